@@ -1,0 +1,1 @@
+"""The v3 HTTP API."""

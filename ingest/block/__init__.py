@@ -1,0 +1,1 @@
+"""TL-B of a block to rows of the lake."""

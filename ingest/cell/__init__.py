@@ -1,0 +1,1 @@
+"""Bags of cells: read, hash, walk and write them."""

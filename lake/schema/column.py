@@ -1,0 +1,66 @@
+"""Column and Table: the words in which every table of the lake is described."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+import pyarrow as pa
+
+ColumnType = Literal[
+    "bool", "int8", "int32", "int64", "hash", "bytes", "text", "json", "amount", "time", "hashes"
+]
+
+ARROW_TYPES: dict[str, pa.DataType] = {
+    "bool": pa.bool_(),
+    "int8": pa.int8(),
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "hash": pa.binary(32),
+    "bytes": pa.binary(),
+    "text": pa.string(),
+    "json": pa.string(),
+    "amount": pa.decimal128(38, 0),
+    "time": pa.timestamp("us"),
+    "hashes": pa.list_(pa.binary(32)),
+}
+"""Types every engine reads: no unsigned 64-bit, no HUGEINT, no MAP, UNION or ENUM."""
+
+
+class Column(msgspec.Struct, frozen=True):
+    """One column: its name, its type, what it says, and whether it may be NULL."""
+
+    name: str
+    type: ColumnType
+    doc: str
+    nullable: bool = False
+
+    @property
+    def arrow(self) -> pa.Field:
+        """The Arrow field; ``doc`` travels as field metadata."""
+        return pa.field(self.name, ARROW_TYPES[self.type], nullable=self.nullable)
+
+
+class Table(msgspec.Struct, frozen=True):
+    """One table: its columns in file order, its key, and the order of its rows in a file."""
+
+    name: str
+    doc: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    sort: tuple[str, ...]
+
+    @property
+    def arrow(self) -> pa.Schema:
+        """The Arrow schema of every file of this table."""
+        return pa.schema([column.arrow for column in self.columns])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names in file order."""
+        return tuple(column.name for column in self.columns)
+
+
+def optional(*columns: Column) -> tuple[Column, ...]:
+    """The same columns, each of which may be NULL."""
+    return tuple(msgspec.structs.replace(column, nullable=True) for column in columns)

@@ -1,0 +1,120 @@
+"""Table of transactions, every phase flat. TL-B: transaction$0111, TransactionDescr, Tr*Phase."""
+
+from lake.schema.column import Column, Table, optional
+
+_IDENTITY = (
+    Column("workchain", "int32", "Workchain of the account"),
+    Column("account", "hash", "Account id, 32 bytes"),
+    Column("lt", "int64", "Logical time"),
+    Column("hash", "hash", "Hash of the transaction cell"),
+    Column("shard", "int64", "Shard of the block, signed 64-bit"),
+    Column("block_seqno", "int64", "Seqno of the block inside its shard"),
+    Column("mc_seqno", "int64", "Masterchain block that commits the block"),
+    Column("now", "int64", "Unix seconds"),
+    Column("time", "time", "now as UTC timestamp"),
+    Column("prev_trans_hash", "hash", "Previous transaction of the account; zeroes for the first"),
+    Column("prev_trans_lt", "int64", "Its logical time; 0 for the first"),
+    Column("orig_status", "text", "Account before: uninit, frozen, active, nonexist"),
+    Column("end_status", "text", "Account after: uninit, frozen, active, nonexist"),
+    Column("outmsg_cnt", "int32", "Number of out messages"),
+    Column("in_msg_hash", "hash", "Hash of the in message as stored", nullable=True),
+    Column("total_fees", "int64", "Fees in nanoton"),
+    Column("total_fees_extra_currencies", "json", "Extra currencies, id to amount", nullable=True),
+    Column("account_state_hash_before", "hash", "Hash of the account cell before"),
+    Column("account_state_hash_after", "hash", "Hash of the account cell after"),
+    Column(
+        "descr",
+        "text",
+        "ord, storage, tick_tock, split_prepare, split_install, merge_prepare, merge_install",
+    ),
+)
+
+_FLAGS = optional(
+    Column("aborted", "bool", "The transaction was aborted"),
+    Column("destroyed", "bool", "The account was destroyed"),
+    Column("credit_first", "bool", "The credit phase came before the storage phase"),
+    Column("is_tock", "bool", "Tock, not tick, of a tick_tock transaction"),
+    Column("installed", "bool", "Of split_install: the split was installed"),
+)
+
+_STORAGE = optional(
+    Column("storage_fees_collected", "int64", "Storage phase: nanoton collected"),
+    Column("storage_fees_due", "int64", "Storage phase: nanoton still due"),
+    Column("storage_status_change", "text", "Storage phase: unchanged, frozen, deleted"),
+)
+
+_CREDIT = optional(
+    Column("credit_due_fees_collected", "int64", "Credit phase: due nanoton collected"),
+    Column("credit", "int64", "Credit phase: nanoton credited"),
+    Column("credit_extra_currencies", "json", "Credit phase: extra currencies, id to amount"),
+)
+
+_COMPUTE = optional(
+    Column("compute_skipped", "bool", "Compute phase was skipped"),
+    Column("compute_skip_reason", "text", "no_state, bad_state, no_gas, suspended"),
+    Column("compute_success", "bool", "Compute phase ended with success"),
+    Column("compute_msg_state_used", "bool", "The message's StateInit was used"),
+    Column("compute_account_activated", "bool", "The account was activated"),
+    Column("compute_gas_fees", "int64", "Gas fees in nanoton"),
+    Column("compute_gas_used", "int64", "Gas used"),
+    Column("compute_gas_limit", "int64", "Gas limit"),
+    Column("compute_gas_credit", "int64", "Gas credit"),
+    Column("compute_mode", "int8", "TVM mode"),
+    Column("compute_exit_code", "int32", "TVM exit code"),
+    Column("compute_exit_arg", "int32", "TVM exit argument"),
+    Column("compute_vm_steps", "int64", "TVM steps"),
+    Column("compute_vm_init_state_hash", "hash", "Hash of the first TVM state"),
+    Column("compute_vm_final_state_hash", "hash", "Hash of the last TVM state"),
+)
+
+_ACTION = optional(
+    Column("action_success", "bool", "Action phase ended with success"),
+    Column("action_valid", "bool", "The action list was valid"),
+    Column("action_no_funds", "bool", "Not enough coins for the actions"),
+    Column("action_status_change", "text", "unchanged, frozen, deleted"),
+    Column("action_total_fwd_fees", "int64", "Forward fees in nanoton"),
+    Column("action_total_action_fees", "int64", "Action fees in nanoton"),
+    Column("action_result_code", "int32", "Result code"),
+    Column("action_result_arg", "int32", "Result argument: the failing action's number"),
+    Column("action_tot_actions", "int32", "Actions in all"),
+    Column("action_spec_actions", "int32", "Special actions"),
+    Column("action_skipped_actions", "int32", "Skipped actions"),
+    Column("action_msgs_created", "int32", "Messages created"),
+    Column("action_list_hash", "hash", "Hash of the action list"),
+    Column("action_tot_msg_size_cells", "int64", "Cells of all messages"),
+    Column("action_tot_msg_size_bits", "int64", "Bits of all messages"),
+)
+
+_BOUNCE = optional(
+    Column("bounce", "text", "Bounce phase: negfunds, nofunds, ok"),
+    Column("bounce_msg_size_cells", "int64", "Cells of the bounced message"),
+    Column("bounce_msg_size_bits", "int64", "Bits of the bounced message"),
+    Column("bounce_req_fwd_fees", "int64", "Forward fees that were missing, nanoton"),
+    Column("bounce_msg_fees", "int64", "Message fees in nanoton"),
+    Column("bounce_fwd_fees", "int64", "Forward fees in nanoton"),
+)
+
+_SPLIT = optional(
+    Column("split_info_cur_shard_pfx_len", "int32", "Split or merge: shard prefix length"),
+    Column("split_info_acc_split_depth", "int32", "Split or merge: account split depth"),
+    Column("split_info_this_addr", "hash", "Split or merge: this account"),
+    Column("split_info_sibling_addr", "hash", "Split or merge: its sibling"),
+)
+
+TRANSACTIONS = Table(
+    name="transactions",
+    doc="One row per transaction; a phase that did not happen is NULL in all its columns.",
+    key=("workchain", "account", "lt"),
+    sort=("lt", "workchain", "account"),
+    columns=(
+        *_IDENTITY,
+        *_FLAGS,
+        *_STORAGE,
+        *_CREDIT,
+        *_COMPUTE,
+        *_ACTION,
+        *_BOUNCE,
+        *_SPLIT,
+        Column("boc", "bytes", "The transaction cell as bag of cells", nullable=True),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Queries: how a question is asked. One statement a file, and the one loader."""

@@ -1,0 +1,44 @@
+"""Fixtures that every part of the suite shares: the demo node database, and the reference data."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DEMO = ROOT / "tests" / "data" / "node-demo"
+
+
+def unpack(archive: Path, target: Path) -> Path:
+    """Unpack a ``.tar.zst`` node database and return its ``db`` folder."""
+    with (
+        pa.input_stream(str(archive), compression="zstd") as stream,
+        tarfile.open(fileobj=stream, mode="r|") as tar,
+    ):
+        tar.extractall(target, filter="data")
+    found = sorted(path.parent for path in target.rglob("globalindex") if path.is_dir())
+    return found[0].parent
+
+
+@pytest.fixture(scope="session")
+def demo_facts() -> Path:
+    """Folder with the demo node's expected facts (``expected*.json[l]``, zero states)."""
+    return DEMO
+
+
+@pytest.fixture(scope="session")
+def demo_node(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo node's database folder, unpacked once a session."""
+    return unpack(DEMO / "demo-node.tar.zst", tmp_path_factory.mktemp("demo-node"))
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The reference data beside the checkout; tests that need it skip without it."""
+    folder = ROOT.parent / "shared"
+    if not (folder / "data" / "manifest.json").exists():
+        pytest.skip("reference data (../shared/data) is not on this machine")
+    return folder
