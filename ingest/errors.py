@@ -1,0 +1,71 @@
+"""What can go wrong while reading a node's bytes.
+
+IngestError
+├── BocError             the bytes are no valid bag of cells, or a cell ends too early
+│   └── CellUnderflow    a cell has fewer bits or references than its type needs
+├── DecodeError          valid cells that do not follow the TL-B of a block
+├── SourceError          a source cannot be opened or read as a whole
+└── BlockUnavailable     one block cannot be given
+    ├── BlockNotYet      the node has not written it completely yet
+    ├── BlockPruned      the node had it and deleted it
+    ├── BlockNeverHad    the node never stored it
+    └── BlockCorrupt     stored, but the bytes are wrong
+"""
+
+from __future__ import annotations
+
+
+class IngestError(Exception):
+    """Root of every error of this package."""
+
+
+class BocError(IngestError):
+    """Bytes that are no valid bag of cells; ``offset`` is the byte where that shows."""
+
+    def __init__(self, message: str, offset: int | None = None) -> None:
+        """Say what is wrong and, where known, at which byte."""
+        self.offset = offset
+        super().__init__(message if offset is None else f"{message} (byte {offset})")
+
+
+class CellUnderflow(BocError):
+    """A cell has fewer bits or references than its type needs."""
+
+
+class DecodeError(IngestError):
+    """Valid cells that do not follow the TL-B of a block."""
+
+
+class SourceError(IngestError):
+    """A source cannot be opened or read as a whole."""
+
+
+class BlockUnavailable(IngestError):
+    """One block cannot be given; names the block, and the file and offset where known."""
+
+    def __init__(
+        self, reason: str, *, block: object, file: str | None = None, offset: int | None = None
+    ) -> None:
+        """Say why ``block`` cannot be given and where that was seen."""
+        self.block = block
+        self.file = file
+        self.offset = offset
+        where = f" in {file}" if file else ""
+        at = f" at byte {offset}" if offset is not None else ""
+        super().__init__(f"block {block}{where}{at}: {reason}")
+
+
+class BlockNotYet(BlockUnavailable):
+    """The node has not written the block completely yet: ask again later."""
+
+
+class BlockPruned(BlockUnavailable):
+    """The node had the block and deleted it."""
+
+
+class BlockNeverHad(BlockUnavailable):
+    """The node never stored the block."""
+
+
+class BlockCorrupt(BlockUnavailable):
+    """The block is stored, but its bytes are wrong."""

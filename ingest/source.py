@@ -1,0 +1,76 @@
+"""Where blocks come from: the one protocol that every source of blocks follows."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+
+class BlockId(msgspec.Struct, frozen=True, order=True):
+    """Full id of a block (``tonNode.blockIdExt``); ``shard`` is signed 64-bit."""
+
+    workchain: int
+    shard: int
+    seqno: int
+    root_hash: bytes
+    file_hash: bytes
+
+    def __str__(self) -> str:
+        """Return the short form that node files use, such as ``(-1,8000000000000000,100)``."""
+        return f"({self.workchain},{self.shard & 0xFFFFFFFFFFFFFFFF:016x},{self.seqno})"
+
+
+class RawBlock(msgspec.Struct, frozen=True):
+    """A block's id and its bag of cells as stored; nothing about it is checked yet."""
+
+    id: BlockId
+    data: bytes
+
+
+class McBundle(msgspec.Struct, frozen=True):
+    """A masterchain block, first, and the shard blocks it commits, by workchain, shard, seqno."""
+
+    mc_seqno: int
+    blocks: tuple[RawBlock, ...]
+
+
+class ZeroState(msgspec.Struct, frozen=True):
+    """The state a workchain began with, as the operator's file gives it."""
+
+    workchain: int
+    root_hash: bytes
+    file_hash: bytes
+    data: bytes
+
+
+class BlockSource(Protocol):
+    """Gives masterchain blocks with all shard blocks they commit, as raw bytes with ids."""
+
+    def refresh(self) -> None:
+        """Catch up with a node that is writing."""
+
+    def first_mc_seqno(self) -> int:
+        """Return the oldest masterchain seqno that this source can give."""
+
+    def last_mc_seqno(self) -> int:
+        """Return the newest masterchain seqno that is complete with all its shard blocks."""
+
+    def read_bundle(self, mc_seqno: int) -> McBundle:
+        """Return one masterchain block and what it commits.
+
+        Raises:
+            BlockNotYet: not written completely yet.
+            BlockPruned: deleted by the node.
+            BlockNeverHad: never stored.
+            BlockCorrupt: stored with wrong bytes.
+        """
+
+    def zero_states(self) -> tuple[ZeroState, ...]:
+        """Return the zero states that this source holds, masterchain first."""
+
+    def describe(self) -> dict[str, str]:
+        """Return the fingerprint that the commit log keeps; names no path of this machine."""
+
+    def close(self) -> None:
+        """Let go of every open file."""
