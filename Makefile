@@ -1,0 +1,45 @@
+# tonlake: `make` prints this menu.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: help setup demo test long lint types format lock clean
+
+help:  ## print this menu
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+
+$(READY): requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip sync --quiet --require-hashes requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --editable .
+	@touch $@
+
+setup: $(READY)  ## make the environment in .venv
+
+demo: $(READY)  ## ingest the demo node, check it, serve it (ARGS=--once: stop after the check)
+	$(BIN)/tonlake demo --archive tests/data/node-demo/demo-node.tar.zst $(ARGS)
+
+test: $(READY) lint types  ## lint, types and the test suite
+	$(BIN)/pytest --numprocesses=2 --dist=loadfile
+
+long: $(READY)  ## the tests that take longer than the suite's budget
+	$(BIN)/pytest -m long
+
+lint: $(READY)  ## ruff: lint and format check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)  ## mypy, strict
+	$(BIN)/mypy
+
+format: $(READY)  ## ruff: format and mend what can be mended
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: $(READY)  ## resolve the newest versions into requirements.lock
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --group dev \
+		--generate-hashes --no-emit-index-url --no-header pyproject.toml --output-file requirements.lock
+
+clean:  ## remove the environment and everything that was made
+	rm -rf .venv .demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

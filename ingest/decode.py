@@ -1,0 +1,99 @@
+"""Decode chunks of masterchain blocks, in this process or in several, in order.
+
+A chunk that holds one bad block still gives all its other blocks: it is decoded again block by
+block, and the bad one becomes a Hole.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import deque
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+
+from ingest.block.block import decode_bundles
+from ingest.errors import IngestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from ingest.source import McBundle
+
+
+class Hole(msgspec.Struct, frozen=True):
+    """A masterchain block that could not be had or decoded, and why."""
+
+    mc_seqno: int
+    kind: str
+    reason: str
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """Rows of all base tables for consecutive masterchain blocks ``first`` to ``last``."""
+
+    first: int
+    last: int
+    tables: dict[str, Any]
+
+
+def decode_chunk(bundles: Sequence[McBundle]) -> list[Piece | Hole]:
+    """Decode consecutive masterchain blocks; each bad one is a Hole between two pieces."""
+    try:
+        return [Piece(bundles[0].mc_seqno, bundles[-1].mc_seqno, decode_bundles(bundles))]
+    except IngestError as error:
+        if len(bundles) == 1:
+            return [Hole(bundles[0].mc_seqno, type(error).__name__, str(error))]
+    middle = len(bundles) // 2
+    return decode_chunk(bundles[:middle]) + decode_chunk(bundles[middle:])
+
+
+def decode_in_order(
+    chunks: Iterable[Sequence[McBundle]], *, workers: int
+) -> Iterator[list[Piece | Hole]]:
+    """Yield what each chunk says, in the order of the chunks, with at most ``workers`` ahead."""
+    if workers <= 1:
+        yield from map(decode_chunk, chunks)
+        return
+    with _pool(workers) as submit:
+        running: deque[Future[list[Piece | Hole]]] = deque()
+        for chunk in chunks:
+            running.append(submit(decode_chunk, chunk))
+            if len(running) > workers:
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[Callable[..., Future[list[Piece | Hole]]]]:
+    # Spawned, not forked: RocksDB and Arrow keep threads that do not survive a fork.
+    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+    try:
+        yield pool.submit
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def join_tables(pieces: Sequence[Piece]) -> dict[str, pa.Table]:
+    """Join the tables of consecutive pieces; a state cell stays once, where it came first."""
+    joined = {
+        name: pa.concat_tables([piece.tables[name] for piece in pieces])
+        for name in pieces[0].tables
+    }
+    if len(pieces) > 1:
+        joined["state_cells"] = _first_by_hash(joined["state_cells"])
+    return joined
+
+
+def _first_by_hash(cells: pa.Table) -> pa.Table:
+    seen: set[bytes] = set()
+    keep = []
+    for row, cell_hash in enumerate(cells["hash"].to_pylist()):
+        if cell_hash not in seen:
+            seen.add(cell_hash)
+            keep.append(row)
+    return cells.take(pa.array(keep, pa.int64()))

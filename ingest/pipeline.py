@@ -1,0 +1,219 @@
+"""The way of the data: source to decode, in parallel, to assemble, in order, to lake.commit.
+
+A commit covers consecutive masterchain blocks of one UTC day. Its borders depend on the data and
+the settings alone, so the same input gives the same files.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ingest.block.zerostate import decode_zero_states
+from ingest.decode import Hole, Piece, decode_in_order, join_tables
+from ingest.errors import BlockCorrupt, BlockNotYet, BlockUnavailable, SourceError
+from ingest.span import Span, missing_spans
+from lake.commit import Network, commit_range
+from lake.errors import LakeNotFound
+from lake.snapshot import open_snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from ingest.source import BlockSource, McBundle
+    from lake.settings import Settings
+
+MASTERCHAIN = -1
+
+
+class IngestReport(msgspec.Struct):
+    """What one run did: spans committed, spans that were there already, holes, rows by table."""
+
+    wanted: str
+    committed: list[str] = []
+    skipped: list[str] = []
+    holes: list[Hole] = []
+    commits: int = 0
+    rows: dict[str, int] = {}
+    stopped_at: int | None = None
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far a run is: masterchain blocks done of those to do, and transactions so far."""
+
+    mc_blocks: int
+    mc_blocks_total: int
+    transactions: int
+
+
+def ingest(
+    source: BlockSource,
+    lake_dir: Path,
+    wanted: Span,
+    settings: Settings,
+    on_progress: Callable[[Progress], None] = lambda _progress: None,
+    *,
+    workers: int = 1,
+) -> IngestReport:
+    """Bring every masterchain block of ``wanted`` that the lake lacks into the lake.
+
+    A block that is pruned, was never had or is corrupt becomes a hole in the report and the
+    rest goes on; a block that is not there yet ends the run.
+
+    Raises:
+        SourceError: the source holds another network or chain than the lake.
+    """
+    return _Run(source, lake_dir, settings, workers, on_progress).bring(wanted)
+
+
+class _Run:
+    """One run of ingest: the lake as it was found, and what was done so far."""
+
+    def __init__(
+        self,
+        source: BlockSource,
+        lake_dir: Path,
+        settings: Settings,
+        workers: int,
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        self.source = source
+        self.lake_dir = lake_dir
+        self.settings = settings
+        self.workers = workers
+        self.on_progress = on_progress
+        self.covered, self.network = _lake_so_far(lake_dir)
+        self.zero_states = source.zero_states()
+        self.done = 0
+        self.total = 0
+        self.report = IngestReport("")
+
+    def bring(self, wanted: Span) -> IngestReport:
+        todo = list(missing_spans(wanted, self.covered))
+        self.total = sum(map(len, todo))
+        self.report = IngestReport(str(wanted), skipped=_overlaps(wanted, self.covered))
+        for span in todo:
+            self._bring_span(span)
+            if self.report.stopped_at is not None:
+                break
+        return self.report
+
+    def _bring_span(self, span: Span) -> None:
+        pending: list[Piece] = []
+        outcomes = decode_in_order(self._chunks(span), workers=self.workers)
+        for outcome in (item for chunk in outcomes for item in chunk):
+            if isinstance(outcome, Hole):
+                self._flush(pending)
+                self._note_hole(outcome)
+                continue
+            for piece in split_by_day(outcome):
+                if pending and (
+                    piece.first != pending[-1].last + 1
+                    or piece_day(piece) != piece_day(pending[-1])
+                    or self._is_full(pending, piece)
+                ):
+                    self._flush(pending)
+                pending.append(piece)
+        self._flush(pending)
+
+    def _chunks(self, span: Span) -> Iterator[list[McBundle]]:
+        """Read consecutive bundles; a hole ends a chunk, a block not yet there ends them all."""
+        chunk: list[McBundle] = []
+        size_bytes = 0
+        for mc_seqno in range(span.first, span.last + 1):
+            try:
+                bundle = self.source.read_bundle(mc_seqno)
+            except BlockNotYet:
+                self.report.stopped_at = mc_seqno
+                break
+            except BlockUnavailable as error:
+                self._note_hole(Hole(mc_seqno, type(error).__name__, str(error)))
+                if chunk:
+                    yield chunk
+                    chunk, size_bytes = [], 0
+                continue
+            chunk.append(bundle)
+            size_bytes += sum(len(block.data) for block in bundle.blocks)
+            if (
+                len(chunk) >= self.settings.decode_chunk_mc_blocks
+                or size_bytes >= self.settings.decode_chunk_bytes
+            ):
+                yield chunk
+                chunk, size_bytes = [], 0
+        if chunk:
+            yield chunk
+
+    def _is_full(self, pending: list[Piece], piece: Piece) -> bool:
+        rows = sum(other.tables["transactions"].num_rows for other in [*pending, piece])
+        return (
+            piece.last - pending[0].first + 1 > self.settings.commit_mc_blocks
+            or rows > self.settings.commit_transactions
+        )
+
+    def _flush(self, pending: list[Piece]) -> None:
+        if not pending:
+            return
+        first, last = pending[0].first, pending[-1].last
+        tables = join_tables(pending)
+        self._check_chain(tables["blocks"], first)
+        if first == 1 and self.zero_states:
+            zero = decode_zero_states(self.zero_states)
+            tables |= {name: pa.concat_tables([rows, tables[name]]) for name, rows in zero.items()}
+            tables["state_cells"] = join_tables([Piece(first, last, tables)])["state_cells"]
+        commit_range(
+            self.lake_dir,
+            tables,
+            first_mc_seqno=first,
+            last_mc_seqno=last,
+            day=piece_day(pending[0]),
+            source=self.source.describe(),
+            network=self.network,
+        )
+        self.report.commits += 1
+        self.report.committed.append(str(Span(first, last)))
+        for name, rows in tables.items():
+            self.report.rows[name] = self.report.rows.get(name, 0) + rows.num_rows
+        self.done += last - first + 1
+        self._tell()
+        pending.clear()
+
+    def _note_hole(self, hole: Hole) -> None:
+        self.report.holes.append(hole)
+        self.done += 1
+        self._tell()
+
+    def _tell(self) -> None:
+        transactions = self.report.rows.get("transactions", 0)
+        self.on_progress(Progress(self.done, self.total, transactions))
+
+
+def split_by_day(piece: Piece) -> list[Piece]:
+    """Cut a piece where the UTC day of its masterchain blocks changes."""
+    days = _mc_days(piece)
+    cuts = [at for at in range(1, len(days)) if days[at] != days[at - 1]]
+    parts = []
+    for start, end in zip([0, *cuts], [*cuts, len(days)], strict=True):
+        first, last = piece.first + start, piece.first + end - 1
+        parts.append(piece if not cuts else Piece(first, last, _rows_between(piece, first, last)))
+    return parts
+
+
+def piece_day(piece: Piece) -> str:
+    """Return the UTC day, ``YYYY-MM-DD``, of the first masterchain block of a piece."""
+    return _mc_days(piece)[0]
+
+
+def _mc_days(piece: Piece) -> list[str]:
+    blocks = piece.tables["blocks"]
+    rows = blocks.filter(pc.equal(blocks["workchain"], MASTERCHAIN)).sort_by("seqno")
+    return [f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}" for at in rows["gen_utime"].to_pylist()]
+
+
+def _rows_between(piece: Piece, first: int, last: int) -> dict[str, pa.Table]:
+    inside = (pc.field("mc_seqno") >= first) & (pc.field("mc_seqno") <= last)
+    return {name: rows.filter(inside) for name, rows in piece.tables.items()}

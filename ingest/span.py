@@ -1,0 +1,74 @@
+"""Ranges of masterchain seqnos: the grammar people type, and arithmetic on covered ranges."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ingest.errors import IngestError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_GRAMMAR = re.compile(r"(?P<first>-?\d+)?(?P<colon>:)?(?P<last>\d+)?")
+
+
+class SpanError(IngestError):
+    """A range that cannot be understood or is empty."""
+
+
+class Span(msgspec.Struct, frozen=True, order=True):
+    """Masterchain seqnos from ``first`` to ``last``, both included."""
+
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        """Return the form that ``parse_span`` reads."""
+        return f"{self.first}:{self.last}"
+
+    def __len__(self) -> int:
+        """Return the number of masterchain blocks."""
+        return self.last - self.first + 1
+
+
+def parse_span(text: str, *, oldest: int, newest: int) -> Span:
+    """Read a range such as ``1000:2000``, ``1000:``, ``:2000``, ``1500`` or ``-1000:``.
+
+    A missing end is the oldest or newest block of the source; a negative start counts back
+    from the newest, so ``-1000:`` is the last thousand. Both ends are included.
+
+    Raises:
+        SpanError: the text does not follow the grammar, or the range holds no block.
+    """
+    found = _GRAMMAR.fullmatch(text.strip())
+    if found is None or not text.strip(" :"):
+        raise SpanError(f"range {text!r}: write 1000:2000, 1000:, :2000, 1500 or -1000:")
+    first, last = found["first"], found["last"]
+    start = oldest if first is None else int(first)
+    if start < 0:
+        start = max(oldest, newest + 1 + start)
+    if found["colon"] is None:
+        end = start
+    else:
+        end = newest if last is None else int(last)
+    if end < start:
+        raise SpanError(f"range {text!r} holds no block: it would be {start}:{end}")
+    return Span(start, end)
+
+
+def missing_spans(wanted: Span, covered: Iterable[Span]) -> Iterator[Span]:
+    """Yield the parts of ``wanted`` that no span of ``covered`` holds, in order."""
+    start = wanted.first
+    for span in sorted(covered):
+        if span.last < start:
+            continue
+        if span.first > wanted.last:
+            break
+        if span.first > start:
+            yield Span(start, span.first - 1)
+        start = span.last + 1
+    if start <= wanted.last:
+        yield Span(start, wanted.last)
