@@ -1,0 +1,167 @@
+"""The command ``tonlake ingest``: a node's files, or archive packages alone, into a lake."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as ProgressBar
+
+from ingest.errors import IngestError
+from ingest.node.packs import open_packs
+from ingest.node.source import open_node
+from ingest.pipeline import IngestReport, Progress, ingest
+from ingest.span import Span, parse_span
+from lake.errors import LakeError
+from lake.settings import load_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ingest.source import BlockSource
+    from lake.settings import Settings
+
+EXIT_DATA, EXIT_USAGE, EXIT_PARTIAL = 1, 2, 3
+HOLES_SHOWN = 20
+MANY_MC_BLOCKS = 500
+"""From this many masterchain blocks on, starting decode processes pays."""
+
+EXAMPLES = """
+Examples:
+
+\b
+  tonlake ingest --node /var/ton-work/db --lake mainnet.lake
+  tonlake ingest --node /var/ton-work/db --lake mainnet.lake --range=-1000:
+  tonlake ingest --node /var/ton-work/db --lake mainnet.lake --from 40000000 --to 40100000
+  tonlake ingest --node /var/ton-work/db --lake mainnet.lake --follow
+  tonlake ingest --packs archive/packages/arch0000 --lake old.lake
+
+Ranges are of masterchain blocks, both ends included: 1000:2000, 1000:, :2000, 1500, and -1000:
+for the newest thousand. What the lake has already is skipped, so the same command resumes.
+"""
+
+Folder = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+@click.command("ingest", epilog=EXAMPLES)
+@click.option("--node", type=Folder, help="Database folder of a TON node (read only).")
+@click.option("--packs", type=Folder, help="Folder of archive packages, without a node.")
+@click.option("--lake", type=click.Path(path_type=Path), required=True, help="Folder of the lake.")
+@click.option("--range", "span", help="Masterchain blocks, such as 1000:2000 or -1000:.")
+@click.option("--from", "first", type=click.IntRange(min=1), help="First masterchain block.")
+@click.option("--to", "last", type=click.IntRange(min=1), help="Last masterchain block.")
+@click.option("--follow", is_flag=True, help="Go on with what a running node writes.")
+@click.option("--workers", type=click.IntRange(min=1), help="Decoding processes.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def ingest_command(
+    *,
+    node: Path | None,
+    packs: Path | None,
+    lake: Path,
+    span: str | None,
+    first: int | None,
+    last: int | None,
+    workers: int | None,
+    follow: bool,
+    as_json: bool,
+) -> None:
+    """Decode a node's blocks into the lake; its folder is only read, never written."""
+    if (node is None) == (packs is None):
+        raise click.UsageError("name one source: --node DIR or --packs DIR")
+    if span is not None and (first is not None or last is not None):
+        raise click.UsageError("--range already has both ends: leave out --from and --to")
+    wanted = span or f"{first if first is not None else ''}:{last if last is not None else ''}"
+    settings, _origins = load_settings()
+    try:
+        with closing(open_node(node) if node else open_packs(packs or Path())) as source:
+            report = _run(source, lake, wanted, settings, workers)
+            _print_report(report, as_json=as_json)
+            if follow:
+                _follow(source, lake, settings, as_json=as_json)
+    except (IngestError, LakeError) as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(EXIT_DATA)
+    if report.holes:
+        sys.exit(EXIT_PARTIAL)
+
+
+def _run(
+    source: BlockSource, lake: Path, wanted: str, settings: Settings, workers: int | None
+) -> IngestReport:
+    oldest, newest = source.first_mc_seqno(), source.last_mc_seqno()
+    everything = Span(oldest, newest)
+    span = everything if wanted == ":" else parse_span(wanted, oldest=oldest, newest=newest)
+    many = len(span) >= MANY_MC_BLOCKS
+    workers = workers or ((os.cpu_count() or 1) if many else 1)
+    with _progress_bar() as show:
+        return ingest(source, lake, span, settings, show, workers=workers)
+
+
+def _follow(source: BlockSource, lake: Path, settings: Settings, *, as_json: bool) -> None:
+    """Ingest every new masterchain block until the process is told to stop."""
+    newest = source.last_mc_seqno()
+    while True:
+        source.refresh()
+        if source.last_mc_seqno() == newest:
+            time.sleep(settings.follow_poll_ms / 1000)
+            continue
+        report = ingest(source, lake, Span(newest + 1, source.last_mc_seqno()), settings)
+        newest = source.last_mc_seqno() if report.stopped_at is None else report.stopped_at - 1
+        _print_report(report, as_json=as_json)
+
+
+@contextmanager
+def _progress_bar() -> Iterator[Callable[[Progress], None]]:
+    """Show a bar on stderr when that is a terminal; otherwise nothing."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("masterchain blocks"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[transactions]:,} transactions"),
+        TimeRemainingColumn(),
+    )
+    with ProgressBar(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("ingest", total=None, transactions=0)
+
+        def show(progress: Progress) -> None:
+            bar.update(
+                task,
+                completed=progress.mc_blocks,
+                total=progress.mc_blocks_total,
+                transactions=progress.transactions,
+            )
+
+        yield show
+
+
+def _print_report(report: IngestReport, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(msgspec.json.encode(report).decode())
+        return
+    if not report.committed and not report.holes:
+        click.echo(f"masterchain {report.wanted}: nothing new, the lake has it all")
+    if report.committed:
+        rows = ", ".join(f"{count:,} {name}" for name, count in report.rows.items() if count)
+        click.echo(
+            f"masterchain {report.wanted}: {report.commits} commit(s) "
+            f"from {report.committed[0]} to {report.committed[-1]}"
+        )
+        click.echo(f"rows: {rows}")
+    for hole in report.holes[:HOLES_SHOWN]:
+        click.echo(f"hole at masterchain {hole.mc_seqno}: {hole.kind}: {hole.reason}", err=True)
+    if len(report.holes) > HOLES_SHOWN:
+        click.echo(f"and {len(report.holes) - HOLES_SHOWN} holes more", err=True)
+    if report.stopped_at is not None:
+        click.echo(f"stopped before masterchain {report.stopped_at}: not complete yet", err=True)
+
+
+commands: list[click.Command] = [ingest_command]

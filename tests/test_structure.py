@@ -1,0 +1,76 @@
+"""The house: import directions, sizes of modules and functions, annotations, docstrings."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("lake", "ingest", "queries", "api")
+MAY_IMPORT = {
+    "lake": {"lake"},
+    "ingest": {"ingest", "lake"},
+    "queries": {"queries", "lake"},
+    "api": {"api", "queries", "ingest", "lake"},
+}
+MODULE_LINES = 300
+FUNCTION_LINES = 60
+MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def _imported_packages(tree: ast.AST) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            found.add((node.module or "").split(".")[0])
+    return found & set(PACKAGES)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=_name)
+def test_imports_go_one_way(path: Path) -> None:
+    package = path.relative_to(ROOT).parts[0]
+    assert _imported_packages(ast.parse(path.read_text())) <= MAY_IMPORT[package]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=_name)
+def test_modules_and_functions_stay_small(path: Path) -> None:
+    text = path.read_text()
+    assert len(text.splitlines()) <= MODULE_LINES
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno is not None
+            lines = node.end_lineno - node.lineno + 1
+            assert lines <= FUNCTION_LINES, f"{node.name} has {lines} lines"
+
+
+def _is_built(node: ast.expr) -> bool:
+    """Tell whether a string is put together at run time."""
+    if isinstance(node, ast.JoinedStr):
+        return any(isinstance(part, ast.FormattedValue) for part in node.values)
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.Add | ast.Mod)
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in {"format", "join", "replace"}
+    )
+
+
+@pytest.mark.parametrize("path", MODULES, ids=_name)
+def test_no_sql_text_is_built(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in {"execute", "executemany", "sql", "query", "from_query"}
+        ):
+            assert not any(map(_is_built, node.args)), f"line {node.lineno} builds SQL text"
