@@ -50,10 +50,9 @@ def parse_span(text: str, *, oldest: int, newest: int) -> Span:
     start = oldest if first is None else int(first)
     if start < 0:
         start = max(oldest, newest + 1 + start)
+    end = newest if last is None else int(last)
     if found["colon"] is None:
         end = start
-    else:
-        end = newest if last is None else int(last)
     if end < start:
         raise SpanError(f"range {text!r} holds no block: it would be {start}:{end}")
     return Span(start, end)
