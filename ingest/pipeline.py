@@ -140,8 +140,8 @@ class _Run:
             chunk.append(bundle)
             size_bytes += sum(len(block.data) for block in bundle.blocks)
             if (
-                len(chunk) >= self.settings.decode_chunk_mc_blocks
-                or size_bytes >= self.settings.decode_chunk_bytes
+                len(chunk) >= self.settings.mc_blocks_per_chunk
+                or size_bytes >= self.settings.chunk_bytes
             ):
                 yield chunk
                 chunk, size_bytes = [], 0
@@ -151,8 +151,8 @@ class _Run:
     def _is_full(self, pending: list[Piece], piece: Piece) -> bool:
         rows = sum(other.tables["transactions"].num_rows for other in [*pending, piece])
         return (
-            piece.last - pending[0].first + 1 > self.settings.commit_mc_blocks
-            or rows > self.settings.commit_transactions
+            piece.last - pending[0].first + 1 > self.settings.mc_blocks_per_commit
+            or rows > self.settings.transactions_per_commit
         )
 
     def _flush(self, pending: list[Piece]) -> None:
