@@ -1,0 +1,125 @@
+"""The HTTP application: both versions of the API over one lake."""
+
+from __future__ import annotations
+
+import logging
+import time
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from litestar import Litestar, Response, Router
+from litestar.config.cors import CORSConfig
+from litestar.datastructures import MutableScopeHeaders, State
+from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
+
+import api.v2.routes
+import api.v3.routes
+from api import service
+from api.errors import ApiError, status_of
+from api.snapshot import SnapshotHolder
+from lake.errors import LakeError, LakeNotFound, SnapshotNotFound
+from queries.errors import QueryTimeout
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from litestar.types import ASGIApp, Message, Receive, Scope, Send
+
+    from api.call import ApiRequest
+    from lake.settings import Settings
+
+LOG = logging.getLogger("tonlake.api")
+RETRY_AFTER_S = "1"
+EXPOSED_HEADERS = ["X-Tonlake-Snapshot", "X-Tonlake-Warning", "X-API-Version", "Server-timing"]
+
+
+def create_app(lake_dir: Path, settings: Settings) -> Litestar:
+    """Return the application over the lake in ``lake_dir``, which may still be empty."""
+    return Litestar(
+        route_handlers=[
+            *service.routes,
+            Router("/api/v2", route_handlers=api.v2.routes.routes),
+            Router("/api/v3", route_handlers=api.v3.routes.routes),
+        ],
+        state=State({"holder": SnapshotHolder(lake_dir, settings), "settings": settings}),
+        middleware=[count_requests(settings.requests_in_flight)],
+        before_send=[add_headers],
+        exception_handlers={Exception: answer_error},
+        cors_config=CORSConfig(allow_origins=["*"], expose_headers=EXPOSED_HEADERS),
+        request_max_body_size=settings.request_body_bytes,
+        openapi_config=None,
+        logging_config=None,
+    )
+
+
+def count_requests(most: int) -> Any:  # noqa: ANN401 - Litestar's own middleware type is private
+    """Return a middleware that notes when a request began, and refuses those above ``most``."""
+    in_flight = 0
+
+    def wrap(app: ASGIApp) -> ASGIApp:
+        async def call(scope: Scope, receive: Receive, send: Send) -> None:
+            nonlocal in_flight
+            scope.setdefault("state", {})["started_s"] = time.perf_counter()
+            if in_flight >= most:
+                raise HTTPException(status_code=503, detail="too many requests at once")
+            in_flight += 1
+            try:
+                await app(scope, receive, send)
+            finally:
+                in_flight -= 1
+
+        return call
+
+    return wrap
+
+
+async def add_headers(message: Message, scope: Scope) -> None:
+    """Put the headers that every answer carries."""
+    if message["type"] != "http.response.start":
+        return
+    headers = MutableScopeHeaders.from_message(message)
+    state: dict[str, Any] = scope.get("state") or {}
+    headers["X-API-Version"] = version("tonlake")
+    if "started_s" in state:
+        elapsed_ms = (time.perf_counter() - state["started_s"]) * 1000
+        headers["Server-timing"] = f"app;dur={elapsed_ms:.1f}"
+    if "snapshot" in state:
+        headers["X-Tonlake-Snapshot"] = state["snapshot"]
+    if "warnings" in state:
+        headers["X-Tonlake-Warning"] = state["warnings"]
+
+
+def answer_error(request: ApiRequest, error: Exception) -> Response[bytes]:
+    """Answer an error in the words of the API version that was asked."""
+    status, text = describe_error(request, error)
+    if status >= 500 and not isinstance(error, HTTPException | LakeError | QueryTimeout):  # noqa: PLR2004
+        LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    if request.url.path.startswith("/api/v2"):
+        answer = api.v2.routes.answer_error(request, status, text)
+    else:
+        body = msgspec.json.encode({"error": text})
+        answer = Response(content=body, status_code=status, media_type="application/json")
+    if status == 503:  # noqa: PLR2004 - Service Unavailable
+        answer.headers["Retry-After"] = RETRY_AFTER_S
+    return answer
+
+
+def describe_error(request: ApiRequest, error: Exception) -> tuple[int, str]:
+    """Return status and text of an error; the text names no path and no internals."""
+    for kind, status, text in _FIXED_TEXTS:
+        if isinstance(error, kind):
+            return status, text.format(method=request.method, path=request.url.path)
+    if isinstance(error, HTTPException):
+        return error.status_code, error.detail
+    if isinstance(error, ApiError | LakeError | QueryTimeout):
+        return status_of(error), str(error)
+    return 500, "internal server error"
+
+
+_FIXED_TEXTS: tuple[tuple[type[Exception], int, str], ...] = (
+    (NotFoundException, 404, "unknown path: {path}"),
+    (MethodNotAllowedException, 405, "method {method} is not allowed on {path}"),
+    (LakeNotFound, 503, "the lake has no commit yet; ingest something first"),
+    (SnapshotNotFound, 404, "the lake has no such snapshot"),
+)

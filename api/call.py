@@ -1,0 +1,120 @@
+"""One request being answered: its arguments, the settings, and one reader of one snapshot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+import msgspec
+from litestar import Request, Response
+
+from api.errors import RequestInvalid
+from api.params import Arguments, ConversionError, parse_bool, parse_int32
+
+if TYPE_CHECKING:
+    from api.snapshot import SnapshotHolder
+    from lake.settings import Settings
+    from queries.reader import Reader
+
+SHARED_PARAMETERS = frozenset(
+    {"api_key", "snapshot", "x_no_address_book", "x_no_metadata", "x_timeout", "x_debug_request"}
+)
+"""Parameters that every operation takes; all but ``snapshot`` are twins of headers."""
+
+ApiRequest = Request[Any, Any, Any]
+
+
+class Call(msgspec.Struct, frozen=True):
+    """What an operation needs to answer one request."""
+
+    arguments: Arguments
+    settings: Settings
+    reader: Reader
+    no_address_book: bool = False
+    no_metadata: bool = False
+
+    @property
+    def test_only(self) -> bool:
+        """Whether friendly addresses carry the test-only flag: every network but the main one."""
+        if self.settings.testnet is not None:
+            return self.settings.testnet
+        network = self.reader.snapshot.network
+        return network is not None and network.global_id == TESTNET_GLOBAL_ID
+
+
+TESTNET_GLOBAL_ID = -3
+
+
+def read_arguments(request: ApiRequest) -> Arguments:
+    """Return the request's query parameters, undecodable bytes replaced."""
+    text = request.scope["query_string"].decode("latin-1")
+    return Arguments(parse_qsl(text, keep_blank_values=True))
+
+
+def open_call(request: ApiRequest, arguments: Arguments) -> Call:
+    """Choose the snapshot, note it for the answer's headers, and return the call.
+
+    Raises:
+        RequestInvalid: ``snapshot`` is no number.
+        LakeError: no commit yet, no such snapshot, or a damaged file.
+    """
+    holder: SnapshotHolder = request.app.state.holder
+    settings: Settings = request.app.state.settings
+    reader = holder.reader(
+        _read_snapshot_number(arguments), timeout_ms=_read_timeout_ms(request, arguments, settings)
+    )
+    snapshot = reader.snapshot
+    request.scope["state"]["snapshot"] = f"{snapshot.number}:{snapshot.last_mc_seqno}"
+    return Call(
+        arguments,
+        settings,
+        reader,
+        no_address_book=_read_flag(request, arguments, "x_no_address_book"),
+        no_metadata=_read_flag(request, arguments, "x_no_metadata"),
+    )
+
+
+def answer_json(body: bytes, settings: Settings, status: int = 200) -> Response[bytes]:
+    """Return JSON text as an answer.
+
+    Raises:
+        RequestInvalid: it is larger than the settings allow.
+    """
+    if len(body) > settings.response_bytes:
+        raise RequestInvalid(
+            f"the answer has {len(body)} bytes, more than {settings.response_bytes}: "
+            "ask for fewer rows"
+        )
+    return Response(content=body, status_code=status, media_type="application/json")
+
+
+def _read_snapshot_number(arguments: Arguments) -> int | None:
+    text = arguments.last("snapshot")
+    if text is None:
+        return None
+    try:
+        return parse_int32(text)
+    except ConversionError as error:
+        raise RequestInvalid('schema: error converting value for "snapshot"') from error
+
+
+def _read_timeout_ms(request: ApiRequest, arguments: Arguments, settings: Settings) -> int:
+    """Return the smaller of the asked and the server's limit; a bad value is ignored."""
+    text = _read_twin(request, arguments, "x_timeout")
+    limit_ms = settings.query_timeout_ms
+    if text is None or not text.isdecimal() or int(text) == 0:
+        return limit_ms
+    return min(int(text), limit_ms) if limit_ms else int(text)
+
+
+def _read_flag(request: ApiRequest, arguments: Arguments, name: str) -> bool:
+    """Return the boolean of a header or its query twin; a bad value is ignored."""
+    try:
+        return parse_bool(_read_twin(request, arguments, name) or "")
+    except ConversionError:
+        return False
+
+
+def _read_twin(request: ApiRequest, arguments: Arguments, name: str) -> str | None:
+    text: str | None = request.headers.get(name.replace("_", "-"))
+    return arguments.last(name) if text is None else text

@@ -1,0 +1,88 @@
+"""Holds the newest snapshot of a lake, and hands out readers of it or of an older one."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from lake.log import LOG_FOLDER, list_log
+from lake.snapshot import Snapshot, open_snapshot
+from queries.reader import Reader
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import duckdb
+
+    from lake.settings import Settings
+
+LOOK_EVERY_S = 0.1
+"""How often the log is looked at for a newer commit; a look is one file status."""
+
+KEPT_SNAPSHOTS = 4
+
+_Opened = tuple[Snapshot, "duckdb.DuckDBPyConnection"]
+
+
+class SnapshotHolder:
+    """Opens snapshots once and shares them; every reader has a cursor of its own."""
+
+    def __init__(self, lake_dir: Path, settings: Settings) -> None:
+        """Remember where the lake is; nothing is opened before the first question."""
+        self._lake_dir = lake_dir
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._opening = threading.Lock()
+        self._kept: OrderedDict[int, _Opened] = OrderedDict()
+        self._newest = 0
+        self._looked_s = float("-inf")
+
+    def reader(self, number: int | None = None, *, timeout_ms: int | None = None) -> Reader:
+        """Return a reader of the newest snapshot, or of commit ``number``.
+
+        Raises:
+            LakeNotFound: the lake has no commit yet.
+            SnapshotNotFound: there is no commit of that number.
+            LakeCorrupt: a file is not what was committed.
+        """
+        snapshot, connection = self._open_newest() if number is None else self._open(number)
+        limit_ms = self._settings.query_timeout_ms if timeout_ms is None else timeout_ms
+        return Reader(snapshot, connection.cursor(), timeout_ms=limit_ms)
+
+    def _open_newest(self) -> _Opened:
+        """Open what is newest; while one thread does so, the others go on with the one before."""
+        newest = self._look()
+        with self._lock:
+            found = self._kept.get(newest) or next(reversed(self._kept.values()), None)
+        if found is not None and (found[0].number >= newest or self._opening.locked()):
+            return found
+        return self._open(newest or None)
+
+    def _open(self, number: int | None) -> _Opened:
+        with self._lock:
+            if number is not None and number in self._kept:
+                return self._kept[number]
+        with self._opening:
+            opened = self._kept.get(number or 0) or self._connect(number)
+        with self._lock:
+            self._kept[opened[0].number] = opened
+            self._kept = OrderedDict(sorted(self._kept.items())[-KEPT_SNAPSHOTS:])
+        return opened
+
+    def _connect(self, number: int | None) -> _Opened:
+        check = self._settings.check_digests
+        snapshot = open_snapshot(self._lake_dir, number, check_digests=check)
+        return snapshot, snapshot.connect(self._settings)
+
+    def _look(self) -> int:
+        """Return the number of the newest commit, looking no more often than need be."""
+        now_s = time.monotonic()
+        if now_s - self._looked_s < LOOK_EVERY_S:
+            return self._newest
+        newest = self._newest or max(list_log(self._lake_dir)[0], default=0)
+        while (self._lake_dir / LOG_FOLDER / f"{newest + 1}.json").exists():
+            newest += 1
+        self._newest, self._looked_s = newest, now_s
+        return newest

@@ -1,0 +1,131 @@
+"""Loads the named queries: one statement a file, its header declares what it takes and gives.
+
+A file begins with comment lines: what the query answers; one line for each parameter,
+``-- $name type [= default]  meaning``; and ``-- returns: columns``. The statement follows. The
+loader refuses a file whose header and statement disagree, so the header can be trusted.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import msgspec
+
+from queries.errors import QueryMalformed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from importlib.resources.abc import Traversable
+
+TYPES = frozenset(
+    {"boolean", "integer", "bigint", "text", "blob", "integer[]", "bigint[]", "text[]", "blob[]"}
+)
+REQUIRED = msgspec.UNSET
+_PARAMETER = re.compile(
+    r"^-- \$(?P<name>[a-z][a-z0-9_]*) +(?P<type>[a-z]+(?:\[\])?)"
+    r"(?: += (?P<default>null|true|false|-?[0-9]+))?(?: +(?P<doc>\S.*))?$"
+)
+_DEFAULTS: dict[str, Any] = {"null": None, "true": True, "false": False}
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """One ``$name`` of a query; ``default`` is ``REQUIRED`` where there is none."""
+
+    name: str
+    type: str
+    default: Any
+    doc: str
+
+
+class Query(msgspec.Struct, frozen=True):
+    """One named statement: ``name`` is its path without ``.sql``, such as ``v3/blocks``."""
+
+    name: str
+    sql: str
+    parameters: Mapping[str, Parameter]
+    doc: str
+    returns: str
+
+
+@cache
+def load_queries() -> Mapping[str, Query]:
+    """Return every query of this package by name.
+
+    Raises:
+        QueryMalformed: a file breaks a rule; the message names it.
+    """
+    return {name: parse_query(name, text) for name, text in _walk(files("queries"), "")}
+
+
+def parse_query(name: str, text: str) -> Query:
+    """Read one file's text, and check that header and statement agree.
+
+    Raises:
+        QueryMalformed: no header, not exactly one statement, or other parameters than declared.
+    """
+    header = _read_header(text)
+    parameters = {item.name: item for item in _read_parameters(name, header)}
+    returns = [line[11:].strip() for line in header if line.startswith("-- returns:")]
+    doc = " ".join(_prose(header))
+    if not doc or len(returns) != 1:
+        raise QueryMalformed(f"queries/{name}.sql: needs a purpose and one 'returns:' line on top")
+    _check_statement(name, text, frozenset(parameters))
+    return Query(name=name, sql=text, parameters=parameters, doc=doc, returns=returns[0])
+
+
+def _check_statement(name: str, text: str, declared: frozenset[str]) -> None:
+    try:
+        statements = duckdb.extract_statements(text)
+    except duckdb.Error as error:
+        raise QueryMalformed(f"queries/{name}.sql: does not parse: {error}") from error
+    if len(statements) != 1:
+        raise QueryMalformed(f"queries/{name}.sql: {len(statements)} statements, must be one")
+    used = statements[0].named_parameters
+    if used != declared:
+        odd = ", ".join(sorted(used ^ declared))
+        raise QueryMalformed(f"queries/{name}.sql: header and statement differ in: {odd}")
+
+
+def _read_header(text: str) -> list[str]:
+    lines: list[str] = []
+    for line in text.splitlines():
+        if not line.startswith("--"):
+            break
+        lines.append(line.rstrip())
+    return lines
+
+
+def _read_parameters(name: str, header: list[str]) -> Iterator[Parameter]:
+    for line in header:
+        if not line.startswith("-- $"):
+            continue
+        match = _PARAMETER.match(line)
+        if match is None or match["type"] not in TYPES:
+            raise QueryMalformed(f"queries/{name}.sql: unreadable parameter line: {line}")
+        yield Parameter(match["name"], match["type"], _read_default(match), match["doc"] or "")
+
+
+def _read_default(match: re.Match[str]) -> object:
+    text = match["default"]
+    if text is None:
+        return REQUIRED
+    return _DEFAULTS[text] if text in _DEFAULTS else int(text)
+
+
+def _prose(header: list[str]) -> Iterator[str]:
+    for line in header:
+        if line.startswith(("-- $", "-- returns:")):
+            return
+        yield from filter(None, [line[2:].strip()])
+
+
+def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
+    for entry in sorted(folder.iterdir(), key=lambda item: item.name):
+        if entry.is_dir():
+            yield from _walk(entry, f"{prefix}{entry.name}/")
+        elif entry.name.endswith(".sql"):
+            yield prefix + entry.name.removesuffix(".sql"), entry.read_text(encoding="utf-8")

@@ -1,0 +1,82 @@
+"""Asks named queries of one snapshot of a lake, within a time limit."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from queries.errors import ParameterMismatch, QueryTimeout, QueryUnknown
+from queries.loader import REQUIRED, Query, load_queries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lake.snapshot import Snapshot
+
+
+class Reader:
+    """One snapshot and a connection of its own; not shared between threads."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        connection: duckdb.DuckDBPyConnection,
+        *,
+        timeout_ms: int = 0,
+    ) -> None:
+        """Take a snapshot and a cursor made for this reader; 0 ms means no limit."""
+        self.snapshot = snapshot
+        self._connection = connection
+        self._timeout_ms = timeout_ms
+
+    def rows(self, name: str, **parameters: object) -> list[dict[str, Any]]:
+        """Answer one query, a dict for each row.
+
+        Raises:
+            QueryUnknown, ParameterMismatch: the question is put wrongly.
+            QueryTimeout: it took longer than the limit.
+        """
+        query = load_queries().get(name)
+        if query is None:
+            raise QueryUnknown(f"no query is called {name!r}; see queries/**/*.sql")
+        with self._deadline(name):
+            cursor = self._connection.execute(query.sql, bind_parameters(query, parameters))
+            names = [column[0] for column in cursor.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def one(self, name: str, **parameters: object) -> dict[str, Any] | None:
+        """Answer one query by its first row, or None if there is none."""
+        found = self.rows(name, **parameters)
+        return found[0] if found else None
+
+    @contextmanager
+    def _deadline(self, name: str) -> Iterator[None]:
+        timer = threading.Timer(self._timeout_ms / 1000, self._connection.interrupt)
+        timer.daemon = True
+        if self._timeout_ms:
+            timer.start()
+        try:
+            yield
+        except duckdb.InterruptException as error:
+            raise QueryTimeout(f"query {name} took longer than {self._timeout_ms} ms") from error
+        finally:
+            timer.cancel()
+
+
+def bind_parameters(query: Query, given: dict[str, object]) -> dict[str, object]:
+    """Complete ``given`` with the defaults of the query's header.
+
+    Raises:
+        ParameterMismatch: one is missing, or one too many.
+    """
+    bound = {
+        name: given.get(name, parameter.default) for name, parameter in query.parameters.items()
+    }
+    missing = sorted(name for name, value in bound.items() if value is REQUIRED)
+    unknown = sorted(given.keys() - bound.keys())
+    if missing or unknown:
+        raise ParameterMismatch(f"query {query.name}: missing {missing}, unknown {unknown}")
+    return bound
