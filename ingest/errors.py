@@ -3,8 +3,10 @@
 IngestError
 ├── BocError             the bytes are no valid bag of cells, or a cell ends too early
 │   └── CellUnderflow    a cell has fewer bits or references than its type needs
+├── MissingCell          a cell that a tree needs is not among the cells at hand
 ├── DecodeError          valid cells that do not follow the TL-B of a block
 ├── SourceError          a source cannot be opened or read as a whole
+│   └── EntryFlaw        an entry of a package is not what its place promises
 └── BlockUnavailable     one block cannot be given
     ├── BlockNotYet      the node has not written it completely yet
     ├── BlockPruned      the node had it and deleted it
@@ -32,12 +34,38 @@ class CellUnderflow(BocError):
     """A cell has fewer bits or references than its type needs."""
 
 
+class MissingCell(IngestError):
+    """A cell that a tree needs is not among the cells at hand; ``hash`` names it."""
+
+    def __init__(self, cell_hash: bytes) -> None:
+        """Name the cell."""
+        self.hash = cell_hash
+        super().__init__(f"cell {cell_hash.hex()} is needed, but is not among the cells at hand")
+
+
 class DecodeError(IngestError):
     """Valid cells that do not follow the TL-B of a block."""
 
 
 class SourceError(IngestError):
     """A source cannot be opened or read as a whole."""
+
+
+class EntryFlaw(SourceError):
+    """An entry of a package is not what its place promises.
+
+    ``file`` is relative to the source's folder, ``offset`` the byte of the file at which the
+    entry begins; ``cut`` says that the file ends too early, as it does while it is written or
+    copied, and nothing else is wrong.
+    """
+
+    def __init__(self, reason: str, *, file: str, offset: int, cut: bool = False) -> None:
+        """Say what is wrong with the entry at ``offset`` of ``file``."""
+        self.reason = reason
+        self.file = file
+        self.offset = offset
+        self.cut = cut
+        super().__init__(f"{file} at byte {offset}: {reason}")
 
 
 class BlockUnavailable(IngestError):

@@ -1,1 +1,1 @@
-"""Bags of cells: read, hash, walk and write them."""
+"""Cells: bags of cells read and written, slices, hash maps, and cells as rows."""

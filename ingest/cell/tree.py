@@ -1,0 +1,169 @@
+"""Cells as flat arrays: a cell is its index, its children stand after it.
+
+No object per cell and no recursion: checks and hashes go over the arrays from the last cell to
+the first. Hashes are computed for the whole tree at the first demand (module ``digest``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingest.cell.digest import MAX_DEPTH, Digests
+from ingest.cell.exotic import KIND_NAMES, ORDINARY, exotic_mask
+from ingest.cell.slice import CellSlice
+from ingest.errors import BocError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAX_LEVEL = 3
+_EXOTIC_BIT = 8
+
+
+class CellTree:
+    """One parsed bag of cells, to which further cells can be appended.
+
+    ``cells`` holds d1, d2 and data of each cell (without in-cell hashes), ``links`` the indices of
+    its children; ``roots`` are the roots of the bag; ``data`` the bytes that were parsed.
+    """
+
+    __slots__ = ("_depths", "_digests", "cells", "data", "links", "roots", "stored_hashes")
+
+    def __init__(self) -> None:
+        """Make a tree without cells."""
+        self.data = b""
+        self.roots: list[int] = []
+        self.cells: list[bytes] = []
+        self.links: list[tuple[int, ...]] = []
+        self.stored_hashes: dict[int, bytes] = {}
+        self._depths: list[int] = []
+        self._digests: Digests | None = None
+
+    @property
+    def count(self) -> int:
+        """Number of cells, appended ones included."""
+        return len(self.cells)
+
+    def refs(self, cell: int) -> Sequence[int]:
+        """Return the children of a cell."""
+        return self.links[cell]
+
+    def bit_length(self, cell: int) -> int:
+        """Return the number of data bits of a cell."""
+        head = self.cells[cell]
+        if not head[1] & 1:
+            return head[1] << 2
+        last = head[-1]
+        return (len(head) - 2 << 3) - (last & -last).bit_length()
+
+    def bits(self, cell: int) -> tuple[int, int]:
+        """Return the data of an ordinary cell as one integer, and its number of bits.
+
+        Raises:
+            BocError: the cell is exotic: its bits are no data of a TL-B type.
+        """
+        head = self.cells[cell]
+        if head[0] & _EXOTIC_BIT:
+            name = KIND_NAMES[head[2]]
+            raise BocError(f"a {name} cell stands where an ordinary cell is needed")
+        value = int.from_bytes(head[2:], "big")
+        if not head[1] & 1:
+            return value, head[1] << 2
+        tag = (value & -value).bit_length()
+        return value >> tag, (len(head) - 2 << 3) - tag
+
+    def payload(self, cell: int) -> bytes:
+        """Return the data bytes of any cell, the completion tag of the last byte included."""
+        return self.cells[cell][2:]
+
+    def kind(self, cell: int) -> int:
+        """Return ORDINARY, PRUNED, LIBRARY, MERKLE_PROOF or MERKLE_UPDATE."""
+        head = self.cells[cell]
+        return head[2] if head[0] & _EXOTIC_BIT else ORDINARY
+
+    def level_mask(self, cell: int) -> int:
+        """Return the level mask of a cell, 0 to 7."""
+        return self.cells[cell][0] >> 5
+
+    def slice(self, cell: int) -> CellSlice:
+        """Return a reader at the start of an ordinary cell; raises BocError for an exotic one."""
+        return CellSlice(self, cell)
+
+    def hash(self, cell: int, level: int = MAX_LEVEL) -> bytes:
+        """Return the hash that a cell shows at a level; 3 gives the representation hash.
+
+        Raises:
+            BocError: hashes stored in the bag or in a Merkle cell are not the computed ones.
+        """
+        digests = self._digests or self.digests()
+        return digests.tops[cell] if level >= MAX_LEVEL else digests.hash_at(cell, level)
+
+    def depth(self, cell: int, level: int = MAX_LEVEL) -> int:
+        """Return the depth that a cell shows at a level."""
+        if level >= MAX_LEVEL:
+            return self._depths[cell]
+        return self.digests().depth_at(cell, level)
+
+    def digests(self) -> Digests:
+        """Return the hashes of all cells; raises what ``hash`` raises."""
+        if self._digests is None:
+            digests = Digests(self.cells, self.links, self._depths)
+            for cell, stored in self.stored_hashes.items():
+                if digests.all_hashes(cell) != stored:
+                    raise BocError(f"cell {cell} carries hashes that are not its own")
+            self._digests = digests
+        return self._digests
+
+    def append(self, cell: bytes, kids: tuple[int, ...] = ()) -> int:
+        """Add a cell, given as d1, d2 and data, over cells of this tree; return its index.
+
+        Raises:
+            BocError: the tree becomes too deep, or the data of an exotic cell are wrong.
+        """
+        digests = self.digests()
+        index = len(self.cells)
+        self.cells.append(cell)
+        self.links.append(kids)
+        self._depths.append(self._measure_cell(index))
+        digests.add()
+        return index
+
+    def measure(self) -> None:
+        """Check references, levels, depth and exotic cells of a tree that was just parsed.
+
+        Raises:
+            BocError: naming the cell that is wrong.
+        """
+        cells = self.cells
+        links = self.links
+        count = len(cells)
+        depths = self._depths = [0] * count
+        for cell in range(count - 1, -1, -1):
+            kids = links[cell]
+            if not kids and not cells[cell][0]:
+                continue
+            for kid in kids:
+                if not cell < kid < count:
+                    raise BocError(f"cell {cell} of {count} refers to cell {kid}, not forward")
+            depths[cell] = self._measure_cell(cell)
+
+    def _measure_cell(self, cell: int) -> int:
+        """Check level and kind of one cell whose children are checked; return its depth."""
+        cells = self.cells
+        depths = self._depths
+        kids = self.links[cell]
+        d1 = cells[cell][0]
+        depth = 0
+        masks = 0
+        for kid in kids:
+            masks |= cells[kid][0]
+            if depths[kid] >= depth:
+                depth = depths[kid] + 1
+        mask = masks >> 5
+        if d1 & _EXOTIC_BIT:
+            mask = exotic_mask(cells[cell], [cells[kid][0] >> 5 for kid in kids])
+        if d1 >> 5 != mask:
+            raise BocError(f"cell {cell} claims level mask {d1 >> 5}, but has {mask}")
+        if depth > MAX_DEPTH:
+            raise BocError(f"cell {cell} is the root of a tree deeper than {MAX_DEPTH}")
+        return depth
