@@ -7,28 +7,25 @@ the settings alone, so the same input gives the same files.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ingest.block.zerostate import decode_zero_states
+from ingest.chain import MASTERCHAIN, read_chain
 from ingest.decode import Hole, Piece, decode_in_order, join_tables
-from ingest.errors import BlockCorrupt, BlockNotYet, BlockUnavailable, SourceError
+from ingest.errors import BlockNotYet, BlockUnavailable
 from ingest.span import Span, missing_spans
 from lake.commit import Network, commit_range
-from lake.errors import LakeNotFound
-from lake.snapshot import open_snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
     from ingest.source import BlockSource, McBundle
     from lake.settings import Settings
-
-MASTERCHAIN = -1
 
 
 class IngestReport(msgspec.Struct):
@@ -68,7 +65,7 @@ def ingest(
     Raises:
         SourceError: the source holds another network or chain than the lake.
     """
-    return _Run(source, lake_dir, settings, workers, on_progress).bring(wanted)
+    return _Run(source, lake_dir, settings, workers, on_progress, wanted).bring(wanted)
 
 
 class _Run:
@@ -81,22 +78,23 @@ class _Run:
         settings: Settings,
         workers: int,
         on_progress: Callable[[Progress], None],
+        wanted: Span,
     ) -> None:
         self.source = source
         self.lake_dir = lake_dir
         self.settings = settings
         self.workers = workers
         self.on_progress = on_progress
-        self.covered, self.network = _lake_so_far(lake_dir)
+        self.chain = read_chain(lake_dir, wanted)
         self.zero_states = source.zero_states()
         self.done = 0
         self.total = 0
         self.report = IngestReport("")
 
     def bring(self, wanted: Span) -> IngestReport:
-        todo = list(missing_spans(wanted, self.covered))
+        todo = list(missing_spans(wanted, self.chain.covered))
         self.total = sum(map(len, todo))
-        self.report = IngestReport(str(wanted), skipped=_overlaps(wanted, self.covered))
+        self.report = IngestReport(str(wanted), skipped=_overlaps(wanted, self.chain.covered))
         for span in todo:
             self._bring_span(span)
             if self.report.stopped_at is not None:
@@ -160,7 +158,7 @@ class _Run:
             return
         first, last = pending[0].first, pending[-1].last
         tables = join_tables(pending)
-        self._check_chain(tables["blocks"], first)
+        self.chain.extend(tables["blocks"], Span(first, last))
         if first == 1 and self.zero_states:
             zero = decode_zero_states(self.zero_states)
             tables |= {name: pa.concat_tables([rows, tables[name]]) for name, rows in zero.items()}
@@ -172,7 +170,8 @@ class _Run:
             last_mc_seqno=last,
             day=piece_day(pending[0]),
             source=self.source.describe(),
-            network=self.network,
+            network=self._network(tables["blocks"]),
+            settings=self.settings,
         )
         self.report.commits += 1
         self.report.committed.append(str(Span(first, last)))
@@ -182,6 +181,17 @@ class _Run:
         self._tell()
         pending.clear()
 
+    def _network(self, blocks: pa.Table) -> Network:
+        global_id = blocks["global_id"][0].as_py()
+        for state in self.zero_states:
+            if state.workchain == MASTERCHAIN:
+                return Network(global_id, state.root_hash.hex(), state.file_hash.hex())
+        first = blocks.filter((pc.field("workchain") == MASTERCHAIN) & (pc.field("seqno") == 1))
+        if first.num_rows:
+            root, file = first["prev_root_hash"][0], first["prev_file_hash"][0]
+            return Network(global_id, root.as_py().hex(), file.as_py().hex())
+        return Network(global_id)
+
     def _note_hole(self, hole: Hole) -> None:
         self.report.holes.append(hole)
         self.done += 1
@@ -190,6 +200,14 @@ class _Run:
     def _tell(self) -> None:
         transactions = self.report.rows.get("transactions", 0)
         self.on_progress(Progress(self.done, self.total, transactions))
+
+
+def _overlaps(wanted: Span, covered: list[Span]) -> list[str]:
+    return [
+        str(Span(max(span.first, wanted.first), min(span.last, wanted.last)))
+        for span in covered
+        if span.first <= wanted.last and span.last >= wanted.first
+    ]
 
 
 def split_by_day(piece: Piece) -> list[Piece]:

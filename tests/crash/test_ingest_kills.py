@@ -1,0 +1,124 @@
+"""Ingest killed with SIGKILL: reopening gives the committed prefix, and ingest goes on."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lake.crash import POINTS
+from lake.errors import LakeNotFound
+from lake.snapshot import open_snapshot
+from lake.verify import verify_lake
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[2]
+RANDOM_KILLS = 100
+SEED = 20261121
+
+
+class Victim:
+    """The forking process of ``victim.py``, spoken to by lines."""
+
+    def __init__(self, node: Path) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.crash.victim", str(node)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def ingest(self, lake: Path, *, crash_at: str = "-", delay_ms: float = 0) -> str:
+        """Run one ingest and return how it ended: killed or ended."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{lake} {crash_at} {delay_ms}\n")
+        self._process.stdin.flush()
+        return self._process.stdout.readline().strip()
+
+    def close(self) -> None:
+        """Let the process end."""
+        self._process.communicate()
+
+
+@pytest.fixture(scope="module")
+def victim(demo_node: Path) -> Iterator[Victim]:
+    process = Victim(demo_node)
+    yield process
+    process.close()
+
+
+def _files(lake: Path) -> dict[str, str]:
+    """Every live file of the newest snapshot with its digest."""
+    snapshot = open_snapshot(lake)
+    return {file.path: file.sha256 for files in snapshot.files.values() for file in files}
+
+
+@pytest.fixture(scope="module")
+def reference(victim: Victim, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The files of a lake whose ingest nobody disturbed."""
+    lake = tmp_path_factory.mktemp("reference") / "lake"
+    assert victim.ingest(lake) == "ended"
+    return _files(lake)
+
+
+def _check_prefix(lake: Path, reference: dict[str, str]) -> int:
+    """The lake is empty, or holds exactly a prefix of the reference; returns its last seqno."""
+    try:
+        snapshot = open_snapshot(lake)
+    except LakeNotFound:
+        return 0
+    assert len(snapshot.ranges) == 1
+    assert snapshot.ranges[0][0] == 1
+    files = _files(lake)
+    assert files.items() <= reference.items()
+    last = snapshot.last_mc_seqno
+    expected = {
+        path for path in reference if int(Path(path).name.split("-")[1]) <= last
+    }
+    assert set(files) == expected
+    assert not verify_lake(lake).damage
+    return last
+
+
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("passes", [1, 2])
+def test_killed_at_a_commit_point(
+    victim: Victim, reference: dict[str, str], tmp_path: Path, point: str, passes: int
+) -> None:
+    lake = tmp_path / "lake"
+    ending = victim.ingest(lake, crash_at=f"{point}:{passes}")
+    if point == "sweep.removed":
+        assert ending == "ended", "an undisturbed run has no orphans to remove"
+    else:
+        assert ending == "killed"
+    _check_prefix(lake, reference)
+    assert victim.ingest(lake) == "ended"
+    assert _files(lake) == reference
+
+
+def test_killed_at_random_times(
+    victim: Victim, reference: dict[str, str], tmp_path: Path
+) -> None:
+    rng = random.Random(SEED)  # noqa: S311 - a repeatable choice of moments
+    killed = 0
+    lake_number = 0
+    lake = tmp_path / "lake-0"
+    while killed < RANDOM_KILLS:
+        ending = victim.ingest(lake, delay_ms=rng.uniform(20, 900))
+        assert ending in {"killed", "ended"}
+        killed += ending == "killed"
+        _check_prefix(lake, reference)
+        if ending == "ended":
+            assert _files(lake) == reference
+            lake_number += 1
+            lake = tmp_path / f"lake-{lake_number}"
+    assert victim.ingest(lake) == "ended"
+    assert _files(lake) == reference

@@ -1,0 +1,63 @@
+"""A process that forks ingests to be killed: imports are paid once, not once a kill.
+
+Reads lines ``LAKE CRASH_AT DELAY_MS`` from stdin; for each it forks a child that ingests the node
+into LAKE and kills it at the named point (``-`` for none) or after DELAY_MS (0 for never), then
+prints ``killed`` or ``ended``.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+
+from ingest.node.source import open_node
+from ingest.pipeline import ingest
+from ingest.span import Span
+from lake.crash import VARIABLE
+from lake.settings import Settings
+
+SETTINGS = msgspec.structs.replace(
+    Settings(), mc_blocks_per_commit=8, mc_blocks_per_chunk=8, checkpoint_commits=4, orphan_grace_s=0
+)
+
+
+def bring(node: Path, lake: Path) -> None:
+    """Ingest the whole node in small commits."""
+    with closing(open_node(node)) as source:
+        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
+        ingest(source, lake, span, SETTINGS)
+
+
+def run_child(node: Path, lake: Path, crash_at: str, delay_ms: float) -> str:
+    """Fork an ingest, kill it as told, and say how it ended."""
+    child = os.fork()
+    if child == 0:
+        if crash_at != "-":
+            os.environ[VARIABLE] = crash_at
+        bring(node, lake)
+        os._exit(0)
+    if delay_ms:
+        time.sleep(delay_ms / 1000)
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return "killed"
+    return "ended" if os.WEXITSTATUS(status) == 0 else f"failed {os.WEXITSTATUS(status)}"
+
+
+def main() -> None:
+    """Serve orders until stdin ends."""
+    node = Path(sys.argv[1])
+    for line in sys.stdin:
+        lake, crash_at, delay_ms = line.split()
+        print(run_child(node, Path(lake), crash_at, float(delay_ms)), flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
