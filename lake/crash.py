@@ -1,0 +1,49 @@
+"""Named points at which a test may kill the process, to prove that a commit survives it.
+
+``TONLAKE_CRASH_AT=name`` kills at the first pass of the point, ``name:3`` at the third.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+
+VARIABLE = "TONLAKE_CRASH_AT"
+
+POINTS = (
+    "commit.start",
+    "file.created",
+    "file.written",
+    "file.synced",
+    "file.renamed",
+    "commit.files_renamed",
+    "commit.folders_synced",
+    "log.created",
+    "log.written",
+    "log.synced",
+    "log.linked",
+    "log.unlinked",
+    "log.folder_synced",
+    "checkpoint.created",
+    "checkpoint.written",
+    "checkpoint.synced",
+    "checkpoint.renamed",
+    "sweep.removed",
+)
+"""Every point of this package, in the order in which a commit passes them."""
+
+_passes: Counter[str] = Counter()
+
+
+def reach(point: str) -> None:
+    """Pass the named point: die here with SIGKILL if the environment asks for it."""
+    wanted = os.environ.get(VARIABLE)
+    if wanted is None:
+        return
+    name, _, count = wanted.partition(":")
+    if name != point:
+        return
+    _passes[point] += 1
+    if _passes[point] == int(count or 1):
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,98 @@
+"""Files that survive a crash: written under a temporary name, synced, then given their own."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import secrets
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from lake.crash import reach
+from lake.errors import LakeFull
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+TEMPORARY_PREFIX = ".tmp-"
+"""A leading dot hides unfinished files from every engine that lists folders."""
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+@contextmanager
+def naming_full_disk(path: Path) -> Iterator[None]:
+    """Turn "no space", "over quota" and "file too large" into LakeFull with the file's name."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        raise LakeFull(
+            f"no room to write {path} ({error.strerror}); every earlier commit stands: "
+            "free some space or raise the limit, then run the same command again"
+        ) from error
+
+
+def write_temporary(final: Path, data: bytes | memoryview, crash_name: str) -> Path:
+    """Write and sync ``data`` beside ``final`` under a temporary name, and return that name.
+
+    Raises:
+        LakeFull: no room; the temporary file is gone again.
+    """
+    temporary = final.parent / f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(8)}"
+    with naming_full_disk(final):
+        try:
+            with temporary.open("xb", buffering=0) as stream:
+                reach(f"{crash_name}.created")
+                rest = memoryview(data)
+                while rest:
+                    rest = rest[stream.write(rest) :]
+                reach(f"{crash_name}.written")
+                os.fsync(stream.fileno())
+                reach(f"{crash_name}.synced")
+        except BaseException:
+            with suppress(FileNotFoundError):
+                temporary.unlink()
+            raise
+    return temporary
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and its missing parents, each of them synced into its own parent."""
+    missing = []
+    at = folder
+    while not at.exists():
+        missing.append(at)
+        at = at.parent
+    with naming_full_disk(folder):
+        for path in reversed(missing):
+            path.mkdir(exist_ok=True)
+            sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def hold_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Hold an exclusive lock on a file while the block runs; the kernel frees it if we die.
+
+    Yields:
+        True if the lock is held; False if another holds it and ``wait`` is False.
+    """
+    with path.open("ab") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True

@@ -1,0 +1,73 @@
+"""What can go wrong in a lake.
+
+LakeError
+├── SettingsError         a setting has an unknown name or a bad value
+├── LakeNotFound          the folder holds no lake, or a lake without any commit
+├── SnapshotNotFound      the commit asked for is not in the log
+├── LakeCorrupt           a file is missing, or its bytes are not those that were committed
+├── CommitError           a commit was refused; the lake is as it was before
+│   ├── RowsRejected      the rows do not fit the schema or the range
+│   ├── NetworkMismatch   the rows come from another network than the lake's
+│   ├── RangeOverlap      the lake has some of these masterchain blocks already
+│   ├── CommitConflict    another writer took the next place in the log
+│   └── LakeFull          the file system has no room for a file
+└── QueryError            a person's SQL cannot be answered
+"""
+
+from __future__ import annotations
+
+
+class LakeError(Exception):
+    """Root of every error of this package."""
+
+
+class SettingsError(LakeError):
+    """A setting has an unknown name or a bad value; the message names the nearest valid one."""
+
+
+class LakeNotFound(LakeError):
+    """The folder holds no lake, or a lake without any commit."""
+
+
+class SnapshotNotFound(LakeError):
+    """The commit asked for is not in the log."""
+
+
+class LakeCorrupt(LakeError):
+    """A file is missing, or its bytes are not those that were committed."""
+
+    def __init__(self, file: str, reason: str) -> None:
+        """Name the damaged ``file``, relative to the lake, and say how that shows."""
+        self.file = file
+        self.reason = reason
+        super().__init__(
+            f"lake file {file}: {reason}; restore it from a copy, or ingest into a new lake"
+        )
+
+
+class CommitError(LakeError):
+    """A commit was refused; the lake is as it was before."""
+
+
+class RowsRejected(CommitError):
+    """The rows do not fit the schema of their table, or lie outside the range committed."""
+
+
+class NetworkMismatch(CommitError):
+    """The rows come from another network than the lake's."""
+
+
+class RangeOverlap(CommitError):
+    """The lake has some of these masterchain blocks already."""
+
+
+class CommitConflict(CommitError):
+    """Another writer took the next place in the log; reading the log again shows its range."""
+
+
+class LakeFull(CommitError):
+    """The file system has no room for a file of the lake."""
+
+
+class QueryError(LakeError):
+    """A person's SQL cannot be answered."""

@@ -1,0 +1,236 @@
+"""The log of commits: what an entry says, and which files and ranges are live after it.
+
+``_log/<N>.json`` is one commit, N counting from 1 without a gap. ``_log/<N>.checkpoint.json``
+holds the sum of the commits 1..N, to save readers from replaying them. Either is one JSON object
+with the SHA-256 of its body, so that a damaged entry is never taken for a true one. Nothing in
+the log depends on the clock or the machine: the same rows give the same log.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from lake.errors import LakeCorrupt, LakeNotFound, NetworkMismatch, SnapshotNotFound
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOG_FOLDER = "_log"
+
+_ENTRY_NAME = re.compile(r"([1-9][0-9]*)\.json")
+_CHECKPOINT_NAME = re.compile(r"([1-9][0-9]*)\.checkpoint\.json")
+
+Range = tuple[int, int]
+"""First and last seqno, both included."""
+
+
+class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One Parquet file of one table; ``path`` is relative to the lake, with forward slashes."""
+
+    path: str
+    table: str
+    rows: int
+    bytes: int
+    sha256: str
+    schema_version: int
+
+
+class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which network the rows come from; hashes are hex and unknown without its zero state."""
+
+    global_id: int
+    zero_state_root_hash: str | None = None
+    zero_state_file_hash: str | None = None
+
+
+class Commit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One entry of the log: a range of masterchain blocks with the files of all its tables.
+
+    ``shards`` maps ``workchain:shard`` (shard as 16 hex digits) to the seqnos of its blocks, and
+    ``previous`` is the digest of the entry before.
+    """
+
+    number: int
+    first_mc_seqno: int
+    last_mc_seqno: int
+    day: str
+    added: tuple[DataFile, ...]
+    removed: tuple[str, ...]
+    schema_version: int
+    source: dict[str, str]
+    shards: dict[str, Range]
+    zero_state: bool
+    network: Network | None
+    previous: str
+
+
+class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The sum of the commits 1..``number``; ``digest`` is that of the last entry."""
+
+    number: int = 0
+    digest: str = ""
+    files: tuple[DataFile, ...] = ()
+    ranges: tuple[Range, ...] = ()
+    network: Network | None = None
+
+    def add(self, commit: Commit, digest: str) -> LogState:
+        """Return the state after one more commit."""
+        removed = set(commit.removed)
+        kept = (file for file in self.files if file.path not in removed)
+        return LogState(
+            number=commit.number,
+            digest=digest,
+            files=(*kept, *commit.added),
+            ranges=merge_ranges((*self.ranges, (commit.first_mc_seqno, commit.last_mc_seqno))),
+            network=join_networks(self.network, commit.network),
+        )
+
+
+def merge_ranges(ranges: tuple[Range, ...]) -> tuple[Range, ...]:
+    """Return the same seqnos as sorted ranges, joined where they touch."""
+    merged: list[Range] = []
+    for first, last in sorted(ranges):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+        else:
+            merged.append((first, last))
+    return tuple(merged)
+
+
+def join_networks(known: Network | None, new: Network | None) -> Network | None:
+    """Return what both say together.
+
+    Raises:
+        NetworkMismatch: they are two networks.
+    """
+    if known is None or new is None:
+        return known or new
+    joined = {}
+    for name in Network.__struct_fields__:
+        old_value, new_value = getattr(known, name), getattr(new, name)
+        if None not in (old_value, new_value) and old_value != new_value:
+            raise NetworkMismatch(
+                f"the lake has {name} {old_value} and the rows have {new_value}: "
+                "rows of another network need a lake of their own"
+            )
+        joined[name] = new_value if old_value is None else old_value
+    return Network(**joined)
+
+
+class _Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    sha256: str
+    body: msgspec.Raw
+
+
+_Body = TypeVar("_Body", Commit, LogState)
+
+
+def entry_name(number: int) -> str:
+    """Return the file name of commit ``number``."""
+    return f"{number}.json"
+
+
+def checkpoint_name(number: int) -> str:
+    """Return the file name of the checkpoint after commit ``number``."""
+    return f"{number}.checkpoint.json"
+
+
+def encode_entry(body: Commit | LogState) -> tuple[bytes, str]:
+    """Return the bytes of an entry or a checkpoint, and the digest of its body."""
+    raw = msgspec.json.encode(body, order="deterministic")
+    digest = hashlib.sha256(raw).hexdigest()
+    return msgspec.json.encode(_Envelope(digest, msgspec.Raw(raw))) + b"\n", digest
+
+
+def _read_body(lake_dir: Path, name: str, kind: type[_Body]) -> tuple[_Body, str]:
+    file = f"{LOG_FOLDER}/{name}"
+    try:
+        envelope = msgspec.json.decode((lake_dir / file).read_bytes(), type=_Envelope)
+        raw = bytes(envelope.body)
+        if hashlib.sha256(raw).hexdigest() != envelope.sha256:
+            raise LakeCorrupt(file, "its bytes do not give its digest")
+        return msgspec.json.decode(raw, type=kind), envelope.sha256
+    except FileNotFoundError as error:
+        raise LakeCorrupt(file, "it is missing") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise LakeCorrupt(file, f"it is no log entry ({error})") from error
+
+
+def read_commit(lake_dir: Path, number: int) -> tuple[Commit, str]:
+    """Return the commit and the digest of its entry.
+
+    Raises:
+        LakeCorrupt: the entry is missing or damaged, or is that of another number.
+    """
+    name = entry_name(number)
+    commit, digest = _read_body(lake_dir, name, Commit)
+    if commit.number != number:
+        raise LakeCorrupt(f"{LOG_FOLDER}/{name}", f"it is commit {commit.number}")
+    return commit, digest
+
+
+def read_checkpoint(lake_dir: Path, number: int) -> LogState:
+    """Return the state after commit ``number`` as its checkpoint has it.
+
+    Raises:
+        LakeCorrupt: the checkpoint is damaged, or is that of another number.
+    """
+    name = checkpoint_name(number)
+    state, _ = _read_body(lake_dir, name, LogState)
+    if state.number != number:
+        raise LakeCorrupt(f"{LOG_FOLDER}/{name}", f"it is the checkpoint of {state.number}")
+    return state
+
+
+def list_log(lake_dir: Path) -> tuple[list[int], list[int]]:
+    """Return the numbers of all entries and of all checkpoints, both ascending."""
+    folder = lake_dir / LOG_FOLDER
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    entries, checkpoints = (
+        sorted(int(match[1]) for match in map(pattern.fullmatch, names) if match)
+        for pattern in (_ENTRY_NAME, _CHECKPOINT_NAME)
+    )
+    return entries, checkpoints
+
+
+def read_state(lake_dir: Path, number: int | None = None) -> LogState:
+    """Return the state after commit ``number``, the highest one by default.
+
+    Raises:
+        LakeNotFound: the log has no entry.
+        SnapshotNotFound: it has some, but not this one.
+        LakeCorrupt: an entry that is needed is missing or damaged.
+    """
+    entries, checkpoints = list_log(lake_dir)
+    if not entries:
+        raise LakeNotFound(f"{lake_dir} holds no lake: no commit in {LOG_FOLDER}/")
+    if number is None:
+        number = entries[-1]
+    elif not 1 <= number <= entries[-1]:
+        raise SnapshotNotFound(f"{lake_dir} has commits 1 to {entries[-1]}, and no {number}")
+    state = _nearest_checkpoint(lake_dir, [at for at in checkpoints if at <= number])
+    for following in range(state.number + 1, number + 1):
+        commit, digest = read_commit(lake_dir, following)
+        if commit.previous != state.digest:
+            raise LakeCorrupt(
+                f"{LOG_FOLDER}/{entry_name(following)}", f"it does not follow entry {following - 1}"
+            )
+        state = state.add(commit, digest)
+    return state
+
+
+def _nearest_checkpoint(lake_dir: Path, checkpoints: list[int]) -> LogState:
+    """Return the newest sound checkpoint.
+
+    A damaged one only costs time, as the entries themselves say the same; verify names it.
+    """
+    for number in reversed(checkpoints):
+        try:
+            return read_checkpoint(lake_dir, number)
+        except LakeCorrupt:
+            continue
+    return LogState()

@@ -1,0 +1,185 @@
+"""Every limit and choice of the product: one struct, and where each value came from.
+
+The order is defaults < TOML file < environment (``TONLAKE_<NAME>``) < command-line flags.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from lake.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PREFIX = "TONLAKE_"
+CONFIG_VARIABLE = "TONLAKE_CONFIG"
+OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "TONLAKE_CRASH_AT"})
+"""Variables that begin with the prefix and are no settings."""
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All settings with their defaults; each field's description is its documentation."""
+
+    mc_blocks_per_commit: Annotated[
+        int, Meta(description="Most masterchain blocks in one commit", ge=1)
+    ] = 1000
+    transactions_per_commit: Annotated[
+        int,
+        Meta(description="A commit is cut once it holds this many transactions", ge=1),
+    ] = 200_000
+    mc_blocks_per_chunk: Annotated[
+        int, Meta(description="Most masterchain blocks decoded as one piece of work", ge=1)
+    ] = 64
+    chunk_bytes: Annotated[
+        int,
+        Meta(description="A piece of decoding work is cut once it holds this many bytes", ge=1),
+    ] = 16 << 20
+    row_group_rows: Annotated[
+        int, Meta(description="Most rows in a row group of a Parquet file", ge=1)
+    ] = 32_768
+    zstd_level: Annotated[
+        int, Meta(description="Compression level of Parquet files", ge=1, le=22)
+    ] = 1
+    checkpoint_commits: Annotated[
+        int,
+        Meta(description="The list of live files is written out after this many commits", ge=1),
+    ] = 100
+    orphan_grace_s: Annotated[
+        int,
+        Meta(description="Seconds a file that no commit names is left alone", ge=0),
+    ] = 3600
+    check_digests: Annotated[
+        bool, Meta(description="Check every file's digest when a lake is opened")
+    ] = True
+    open_indexes: Annotated[
+        int, Meta(description="Package indexes of a node kept open at once", ge=1)
+    ] = 16
+    follow_poll_ms: Annotated[
+        int,
+        Meta(description="Milliseconds between looks for new blocks with --follow", ge=1),
+    ] = 500
+    duckdb_memory_mib: Annotated[int, Meta(description="Memory limit of DuckDB in MiB", ge=64)] = (
+        1024
+    )
+    duckdb_threads: Annotated[int, Meta(description="Threads of DuckDB", ge=1)] = 2
+    query_timeout_ms: Annotated[
+        int, Meta(description="Milliseconds a query may take; 0 sets no limit", ge=0)
+    ] = 3000
+    http_host: Annotated[str, Meta(description="Address the API listens on")] = "127.0.0.1"
+    http_port: Annotated[
+        int, Meta(description="Port the API listens on; 0 takes a free one", ge=0, le=65535)
+    ] = 8081
+    v2_default_limit: Annotated[
+        int, Meta(description="API v2: rows of a list when the request names none", ge=1)
+    ] = 10
+    v2_max_limit: Annotated[int, Meta(description="API v2: most rows of a list", ge=1)] = 1000
+    v3_default_limit: Annotated[
+        int, Meta(description="API v3: rows of a list when the request names none", ge=1)
+    ] = 10
+    v3_max_limit: Annotated[int, Meta(description="API v3: most rows of a list", ge=1)] = 1000
+    request_body_bytes: Annotated[int, Meta(description="Largest request body", ge=1)] = 1 << 20
+    response_bytes: Annotated[int, Meta(description="Largest response body", ge=1)] = 64 << 20
+    requests_in_flight: Annotated[
+        int, Meta(description="Requests served at once; more are told to come later", ge=1)
+    ] = 100
+    strict_parameters: Annotated[
+        bool,
+        Meta(description="Refuse unknown and repeated query parameters instead of warning"),
+    ] = False
+    opcode_format: Annotated[
+        Literal["hex", "integer"], Meta(description="API v3: how opcodes are written")
+    ] = "hex"
+    testnet: Annotated[
+        bool | None,
+        Meta(description="Test-only flag in friendly addresses; unset: by the lake's network"),
+    ] = None
+    upstream: Annotated[
+        str | None,
+        Meta(description="URL of the API that messages are forwarded to; unset: none is sent"),
+    ] = None
+
+
+NAMES: tuple[str, ...] = Settings.__struct_fields__
+
+
+def describe_settings() -> dict[str, str]:
+    """Return the documentation of every setting by name."""
+    properties = msgspec.json.schema(Settings)["$defs"]["Settings"]["properties"]
+    return {name: properties[name]["description"] for name in NAMES}
+
+
+def load_settings(
+    config_file: Path | None = None,
+    env: Mapping[str, str] = os.environ,
+    flags: Mapping[str, Any] | None = None,
+) -> tuple[Settings, dict[str, str]]:
+    """Return the settings, and for each name the origin of its value.
+
+    Args:
+        config_file: TOML file; without it the one named by ``TONLAKE_CONFIG``, if any.
+        env: Environment; variables named ``TONLAKE_<NAME>`` are settings.
+        flags: Values of command-line flags; None means the flag was not given.
+
+    Raises:
+        SettingsError: unknown name, bad value, or unreadable file.
+    """
+    if config_file is None and env.get(CONFIG_VARIABLE):
+        config_file = Path(env[CONFIG_VARIABLE])
+    origins = dict.fromkeys(NAMES, "default")
+    values: dict[str, Any] = {}
+    layers = (_read_file(config_file), _read_environment(env), _read_flags(flags or {}))
+    for layer in layers:
+        for name, (value, origin) in layer.items():
+            values[name] = _convert(name, value, origin)
+            origins[name] = origin
+    return Settings(**values), origins
+
+
+_TYPES = {field.name: field.type for field in msgspec.structs.fields(Settings)}
+
+_Layer = dict[str, tuple[Any, str]]
+
+
+def _read_file(path: Path | None) -> _Layer:
+    if path is None:
+        return {}
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"cannot read the configuration file {path}: {error}") from error
+    return {key: (value, str(path)) for key, value in document.items()}
+
+
+def _read_environment(env: Mapping[str, str]) -> _Layer:
+    return {
+        key.removeprefix(PREFIX).lower(): (value, key)
+        for key, value in env.items()
+        if key.startswith(PREFIX) and key not in OTHER_VARIABLES
+    }
+
+
+def _read_flags(flags: Mapping[str, Any]) -> _Layer:
+    return {
+        name: (value, f"--{name.replace('_', '-')}")
+        for name, value in flags.items()
+        if value is not None
+    }
+
+
+def _convert(name: str, value: object, origin: str) -> object:
+    if name not in _TYPES:
+        near = difflib.get_close_matches(name, NAMES, n=1, cutoff=0)
+        raise SettingsError(f"{origin}: unknown setting {name!r}; did you mean {near[0]!r}?")
+    try:
+        # The environment holds text alone; a TOML file says which of its values are text.
+        return msgspec.convert(value, _TYPES[name], strict=not origin.startswith(PREFIX))
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"{origin}: setting {name} = {value!r}: {error}") from error

@@ -1,0 +1,95 @@
+"""What a reader sees: one commit, and the files that are live after it.
+
+A snapshot never changes: files are immutable, and a later commit is another snapshot.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from lake.connection import DERIVED_VIEWS, VIEW_NAMES, open_connection
+from lake.digest import find_damage
+from lake.log import read_commit, read_state
+from lake.schema import TABLES
+from lake.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    import duckdb
+
+    from lake.errors import LakeCorrupt
+    from lake.log import Commit, DataFile, LogState, Network, Range
+
+_DEFAULTS = Settings()
+_MISSING_VIEW = re.compile(r"Table with name (\w+) does not exist")
+
+
+class Snapshot:
+    """The lake as of one commit; ``damaged`` maps tables that cannot be asked to the reason."""
+
+    def __init__(self, lake_dir: Path, state: LogState, damage: Iterable[LakeCorrupt] = ()) -> None:
+        """Take the state after a commit; ``open_snapshot`` is the way to get one."""
+        self.lake_dir = lake_dir
+        self.number: int = state.number
+        self.ranges: tuple[Range, ...] = state.ranges
+        self.network: Network | None = state.network
+        self.files: dict[str, tuple[DataFile, ...]] = {
+            name: tuple(file for file in state.files if file.table == name) for name in TABLES
+        }
+        self.damaged: dict[str, LakeCorrupt] = {}
+        for error in damage:
+            self.damaged.setdefault(error.file.split("/", 1)[0], error)
+
+    @property
+    def first_mc_seqno(self) -> int:
+        """First masterchain block that the snapshot has."""
+        return self.ranges[0][0]
+
+    @property
+    def last_mc_seqno(self) -> int:
+        """Last masterchain block that the snapshot has."""
+        return self.ranges[-1][1]
+
+    @cached_property
+    def commits(self) -> tuple[Commit, ...]:
+        """Every commit up to this one, read from the log when first asked for."""
+        return tuple(read_commit(self.lake_dir, at)[0] for at in range(1, self.number + 1))
+
+    def connect(self, settings: Settings = _DEFAULTS) -> duckdb.DuckDBPyConnection:
+        """Return a database in memory with a view per sound table; use a cursor per request.
+
+        A damaged table has no view: ``blame`` turns the error of a query into LakeCorrupt.
+        """
+        sound = {name: files for name, files in self.files.items() if name not in self.damaged}
+        return open_connection(self.lake_dir, sound, settings)
+
+    def blame(self, error: duckdb.Error) -> LakeCorrupt | None:
+        """Return the damage that made a query fail with ``error``, if damage did."""
+        missing = _MISSING_VIEW.search(str(error))
+        if missing is None:
+            return None
+        view = DERIVED_VIEWS.get(missing[1], missing[1])
+        tables = (name for name in self.damaged if VIEW_NAMES.get(name, name) == view)
+        return next((self.damaged[name] for name in tables), None)
+
+
+def open_snapshot(
+    lake_dir: Path, number: int | None = None, *, check_digests: bool = True
+) -> Snapshot:
+    """Open the lake as of commit ``number``, the newest by default.
+
+    With ``check_digests`` every file that this process has not checked yet is read and compared
+    with its digest. Damage of a data file does not stop the other tables from being asked.
+
+    Raises:
+        LakeNotFound: the folder holds no commit.
+        SnapshotNotFound: it has no commit of this number.
+        LakeCorrupt: the log itself is damaged.
+    """
+    state = read_state(lake_dir, number)
+    damage = find_damage(lake_dir, state.files, trust_earlier=True) if check_digests else ()
+    return Snapshot(lake_dir, state, damage)

@@ -1,0 +1,49 @@
+"""Rows to the bytes of a Parquet file: sorted, and the same bytes for the same rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+if TYPE_CHECKING:
+    from lake.schema import Table
+    from lake.settings import Settings
+
+_UNIQUE = frozenset({"hash", "root_hash", "file_hash", "tx_hash", "rand_seed", "boc", "cell"})
+"""Columns in which nearly every value is new: a dictionary would only be thrown away."""
+
+_BLOOM_ODDS = 0.01
+"""Odds that a bloom filter lets a row group pass that does not have the hash."""
+
+
+def encode_parquet(rows: pa.Table, table: Table, settings: Settings) -> pa.Buffer:
+    """Return the whole Parquet file of ``rows``, which have the schema's fields already."""
+    sink = pa.BufferOutputStream()
+    group_rows = min(settings.row_group_rows, rows.num_rows)
+    pq.write_table(
+        sort_rows(rows, table),
+        sink,
+        row_group_size=settings.row_group_rows,
+        compression="zstd",
+        compression_level=settings.zstd_level,
+        use_dictionary=[name for name in table.names if name not in _UNIQUE],
+        bloom_filter_options={
+            column.name: {"ndv": group_rows, "fpp": _BLOOM_ODDS}
+            for column in table.columns
+            if column.type == "hash" and column.name in _UNIQUE
+        },
+        sorting_columns=[pq.SortingColumn(table.names.index(name)) for name in table.sort],
+        write_page_checksum=True,
+        store_schema=False,
+    )
+    return sink.getvalue()
+
+
+def sort_rows(rows: pa.Table, table: Table) -> pa.Table:
+    """Return the rows in the table's order; equal keys keep the order they came in."""
+    order = pc.sort_indices(rows, [(name, "ascending") for name in table.sort])
+    in_place = pa.array(range(rows.num_rows), order.type)
+    return rows if order.equals(in_place) else rows.take(order)
