@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING
 
 from lake.admission import check_tables
 from lake.crash import reach
-from lake.disk import hold_lock, make_folder, naming_full_disk, sync_folder, write_temporary
+from lake.disk import (
+    LOCK_FILE,
+    hold_lock,
+    make_folder,
+    naming_full_disk,
+    sync_folder,
+    write_temporary,
+)
 from lake.errors import CommitConflict, LakeFull, LakeNotFound, RangeOverlap
 from lake.log import (
     LOG_FOLDER,
@@ -27,6 +34,7 @@ from lake.log import (
     encode_entry,
     entry_name,
     join_networks,
+    overlaps,
     read_state,
 )
 from lake.schema import SCHEMA_VERSION, TABLES
@@ -41,10 +49,7 @@ if TYPE_CHECKING:
 
     from lake.log import Range
 
-__all__ = ["LOCK_FILE", "Commit", "DataFile", "Network", "commit_range"]
-
-LOCK_FILE = f"{LOG_FOLDER}/lock"
-"""Held while a writer commits or sweeps, so that neither removes what the other makes."""
+__all__ = ["Commit", "DataFile", "Network", "commit_range"]
 
 _DIGEST_LETTERS = 16
 _DEFAULTS = Settings()
@@ -120,13 +125,11 @@ def _state_so_far(lake_dir: Path) -> LogState:
 
 
 def _check_overlap(state: LogState, mc_range: Range) -> None:
-    first, last = mc_range
-    for known_first, known_last in state.ranges:
-        if first <= known_last and known_first <= last:
-            raise RangeOverlap(
-                f"masterchain blocks {first}..{last} cannot be committed: "
-                f"the lake has {known_first}..{known_last} already"
-            )
+    for first, last in overlaps(state.ranges, mc_range):
+        raise RangeOverlap(
+            f"masterchain blocks {mc_range[0]}..{mc_range[1]} cannot be committed: "
+            f"the lake has {first}..{last} already"
+        )
 
 
 def _write_files(

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 TEMPORARY_PREFIX = ".tmp-"
 """A leading dot hides unfinished files from every engine that lists folders."""
 
+LOCK_FILE = "_log/lock"
+"""Held while a writer commits or sweeps, so that neither removes what the other makes."""
+
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 

@@ -79,12 +79,14 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def add(self, commit: Commit, digest: str) -> LogState:
         """Return the state after one more commit."""
-        removed = set(commit.removed)
-        kept = (file for file in self.files if file.path not in removed)
+        kept = self.files
+        if commit.removed:
+            removed = set(commit.removed)
+            kept = tuple(file for file in kept if file.path not in removed)
         return LogState(
             number=commit.number,
             digest=digest,
-            files=(*kept, *commit.added),
+            files=kept + commit.added,
             ranges=merge_ranges((*self.ranges, (commit.first_mc_seqno, commit.last_mc_seqno))),
             network=join_networks(self.network, commit.network),
         )
@@ -99,6 +101,11 @@ def merge_ranges(ranges: tuple[Range, ...]) -> tuple[Range, ...]:
         else:
             merged.append((first, last))
     return tuple(merged)
+
+
+def overlaps(ranges: tuple[Range, ...], wanted: Range) -> list[Range]:
+    """Return those of ``ranges`` that share a seqno with ``wanted``."""
+    return [known for known in ranges if wanted[0] <= known[1] and known[0] <= wanted[1]]
 
 
 def join_networks(known: Network | None, new: Network | None) -> Network | None:

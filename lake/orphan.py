@@ -1,0 +1,54 @@
+"""Files that no commit names: what a crash or a refused commit left behind."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from lake.crash import reach
+from lake.disk import LOCK_FILE, TEMPORARY_PREFIX, hold_lock
+from lake.errors import LakeNotFound
+from lake.log import LOG_FOLDER, LogState, read_state
+from lake.schema import TABLES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def list_orphans(lake_dir: Path, state: LogState) -> list[Path]:
+    """Return the data files that are not live in ``state``, and all temporary files, sorted."""
+    live = {lake_dir / file.path for file in state.files}
+    data_files = (path for name in TABLES for path in (lake_dir / name).glob("day=*/*.parquet"))
+    temporary = (
+        path
+        for pattern in (LOG_FOLDER, *(f"{name}/day=*" for name in TABLES))
+        for path in lake_dir.glob(f"{pattern}/{TEMPORARY_PREFIX}*")
+    )
+    return sorted({*data_files, *temporary} - live)
+
+
+def sweep_orphans(lake_dir: Path, grace_s: int) -> list[Path]:
+    """Remove the orphans that nobody wrote to for ``grace_s`` seconds, and return them.
+
+    Nothing is removed while another writer is at work, or when the folder holds no log.
+
+    Raises:
+        LakeCorrupt: the log is damaged, so that nobody knows which files are live.
+    """
+    if not (lake_dir / LOG_FOLDER).is_dir():
+        return []
+    removed = []
+    with hold_lock(lake_dir / LOCK_FILE, wait=False) as held:
+        if not held:
+            return []
+        try:
+            state = read_state(lake_dir)
+        except LakeNotFound:
+            state = LogState()
+        newest_s = time.time() - grace_s
+        for path in list_orphans(lake_dir, state):
+            if path.stat().st_mtime <= newest_s:
+                path.unlink()
+                removed.append(path)
+                reach("sweep.removed")
+    return removed
