@@ -36,6 +36,12 @@ ACCOUNT_STATES = Table(
             Column("storage_last_paid", "int64", "Unix seconds of the last storage payment"),
             Column("storage_due_payment", "int64", "Nanoton due for storage"),
             Column("storage_last_trans_lt", "int64", "AccountStorage.last_trans_lt"),
+            Column(
+                "extra_currencies_hash",
+                "hash",
+                "Root of the extra-currency dictionary; set with extra_currencies NULL when the "
+                "dictionary lies in a block before the lake's first",
+            ),
         ),
     ),
 )
