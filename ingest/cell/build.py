@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 from ingest.cell.exotic import exotic_mask
@@ -93,14 +95,22 @@ class CellBuilder:
         """
         if self._bits > MAX_BITS or len(self._kids) > MAX_REFS:
             raise BocError(f"cell of {self._bits} bits and {len(self._kids)} references")
-        kids = tuple(self._kids)
-        kid_masks = [self.tree.level_mask(kid) for kid in kids]
-        d1 = len(kids) | (_EXOTIC_BIT if exotic else 0)
-        cell = pack_head(d1, self._value, self._bits)
-        mask = exotic_mask(cell, kid_masks) if exotic else 0
-        for kid_mask in kid_masks if not exotic else ():
-            mask |= kid_mask
-        return self.tree.append(bytes((d1 | mask << 5,)) + cell[1:], kids)
+        return append_cell(self.tree, self._value, self._bits, tuple(self._kids), exotic=exotic)
+
+
+def append_cell(
+    tree: CellTree, value: int, bits: int, kids: tuple[int, ...], *, exotic: bool = False
+) -> int:
+    """Append a cell with the ``bits`` bits ``value`` over cells of the tree; return its index.
+
+    Raises:
+        BocError: the tree becomes too deep, or an exotic cell has the wrong shape.
+    """
+    d1 = len(kids) | (_EXOTIC_BIT if exotic else 0)
+    cell = pack_head(d1, value, bits)
+    masks = [tree.level_mask(kid) for kid in kids]
+    mask = exotic_mask(cell, masks) if exotic else reduce(or_, masks, 0)
+    return tree.append(bytes((d1 | mask << 5,)) + cell[1:] if mask else cell, kids)
 
 
 def pack_head(d1: int, value: int, bits: int) -> bytes:

@@ -29,7 +29,7 @@ def serialize_boc(tree: CellTree, roots: Sequence[int], *, crc32c: bool = False)
     """
     links = tree.links
     if len(roots) == 1 and not links[roots[0]]:
-        bag = _write_single(tree.cells[roots[0]])
+        bag = serialize_single(tree.cells[roots[0]])
     else:
         bag = _write(tree, roots)
     return add_crc32c(bag) if crc32c else bag
@@ -41,8 +41,8 @@ def add_crc32c(bag: bytes) -> bytes:
     return bag + compute_crc32c(bag).to_bytes(4, "little")
 
 
-def _write_single(cell: bytes) -> bytes:
-    """Return the bag of one cell without children."""
+def serialize_single(cell: bytes) -> bytes:
+    """Return the bag of one cell without children, given as d1, d2 and data."""
     return _SINGLE_HEAD + bytes((len(cell), 0)) + cell
 
 
