@@ -7,6 +7,7 @@ ApiError
 ├── AnswerNotFound           what was asked for is not there
 │   └── NotCovered           it lies outside what the lake covers; names the covered ranges
 ├── AnswerConflict           the thing is there, but is not what the operation is about
+├── LiteServerError          version 2: what a lite server refuses, in the words clients match on
 └── LakeUnavailable          no commit yet, or a snapshot that is gone: ask again later
 
 STATUS is the one table from classes, of this tree and of the packages below, to HTTP status codes.
@@ -50,6 +51,10 @@ class AnswerConflict(ApiError):
     """The thing is there, but is not what the operation is about."""
 
 
+class LiteServerError(ApiError):
+    """What a lite server refuses, in its words, which clients of version 2 match on (500)."""
+
+
 class LakeUnavailable(ApiError):
     """No commit yet, or not readable now: ask again later."""
 
@@ -59,6 +64,7 @@ STATUS: dict[type[Exception], int] = {
     CredentialMissing: 401,
     AnswerNotFound: 404,
     AnswerConflict: 409,
+    LiteServerError: 500,
     LakeUnavailable: 503,
     SnapshotNotFound: 404,
     LakeNotFound: 503,

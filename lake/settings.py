@@ -73,6 +73,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     query_timeout_ms: Annotated[
         int, Meta(description="Milliseconds a query may take; 0 sets no limit", ge=0)
     ] = 3000
+    table_rows: Annotated[
+        int, Meta(description="Most rows that tonlake sql prints as a table", ge=1)
+    ] = 1000
     http_host: Annotated[str, Meta(description="Address the API listens on")] = "127.0.0.1"
     http_port: Annotated[
         int, Meta(description="Port the API listens on; 0 takes a free one", ge=0, le=65535)
@@ -81,6 +84,13 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         int, Meta(description="API v2: rows of a list when the request names none", ge=1)
     ] = 10
     v2_max_limit: Annotated[int, Meta(description="API v2: most rows of a list", ge=1)] = 1000
+    v2_default_count: Annotated[
+        int,
+        Meta(description="API v2: transactions of a block when the request names none", ge=1),
+    ] = 40
+    v2_max_count: Annotated[int, Meta(description="API v2: most transactions of a block", ge=1)] = (
+        10_000
+    )
     v3_default_limit: Annotated[
         int, Meta(description="API v3: rows of a list when the request names none", ge=1)
     ] = 10

@@ -1,19 +1,155 @@
-"""The routes of version 2, and how it says errors."""
+"""The routes of version 2: every method by GET and POST under its own path, and by jsonRPC.
+
+An error leaves the handler as an exception, and ``answer_error`` writes it. What a jsonRPC
+request wants echoed waits in the scope's state, so that both ends of the way find it.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import time
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import msgspec
 from litestar import Response
+from litestar.handlers import HTTPRouteHandler
+
+from api.call import SHARED_PARAMETERS, ApiRequest, answer_json, open_call, read_arguments
+from api.errors import AnswerNotFound, RequestInvalid
+from api.params import converters_of
+from api.v2.method import METHODS, Method
+from api.v2.param import read_params
+from api.v3.operation import note_warnings
 
 if TYPE_CHECKING:
-    from api.call import ApiRequest
+    from collections.abc import Sequence
 
-routes: list[Any] = []
+Verb = Literal["GET", "HEAD", "POST"]
+
+JSON_RPC = "jsonRPC"
+_PREFIX = "/api/v2/"
+_NOT_FOUND, _METHOD_NOT_ALLOWED = 404, 405
+_ECHO = "v2_echo"
+_NO_EXTRA = "_"
 
 
-def answer_error(_request: ApiRequest, status: int, text: str) -> Response[bytes]:
-    """Answer an error in version 2's envelope."""
-    body = {"ok": False, "error": text, "code": status, "@extra": "_"}
-    return Response(msgspec.json.encode(body), status_code=status, media_type="application/json")
+def answer_get(request: ApiRequest) -> Response[bytes]:
+    """Answer a method whose parameters stand in the query; the last of repeated ones counts."""
+    method = _method_of(request)
+    known = converters_of(method.params)
+    arguments = read_arguments(request)
+    if lines := arguments.warnings(known, SHARED_PARAMETERS):
+        note_warnings(request, lines, request.app.state.settings)
+    values = {
+        name: texts if name in known and known[name].many else texts[-1]
+        for name, texts in arguments.values.items()
+    }
+    return _answer(request, method, values, "get")
+
+
+def answer_post(request: ApiRequest, body: bytes) -> Response[bytes]:
+    """Answer a method whose parameters stand in a JSON object; what it does not take is ignored."""
+    return _answer(request, _method_of(request), _read_object(body or b"{}"), "post")
+
+
+def answer_rpc(request: ApiRequest, body: bytes) -> Response[bytes]:
+    """Answer the method that a jsonRPC request names, as its own path would by POST."""
+    request.scope["state"][_ECHO] = {"jsonrpc": "2.0"}
+    envelope = _read_object(body)
+    if "id" in envelope:
+        request.scope["state"][_ECHO]["id"] = envelope["id"]
+    method = METHODS.get(name) if isinstance(name := envelope.get("method"), str) else None
+    if method is None:
+        raise AnswerNotFound("Unknown method")
+    values = envelope.get("params") or {}
+    if not isinstance(values, dict):
+        raise RequestInvalid("params must contain an object")
+    return _answer(request, method, values, "post")
+
+
+def answer_unknown(request: ApiRequest) -> NoReturn:
+    """Refuse a path that is no method."""
+    request.scope["state"]["v2_unknown"] = True
+    raise AnswerNotFound("Not Found")
+
+
+def answer_error(request: ApiRequest, status: int, text: str) -> Response[bytes]:
+    """Write an error as version 2 does."""
+    state = request.scope["state"]
+    if status == _METHOD_NOT_ALLOWED:
+        is_rpc = request.url.path == _PREFIX + JSON_RPC
+        text = (
+            f"method {request.method} is not supported"
+            if is_rpc
+            else f"unsupported http method: {request.method}"
+        )
+    plain = status == _METHOD_NOT_ALLOWED or "v2_unknown" in state or _ECHO in state
+    body = {
+        "ok": False,
+        "error": text,
+        "code": status,
+        "@extra": _NO_EXTRA if plain else _write_extra(request),
+        **state.get(_ECHO, {}),
+    }
+    return Response(
+        content=msgspec.json.encode(body), status_code=status, media_type="application/json"
+    )
+
+
+def _method_of(request: ApiRequest) -> Method:
+    return METHODS[request.url.path.removeprefix(_PREFIX).strip("/")]
+
+
+def _read_object(body: bytes) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(body, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        text = "failed to parse post request: the body is no JSON object"
+        raise RequestInvalid(text) from error
+
+
+def _answer(
+    request: ApiRequest, method: Method, values: dict[str, Any], verb: str
+) -> Response[bytes]:
+    """Check the parameters, answer, and put the result in its envelope."""
+    settings = request.app.state.settings
+    try:
+        params = read_params(method.params, values)
+    except RequestInvalid as error:
+        raise RequestInvalid(f"failed to parse {verb} request: {error}") from error
+    try:
+        params.check(settings)
+    except RequestInvalid as error:
+        raise RequestInvalid(f"failed to validate request: {error}") from error
+    if method.pure:
+        result = method.answer(params)
+    else:
+        result = method.answer(open_call(request, read_arguments(request)), params)
+    body = {
+        "ok": True,
+        "result": result,
+        "@extra": _write_extra(request),
+        **request.scope["state"].get(_ECHO, {}),
+    }
+    return answer_json(msgspec.json.encode(body), settings)
+
+
+def _write_extra(request: ApiRequest) -> str:
+    """Return Unix seconds, the worker (none), and milliseconds since the request came."""
+    now_s = time.perf_counter()
+    elapsed_ms = (now_s - request.scope["state"].get("started_s", now_s)) * 1000
+    return f"{int(time.time())}:_:{elapsed_ms:.3f}"
+
+
+def _route(path: str | list[str], verbs: Sequence[Verb], handle: Any) -> HTTPRouteHandler:  # noqa: ANN401
+    """Return a route; Litestar reads the handler's parameters from its signature."""
+    route = HTTPRouteHandler(path, http_method=verbs, status_code=200, sync_to_thread=True)
+    return route(handle)
+
+
+_PATHS = [f"/{name}" for name in METHODS]
+routes: list[HTTPRouteHandler] = [
+    _route(_PATHS, ["GET", "HEAD"], answer_get),
+    _route(_PATHS, ["POST"], answer_post),
+    _route(f"/{JSON_RPC}", ["POST"], answer_rpc),
+    _route("/{rest:path}", ["GET", "HEAD", "POST"], answer_unknown),
+]

@@ -1,0 +1,222 @@
+"""What each method of version 2 takes, and the rules between its parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from api.errors import RequestInvalid
+from api.params import Query
+from api.v2.param import (  # noqa: TC001 - msgspec reads the annotations
+    AccountAddress,
+    Flag,
+    Hash,
+    Hashes,
+    Int32,
+    Int64,
+    OptionalAccountHash,
+    OptionalHash,
+    OptionalInt32,
+    OptionalInt64,
+)
+
+if TYPE_CHECKING:
+    from lake.settings import Settings
+
+
+class Params(Query, frozen=True, kw_only=True):
+    """Parameters of one method."""
+
+    def check(self, settings: Settings) -> None:
+        """Check the rules of the method.
+
+        Raises:
+            RequestInvalid: one is broken.
+        """
+
+
+class NoParams(Params, frozen=True, kw_only=True):
+    """A method that takes nothing."""
+
+
+class TextParams(Params, frozen=True, kw_only=True):
+    """An address to be written in another form."""
+
+    address: AccountAddress
+
+
+class HashParams(Params, frozen=True, kw_only=True):
+    """A hash to be written in other forms."""
+
+    hash: Hash
+
+
+class AccountParams(Params, frozen=True, kw_only=True):
+    """An account, after the masterchain block ``seqno`` or the newest one."""
+
+    address: AccountAddress
+    seqno: OptionalInt32 = None
+
+    def check(self, settings: Settings) -> None:
+        """Seqno is positive."""
+        del settings
+        _check_seqno(self.seqno)
+
+
+class HistoryParams(Params, frozen=True, kw_only=True):
+    """Transactions of an account, from one on backwards, down to ``to_lt`` exclusive."""
+
+    address: AccountAddress
+    limit: OptionalInt32 = None
+    lt: OptionalInt64 = None
+    hash: OptionalHash = None
+    to_lt: Int64 = 0
+    archival: Flag = False
+
+    def check(self, settings: Settings) -> None:
+        """Limit is in bounds, and lt and hash come together."""
+        if self.limit is not None:
+            _refuse_unless(self.limit > 0, "limit should be positive")
+            most = settings.v2_max_limit
+            _refuse_unless(self.limit <= most, f"limit should be less or equal {most}")
+        _check_pair(self.lt, self.hash, "lt and hash", "lt")
+
+
+class HistoryParamsZero(HistoryParams, frozen=True, kw_only=True):
+    """The same where ``lt`` 0 is as good as none."""
+
+    def check(self, settings: Settings) -> None:
+        """As `HistoryParams`, with lt 0 as absent."""
+        super().check(settings)
+        if self.lt == 0:
+            _check_pair(None, self.hash, "lt and hash", "lt")
+
+
+class MasterParams(Params, frozen=True, kw_only=True):
+    """A masterchain block."""
+
+    seqno: Int32
+
+    def check(self, settings: Settings) -> None:
+        """Seqno is positive."""
+        del settings
+        _check_seqno(self.seqno)
+
+
+class BlockParams(Params, frozen=True, kw_only=True):
+    """A block, by seqno or, with both hashes, by its whole identity."""
+
+    workchain: Int32
+    shard: Int64
+    seqno: Int32
+    root_hash: OptionalHash = None
+    file_hash: OptionalHash = None
+
+    def check(self, settings: Settings) -> None:
+        """Seqno is positive."""
+        del settings
+        _check_seqno(self.seqno)
+
+
+class BlockPageParams(BlockParams, frozen=True, kw_only=True):
+    """Transactions of a block, those after one."""
+
+    after_lt: OptionalInt64 = None
+    after_hash: OptionalAccountHash = None
+    count: OptionalInt32 = None
+
+    def check(self, settings: Settings) -> None:
+        """Count is in bounds, and after_lt and after_hash come together."""
+        super().check(settings)
+        if self.count is not None:
+            _refuse_unless(self.count > 0, "count should be positive")
+            most = settings.v2_max_count
+            _refuse_unless(self.count <= most, f"count should be less or equal {most}")
+        _check_pair(self.after_lt, self.after_hash, "after_lt and after_hash", "after_lt")
+
+
+class LookupParams(Params, frozen=True, kw_only=True):
+    """A block by seqno, or the first one at or after a logical time or a time."""
+
+    workchain: Int32
+    shard: Int64
+    seqno: OptionalInt32 = None
+    lt: OptionalInt64 = None
+    unixtime: OptionalInt64 = None
+
+    def check(self, settings: Settings) -> None:
+        """Exactly one of the three is given."""
+        del settings
+        given = [name for name in ("seqno", "lt", "unixtime") if getattr(self, name) is not None]
+        _refuse_unless(len(given) == 1, "exactly one of seqno, lt, unixtime should be specified")
+        _check_seqno(self.seqno)
+        _check_natural(self.lt, "lt")
+        _check_natural(self.unixtime, "unixtime")
+
+
+class ConfigParams(Params, frozen=True, kw_only=True):
+    """The whole configuration after a masterchain block."""
+
+    seqno: OptionalInt32 = None
+
+    def check(self, settings: Settings) -> None:
+        """Seqno is positive."""
+        del settings
+        _check_seqno(self.seqno)
+
+
+class ConfigParamParams(ConfigParams, frozen=True, kw_only=True):
+    """One parameter of the configuration, under either of its two names."""
+
+    param: OptionalInt32 = None
+    config_id: OptionalInt32 = None
+
+    @property
+    def number(self) -> int:
+        """The number of the parameter."""
+        return (self.config_id if self.param is None else self.param) or 0
+
+    def check(self, settings: Settings) -> None:
+        """Exactly one name is used."""
+        super().check(settings)
+        _refuse_unless(
+            (self.param is None) != (self.config_id is None),
+            "only one of config_id or param should be specified",
+        )
+        _check_natural(self.number, "param")
+
+
+class LibraryParams(Params, frozen=True, kw_only=True):
+    """Public libraries by the hashes of their cells."""
+
+    libraries: Hashes
+
+
+class LocateParams(Params, frozen=True, kw_only=True):
+    """A message between two accounts."""
+
+    source: AccountAddress
+    destination: AccountAddress
+    created_lt: Int64
+
+    def check(self, settings: Settings) -> None:
+        """The logical time is not negative."""
+        del settings
+        _check_natural(self.created_lt, "created_lt")
+
+
+def _refuse_unless(kept: bool, rule: str) -> None:  # noqa: FBT001 - the outcome of a rule
+    if not kept:
+        raise RequestInvalid(rule)
+
+
+def _check_seqno(seqno: int | None) -> None:
+    _refuse_unless(seqno is None or seqno > 0, "seqno should be positive")
+
+
+def _check_natural(number: int | None, name: str) -> None:
+    _refuse_unless(number is None or number >= 0, f"{name} should be non-negative")
+
+
+def _check_pair(lt: int | None, hash_: bytes | None, names: str, lt_name: str) -> None:
+    _refuse_unless((lt is None) == (hash_ is None), f"{names} should be used together")
+    _check_natural(lt, lt_name)

@@ -1,0 +1,95 @@
+"""The configuration of the network, and the public libraries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from api.cells import read_cell_trees
+from api.errors import LiteServerError
+from api.v2.place import STATE_UNKNOWN, find_configuration_seqno, find_master, name_ranges
+from api.v2.value import render_base64, render_boc
+from ingest.cell.boc import parse_boc
+from ingest.cell.dictionary_writer import build_hashmap
+from ingest.cell.tree import CellTree
+from ingest.cell.writer import serialize_boc
+
+if TYPE_CHECKING:
+    from api.call import Call
+    from api.v2.arguments import ConfigParamParams, ConfigParams, LibraryParams
+
+_KEY_BITS = 32
+
+
+def answer_config_param(call: Call, params: ConfigParamParams) -> dict[str, Any]:
+    """getConfigParam: the cell of one parameter."""
+    found = _read_params(call, params.seqno)
+    if params.number not in found:
+        raise LiteServerError(
+            f"LITE_SERVER_UNKNOWN: configuration parameter {params.number} is not set"
+        )
+    return _render(found[params.number])
+
+
+def answer_config_all(call: Call, params: ConfigParams) -> dict[str, Any]:
+    """getConfigAll: the root of the dictionary of all parameters (Hashmap 32 ^Cell)."""
+    return _render(join_params(_read_params(call, params.seqno)))
+
+
+def _read_params(call: Call, seqno: int | None) -> dict[int, bytes]:
+    """Return the configuration after a masterchain block: that of its newest key block.
+
+    Raises:
+        LiteServerError: the lake lacks the block, or the key block.
+    """
+    master = find_master(call, seqno)
+    key_seqno = find_configuration_seqno(master)
+    rows = call.reader.rows("v2/config_params", mc_seqno=key_seqno)
+    if not rows:
+        raise LiteServerError(
+            f"{STATE_UNKNOWN}: {name_ranges(call)}, "
+            f"and the configuration after {master['seqno']} is that of key block {key_seqno}"
+        )
+    return {row["param"]: row["boc"] for row in rows}
+
+
+def join_params(params: dict[int, bytes]) -> bytes:
+    """Return the dictionary of parameters as bag of cells; equal to the chain's own."""
+    tree = CellTree()
+    by_key = {number & (1 << _KEY_BITS) - 1: boc for number, boc in params.items()}
+    entries = [(key, _graft(tree, parse_boc(boc))) for key, boc in sorted(by_key.items())]
+    return serialize_boc(tree, [build_hashmap(tree, entries, _KEY_BITS)])
+
+
+def _graft(tree: CellTree, source: CellTree) -> int:
+    """Append all cells of another tree; return the index of its root."""
+    places = [0] * source.count
+    for cell in range(source.count - 1, -1, -1):
+        kids = tuple(places[kid] for kid in source.refs(cell))
+        places[cell] = tree.append(source.cells[cell], kids)
+    return places[source.roots[0]]
+
+
+def _render(boc: bytes) -> dict[str, Any]:
+    return {"@type": "configInfo", "config": {"@type": "tvm.cell", "bytes": render_boc(boc)}}
+
+
+def answer_libraries(call: Call, params: LibraryParams) -> dict[str, Any]:
+    """getLibraries: those that are public now; others are left out."""
+    rows = call.reader.rows(
+        "v2/libraries",
+        hashes=list(params.libraries),
+        mc_seqno=call.reader.snapshot.last_mc_seqno,
+    )
+    cells = read_cell_trees(call.reader, [row["hash"] for row in rows])
+    return {
+        "@type": "smc.libraryResult",
+        "result": [
+            {
+                "@type": "smc.libraryEntry",
+                "hash": render_base64(library),
+                "data": render_boc(cells[library]),
+            }
+            for library in dict.fromkeys(params.libraries)
+            if library in cells
+        ],
+    }

@@ -1,0 +1,137 @@
+"""Parameters of version 2: strict conversion with the texts that its clients know.
+
+A value comes from a query string or from a JSON body, where a number may be a number or text.
+Converters therefore read text; a JSON value is written out before it is read.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import msgspec
+
+from api.address import WrittenAddress, read_address
+from api.errors import AddressInvalid, RequestInvalid
+from api.params import ConversionError, Converter, Query, converters_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_INTEGER = re.compile(r"-?[0-9]{1,20}")
+_HEX_HASH = re.compile(r"[0-9a-fA-F]{64}")
+_BASE64_HASH = re.compile(r"[A-Za-z0-9+/]{43}=?|[A-Za-z0-9_-]{43}=?")
+_TRUE = frozenset({"y", "yes", "t", "true", "on", "1"})
+_FALSE = frozenset({"n", "no", "f", "false", "off", "0"})
+
+
+def parse_int32(text: str) -> int:
+    """Signed decimal of 32 bits."""
+    return _parse_bounded(text, 32)
+
+
+def parse_int64(text: str) -> int:
+    """Signed decimal of 64 bits."""
+    return _parse_bounded(text, 64)
+
+
+def parse_flag(text: str) -> bool:
+    """One of y, yes, t, true, on, 1 and their opposites, in any letter case."""
+    if text.lower() in _TRUE:
+        return True
+    if text.lower() in _FALSE:
+        return False
+    raise ConversionError
+
+
+def parse_hash(text: str) -> bytes:
+    """64 hex digits, or 43 to 44 characters of either base64 alphabet; a space stands for +."""
+    if _HEX_HASH.fullmatch(text):
+        return bytes.fromhex(text)
+    plain = text.replace(" ", "+")
+    if _BASE64_HASH.fullmatch(plain) is None:
+        raise ConversionError(f"invalid hash: '{text}'")
+    return base64.b64decode(plain[:43].replace("-", "+").replace("_", "/") + "=")
+
+
+def parse_written_address(text: str) -> WrittenAddress:
+    """Read an address in any form; a space stands for +."""
+    try:
+        return read_address(text.replace(" ", "+"))
+    except AddressInvalid as error:
+        raise ConversionError(f"Failed to parse ton_addr: '{text}'") from error
+
+
+def parse_account_hash(text: str) -> bytes:
+    """Return an account id, given as a hash or as a whole address."""
+    try:
+        return parse_hash(text)
+    except ConversionError as error:
+        try:
+            return parse_written_address(text).address.account
+        except ConversionError:
+            raise error from None
+
+
+def _parse_bounded(text: str, bits: int) -> int:
+    if _INTEGER.fullmatch(text) is None or not -(1 << bits - 1) <= int(text) < 1 << bits - 1:
+        raise ConversionError
+    return int(text)
+
+
+_HASH = Converter(parse_hash, {"type": "string", "pattern": "^[0-9a-fA-F]{64}$|^.{43,44}$"})
+_INT32 = Converter(parse_int32, {"type": "integer", "format": "int32"})
+_INT64 = Converter(parse_int64, {"type": "string", "pattern": "^-?[0-9]+$"})
+_TEXT = {"type": "string"}
+
+Int32 = Annotated[int, _INT32]
+OptionalInt32 = Annotated[int | None, _INT32]
+Int64 = Annotated[int, _INT64]
+OptionalInt64 = Annotated[int | None, _INT64]
+Flag = Annotated[bool, Converter(parse_flag, {"type": "boolean"})]
+Hash = Annotated[bytes, _HASH]
+OptionalHash = Annotated[bytes | None, _HASH]
+Hashes = Annotated[tuple[bytes, ...], msgspec.structs.replace(_HASH, many=True)]
+AccountAddress = Annotated[WrittenAddress, Converter(parse_written_address, _TEXT)]
+OptionalAccountHash = Annotated[bytes | None, Converter(parse_account_hash, _TEXT)]
+
+Q = TypeVar("Q", bound=Query)
+
+
+def read_params(kind: type[Q], values: Mapping[str, Any]) -> Q:
+    """Convert the values that ``kind`` takes; what it does not take is ignored.
+
+    Raises:
+        RequestInvalid: a value is missing, or does not have the form it needs.
+    """
+    found: dict[str, object] = {}
+    required = {field.name for field in msgspec.structs.fields(kind) if field.required}
+    for name, converter in converters_of(kind).items():
+        value = values.get(name)
+        if value is None and name not in required:
+            continue
+        if converter.many:
+            items = value if isinstance(value, list) else [value]
+            found[name] = tuple(_convert(converter, name, item) for item in items)
+        else:
+            found[name] = _convert(converter, name, value)
+    return kind(**found)
+
+
+def _write(name: str, value: object) -> str:
+    """Write a JSON value out; a missing one is empty, and 5.0 is the number 5."""
+    if value is None:
+        return ""
+    if not isinstance(value, str | int | float):
+        raise RequestInvalid(f"failed to parse {name}")
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if whole else value)
+
+
+def _convert(converter: Converter, name: str, value: object) -> object:
+    text = _write(name, value)
+    try:
+        return converter.parse(text)
+    except ConversionError as error:
+        raise RequestInvalid(str(error) or f"failed to parse {name}") from error

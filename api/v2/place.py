@@ -1,0 +1,111 @@
+"""Places in the chain: which block a seqno, a logical time or a time means."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from api.errors import LiteServerError
+from api.v2.value import MASTERCHAIN, MASTERCHAIN_SHARD, list_ancestors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from api.call import Call
+
+    Row = Mapping[str, Any]
+
+SEQNO_UNKNOWN = "LITE_SERVER_NOTREADY: seqno not in db"
+BLOCK_UNKNOWN = "LITE_SERVER_NOTREADY: block not in db"
+LT_UNKNOWN = "LITE_SERVER_NOTREADY: lt not in db"
+UTIME_UNKNOWN = "LITE_SERVER_NOTREADY: ts not in db"
+STATE_UNKNOWN = "LITE_SERVER_ERROR: state already gc'd"
+
+
+def find_master(call: Call, seqno: int | None = None) -> Row:
+    """Return the masterchain block of a seqno, the newest by default.
+
+    Raises:
+        LiteServerError: the lake does not have it.
+    """
+    wanted = call.reader.snapshot.last_mc_seqno if seqno is None else seqno
+    return find_block(call, MASTERCHAIN, MASTERCHAIN_SHARD, wanted)
+
+
+def find_block(call: Call, workchain: int, prefix: int, seqno: int) -> Row:
+    """Return the block of a seqno in the shard that contains an account prefix.
+
+    Raises:
+        LiteServerError: the lake does not have it.
+    """
+    row = call.reader.one(
+        "v2/block_by_seqno", workchain=workchain, shards=list_ancestors(prefix), seqno=seqno
+    )
+    if row is None:
+        raise LiteServerError(SEQNO_UNKNOWN)
+    return row
+
+
+def find_block_at_lt(call: Call, workchain: int, prefix: int, lt: int) -> Row:
+    """Return the first block of a line of shards that ends at or after a logical time.
+
+    Raises:
+        LiteServerError: the lake has none, or cannot know that it is the first.
+    """
+    row = call.reader.one(
+        "v2/block_at_lt", workchain=workchain, shards=list_ancestors(prefix), lt=lt
+    )
+    if row is None or not (row["start_lt"] < lt or _follows_known(call, row, prefix)):
+        raise LiteServerError(LT_UNKNOWN)
+    return row
+
+
+def find_block_at_utime(call: Call, workchain: int, prefix: int, utime: int) -> Row:
+    """Return the first block of a line of shards that was made at or after a time.
+
+    Raises:
+        LiteServerError: the lake has none, or cannot know that it is the first.
+    """
+    row = call.reader.one(
+        "v2/block_at_utime", workchain=workchain, shards=list_ancestors(prefix), utime=utime
+    )
+    if row is None or not (row["gen_utime"] == utime or _follows_known(call, row, prefix)):
+        raise LiteServerError(UTIME_UNKNOWN)
+    return row
+
+
+def _follows_known(call: Call, row: Row, prefix: int) -> bool:
+    """Tell whether the lake has the block before, in the line of shards, or there is none."""
+    shards = list_ancestors(prefix)
+    before = "prev" if row["prev_shard"] in shards else "prev2"
+    seqno = row[f"{before}_seqno"]
+    if seqno == 0:
+        return True
+    found = call.reader.one(
+        "v2/block_by_seqno", workchain=row["workchain"], shards=shards, seqno=seqno
+    )
+    return found is not None
+
+
+def find_configuration_seqno(master: Row) -> int:
+    """Return the seqno of the key block whose configuration holds after a masterchain block."""
+    seqno: int = master["seqno"] if master["key_block"] else master["prev_key_block_seqno"]
+    return seqno
+
+
+def begins_at_zero_state(call: Call, mc_seqno: int) -> bool:
+    """Tell whether the lake has everything from the zero state to a masterchain block."""
+    first, last = call.reader.snapshot.ranges[0]
+    return (
+        first <= 1 and mc_seqno <= last and bool(call.reader.rows("v2/config_params", mc_seqno=0))
+    )
+
+
+def find_range_start(call: Call, mc_seqno: int) -> int:
+    """Return the first seqno of the unbroken range that a masterchain block lies in."""
+    return max(first for first, _last in call.reader.snapshot.ranges if first <= mc_seqno)
+
+
+def name_ranges(call: Call) -> str:
+    """Say in words which masterchain blocks the lake has."""
+    ranges = ", ".join(f"{first}..{last}" for first, last in call.reader.snapshot.ranges)
+    return f"the lake covers masterchain {ranges}"

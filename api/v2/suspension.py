@@ -1,0 +1,42 @@
+"""Accounts that the configuration suspends until a date (parameter 44)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from api.v2.place import find_configuration_seqno
+from ingest.cell.boc import parse_boc
+from ingest.cell.dictionary import iter_hashmap
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from api.address import Address
+    from api.call import Call
+
+SUSPENDED_PARAM = 44
+_KEY_BITS = 288
+_ACCOUNT_BITS = 256
+_WORKCHAIN_BITS = 32
+
+
+def is_suspended(call: Call, master: Mapping[str, Any], address: Address, utime: int) -> bool:
+    """Tell whether an account may not be activated at a time.
+
+    TL-B: suspended_address_list#00 addresses:(HashmapE 288 Unit) suspended_until:uint32.
+    Where the lake lacks the key block whose configuration holds, no list is known.
+    """
+    row = call.reader.one(
+        "v2/config_params", mc_seqno=find_configuration_seqno(master), param=SUSPENDED_PARAM
+    )
+    if row is None:
+        return False
+    tree = parse_boc(row["boc"])
+    start = tree.slice(tree.roots[0])
+    start.skip(8)
+    root = start.load_maybe_ref()
+    if root is None or utime >= start.load_uint(32):
+        return False
+    wanted = (address.workchain & (1 << _WORKCHAIN_BITS) - 1) << _ACCOUNT_BITS
+    wanted |= int.from_bytes(address.account, "big")
+    return any(key == wanted for key, _value in iter_hashmap(tree, root, _KEY_BITS))

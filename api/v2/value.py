@@ -1,0 +1,90 @@
+"""How version 2 writes values and the small objects that its answers share.
+
+Hashes and bags of cells are standard base64, numbers of 64 bits are decimal text, addresses are
+friendly, bounceable and url-safe, and what is absent is an empty text.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from api.address import Address, render_friendly
+from api.cells import add_checksum
+from api.encoding import decode_currencies, encode_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MASTERCHAIN = -1
+MASTERCHAIN_SHARD = -(1 << 63)
+ZERO_HASH = bytes(32)
+
+
+def render_base64(data: bytes | None) -> str:
+    """Write bytes as standard base64; "" for None."""
+    return "" if data is None else encode_bytes(data)
+
+
+def render_boc(boc: bytes | None) -> str:
+    """Write a bag of cells, with a checksum, as base64; "" for None."""
+    return "" if boc is None else encode_bytes(add_checksum(boc))
+
+
+def render_address(workchain: int | None, account: bytes | None) -> str:
+    """Write a friendly address; "" where there is none."""
+    if workchain is None or account is None:
+        return ""
+    return render_friendly(Address(workchain, account), bounceable=True, test_only=False)
+
+
+def render_account(workchain: int | None, account: bytes | None) -> dict[str, str]:
+    """Return an ``accountAddress``."""
+    return {"@type": "accountAddress", "account_address": render_address(workchain, account)}
+
+
+def render_block_id(
+    workchain: int, shard: int, seqno: int, root_hash: bytes, file_hash: bytes
+) -> dict[str, Any]:
+    """Return a ``ton.blockIdExt``."""
+    return {
+        "@type": "ton.blockIdExt",
+        "workchain": workchain,
+        "shard": str(shard),
+        "seqno": seqno,
+        "root_hash": render_base64(root_hash),
+        "file_hash": render_base64(file_hash),
+    }
+
+
+def render_block_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the ``ton.blockIdExt`` of a row with the columns of a block's identity."""
+    columns = ("workchain", "shard", "seqno", "root_hash", "file_hash")
+    return render_block_id(*(row[name] for name in columns))
+
+
+def render_transaction_id(lt: int, tx_hash: bytes) -> dict[str, str]:
+    """Return an ``internal.transactionId``."""
+    return {"@type": "internal.transactionId", "lt": str(lt), "hash": render_base64(tx_hash)}
+
+
+def render_currencies(text: str | None) -> list[dict[str, Any]]:
+    """Return ``extraCurrency`` objects, by id, from a column that maps ids to amounts."""
+    amounts = decode_currencies(text)
+    return [
+        {"@type": "extraCurrency", "id": number, "amount": amounts[str(number)]}
+        for number in sorted(map(int, amounts))
+    ]
+
+
+def list_ancestors(shard: int) -> list[int]:
+    """Return the ids of all shards that contain the account prefix ``shard``, signed.
+
+    A shard is the bits of its prefix, a one, and zeroes; the node splits to at most 60 bits.
+    """
+    prefix = shard & 0xFFFF_FFFF_FFFF_FFFF
+    found = []
+    for bits in range(61):
+        tail = 64 - bits
+        number = prefix >> tail << tail | 1 << tail - 1
+        found.append(number - (1 << 64) if number >> 63 else number)
+    return found

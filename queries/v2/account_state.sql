@@ -1,0 +1,26 @@
+-- The state of an account after a masterchain block: its newest one up to there.
+--
+-- $workchain integer  workchain of the account
+-- $account   blob     account id
+-- $mc_seqno  bigint   masterchain block
+--
+-- returns: no row where the lake knows none up to there
+select
+    mc_seqno,
+    account_status,
+    balance,
+    extra_currencies,
+    last_trans_lt,
+    last_trans_hash,
+    frozen_hash,
+    code_hash,
+    data_hash
+from account_states
+where
+    workchain = $workchain
+    and account = $account
+    and mc_seqno <= $mc_seqno
+order by
+    mc_seqno desc,
+    block_seqno desc
+limit 1

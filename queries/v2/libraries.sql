@@ -1,0 +1,13 @@
+-- Which of some hashes are public libraries as of a masterchain block.
+--
+-- $hashes   blob[]  hashes of root cells
+-- $mc_seqno bigint  masterchain block
+--
+-- returns: hashes
+select hash
+from libraries
+where
+    mc_seqno <= $mc_seqno
+    and hash in (select unnest($hashes::blob[]))
+group by hash
+having arg_max(present, mc_seqno)

@@ -1,0 +1,36 @@
+-- The transaction that sent a message, or the one that received it.
+--
+-- $direction             text     out for the sender, in for the receiver
+-- $source_workchain      integer  workchain of the sender
+-- $source                blob     account of the sender
+-- $destination_workchain integer  workchain of the receiver
+-- $destination           blob     account of the receiver
+-- $created_lt            bigint   logical time of the message
+--
+-- returns: transactions
+select
+    t.workchain,
+    t.account,
+    t.lt,
+    t.hash,
+    t.now,
+    t.prev_trans_lt,
+    t.prev_trans_hash,
+    t.total_fees,
+    t.storage_fees_collected,
+    t.boc
+from messages as m
+inner join transactions as t
+    on
+        t.workchain = m.tx_workchain
+        and t.account = m.tx_account
+        and t.lt = m.tx_lt
+where
+    m.direction = $direction
+    and m.source_workchain = $source_workchain
+    and m.source = $source
+    and m.destination_workchain = $destination_workchain
+    and m.destination = $destination
+    and m.created_lt = $created_lt
+order by t.lt
+limit 1
