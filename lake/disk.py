@@ -99,3 +99,14 @@ def hold_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
             yield False
         else:
             yield True
+
+
+@contextmanager
+def unfinished(final: Path) -> Iterator[Path]:
+    """Give a temporary path that takes the place of ``final`` when the block ends well."""
+    path = final.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{final.name}")
+    try:
+        yield path
+        path.replace(final)
+    finally:
+        path.unlink(missing_ok=True)

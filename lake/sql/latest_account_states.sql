@@ -1,5 +1,5 @@
 -- The newest state of every account in the snapshot.
-create view latest_account_states as
+create or replace view latest_account_states as
 select *
 from account_states
 qualify row_number() over (

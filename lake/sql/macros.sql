@@ -38,7 +38,13 @@ create or replace macro ton_crc16(bytes) as
 
 -- Friendly form of an address (TEP-2): flags, workchain, account, checksum, as base64url.
 create or replace macro ton_friendly_body(workchain, account, bounceable, testnet) as
-    unhex(printf('%02x%02x', (if(bounceable, 17, 81) + if(testnet, 128, 0))::int, (workchain & 255)::int))
+    unhex(
+        printf(
+            '%02x%02x',
+            ((case when bounceable then 17 else 81 end) + (case when testnet then 128 else 0 end))::int,
+            (workchain & 255)::int
+        )
+    )
     || account::blob;
 create or replace macro ton_friendly_whole(body) as
     translate(to_base64(body || unhex(printf('%04x', ton_crc16(body)))), '+/', '-_');

@@ -1,5 +1,6 @@
--- Files of different ranges may hold the same cell: all copies are equal but for mc_seqno.
-create view state_cells as
+-- Cells under touched accounts and public libraries, each once in all. Files of different
+-- commits may hold the same cell; mc_seqno is that of the first.
+create or replace view state_cells as
 select
     hash,
     min(mc_seqno) as mc_seqno,

@@ -1,0 +1,208 @@
+"""Commands on a lake that is there: status, verify, sql, views; and schema and config."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from lake.answer import TEXT_WRITERS, ask, naming_the_fault, write_parquet, write_table
+from lake.dictionary import render_json, render_markdown
+from lake.disk import unfinished
+from lake.errors import LakeError
+from lake.log import read_commit
+from lake.orphan import sweep_orphans
+from lake.settings import describe_settings, load_settings
+from lake.snapshot import open_snapshot
+from lake.status import read_status, render_status
+from lake.verify import verify_lake
+from lake.views import write_views
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from lake.settings import Settings
+    from lake.snapshot import Snapshot
+
+EXIT_DATA = 1
+
+lake_option = click.option(
+    "--lake",
+    "lake_dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Folder of the lake.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+
+
+@contextmanager
+def failing_cleanly() -> Iterator[None]:
+    """Print what went wrong in one line and end with the exit code of a data problem."""
+    try:
+        yield
+    except LakeError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(EXIT_DATA)
+
+
+@click.command("status", epilog="Example: tonlake status --lake mainnet.lake")
+@lake_option
+@json_option
+def status_command(*, lake_dir: Path, as_json: bool) -> None:
+    """Say what the lake holds: ranges, holes, sizes by table, the last commit."""
+    with failing_cleanly():
+        snapshot = open_snapshot(lake_dir, check_digests=False)
+        status = read_status(snapshot, read_commit(lake_dir, snapshot.number)[0])
+    if as_json:
+        click.echo(msgspec.json.encode(status))
+        return
+    render_status(status, Console(highlight=False))
+
+
+@click.command("verify", epilog="Example: tonlake verify --lake mainnet.lake")
+@lake_option
+@json_option
+@click.option("--sweep", is_flag=True, help="Remove old files that no commit names.")
+def verify_command(*, lake_dir: Path, as_json: bool, sweep: bool) -> None:
+    """Compare every file with its digest, and the log with itself; exit 1 on any damage."""
+    with failing_cleanly(), _progress_bar("files") as show:
+        settings, _ = load_settings()
+        swept = sweep_orphans(lake_dir, settings.orphan_grace_s) if sweep else []
+        report = verify_lake(lake_dir, show)
+    if as_json:
+        click.echo(msgspec.json.encode(report))
+    else:
+        for path in swept:
+            click.echo(f"removed: {path.relative_to(lake_dir)}")
+        for orphan in report.orphans:
+            click.echo(f"no commit names: {orphan}")
+        for damage in report.damage:
+            click.echo(f"damaged: {damage.file}: {damage.reason}")
+        click.echo(
+            f"{report.commits:,} commits, {report.files:,} files, {report.rows:,} rows, "
+            f"{report.bytes:,} bytes: {len(report.damage) or 'none'} damaged"
+        )
+    if report.damage:
+        sys.exit(EXIT_DATA)
+
+
+@contextmanager
+def _progress_bar(noun: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar on stderr when that is a terminal; otherwise nothing."""
+    console = Console(stderr=True)
+    columns = (TextColumn(noun), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(noun, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+SQL_EXAMPLES = """
+Examples:
+
+\b
+  tonlake sql "select count(*) from transactions" --lake mainnet.lake
+  tonlake sql "from blocks order by gen_utime desc limit 5" --lake mainnet.lake --format json
+  tonlake sql "from messages" --lake mainnet.lake --format parquet -o messages.parquet
+
+tonlake schema lists the tables; ton_friendly(workchain, account), ton_hash('...'), ton_coins(nano)
+and others turn values into the forms people know. Bytes are printed as hex.
+"""
+
+
+@click.command("sql", epilog=SQL_EXAMPLES)
+@click.argument("query")
+@lake_option
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["table", "csv", "json", "parquet"]),
+    default="table",
+    show_default=True,
+)
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File.")
+@click.option("--snapshot", type=click.IntRange(min=1), help="Number of a commit to ask.")
+def sql_command(
+    *, query: str, lake_dir: Path, output_format: str, output: Path | None, snapshot: int | None
+) -> None:
+    """Ask the lake in SQL (DuckDB); the lake is only read."""
+    if output_format == "parquet" and output is None:
+        raise click.UsageError("--format parquet needs a file: -o FILE")
+    with failing_cleanly():
+        settings, _ = load_settings()
+        opened = open_snapshot(lake_dir, snapshot, check_digests=settings.check_digests)
+        with unfinished(output) if output else nullcontext() as path:
+            _write_answer(opened, query, settings, output_format, path)
+
+
+def _write_answer(
+    snapshot: Snapshot, query: str, settings: Settings, output_format: str, path: Path | None
+) -> None:
+    batches = ask(snapshot, query, settings)
+    with naming_the_fault(snapshot):
+        if path is not None and output_format == "parquet":
+            with path.open("wb") as stream:
+                write_parquet(batches, stream)
+            return
+        with path.open("w", encoding="utf-8") if path else nullcontext(sys.stdout) as text:
+            if output_format != "table":
+                TEXT_WRITERS[output_format](batches, text)
+                return
+            count = write_table(batches, text, settings.table_rows)
+    if count > settings.table_rows:
+        shown = f"{settings.table_rows:,} of {count:,} rows"
+        click.echo(f"{shown} shown; --format csv or json writes all", err=True)
+
+
+@click.command("views", epilog="Example: tonlake views --lake mainnet.lake")
+@lake_option
+@click.option("--root", help="Path of the lake as readers see it, if it is another there.")
+def views_command(*, lake_dir: Path, root: str | None) -> None:
+    """Write views.sql and catalog.duckdb of the newest snapshot, for DuckDB and other tools."""
+    with failing_cleanly():
+        for path in write_views(lake_dir, root):
+            click.echo(str(path))
+
+
+@click.command("schema", epilog="Example: tonlake schema --markdown > tables.md")
+@click.option("--markdown", "output_format", flag_value="markdown", default=True)
+@click.option("--json", "output_format", flag_value="json", help="Print JSON for machines.")
+def schema_command(*, output_format: str) -> None:
+    """Print the data dictionary: every table and column."""
+    click.echo(render_json() if output_format == "json" else render_markdown())
+
+
+@click.command("config", epilog="Example: TONLAKE_HTTP_PORT=8082 tonlake config")
+@click.option("--config", "config_file", type=click.Path(path_type=Path), help="TOML file.")
+@json_option
+def config_command(*, config_file: Path | None, as_json: bool) -> None:
+    """Show every setting: its value, where that comes from, and what it is for."""
+    with failing_cleanly():
+        settings, origins = load_settings(config_file)
+    docs = describe_settings()
+    rows = [
+        {"name": name, "value": getattr(settings, name), "origin": origins[name], "doc": doc}
+        for name, doc in docs.items()
+    ]
+    if as_json:
+        click.echo(msgspec.json.encode(rows))
+        return
+    for row in rows:
+        value = msgspec.json.encode(row["value"]).decode()
+        click.echo(f"{row['name']} = {value}  ({row['origin']})\n    {row['doc']}")
+
+
+commands: list[click.Command] = [
+    status_command,
+    verify_command,
+    sql_command,
+    views_command,
+    schema_command,
+    config_command,
+]

@@ -1,0 +1,92 @@
+"""What a lake holds, in figures: ranges, holes, sizes by table, the last commit."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import msgspec
+from rich.table import Table
+
+from lake.log import Commit, Network, Range
+from lake.schema import SCHEMA_VERSION, TABLES
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lake.snapshot import Snapshot
+
+
+class TableStatus(msgspec.Struct, frozen=True):
+    """Size of one table; NULL bytes per row where it has no rows."""
+
+    files: int
+    rows: int
+    bytes: int
+    bytes_per_row: float | None
+
+
+class Status(msgspec.Struct, frozen=True):
+    """The lake as of one commit; ``holes`` are masterchain blocks missing between ranges."""
+
+    snapshot: int
+    schema_version: int
+    network: Network | None
+    first_mc_seqno: int
+    last_mc_seqno: int
+    ranges: tuple[Range, ...]
+    holes: tuple[Range, ...]
+    tables: dict[str, TableStatus]
+    bytes: int
+    last_commit: Commit
+
+
+def read_status(snapshot: Snapshot, last_commit: Commit) -> Status:
+    """Return the figures of a snapshot; no data file is opened for them."""
+    tables = {name: _table_status(snapshot, name) for name in TABLES}
+    return Status(
+        snapshot=snapshot.number,
+        schema_version=SCHEMA_VERSION,
+        network=snapshot.network,
+        first_mc_seqno=snapshot.first_mc_seqno,
+        last_mc_seqno=snapshot.last_mc_seqno,
+        ranges=snapshot.ranges,
+        holes=tuple((left[1] + 1, right[0] - 1) for left, right in pairwise(snapshot.ranges)),
+        tables=tables,
+        bytes=sum(table.bytes for table in tables.values()),
+        last_commit=last_commit,
+    )
+
+
+def _table_status(snapshot: Snapshot, name: str) -> TableStatus:
+    files = snapshot.files[name]
+    rows = sum(file.rows for file in files)
+    size = sum(file.bytes for file in files)
+    return TableStatus(len(files), rows, size, round(size / rows, 1) if rows else None)
+
+
+def render_status(status: Status, console: Console) -> None:
+    """Print the figures for a person."""
+    commit = status.last_commit
+    console.print(f"Snapshot {status.snapshot}, schema version {status.schema_version}")
+    if status.network is not None:
+        console.print(f"Network {status.network.global_id}")
+    console.print(f"Masterchain blocks {_spans(status.ranges)}")
+    console.print(f"Holes {_spans(status.holes) or 'none'}")
+    console.print(
+        f"Last commit: masterchain blocks {commit.first_mc_seqno}..{commit.last_mc_seqno} "
+        f"of {commit.day}"
+    )
+    grid = Table(box=None, pad_edge=False)
+    grid.add_column("table")
+    for heading in ("files", "rows", "bytes", "bytes/row"):
+        grid.add_column(heading, justify="right")
+    for name, table in status.tables.items():
+        per_row = "" if table.bytes_per_row is None else f"{table.bytes_per_row:,.1f}"
+        grid.add_row(name, f"{table.files:,}", f"{table.rows:,}", f"{table.bytes:,}", per_row)
+    grid.add_row("all", "", "", f"{status.bytes:,}", "")
+    console.print(grid)
+
+
+def _spans(ranges: tuple[Range, ...]) -> str:
+    return ", ".join(f"{first}..{last}" for first, last in ranges)

@@ -1,0 +1,131 @@
+"""Hand-off to people and other tools: one snapshot as ``views.sql`` and as ``catalog.duckdb``.
+
+Both hold a view per table over the snapshot's files, the macros, and a comment on every view and
+column. They work in DuckDB 1.5 and 2.x. The variable ``lake`` says where the lake is, if it is
+not where it was when they were written: ``set variable lake = '/elsewhere/my.lake'``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from lake.connection import DERIVED_VIEWS, PARTITION, VIEW_NAMES, read_sql
+from lake.disk import unfinished
+from lake.schema import SCHEMA_VERSION, TABLES
+from lake.snapshot import open_snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from lake.log import DataFile
+    from lake.schema import Table
+    from lake.snapshot import Snapshot
+
+VIEWS_FILE = "views.sql"
+CATALOG_FILE = "catalog.duckdb"
+
+_STORAGE_VERSION = "v1.0.0"
+"""The oldest one, so that the 1.5 command line opens the catalogue as well."""
+
+_PARTITION_DOC = "UTC day of the masterchain block, from the folder's name"
+
+
+def write_views(lake_dir: Path, root: str | None = None) -> list[Path]:
+    """Write ``views.sql`` and ``catalog.duckdb`` of the newest snapshot into the lake's folder.
+
+    Args:
+        lake_dir: Folder of the lake.
+        root: Path by which readers reach the lake; by default its absolute path here.
+
+    Raises:
+        LakeError: there is no lake, or a file of it is damaged.
+    """
+    snapshot = open_snapshot(lake_dir)
+    for damage in snapshot.damaged.values():
+        raise damage
+    text = render_views(snapshot, root or str(lake_dir.absolute()))
+    views, catalog = lake_dir / VIEWS_FILE, lake_dir / CATALOG_FILE
+    with unfinished(views) as path:
+        path.write_text(text, encoding="utf-8")
+    with unfinished(catalog) as path:
+        with duckdb.connect(
+            str(path), config={"storage_compatibility_version": _STORAGE_VERSION}
+        ) as connection:
+            connection.execute(text)
+    return [views, catalog]
+
+
+def render_views(snapshot: Snapshot, root: str) -> str:
+    """Return the SQL text that makes every view and macro of the snapshot."""
+    head = (
+        f"-- Commit {snapshot.number} of a tonlake: its tables as views, for DuckDB 1.5 and 2.x.\n"
+        "-- If the lake has moved, first: set variable lake = '<its folder>';\n"
+    )
+    place = (
+        "create or replace macro lake_files(paths) as\n"
+        "    list_transform(\n"
+        "        paths,\n"
+        f"        lambda path: coalesce(getvariable('lake'), {quote(root)}) || '/' || path\n"
+        "    );\n"
+    )
+    parts = [head, read_sql("macros"), place]
+    parts += [_render_table(TABLES[name], files) for name, files in snapshot.files.items()]
+    parts += [_render_derived(name) for name in DERIVED_VIEWS]
+    return "\n".join(parts)
+
+
+def quote(text: str) -> str:
+    """Return the text as an SQL string literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _render_table(table: Table, files: tuple[DataFile, ...]) -> str:
+    view = VIEW_NAMES.get(table.name, table.name)
+    columns = ",\n".join(f'    "{name}"' for name in (*table.names, PARTITION))
+    sources = " union all by name\n".join(_render_sources(table, files))
+    return (
+        f'create or replace view "{view}" as\nselect\n{columns}\nfrom (\n{sources}\n);\n'
+        f"{_render_comments(view, table.doc, table)}"
+    )
+
+
+def _render_sources(table: Table, files: tuple[DataFile, ...]) -> Iterator[str]:
+    """Yield one subquery per schema version; an empty one names what old files lack."""
+    versions: dict[int, list[str]] = {}
+    for file in files:
+        versions.setdefault(file.schema_version, []).append(file.path)
+    if SCHEMA_VERSION not in versions:
+        types = _type_names(table)
+        nulls = ", ".join(f'null::{kind} as "{name}"' for name, kind in types.items())
+        yield f"    select {nulls} limit 0"
+    for paths in versions.values():
+        listed = ",\n".join(f"        {quote(path)}" for path in paths)
+        yield f"    from read_parquet(lake_files([\n{listed}\n    ]), hive_partitioning = true)"
+
+
+def _type_names(table: Table) -> dict[str, str]:
+    with duckdb.connect() as connection:
+        shape = connection.from_arrow(table.arrow.empty_table())
+        return dict(zip(shape.columns, map(str, shape.types), strict=True)) | {PARTITION: "DATE"}
+
+
+def _render_derived(name: str) -> str:
+    text = read_sql(name)
+    doc = " ".join(
+        line.removeprefix("--").strip() for line in text.splitlines() if line.startswith("--")
+    )
+    base = DERIVED_VIEWS[name]
+    tables = {VIEW_NAMES.get(table.name, table.name): table for table in TABLES.values()}
+    return f"{text}{_render_comments(name, doc, tables[base])}"
+
+
+def _render_comments(view: str, doc: str, table: Table) -> str:
+    docs = {column.name: column.doc for column in table.columns} | {PARTITION: _PARTITION_DOC}
+    lines = [f'comment on view "{view}" is {quote(doc)};']
+    lines += [
+        f'comment on column "{view}"."{name}" is {quote(text)};' for name, text in docs.items()
+    ]
+    return "\n".join(lines) + "\n"
