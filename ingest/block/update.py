@@ -102,14 +102,11 @@ def _find_accounts(tree: CellTree, new: int) -> dict[bytes, int]:
 def _find_carried(tree: CellTree, old: int, extra: int, pruned: set[bytes]) -> list[CellAt]:
     """Find pruned cells that no account had before: parts of messages that waited in the queue.
 
-    The node prunes whatever the old state holds in any at. A cell that came with a message
+    The node prunes whatever the old state holds in any place. A cell that came with a message
     out of the shard's own queue is such a one; the message stands whole in the block's extra.
     """
-    outside: list[CellAt] = []
-    for state in read_state_sides(tree, old):
-        others = (state.out_msg_queue, state.totals, state.custom)
-        outside += [(cell, 0) for cell in others if cell is not None]
-    wanted = {tree.hash(cell, depth) for cell, depth in iter_cells(tree, outside)} & pruned
+    accounts = [(state.accounts, 0) for state in read_state_sides(tree, old)]
+    wanted = pruned - {tree.hash(cell, depth) for cell, depth in iter_cells(tree, accounts)}
     if not wanted:
         return []
     # In the extra nothing is pruned by the update: every level of a cell there is its own.
