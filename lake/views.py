@@ -50,11 +50,13 @@ def write_views(lake_dir: Path, root: str | None = None) -> list[Path]:
     views, catalog = lake_dir / VIEWS_FILE, lake_dir / CATALOG_FILE
     with unfinished(views) as path:
         path.write_text(text, encoding="utf-8")
-    with unfinished(catalog) as path:
-        with duckdb.connect(
+    with (
+        unfinished(catalog) as path,
+        duckdb.connect(
             str(path), config={"storage_compatibility_version": _STORAGE_VERSION}
-        ) as connection:
-            connection.execute(text)
+        ) as connection,
+    ):
+        connection.execute(text)
     return [views, catalog]
 
 
