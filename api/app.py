@@ -16,6 +16,7 @@ from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFou
 import api.v2.routes
 import api.v3.routes
 from api import service
+from api.call import join_notes
 from api.errors import ApiError, status_of
 from api.snapshot import SnapshotHolder
 from lake.errors import LakeError, LakeNotFound, SnapshotNotFound
@@ -86,8 +87,8 @@ async def add_headers(message: Message, scope: Scope) -> None:
         headers["Server-timing"] = f"app;dur={elapsed_ms:.1f}"
     if "snapshot" in state:
         headers["X-Tonlake-Snapshot"] = state["snapshot"]
-    if "warnings" in state:
-        headers["X-Tonlake-Warning"] = state["warnings"]
+    if state.get("notes"):
+        headers["X-Tonlake-Warning"] = join_notes(state["notes"])
 
 
 def answer_error(request: ApiRequest, error: Exception) -> Response[bytes]:

@@ -10,16 +10,19 @@ from litestar import Request, Response
 
 from api.errors import RequestInvalid
 from api.params import Arguments, ConversionError, parse_bool, parse_int32
+from lake.settings import Settings
+from queries.reader import Reader
 
 if TYPE_CHECKING:
     from api.snapshot import SnapshotHolder
-    from lake.settings import Settings
-    from queries.reader import Reader
 
 SHARED_PARAMETERS = frozenset(
     {"api_key", "snapshot", "x_no_address_book", "x_no_metadata", "x_timeout", "x_debug_request"}
 )
 """Parameters that every operation takes; all but ``snapshot`` are twins of headers."""
+
+MOST_NOTES, MOST_NOTE_CHARACTERS = 10, 120
+"""What the warning header holds of odd parameters; the rest is only counted."""
 
 ApiRequest = Request[Any, Any, Any]
 
@@ -32,10 +35,16 @@ class Call(msgspec.Struct, frozen=True):
     reader: Reader
     no_address_book: bool = False
     no_metadata: bool = False
+    notes: list[str] = msgspec.field(default_factory=list)
+    """Lines of the answer's warning header."""
+
+    def warn(self, note: str) -> None:
+        """Say in the answer's warning header what the answer itself cannot say."""
+        self.notes.append(note)
 
     @property
     def test_only(self) -> bool:
-        """Whether friendly addresses carry the test-only flag: every network but the main one."""
+        """Whether friendly addresses carry the test-only flag: as set, else by the network."""
         if self.settings.testnet is not None:
             return self.settings.testnet
         network = self.reader.snapshot.network
@@ -71,7 +80,27 @@ def open_call(request: ApiRequest, arguments: Arguments) -> Call:
         reader,
         no_address_book=_read_flag(request, arguments, "x_no_address_book"),
         no_metadata=_read_flag(request, arguments, "x_no_metadata"),
+        notes=request.scope["state"].setdefault("notes", []),
     )
+
+
+def note_warnings(request: ApiRequest, lines: list[str], settings: Settings) -> None:
+    """Name odd parameters in a header of the answer, or refuse them where the settings say so.
+
+    Raises:
+        RequestInvalid: the setting ``strict_parameters`` is on.
+    """
+    if lines and settings.strict_parameters:
+        raise RequestInvalid(join_notes(lines))
+    request.scope["state"].setdefault("notes", []).extend(lines)
+
+
+def join_notes(notes: list[str]) -> str:
+    """Return the text of the warning header; long lists are cut."""
+    shown = [note[:MOST_NOTE_CHARACTERS] for note in notes[:MOST_NOTES]]
+    if len(notes) > MOST_NOTES:
+        shown.append(f"and {len(notes) - MOST_NOTES} more")
+    return "; ".join(shown)
 
 
 def answer_json(body: bytes, settings: Settings, status: int = 200) -> Response[bytes]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import msgspec
@@ -17,7 +18,7 @@ from api.address import Address, parse_address
 from api.errors import AddressInvalid, RequestInvalid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
 INT64_MAX = (1 << 63) - 1
 _UINT32, _UINT64 = 1 << 32, 1 << 64

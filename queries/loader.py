@@ -8,6 +8,7 @@ loader refuses a file whose header and statement disagree, so the header can be 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ import msgspec
 from queries.errors import QueryMalformed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from importlib.resources.abc import Traversable
 
 TYPES = frozenset(

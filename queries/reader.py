@@ -38,6 +38,7 @@ class Reader:
         Raises:
             QueryUnknown, ParameterMismatch: the question is put wrongly.
             QueryTimeout: it took longer than the limit.
+            LakeCorrupt: it needs a file that is damaged.
         """
         query = load_queries().get(name)
         if query is None:
@@ -62,6 +63,11 @@ class Reader:
             yield
         except duckdb.InterruptException as error:
             raise QueryTimeout(f"query {name} took longer than {self._timeout_ms} ms") from error
+        except duckdb.CatalogException as error:
+            damage = self.snapshot.blame(error)
+            if damage is None:
+                raise
+            raise damage from error
         finally:
             timer.cancel()
 

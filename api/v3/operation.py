@@ -8,7 +8,15 @@ import msgspec
 from litestar import Response  # noqa: TC002 - Litestar reads the annotations
 from litestar.handlers import HTTPRouteHandler
 
-from api.call import SHARED_PARAMETERS, ApiRequest, Call, answer_json, open_call, read_arguments
+from api.call import (
+    SHARED_PARAMETERS,
+    ApiRequest,
+    Call,
+    answer_json,
+    note_warnings,
+    open_call,
+    read_arguments,
+)
 from api.errors import RequestInvalid
 from api.params import Int32, Query, Sort, converters_of, read_query
 
@@ -16,9 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lake.settings import Settings
-
-MOST_WARNINGS = 10
-"""Odd parameters named in a header; the rest is only counted."""
 
 
 class Page(Query, frozen=True, kw_only=True):
@@ -57,8 +62,7 @@ def operation(
     def handle(request: ApiRequest) -> Response[bytes]:
         settings: Settings = request.app.state.settings
         arguments = read_arguments(request)
-        if lines := arguments.warnings(known, SHARED_PARAMETERS):
-            note_warnings(request, lines, settings)
+        note_warnings(request, arguments.warnings(known, SHARED_PARAMETERS), settings)
         query = check_page(read_query(kind, arguments), settings)
         call = open_call(request, arguments)
         return answer_json(msgspec.json.encode(answer(call, query)), settings)
@@ -71,20 +75,6 @@ def operation(
         opt={"query": kind, "answer": answer},
     )
     return route(handle)
-
-
-def note_warnings(request: ApiRequest, lines: list[str], settings: Settings) -> None:
-    """Name odd parameters in a header of the answer, or refuse them where the settings say so.
-
-    Raises:
-        RequestInvalid: the setting ``strict_parameters`` is on.
-    """
-    shown = "; ".join(line[:120] for line in lines[:MOST_WARNINGS])
-    if len(lines) > MOST_WARNINGS:
-        shown += f"; and {len(lines) - MOST_WARNINGS} more"
-    if settings.strict_parameters:
-        raise RequestInvalid(shown)
-    request.scope["state"]["warnings"] = shown
 
 
 def check_page(query: P, settings: Settings) -> P:

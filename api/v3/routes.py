@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from api.v3 import (
+    account_routes,
+    block_routes,
+    message_routes,
+    transaction_routes,
+    wallet_routes,
+)
 
-if TYPE_CHECKING:
-    from litestar.handlers import HTTPRouteHandler
-
-routes: list[HTTPRouteHandler] = []
+routes = [
+    *block_routes.routes,
+    *transaction_routes.routes,
+    *message_routes.routes,
+    *account_routes.routes,
+    *wallet_routes.routes,
+]

@@ -3,7 +3,7 @@
 -- $first_mc_seqno bigint  lowest seqno held
 -- $last_mc_seqno  bigint  highest seqno held
 --
--- returns: every column of blocks but time and boc_bytes, oldest first
+-- returns: the headers, oldest first
 select
     workchain,
     shard,
@@ -32,11 +32,13 @@ select
     master_ref_seqno,
     prev_shard,
     prev_seqno,
+    prev2_shard,
     prev2_seqno,
     rand_seed,
     created_by,
     tx_count
 from blocks
-where workchain = -1
-  and mc_seqno in ($first_mc_seqno, $last_mc_seqno)
+where
+    workchain = -1
+    and mc_seqno in ($first_mc_seqno, $last_mc_seqno)
 order by seqno

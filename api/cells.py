@@ -1,0 +1,79 @@
+"""Whole cells out of the lake's ``state_cells``: code and data of accounts, and libraries."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from ingest.cell.record import assemble_boc
+from ingest.cell.writer import add_crc32c
+from ingest.errors import MissingCell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from queries.reader import Reader
+
+CACHED_CELLS = 4096
+_CRC_FLAG = 0x40  # serialized_boc: has_crc32c
+_FLAGS_AT = 4
+
+
+def read_cell_trees(reader: Reader, hashes: Iterable[bytes | None]) -> dict[bytes, bytes]:
+    """Return the whole cell of each hash as a bag of cells with checksum.
+
+    A hash whose cell, or any cell below it, is not in the lake is left out of the result: a part
+    is never shown as if it were the whole. None is passed over.
+    """
+    wanted = {cell_hash for cell_hash in hashes if cell_hash is not None}
+    found = _CACHE.get_many(wanted)
+    missing = sorted(wanted - found.keys())
+    if missing:
+        rows = reader.rows("cell_tree", hashes=missing)
+        cells = {row["hash"]: (row["cell"], row["refs"]) for row in rows}
+        found |= _assemble(missing, cells)
+        _CACHE.put_many(found)
+    return found
+
+
+def add_checksum(boc: bytes) -> bytes:
+    """Return a bag of cells with CRC-32C, as TON Center shows them; one that has it as it is."""
+    return boc if boc[_FLAGS_AT] & _CRC_FLAG else add_crc32c(boc)
+
+
+def _assemble(
+    hashes: Iterable[bytes], cells: Mapping[bytes, tuple[bytes, Sequence[bytes]]]
+) -> dict[bytes, bytes]:
+    whole: dict[bytes, bytes] = {}
+    for cell_hash in hashes:
+        try:
+            whole[cell_hash] = assemble_boc(cell_hash, cells, crc32c=True)
+        except MissingCell:
+            continue
+    return whole
+
+
+class _Cache:
+    """The cells used last, by hash; a hash always means the same cell, whatever the snapshot."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._lock = threading.Lock()
+        self._cells: OrderedDict[bytes, bytes] = OrderedDict()
+
+    def get_many(self, hashes: Iterable[bytes]) -> dict[bytes, bytes]:
+        with self._lock:
+            found = {key: self._cells[key] for key in hashes if key in self._cells}
+            for key in found:
+                self._cells.move_to_end(key)
+            return found
+
+    def put_many(self, cells: Mapping[bytes, bytes]) -> None:
+        with self._lock:
+            self._cells.update(cells)
+            while len(self._cells) > self._size:
+                self._cells.popitem(last=False)
+
+
+_CACHE = _Cache(CACHED_CELLS)

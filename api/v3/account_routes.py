@@ -1,0 +1,170 @@
+"""Operations about accounts: their states, their addresses, their balances."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET
+
+from api.address import render_raw
+from api.cells import read_cell_trees
+from api.encoding import decode_currencies, encode_bytes, encode_number, encode_optional
+from api.errors import RequestInvalid
+from api.params import (
+    Addresses,
+    ConversionError,
+    Flag,
+    Hashes,
+    Query,
+    Texts,
+    parse_any_address,
+)
+from api.v3.book import describe_address, read_accounts, read_address_book
+from api.v3.interface import name_interfaces
+from api.v3.model import (
+    AccountBalance,
+    AccountStateFull,
+    AccountStates,
+    AddressBook,
+    AddressBookRow,
+)
+from api.v3.operation import Page, operation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from api.address import Address
+    from api.call import Call
+
+Row = dict[str, Any]
+MOST_ACCOUNTS = 1000
+"""Accounts in one answer, as in the peer."""
+
+
+class AccountStatesQuery(Query, frozen=True, kw_only=True):
+    """Accounts, and code hashes of which theirs must be one."""
+
+    address: Addresses = ()
+    code_hash: Hashes = ()
+    include_boc: Flag = None
+
+
+class AddressBookQuery(Query, frozen=True, kw_only=True):
+    """Texts that should be addresses."""
+
+    address: Texts = ()
+
+
+class TopAccountsQuery(Page, frozen=True, kw_only=True):
+    """A page."""
+
+
+def get_account_states(call: Call, query: AccountStatesQuery) -> AccountStates:
+    """List the newest states of accounts that are known.
+
+    Raises:
+        RequestInvalid: no address.
+    """
+    accounts = find_accounts(call, query.address, query.code_hash)
+    cells: Mapping[bytes, bytes] = {}
+    if query.include_boc is not False:
+        cells = read_bodies(call, list(accounts.values()))
+    return AccountStates(
+        accounts=[_render_account(address, row, cells) for address, row in accounts.items()],
+        address_book=read_address_book(call, accounts),
+        metadata={},
+    )
+
+
+def find_accounts(
+    call: Call, addresses: Sequence[Address], code_hashes: Sequence[bytes] = ()
+) -> dict[Address, Row]:
+    """Return the newest states of accounts that are known, in order of address.
+
+    Raises:
+        RequestInvalid: no address.
+    """
+    if not addresses:
+        raise RequestInvalid("address of account is required")
+    found = read_accounts(call, addresses)
+    kept = [
+        (address, row)
+        for address, row in found.items()
+        if not code_hashes or row["code_hash"] in code_hashes
+    ]
+    if len(kept) > MOST_ACCOUNTS:
+        call.warn(f"only the first {MOST_ACCOUNTS} of {len(kept)} accounts are shown")
+    return dict(kept[:MOST_ACCOUNTS])
+
+
+def read_bodies(
+    call: Call, rows: Sequence[Row], *, columns: Sequence[str] = ("code_hash", "data_hash")
+) -> dict[bytes, bytes]:
+    """Return code and data of accounts by cell hash; warn of those that the lake has not whole."""
+    wanted = {row[column] for row in rows for column in columns} - {None}
+    cells = read_cell_trees(call.reader, wanted)
+    if len(cells) < len(wanted):
+        call.warn(f"{len(wanted) - len(cells)} cells of code or data are not whole in the lake")
+    return cells
+
+
+def get_address_book(call: Call, query: AddressBookQuery) -> AddressBook:
+    """Describe addresses, each under the text that was sent.
+
+    Raises:
+        RequestInvalid: none was sent.
+    """
+    if not query.address:
+        raise RequestInvalid("at least 1 address required")
+    parsed = {text: _parse(text) for text in query.address}
+    accounts = read_accounts(call, [address for address in parsed.values() if address is not None])
+    return {
+        text: AddressBookRow(user_friendly=None, domain=None, interfaces=[])
+        if address is None
+        else describe_address(address, accounts.get(address), test_only=call.test_only)
+        for text, address in parsed.items()
+    }
+
+
+def get_top_accounts(call: Call, query: TopAccountsQuery) -> list[AccountBalance]:
+    """List accounts, the richest first."""
+    rows = call.reader.rows("v3/accounts_by_balance", limit=query.limit, offset=query.offset)
+    return [
+        AccountBalance(
+            account=render_raw(row["workchain"], row["account"]), balance=str(row["balance"])
+        )
+        for row in rows
+    ]
+
+
+def _parse(text: str) -> Address | None:
+    try:
+        return parse_any_address(text)
+    except ConversionError:
+        return None
+
+
+def _render_account(address: Address, row: Row, cells: Mapping[bytes, bytes]) -> AccountStateFull:
+    return AccountStateFull(
+        address=str(address),
+        account_state_hash=encode_bytes(row["hash"]),
+        balance=encode_number(row["balance"]),
+        extra_currencies=decode_currencies(row["extra_currencies"]),
+        status=row["account_status"],
+        last_transaction_hash=encode_bytes(row["last_trans_hash"]),
+        last_transaction_lt=encode_number(row["last_trans_lt"]),
+        contract_methods=None,
+        interfaces=name_interfaces(row["code_hash"]),
+        frozen_hash=encode_optional(row["frozen_hash"]) or UNSET,
+        data_hash=encode_optional(row["data_hash"]) or UNSET,
+        code_hash=encode_optional(row["code_hash"]) or UNSET,
+        data_boc=encode_optional(cells.get(row["data_hash"])) or UNSET,
+        code_boc=encode_optional(cells.get(row["code_hash"])) or UNSET,
+    )
+
+
+routes = [
+    operation("/accountStates", AccountStatesQuery, get_account_states),
+    operation("/addressBook", AddressBookQuery, get_address_book),
+    operation("/topAccountsByBalance", TopAccountsQuery, get_top_accounts),
+]

@@ -1,0 +1,163 @@
+"""Operations about blocks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from api.errors import NotCovered
+from api.params import Hash, Int32, Lt, Query, Shard, Utime
+from api.v3.block import render_block
+from api.v3.coverage import check_lt, check_mc_seqno, check_seqno, check_utime
+from api.v3.model import Blocks, MasterchainInfo, ShardState
+from api.v3.operation import SortedPage, operation
+from api.v3.transaction_page import answer_transactions
+
+if TYPE_CHECKING:
+    from api.call import Call
+
+Row = dict[str, Any]
+
+
+class NoQuery(Query, frozen=True, kw_only=True):
+    """Nothing to choose."""
+
+
+class BlocksQuery(SortedPage, frozen=True, kw_only=True):
+    """Filters of blocks; all that are given must hold."""
+
+    workchain: Int32 = None
+    shard: Shard = None
+    seqno: Int32 = None
+    root_hash: Hash = None
+    file_hash: Hash = None
+    mc_seqno: Int32 = None
+    start_utime: Utime = None
+    end_utime: Utime = None
+    start_lt: Lt = None
+    end_lt: Lt = None
+
+
+class ShardStateQuery(Query, frozen=True, kw_only=True):
+    """A masterchain block."""
+
+    seqno: Int32 = None
+
+
+class ShardBlocksQuery(SortedPage, frozen=True, kw_only=True):
+    """A masterchain block."""
+
+    seqno: Int32 = None
+
+
+def get_masterchain_info(call: Call, _query: NoQuery) -> MasterchainInfo:
+    """Name the newest and the oldest masterchain block held."""
+    snapshot = call.reader.snapshot
+    rows = call.reader.rows(
+        "v3/masterchain_ends",
+        first_mc_seqno=max(1, snapshot.first_mc_seqno),
+        last_mc_seqno=snapshot.last_mc_seqno,
+    )
+    if not rows:
+        raise NotCovered("the lake holds no masterchain block yet")
+    return MasterchainInfo(last=render_block(rows[-1]), first=render_block(rows[0]))
+
+
+def get_blocks(call: Call, query: BlocksQuery) -> Blocks:
+    """List blocks by any filters.
+
+    Raises:
+        NotCovered: nothing found, and the lake does not cover what was asked for.
+    """
+    rows = _find_blocks(call, query)
+    if not rows:
+        _check_covered(call, query)
+    return Blocks(blocks=[render_block(row) for row in rows])
+
+
+def get_shard_blocks(call: Call, query: ShardBlocksQuery) -> Blocks:
+    """List the blocks that a masterchain block commits, itself included."""
+    wanted = query.seqno or 0
+    rows = _find_blocks(
+        call,
+        BlocksQuery(mc_seqno=wanted, limit=query.limit, offset=query.offset, sort=query.sort),
+    )
+    if not rows:
+        _check_mc_block(call, wanted)
+    return Blocks(blocks=[render_block(row) for row in rows])
+
+
+def get_shard_state(call: Call, query: ShardStateQuery) -> ShardState:
+    """List the newest block of every shard as of a masterchain block, and their transactions."""
+    wanted = query.seqno or 0
+    tops = call.reader.rows("v3/shard_tops", mc_seqno=wanted)
+    if not tops:
+        _check_mc_block(call, wanted)
+    rows = [row for row in tops if row["seqno"] is not None]
+    for row in tops:
+        if row["seqno"] is None:
+            top = f"({row['top_workchain']},{row['top_shard'] & _UINT64:016x},{row['top_seqno']})"
+            call.warn(f"block {top} is not in the lake")
+    keys = call.reader.rows(
+        "v3/transaction_keys_of_blocks",
+        mc_seqnos=[row["mc_seqno"] for row in rows],
+        workchains=[row["workchain"] for row in rows],
+        shards=[row["shard"] for row in rows],
+        block_seqnos=[row["seqno"] for row in rows],
+        limit=call.settings.v3_max_limit,
+    )
+    if len(keys) < sum(row["tx_count"] for row in rows):
+        call.warn(f"only the first {len(keys)} transactions are shown")
+    page = answer_transactions(call, keys)
+    return ShardState(
+        blocks=[render_block(row) for row in rows],
+        transactions=page.transactions,
+        address_book=page.address_book,
+    )
+
+
+_UINT64 = 0xFFFFFFFFFFFFFFFF
+
+
+def _find_blocks(call: Call, query: BlocksQuery) -> list[Row]:
+    return call.reader.rows(
+        "v3/blocks",
+        workchain=query.workchain,
+        shard=query.shard,
+        seqno=query.seqno,
+        root_hash=query.root_hash,
+        file_hash=query.file_hash,
+        mc_seqno=query.mc_seqno,
+        start_utime=query.start_utime,
+        end_utime=query.end_utime,
+        start_lt=query.start_lt,
+        end_lt=query.end_lt,
+        descending=query.descending,
+        limit=query.limit,
+        offset=query.offset,
+    )
+
+
+def _check_mc_block(call: Call, mc_seqno: int) -> None:
+    """Refuse as the peer does, and name what is covered."""
+    try:
+        check_mc_seqno(call.reader, mc_seqno)
+    except NotCovered as error:
+        raise NotCovered(f"blocks not found: {error}") from error
+
+
+def _check_covered(call: Call, query: BlocksQuery) -> None:
+    """Tell "there is none" from "the lake does not know"."""
+    if query.mc_seqno is not None:
+        check_mc_seqno(call.reader, query.mc_seqno)
+    if query.seqno is not None:
+        check_seqno(call.reader, query.workchain, query.shard, query.seqno)
+    check_utime(call.reader, query.start_utime, query.end_utime)
+    check_lt(call.reader, query.start_lt, query.end_lt)
+
+
+routes = [
+    operation("/masterchainInfo", NoQuery, get_masterchain_info),
+    operation("/blocks", BlocksQuery, get_blocks),
+    operation("/masterchainBlockShards", ShardBlocksQuery, get_shard_blocks),
+    operation("/masterchainBlockShardState", ShardStateQuery, get_shard_state),
+]

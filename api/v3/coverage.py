@@ -1,0 +1,97 @@
+"""Not indexed is not empty: what a lake covers, and errors for questions outside of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from api.errors import NotCovered
+
+if TYPE_CHECKING:
+    from queries.reader import Reader
+
+Range = tuple[int, int]
+
+
+class Extent(msgspec.Struct, frozen=True):
+    """How far one unbroken range of masterchain blocks reaches; both ends are included."""
+
+    mc_seqno: Range
+    utime: Range
+    lt: Range
+
+
+def read_extents(reader: Reader) -> list[Extent]:
+    """Return the extent of every unbroken range of the snapshot."""
+    ranges = reader.snapshot.ranges
+    rows = reader.rows("v3/coverage", mc_seqnos=[end for pair in ranges for end in pair])
+    ends = {row["mc_seqno"]: row for row in rows}
+    return [
+        Extent(
+            mc_seqno=(first, last),
+            utime=(ends[first]["first_utime"], ends[last]["last_utime"]),
+            lt=(ends[first]["first_lt"], ends[last]["last_lt"]),
+        )
+        for first, last in ranges
+        if first in ends and last in ends
+    ]
+
+
+def check_mc_seqno(reader: Reader, mc_seqno: int) -> None:
+    """Refuse a masterchain seqno that the lake does not cover.
+
+    Raises:
+        NotCovered: in the peer's words, and naming what is covered.
+    """
+    ranges = reader.snapshot.ranges
+    if not any(first <= mc_seqno <= last for first, last in ranges):
+        raise NotCovered(
+            f"masterchain block {mc_seqno} not found; this lake covers {_name(list(ranges))}"
+        )
+
+
+def check_seqno(reader: Reader, workchain: int | None, shard: int | None, seqno: int) -> None:
+    """Refuse a seqno that lies outside those held of every shard asked for.
+
+    Raises:
+        NotCovered: names the seqnos held of each shard.
+    """
+    rows = reader.rows("v3/seqno_ranges", workchain=workchain, shard=shard)
+    held = [(row["first_seqno"], row["last_seqno"]) for row in rows]
+    if not any(first <= seqno <= last for first, last in held):
+        raise NotCovered(f"block {seqno} not found; this lake covers {_name(held)} of these shards")
+
+
+def check_utime(reader: Reader, first: int | None, last: int | None) -> None:
+    """Refuse a span of time of which the lake covers nothing.
+
+    Raises:
+        NotCovered: names the times covered.
+    """
+    _check_span("time", [extent.utime for extent in read_extents(reader)], first, last)
+
+
+def check_lt(reader: Reader, first: int | None, last: int | None) -> None:
+    """Refuse a span of logical time of which the lake covers nothing.
+
+    Raises:
+        NotCovered: names the logical times covered.
+    """
+    _check_span("logical time", [extent.lt for extent in read_extents(reader)], first, last)
+
+
+def _check_span(what: str, held: list[Range], first: int | None, last: int | None) -> None:
+    if first is None and last is None:
+        return
+    for start, end in held:
+        if (first is None or first <= end) and (last is None or last >= start):
+            return
+    raise NotCovered(
+        f"{what} {'' if first is None else first}..{'' if last is None else last} "
+        f"is not indexed; this lake covers {_name(held)}"
+    )
+
+
+def _name(ranges: list[Range]) -> str:
+    return ", ".join(f"{first}..{last}" for first, last in ranges) or "nothing"

@@ -1,0 +1,59 @@
+"""A message as version 3 writes it, from a row of ``messages``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET
+
+from api.cells import add_checksum
+from api.encoding import (
+    decode_currencies,
+    encode_account,
+    encode_bytes,
+    encode_number,
+    encode_opcode,
+    encode_optional,
+)
+from api.v3 import model
+
+Row = dict[str, Any]
+
+
+def render_message(row: Row, opcode_format: str) -> model.Message:
+    """Return the message of a row; ``opcode_format`` is ``hex`` or ``integer``.
+
+    ``in_tx_hash`` and ``out_tx_hash`` of the row, where it has them, are the transactions that
+    consumed and produced it.
+    """
+    norm = row["hash_norm"]
+    return model.Message(
+        hash=encode_bytes(row["msg_hash"]),
+        source=encode_account(row["source_workchain"], row["source"]),
+        destination=encode_account(row["destination_workchain"], row["destination"]),
+        value=encode_number(row["value"]),
+        value_extra_currencies=decode_currencies(row["value_extra_currencies"]),
+        fwd_fee=encode_number(row["fwd_fee"]),
+        ihr_fee=encode_number(row["ihr_fee"]),
+        extra_flags=encode_number(row["extra_flags"]),
+        created_lt=encode_number(row["created_lt"]),
+        created_at=encode_number(row["created_at"]),
+        opcode=encode_opcode(row["opcode"], opcode_format),
+        decoded_opcode=None,
+        ihr_disabled=row["ihr_disabled"],
+        bounce=row["bounce"],
+        bounced=row["bounced"],
+        import_fee=encode_number(row["import_fee"]),
+        message_content=_render_content(row["body_hash"], row["body"]),
+        init_state=_render_content(row["init_state_hash"], row["init_state"]),
+        in_msg_tx_hash=encode_optional(row.get("in_tx_hash")) or UNSET,
+        out_msg_tx_hash=encode_optional(row.get("out_tx_hash")) or UNSET,
+        hash_norm=UNSET if norm is None or norm == row["msg_hash"] else encode_bytes(norm),
+    )
+
+
+def _render_content(cell_hash: bytes | None, boc: bytes | None) -> model.MessageContent | None:
+    if cell_hash is None:
+        return None
+    body = None if boc is None else encode_bytes(add_checksum(boc))
+    return model.MessageContent(hash=encode_bytes(cell_hash), body=body)

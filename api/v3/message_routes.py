@@ -1,0 +1,115 @@
+"""The operation about messages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from api.address import Address
+from api.params import AddressOrNull, Flag, Hash, Hashes, Lt, Nobody, Opcode, Text, Utime
+from api.v3.book import read_address_book
+from api.v3.coverage import check_lt, check_utime
+from api.v3.message import render_message
+from api.v3.model import Messages
+from api.v3.operation import SortedPage, operation
+from api.v3.transaction_routes import check_direction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from api.call import Call
+
+Row = dict[str, Any]
+
+
+class MessagesQuery(SortedPage, frozen=True, kw_only=True):
+    """Filters of messages; all that are given must hold. ``hash`` is another name of msg_hash."""
+
+    msg_hash: Hashes = ()
+    hash: Hashes = ()
+    body_hash: Hash = None
+    source: AddressOrNull = None
+    destination: AddressOrNull = None
+    opcode: Opcode = None
+    direction: Text = None
+    exclude_externals: Flag = None
+    only_externals: Flag = None
+    start_utime: Utime = None
+    end_utime: Utime = None
+    start_lt: Lt = None
+    end_lt: Lt = None
+
+
+def get_messages(call: Call, query: MessagesQuery) -> Messages:
+    """List messages, the two ends of each as one.
+
+    Raises:
+        RequestInvalid: an unknown direction.
+        NotCovered: nothing found, and the lake does not cover the time asked for.
+    """
+    keys = _find_keys(call, query)
+    if not keys:
+        check_utime(call.reader, query.start_utime, query.end_utime)
+        check_lt(call.reader, query.start_lt, query.end_lt)
+    rows = _read_rows(call, keys)
+    return Messages(
+        messages=[render_message(row, call.settings.opcode_format) for row in rows],
+        address_book=read_address_book(call, _list_addresses(rows)),
+        metadata={},
+    )
+
+
+def _find_keys(call: Call, query: MessagesQuery) -> list[Row]:
+    return call.reader.rows(
+        "v3/message_keys",
+        msg_hashes=[*query.msg_hash, *query.hash],
+        body_hash=query.body_hash,
+        opcode=query.opcode,
+        direction=check_direction(query.direction),
+        **_end_of("source", query.source),
+        **_end_of("destination", query.destination),
+        exclude_externals=bool(query.exclude_externals),
+        only_externals=bool(query.only_externals),
+        start_utime=query.start_utime,
+        end_utime=query.end_utime,
+        start_lt=query.start_lt,
+        end_lt=query.end_lt,
+        by_time=(query.start_utime, query.end_utime) != (None, None),
+        descending=query.descending,
+        limit=query.limit,
+        offset=query.offset,
+    )
+
+
+def _end_of(name: str, end: Address | Nobody | None) -> dict[str, Any]:
+    """Return the parameters of one end: an account, nobody, or anybody."""
+    account = end if isinstance(end, Address) else None
+    return {
+        f"{name}_workchain": account and account.workchain,
+        name: account and account.account,
+        f"no_{name}": isinstance(end, Nobody),
+    }
+
+
+def _read_rows(call: Call, keys: list[Row]) -> list[Row]:
+    """Return the messages of the keys in their order, with the transactions at both ends."""
+    if not keys:
+        return []
+    found = call.reader.rows(
+        "v3/message_rows",
+        tx_hashes=[key["tx_hash"] for key in keys],
+        msg_hashes=[key["msg_hash"] for key in keys],
+        first_lt=min(key["tx_lt"] for key in keys),
+        last_lt=max(key["tx_lt"] for key in keys),
+    )
+    rows = {(row["tx_hash"], row["msg_hash"]): row for row in found}
+    return [rows[key["tx_hash"], key["msg_hash"]] | key for key in keys]
+
+
+def _list_addresses(rows: Iterable[Row]) -> Iterator[Address]:
+    for row in rows:
+        for end in ("source", "destination"):
+            if row[end] is not None:
+                yield Address(row[f"{end}_workchain"], row[end])
+
+
+routes = [operation("/messages", MessagesQuery, get_messages)]

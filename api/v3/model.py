@@ -1,0 +1,352 @@
+"""The resources of version 3 that belong to the chain itself, field by field.
+
+A field whose default is ``UNSET`` is left out of the JSON; one that may be None is written null.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+Omitted = UnsetType
+Currencies = dict[str, str]
+
+
+class BlockId(msgspec.Struct):
+    """A block by its place in the chain; ``shard`` is hex."""
+
+    workchain: int
+    shard: str
+    seqno: int
+
+
+class Block(msgspec.Struct):
+    """A block's header; lt and time are decimal text."""
+
+    workchain: int
+    shard: str
+    seqno: int
+    root_hash: str
+    file_hash: str
+    global_id: int
+    version: int
+    after_merge: bool
+    before_split: bool
+    after_split: bool
+    want_merge: bool
+    want_split: bool
+    key_block: bool
+    vert_seqno_incr: bool
+    flags: int
+    gen_utime: str
+    start_lt: str
+    end_lt: str
+    validator_list_hash_short: int
+    gen_catchain_seqno: int
+    min_ref_mc_seqno: int
+    prev_key_block_seqno: int
+    vert_seqno: int
+    master_ref_seqno: int
+    rand_seed: str
+    created_by: str
+    tx_count: int
+    masterchain_block_ref: BlockId
+    prev_blocks: list[BlockId]
+
+
+class StoragePhase(msgspec.Struct):
+    """What the account paid for its storage."""
+
+    storage_fees_collected: str | Omitted = UNSET
+    storage_fees_due: str | Omitted = UNSET
+    status_change: str | Omitted = UNSET
+
+
+class CreditPhase(msgspec.Struct):
+    """What the message brought."""
+
+    due_fees_collected: str | Omitted = UNSET
+    credit: str | Omitted = UNSET
+    credit_extra_currencies: Currencies | Omitted = UNSET
+
+
+class ComputePhase(msgspec.Struct):
+    """How the contract's code ran, or why it did not."""
+
+    skipped: bool | Omitted = UNSET
+    reason: str | Omitted = UNSET
+    success: bool | Omitted = UNSET
+    msg_state_used: bool | Omitted = UNSET
+    account_activated: bool | Omitted = UNSET
+    gas_fees: str | Omitted = UNSET
+    gas_used: str | Omitted = UNSET
+    gas_limit: str | Omitted = UNSET
+    gas_credit: str | Omitted = UNSET
+    mode: int | Omitted = UNSET
+    exit_code: int | Omitted = UNSET
+    exit_arg: int | Omitted = UNSET
+    vm_steps: int | Omitted = UNSET
+    vm_init_state_hash: str | Omitted = UNSET
+    vm_final_state_hash: str | Omitted = UNSET
+
+
+class MessageSize(msgspec.Struct):
+    """Size of messages in cells and bits, as decimal text."""
+
+    cells: str | None
+    bits: str | None
+
+
+class ActionPhase(msgspec.Struct):
+    """What became of the actions that the code asked for."""
+
+    success: bool | Omitted = UNSET
+    valid: bool | Omitted = UNSET
+    no_funds: bool | Omitted = UNSET
+    status_change: str | Omitted = UNSET
+    total_fwd_fees: str | Omitted = UNSET
+    total_action_fees: str | Omitted = UNSET
+    result_code: int | Omitted = UNSET
+    result_arg: int | Omitted = UNSET
+    tot_actions: int | Omitted = UNSET
+    spec_actions: int | Omitted = UNSET
+    skipped_actions: int | Omitted = UNSET
+    msgs_created: int | Omitted = UNSET
+    action_list_hash: str | Omitted = UNSET
+    tot_msg_size: MessageSize | Omitted = UNSET
+
+
+class BouncePhase(msgspec.Struct):
+    """How the message was sent back."""
+
+    type: str | None = None
+    msg_size: MessageSize | Omitted = UNSET
+    req_fwd_fees: str | Omitted = UNSET
+    msg_fees: str | Omitted = UNSET
+    fwd_fees: str | Omitted = UNSET
+
+
+class SplitInfo(msgspec.Struct):
+    """Which accounts a split or merge transaction is about."""
+
+    cur_shard_pfx_len: int | Omitted = UNSET
+    acc_split_depth: int | Omitted = UNSET
+    this_addr: str | Omitted = UNSET
+    sibling_addr: str | Omitted = UNSET
+
+
+class TransactionDescr(msgspec.Struct):
+    """What kind of transaction it is, and all its phases."""
+
+    type: str
+    aborted: bool | Omitted = UNSET
+    destroyed: bool | Omitted = UNSET
+    credit_first: bool | Omitted = UNSET
+    is_tock: bool | Omitted = UNSET
+    installed: bool | Omitted = UNSET
+    storage_ph: StoragePhase | Omitted = UNSET
+    credit_ph: CreditPhase | Omitted = UNSET
+    compute_ph: ComputePhase | Omitted = UNSET
+    action: ActionPhase | Omitted = UNSET
+    bounce: BouncePhase | Omitted = UNSET
+    split_info: SplitInfo | Omitted = UNSET
+
+
+class MessageContent(msgspec.Struct):
+    """A message's body, or its initial state, as a bag of cells."""
+
+    hash: str | None
+    body: str | None
+    decoded: dict[str, object] | None = None
+
+
+class Message(msgspec.Struct):
+    """A message; amounts, lt and time are decimal text."""
+
+    hash: str
+    source: str | None
+    destination: str | None
+    value: str | None
+    value_extra_currencies: Currencies
+    fwd_fee: str | None
+    ihr_fee: str | None
+    extra_flags: str | None
+    created_lt: str | None
+    created_at: str | None
+    opcode: str | int | None
+    decoded_opcode: str | None
+    ihr_disabled: bool | None
+    bounce: bool | None
+    bounced: bool | None
+    import_fee: str | None
+    message_content: MessageContent | None
+    init_state: MessageContent | None
+    in_msg_tx_hash: str | Omitted = UNSET
+    out_msg_tx_hash: str | Omitted = UNSET
+    hash_norm: str | Omitted = UNSET
+
+
+class AccountState(msgspec.Struct):
+    """An account before or after a transaction; only ``hash`` where the state is not known."""
+
+    hash: str
+    balance: str | None = None
+    extra_currencies: Currencies | None = None
+    account_status: str | None = None
+    frozen_hash: str | None = None
+    data_hash: str | None = None
+    code_hash: str | None = None
+
+
+class Transaction(msgspec.Struct):
+    """A transaction with its messages and the account's states around it."""
+
+    account: str
+    hash: str
+    lt: str
+    now: int
+    mc_block_seqno: int | None
+    prev_trans_hash: str
+    prev_trans_lt: str
+    orig_status: str
+    end_status: str
+    total_fees: str
+    total_fees_extra_currencies: Currencies
+    description: TransactionDescr
+    block_ref: BlockId | None
+    in_msg: Message | None
+    out_msgs: list[Message]
+    account_state_before: AccountState | None
+    account_state_after: AccountState | None
+    emulated: bool = False
+    finality: str = "finalized"
+
+
+class AddressBookRow(msgspec.Struct):
+    """What is known about an address: how people write it, its name, what its contract can."""
+
+    user_friendly: str | None
+    domain: str | None
+    interfaces: list[str] | None
+
+
+AddressBook = dict[str, AddressBookRow]
+
+
+class MasterchainInfo(msgspec.Struct):
+    """The newest and the oldest masterchain block held."""
+
+    last: Block
+    first: Block
+
+
+class Blocks(msgspec.Struct):
+    """A page of blocks."""
+
+    blocks: list[Block]
+
+
+class Transactions(msgspec.Struct):
+    """A page of transactions, and the addresses in them."""
+
+    transactions: list[Transaction]
+    address_book: AddressBook
+
+
+class ShardState(msgspec.Struct):
+    """The newest block of every shard, with the transactions in those blocks."""
+
+    blocks: list[Block]
+    transactions: list[Transaction]
+    address_book: AddressBook
+
+
+class Messages(msgspec.Struct):
+    """A page of messages, and the addresses in them."""
+
+    messages: list[Message]
+    address_book: AddressBook
+    metadata: dict[str, object]
+
+
+class AccountStateFull(msgspec.Struct):
+    """An account's newest state, with code and data."""
+
+    address: str
+    account_state_hash: str
+    balance: str | None
+    extra_currencies: Currencies | None
+    status: str | None
+    last_transaction_hash: str | None
+    last_transaction_lt: str | None
+    contract_methods: list[int] | None
+    interfaces: list[str] | None
+    frozen_hash: str | Omitted = UNSET
+    data_hash: str | Omitted = UNSET
+    code_hash: str | Omitted = UNSET
+    data_boc: str | Omitted = UNSET
+    code_boc: str | Omitted = UNSET
+
+
+class AccountStates(msgspec.Struct):
+    """States of the accounts asked for that are known."""
+
+    accounts: list[AccountStateFull]
+    address_book: AddressBook
+    metadata: dict[str, object]
+
+
+class WalletState(msgspec.Struct):
+    """A wallet as its data says; of other contracts only the account itself."""
+
+    address: str
+    is_wallet: bool
+    last_transaction_hash: str | None
+    last_transaction_lt: str | None
+    wallet_type: str | Omitted = UNSET
+    seqno: int | Omitted = UNSET
+    wallet_id: int | Omitted = UNSET
+    balance: str | Omitted = UNSET
+    extra_currencies: Currencies | Omitted = UNSET
+    is_signature_allowed: bool | Omitted = UNSET
+    status: str | Omitted = UNSET
+    code_hash: str | Omitted = UNSET
+
+
+class WalletStates(msgspec.Struct):
+    """States of the wallets asked for."""
+
+    wallets: list[WalletState]
+    address_book: AddressBook
+    metadata: dict[str, object]
+
+
+class AccountBalance(msgspec.Struct):
+    """An account and what it holds, in nanoton."""
+
+    account: str
+    balance: str
+
+
+class AddressInformation(msgspec.Struct):
+    """An account in the words of version 2."""
+
+    balance: str
+    code: str | None
+    data: str | None
+    last_transaction_lt: str | None
+    last_transaction_hash: str | None
+    frozen_hash: str | None
+    status: str
+
+
+class WalletInformation(msgspec.Struct):
+    """A wallet in the words of version 2."""
+
+    balance: str
+    last_transaction_lt: str
+    last_transaction_hash: str
+    status: str
+    wallet_type: str | Omitted = UNSET
+    seqno: int | Omitted = UNSET
+    wallet_id: int | Omitted = UNSET

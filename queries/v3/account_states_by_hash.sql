@@ -1,0 +1,24 @@
+-- Accounts' states by state hash.
+--
+-- $workchains integer[]  workchains of the accounts
+-- $accounts   blob[]     accounts, each with the hash in the same place
+-- $hashes     blob[]     hashes of account cells
+--
+-- returns: the account, its state's hash, and what the state is
+select
+    workchain,
+    account,
+    hash,
+    account_status,
+    balance,
+    extra_currencies,
+    frozen_hash,
+    code_hash,
+    data_hash
+from account_states
+where (workchain, account, hash) in (
+    select
+        unnest($workchains::integer[]),
+        unnest($accounts::blob[]),
+        unnest($hashes::blob[])
+)

@@ -1,0 +1,71 @@
+-- A page of blocks by any filters; one that is null filters nothing.
+--
+-- $workchain   integer  = null  workchain
+-- $shard       bigint   = null  shard
+-- $seqno       bigint   = null  seqno in its shard
+-- $root_hash   blob     = null  root hash
+-- $file_hash   blob     = null  file hash
+-- $mc_seqno    bigint   = null  masterchain block that commits it
+-- $start_utime bigint   = null  first unix second
+-- $end_utime   bigint   = null  last unix second
+-- $start_lt    bigint   = null  lowest start_lt
+-- $end_lt      bigint   = null  highest start_lt
+-- $descending  boolean  = true  newest first
+-- $limit       integer          most rows
+-- $offset      integer  = 0     rows to pass over
+--
+-- returns: the header; by time and start_lt, then workchain and shard ascending
+select
+    workchain,
+    shard,
+    seqno,
+    mc_seqno,
+    root_hash,
+    file_hash,
+    global_id,
+    version,
+    after_merge,
+    before_split,
+    after_split,
+    want_split,
+    want_merge,
+    key_block,
+    vert_seqno_incr,
+    flags,
+    vert_seqno,
+    gen_utime,
+    start_lt,
+    end_lt,
+    validator_list_hash_short,
+    gen_catchain_seqno,
+    min_ref_mc_seqno,
+    prev_key_block_seqno,
+    master_ref_seqno,
+    prev_shard,
+    prev_seqno,
+    prev2_shard,
+    prev2_seqno,
+    rand_seed,
+    created_by,
+    tx_count
+from blocks
+where
+    ($workchain is null or workchain = $workchain)
+    and ($shard is null or shard = $shard)
+    and ($seqno is null or seqno = $seqno)
+    and ($root_hash is null or root_hash = $root_hash)
+    and ($file_hash is null or file_hash = $file_hash)
+    and ($mc_seqno is null or mc_seqno = $mc_seqno)
+    and ($start_utime is null or gen_utime >= $start_utime)
+    and ($end_utime is null or gen_utime <= $end_utime)
+    and ($start_lt is null or start_lt >= $start_lt)
+    and ($end_lt is null or start_lt <= $end_lt)
+order by
+    case when $descending then gen_utime end desc,
+    case when not $descending then gen_utime end,
+    case when $descending then start_lt end desc,
+    case when not $descending then start_lt end,
+    workchain,
+    shard
+limit $limit
+offset $offset

@@ -1,0 +1,14 @@
+-- How far the blocks of some masterchain blocks reach in time and logical time.
+--
+-- $mc_seqnos bigint[]  masterchain blocks
+--
+-- returns: mc_seqno, first_utime, last_utime, first_lt, last_lt
+select
+    mc_seqno,
+    min(gen_utime) as first_utime,
+    max(gen_utime) as last_utime,
+    min(start_lt) as first_lt,
+    max(end_lt) as last_lt
+from blocks
+where mc_seqno in (select unnest($mc_seqnos::bigint[]))
+group by mc_seqno

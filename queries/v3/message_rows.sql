@@ -1,0 +1,41 @@
+-- Messages of some transactions, all of them or only those of some hashes.
+--
+-- $tx_hashes  blob[]  hashes of the transactions
+-- $msg_hashes blob[]  hashes of the messages; empty: all of those transactions
+-- $first_lt   bigint  lowest logical time among them
+-- $last_lt    bigint  highest logical time among them
+--
+-- returns: the columns of messages that describe the message, and its transaction
+select
+    tx_lt,
+    tx_hash,
+    direction,
+    msg_index,
+    msg_hash,
+    hash_norm,
+    kind,
+    source_workchain,
+    source,
+    destination_workchain,
+    destination,
+    value,
+    value_extra_currencies,
+    fwd_fee,
+    ihr_fee,
+    extra_flags,
+    created_lt,
+    created_at,
+    ihr_disabled,
+    bounce,
+    bounced,
+    import_fee,
+    opcode,
+    body_hash,
+    body,
+    init_state_hash,
+    init_state
+from messages
+where
+    tx_lt between $first_lt and $last_lt
+    and tx_hash in (select unnest($tx_hashes::blob[]))
+    and (len($msg_hashes::blob[]) = 0 or msg_hash in (select unnest($msg_hashes::blob[])))
