@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from api.address import Address  # noqa: TC001 - msgspec reads the annotations
+from api.address import Address
 from api.cells import read_cell_trees
 from api.errors import LiteServerError
 from api.v2.contract import describe_contract

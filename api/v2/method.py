@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
 from api.v2 import account, arguments, block, config, form, transaction
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class Method(msgspec.Struct, frozen=True):

@@ -18,18 +18,18 @@ from api.errors import AnswerNotFound, RequestInvalid
 from api.params import converters_of
 from api.v2.method import METHODS, Method
 from api.v2.param import read_params
-from api.v3.operation import note_warnings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 Verb = Literal["GET", "HEAD", "POST"]
 
 JSON_RPC = "jsonRPC"
 _PREFIX = "/api/v2/"
-_NOT_FOUND, _METHOD_NOT_ALLOWED = 404, 405
+_METHOD_NOT_ALLOWED = 405
 _ECHO = "v2_echo"
 _NO_EXTRA = "_"
+_HEADER_CHARACTERS = 1000
 
 
 def answer_get(request: ApiRequest) -> Response[bytes]:
@@ -37,13 +37,14 @@ def answer_get(request: ApiRequest) -> Response[bytes]:
     method = _method_of(request)
     known = converters_of(method.params)
     arguments = read_arguments(request)
-    if lines := arguments.warnings(known, SHARED_PARAMETERS):
-        note_warnings(request, lines, request.app.state.settings)
+    odd = arguments.warnings(known, SHARED_PARAMETERS)
+    if odd and request.app.state.settings.strict_parameters:
+        raise RequestInvalid("failed to parse get request: " + "; ".join(odd))
     values = {
         name: texts if name in known and known[name].many else texts[-1]
         for name, texts in arguments.values.items()
     }
-    return _answer(request, method, values, "get")
+    return _answer(request, method, values, "get", notes=odd)
 
 
 def answer_post(request: ApiRequest, body: bytes) -> Response[bytes]:
@@ -108,7 +109,12 @@ def _read_object(body: bytes) -> dict[str, Any]:
 
 
 def _answer(
-    request: ApiRequest, method: Method, values: dict[str, Any], verb: str
+    request: ApiRequest,
+    method: Method,
+    values: dict[str, Any],
+    verb: str,
+    *,
+    notes: Sequence[str] = (),
 ) -> Response[bytes]:
     """Check the parameters, answer, and put the result in its envelope."""
     settings = request.app.state.settings
@@ -123,7 +129,10 @@ def _answer(
     if method.pure:
         result = method.answer(params)
     else:
-        result = method.answer(open_call(request, read_arguments(request)), params)
+        call = open_call(request, read_arguments(request))
+        result = method.answer(call, params)
+        notes = [*notes, *call.notes]
+    request.scope["state"]["warnings"] = "; ".join(notes)[:_HEADER_CHARACTERS]
     body = {
         "ok": True,
         "result": result,
@@ -140,16 +149,15 @@ def _write_extra(request: ApiRequest) -> str:
     return f"{int(time.time())}:_:{elapsed_ms:.3f}"
 
 
-def _route(path: str | list[str], verbs: Sequence[Verb], handle: Any) -> HTTPRouteHandler:  # noqa: ANN401
-    """Return a route; Litestar reads the handler's parameters from its signature."""
+def _route(path: str, verbs: Sequence[Verb], handle: Callable[..., Any]) -> HTTPRouteHandler:
+    """Return a route; one for each path, as Litestar wraps a handler anew for every path."""
     route = HTTPRouteHandler(path, http_method=verbs, status_code=200, sync_to_thread=True)
     return route(handle)
 
 
-_PATHS = [f"/{name}" for name in METHODS]
 routes: list[HTTPRouteHandler] = [
-    _route(_PATHS, ["GET", "HEAD"], answer_get),
-    _route(_PATHS, ["POST"], answer_post),
+    *(_route(f"/{name}", ["GET", "HEAD"], answer_get) for name in METHODS),
+    *(_route(f"/{name}", ["POST"], answer_post) for name in METHODS),
     _route(f"/{JSON_RPC}", ["POST"], answer_rpc),
     _route("/{rest:path}", ["GET", "HEAD", "POST"], answer_unknown),
 ]

@@ -79,11 +79,11 @@ def _read_page(call: Call, params: HistoryParams, *, lt: int | None) -> Page:
     if len(wanted) < len(page.rows):
         after = page.rows[len(wanted)]
         return Page(wanted, after["lt"], after["hash"])
-    reached_hole = len(wanted) < limit and page.next_lt > params.to_lt
-    if reached_hole and lt is not None and len(wanted) == 1:
-        raise LiteServerError(
-            f"{LT_UNKNOWN}: {name_ranges(call)}, and older transactions of {address} are outside"
-        )
+    if len(wanted) < limit and page.next_lt > params.to_lt:
+        note = f"{name_ranges(call)}, and older transactions of {address} are outside"
+        if lt is not None and len(wanted) == 1:
+            raise LiteServerError(f"{LT_UNKNOWN}: {note}")
+        call.warn(note)
     return page
 
 
