@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import tarfile
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+
+from ingest.node.source import open_node
+from ingest.pipeline import ingest
+from ingest.span import Span
+from lake.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = ROOT / "tests" / "data" / "node-demo"
@@ -33,6 +39,16 @@ def demo_facts() -> Path:
 def demo_node(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo node's database folder, unpacked once a session."""
     return unpack(DEMO / "demo-node.tar.zst", tmp_path_factory.mktemp("demo-node"))
+
+
+@pytest.fixture(scope="session")
+def demo_lake(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake with everything of the demo node, from its zero state on; only for reading."""
+    lake_dir = tmp_path_factory.mktemp("demo-lake")
+    with closing(open_node(demo_node)) as source:
+        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
+        ingest(source, lake_dir, span, Settings())
+    return lake_dir
 
 
 @pytest.fixture(scope="session")
