@@ -7,7 +7,6 @@ the settings alone, so the same input gives the same files.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 
 from ingest.block.zerostate import decode_zero_states
 from ingest.chain import MASTERCHAIN, read_chain
+from ingest.currency import CurrencyBook
 from ingest.decode import Hole, Piece, decode_in_order, join_tables
 from ingest.errors import BlockNotYet, BlockUnavailable
 from ingest.span import Span, missing_spans
@@ -23,6 +23,7 @@ from lake.commit import Network, commit_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from ingest.source import BlockSource, McBundle
     from lake.settings import Settings
@@ -86,6 +87,7 @@ class _Run:
         self.workers = workers
         self.on_progress = on_progress
         self.chain = read_chain(lake_dir, wanted)
+        self.currencies = CurrencyBook(lake_dir, settings)
         self.zero_states = source.zero_states()
         self.done = 0
         self.total = 0
@@ -163,6 +165,7 @@ class _Run:
             zero = decode_zero_states(self.zero_states)
             tables |= {name: pa.concat_tables([rows, tables[name]]) for name, rows in zero.items()}
             tables["state_cells"] = join_tables([Piece(first, last, tables)])["state_cells"]
+        tables["account_states"] = self.currencies.complete(tables)
         commit_range(
             self.lake_dir,
             tables,
