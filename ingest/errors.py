@@ -5,6 +5,11 @@ IngestError
 │   └── CellUnderflow    a cell has fewer bits or references than its type needs
 ├── MissingCell          a cell that a tree needs is not among the cells at hand
 ├── DecodeError          valid cells that do not follow the TL-B of a block
+├── TraceError           transactions and messages that give no traces
+│   ├── TraceImpossible  messages that no chain can hold
+│   └── TracesMissing    the lake has transactions without traces
+├── RecordingMalformed   a line of recorded traces that cannot be read as rows
+├── BodyError            a message body and a layout of the body table that do not fit together
 ├── SourceError          a source cannot be opened or read as a whole
 │   └── EntryFlaw        an entry of a package is not what its place promises
 └── BlockUnavailable     one block cannot be given
@@ -45,6 +50,26 @@ class MissingCell(IngestError):
 
 class DecodeError(IngestError):
     """Valid cells that do not follow the TL-B of a block."""
+
+
+class BodyError(IngestError):
+    """A message body and a layout of the body table that do not fit together."""
+
+
+class TraceError(IngestError):
+    """Transactions and messages that give no traces."""
+
+
+class TraceImpossible(TraceError):
+    """Messages that no chain can hold: in a ring, or consumed in a block before the sender's."""
+
+
+class TracesMissing(TraceError):
+    """The lake has transactions without traces."""
+
+
+class RecordingMalformed(IngestError):
+    """A line of recorded traces that cannot be read as rows; names the file and the line."""
 
 
 class SourceError(IngestError):

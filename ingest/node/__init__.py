@@ -1,1 +1,12 @@
-"""Read the files of a TON node: packages, indexes, block handles, celldb and state."""
+"""A node's folder, read beside the node and never written.
+
+tl           TL values of the node's stores
+package      archive packages: entries by offset, or by scanning
+rocks        RocksDB beside its owner, through private folders (scratch): followed or frozen
+handle, state, globalindex, slice, celldb    what the stores hold
+bundle       which shard blocks a masterchain block commits
+archive      bundles out of slices and packages
+zerofile     zero states
+source       a node's database folder as a source of blocks
+packgroup, packs    archive packages without any index as a source of blocks
+"""

@@ -1,0 +1,58 @@
+"""Which shard blocks a masterchain block commits: from its shard tops back along ``prev``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ingest.block.shard import read_shard_tops
+from ingest.cell.boc import parse_boc
+from ingest.source import BlockId
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+class Tops(msgspec.Struct, frozen=True):
+    """Shard tops that a masterchain block names: all, and those that it is first to name."""
+
+    all: frozenset[BlockId]
+    new: tuple[BlockId, ...]
+
+
+def read_tops(data: bytes, mc_seqno: int) -> Tops:
+    """Read the shard tops of a masterchain block; zero states are no blocks and are left out.
+
+    Raises:
+        BocError, DecodeError: the bytes are no masterchain block.
+    """
+    tops = [top for top in read_shard_tops(parse_boc(data)) if top.seqno > 0]
+    ids = [
+        BlockId(top.workchain, top.shard, top.seqno, top.root_hash, top.file_hash) for top in tops
+    ]
+    new = (one for one, top in zip(ids, tops, strict=True) if top.reg_mc_seqno >= mc_seqno)
+    return Tops(frozenset(ids), tuple(new))
+
+
+def collect_committed(
+    new_tops: Iterable[BlockId], find_prev: Callable[[BlockId], Iterable[BlockId] | None]
+) -> list[BlockId]:
+    """Return the blocks that lead to the new tops, tops included, by workchain, shard, seqno.
+
+    Args:
+        new_tops: Where to begin.
+        find_prev: Gives a block's predecessors; None for a block committed earlier.
+    """
+    todo, seen, found = list(new_tops), set[BlockId](), []
+    while todo:
+        block_id = todo.pop()
+        # After a split two children share a parent; after a merge there are two parents.
+        if block_id.seqno == 0 or block_id in seen:
+            continue
+        seen.add(block_id)
+        prev = find_prev(block_id)
+        if prev is not None:
+            found.append(block_id)
+            todo.extend(prev)
+    return sorted(found)

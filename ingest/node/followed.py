@@ -1,0 +1,80 @@
+"""A small store of a node, followed while the node writes it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from rocksdict import AccessType, Options
+
+from ingest.errors import SourceError
+from ingest.node.rocks import PAUSE_S, TRIES_UNCHANGED, Store, StoreFiles
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ingest.node.scratch import Scratch
+
+TRIES = 200
+"""A store that changes all the time is tried for two seconds."""
+
+
+class FollowedStore(Store):
+    """A small store that its owner may be writing; ``catch_up`` shows what is new.
+
+    Opened as a RocksDB secondary, which reads only what was added since the last time.
+    """
+
+    def __init__(self, folder: Path, name: str, scratch: Scratch) -> None:
+        """Open the store.
+
+        Raises:
+            SourceError: there is none, or it is damaged.
+        """
+        super().__init__(folder, name, scratch)
+        self._seen: StoreFiles | None = None
+        self.catch_up()
+
+    def catch_up(self) -> bool:
+        """Show what the owner wrote since; return False when its files did not change.
+
+        A log that the owner drops after the manifest was read and before the logs are would
+        leave a gap in front of newer entries; so the shape must be the same before and after.
+
+        Raises:
+            SourceError: the store is gone, damaged, or changes too fast.
+        """
+        failure, unchanged = None, 0
+        for _ in range(TRIES):
+            before = self.look()
+            if before == self._seen:
+                return False
+            try:
+                self._read_news(before.current)
+            except SourceError as error:
+                # The owner moved files meanwhile, or replaced the whole store: begin anew.
+                self.close()
+                failure = error
+            stable = self.look().shape == before.shape
+            if stable and self._db is not None:
+                self._seen = before
+                return True
+            unchanged += stable
+            if unchanged >= TRIES_UNCHANGED:
+                break
+            time.sleep(PAUSE_S)
+        self.close()
+        raise failure or SourceError(f"{self.name}: its files change faster than they are read")
+
+    def close(self) -> None:
+        """Let go of the store and remove its private folder."""
+        super().close()
+        self._seen = None
+
+    def _read_news(self, manifest: str) -> None:
+        self._link_manifest(manifest)
+        if self._db is None:
+            secondary = str(self._private_folder() / "secondary")
+            self._open(Options(raw_mode=True), AccessType.secondary(secondary))
+        with self._named_errors():
+            self._opened().try_catch_up_with_primary()
