@@ -9,11 +9,17 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
-    from lake.schema import Table
+    from lake.schema import Column, Table
     from lake.settings import Settings
 
-_UNIQUE = frozenset({"hash", "root_hash", "file_hash", "tx_hash", "rand_seed", "boc", "cell"})
-"""Columns in which nearly every value is new: a dictionary would only be thrown away."""
+_REPEATING = frozenset(
+    {"account", "tx_account", "source", "destination", "code_hash", "body_hash", "action_list_hash"}
+)
+"""The hashes that come again and again; in others, and in ``boc`` and ``cell``, nearly every value
+is new, and a dictionary would only be built and thrown away (measured: 1 to 4 % more bytes)."""
+
+_LOOKED_UP = frozenset({"hash", "root_hash", "file_hash", "msg_hash", "hash_norm", "in_msg_hash"})
+"""Hashes that people look a row up by: a bloom filter tells which row groups to leave alone."""
 
 _BLOOM_ODDS = 0.01
 """Odds that a bloom filter lets a row group pass that does not have the hash."""
@@ -29,17 +35,23 @@ def encode_parquet(rows: pa.Table, table: Table, settings: Settings) -> pa.Buffe
         row_group_size=settings.row_group_rows,
         compression="zstd",
         compression_level=settings.zstd_level,
-        use_dictionary=[name for name in table.names if name not in _UNIQUE],
+        use_dictionary=[column.name for column in table.columns if _repeats(column)],
         bloom_filter_options={
-            column.name: {"ndv": group_rows, "fpp": _BLOOM_ODDS}
-            for column in table.columns
-            if column.type == "hash" and column.name in _UNIQUE
+            name: {"ndv": group_rows, "fpp": _BLOOM_ODDS}
+            for name in table.names
+            if name in _LOOKED_UP
         },
         sorting_columns=[pq.SortingColumn(table.names.index(name)) for name in table.sort],
         write_page_checksum=True,
         store_schema=False,
     )
     return sink.getvalue()
+
+
+def _repeats(column: Column) -> bool:
+    if column.type == "hash":
+        return column.name in _REPEATING
+    return column.name not in {"boc", "cell"}
 
 
 def sort_rows(rows: pa.Table, table: Table) -> pa.Table:

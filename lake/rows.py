@@ -1,0 +1,36 @@
+"""Rows of one data file, checked against its digest: for those who make new files from old."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lake.errors import LakeCorrupt
+from lake.schema import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from lake.log import DataFile
+
+
+def read_rows(lake_dir: Path, file: DataFile, columns: Sequence[str] | None = None) -> pa.Table:
+    """Return the rows of a file, with all of the schema's fields or only ``columns``.
+
+    Raises:
+        LakeCorrupt: the file is missing, or its bytes are not those that were committed.
+    """
+    try:
+        data = (lake_dir / file.path).read_bytes()
+    except OSError as error:
+        raise LakeCorrupt(file.path, f"it cannot be read ({error.strerror})") from error
+    if hashlib.sha256(data).hexdigest() != file.sha256:
+        raise LakeCorrupt(file.path, "its bytes do not give its digest")
+    fields = TABLES[file.table].arrow
+    wanted = pa.schema([fields.field(name) for name in columns or fields.names])
+    rows = pq.read_table(pa.BufferReader(data), columns=wanted.names)
+    return pa.table(rows.columns, schema=wanted)
