@@ -1,8 +1,9 @@
 """The order in which the node writes the cells of a bag (``BagOfCells::reorder_cells``).
 
-Parents stand before children. Cells get a weight: the size of their sub-tree, cut so that the
-children of a cell share 63 between them; a cell whose children outweigh it is *special* and its
-sub-tree is placed as a unit. Small trees have no special cell. All walks keep their own stack.
+Parents stand before children. The weight of a cell is the size of its sub-tree, shared cells
+counted every time, cut at 255. The children of a cell share a weight of 63; where one is heavier
+than its share, the parts below it may weigh more than it may, and it becomes *special*: its
+sub-tree is placed before the rest is. All walks keep their own stack and meet a cell once.
 """
 
 from __future__ import annotations
@@ -10,19 +11,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ingest.cell.tree import CellTree
 
-_MAX_CELL_WEIGHT = 64
+    Links = Mapping[int, tuple[int, ...]] | Sequence[tuple[int, ...]]
+
+_SHARED_WEIGHT = 63
 _MAX_WEIGHT = 255
-# No cell is special in a tree of up to 48 cells, shared ones counted every time: a child is cut
-# only if it is heavier than the rest divided by the children above their share, and two such
-# children (the least are 16 and 17 of four) so unequal need 50 cells together.
+# Below a cell of weight 48 none is special: a child is cut only if it is heavier than what its
+# lighter siblings leave, divided by the number of the others; two such children (at least 16 and
+# 17, of four) that are so unequal need 50 cells together.
 _LIGHT = 48
 
-_NEW, _PREVISITED, _VISITED = -1, -2, -3
-_PREVISIT, _VISIT, _ALLOCATE = 0, 1, 2
+_SEARCH, _VISIT, _PLACE_KIDS = 0, 1, 3
 
 
 class CellOrder(NamedTuple):
@@ -34,22 +36,36 @@ class CellOrder(NamedTuple):
 
 def canonical_order(tree: CellTree, roots: Sequence[int]) -> CellOrder:
     """Return the cells under ``roots`` in the node's order, equal cells once."""
-    if len(roots) == 1:
-        light = _order_light_tree(tree, roots[0])
-        if light:
-            return CellOrder(light, {})
-    order, twins = _collect(tree, roots)
-    numbers = {cell: number for number, cell in enumerate(order)}
-    for cell, twin in twins.items():
-        numbers[cell] = numbers[twin]
-    links = [[numbers[kid] for kid in tree.links[cell]] for cell in order]
-    weights = _weigh(links)
-    placed = _place(links, weights, [numbers[root] for root in roots])
-    return CellOrder([order[number] for number in placed], twins)
+    order = _order_light_tree(tree, roots[0]) if len(roots) == 1 else []
+    hashes = tree.digests().tops
+    if not order:
+        order = _Placing(tree.links, tree.weights()).place(roots)
+    if len({hashes[cell] for cell in order}) == len(order):
+        return CellOrder(order, {})
+    first: dict[bytes, int] = {}
+    twins = {cell: first.setdefault(hashes[cell], cell) for cell in order}
+    links = {cell: tuple([twins[kid] for kid in tree.links[cell]]) for cell in order}
+    order = _Placing(links, tree.weights()).place([twins[root] for root in roots])
+    return CellOrder(order, twins)
+
+
+def weigh(links: Sequence[Sequence[int]]) -> list[int]:
+    """Return the weight of every cell of a tree in which children stand after parents."""
+    weights = [1] * len(links)
+    for cell in range(len(links) - 1, -1, -1):
+        kids = links[cell]
+        if kids:
+            weights[cell] = weigh_cell(kids, weights)
+    return weights
+
+
+def weigh_cell(kids: Sequence[int], weights: list[int]) -> int:
+    """Return the weight of a cell from those of its children."""
+    return min(_MAX_WEIGHT, 1 + sum([weights[kid] for kid in kids]))
 
 
 def _order_light_tree(tree: CellTree, root: int) -> list[int]:
-    """Return the order of a small tree without shared cells, or nothing if it is none.
+    """Return the order of a light tree without shared cells, or nothing if it is none.
 
     Without special cells the children of the root come first, then what is below the first child
     in the same way, then what is below the second, and so on.
@@ -64,108 +80,105 @@ def _order_light_tree(tree: CellTree, root: int) -> list[int]:
             todo += kids[::-1]
             if len(order) > _LIGHT:
                 return []
-    hashes = tree.digests().tops
-    return order if len({hashes[cell] for cell in order}) == len(order) else []
+    return order if len(set(order)) == len(order) else []
 
 
-def _collect(tree: CellTree, roots: Sequence[int]) -> tuple[list[int], dict[int, int]]:
-    """Return the distinct cells under ``roots``, children first, and the twins of those."""
-    hashes = tree.digests().tops
-    links = tree.links
-    first: dict[bytes, int] = {}
-    done: set[int] = set()
-    twins: dict[int, int] = {}
-    order = []
-    todo = [~root for root in reversed(roots)]
-    while todo:
-        cell = todo.pop()
-        entered = cell >= 0
-        cell = cell if entered else ~cell
-        if cell in done:
-            continue
-        twin = first.setdefault(hashes[cell], cell)
-        if twin != cell:
-            twins[cell] = twin
-            done.add(cell)
-        elif entered or not links[cell]:
-            done.add(cell)
-            order.append(cell)
-        else:
-            todo.append(cell)
-            todo += [~kid for kid in reversed(links[cell])]
-    return order, twins
+class _Placing:
+    """One bag in the making; the node fills it from its end, and so does this."""
 
+    def __init__(self, links: Links, weights: list[int]) -> None:
+        self._links = links
+        self._weights = weights
+        self._special: set[int] = set()
 
-def _weigh(links: list[list[int]]) -> list[int]:
-    """Return the weight of every cell, 0 for special ones; children stand before parents."""
-    weights: list[int] = []
-    for kids in links:
-        weights.append(min(_MAX_WEIGHT, 1 + sum([weights[kid] for kid in kids])))
-    if max(weights) <= _LIGHT:
-        return weights
-    for kids in reversed(links):
-        _share(kids, weights)
-    for number, kids in enumerate(links):
-        total = 1 + sum(weights[kid] for kid in kids)
-        weights[number] = total if total <= weights[number] else 0
-    return weights
+    def place(self, roots: Sequence[int]) -> list[int]:
+        """Return the cells under ``roots`` in the order of the bag."""
+        self._find_special(roots)
+        placed: dict[int, None] = {}
+        todo = []
+        for root in reversed(roots):
+            todo += [root << 2 | _VISIT, root << 2 | _SEARCH]
+        self._run(todo, placed)
+        for root in roots:
+            placed.setdefault(root)
+        return list(placed)[::-1]
 
+    def _find_special(self, roots: Sequence[int]) -> None:
+        """Share out weights from the roots down, then sum them up again from below."""
+        listed = self._list(roots, _LIGHT)
+        cut: dict[int, int] = {}
+        for cell in reversed(listed):
+            self._share(self._links[cell], cut)
+        if any(self._weights[cell] <= _LIGHT for cell in cut):
+            listed = self._list(roots, 1)
+        special = self._special
+        weights = self._weights
+        for cell in listed:
+            kids = [kid for kid in self._links[cell] if kid not in special]
+            total = 1 + sum([cut.get(kid, weights[kid]) for kid in kids])
+            if total > cut.get(cell, weights[cell]):
+                special.add(cell)
+            cut[cell] = total
 
-def _share(kids: list[int], weights: list[int]) -> None:
-    """Cut the weights of the children of one cell so that together they stay below 64."""
-    count = len(kids)
-    rest = _MAX_CELL_WEIGHT - 1
-    heavy = []
-    for place, kid in enumerate(kids):
-        if weights[kid] <= (_MAX_CELL_WEIGHT - 1 + place) // count:
-            rest -= weights[kid]
-        else:
-            heavy.append(kid)
-    for kid in heavy:
-        weights[kid] = min(weights[kid], rest // len(heavy))
-        rest += 1
+    def _list(self, roots: Sequence[int], least: int) -> list[int]:
+        """Return the cells under ``roots`` that weigh more than ``least``, parents last."""
+        weights = self._weights
+        done: set[int] = set()
+        listed = []
+        todo = [root for root in reversed(roots) if weights[root] > least]
+        while todo:
+            cell = todo.pop()
+            if cell < 0:
+                listed.append(~cell)
+            elif cell not in done:
+                done.add(cell)
+                todo.append(~cell)
+                todo += [kid for kid in reversed(self._links[cell]) if weights[kid] > least]
+        return listed
 
+    def _share(self, kids: Sequence[int], cut: dict[int, int]) -> None:
+        """Cut the weights of the children of one cell so that together they stay below 64."""
+        rest = _SHARED_WEIGHT
+        heavy = []
+        for place, kid in enumerate(kids):
+            weight = cut.get(kid, self._weights[kid])
+            if weight <= (_SHARED_WEIGHT + place) // len(kids):
+                rest -= weight
+            else:
+                heavy.append(kid)
+        for kid in heavy:
+            limit = rest // len(heavy)
+            if cut.get(kid, self._weights[kid]) > limit:
+                cut[kid] = limit
+            rest += 1
 
-def _place(links: list[list[int]], weights: list[int], roots: list[int]) -> list[int]:
-    """Return the numbers of the cells in the order of the bag.
+    def _run(self, todo: list[int], placed: dict[int, None]) -> None:
+        """Do the steps of ``todo`` (cell and kind of step), last first, and all that follow.
 
-    The node fills the bag from its end: a visit places what is below the children, last child
-    first, then the children; a previsit looks for special cells and visits those beforehand.
-    """
-    state = [_NEW] * len(links)
-    placed: list[int] = []
-    for root in roots:
-        _run([(root, _VISIT), (root, _PREVISIT)], links, weights, state, placed)
-    for root in roots:
-        if state[root] < 0:
-            state[root] = len(placed)
-            placed.append(root)
-    placed.reverse()
-    return placed
-
-
-def _run(
-    todo: list[tuple[int, int]],
-    links: list[list[int]],
-    weights: list[int],
-    state: list[int],
-    placed: list[int],
-) -> None:
-    """Do the steps of ``todo``, last first, and those that follow from them."""
-    while todo:
-        number, step = todo.pop()
-        kids = links[number]
-        if step == _PREVISIT and state[number] == _NEW:
-            state[number] = _PREVISITED
-            todo += [(kid, _PREVISIT if weights[kid] else _VISIT) for kid in kids]
-        elif step == _VISIT and state[number] in (_NEW, _PREVISITED):
-            todo.append((number, _ALLOCATE))
-            todo += [(kid, _VISIT) for kid in kids]
-            if not weights[number]:
-                todo.append((number, _PREVISIT))
-        elif step == _ALLOCATE:
-            for kid in reversed(kids):
-                if state[kid] < 0:
-                    state[kid] = len(placed)
-                    placed.append(kid)
-            state[number] = _VISITED
+        A search goes down, last child first, until it meets special cells, which are visited. A
+        visit places what is below the children of a cell, then the children.
+        """
+        links = self._links
+        special = self._special
+        visited: set[int] = set()
+        searched: set[int] = set()
+        while todo:
+            step = todo.pop()
+            cell = step >> 2
+            kids = links[cell]
+            if step & 3 == _PLACE_KIDS:
+                for kid in reversed(kids):
+                    placed.setdefault(kid)
+                visited.add(cell)
+            elif cell in visited:
+                continue
+            elif step & 3 == _VISIT:
+                todo.append(step | _PLACE_KIDS)
+                todo += [kid << 2 | _VISIT for kid in kids if links[kid]]
+                if cell in special:
+                    todo.append(cell << 2 | _SEARCH)
+            elif special and cell not in searched:
+                searched.add(cell)
+                for kid in kids:
+                    if links[kid]:
+                        todo.append(kid << 2 | (_VISIT if kid in special else _SEARCH))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ingest.cell.digest import MAX_DEPTH, Digests
 from ingest.cell.exotic import KIND_NAMES, ORDINARY, exotic_mask
+from ingest.cell.order import weigh, weigh_cell
 from ingest.cell.slice import CellSlice
 from ingest.errors import BocError
 
@@ -27,7 +28,16 @@ class CellTree:
     its children; ``roots`` are the roots of the bag; ``data`` the bytes that were parsed.
     """
 
-    __slots__ = ("_depths", "_digests", "cells", "data", "links", "roots", "stored_hashes")
+    __slots__ = (
+        "_depths",
+        "_digests",
+        "_weights",
+        "cells",
+        "data",
+        "links",
+        "roots",
+        "stored_hashes",
+    )
 
     def __init__(self) -> None:
         """Make a tree without cells."""
@@ -38,6 +48,7 @@ class CellTree:
         self.stored_hashes: dict[int, bytes] = {}
         self._depths: list[int] = []
         self._digests: Digests | None = None
+        self._weights: list[int] | None = None
 
     @property
     def count(self) -> int:
@@ -114,6 +125,12 @@ class CellTree:
             self._digests = digests
         return self._digests
 
+    def weights(self) -> list[int]:
+        """Return the weight of every cell (module ``order``)."""
+        if self._weights is None:
+            self._weights = weigh(self.links)
+        return self._weights
+
     def append(self, cell: bytes, kids: tuple[int, ...] = ()) -> int:
         """Add a cell, given as d1, d2 and data, over cells of this tree; return its index.
 
@@ -121,11 +138,13 @@ class CellTree:
             BocError: the tree becomes too deep, or the data of an exotic cell are wrong.
         """
         digests = self.digests()
+        weights = self.weights()
         index = len(self.cells)
         self.cells.append(cell)
         self.links.append(kids)
         self._depths.append(self._measure_cell(index))
         digests.add()
+        weights.append(weigh_cell(kids, weights))
         return index
 
     def measure(self) -> None:

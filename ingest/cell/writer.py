@@ -52,20 +52,23 @@ def _write(tree: CellTree, roots: Sequence[int]) -> bytes:
     count = len(order)
     width = (count.bit_length() + 7) // 8
     places = {cell: place for place, cell in enumerate(order)}
-    for cell, twin in twins.items():
-        places[cell] = places[twin]
+    places |= {cell: places[twin] for cell, twin in twins.items()}
+    cells = tree.cells
+    links = tree.links
     parts = []
     for cell in order:
-        parts.append(tree.cells[cell])
-        kids = tree.links[cell]
-        if kids and width == 1:
-            parts.append(bytes([places[kid] for kid in kids]))
-        elif kids:
-            parts += [places[kid].to_bytes(width, "big") for kid in kids]
+        parts.append(cells[cell])
+        kids = links[cell]
+        if kids:
+            named = [places[kid] for kid in kids]
+            parts.append(bytes(named) if width == 1 else _join(named, width))
     body = b"".join(parts)
     size_width = (len(body).bit_length() + 7) // 8
-    head = [_MAGIC, bytes((width, size_width))]
-    head += [number.to_bytes(width, "big") for number in (count, len(roots), 0)]
-    head.append(len(body).to_bytes(size_width, "big"))
-    head += [places[root].to_bytes(width, "big") for root in roots]
-    return b"".join([*head, body])
+    head = _MAGIC + bytes((width, size_width)) + _join([count, len(roots), 0], width)
+    size = len(body).to_bytes(size_width, "big")
+    return b"".join((head, size, _join([places[root] for root in roots], width), body))
+
+
+def _join(numbers: list[int], width: int) -> bytes:
+    """Return numbers of ``width`` bytes each."""
+    return b"".join([number.to_bytes(width, "big") for number in numbers])
