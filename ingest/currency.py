@@ -43,7 +43,7 @@ class CurrencyBook:
 
         A dictionary that lies before the lake's first block stays NULL beside its hash.
         """
-        states = tables["account_states"].combine_chunks()
+        states = tables["account_states"]
         left_open = pc.and_(
             pc.is_valid(states["extra_currencies_hash"]), pc.is_null(states["extra_currencies"])
         )
@@ -54,9 +54,11 @@ class CurrencyBook:
         unknown = set(hashes) - known.keys()
         cells = self._find_trees(unknown, tables["state_cells"])
         self._texts = known | {wanted: _read_text(wanted, cells) for wanted in unknown}
-        texts = pa.array([self._texts[wanted] for wanted in hashes], pa.string())
+        texts = pa.array(
+            map(self._texts.get, states["extra_currencies_hash"].to_pylist()), pa.string()
+        )
         column = states.schema.get_field_index("extra_currencies")
-        filled = pc.replace_with_mask(states["extra_currencies"], left_open, texts)
+        filled = pc.coalesce(states["extra_currencies"], texts)
         return states.set_column(column, states.schema.field(column), filled)
 
     def _find_trees(self, roots: set[bytes], fresh: pa.Table) -> Cells:
