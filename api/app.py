@@ -94,7 +94,8 @@ async def add_headers(message: Message, scope: Scope) -> None:
 def answer_error(request: ApiRequest, error: Exception) -> Response[bytes]:
     """Answer an error in the words of the API version that was asked."""
     status, text = describe_error(request, error)
-    if status >= 500 and not isinstance(error, HTTPException | LakeError | QueryTimeout):  # noqa: PLR2004
+    expected = HTTPException | ApiError | LakeError | QueryTimeout
+    if status >= 500 and not isinstance(error, expected):  # noqa: PLR2004
         LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
     if request.url.path.startswith("/api/v2"):
         answer = api.v2.routes.answer_error(request, status, text)

@@ -32,7 +32,9 @@ def render_message(row: Row, opcode_format: str) -> model.Message:
         source=encode_account(row["source_workchain"], row["source"]),
         destination=encode_account(row["destination_workchain"], row["destination"]),
         value=encode_number(row["value"]),
-        value_extra_currencies=decode_currencies(row["value_extra_currencies"]),
+        value_extra_currencies=(
+            decode_currencies(row["value_extra_currencies"]) if row["kind"] == "int" else None
+        ),
         fwd_fee=encode_number(row["fwd_fee"]),
         ihr_fee=encode_number(row["ihr_fee"]),
         extra_flags=encode_number(row["extra_flags"]),

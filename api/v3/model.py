@@ -167,7 +167,7 @@ class Message(msgspec.Struct):
     source: str | None
     destination: str | None
     value: str | None
-    value_extra_currencies: Currencies
+    value_extra_currencies: Currencies | None
     fwd_fee: str | None
     ihr_fee: str | None
     extra_flags: str | None

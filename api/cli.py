@@ -1,0 +1,164 @@
+"""Commands around the API: serving a lake, and decoding single files as the API would show them."""
+
+from __future__ import annotations
+
+import base64
+import io
+import socket
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+import pyarrow as pa
+import uvicorn
+
+from api.app import create_app
+from api.rows import decode_block_rows
+from api.v3.decoded import render_decoded
+from ingest.errors import IngestError
+from lake.errors import LakeError
+from lake.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+EXIT_DATA, EXIT_PARTIAL = 1, 3
+REQUEST_HEAD_BYTES = 1 << 20
+"""Long lists of addresses in a URL are accepted up to here, as by the peer."""
+
+_ZSTD_MAGIC = bytes.fromhex("28b52ffd")
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_EXAMPLES = (
+    "/api/v3/masterchainInfo",
+    "/api/v3/transactions?limit=5",
+    "/api/v2/getMasterchainInfo",
+)
+
+SERVE_HELP = """
+Examples:
+
+\b
+  tonlake serve --lake mainnet.lake
+  tonlake serve --lake mainnet.lake --host 0.0.0.0 --port 8080
+"""
+
+DECODE_HELP = """
+Examples:
+
+\b
+  tonlake decode block block.boc
+  tonlake decode tx transactions.jsonl.zst
+"""
+
+
+@click.command("serve", epilog=SERVE_HELP)
+@click.option("--lake", type=click.Path(path_type=Path), required=True, help="Folder of the lake.")
+@click.option("--host", help="Address to listen on.  [default: setting http_host]")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port; 0 takes a free one.")
+def serve_command(*, lake: Path, host: str | None, port: int | None) -> None:
+    """Serve the HTTP API, versions 2 and 3, over a lake."""
+    try:
+        settings, _origins = load_settings(flags={"http_host": host, "http_port": port})
+    except LakeError as error:
+        raise click.UsageError(str(error)) from error
+    serve_lake(lake, settings, host=settings.http_host, port=settings.http_port)
+
+
+def serve_lake(lake: Path, settings: Settings, *, host: str, port: int) -> None:
+    """Serve a lake until the process is told to stop; prints addresses to click.
+
+    Port 0 takes a free one. A lake without commits is served as well: it answers 503 until one
+    is there.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family)
+    except OSError as error:
+        click.echo(f"error: cannot listen on {host}, port {port}: {error}", err=True)
+        sys.exit(EXIT_DATA)
+    name = f"[{host}]" if family == socket.AF_INET6 else host
+    for path in _EXAMPLES:
+        click.echo(f"http://{name}:{listener.getsockname()[1]}{path}")
+    config = uvicorn.Config(
+        create_app(lake, settings),
+        log_level="warning",
+        server_header=False,
+        h11_max_incomplete_event_size=REQUEST_HEAD_BYTES,
+    )
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+@click.group("decode", epilog=DECODE_HELP)
+def decode_group() -> None:
+    """Decode single blocks and transactions from files, without a lake."""
+
+
+@decode_group.command("block")
+@click.argument("file", type=_FILE)
+def decode_block_command(file: Path) -> None:
+    """Print every row that a block's bag of cells gives: one JSON object a line.
+
+    Hashes are hex, other bytes base64. mc_seqno is null in rows of a shard block: only the
+    masterchain says which of its blocks commits it.
+    """
+    data = file.read_bytes()
+    try:
+        for row in decode_block_rows(data):
+            _print_json(row)
+    except IngestError as error:
+        click.echo(f"error: {file.name}: {error}", err=True)
+        sys.exit(EXIT_DATA)
+
+
+@decode_group.command("tx")
+@click.argument("file", type=_FILE)
+@click.option("--global-version", type=int, help="Version of the network that made them.")
+def decode_tx_command(file: Path, global_version: int | None) -> None:
+    """Print the version 3 transaction object for the base64 "boc" of each line of a JSONL file.
+
+    A bad line prints {"error": ..., "line": N}; the rest goes on, and the exit code is 3.
+    """
+    settings, _origins = load_settings()
+    bad = 0
+    with _open_lines(file) as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                boc = _read_boc(line)
+                _print_json(
+                    render_decoded(boc, settings.opcode_format, global_version=global_version)
+                )
+            except (IngestError, ValueError, RecursionError) as error:
+                bad += 1
+                _print_json({"error": str(error), "line": number})
+    if bad:
+        sys.exit(EXIT_PARTIAL)
+
+
+class _Line(msgspec.Struct):
+    boc: str
+
+
+def _read_boc(line: bytes) -> bytes:
+    """Return the bytes of a line's ``boc``; ValueError where there are none."""
+    return base64.b64decode(msgspec.json.decode(line, type=_Line).boc, validate=True)
+
+
+@contextmanager
+def _open_lines(file: Path) -> Iterator[io.BufferedReader]:
+    """Open a file of lines, compressed with zstd or not."""
+    with file.open("rb") as stream:
+        packed = stream.read(4) == _ZSTD_MAGIC
+    with pa.input_stream(str(file), compression="zstd" if packed else None) as stream:
+        yield io.BufferedReader(stream)
+
+
+def _print_json(value: Any) -> None:  # noqa: ANN401 - anything msgspec can write
+    click.echo(msgspec.json.encode(value))
+
+
+commands: list[click.Command] = [serve_command, decode_group]
