@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import msgspec
 from litestar import Response
 from litestar.handlers import HTTPRouteHandler
+from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotations
 
 from api.call import SHARED_PARAMETERS, ApiRequest, answer_json, open_call, read_arguments
 from api.errors import AnswerNotFound, RequestInvalid
@@ -47,12 +48,12 @@ def answer_get(request: ApiRequest) -> Response[bytes]:
     return _answer(request, method, values, "get", notes=odd)
 
 
-def answer_post(request: ApiRequest, body: bytes) -> Response[bytes]:
+def answer_post(request: ApiRequest, body: RawBody) -> Response[bytes]:
     """Answer a method whose parameters stand in a JSON object; what it does not take is ignored."""
     return _answer(request, _method_of(request), _read_object(body or b"{}"), "post")
 
 
-def answer_rpc(request: ApiRequest, body: bytes) -> Response[bytes]:
+def answer_rpc(request: ApiRequest, body: RawBody) -> Response[bytes]:
     """Answer the method that a jsonRPC request names, as its own path would by POST."""
     request.scope["state"][_ECHO] = {"jsonrpc": "2.0"}
     envelope = _read_object(body)

@@ -1,0 +1,99 @@
+"""The application over the demo lake, and what the demo node's lite server says about it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from litestar.testing import TestClient
+
+from api.app import create_app
+from lake.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from httpx import Response
+
+
+class Asker:
+    """Asks methods of version 2 and opens their envelopes."""
+
+    def __init__(self, client: TestClient[Any]) -> None:
+        """Take the client of an application."""
+        self.client = client
+
+    def raw(self, method: str, **params: object) -> Response:
+        """Return the whole answer to a GET request."""
+        return self.client.get(f"/api/v2/{method}", params=params)
+
+    def __call__(self, method: str, **params: object) -> Any:  # noqa: ANN401 - any result
+        """Return the result of a method that must succeed."""
+        answer = self.raw(method, **params)
+        body = answer.json()
+        assert answer.status_code == 200, body
+        assert body["ok"] is True
+        return body["result"]
+
+    def post(self, method: str, **params: object) -> Any:  # noqa: ANN401 - any result
+        """Return the result of a method asked by POST."""
+        answer = self.client.post(f"/api/v2/{method}", json=params)
+        assert answer.status_code == 200, answer.text
+        return answer.json()["result"]
+
+    def rpc(self, method: str, params: object) -> Response:
+        """Return the whole answer to a jsonRPC request."""
+        body = {"jsonrpc": "2.0", "id": "1", "method": method, "params": params}
+        return self.client.post("/api/v2/jsonRPC", json=body)
+
+    def refused(self, method: str, **params: object) -> tuple[int, str]:
+        """Return status and text of a method that must fail."""
+        answer = self.raw(method, **params)
+        body = answer.json()
+        assert body["ok"] is False
+        assert body["code"] == answer.status_code
+        assert isinstance(body["@extra"], str)
+        return answer.status_code, body["error"]
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What a node database holds, by its own lite server."""
+
+    blocks: list[dict[str, Any]]
+    transactions: list[dict[str, Any]]
+    accounts: list[dict[str, Any]]
+    summary: dict[str, Any]
+
+    def history(self, workchain: int, account: str) -> list[dict[str, Any]]:
+        """Return the transactions of an account, newest first."""
+        found = [
+            row
+            for row in self.transactions
+            if (row["workchain"], row["account"]) == (workchain, account)
+        ]
+        return sorted(found, key=lambda row: -row["lt"])
+
+
+def _read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture(scope="session")
+def facts(demo_facts: Path) -> Facts:
+    """Facts about the demo node."""
+    return Facts(
+        blocks=_read_lines(demo_facts / "expected-blocks.jsonl"),
+        transactions=_read_lines(demo_facts / "expected-transactions.jsonl"),
+        accounts=_read_lines(demo_facts / "expected-accounts.jsonl"),
+        summary=json.loads((demo_facts / "expected.json").read_text(encoding="utf-8")),
+    )
+
+
+@pytest.fixture(scope="session")
+def ask(demo_lake: Path) -> Iterator[Asker]:
+    """Ask the API over the whole demo lake."""
+    with TestClient(create_app(demo_lake, Settings())) as client:
+        yield Asker(client)
