@@ -1,0 +1,102 @@
+"""Codecs around other codecs: references, Maybe and Either."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingest.body.codec import Codec, Value, Work, expect_object
+from ingest.cell.build import CellBuilder
+from ingest.errors import BodyError
+
+if TYPE_CHECKING:
+    from ingest.cell.slice import CellSlice
+
+NOTHING, SOMETHING = "nothing_from_maybe", "something_from_maybe"
+FIRST, SECOND = "first_from_either", "second_from_either"
+CELL_REFERENCE = "cell_reference"
+
+
+class Reference(Codec):
+    """``^T``: a value that fills a cell of its own."""
+
+    def __init__(self, inner: Codec) -> None:
+        """Make the codec of a reference to one type."""
+        self._inner = inner
+
+    def decode(self, source: CellSlice, work: Work) -> Value:
+        """Read the value of the child, which must be used up."""
+        child = source.tree.slice(source.load_ref())
+        work.enter()
+        value = self._inner.decode(child, work)
+        work.leave()
+        if child.bits_left or child.refs_left:
+            raise BodyError(f"cell {child.cell} holds more than its type")
+        return value
+
+    def encode(self, value: Value, target: CellBuilder) -> None:
+        """Store a reference to a new cell with the value."""
+        child = CellBuilder(target.tree)
+        self._inner.encode(value, child)
+        target.store_ref(child.end())
+
+
+class Wrapped(Codec):
+    """``^T`` as an argument of a type: shown inside an object ``cell_reference``."""
+
+    def __init__(self, inner: Codec) -> None:
+        """Wrap the codec of the reference."""
+        self._inner = inner
+
+    def decode(self, source: CellSlice, work: Work) -> Value:
+        """Read the object."""
+        return {CELL_REFERENCE: self._inner.decode(source, work)}
+
+    def encode(self, value: Value, target: CellBuilder) -> None:
+        """Store what the object holds."""
+        self._inner.encode(expect_object(value, CELL_REFERENCE)[CELL_REFERENCE], target)
+
+
+class Maybe(Codec):
+    """``Maybe T``: a bit, and the value after a one."""
+
+    def __init__(self, inner: Codec) -> None:
+        """Make the codec of one optional type."""
+        self._inner = inner
+
+    def decode(self, source: CellSlice, work: Work) -> Value:
+        """Read the object of nothing or of something."""
+        if not source.load_bit():
+            return {"@type": NOTHING}
+        return {"@type": SOMETHING, "value": self._inner.decode(source, work)}
+
+    def encode(self, value: Value, target: CellBuilder) -> None:
+        """Store such an object."""
+        if value == {"@type": NOTHING}:
+            target.store_bit(0)
+            return
+        fields = expect_object(value, "value")
+        if fields.get("@type") != SOMETHING:
+            raise BodyError(f"{value!r} is no value of Maybe")
+        self._inner.encode(fields["value"], target.store_bit(1))
+
+
+class Either(Codec):
+    """``Either X Y``: a bit, and X after a zero or Y after a one."""
+
+    def __init__(self, first: Codec, second: Codec) -> None:
+        """Make the codec of two alternatives."""
+        self._sides = {FIRST: first, SECOND: second}
+
+    def decode(self, source: CellSlice, work: Work) -> Value:
+        """Read the object of the first or the second alternative."""
+        name = SECOND if source.load_bit() else FIRST
+        return {"@type": name, "value": self._sides[name].decode(source, work)}
+
+    def encode(self, value: Value, target: CellBuilder) -> None:
+        """Store such an object."""
+        fields = expect_object(value, "value")
+        name = fields.get("@type")
+        if not isinstance(name, str) or name not in self._sides:
+            raise BodyError(f"{value!r} is no value of Either")
+        target.store_bit(name == SECOND)
+        self._sides[name].encode(fields["value"], target)

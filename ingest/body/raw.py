@@ -1,0 +1,127 @@
+"""Cells that are kept as they are: the rest of a cell, or a cell behind a reference."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from typing import TYPE_CHECKING
+
+from ingest.body.codec import Codec, Value, Work, expect_text
+from ingest.cell.boc import parse_boc
+from ingest.cell.build import CellBuilder
+from ingest.cell.exotic import ORDINARY
+from ingest.cell.writer import serialize_boc
+from ingest.errors import BodyError
+
+if TYPE_CHECKING:
+    from ingest.cell.slice import CellSlice
+    from ingest.cell.tree import CellTree
+
+EMPTY_CELL = "empty_cell"
+
+
+class Raw:
+    """A cell inside a decoded body, before it is shown; ``level`` says how deep it was found."""
+
+    __slots__ = ("_place", "level", "tree")
+
+    def __init__(self, tree: CellTree, place: int | CellSlice, level: int) -> None:
+        """Keep a cell, or the rest of one that a slice stands in."""
+        self.tree = tree
+        self._place = place
+        self.level = level
+
+    @property
+    def cell(self) -> int:
+        """The cell; a rest becomes a cell of its own at the first demand."""
+        if not isinstance(self._place, int):
+            self._place = CellBuilder(self.tree).store_slice(self._place).end()
+        return self._place
+
+    def slice(self) -> CellSlice:
+        """Return a reader at the start of the cell; raises BocError for an exotic one."""
+        place = self._place
+        return self.tree.slice(place) if isinstance(place, int) else place.copy()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the cell has neither bits nor references."""
+        if not isinstance(self._place, int):
+            return not (self._place.bits_left or self._place.refs_left)
+        if self.is_exotic:
+            return False
+        return not (self.tree.bit_length(self._place) or self.tree.refs(self._place))
+
+    @property
+    def is_exotic(self) -> bool:
+        """Whether the cell is none that data can be read from."""
+        return isinstance(self._place, int) and self.tree.kind(self._place) != ORDINARY
+
+    def show(self, work: Work) -> Value:
+        """Return the bag of cells in base64, or the object of the empty cell."""
+        if self.is_empty:
+            return {"@type": EMPTY_CELL}
+        bag = serialize_boc(self.tree, [self.cell])
+        work.spend(len(bag))
+        return b64encode(bag).decode()
+
+
+class Rest(Codec):
+    """``Cell`` and ``Any`` inline: all that is left in the cell."""
+
+    def decode(self, source: CellSlice, work: Work) -> Value:
+        """Take the rest of the cell."""
+        at_start = not source.pos and not source.ref
+        place = source.cell if at_start else source.copy()
+        source.skip(source.bits_left)
+        source.ref += source.refs_left
+        return Raw(source.tree, place, work.level)
+
+    def encode(self, value: Value, target: CellBuilder) -> None:
+        """Store bits and references of the given cell."""
+        target.store_slice(target.tree.slice(plant(value, target.tree)))
+
+
+class LinkedRaw(Codec):
+    """``^Cell``: a cell behind a reference, of any kind."""
+
+    def decode(self, source: CellSlice, work: Work) -> Value:
+        """Take the reference."""
+        return Raw(source.tree, source.load_ref(), work.level + 1)
+
+    def encode(self, value: Value, target: CellBuilder) -> None:
+        """Store a reference to the given cell."""
+        target.store_ref(plant(value, target.tree))
+
+
+def plant(value: Value, tree: CellTree) -> int:
+    """Copy the cell that a value stands for (base64, empty cell or Raw) into a tree.
+
+    Raises:
+        BodyError: the value is no cell.
+    """
+    if isinstance(value, Raw):
+        return value.cell if value.tree is tree else _graft(value.tree, value.cell, tree)
+    if value == {"@type": EMPTY_CELL}:
+        return CellBuilder(tree).end()
+    try:
+        bag = parse_boc(b64decode(expect_text(value), validate=True))
+    except ValueError as error:
+        raise BodyError(f"{value!r} is no base64") from error
+    return _graft(bag, bag.roots[0], tree)
+
+
+def _graft(source: CellTree, root: int, target: CellTree) -> int:
+    """Copy a cell with everything under it into another tree; return its index there."""
+    planted: dict[int, int] = {}
+    todo = [root]
+    while todo:
+        cell = todo[-1]
+        missing = [kid for kid in source.refs(cell) if kid not in planted]
+        if missing:
+            todo += missing
+            continue
+        todo.pop()
+        if cell not in planted:
+            kids = tuple(planted[kid] for kid in source.refs(cell))
+            planted[cell] = target.append(source.cells[cell], kids)
+    return planted[root]

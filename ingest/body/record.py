@@ -1,0 +1,128 @@
+"""Records: the fields of one constructor; and unions: the constructors of one type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ingest.body.codec import Codec, Object, Value, Work
+from ingest.errors import BocError, BodyError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ingest.cell.build import CellBuilder
+    from ingest.cell.slice import CellSlice
+
+
+class Part(NamedTuple):
+    """One field of a record; with ``switch`` it is there only when that earlier field says so.
+
+    ``bit`` is the bit of the switch that counts; None stands for any bit.
+    """
+
+    name: str
+    codec: Codec
+    switch: str | None = None
+    bit: int | None = None
+
+    def is_present(self, fields: Object) -> bool:
+        """Tell whether the field is there, from the fields before it."""
+        if self.switch is None:
+            return True
+        value = fields.get(self.switch)
+        if not isinstance(value, str | bool):
+            raise BodyError(f"{self.switch} does not say whether {self.name} is there")
+        number = int(value)
+        return bool(number if self.bit is None else number >> self.bit & 1)
+
+
+class Record(Codec):
+    """Fields one after the other; a constructor with a name shows it as ``@type``."""
+
+    def __init__(self, name: str, parts: Sequence[Part]) -> None:
+        """Make the codec of one constructor, without its tag."""
+        self.name = name
+        self.parts = parts
+
+    def decode(self, source: CellSlice, work: Work) -> Object:
+        """Read an object of the fields."""
+        fields: Object = {"@type": self.name} if self.name else {}
+        for part in self.parts:
+            if part.switch is None or part.is_present(fields):
+                fields[part.name] = part.codec.decode(source, work)
+        return fields
+
+    def holds(self, value: Value) -> bool:
+        """Tell whether a value is an object of this constructor, by its name and its keys."""
+        if not isinstance(value, dict) or value.get("@type", "") != self.name:
+            return False
+        return {*value, "@type"} == {*(part.name for part in self._present(value)), "@type"}
+
+    def encode(self, value: Value, target: CellBuilder) -> None:
+        """Store an object of the fields."""
+        if not isinstance(value, dict) or not self.holds(value):
+            raise BodyError(f"{value!r} is no {self.name or 'group of fields'}")
+        for part in self._present(value):
+            part.codec.encode(value[part.name], target)
+
+    def _present(self, fields: Object) -> list[Part]:
+        """Return the fields that are there."""
+        return [part for part in self.parts if part.is_present(fields)]
+
+
+class Choice(NamedTuple):
+    """One constructor of a union: its tag, and what follows it."""
+
+    tag: int
+    tag_bits: int
+    record: Record
+
+
+class Union(Codec):
+    """The constructors of one type.
+
+    Constructors whose tags both fit are told apart by the rest of the cell: the first that uses
+    it up is taken.
+    """
+
+    def __init__(self) -> None:
+        """Make a union whose ``choices`` are filled in later: types may contain themselves."""
+        self.choices: list[Choice] = []
+
+    def decode(self, source: CellSlice, work: Work) -> Value:
+        """Read the object of the constructor that fits."""
+        fitting = [choice for choice in self.choices if _fits(choice, source)]
+        if not fitting:
+            raise BodyError("no constructor of the type has this tag")
+        if len(fitting) == 1:
+            source.skip(fitting[0].tag_bits)
+            return fitting[0].record.decode(source, work)
+        level = work.level
+        for choice in fitting:
+            attempt = source.copy()
+            attempt.skip(choice.tag_bits)
+            work.level = level
+            try:
+                value = choice.record.decode(attempt, work)
+            except (BocError, BodyError):
+                continue
+            if not attempt.bits_left and not attempt.refs_left:
+                source.skip(source.bits_left)
+                source.ref += source.refs_left
+                return value
+        raise BodyError("no constructor of the type uses up the cell")
+
+    def encode(self, value: Value, target: CellBuilder) -> None:
+        """Store the tag and the fields of the constructor that the object names."""
+        for choice in self.choices:
+            if choice.record.holds(value):
+                target.store_uint(choice.tag, choice.tag_bits)
+                choice.record.encode(value, target)
+                return
+        raise BodyError(f"{value!r} is no constructor of the type")
+
+
+def _fits(choice: Choice, source: CellSlice) -> bool:
+    """Tell whether a slice begins with the tag of a constructor."""
+    bits = choice.tag_bits
+    return bits <= source.bits_left and source.peek_uint(bits) == choice.tag
