@@ -19,15 +19,15 @@ from api.params import (
     Texts,
     parse_any_address,
 )
-from api.v3.book import describe_address, read_accounts, read_address_book
-from api.v3.interface import name_interfaces
-from api.v3.model import (
+from api.v3.answer import (
     AccountBalance,
     AccountStateFull,
     AccountStates,
     AddressBook,
     AddressBookRow,
 )
+from api.v3.book import describe_address, read_accounts, read_address_book
+from api.v3.interface import name_interfaces
 from api.v3.operation import Page, operation
 
 if TYPE_CHECKING:

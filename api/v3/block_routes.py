@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from api.errors import NotCovered
 from api.params import Hash, Int32, Lt, Query, Shard, Utime
+from api.v3.answer import Blocks, MasterchainInfo, ShardState
 from api.v3.block import render_block
 from api.v3.coverage import check_lt, check_mc_seqno, check_seqno, check_utime
-from api.v3.model import Blocks, MasterchainInfo, ShardState
 from api.v3.operation import SortedPage, operation
 from api.v3.transaction_page import answer_transactions
 

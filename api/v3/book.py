@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from api.address import Address, render_friendly
 from api.errors import AddressInvalid
+from api.v3.answer import AddressBook, AddressBookRow
 from api.v3.interface import name_interfaces
-from api.v3.model import AddressBook, AddressBookRow
 from api.wallet import WALLETS
 
 if TYPE_CHECKING:

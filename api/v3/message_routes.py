@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from api.address import Address
 from api.params import AddressOrNull, Flag, Hash, Hashes, Lt, Nobody, Opcode, Text, Utime
+from api.v3.answer import Messages
 from api.v3.book import read_address_book
 from api.v3.coverage import check_lt, check_utime
 from api.v3.message import render_message
-from api.v3.model import Messages
 from api.v3.operation import SortedPage, operation
 from api.v3.transaction_routes import check_direction
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from api.address import Address
+from api.v3.answer import Transactions
 from api.v3.book import read_address_book
-from api.v3.model import Transactions
 from api.v3.transaction import render_transaction
 
 if TYPE_CHECKING:

@@ -2,59 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from api.errors import AnswerNotFound, RequestInvalid
 from api.params import (
-    Addresses,
     Hash,
     Hashes,
     Int32,
-    Lt,
     OneAddress,
     Opcode,
     Query,
-    Shard,
     Text,
-    Utime,
 )
-from api.v3.book import pair_addresses
-from api.v3.coverage import check_lt, check_mc_seqno, check_seqno, check_utime
 from api.v3.operation import SortedPage, operation
 from api.v3.transaction_page import answer_transactions
+from api.v3.transaction_search import TransactionsQuery, check_covered, find_keys
 
 if TYPE_CHECKING:
     from api.call import Call
-    from api.v3.model import Transactions
-
-Keys = list[dict[str, Any]]
-
-
-class TransactionsQuery(SortedPage, frozen=True, kw_only=True):
-    """Filters of transactions; all that are given must hold."""
-
-    workchain: Int32 = None
-    shard: Shard = None
-    seqno: Int32 = None
-    mc_seqno: Int32 = None
-    account: Addresses = ()
-    exclude_account: Addresses = ()
-    hash: Hashes = ()
-    lt: Lt = None
-    start_utime: Utime = None
-    end_utime: Utime = None
-    start_lt: Lt = None
-    end_lt: Lt = None
-
-    @property
-    def about_one_account(self) -> bool:
-        """Whether it asks for a stretch of one account's history and nothing else."""
-        others = (self.workchain, self.shard, self.seqno, self.mc_seqno, self.lt)
-        return (
-            len(self.account) == 1
-            and others == (None,) * 5
-            and not (self.exclude_account or self.hash)
-        )
+    from api.v3.answer import Transactions
 
 
 class BlockTransactionsQuery(SortedPage, frozen=True, kw_only=True):
@@ -87,9 +53,9 @@ def get_transactions(call: Call, query: TransactionsQuery) -> Transactions:
     Raises:
         NotCovered: nothing found, and the lake does not cover what was asked for.
     """
-    keys = _find_account_keys(call, query) if query.about_one_account else _find_keys(call, query)
+    keys = find_keys(call, query)
     if not keys:
-        _check_covered(call, query)
+        check_covered(call, query)
     return answer_transactions(call, keys)
 
 
@@ -110,8 +76,8 @@ def get_message_transactions(call: Call, query: MessageTransactionsQuery) -> Tra
     if not query.msg_hash and query.body_hash is None and query.opcode is None:
         raise RequestInvalid("at least one of msg_hash, body_hash, opcode should be specified")
     direction = check_direction(query.direction)
-    if direction is None and query.opcode is not None and not query.msg_hash:
-        direction = None if query.body_hash else "in"
+    if query.opcode is not None and not query.msg_hash and query.body_hash is None:
+        direction = direction or "in"
     keys = call.reader.rows(
         "v3/transaction_keys_by_message",
         msg_hashes=list(query.msg_hash),
@@ -154,61 +120,6 @@ def check_direction(direction: str | None) -> str | None:
     if direction not in (None, "in", "out"):
         raise RequestInvalid("direction should be one of: in, out")
     return direction
-
-
-def _find_account_keys(call: Call, query: TransactionsQuery) -> Keys:
-    return call.reader.rows(
-        "v3/transaction_keys_of_account",
-        workchain=query.account[0].workchain,
-        account=query.account[0].account,
-        **_span_of(query),
-    )
-
-
-def _find_keys(call: Call, query: TransactionsQuery) -> Keys:
-    accounts = pair_addresses(query.account)
-    excluded = pair_addresses(query.exclude_account)
-    by_hash = bool(query.hash) and query.mc_seqno is None
-    timed = (query.start_utime, query.end_utime) != (None, None)
-    return call.reader.rows(
-        "v3/transaction_keys",
-        workchain=query.workchain,
-        shard=query.shard,
-        block_seqno=query.seqno,
-        mc_seqno=query.mc_seqno,
-        workchains=accounts["workchains"],
-        accounts=accounts["accounts"],
-        excluded_workchains=excluded["workchains"],
-        excluded_accounts=excluded["accounts"],
-        hashes=list(query.hash),
-        lt=query.lt,
-        by_hash=by_hash,
-        by_time=timed and not by_hash and query.mc_seqno is None,
-        **_span_of(query),
-    )
-
-
-def _span_of(query: TransactionsQuery) -> dict[str, Any]:
-    return {
-        "start_utime": query.start_utime,
-        "end_utime": query.end_utime,
-        "start_lt": query.start_lt,
-        "end_lt": query.end_lt,
-        "descending": query.descending,
-        "limit": query.limit,
-        "offset": query.offset,
-    }
-
-
-def _check_covered(call: Call, query: TransactionsQuery) -> None:
-    """Tell "there is none" from "the lake does not know"."""
-    if query.mc_seqno is not None:
-        check_mc_seqno(call.reader, query.mc_seqno)
-    if query.seqno is not None:
-        check_seqno(call.reader, query.workchain, query.shard, query.seqno)
-    check_utime(call.reader, query.start_utime, query.end_utime)
-    check_lt(call.reader, query.start_lt, query.end_lt)
-    check_lt(call.reader, query.lt, query.lt)
 
 
 routes = [

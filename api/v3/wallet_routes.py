@@ -10,8 +10,8 @@ from api.encoding import decode_currencies, encode_bytes, encode_optional
 from api.errors import AnswerConflict, CredentialMissing
 from api.params import Addresses, Flag, OneAddress, Query
 from api.v3.account_routes import find_accounts, read_bodies
+from api.v3.answer import AddressInformation, WalletInformation, WalletState, WalletStates
 from api.v3.book import read_accounts, read_address_book
-from api.v3.model import AddressInformation, WalletInformation, WalletState, WalletStates
 from api.v3.operation import operation
 from api.wallet import WALLETS, WalletData, read_wallet_data
 

@@ -1,11 +1,9 @@
--- A page of transactions by any filters; one that is null or empty filters nothing.
+-- A page of transactions by any filters but accounts; one that is null or empty filters nothing.
 --
 -- $workchain           integer   = null  workchain of the block
 -- $shard               bigint    = null  shard of the block
 -- $block_seqno         bigint    = null  seqno of the block
 -- $mc_seqno            bigint    = null  masterchain block that commits it
--- $workchains          integer[]         workchains of the accounts wanted
--- $accounts            blob[]            accounts wanted
 -- $excluded_workchains integer[]         workchains of the accounts not wanted
 -- $excluded_accounts   blob[]            accounts not wanted
 -- $hashes              blob[]            hashes wanted
@@ -15,7 +13,6 @@
 -- $start_lt            bigint    = null  first logical time
 -- $end_lt              bigint    = null  last logical time
 -- $by_time             boolean   = false order by time before logical time
--- $by_hash             boolean   = false order by hash instead
 -- $descending          boolean   = true  highest first; accounts of one logical time ascend
 -- $limit               integer           most rows
 -- $offset              integer   = 0     rows to pass over
@@ -35,25 +32,17 @@ where
     and ($end_utime is null or now <= $end_utime)
     and ($start_lt is null or lt >= $start_lt)
     and ($end_lt is null or lt <= $end_lt)
-    and (len($hashes::blob[]) = 0 or hash in (select unnest($hashes::blob[])))
+    and (len($hashes::blob[]) = 0 or list_contains($hashes::blob[], hash))
     and (
-        len($accounts::blob[]) = 0
-        or (workchain, account) in (
-            select
-                unnest($workchains::integer[]),
-                unnest($accounts::blob[])
+        len($excluded_accounts::blob[]) = 0
+        or not list_contains(
+            list_zip($excluded_workchains::integer[], $excluded_accounts::blob[]),
+            row(workchain, account)
         )
     )
-    and (workchain, account) not in (
-        select
-            unnest($excluded_workchains::integer[]),
-            unnest($excluded_accounts::blob[])
-    )
 order by
-    case when $by_hash and $descending then hash end desc,
-    case when $by_hash and not $descending then hash end,
-    case when $by_time and $descending then now end desc,
-    case when $by_time and not $descending then now end,
+    case when $descending then if($by_time, now, lt) end desc,
+    case when not $descending then if($by_time, now, lt) end,
     case when $descending then lt end desc,
     case when not $descending then lt end,
     workchain,

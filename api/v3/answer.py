@@ -1,0 +1,141 @@
+"""The answers of version 3, and its resources about accounts, field by field.
+
+A field whose default is ``UNSET`` is left out of the JSON; one that may be None is written null.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import UNSET
+
+from api.v3.model import Block, Currencies, Message, Omitted, Transaction
+
+
+class AddressBookRow(msgspec.Struct):
+    """What is known about an address: how people write it, its name, what its contract can."""
+
+    user_friendly: str | None
+    domain: str | None
+    interfaces: list[str] | None
+
+
+AddressBook = dict[str, AddressBookRow]
+
+
+class MasterchainInfo(msgspec.Struct):
+    """The newest and the oldest masterchain block held."""
+
+    last: Block
+    first: Block
+
+
+class Blocks(msgspec.Struct):
+    """A page of blocks."""
+
+    blocks: list[Block]
+
+
+class Transactions(msgspec.Struct):
+    """A page of transactions, and the addresses in them."""
+
+    transactions: list[Transaction]
+    address_book: AddressBook
+
+
+class ShardState(msgspec.Struct):
+    """The newest block of every shard, with the transactions in those blocks."""
+
+    blocks: list[Block]
+    transactions: list[Transaction]
+    address_book: AddressBook
+
+
+class Messages(msgspec.Struct):
+    """A page of messages, and the addresses in them."""
+
+    messages: list[Message]
+    address_book: AddressBook
+    metadata: dict[str, object]
+
+
+class AccountStateFull(msgspec.Struct):
+    """An account's newest state, with code and data."""
+
+    address: str
+    account_state_hash: str
+    balance: str | None
+    extra_currencies: Currencies | None
+    status: str | None
+    last_transaction_hash: str | None
+    last_transaction_lt: str | None
+    contract_methods: list[int] | None
+    interfaces: list[str] | None
+    frozen_hash: str | Omitted = UNSET
+    data_hash: str | Omitted = UNSET
+    code_hash: str | Omitted = UNSET
+    data_boc: str | Omitted = UNSET
+    code_boc: str | Omitted = UNSET
+
+
+class AccountStates(msgspec.Struct):
+    """States of the accounts asked for that are known."""
+
+    accounts: list[AccountStateFull]
+    address_book: AddressBook
+    metadata: dict[str, object]
+
+
+class WalletState(msgspec.Struct):
+    """A wallet as its data says; of other contracts only the account itself."""
+
+    address: str
+    is_wallet: bool
+    last_transaction_hash: str | None
+    last_transaction_lt: str | None
+    wallet_type: str | Omitted = UNSET
+    seqno: int | Omitted = UNSET
+    wallet_id: int | Omitted = UNSET
+    balance: str | Omitted = UNSET
+    extra_currencies: Currencies | Omitted = UNSET
+    is_signature_allowed: bool | Omitted = UNSET
+    status: str | Omitted = UNSET
+    code_hash: str | Omitted = UNSET
+
+
+class WalletStates(msgspec.Struct):
+    """States of the wallets asked for."""
+
+    wallets: list[WalletState]
+    address_book: AddressBook
+    metadata: dict[str, object]
+
+
+class AccountBalance(msgspec.Struct):
+    """An account and what it holds, in nanoton."""
+
+    account: str
+    balance: str
+
+
+class AddressInformation(msgspec.Struct):
+    """An account in the words of version 2."""
+
+    balance: str
+    code: str | None
+    data: str | None
+    last_transaction_lt: str | None
+    last_transaction_hash: str | None
+    frozen_hash: str | None
+    status: str
+
+
+class WalletInformation(msgspec.Struct):
+    """A wallet in the words of version 2."""
+
+    balance: str
+    last_transaction_lt: str
+    last_transaction_hash: str
+    status: str
+    wallet_type: str | Omitted = UNSET
+    seqno: int | Omitted = UNSET
+    wallet_id: int | Omitted = UNSET

@@ -1,0 +1,118 @@
+"""Finding transactions: which of the named queries answers which filters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from api.params import Addresses, Hashes, Int32, Lt, Shard, Utime
+from api.v3.book import pair_addresses
+from api.v3.coverage import check_lt, check_mc_seqno, check_seqno, check_utime
+from api.v3.operation import SortedPage
+
+if TYPE_CHECKING:
+    from api.call import Call
+
+Keys = list[dict[str, Any]]
+
+
+class TransactionsQuery(SortedPage, frozen=True, kw_only=True):
+    """Filters of transactions; all that are given must hold."""
+
+    workchain: Int32 = None
+    shard: Shard = None
+    seqno: Int32 = None
+    mc_seqno: Int32 = None
+    account: Addresses = ()
+    exclude_account: Addresses = ()
+    hash: Hashes = ()
+    lt: Lt = None
+    start_utime: Utime = None
+    end_utime: Utime = None
+    start_lt: Lt = None
+    end_lt: Lt = None
+
+
+def find_keys(call: Call, query: TransactionsQuery) -> Keys:
+    """Return ``hash`` and ``lt`` of the page that was asked for, in its order."""
+    return _find_keys_by_hash(call, query) if query.hash else _find_keys(call, query)
+
+
+def _find_keys_by_hash(call: Call, query: TransactionsQuery) -> Keys:
+    """Order by hash: there are no more transactions than hashes, so the page is cut here."""
+    if _asks_only(query, "hash"):
+        found = call.reader.rows("v3/transaction_keys_by_hash", hashes=list(query.hash))
+    else:
+        everything = msgspec.structs.replace(query, limit=len(query.hash), offset=0)
+        found = _find_keys(call, everything)
+    if query.mc_seqno is None:
+        found.sort(key=lambda key: bytes(key["hash"]), reverse=query.descending)
+    first = query.offset or 0
+    return found[first : first + (query.limit or len(found))]
+
+
+def _find_keys(call: Call, query: TransactionsQuery) -> Keys:
+    page = {"limit": query.limit, "offset": query.offset, "descending": query.descending}
+    span = {
+        "start_utime": query.start_utime,
+        "end_utime": query.end_utime,
+        "start_lt": query.start_lt,
+        "end_lt": query.end_lt,
+    }
+    if len(query.account) == 1 and _asks_only(query, "account", *span):
+        account = query.account[0]
+        return call.reader.rows(
+            "v3/transaction_keys_of_account",
+            workchain=account.workchain,
+            account=account.account,
+            **span,
+            **page,
+        )
+    excluded = pair_addresses(query.exclude_account)
+    timed = (query.start_utime, query.end_utime) != (None, None)
+    filters = {
+        "workchain": query.workchain,
+        "shard": query.shard,
+        "block_seqno": query.seqno,
+        "mc_seqno": query.mc_seqno,
+        "lt": query.lt,
+        "hashes": list(query.hash),
+        "excluded_workchains": excluded["workchains"],
+        "excluded_accounts": excluded["accounts"],
+        "by_time": timed and query.mc_seqno is None,
+        **span,
+        **page,
+    }
+    if query.account:
+        wanted = pair_addresses(query.account)
+        return call.reader.rows("v3/transaction_keys_of_accounts", **filters, **wanted)
+    return call.reader.rows("v3/transaction_keys", **filters)
+
+
+def _asks_only(query: TransactionsQuery, *filters: str) -> bool:
+    """Tell whether no filters are given but these."""
+    ignored = {*filters, "limit", "offset", "sort"}
+    return all(
+        getattr(query, name) == getattr(_NO_FILTERS, name)
+        for name in query.__struct_fields__
+        if name not in ignored
+    )
+
+
+_NO_FILTERS = TransactionsQuery()
+
+
+def check_covered(call: Call, query: TransactionsQuery) -> None:
+    """Tell "there is none" from "the lake does not know".
+
+    Raises:
+        NotCovered: the lake covers nothing of what was asked for.
+    """
+    if query.mc_seqno is not None:
+        check_mc_seqno(call.reader, query.mc_seqno)
+    if query.seqno is not None:
+        check_seqno(call.reader, query.workchain, query.shard, query.seqno)
+    check_utime(call.reader, query.start_utime, query.end_utime)
+    check_lt(call.reader, query.start_lt, query.end_lt)
+    check_lt(call.reader, query.lt, query.lt)
