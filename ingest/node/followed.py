@@ -38,8 +38,10 @@ class FollowedStore(Store):
     def catch_up(self) -> bool:
         """Show what the owner wrote since; return False when its files did not change.
 
-        A log that the owner drops after the manifest was read and before the logs are would
-        leave a gap in front of newer entries; so the shape must be the same before and after.
+        Only what was added to a log is read on. When files came or went, the store is opened
+        anew: a secondary would go on to show old values that it knows from a log over newer ones
+        that it finds in tables. A log that goes while it is opened would leave a gap; so the
+        shape must be the same before and after.
 
         Raises:
             SourceError: the store is gone, damaged, or changes too fast.
@@ -49,16 +51,18 @@ class FollowedStore(Store):
             before = self.look()
             if before == self._seen:
                 return False
+            if self._seen is None or self._seen.shape != before.shape:
+                self.close()
             try:
-                self._read_news(before.current)
-            except SourceError as error:
-                # The owner moved files meanwhile, or replaced the whole store: begin anew.
+                self._read_on(before.current)
+            except SourceError as error:  # the owner moved files meanwhile
                 self.close()
                 failure = error
             stable = self.look().shape == before.shape
             if stable and self._db is not None:
                 self._seen = before
                 return True
+            self._seen = None
             unchanged += stable
             if unchanged >= TRIES_UNCHANGED:
                 break
@@ -71,7 +75,7 @@ class FollowedStore(Store):
         super().close()
         self._seen = None
 
-    def _read_news(self, manifest: str) -> None:
+    def _read_on(self, manifest: str) -> None:
         self._link_manifest(manifest)
         if self._db is None:
             secondary = str(self._private_folder() / "secondary")

@@ -8,6 +8,7 @@ and write-ahead logs are read where they are (``db_paths``, ``wal_dir``).
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ingest.node.scratch import Scratch
 
 CURRENT = "CURRENT"
+_MANIFEST = re.compile(r"MANIFEST-\d+")
 TRIES_UNCHANGED = 3
 PAUSE_S = 0.01
 """A store is tried again, since its owner may move files just then, for milliseconds."""
@@ -103,7 +105,7 @@ class Store:
         failure: OSError | None = None
         for _ in range(TRIES_UNCHANGED):  # files may move between two looks at the folder
             try:
-                current = (self.folder / CURRENT).read_text(encoding="ascii").strip()
+                current = self._read_current()
                 manifest_bytes = (self.folder / current).stat().st_size
                 logs = [item for item in os.scandir(self.folder) if item.name.endswith(".log")]
                 return StoreFiles(
@@ -112,6 +114,12 @@ class Store:
             except OSError as error:
                 failure = error
         raise SourceError(f"{self.name}: no readable RocksDB: {failure}") from failure
+
+    def _read_current(self) -> str:
+        text = (self.folder / CURRENT).read_bytes().decode("ascii", "replace").strip()
+        if not _MANIFEST.fullmatch(text):
+            raise SourceError(f"{self.name}/{CURRENT}: {text!r} is no manifest's name")
+        return text
 
     def _opened(self) -> Rdict:
         if self._db is None:

@@ -227,11 +227,11 @@ class SliceCache:
         return (self.db_dir / name_index(slice_id)).is_dir()
 
     def refresh(self) -> None:
-        """Catch up with every open slice; those that are gone are closed."""
+        """Catch up with every open slice; those that cannot, as after a deletion, are closed."""
         for slice_id, opened in list(self._open.items()):
-            if self.exists(slice_id):
+            try:
                 opened.catch_up()
-            else:
+            except SourceError:
                 self._open.pop(slice_id).close()
 
     def close(self) -> None:
