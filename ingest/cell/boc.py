@@ -1,14 +1,13 @@
 """Bags of cells: the bytes in which trees of cells are stored. TL-B: serialized_boc.
 
 All three forms are read: b5ee9c72 (generic, with optional index, cache bits and CRC), 68ff65f3
-(index) and acc3a728 (index and CRC). The cells are read in one pass; the index only has to agree.
+(index) and acc3a728 (index and CRC). The cells are read in one pass, each checked, so the index is
+passed over: it only helps to find single cells, and pytoniq-core writes sizes where offsets belong.
 """
 
 from __future__ import annotations
 
-from array import array
 from struct import Struct
-from sys import byteorder
 from typing import TYPE_CHECKING
 
 from ingest.cell.envelope import MAX_ROOTS, Envelope, read_envelope
@@ -40,8 +39,6 @@ _REFS_OF_ABSENT = 7
 _HASHES_BIT = 0x10
 _TAG_MASK = 0x7F
 _HASH_AND_DEPTH_BYTES = 34
-_INDEX_WORD_BYTES = 8
-_WITHOUT_CACHE_BIT = bytes(byte & 0xFE for byte in range(256))
 
 
 def parse_boc(data: bytes, *, check_crc: bool = True) -> CellTree:
@@ -56,21 +53,18 @@ def parse_boc(data: bytes, *, check_crc: bool = True) -> CellTree:
     tree = CellTree()
     tree.data = data
     tree.roots = envelope.roots
-    ends = _read_cells(data, envelope, tree)
-    if envelope.offsets:
-        _check_index(envelope, ends)
+    _read_cells(data, envelope, tree)
     tree.measure()
     return tree
 
 
-def _read_cells(data: bytes, envelope: Envelope, tree: CellTree) -> list[int]:
-    """Append every cell to ``tree``; return where each ends, from the first cell on."""
+def _read_cells(data: bytes, envelope: Envelope, tree: CellTree) -> None:
+    """Append every cell to ``tree``."""
     ref_bytes = envelope.ref_bytes
     readers = _LINK_READERS[ref_bytes]
     limit = envelope.end
     cells = tree.cells
     links = tree.links
-    ends = []
     at = envelope.first
     for _ in range(envelope.cell_count):
         if at + 2 > limit:
@@ -92,10 +86,8 @@ def _read_cells(data: bytes, envelope: Envelope, tree: CellTree) -> list[int]:
         else:
             cells.append(data[start:end])
         links.append(readers[ref_count](data, end) if ref_count else ())
-        ends.append(at)
     if at != limit:
         raise BocError("bytes left over after the last cell", at)
-    return ends
 
 
 def _skip_hashes(data: bytes, at: int, tree: CellTree) -> int:
@@ -112,25 +104,6 @@ def _skip_hashes(data: bytes, at: int, tree: CellTree) -> int:
     size = ((d1 >> 5).bit_count() + 1) * _HASH_AND_DEPTH_BYTES
     tree.stored_hashes[len(tree.cells)] = data[at + 2 : at + 2 + size]
     return size
-
-
-def _check_index(envelope: Envelope, ends: list[int]) -> None:
-    """Compare the index with the cells: entry n is the end of cell n, from the first cell on.
-
-    With cache bits an entry is twice that, plus the bit. Columns of bytes are compared at once.
-    """
-    shift = 1 if envelope.cache_bits else 0
-    words = array("Q", [end - envelope.first << shift for end in ends])
-    if byteorder == "little":
-        words.byteswap()
-    expected = words.tobytes()
-    width = envelope.offset_bytes
-    for column in range(width):
-        stored = envelope.offsets[column::width]
-        if shift and column == width - 1:
-            stored = stored.translate(_WITHOUT_CACHE_BIT)
-        if stored != expected[_INDEX_WORD_BYTES - width + column :: _INDEX_WORD_BYTES]:
-            raise BocError("index does not agree with the cells", envelope.first)
 
 
 def _make_wide_reader(count: int, width: int) -> LinkReader:

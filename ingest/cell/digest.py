@@ -60,11 +60,16 @@ class Digests:
             tops[cell] = bottoms[cell] = sha256(head).digest()
 
     def add(self) -> None:
-        """Compute the digests of the cell that was appended last."""
-        for column in (self.tops, self.bottoms):
-            column.append(b"")
-        self.shallows.append(self.depths[-1])
-        self._fill(len(self.tops) - 1)
+        """Compute the digests of the cell that was appended last; raises what the maker raises."""
+        cell = len(self.tops)
+        self.tops.append(b"")
+        self.bottoms.append(b"")
+        self.shallows.append(self.depths[cell])
+        try:
+            self._fill(cell)
+        except BocError:
+            del self.tops[cell], self.bottoms[cell], self.shallows[cell]
+            raise
 
     def hash_at(self, cell: int, level: int) -> bytes:
         """Return the hash that a cell shows at a level."""

@@ -35,9 +35,6 @@ class Envelope(NamedTuple):
     cell_count: int
     roots: list[int]
     ref_bytes: int
-    offset_bytes: int
-    cache_bits: bool
-    offsets: bytes
     first: int
     end: int
 
@@ -98,9 +95,7 @@ def _read_sizes(data: bytes, flags: int, ref_bytes: int, offset_bytes: int) -> E
     roots = [int.from_bytes(data[at : at + ref_bytes], "big") for at in starts] or [0]
     if max(roots) >= cell_count:
         raise BocError(f"root {max(roots)} of {cell_count} cells", sizes_end)
-    cache_bits = bool(flags & CACHE_FLAG)
-    offsets = data[roots_end:first]
-    return Envelope(cell_count, roots, ref_bytes, offset_bytes, cache_bits, offsets, first, end)
+    return Envelope(cell_count, roots, ref_bytes, first, end)
 
 
 def _check_counts(cells: int, roots: int, absent: int, *, generic: bool) -> None:

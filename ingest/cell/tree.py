@@ -142,8 +142,13 @@ class CellTree:
         index = len(self.cells)
         self.cells.append(cell)
         self.links.append(kids)
-        self._depths.append(self._measure_cell(index))
-        digests.add()
+        try:
+            self._depths.append(self._measure_cell(index))
+            digests.add()
+        except BocError:
+            for column in (self.cells, self.links, self._depths):
+                del column[index:]
+            raise
         weights.append(weigh_cell(kids, weights))
         return index
 

@@ -1,0 +1,62 @@
+"""The order of cells in a bag equals the node's, by its definition and in its files."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest.cell.boc import parse_boc, serialize_boc
+from ingest.cell.build import append_cell
+from ingest.cell.order import canonical_order
+from ingest.cell.tree import CellTree
+from tests.ingest.cell.samples import order_plainly, trees
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@st.composite
+def bushes(draw: st.DrawFn) -> CellTree:
+    """Up to 90 cells with many shared ones, so that weights of every size occur."""
+    tree = CellTree()
+    count = draw(st.integers(20, 90))
+    choices = Random(draw(st.integers(0, 1 << 32)))  # noqa: S311 - no secret
+    near = draw(st.integers(2, 30))
+    for number in range(count):
+        first = max(0, number - near)
+        kids = choices.choices(range(first, number), k=choices.randrange(5)) if number else []
+        append_cell(tree, number, 16, tuple(kids))
+    return tree
+
+
+def _hashes(tree: CellTree, roots: list[int]) -> list[bytes]:
+    return [tree.hash(cell) for cell in canonical_order(tree, roots).cells]
+
+
+@settings(max_examples=60, deadline=None)
+@given(bushes(), st.data())
+def test_order_is_the_nodes(tree: CellTree, data: st.DataObject) -> None:
+    some = st.lists(st.integers(0, tree.count - 1), max_size=3)
+    roots = [tree.count - 1, *data.draw(some)]
+    assert _hashes(tree, roots) == order_plainly(tree, roots)
+    for cell in range(tree.count):
+        assert _hashes(tree, [cell]) == order_plainly(tree, [cell])
+
+
+@settings(max_examples=100, deadline=None)
+@given(trees())
+def test_order_of_exotic_and_equal_cells(sample: tuple[CellTree, int]) -> None:
+    tree, root = sample
+    assert _hashes(tree, [root]) == order_plainly(tree, [root])
+
+
+def test_files_of_nodes_are_in_this_order(shared: Path) -> None:
+    files = sorted((shared / "data").glob("*/**/*.boc"))
+    assert len(files) > 50
+    for file in files:
+        tree = parse_boc(file.read_bytes(), check_crc=False)
+        again = parse_boc(serialize_boc(tree, tree.roots))
+        assert (again.cells, again.links) == (tree.cells, tree.links), file.name
