@@ -1,0 +1,172 @@
+"""State cells: whatever an update prunes, hashes and levels are those of the whole state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.block.statecell import StateCells, iter_cells
+from ingest.cell.boc import parse_boc, serialize_boc
+from ingest.cell.build import CellBuilder
+from ingest.cell.exotic import LIBRARY, MERKLE_PROOF, MERKLE_UPDATE, PRUNED
+from ingest.cell.record import assemble_boc
+from ingest.errors import MissingCell
+
+if TYPE_CHECKING:
+    from ingest.block.rows import Row
+    from ingest.cell.boc import CellTree
+    from tests.ingest.networks import Cells
+
+MAX_MERKLE_DEPTH = 2
+KINDS = ("plain", "fork", "library", "proof", "update", "pruned")
+
+
+def _end_proof(tree: CellTree, kid: int) -> int:
+    builder = CellBuilder(tree).store_uint(MERKLE_PROOF, 8).store_bytes(tree.hash(kid, 0))
+    return builder.store_uint(tree.depth(kid, 0), 16).store_ref(kid).end(exotic=True)
+
+
+def _end_update(tree: CellTree, old: int, new: int) -> int:
+    builder = CellBuilder(tree).store_uint(MERKLE_UPDATE, 8)
+    builder.store_bytes(tree.hash(old, 0)).store_bytes(tree.hash(new, 0))
+    builder.store_uint(tree.depth(old, 0), 16).store_uint(tree.depth(new, 0), 16)
+    return builder.store_ref(old).store_ref(new).end(exotic=True)
+
+
+def _end_pruned(tree: CellTree, mask: int, hashes: list[bytes], depths: list[int]) -> int:
+    builder = CellBuilder(tree).store_uint(PRUNED, 8).store_uint(mask, 8)
+    for cell_hash in hashes:
+        builder.store_bytes(cell_hash)
+    for depth in depths:
+        builder.store_uint(depth, 16)
+    return builder.end(exotic=True)
+
+
+class _Grower:
+    """Draws a tree of cells as a state may hold it: Merkle cells, pruned branches below them."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self.draw = draw
+        self.tree = CellBuilder().tree
+        self.left = 30
+
+    def grow(self, depth: int, kinds: tuple[str, ...] = KINDS) -> int:
+        self.left -= 1
+        allowed = [kind for kind in kinds if self._fits(kind, depth)]
+        kind = self.draw(st.sampled_from(allowed))
+        tree = self.tree
+        if kind == "library":
+            content = self.draw(st.binary(min_size=32, max_size=32))
+            return CellBuilder(tree).store_uint(LIBRARY, 8).store_bytes(content).end(exotic=True)
+        if kind == "proof":
+            return _end_proof(tree, self.grow(depth + 1))
+        if kind == "update":
+            return _end_update(tree, self.grow(depth + 1), self.grow(depth + 1))
+        if kind == "pruned":
+            mask = self.draw(st.integers(1, (1 << depth) - 1))
+            count = mask.bit_count()
+            hashes = st.lists(st.binary(min_size=32, max_size=32), min_size=count, max_size=count)
+            depths = st.lists(st.integers(0, 100), min_size=count, max_size=count)
+            return _end_pruned(tree, mask, self.draw(hashes), self.draw(depths))
+        builder = CellBuilder(tree).store_bytes(self.draw(st.binary(max_size=3)))
+        for _ in range(self.draw(st.integers(1, 4)) if kind == "fork" else 0):
+            builder.store_ref(self.grow(depth))
+        return builder.end()
+
+    def _fits(self, kind: str, depth: int) -> bool:
+        if kind == "pruned":
+            return depth > 0
+        if kind in {"proof", "update"}:
+            return depth < MAX_MERKLE_DEPTH and self.left > 0
+        return kind != "fork" or self.left > 0
+
+
+@st.composite
+def whole_states(draw: st.DrawFn) -> tuple[CellTree, int]:
+    """Draw a whole state: a tree of level 0 whose root has children."""
+    grower = _Grower(draw)
+    root = grower.grow(0, ("fork", "proof", "update"))
+    return grower.tree, root
+
+
+def _prune(
+    tree: CellTree, at: tuple[int, int], cut: set[tuple[int, int]], done: dict[tuple[int, int], int]
+) -> int:
+    """Copy the cell as an update shows it, with branches for the cells in ``cut``."""
+    if at in done:
+        return done[at]
+    cell, depth = at
+    if at in cut:
+        mask = tree.level_mask(cell) | 1 << depth
+        levels = [0, *(level for level in range(1, depth + 1) if mask >> (level - 1) & 1)]
+        hashes = [tree.hash(cell, level) for level in levels]
+        made = _end_pruned(tree, mask, hashes, [tree.depth(cell, level) for level in levels])
+    else:
+        below = depth + (tree.kind(cell) in (MERKLE_PROOF, MERKLE_UPDATE))
+        kids = [_prune(tree, (kid, below), cut, done) for kid in tree.refs(cell)]
+        head = tree.cells[cell]
+        mask = tree.level_mask(cell)
+        for kid in kids:
+            mask |= tree.level_mask(kid) >> (below - depth)
+        made = tree.append(bytes((head[0] & 0x1F | mask << 5,)) + head[1:], tuple(kids))
+    done[at] = made
+    return made
+
+
+def _keep(tree: CellTree, root: int) -> tuple[Cells, set[bytes]]:
+    rows: list[Row] = []
+    pruned = StateCells(rows).keep(tree, [(root, 0)], 1)
+    assert len({row[0] for row in rows}) == len(rows)
+    return {row[0]: (row[2], row[3]) for row in rows}, pruned
+
+
+@given(whole_states(), st.data())
+def test_two_updates_give_the_whole_state(state: tuple[CellTree, int], data: st.DataObject) -> None:
+    """What one update prunes and another shows comes together to the very bytes of the state."""
+    tree, root = state
+    places = [at for at in iter_cells(tree, [(root, 0)]) if at[0] != root]
+    cut = data.draw(st.sets(st.sampled_from(places), min_size=1))
+    shown = _prune(tree, (root, 0), cut, {})
+    assert tree.hash(shown, 0) == tree.hash(root)
+    proof = _end_proof(tree, shown)
+    block = parse_boc(serialize_boc(tree, [proof]))
+    cells, pruned = _keep(block, block.refs(block.roots[0])[0])
+    earlier, _ = _keep(tree, root)
+    assert pruned <= earlier.keys()
+    for cell_hash in cells.keys() & earlier.keys():
+        assert cells[cell_hash] == earlier[cell_hash]
+    assert cells.keys() <= earlier.keys()
+    if pruned - cells.keys():
+        with pytest.raises(MissingCell):
+            assemble_boc(tree.hash(root), cells)
+    # Only what the update prunes is taken from before, and all that hangs on it.
+    missing = {at for at in places if tree.hash(at[0]) in pruned}
+    below = {tree.hash(cell) for cell, _ in iter_cells(tree, missing)}
+    together = {key: earlier[key] for key in below} | cells
+    assert assemble_boc(tree.hash(root), together) == serialize_boc(tree, [root])
+
+
+def test_the_same_pruned_cell_is_of_the_update_or_of_the_state() -> None:
+    """At depth 0 a branch of level 1 was cut by the update, under a Merkle proof it is state."""
+    tree = CellBuilder().tree
+    branch = _end_pruned(tree, 1, [b"\7" * 32], [3])
+    proof = _end_proof(tree, branch)
+    root = CellBuilder(tree).store_ref(branch).store_ref(proof).end()
+    cells, pruned = _keep(tree, root)
+    assert pruned == {b"\7" * 32}
+    assert tree.hash(branch) in cells
+    assert cells[tree.hash(proof)] == (tree.cells[proof], [tree.hash(branch)])
+    assert cells[tree.hash(root, 0)] == (b"\2\0", [b"\7" * 32, tree.hash(proof)])
+
+
+def test_a_cell_is_kept_once_for_all_blocks() -> None:
+    builder = CellBuilder().store_uint(5, 8)
+    cell = builder.end()
+    rows: list[Row] = []
+    cells = StateCells(rows)
+    cells.keep(builder.tree, [(cell, 0)], 1)
+    cells.keep(builder.tree, [(cell, 0), (cell, 0)], 2)
+    assert rows == [(builder.tree.hash(cell), 1, b"\0\2\5", [])]
