@@ -77,10 +77,15 @@ def make_folder(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
+    """Make the names in a folder durable.
+
+    Raises:
+        LakeFull: no room for them.
+    """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(descriptor)
+        with naming_full_disk(folder):
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)
 

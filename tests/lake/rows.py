@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from lake.commit import Commit, Network, commit_range
 from lake.schema import TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
 
     from lake.schema import Column
 
@@ -50,9 +52,20 @@ def make_table(name: str, first: int, last: int, *, seed: int = 0, rows: int = 2
     return pa.Table.from_pylist(made, schema=table.arrow)
 
 
-def make_tables(first: int, last: int, *, seed: int = 0, rows: int = 20) -> dict[str, pa.Table]:
-    """Make rows of every table; ``blocks`` has the masterchain blocks themselves, in one shard."""
-    tables = {name: make_table(name, first, last, seed=seed, rows=rows) for name in TABLES}
+def make_tables(
+    first: int, last: int, *, seed: int = 0, rows: int = 20, names: Iterable[str] = tuple(TABLES)
+) -> dict[str, pa.Table]:
+    """Make rows of tables; ``blocks`` has the masterchain blocks themselves, in one shard."""
+    return {
+        name: make_blocks(first, last, seed=seed)
+        if name == "blocks"
+        else make_table(name, first, last, seed=seed, rows=rows)
+        for name in names
+    }
+
+
+def make_blocks(first: int, last: int, *, seed: int = 0) -> pa.Table:
+    """Make a row of ``blocks`` for each of the masterchain blocks ``first..last``."""
     count = last - first + 1
     blocks = make_table("blocks", first, last, seed=seed, rows=count)
     seqnos = pa.array(range(first, last + 1), pa.int64())
@@ -63,4 +76,32 @@ def make_tables(first: int, last: int, *, seed: int = 0, rows: int = 20) -> dict
         "mc_seqno": seqnos,
     }
     columns = [fixed.get(column, blocks[column]) for column in blocks.column_names]
-    return tables | {"blocks": pa.table(columns, schema=blocks.schema)}
+    return pa.table(columns, schema=blocks.schema)
+
+
+def commit_rows(lake_dir: Path, first: int, last: int, **options: Any) -> Commit:
+    """Commit random rows of ``first..last``; the day follows from ``first``.
+
+    The options ``seed``, ``rows`` and ``tables`` (their names) say which; others are the commit's.
+    """
+    names = options.pop("tables", tuple(TABLES))
+    made = make_tables(
+        first, last, seed=options.pop("seed", 0), rows=options.pop("rows", 20), names=names
+    )
+    defaults: dict[str, Any] = {
+        "day": f"2024-01-{1 + first % 28:02}",
+        "source": {"kind": "random"},
+        "network": Network(-239),
+    }
+    return commit_range(
+        lake_dir, made, first_mc_seqno=first, last_mc_seqno=last, **(defaults | options)
+    )
+
+
+def file_bytes(lake_dir: Path) -> dict[str, bytes]:
+    """Return every file of a lake by its relative path."""
+    return {
+        str(path.relative_to(lake_dir)): path.read_bytes()
+        for path in sorted(lake_dir.rglob("*"))
+        if path.is_file()
+    }

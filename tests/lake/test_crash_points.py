@@ -1,0 +1,151 @@
+"""Kill -9 at every point of a commit: the lake is as before the commit, or as after it."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lake.crash import POINTS
+from lake.errors import LakeNotFound
+from lake.log import read_state
+from lake.orphan import sweep_orphans
+from lake.verify import verify_lake
+from tests.lake.rows import file_bytes
+from tests.lake.victim import RANGES, commit_ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMIT_POINTS = [point for point in POINTS if not point.startswith("sweep")]
+RANDOM_KILLS = 25
+
+
+class Victim:
+    """The process of ``victim.py``, which forks a writer for every order."""
+
+    def __init__(self) -> None:
+        """Start it, once for all tests of the module."""
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.lake.victim"],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def order(self, lake: Path, crash_at: str = "-", delay_ms: float = 0) -> str:
+        """Have a writer work until it ends or is killed, and say which."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"{lake} {crash_at} {delay_ms}\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def close(self) -> None:
+        """Let the process end."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def victim() -> Iterator[Victim]:
+    started = Victim()
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Every file of a lake that nothing happened to."""
+    lake = tmp_path_factory.mktemp("reference") / "lake"
+    commit_ranges(lake)
+    return file_bytes(lake)
+
+
+def check_prefix(lake: Path, reference: dict[str, bytes]) -> int:
+    """Check that the lake is exactly its first commits, and return how many."""
+    try:
+        state = read_state(lake)
+    except LakeNotFound:
+        return 0
+    files = file_bytes(lake)
+    assert {file.path: files[file.path] for file in state.files} == {
+        path: data
+        for path, data in reference.items()
+        if path.endswith(".parquet")
+        and int(Path(path).name.split("-")[1]) <= RANGES[state.number - 1][1]
+    }
+    assert not verify_lake(lake).damage
+    return state.number
+
+
+def check_recovery(lake: Path, reference: dict[str, bytes]) -> None:
+    """Go on after a kill: the lake becomes the reference byte for byte."""
+    commit_ranges(lake)
+    sweep_orphans(lake, 0)
+    made = {path: data for path, data in file_bytes(lake).items() if "checkpoint" not in path}
+    assert made == {path: data for path, data in reference.items() if "checkpoint" not in path}
+
+
+@pytest.mark.parametrize("point", COMMIT_POINTS)
+def test_killed_at_a_point(
+    victim: Victim, reference: dict[str, bytes], tmp_path: Path, point: str
+) -> None:
+    passes = 1 if point.startswith("checkpoint") else 2
+    lake = tmp_path / "lake"
+    assert victim.order(lake, f"{point}:{passes}") == "killed"
+    done = check_prefix(lake, reference)
+    after_link = ("log.linked", "log.unlinked", "log.folder_synced", "checkpoint")
+    assert done == (2 if point.startswith(after_link) else 1 if "file." not in point else 0)
+    check_recovery(lake, reference)
+
+
+def test_killed_while_sweeping(victim: Victim, reference: dict[str, bytes], tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    assert victim.order(lake, "commit.folders_synced:2") == "killed"
+    assert victim.order(lake, "sweep.removed:3") == "killed"
+    assert check_prefix(lake, reference) == 1
+    check_recovery(lake, reference)
+
+
+def test_killed_at_random_times(
+    victim: Victim, reference: dict[str, bytes], tmp_path: Path
+) -> None:
+    rng = random.Random(2)  # noqa: S311 - a seed, no secret
+    started = time.monotonic()
+    assert victim.order(tmp_path / "timed") == "ended"
+    whole_ms = (time.monotonic() - started) * 1000
+    killed = 0
+    for number in range(RANDOM_KILLS):
+        lake = tmp_path / str(number)
+        killed += victim.order(lake, "-", rng.uniform(1, whole_ms)) == "killed"
+        check_prefix(lake, reference)
+        check_recovery(lake, reference)
+    assert killed > RANDOM_KILLS / 3
+
+
+def test_reach_kills_nobody_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    killed: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "kill", lambda *args: killed.append(args))
+    from lake.crash import VARIABLE, reach  # noqa: PLC0415 - under the patch
+
+    monkeypatch.delenv(VARIABLE, raising=False)
+    reach("log.linked")
+    monkeypatch.setenv(VARIABLE, "test.point:2")
+    reach("log.linked")
+    reach("test.point")
+    assert killed == []
+    reach("test.point")
+    assert killed == [(os.getpid(), signal.SIGKILL)]

@@ -1,0 +1,77 @@
+"""Durable files: whole or not there, locks, and full disks named."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from lake.disk import (
+    hold_lock,
+    make_folder,
+    naming_full_disk,
+    sync_folder,
+    unfinished,
+    write_temporary,
+)
+from lake.errors import LakeFull
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_no_room_is_named(code: int) -> None:
+    with (
+        pytest.raises(LakeFull, match=r"no room to write /lake/x .*free some space"),
+        naming_full_disk(Path("/lake/x")),
+    ):
+        raise OSError(code, os.strerror(code))
+
+
+def test_other_faults_pass() -> None:
+    with pytest.raises(PermissionError), naming_full_disk(Path("x")):
+        raise PermissionError(errno.EACCES, "no")
+
+
+def test_temporary_files_are_hidden_and_whole(tmp_path: Path) -> None:
+    path = write_temporary(tmp_path / "final", b"abc" * 1000, "file")
+    assert path.parent == tmp_path
+    assert path.name.startswith(".tmp-")
+    assert path.read_bytes() == b"abc" * 1000
+
+
+def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_descriptor: int) -> None:
+        raise OSError(errno.EIO, "device gone")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="device gone"):
+        write_temporary(tmp_path / "final", b"abc", "file")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_folders_are_made_with_their_parents(tmp_path: Path) -> None:
+    make_folder(tmp_path / "a" / "b" / "c")
+    make_folder(tmp_path / "a" / "b" / "c")
+    assert (tmp_path / "a" / "b" / "c").is_dir()
+    sync_folder(tmp_path / "a")
+
+
+def test_a_lock_is_held_by_one(tmp_path: Path) -> None:
+    with hold_lock(tmp_path / "lock") as held:
+        assert held
+        with hold_lock(tmp_path / "lock", wait=False) as second:
+            assert not second
+    with hold_lock(tmp_path / "lock", wait=False) as third:
+        assert third
+
+
+def test_unfinished_takes_the_place_only_when_all_went_well(tmp_path: Path) -> None:
+    final = tmp_path / "final"
+    with unfinished(final) as path:
+        path.write_text("one")
+        assert not final.exists()
+    with pytest.raises(TypeError), unfinished(final) as path:
+        path.write_bytes("two")  # type: ignore[arg-type]
+    assert final.read_text() == "one"
+    assert list(tmp_path.iterdir()) == [final]

@@ -1,0 +1,76 @@
+"""Parquet files: order, types, options, and the same bytes for the same rows."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from lake.schema import TABLES
+from lake.settings import Settings
+from lake.writer import encode_parquet, sort_rows
+from tests.lake.rows import make_table
+
+SETTINGS = msgspec.structs.replace(Settings(), row_group_rows=16)
+
+
+def read_back(data: pa.Buffer) -> pa.Table:
+    return pq.read_table(pa.BufferReader(data), page_checksum_verification=True)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_rows_come_back_sorted_with_their_types(name: str) -> None:
+    table = TABLES[name]
+    rows = make_table(name, 1, 9, rows=50)
+    found = read_back(encode_parquet(rows, table, SETTINGS))
+    assert found.schema.equals(table.arrow)
+    key = [(column, "ascending") for column in table.sort]
+    assert found.equals(rows.sort_by(key))
+
+
+@examples(max_examples=25, deadline=None)
+@given(name=st.sampled_from(sorted(TABLES)), seed=st.integers(0, 2**32), count=st.integers(1, 40))
+def test_order_of_arrival_does_not_matter(name: str, seed: int, count: int) -> None:
+    rows = make_table(name, 1, 2**40, seed=seed, rows=count)
+    order = list(range(count))
+    random.Random(seed).shuffle(order)  # noqa: S311 - a seed, no secret
+    shuffled = rows.take(order)
+    first, second = (encode_parquet(each, TABLES[name], SETTINGS) for each in (rows, shuffled))
+    assert first.equals(second)
+
+
+def test_rows_in_order_are_not_copied() -> None:
+    rows = sort_rows(make_table("blocks", 1, 9), TABLES["blocks"])
+    assert sort_rows(rows, TABLES["blocks"]) is rows
+
+
+def test_file_layout() -> None:
+    data = encode_parquet(
+        make_table("transactions", 1, 9, rows=50), TABLES["transactions"], SETTINGS
+    )
+    facts = pq.ParquetFile(pa.BufferReader(data)).metadata
+    assert [facts.row_group(at).num_rows for at in range(facts.num_row_groups)] == [16, 16, 16, 2]
+    names = TABLES["transactions"].names
+    assert [names[column.column_index] for column in facts.row_group(0).sorting_columns] == [
+        "lt",
+        "workchain",
+        "account",
+    ]
+    assert {facts.row_group(0).column(at).compression for at in range(len(names))} == {"ZSTD"}
+    assert facts.metadata is None
+
+
+def test_a_flipped_bit_fails_the_page_checksum() -> None:
+    data = bytearray(
+        encode_parquet(make_table("state_cells", 1, 9), TABLES["state_cells"], SETTINGS)
+    )
+    at = pq.ParquetFile(pa.BufferReader(data)).metadata.row_group(0).column(2).data_page_offset
+    data[at + 60] ^= 1
+    with pytest.raises(OSError, match="CRC"):
+        read_back(pa.py_buffer(bytes(data)))
