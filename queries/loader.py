@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -28,8 +29,9 @@ TYPES = frozenset(
 REQUIRED = msgspec.UNSET
 _PARAMETER = re.compile(
     r"^-- \$(?P<name>[a-z][a-z0-9_]*) +(?P<type>[a-z]+(?:\[\])?)"
-    r"(?: += (?P<default>null|true|false|-?[0-9]+))?(?: +(?P<doc>\S.*))?$"
+    r"(?: += (?P<default>null|true|false|-?[0-9]+))?(?: +(?P<doc>[^ =].*))?$"
 )
+_RETURNS = "-- returns:"
 _DEFAULTS: dict[str, Any] = {"null": None, "true": True, "false": False}
 
 
@@ -70,12 +72,11 @@ def parse_query(name: str, text: str) -> Query:
     """
     header = _read_header(text)
     parameters = {item.name: item for item in _read_parameters(name, header)}
-    returns = [line[11:].strip() for line in header if line.startswith("-- returns:")]
-    doc = " ".join(_prose(header))
-    if not doc or len(returns) != 1:
+    doc, returns = _read_purpose(header), _read_returns(header)
+    if not doc or not returns:
         raise QueryMalformed(f"queries/{name}.sql: needs a purpose and one 'returns:' line on top")
     _check_statement(name, text, frozenset(parameters))
-    return Query(name=name, sql=text, parameters=parameters, doc=doc, returns=returns[0])
+    return Query(name=name, sql=text, parameters=parameters, doc=doc, returns=returns)
 
 
 def _check_statement(name: str, text: str, declared: frozenset[str]) -> None:
@@ -117,11 +118,16 @@ def _read_default(match: re.Match[str]) -> object:
     return _DEFAULTS[text] if text in _DEFAULTS else int(text)
 
 
-def _prose(header: list[str]) -> Iterator[str]:
-    for line in header:
-        if line.startswith(("-- $", "-- returns:")):
-            return
-        yield from filter(None, [line[2:].strip()])
+def _read_purpose(header: list[str]) -> str:
+    """Return what stands above the parameters."""
+    lines = takewhile(lambda line: not line.startswith(("-- $", _RETURNS)), header)
+    return " ".join(line[2:].strip() for line in lines).strip()
+
+
+def _read_returns(header: list[str]) -> str:
+    """Return what stands from ``returns:`` to the end of the header."""
+    lines = dropwhile(lambda line: not line.startswith(_RETURNS), header)
+    return " ".join(line[2:].strip() for line in lines).removeprefix("returns:").strip()
 
 
 def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:

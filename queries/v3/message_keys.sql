@@ -21,8 +21,8 @@
 -- $limit                 integer           most rows
 -- $offset                integer  = 0      rows to pass over
 --
--- returns: msg_hash; in_tx_hash, out_tx_hash: the last transactions at its ends; tx_hash, tx_lt: the
--- last of all, where the message can be read; in order
+-- returns: msg_hash; in_tx_hash, out_tx_hash: the last transactions at its ends;
+-- tx_hash, tx_lt: the last of all, where the message can be read; in order
 select
     msg_hash,
     arg_max(tx_hash, tx_lt) filter (where direction = 'in') as in_tx_hash,

@@ -1,0 +1,20 @@
+"""A reader over the demo lake."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lake.snapshot import open_snapshot
+from queries.reader import Reader
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="session")
+def reader(demo_lake: Path) -> Reader:
+    """Read the whole demo lake without a time limit."""
+    snapshot = open_snapshot(demo_lake)
+    return Reader(snapshot, snapshot.connect().cursor())

@@ -1,0 +1,126 @@
+"""Asking named queries: every one runs, wrong questions and slow answers are refused."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import queries.reader
+from lake.errors import LakeCorrupt
+from lake.settings import Settings
+from lake.snapshot import open_snapshot
+from queries.errors import ParameterMismatch, QueryTimeout, QueryUnknown
+from queries.loader import REQUIRED, load_queries, parse_query
+from queries.reader import Reader
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from queries.loader import Query
+
+SAMPLES: dict[str, Any] = {
+    "boolean": True,
+    "integer": 1,
+    "bigint": 1,
+    "text": "in",
+    "blob": bytes(32),
+    "integer[]": [0],
+    "bigint[]": [1],
+    "text[]": ["in"],
+    "blob[]": [bytes(32)],
+}
+INJECTIONS = (
+    "' or 1=1 --",
+    "'; drop view transactions; --",
+    "\\'; select 1; --",
+    "$1",
+    "in' union select null--",
+    "\x00",
+    "😀" * 1000,
+)
+QUERIES = sorted(load_queries().values(), key=lambda query: query.name)
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
+def test_every_query_runs(reader: Reader, query: Query) -> None:
+    required = {
+        name: SAMPLES[item.type]
+        for name, item in query.parameters.items()
+        if item.default is REQUIRED
+    }
+    reader.rows(query.name, **required)
+    everything = {name: SAMPLES[item.type] for name, item in query.parameters.items()}
+    reader.rows(query.name, **everything)
+
+
+def _sample(kind: str, text: str) -> object:
+    """Return a value of a parameter's type that carries ``text`` wherever it can."""
+    carriers = {"text": text, "blob": text.encode(), "blob[]": [text.encode()], "text[]": [text]}
+    return carriers.get(kind, SAMPLES[kind])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        query
+        for query in QUERIES
+        if any(item.type.startswith(("text", "blob")) for item in query.parameters.values())
+    ],
+    ids=lambda query: query.name,
+)
+def test_no_text_is_taken_for_sql(reader: Reader, query: Query) -> None:
+    for text in INJECTIONS:
+        given = {name: _sample(item.type, text) for name, item in query.parameters.items()}
+        assert reader.rows(query.name, **given) == []
+    assert reader.one("v3/masterchain_ends", first_mc_seqno=1, last_mc_seqno=1) is not None
+
+
+def test_rows_have_the_names_of_the_columns(reader: Reader) -> None:
+    rows = reader.rows("v3/masterchain_ends", first_mc_seqno=1, last_mc_seqno=238)
+    assert [row["seqno"] for row in rows] == [1, 238]
+    assert reader.one("v3/masterchain_ends", first_mc_seqno=238, last_mc_seqno=1) == rows[0]
+    assert reader.one("v3/masterchain_ends", first_mc_seqno=0, last_mc_seqno=0) is None
+
+
+def test_a_wrong_question_is_refused(reader: Reader) -> None:
+    with pytest.raises(QueryUnknown, match="v3/nothing"):
+        reader.rows("v3/nothing")
+    with pytest.raises(ParameterMismatch, match=r"missing \['last_mc_seqno'\], unknown \['x'\]"):
+        reader.rows("v3/masterchain_ends", first_mc_seqno=1, x=1)
+
+
+def test_a_slow_answer_is_interrupted(demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = parse_query(
+        "slow",
+        "-- Slow.\n-- returns: n\n"
+        "select count(*) as n from range(1000000) as a, range(1000000) as b\n"
+        "where a.range % 7 <> b.range % 11\n",
+    )
+    monkeypatch.setattr(queries.reader, "load_queries", lambda: {**load_queries(), "slow": slow})
+    snapshot = open_snapshot(demo_lake)
+    reader = Reader(snapshot, snapshot.connect().cursor(), timeout_ms=100)
+    began_s = time.monotonic()
+    with pytest.raises(QueryTimeout, match="slow took longer than 100 ms"):
+        reader.rows("slow")
+    assert time.monotonic() - began_s < 5
+    assert reader.rows("v3/masterchain_ends", first_mc_seqno=1, last_mc_seqno=1)
+
+
+def test_damage_is_named_where_it_is_met(demo_lake: Path, tmp_path: Path) -> None:
+    for path in demo_lake.rglob("*"):
+        target = tmp_path / path.relative_to(demo_lake)
+        if path.is_dir():
+            target.mkdir()
+        else:
+            target.write_bytes(path.read_bytes())
+    damaged = next((tmp_path / "messages").rglob("*.parquet"))
+    data = bytearray(damaged.read_bytes())
+    data[len(data) // 2] ^= 1
+    damaged.write_bytes(data)
+    snapshot = open_snapshot(tmp_path)
+    reader = Reader(snapshot, snapshot.connect(Settings()).cursor())
+    assert reader.rows("v3/masterchain_ends", first_mc_seqno=1, last_mc_seqno=1)
+    with pytest.raises(LakeCorrupt, match="messages/day="):
+        reader.rows("v3/transaction_keys_adjacent", hash=bytes(32))
