@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from api.errors import RequestInvalid
 from api.params import Query
-from api.v2.param import (  # noqa: TC001 - msgspec reads the annotations
+from api.v2.param import (
     AccountAddress,
     Flag,
     Hash,
@@ -72,23 +72,27 @@ class HistoryParams(Params, frozen=True, kw_only=True):
     to_lt: Int64 = 0
     archival: Flag = False
 
+    @property
+    def start_lt(self) -> int | None:
+        """The logical time to begin at; None begins at the newest transaction."""
+        return self.lt
+
     def check(self, settings: Settings) -> None:
         """Limit is in bounds, and lt and hash come together."""
         if self.limit is not None:
             _refuse_unless(self.limit > 0, "limit should be positive")
             most = settings.v2_max_limit
             _refuse_unless(self.limit <= most, f"limit should be less or equal {most}")
-        _check_pair(self.lt, self.hash, "lt and hash", "lt")
+        _check_pair(self.start_lt, self.hash, "lt and hash", "lt")
 
 
 class HistoryParamsZero(HistoryParams, frozen=True, kw_only=True):
     """The same where ``lt`` 0 is as good as none."""
 
-    def check(self, settings: Settings) -> None:
-        """As `HistoryParams`, with lt 0 as absent."""
-        super().check(settings)
-        if self.lt == 0:
-            _check_pair(None, self.hash, "lt and hash", "lt")
+    @property
+    def start_lt(self) -> int | None:
+        """The logical time to begin at; None begins at the newest transaction."""
+        return self.lt or None
 
 
 class MasterParams(Params, frozen=True, kw_only=True):

@@ -14,7 +14,14 @@ from litestar import Response
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotations
 
-from api.call import SHARED_PARAMETERS, ApiRequest, answer_json, open_call, read_arguments
+from api.call import (
+    SHARED_PARAMETERS,
+    ApiRequest,
+    answer_json,
+    note_warnings,
+    open_call,
+    read_arguments,
+)
 from api.errors import AnswerNotFound, RequestInvalid
 from api.params import converters_of
 from api.v2.method import METHODS, Method
@@ -30,7 +37,6 @@ _PREFIX = "/api/v2/"
 _METHOD_NOT_ALLOWED = 405
 _ECHO = "v2_echo"
 _NO_EXTRA = "_"
-_HEADER_CHARACTERS = 1000
 
 
 def answer_get(request: ApiRequest) -> Response[bytes]:
@@ -39,13 +45,12 @@ def answer_get(request: ApiRequest) -> Response[bytes]:
     known = converters_of(method.params)
     arguments = read_arguments(request)
     odd = arguments.warnings(known, SHARED_PARAMETERS)
-    if odd and request.app.state.settings.strict_parameters:
-        raise RequestInvalid("failed to parse get request: " + "; ".join(odd))
+    note_warnings(request, odd, request.app.state.settings)
     values = {
         name: texts if name in known and known[name].many else texts[-1]
         for name, texts in arguments.values.items()
     }
-    return _answer(request, method, values, "get", notes=odd)
+    return _answer(request, method, values, "get")
 
 
 def answer_post(request: ApiRequest, body: RawBody) -> Response[bytes]:
@@ -110,12 +115,7 @@ def _read_object(body: bytes) -> dict[str, Any]:
 
 
 def _answer(
-    request: ApiRequest,
-    method: Method,
-    values: dict[str, Any],
-    verb: str,
-    *,
-    notes: Sequence[str] = (),
+    request: ApiRequest, method: Method, values: dict[str, Any], verb: str
 ) -> Response[bytes]:
     """Check the parameters, answer, and put the result in its envelope."""
     settings = request.app.state.settings
@@ -130,10 +130,7 @@ def _answer(
     if method.pure:
         result = method.answer(params)
     else:
-        call = open_call(request, read_arguments(request))
-        result = method.answer(call, params)
-        notes = [*notes, *call.notes]
-    request.scope["state"]["warnings"] = "; ".join(notes)[:_HEADER_CHARACTERS]
+        result = method.answer(open_call(request, read_arguments(request)), params)
     body = {
         "ok": True,
         "result": result,
@@ -160,5 +157,6 @@ routes: list[HTTPRouteHandler] = [
     *(_route(f"/{name}", ["GET", "HEAD"], answer_get) for name in METHODS),
     *(_route(f"/{name}", ["POST"], answer_post) for name in METHODS),
     _route(f"/{JSON_RPC}", ["POST"], answer_rpc),
+    _route("/", ["GET", "HEAD", "POST"], answer_unknown),
     _route("/{rest:path}", ["GET", "HEAD", "POST"], answer_unknown),
 ]

@@ -36,12 +36,12 @@ class Page(msgspec.Struct, frozen=True):
 
 def answer_transactions(call: Call, params: HistoryParams) -> list[dict[str, Any]]:
     """getTransactions: newest first; each page begins with the transaction it is asked for."""
-    return render_extended(call, _read_page(call, params, lt=params.lt or None).rows)
+    return render_extended(call, _read_page(call, params).rows)
 
 
 def answer_transactions_std(call: Call, params: HistoryParams) -> dict[str, Any]:
     """getTransactionsStd: the same with the id of the transaction after the page."""
-    page = _read_page(call, params, lt=params.lt)
+    page = _read_page(call, params)
     messages = _read_messages(call, page.rows)
     return {
         "@type": "raw.transactions",
@@ -53,12 +53,13 @@ def answer_transactions_std(call: Call, params: HistoryParams) -> dict[str, Any]
     }
 
 
-def _read_page(call: Call, params: HistoryParams, *, lt: int | None) -> Page:
+def _read_page(call: Call, params: HistoryParams) -> Page:
     """Return a page without holes, and nothing at all only where there is nothing.
 
     Raises:
         LiteServerError: no such transaction, or the lake does not have what comes next.
     """
+    lt = params.start_lt
     if lt == 0:
         return Page((), 0, ZERO_HASH)
     address = params.address.address

@@ -30,7 +30,7 @@ class Asker:
         """Return the whole answer to a GET request."""
         return self.client.get(f"/api/v2/{method}", params=params)
 
-    def __call__(self, method: str, **params: object) -> Any:  # noqa: ANN401 - any result
+    def __call__(self, method: str, **params: object) -> Any:
         """Return the result of a method that must succeed."""
         answer = self.raw(method, **params)
         body = answer.json()
@@ -38,7 +38,7 @@ class Asker:
         assert body["ok"] is True
         return body["result"]
 
-    def post(self, method: str, **params: object) -> Any:  # noqa: ANN401 - any result
+    def post(self, method: str, **params: object) -> Any:
         """Return the result of a method asked by POST."""
         answer = self.client.post(f"/api/v2/{method}", json=params)
         assert answer.status_code == 200, answer.text

@@ -11,7 +11,11 @@ from pytoniq_core import Cell
 if TYPE_CHECKING:
     from tests.api.v2.conftest import Asker, Facts
 
-ZERO_ID = {"@type": "internal.transactionId", "lt": "0", "hash": base64.b64encode(bytes(32)).decode()}
+ZERO_ID = {
+    "@type": "internal.transactionId",
+    "lt": "0",
+    "hash": base64.b64encode(bytes(32)).decode(),
+}
 NEVER_SEEN = "0:" + "ab" * 32
 WORDS = {"active": "active", "frozen": "frozen", "uninit": "uninitialized"}
 WALLET_NAMES = {
@@ -161,7 +165,9 @@ def test_an_account_never_seen_is_uninitialized_in_a_whole_lake(ask: Asker) -> N
     assert ask("getTransactions", address=NEVER_SEEN) == []
 
 
-@pytest.mark.parametrize("method", ["getAddressInformation", "getAddressBalance", "getAddressState"])
+@pytest.mark.parametrize(
+    "method", ["getAddressInformation", "getAddressBalance", "getAddressState"]
+)
 def test_seqno_must_be_positive_and_known(ask: Asker, method: str) -> None:
     address = NEVER_SEEN
     assert ask.refused(method, address=address, seqno=239) == (
@@ -186,6 +192,10 @@ def test_every_way_to_write_an_address_names_the_same_account(ask: Asker, facts:
     texts = [
         forms["raw_form"],
         forms["raw_form"].upper(),
-        *(forms[kind][form] for kind in ("bounceable", "non_bounceable") for form in ("b64", "b64url")),
+        *(
+            forms[kind][form]
+            for kind in ("bounceable", "non_bounceable")
+            for form in ("b64", "b64url")
+        ),
     ]
     assert {ask("getAddressBalance", address=text) for text in texts} == {expected["balance"]}
