@@ -1,0 +1,214 @@
+"""Whole blocks: every genuine one gives what is known of it; damaged ones are refused by name."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from ingest.block.block import decode_bundle, decode_bundles
+from ingest.block.header import read_header
+from ingest.cell.boc import parse_boc, serialize_boc
+from ingest.errors import BlockCorrupt, DecodeError
+from ingest.source import BlockId, McBundle, RawBlock
+from lake.schema import TABLES
+from tests.ingest.block.oracle import read_transaction
+from tests.ingest.packs import scan_pack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from tests.ingest.networks import Network
+
+
+def _wrap(data: bytes) -> McBundle:
+    """One block as a bundle of its own, under the hashes it has."""
+    tree = parse_boc(data, check_crc=False)
+    header = read_header(tree)
+    root_hash = tree.hash(tree.roots[0])
+    block_id = BlockId(
+        header.workchain, header.shard, header.seqno, root_hash, sha256(data).digest()
+    )
+    return McBundle(header.master_ref_seqno or header.seqno, (RawBlock(block_id, data),))
+
+
+def _list_transactions(tables: dict[str, pa.Table]) -> list[list[Any]]:
+    rows = tables["transactions"].select(["account", "lt", "hash"]).to_pylist()
+    return sorted([row["account"].hex(), row["lt"], row["hash"].hex()] for row in rows)
+
+
+def _check_against_oracle(tables: dict[str, pa.Table]) -> None:
+    messages: dict[bytes, list[dict[str, Any]]] = {}
+    for message in tables["messages"].to_pylist():
+        messages.setdefault(message["tx_hash"], []).append(message)
+    for row in tables["transactions"].to_pylist():
+        expected, expected_messages = read_transaction(row["boc"])
+        assert {name: row[name] for name in expected} == expected
+        mine = messages.get(row["hash"], [])
+        assert len(mine) == len(expected_messages)
+        for message, other in zip(mine, expected_messages, strict=True):
+            other_x = other.pop("field_x")
+            assert {name: message[name] for name in other} == other
+            mine_x = message["extra_flags"]
+            assert (message["ihr_fee"] if mine_x is None else mine_x) == other_x
+            assert parse_boc(message["body"]).hash(0) == message["body_hash"]
+            if message["init_state"] is not None:
+                assert parse_boc(message["init_state"]).hash(0) == message["init_state_hash"]
+
+
+def test_a_network_reads_as_its_node_says(network: Network) -> None:
+    rows = network.tables["transactions"].to_pylist()
+    by_hash = {row["hash"].hex(): row for row in rows}
+    facts = network.facts("transactions")
+    assert len(by_hash) == len(rows) == len(facts)
+    outs: dict[str, list[str]] = {}
+    for message in network.tables["messages"].to_pylist():
+        if message["direction"] == "out":
+            outs.setdefault(message["tx_hash"].hex(), []).append(message["msg_hash"].hex())
+    statuses = {0: "uninit", 1: "frozen", 2: "active", 3: "nonexist"}
+    for fact in facts:
+        row = by_hash[fact["hash"]]
+        for name in ("workchain", "shard", "block_seqno", "mc_seqno", "lt", "now", "total_fees"):
+            assert row[name] == fact[name]
+        for name in ("account", "prev_trans_hash"):
+            assert row[name].hex() == fact[name]
+        for name in ("orig_status", "end_status"):
+            assert row[name] == statuses[fact[name]]
+        assert (row["in_msg_hash"] or b"").hex() == (fact["in_msg_hash"] or "")
+        assert outs.get(fact["hash"], []) == fact["out_msg_hashes"]
+
+
+def test_another_implementation_reads_the_same(demo: Network) -> None:
+    _check_against_oracle(demo.tables)
+
+
+def test_every_block_is_written_back_to_its_root_hash(network: Network) -> None:
+    for bundle in network.bundles[:300]:
+        for raw in bundle.blocks:
+            tree = parse_boc(raw.data)
+            again = parse_boc(serialize_boc(tree, tree.roots))
+            assert again.hash(again.roots[0]) == raw.id.root_hash
+
+
+def test_tables_are_sorted_typed_and_independent_of_grouping(demo: Network) -> None:
+    few = demo.bundles[100:130]
+    together = decode_bundles(few)
+    assert {name: table.schema for name, table in together.items()} == {
+        name: table.arrow for name, table in TABLES.items()
+    }
+    for name, table in together.items():
+        keys = list(zip(*(table[key].to_pylist() for key in TABLES[name].sort), strict=True))
+        assert keys == sorted(keys)
+    alone = [decode_bundle(bundle) for bundle in few]
+    for name in ("transactions", "messages", "blocks", "account_states", "shard_blocks"):
+        assert sum(tables[name].num_rows for tables in alone) == together[name].num_rows
+    assert together == decode_bundles(tuple(few))
+    hashes = together["state_cells"]["hash"].to_pylist()
+    assert len(set(hashes)) == len(hashes)
+
+
+def test_nothing_gives_empty_tables() -> None:
+    tables = decode_bundles([])
+    assert {name: table.num_rows for name, table in tables.items()} == dict.fromkeys(TABLES, 0)
+
+
+def _replace(bundle: McBundle, **changes: object) -> McBundle:
+    raw = bundle.blocks[0]
+    block_id = msgspec.structs.replace(
+        raw.id, **{name: value for name, value in changes.items() if name != "data"}
+    )
+    return McBundle(bundle.mc_seqno, (RawBlock(block_id, changes.get("data", raw.data)),))  # type: ignore[arg-type]
+
+
+def test_damaged_blocks_are_refused_by_name(demo: Network) -> None:
+    bundle = demo.bundles[5]
+    raw = bundle.blocks[0]
+    flipped = bytearray(raw.data)
+    flipped[len(flipped) // 2] ^= 4
+    spoiled = bytes(flipped)
+    corrupt = [
+        _replace(bundle, data=spoiled),
+        _replace(bundle, file_hash=bytes(32)),
+        _replace(bundle, root_hash=bytes(32)),
+        _replace(bundle, data=spoiled, file_hash=sha256(spoiled).digest()),
+        _replace(bundle, data=b"\x00" * 40, file_hash=sha256(b"\x00" * 40).digest()),
+    ]
+    for damaged in corrupt:
+        with pytest.raises(BlockCorrupt) as refused:
+            decode_bundle(damaged)
+        assert str(raw.id) in str(refused.value)
+    with pytest.raises(DecodeError, match="header says"):
+        decode_bundle(_replace(bundle, seqno=raw.id.seqno + 1))
+
+
+def test_cells_that_are_no_block_are_refused_by_name() -> None:
+    data = bytes.fromhex("b5ee9c72010101010002000000")
+    tree = parse_boc(data)
+    block_id = BlockId(0, -(1 << 63), 7, tree.hash(0), sha256(data).digest())
+    with pytest.raises(DecodeError, match=r"block \(0,8000000000000000,7\)"):
+        decode_bundle(McBundle(1, (RawBlock(block_id, data),)))
+
+
+def _summaries(shared: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Single blocks and bundles of the reference data with what is expected of each."""
+    for folder in ("blocks", "bundles"):
+        for expected in sorted((shared / "data/expected" / folder).rglob("*.summary.json")):
+            relative = expected.relative_to(shared / "data/expected")
+            name = relative.name.replace(".summary.json", ".boc")
+            yield shared / "data" / relative.with_name(name), json.loads(expected.read_text())
+
+
+def _check_summary(tables: dict[str, pa.Table], summary: dict[str, Any]) -> None:
+    block = tables["blocks"].to_pylist()[0]
+    for name, expected in summary.items():
+        if name in block and name != "shard":
+            found = block[name]
+            assert (found.hex() if isinstance(found, bytes) else found) == expected, name
+    assert f"{block['shard'] & 0xFFFFFFFFFFFFFFFF:016x}" == summary["shard"]
+    assert tables["account_states"].num_rows == summary["account_count"]
+
+
+def test_reference_blocks_decode_as_expected(shared: Path) -> None:
+    count = 0
+    for file, summary in _summaries(shared):
+        tables = decode_bundle(_wrap(file.read_bytes()))
+        _check_summary(tables, summary)
+        assert _list_transactions(tables) == sorted(summary["transactions"])
+        _check_against_oracle(tables)
+        count += 1
+    assert count >= 16
+
+
+def test_reference_chains_decode_as_expected(shared: Path) -> None:
+    entries = [
+        (shared / "data/chains" / chain.stem / entry["file"], entry)
+        for chain in sorted((shared / "data/expected/chains").glob("*.json"))
+        for entry in json.loads(chain.read_text())
+        if "transactions" in entry
+    ]
+    assert len(entries) >= 52
+    for file, entry in entries:
+        tables = decode_bundle(_wrap(file.read_bytes()))
+        _check_summary(tables, entry)
+        assert _list_transactions(tables) == sorted(entry["transactions"])
+
+
+def test_reference_packages_decode_as_expected(shared: Path) -> None:
+    total = 0
+    for index in sorted((shared / "data/expected/packs").glob("*.index.json")):
+        entries = [entry for entry in json.loads(index.read_text()) if "transactions" in entry]
+        file = shared / "data/packs" / index.name.removesuffix(".index.json")
+        blocks = list(scan_pack(file))
+        assert len(blocks) == len(entries)
+        for (*_, data), entry in zip(blocks, entries, strict=True):
+            tables = decode_bundle(_wrap(data))
+            _check_summary(tables, entry["block"] | {"file_hash": entry["sha256"]})
+            assert _list_transactions(tables) == sorted(entry["transactions"])
+            total += len(entry["transactions"])
+    assert total >= 2187
