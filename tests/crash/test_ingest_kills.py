@@ -80,9 +80,7 @@ def _check_prefix(lake: Path, reference: dict[str, str]) -> int:
     files = _files(lake)
     assert files.items() <= reference.items()
     last = snapshot.last_mc_seqno
-    expected = {
-        path for path in reference if int(Path(path).name.split("-")[1]) <= last
-    }
+    expected = {path for path in reference if int(Path(path).name.split("-")[1]) <= last}
     assert set(files) == expected
     assert not verify_lake(lake).damage
     return last
@@ -104,15 +102,13 @@ def test_killed_at_a_commit_point(
     assert _files(lake) == reference
 
 
-def test_killed_at_random_times(
-    victim: Victim, reference: dict[str, str], tmp_path: Path
-) -> None:
+def test_killed_at_random_times(victim: Victim, reference: dict[str, str], tmp_path: Path) -> None:
     rng = random.Random(SEED)  # noqa: S311 - a repeatable choice of moments
     killed = 0
     lake_number = 0
     lake = tmp_path / "lake-0"
     while killed < RANDOM_KILLS:
-        ending = victim.ingest(lake, delay_ms=rng.uniform(20, 900))
+        ending = victim.ingest(lake, delay_ms=rng.uniform(20, 600))
         assert ending in {"killed", "ended"}
         killed += ending == "killed"
         _check_prefix(lake, reference)

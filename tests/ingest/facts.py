@@ -1,0 +1,97 @@
+"""The facts that a node's own lite server told, held against a lake made from its files."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from lake.settings import Settings
+from lake.snapshot import open_snapshot
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STATUS = ("uninit", "frozen", "active", "nonexist")
+BLOCK = "workchain shard seqno mc_seqno root_hash file_hash tx_count gen_utime start_lt end_lt"
+TRANSACTION = (
+    "workchain account lt hash shard block_seqno mc_seqno prev_trans_hash prev_trans_lt now "
+    "outmsg_cnt orig_status end_status total_fees in_msg_hash"
+)
+
+
+def read_facts(folder: Path, name: str) -> list[dict[str, Any]]:
+    """Read ``expected-<name>.jsonl``."""
+    with (folder / f"expected-{name}.jsonl").open() as lines:
+        return [json.loads(line) for line in lines]
+
+
+def ask(lake: Path, sql: str) -> list[tuple[Any, ...]]:
+    """Rows of a statement over the newest snapshot."""
+    with open_snapshot(lake).connect(Settings()) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def check_blocks(lake: Path, facts: Path, last_mc_seqno: int) -> None:
+    """Every block up to a masterchain block is there once, and nothing more."""
+    got = ask(
+        lake,
+        "select workchain, shard, seqno, mc_seqno, lower(hex(root_hash)), lower(hex(file_hash)), "
+        "tx_count, gen_utime, start_lt, end_lt from blocks",
+    )
+    wanted = [
+        tuple(fact[name] for name in BLOCK.split())
+        for fact in read_facts(facts, "blocks")
+        if fact["mc_seqno"] <= last_mc_seqno
+    ]
+    assert sorted(got) == sorted(wanted)
+
+
+def check_transactions(lake: Path, facts: Path, last_mc_seqno: int) -> None:
+    """Every transaction is there once, with account, lt, hash, fees, statuses and messages."""
+    got = ask(
+        lake,
+        "select workchain, lower(hex(account)), lt, lower(hex(hash)), shard, block_seqno, "
+        "mc_seqno, lower(hex(prev_trans_hash)), prev_trans_lt, now, outmsg_cnt, orig_status, "
+        "end_status, total_fees, lower(hex(in_msg_hash)) from transactions",
+    )
+    expected = [
+        fact for fact in read_facts(facts, "transactions") if fact["mc_seqno"] <= last_mc_seqno
+    ]
+    wanted = [
+        tuple(
+            STATUS[fact[name]] if name.endswith("status") else fact[name]
+            for name in TRANSACTION.split()
+        )
+        for fact in expected
+    ]
+    assert sorted(got, key=str) == sorted(wanted, key=str)
+    out_messages = ask(
+        lake,
+        "select lower(hex(tx_hash)), list(lower(hex(msg_hash)) order by msg_index) "
+        "from messages where direction = 'out' group by 1",
+    )
+    assert dict(out_messages) == {
+        fact["hash"]: fact["out_msg_hashes"] for fact in expected if fact["out_msg_hashes"]
+    }
+
+
+def check_accounts(lake: Path, facts: Path) -> None:
+    """The last state of every account: status, balance, code and data hash."""
+    got = ask(
+        lake,
+        "select workchain || ':' || lower(hex(account)), account_status, balance, "
+        "lower(hex(code_hash)), lower(hex(data_hash)) from latest_account_states",
+    )
+    wanted = {
+        (
+            fact["address"],
+            fact["status"],
+            int(fact.get("balance") or 0),
+            fact.get("code_hash"),
+            fact.get("data_hash"),
+        )
+        for fact in read_facts(facts, "accounts")
+        # The list also names addresses that were asked for and never had a transaction.
+        if fact["status"] != "nonexist" or fact["tx_count"]
+    }
+    assert set(got) == wanted
