@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import tarfile
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pytest
 
@@ -58,3 +61,36 @@ def shared() -> Path:
     if not (folder / "data" / "manifest.json").exists():
         pytest.skip("reference data (../shared/data) is not on this machine")
     return folder
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What a node database holds, by its own lite server."""
+
+    blocks: list[dict[str, Any]]
+    transactions: list[dict[str, Any]]
+    accounts: list[dict[str, Any]]
+    summary: dict[str, Any]
+
+    def history(self, workchain: int, account: str) -> list[dict[str, Any]]:
+        """Return the transactions of an account, newest first."""
+        found = [
+            row
+            for row in self.transactions
+            if (row["workchain"], row["account"]) == (workchain, account)
+        ]
+        return sorted(found, key=lambda row: -row["lt"])
+
+
+def _read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture(scope="session")
+def facts(demo_facts: Path) -> Facts:
+    """Facts about the demo node."""
+    return Facts(
+        blocks=_read_lines(demo_facts / "expected-blocks.jsonl"),
+        transactions=_read_lines(demo_facts / "expected-transactions.jsonl"),
+        accounts=_read_lines(demo_facts / "expected-accounts.jsonl"),
+        summary=json.loads((demo_facts / "expected.json").read_text(encoding="utf-8")),
+    )

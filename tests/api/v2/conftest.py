@@ -1,11 +1,9 @@
-"""The application over the demo lake, and what the demo node's lite server says about it."""
+"""The application over the demo lake."""
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import pytest
 from litestar.testing import TestClient
 
@@ -57,39 +55,6 @@ class Asker:
         assert body["code"] == answer.status_code
         assert isinstance(body["@extra"], str)
         return answer.status_code, body["error"]
-
-
-class Facts(msgspec.Struct, frozen=True):
-    """What a node database holds, by its own lite server."""
-
-    blocks: list[dict[str, Any]]
-    transactions: list[dict[str, Any]]
-    accounts: list[dict[str, Any]]
-    summary: dict[str, Any]
-
-    def history(self, workchain: int, account: str) -> list[dict[str, Any]]:
-        """Return the transactions of an account, newest first."""
-        found = [
-            row
-            for row in self.transactions
-            if (row["workchain"], row["account"]) == (workchain, account)
-        ]
-        return sorted(found, key=lambda row: -row["lt"])
-
-
-def _read_lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-@pytest.fixture(scope="session")
-def facts(demo_facts: Path) -> Facts:
-    """Facts about the demo node."""
-    return Facts(
-        blocks=_read_lines(demo_facts / "expected-blocks.jsonl"),
-        transactions=_read_lines(demo_facts / "expected-transactions.jsonl"),
-        accounts=_read_lines(demo_facts / "expected-accounts.jsonl"),
-        summary=json.loads((demo_facts / "expected.json").read_text(encoding="utf-8")),
-    )
 
 
 @pytest.fixture(scope="session")

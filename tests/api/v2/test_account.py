@@ -9,7 +9,8 @@ import pytest
 from pytoniq_core import Cell
 
 if TYPE_CHECKING:
-    from tests.api.v2.conftest import Asker, Facts
+    from tests.api.v2.conftest import Asker
+    from tests.conftest import Facts
 
 ZERO_ID = {
     "@type": "internal.transactionId",

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from api.v2.value import list_ancestors
 
 if TYPE_CHECKING:
-    from tests.api.v2.conftest import Asker, Facts
+    from tests.api.v2.conftest import Asker
+    from tests.conftest import Facts
 
 MASTER = -(1 << 63)
 UNKNOWN = (500, "LITE_SERVER_NOTREADY: seqno not in db")

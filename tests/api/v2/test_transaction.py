@@ -14,7 +14,8 @@ from pytoniq_core.tlb.transaction import ExternalOutMsgInfo, Transaction
 from api.v2.transaction import Page, cut_page
 
 if TYPE_CHECKING:
-    from tests.api.v2.conftest import Asker, Facts
+    from tests.api.v2.conftest import Asker
+    from tests.conftest import Facts
 
 ZERO = base64.b64encode(bytes(32)).decode()
 SHOP = "0:906bf7f953a0d966f183d07acebe0a2ae08900c859e3b145069af5c5c3def02d"
