@@ -6,16 +6,17 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from pytoniq_core import Address, Cell, Transaction
-from pytoniq_core.tlb.transaction import MessageAny
 
 from lake.schema import TRANSACTIONS
 
 if TYPE_CHECKING:
     from pytoniq_core import Slice
+    from pytoniq_core.tlb.transaction import MessageAny
 
 Row = dict[str, Any]
 
 _KINDS = {"ordinary": "ord"}
+_STATUSES = {"uninitialized": "uninit"}
 _PHASE_NAMES = TRANSACTIONS.names[TRANSACTIONS.names.index("descr") : -1]
 _COMPUTE = (
     "success",
@@ -50,7 +51,6 @@ def read_transaction(data: bytes) -> tuple[Row, list[Row]]:
     cell = Cell.one_from_boc(data)
     read = Transaction.deserialize(cell.begin_parse())
     messages = [_read_message(message, "in", 0) for message in [read.in_msg] if message]
-    in_hash = messages[0]["msg_hash"] if messages else None
     messages += [_read_message(message, "out", at) for at, message in enumerate(read.out_msgs)]
     raw = cell.refs[0].begin_parse()
     stored = [raw.load_ref().hash] if raw.load_bit() else []
@@ -64,10 +64,10 @@ def read_transaction(data: bytes) -> tuple[Row, list[Row]]:
         "now": read.now,
         "prev_trans_hash": read.prev_trans_hash,
         "prev_trans_lt": read.prev_trans_lt,
-        "orig_status": read.orig_status.type_,
-        "end_status": read.end_status.type_,
+        "orig_status": _STATUSES.get(read.orig_status.type_, read.orig_status.type_),
+        "end_status": _STATUSES.get(read.end_status.type_, read.end_status.type_),
         "outmsg_cnt": read.outmsg_cnt,
-        "in_msg_hash": stored[0] if in_hash or stored else None,
+        "in_msg_hash": stored[0] if stored else None,
         "total_fees": read.total_fees.grams,
         "total_fees_extra_currencies": _show_currencies(read.total_fees.other.dict),
         "account_state_hash_before": read.state_update.old_hash,
@@ -85,7 +85,7 @@ def _show_currencies(amounts: dict[int, int] | None) -> str | None:
     )
 
 
-def _read_description(read: Any) -> Row:  # noqa: ANN401 - the other library has no types here
+def _read_description(read: Any) -> Row:
     row: Row = {"descr": _KINDS.get(read.type_, read.type_)}
     for name in ("aborted", "destroyed", "credit_first", "is_tock"):
         if hasattr(read, name):

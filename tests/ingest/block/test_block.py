@@ -89,7 +89,7 @@ def test_another_implementation_reads_the_same(demo: Network) -> None:
 
 
 def test_every_block_is_written_back_to_its_root_hash(network: Network) -> None:
-    for bundle in network.bundles[:300]:
+    for bundle in network.bundles[::7]:
         for raw in bundle.blocks:
             tree = parse_boc(raw.data)
             again = parse_boc(serialize_boc(tree, tree.roots))
