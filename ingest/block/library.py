@@ -43,13 +43,16 @@ def read_library_changes(
         return [], []
     after, nodes = _walk(tree, _find_root(tree, state), frozenset())
     sides = read_state_sides(tree, old)
-    before, _ = _walk(tree, _find_root(tree, sides[0]) if sides else None, nodes)
+    old_root = _find_root(tree, sides[0]) if sides else None
+    before, _ = _walk(tree, old_root, frozenset())
+    # A branch that the new side has too, shown or pruned, lost nothing.
+    replaced, _ = _walk(tree, old_root, nodes)
     rows, contents = [], []
     for key, (library, publishers) in after.items():
         if key not in before or _describe(tree, before[key]) != _describe(tree, after[key]):
             rows.append((mc_seqno, key, True, publishers))
             contents.append(library)
-    rows += [(mc_seqno, key, False, []) for key in before if key not in after]
+    rows += [(mc_seqno, key, False, []) for key in replaced if key not in after]
     return rows, contents
 
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from ingest.block.statecell import StateCells, iter_cells
 from ingest.cell.boc import parse_boc, serialize_boc
 from ingest.cell.build import CellBuilder
-from ingest.cell.exotic import LIBRARY, MERKLE_PROOF, MERKLE_UPDATE, PRUNED
+from ingest.cell.exotic import LIBRARY
 from ingest.cell.record import assemble_boc
 from ingest.errors import MissingCell
+from tests.ingest.updates import end_proof, end_pruned, end_update, prune
 
 if TYPE_CHECKING:
     from ingest.block.rows import Row
@@ -22,27 +23,6 @@ if TYPE_CHECKING:
 
 MAX_MERKLE_DEPTH = 2
 KINDS = ("plain", "fork", "library", "proof", "update", "pruned")
-
-
-def _end_proof(tree: CellTree, kid: int) -> int:
-    builder = CellBuilder(tree).store_uint(MERKLE_PROOF, 8).store_bytes(tree.hash(kid, 0))
-    return builder.store_uint(tree.depth(kid, 0), 16).store_ref(kid).end(exotic=True)
-
-
-def _end_update(tree: CellTree, old: int, new: int) -> int:
-    builder = CellBuilder(tree).store_uint(MERKLE_UPDATE, 8)
-    builder.store_bytes(tree.hash(old, 0)).store_bytes(tree.hash(new, 0))
-    builder.store_uint(tree.depth(old, 0), 16).store_uint(tree.depth(new, 0), 16)
-    return builder.store_ref(old).store_ref(new).end(exotic=True)
-
-
-def _end_pruned(tree: CellTree, mask: int, hashes: list[bytes], depths: list[int]) -> int:
-    builder = CellBuilder(tree).store_uint(PRUNED, 8).store_uint(mask, 8)
-    for cell_hash in hashes:
-        builder.store_bytes(cell_hash)
-    for depth in depths:
-        builder.store_uint(depth, 16)
-    return builder.end(exotic=True)
 
 
 class _Grower:
@@ -62,15 +42,15 @@ class _Grower:
             content = self.draw(st.binary(min_size=32, max_size=32))
             return CellBuilder(tree).store_uint(LIBRARY, 8).store_bytes(content).end(exotic=True)
         if kind == "proof":
-            return _end_proof(tree, self.grow(depth + 1))
+            return end_proof(tree, self.grow(depth + 1))
         if kind == "update":
-            return _end_update(tree, self.grow(depth + 1), self.grow(depth + 1))
+            return end_update(tree, self.grow(depth + 1), self.grow(depth + 1))
         if kind == "pruned":
             mask = self.draw(st.integers(1, (1 << depth) - 1))
             count = mask.bit_count()
             hashes = st.lists(st.binary(min_size=32, max_size=32), min_size=count, max_size=count)
             depths = st.lists(st.integers(0, 100), min_size=count, max_size=count)
-            return _end_pruned(tree, mask, self.draw(hashes), self.draw(depths))
+            return end_pruned(tree, mask, self.draw(hashes), self.draw(depths))
         builder = CellBuilder(tree).store_bytes(self.draw(st.binary(max_size=3)))
         for _ in range(self.draw(st.integers(1, 4)) if kind == "fork" else 0):
             builder.store_ref(self.grow(depth))
@@ -92,30 +72,6 @@ def whole_states(draw: st.DrawFn) -> tuple[CellTree, int]:
     return grower.tree, root
 
 
-def _prune(
-    tree: CellTree, at: tuple[int, int], cut: set[tuple[int, int]], done: dict[tuple[int, int], int]
-) -> int:
-    """Copy the cell as an update shows it, with branches for the cells in ``cut``."""
-    if at in done:
-        return done[at]
-    cell, depth = at
-    if at in cut:
-        mask = tree.level_mask(cell) | 1 << depth
-        levels = [0, *(level for level in range(1, depth + 1) if mask >> (level - 1) & 1)]
-        hashes = [tree.hash(cell, level) for level in levels]
-        made = _end_pruned(tree, mask, hashes, [tree.depth(cell, level) for level in levels])
-    else:
-        below = depth + (tree.kind(cell) in (MERKLE_PROOF, MERKLE_UPDATE))
-        kids = [_prune(tree, (kid, below), cut, done) for kid in tree.refs(cell)]
-        head = tree.cells[cell]
-        mask = tree.level_mask(cell)
-        for kid in kids:
-            mask |= tree.level_mask(kid) >> (below - depth)
-        made = tree.append(bytes((head[0] & 0x1F | mask << 5,)) + head[1:], tuple(kids))
-    done[at] = made
-    return made
-
-
 def _keep(tree: CellTree, root: int) -> tuple[Cells, set[bytes]]:
     rows: list[Row] = []
     pruned = StateCells(rows).keep(tree, [(root, 0)], 1)
@@ -129,9 +85,9 @@ def test_two_updates_give_the_whole_state(state: tuple[CellTree, int], data: st.
     tree, root = state
     places = [at for at in iter_cells(tree, [(root, 0)]) if at[0] != root]
     cut = data.draw(st.sets(st.sampled_from(places), min_size=1))
-    shown = _prune(tree, (root, 0), cut, {})
+    shown = prune(tree, (root, 0), cut, {})
     assert tree.hash(shown, 0) == tree.hash(root)
-    proof = _end_proof(tree, shown)
+    proof = end_proof(tree, shown)
     block = parse_boc(serialize_boc(tree, [proof]))
     cells, pruned = _keep(block, block.refs(block.roots[0])[0])
     earlier, _ = _keep(tree, root)
@@ -152,8 +108,8 @@ def test_two_updates_give_the_whole_state(state: tuple[CellTree, int], data: st.
 def test_the_same_pruned_cell_is_of_the_update_or_of_the_state() -> None:
     """At depth 0 a branch of level 1 was cut by the update, under a Merkle proof it is state."""
     tree = CellBuilder().tree
-    branch = _end_pruned(tree, 1, [b"\7" * 32], [3])
-    proof = _end_proof(tree, branch)
+    branch = end_pruned(tree, 1, [b"\7" * 32], [3])
+    proof = end_proof(tree, branch)
     root = CellBuilder(tree).store_ref(branch).store_ref(proof).end()
     cells, pruned = _keep(tree, root)
     assert pruned == {b"\7" * 32}
