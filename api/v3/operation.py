@@ -47,13 +47,12 @@ class SortedPage(Page, frozen=True, kw_only=True):
 P = TypeVar("P", bound=Query)
 
 
-def operation(
-    path: str | list[str], kind: type[P], answer: Callable[[Call, P], Any]
-) -> HTTPRouteHandler:
+def operation(path: str, kind: type[P], answer: Callable[[Call, P], Any]) -> HTTPRouteHandler:
     """Return the route that answers GET requests on ``path``.
 
     Args:
-        path: Path below the version's prefix, or several.
+        path: Path below the version's prefix. One alone: Litestar wraps a handler in a thread once
+            for each path, and the second wrapping breaks it.
         kind: Struct of the parameters it takes.
         answer: Asks the lake and returns what is to be written as JSON.
     """

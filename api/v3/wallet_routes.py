@@ -144,6 +144,8 @@ def _render_wallet(address: Address, row: Row, cells: Mapping[bytes, bytes]) -> 
 
 routes = [
     operation("/walletStates", WalletStatesQuery, get_wallet_states),
-    operation(["/addressInformation", "/account"], InformationQuery, get_address_information),
-    operation(["/walletInformation", "/wallet"], InformationQuery, get_wallet_information),
+    operation("/addressInformation", InformationQuery, get_address_information),
+    operation("/account", InformationQuery, get_address_information),
+    operation("/walletInformation", InformationQuery, get_wallet_information),
+    operation("/wallet", InformationQuery, get_wallet_information),
 ]

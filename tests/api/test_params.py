@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -14,6 +13,9 @@ from api import params
 from api.address import Address, render_friendly
 from api.errors import RequestInvalid
 from api.params import INT64_MAX, Arguments, ConversionError, Nobody, Query, read_query
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HASHES = st.binary(min_size=32, max_size=32)
 CONVERTERS: tuple[Callable[[str], Any], ...] = (

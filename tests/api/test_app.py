@@ -1,0 +1,188 @@
+"""The frame of all answers: headers, errors, limits, and a real server."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+import uvicorn
+from litestar.testing import TestClient
+
+import api.app
+import api.v3.block_routes
+from api.app import create_app
+from api.errors import STATUS, ApiError, status_of
+from lake.settings import Settings
+from queries.errors import QueryTimeout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+INFO = "/api/v3/masterchainInfo"
+
+
+@contextmanager
+def serving(lake: Path, **settings: Any) -> Iterator[TestClient[Any]]:
+    with TestClient(
+        create_app(lake, Settings(**settings)), raise_server_exceptions=False
+    ) as client:
+        yield client
+
+
+def test_every_answer_carries_the_same_headers(client: TestClient[Any]) -> None:
+    for path in (INFO, "/api/v3/transactions?limit=x", "/api/v3/addressInformation", "/healthz"):
+        headers = client.get(path).headers
+        assert headers["x-api-version"].count(".") == 2
+        assert headers["server-timing"].startswith("app;dur=")
+    answer = client.get(INFO)
+    assert answer.headers["x-tonlake-snapshot"] == "1:238"
+    assert answer.headers["content-type"] == "application/json"
+    assert "x-tonlake-warning" not in answer.headers
+
+
+def test_browsers_of_any_origin_may_read(client: TestClient[Any]) -> None:
+    headers = client.get(INFO, headers={"Origin": "https://explorer.example"}).headers
+    assert headers["access-control-allow-origin"] == "*"
+    assert "X-Tonlake-Snapshot" in headers["access-control-expose-headers"]
+
+
+def test_head_is_get_without_body(client: TestClient[Any]) -> None:
+    answer = client.head(INFO)
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert answer.headers["content-length"] == str(len(client.get(INFO).content))
+
+
+@pytest.mark.parametrize("path", ["/api/v3/nothing", "/api/v3/", "/nothing", "/api/v3/blocks/1"])
+def test_an_unknown_path_is_404(client: TestClient[Any], path: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code == 404
+    assert answer.json()["error"].startswith("unknown path: ")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
+def test_a_wrong_method_is_405(client: TestClient[Any], method: str) -> None:
+    answer = client.request(method, INFO)
+    assert answer.status_code == 405
+    assert answer.json() == {"error": f"method {method} is not allowed on {INFO}"}
+
+
+def test_odd_parameters_are_named(client: TestClient[Any]) -> None:
+    answer = client.get("/api/v3/blocks?owner_id=1&limit=1&limit=2&sort=asc")
+    assert answer.status_code == 200
+    assert len(answer.json()["blocks"]) == 2
+    assert answer.headers["x-tonlake-warning"] == (
+        "unknown parameter 'owner_id'; repeated parameter 'limit', the last one counts"
+    )
+    many = client.get("/api/v3/blocks?limit=1&" + "&".join(f"x{n}=" for n in range(30)))
+    assert many.headers["x-tonlake-warning"].endswith("and 20 more")
+    rude = client.get("/api/v3/blocks?limit=1&%0d%0aSet-Cookie:x=1")
+    assert "set-cookie" not in rude.headers
+
+
+def test_strict_parameters_are_refused(demo_lake: Path) -> None:
+    with serving(demo_lake, strict_parameters=True) as client:
+        answer = client.get("/api/v3/blocks?owner_id=1")
+        assert (answer.status_code, answer.json()) == (
+            422,
+            {"error": "unknown parameter 'owner_id'"},
+        )
+        assert client.get("/api/v3/blocks?limit=1&api_key=k&x_timeout=5000").status_code == 200
+
+
+def test_a_fault_tells_nothing_about_the_inside(
+    demo_lake: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_row: object) -> None:
+        raise RuntimeError("/secret/path")
+
+    monkeypatch.setattr(api.v3.block_routes, "render_block", fail)
+    with serving(demo_lake) as client:
+        answer = client.get(INFO)
+    assert (answer.status_code, answer.json()) == (500, {"error": "internal server error"})
+    assert "/secret/path" in caplog.text
+
+
+def test_a_slow_query_is_503(demo_lake: Path) -> None:
+    with serving(demo_lake, query_timeout_ms=1) as client:
+        answers = [client.get("/api/v3/transactions?limit=1000") for _ in range(5)]
+    slow = [answer for answer in answers if answer.status_code == 503]
+    assert slow
+    assert "took longer than 1 ms" in slow[0].json()["error"]
+    assert slow[0].headers["retry-after"] == "1"
+
+
+def test_a_request_may_shorten_its_time(client: TestClient[Any]) -> None:
+    answers = [
+        client.get("/api/v3/transactions?limit=1000", headers={"X-Timeout": "1"}) for _ in range(5)
+    ]
+    assert 503 in {answer.status_code for answer in answers}
+    assert client.get(INFO, headers={"X-Timeout": "soon"}).status_code == 200
+
+
+def test_too_large_an_answer_is_refused(demo_lake: Path) -> None:
+    with serving(demo_lake, response_bytes=1000) as client:
+        answer = client.get(INFO)
+    assert answer.status_code == 422
+    assert "ask for fewer rows" in answer.json()["error"]
+
+
+def test_too_many_requests_are_told_to_come_later(
+    demo_lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entered, leave = threading.Event(), threading.Event()
+    real = api.v3.block_routes.render_block
+
+    def wait(row: dict[str, Any]) -> object:
+        entered.set()
+        leave.wait(10)
+        return real(row)
+
+    monkeypatch.setattr(api.v3.block_routes, "render_block", wait)
+    with serving(demo_lake, requests_in_flight=1) as client:
+        slow = threading.Thread(target=lambda: client.get(INFO))
+        slow.start()
+        assert entered.wait(10)
+        answer = client.get("/healthz")
+        leave.set()
+        slow.join()
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+        assert client.get("/healthz").status_code == 200
+
+
+def test_every_error_has_a_status() -> None:
+    def walk(kind: type[Exception]) -> Iterator[type[Exception]]:
+        for sub in kind.__subclasses__():
+            yield sub
+            yield from walk(sub)
+
+    for kind in walk(ApiError):
+        assert any(base in STATUS for base in kind.__mro__), kind
+    assert status_of(QueryTimeout("x")) == 503
+    assert status_of(ZeroDivisionError()) == 500
+
+
+def test_a_real_server_answers(demo_lake: Path) -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(create_app(demo_lake, Settings()), log_level="warning")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        base = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with httpx.Client(base_url=base) as client:
+            for _ in range(100):
+                if server.started:
+                    break
+                time.sleep(0.05)
+            assert client.get(INFO).json()["last"]["seqno"] == 238
+            assert client.get("/version").json()["name"] == "tonlake"
+    finally:
+        server.should_exit = True
+        thread.join()
+        listener.close()
