@@ -1,0 +1,166 @@
+"""@ton/ton and tonweb, run by node against the served demo lake."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pytoniq_core import Cell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.conftest import Facts
+
+    Run = Callable[[str, dict[str, Any]], Any]
+
+SHOP = "0:906bf7f953a0d966f183d07acebe0a2ae08900c859e3b145069af5c5c3def02d"
+SEQNOS = [1, 60, 109, 110, 111, 150, 200, 238]
+PAGES = [{"address": SHOP, "limit": 9}, {"address": "-1:" + "00" * 32, "limit": 2}]
+TON_WORDS = {"active": "active", "frozen": "frozen"}
+
+
+def _b64(hex_digits: str) -> str:
+    return base64.b64encode(bytes.fromhex(hex_digits)).decode()
+
+
+def _plan(facts: Facts) -> dict[str, Any]:
+    row = facts.history(0, SHOP[2:])[7]
+    return {
+        "accounts": [account["address"] for account in facts.accounts],
+        "pages": PAGES,
+        "seqnos": SEQNOS,
+        "messages": _messages(facts),
+        "single": [{"address": SHOP, "lt": str(row["lt"]), "hash": _b64(row["hash"])}],
+        "params": [0, 1, 15, 34],
+    }
+
+
+def _messages(facts: Facts) -> list[dict[str, str]]:
+    """Messages of which the facts name both ends, from the traces of what was sent."""
+    found = []
+    for activity in facts.summary["activities"]:
+        trace = activity.get("trace") or []
+        if activity["kind"] == "friend_transfer" and len(trace) == 2:
+            source, destination = trace
+            found.append(
+                {
+                    "source": source["account"],
+                    "destination": destination["account"],
+                    "created_lt": str(source["lt"] + 1),
+                    "source_hash": source["hash"],
+                    "destination_hash": destination["hash"],
+                }
+            )
+    return found[:12]
+
+
+@pytest.fixture(scope="module")
+def ton(run_node: Run, facts: Facts) -> dict[str, Any]:
+    """What @ton/ton says."""
+    return run_node("tonclient.mjs", _plan(facts))
+
+
+@pytest.fixture(scope="module")
+def tonweb(run_node: Run, facts: Facts) -> dict[str, Any]:
+    """What tonweb says."""
+    return run_node("tonweb.mjs", _plan(facts))
+
+
+def _expected_history(facts: Facts, address: str) -> list[list[str]]:
+    workchain, account = address.split(":")
+    return [[str(row["lt"]), row["hash"]] for row in facts.history(int(workchain), account)]
+
+
+def _expected_transactions(facts: Facts, blocks: list[tuple[int, int, int]]) -> list[list[str]]:
+    found = []
+    for block in blocks:
+        rows = [
+            row
+            for row in facts.transactions
+            if (row["workchain"], row["shard"], row["block_seqno"]) == block
+        ]
+        rows.sort(key=lambda row: (row["account"], row["lt"]))
+        found += [[f"{r['workchain']}:{r['account']}", str(r["lt"]), _b64(r["hash"])] for r in rows]
+    return found
+
+
+def _keys(shards: list[dict[str, Any]]) -> list[tuple[int, int, int]]:
+    return [(shard["workchain"], int(shard["shard"]), shard["seqno"]) for shard in shards]
+
+
+def test_ton_states(ton: dict[str, Any], facts: Facts) -> None:
+    for found, expected in zip(ton["states"], facts.accounts, strict=True):
+        assert found["state"] == TON_WORDS.get(expected["status"], "uninitialized")
+        assert found["balance"] == str(expected.get("balance", 0))
+        assert found["deployed"] is (expected["status"] == "active")
+        assert found["seqno"] == 238
+        if expected["status"] != "active":
+            continue
+        assert found["last"]["lt"] == str(expected["last_trans_lt"])
+        assert found["last"]["hash"] == _b64(expected["last_trans_hash"])
+        for part in ("code", "data"):
+            cell = Cell.one_from_boc(base64.b64decode(found[part]))
+            assert cell.hash.hex() == expected[f"{part}_hash"]
+
+
+def test_ton_pages_through_whole_histories(ton: dict[str, Any], facts: Facts) -> None:
+    for page, found in zip(PAGES, ton["histories"], strict=True):
+        assert found == _expected_history(facts, page["address"])
+
+
+def test_ton_blocks(ton: dict[str, Any], facts: Facts) -> None:
+    info = ton["info"]
+    assert (info["latestSeqno"], info["initSeqno"], info["workchain"]) == (238, 0, -1)
+    for seqno, found in zip(SEQNOS, ton["blocks"], strict=True):
+        blocks = [(-1, -(1 << 63), seqno)]
+        blocks += [
+            (shard["workchain"], int(shard["shard"]), shard["seqno"]) for shard in found["shards"]
+        ]
+        assert len(blocks) == (2 if seqno < 110 else 3)
+        assert found["transactions"] == _expected_transactions(facts, blocks)
+
+
+def test_ton_locates_messages(ton: dict[str, Any], facts: Facts) -> None:
+    messages = _messages(facts)
+    assert len(messages) > 5
+    for message, found in zip(messages, ton["located"], strict=True):
+        assert found["source"][1] == message["source_hash"]
+        assert found["result"][1] == message["destination_hash"]
+
+
+def test_ton_finds_one_transaction(ton: dict[str, Any], facts: Facts) -> None:
+    assert ton["single"] == [_expected_history(facts, SHOP)[7]]
+
+
+def test_tonweb_states(tonweb: dict[str, Any], facts: Facts) -> None:
+    for found, expected in zip(tonweb["states"], facts.accounts, strict=True):
+        assert found["balance"] == str(expected.get("balance", 0))
+        assert found["info"]["balance"] == found["balance"]
+        assert found["extended"]["balance"] == found["balance"]
+        assert found["wallet"]["balance"] == found["balance"]
+        assert found["wallet"]["account_state"] == found["info"]["state"]
+
+
+def test_tonweb_pages_through_whole_histories(tonweb: dict[str, Any], facts: Facts) -> None:
+    for page, found in zip(PAGES, tonweb["histories"], strict=True):
+        expected = _expected_history(facts, page["address"])
+        assert found == [[lt, _b64(tx_hash)] for lt, tx_hash in expected]
+
+
+def test_tonweb_blocks(tonweb: dict[str, Any], facts: Facts) -> None:
+    assert tonweb["info"]["last"]["seqno"] == 238
+    headers = {row["seqno"]: row for row in facts.blocks if row["workchain"] == -1}
+    for seqno, found in zip(SEQNOS, tonweb["blocks"], strict=True):
+        blocks = [
+            (shard["workchain"], int(shard["shard"]), shard["seqno"]) for shard in found["shards"]
+        ]
+        assert found["transactions"] == _expected_transactions(facts, blocks)
+        assert found["header"]["id"]["root_hash"] == _b64(headers[seqno]["root_hash"])
+        assert found["header"]["gen_utime"] == headers[seqno]["gen_utime"]
+
+
+def test_tonweb_configuration_and_errors(tonweb: dict[str, Any]) -> None:
+    assert len(set(tonweb["params"])) == 4
+    assert tonweb["refusal"].endswith("Failed to parse ton_addr: 'no address'")
