@@ -18,7 +18,9 @@ from ingest.chain import MASTERCHAIN, read_chain
 from ingest.currency import CurrencyBook
 from ingest.decode import Hole, Piece, decode_in_order, join_tables
 from ingest.errors import BlockNotYet, BlockUnavailable
+from ingest.library import LibraryBook
 from ingest.span import Span, missing_spans
+from ingest.statecell import CellFinder
 from lake.commit import Network, commit_range
 
 if TYPE_CHECKING:
@@ -87,7 +89,9 @@ class _Run:
         self.workers = workers
         self.on_progress = on_progress
         self.chain = read_chain(lake_dir, wanted)
-        self.currencies = CurrencyBook(lake_dir, settings)
+        finder = CellFinder(lake_dir, settings)
+        self.currencies = CurrencyBook(finder)
+        self.libraries = LibraryBook(lake_dir, settings, finder)
         self.zero_states = source.zero_states()
         self.done = 0
         self.total = 0
@@ -166,6 +170,7 @@ class _Run:
             tables |= {name: pa.concat_tables([rows, tables[name]]) for name, rows in zero.items()}
             tables["state_cells"] = join_tables([Piece(first, last, tables)])["state_cells"]
         tables["account_states"] = self.currencies.complete(tables)
+        tables["libraries"] = self.libraries.complete(tables, first, last)
         commit_range(
             self.lake_dir,
             tables,
