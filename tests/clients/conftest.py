@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import shutil
 import subprocess
@@ -52,8 +53,10 @@ def run_node(server: str) -> Callable[[str, dict[str, Any]], Any]:
     node, npm = shutil.which("node"), shutil.which("npm")
     if node is None or npm is None:
         pytest.skip("node and npm are not on this machine")
-    if not (NODE / "node_modules" / ".package-lock.json").exists():
-        _install(npm)
+    with (NODE / "package.json").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # of several workers one installs
+        if not (NODE / "node_modules" / ".package-lock.json").exists():
+            _install(npm)
 
     def run(script: str, plan: dict[str, Any]) -> Any:
         plan["endpoint"] = f"{server}/api/v2/jsonRPC"

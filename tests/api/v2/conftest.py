@@ -58,6 +58,12 @@ class Asker:
 
 
 @pytest.fixture(scope="session")
+def asker() -> type[Asker]:
+    """For tests over a lake of their own."""
+    return Asker
+
+
+@pytest.fixture(scope="session")
 def ask(demo_lake: Path) -> Iterator[Asker]:
     """Ask the API over the whole demo lake."""
     with TestClient(create_app(demo_lake, Settings())) as client:
