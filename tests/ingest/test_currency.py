@@ -1,0 +1,97 @@
+"""Extra currencies that blocks leave out: filled in from the same commit, and from the lake."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+
+from ingest.cell.build import CellBuilder
+from ingest.cell.record import pack_cell
+from ingest.currency import CurrencyBook
+from ingest.node.source import open_node
+from ingest.pipeline import ingest
+from ingest.span import Span
+from ingest.statecell import CellFinder
+from lake.schema import STATE_CELLS
+from lake.settings import Settings
+from lake.snapshot import open_snapshot
+from tests.conftest import unpack
+from tests.ingest.hashmaps import build_hashmap
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+STATES = pa.schema(
+    [
+        pa.field("extra_currencies", pa.string()),
+        pa.field("extra_currencies_hash", pa.binary(32)),
+    ]
+)
+
+
+def _build_cells(amounts: dict[int, int]) -> tuple[bytes, list[dict[str, Any]]]:
+    """Return the root hash of a dictionary, and its cells as rows."""
+    tree = CellBuilder().tree
+    entries = {
+        key: lambda cell, amount=amount: cell.store_var_uint(amount, 5)
+        for key, amount in amounts.items()
+    }
+    root = build_hashmap(tree, entries, 32)
+    rows = []
+    for cell in range(tree.count):
+        packed, refs = pack_cell(tree, cell)
+        rows.append({"hash": tree.hash(cell), "mc_seqno": 1, "cell": packed, "refs": refs})
+    return tree.hash(root), rows
+
+
+def _complete(
+    book: CurrencyBook, states: list[tuple[str | None, bytes | None]], cells: list[dict[str, Any]]
+) -> list[str | None]:
+    rows = [dict(zip(STATES.names, state, strict=True)) for state in states]
+    tables = {
+        "account_states": pa.Table.from_pylist(rows, STATES),
+        "state_cells": pa.Table.from_pylist(cells, STATE_CELLS.arrow),
+    }
+    texts: list[str | None] = book.complete(tables)["extra_currencies"].to_pylist()
+    return texts
+
+
+def test_rows_are_filled_from_the_cells_of_the_commit(tmp_path: Path) -> None:
+    root, cells = _build_cells({7: 1, 239: 2**200, 2**32 - 1: 5})
+    book = CurrencyBook(CellFinder(tmp_path, Settings()))
+    text = f'{{"7":"1","239":"{2**200}","{2**32 - 1}":"5"}}'
+    states = [(None, root), (None, None), ('{"1":"2"}', b"\1" * 32)]
+    assert _complete(book, states, cells) == [text, None, '{"1":"2"}']
+    # The next commit of the same run need not bring the cells again.
+    assert _complete(book, [(None, root)], []) == [text]
+
+
+def test_what_nobody_knows_stays_open(tmp_path: Path) -> None:
+    root, cells = _build_cells({1: 1, 2: 2, 3: 3})
+    book = CurrencyBook(CellFinder(tmp_path, Settings()))
+    inner = [row for row in cells if row["hash"] == root]
+    assert _complete(book, [(None, root)], inner) == [None]
+    assert _complete(book, [(None, root)], cells) == ['{"1":"1","2":"2","3":"3"}']
+
+
+def test_a_later_run_finds_them_in_the_lake(
+    shared: Path, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    archive = shared / "node" / "celldb-v2" / "localnet-celldbv2.tar.zst"
+    db = unpack(archive, tmp_path_factory.mktemp("currencies"))
+    settings = msgspec.structs.replace(Settings(), mc_blocks_per_commit=64)
+    for span in (Span(1, 200), Span(201, 500)):
+        with closing(open_node(db)) as source:
+            ingest(source, tmp_path, span, settings)
+    with open_snapshot(tmp_path).connect() as connection:
+        rows = connection.execute(
+            "select mc_seqno > 200, count(*), count(extra_currencies) from account_states "
+            "where extra_currencies_hash is not null group by all order by all"
+        ).fetchall()
+    assert [late for late, *_ in rows] == [False, True]
+    assert all(count == filled for _, count, filled in rows)
