@@ -79,13 +79,7 @@ class Archive:
             BlockNeverHad: it, or a block it commits, is not in the archive.
             BlockCorrupt: the archive contradicts itself, or the bytes are wrong.
         """
-        block = name_mc_block(mc_seqno)
-        opened = self._open_slice(mc_seqno)
-        with _corrupt(block):
-            handle = opened.find_root_handle(MASTERCHAIN, mc_seqno)
-        if handle is None:
-            raise BlockNeverHad("the index has no such block", block=block, file=opened.store.name)
-        mc_block = _read_block(opened, handle.id, mc_seqno)
+        opened, mc_block = self._read_mc_block(mc_seqno)
         tops = self._read_tops(mc_block)
         absent: list[BlockId] = []
 
@@ -96,12 +90,31 @@ class Archive:
                 return None
             return handle.prev if handle.masterchain_ref == mc_seqno else None
 
-        with _corrupt(block):
+        with _corrupt(mc_block.id):
             committed = collect_committed(tops.new, find_prev)
-        if absent:
-            self._refuse_missing(mc_seqno, tops, absent)
+        for block_id in absent:
+            if not self._is_earlier(block_id, mc_seqno, tops):
+                raise _missing(block_id, mc_seqno, opened)
         shards = (_read_block(opened, block_id, mc_seqno) for block_id in committed)
         return McBundle(mc_seqno, (mc_block, *shards))
+
+    def check_tops(self, mc_seqno: int) -> None:
+        """Make sure that the newest block of every shard is there, whoever committed it.
+
+        Without this a node that keeps some shards only would look whole at a masterchain block
+        that happens to commit no block of the others.
+
+        Raises:
+            BlockUnavailable: as ``read_bundle``.
+        """
+        _opened, mc_block = self._read_mc_block(mc_seqno)
+        for block_id, committed_by in self._read_tops(mc_block).committed_by.items():
+            try:
+                opened = self._open_slice(committed_by)
+            except (BlockPruned, BlockNeverHad):
+                continue  # committed before the archive begins
+            if opened.find_handle(block_id) is None:
+                raise _missing(block_id, committed_by, opened)
 
     def _kept(self, slice_ids: Iterable[int]) -> Iterator[SliceRecord]:
         records = (self.index.record(slice_id) for slice_id in slice_ids)
@@ -135,36 +148,37 @@ class Archive:
                 del self._tops[next(iter(self._tops))]
         return self._tops[mc_seqno]
 
-    def _read_earlier_tops(self, mc_seqno: int) -> frozenset[BlockId] | None:
-        """Return all shard tops before a masterchain block; None if the archive begins with it."""
-        if mc_seqno in self._tops:
-            return self._tops[mc_seqno].all
-        if mc_seqno == 0:
-            return frozenset()
-        try:
-            opened = self._open_slice(mc_seqno)
-        except (BlockPruned, BlockNeverHad):
-            return None
-        handle = opened.find_root_handle(MASTERCHAIN, mc_seqno)
-        return (
-            None
-            if handle is None
-            else self._read_tops(_read_block(opened, handle.id, mc_seqno)).all
-        )
+    def _is_earlier(self, block_id: BlockId, mc_seqno: int, tops: Tops) -> bool:
+        """Whether a block without a handle was committed before this masterchain block.
 
-    def _refuse_missing(self, mc_seqno: int, tops: Tops, absent: list[BlockId]) -> None:
-        """Raise unless the blocks without a handle in this slice were committed before it."""
-        missing = set(absent)
-        if missing - set(tops.new):
-            earlier = self._read_earlier_tops(mc_seqno - 1)
-            missing = missing & set(tops.new) if earlier is None else missing - earlier
-        if missing:
-            raise BlockNeverHad(
-                f"masterchain block {mc_seqno} commits it, but the node does not have it: the node"
-                " does not monitor this shard, or its folder was not copied whole",
-                block=min(missing),
-                file=name_index(self._open_slice(mc_seqno).id),
-            )
+        That is so if the one before it names the block as a top. If the archive begins here, so
+        that nobody can tell, it is so unless this one is the first to name the block.
+        """
+        if block_id in tops.new or mc_seqno == 1:
+            return False
+        try:
+            _opened, earlier = self._read_mc_block(mc_seqno - 1)
+        except (BlockPruned, BlockNeverHad):
+            return True
+        return block_id in self._read_tops(earlier).committed_by
+
+    def _read_mc_block(self, mc_seqno: int) -> tuple[Slice, RawBlock]:
+        block = name_mc_block(mc_seqno)
+        opened = self._open_slice(mc_seqno)
+        with _corrupt(block):
+            handle = opened.find_root_handle(MASTERCHAIN, mc_seqno)
+        if handle is None:
+            raise BlockNeverHad("the index has no such block", block=block, file=opened.store.name)
+        return opened, _read_block(opened, handle.id, mc_seqno)
+
+
+def _missing(block_id: BlockId, mc_seqno: int, opened: Slice) -> BlockNeverHad:
+    return BlockNeverHad(
+        f"masterchain block {mc_seqno} commits it, but the node does not have it: the node does"
+        " not monitor this shard, or its folder was not copied whole",
+        block=block_id,
+        file=opened.store.name,
+    )
 
 
 def _read_block(opened: Slice, block_id: BlockId, mc_seqno: int) -> RawBlock:

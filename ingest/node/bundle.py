@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
 
 class Tops(msgspec.Struct, frozen=True):
-    """Shard tops that a masterchain block names: all, and those that it is first to name."""
+    """Shard tops that a masterchain block names, each with the one that committed it.
 
-    all: frozenset[BlockId]
+    ``new`` are those that it commits itself.
+    """
+
+    committed_by: dict[BlockId, int]
     new: tuple[BlockId, ...]
 
 
@@ -27,12 +30,14 @@ def read_tops(data: bytes, mc_seqno: int) -> Tops:
     Raises:
         BocError, DecodeError: the bytes are no masterchain block.
     """
-    tops = [top for top in read_shard_tops(parse_boc(data)) if top.seqno > 0]
-    ids = [
-        BlockId(top.workchain, top.shard, top.seqno, top.root_hash, top.file_hash) for top in tops
-    ]
-    new = (one for one, top in zip(ids, tops, strict=True) if top.reg_mc_seqno >= mc_seqno)
-    return Tops(frozenset(ids), tuple(new))
+    committed_by = {
+        BlockId(top.workchain, top.shard, top.seqno, top.root_hash, top.file_hash): (
+            top.reg_mc_seqno
+        )
+        for top in read_shard_tops(parse_boc(data))
+        if top.seqno > 0
+    }
+    return Tops(committed_by, tuple(one for one, by in committed_by.items() if by >= mc_seqno))
 
 
 def collect_committed(

@@ -54,7 +54,7 @@ class FollowedStore(Store):
             if self._seen is None or self._seen.shape != before.shape:
                 self.close()
             try:
-                self._read_on(before.current)
+                self._read_on(before.manifest)
             except SourceError as error:  # the owner moved files meanwhile
                 self.close()
                 failure = error

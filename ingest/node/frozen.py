@@ -50,7 +50,7 @@ class FrozenStore(Store):
         write_merge_options(private)
         with self._named_errors():
             options, families = Options.load_latest(str(private), ignore_unknown_options=True)
-        self._link_manifest(self.look().current)
+        self._link_manifest(self.look().manifest)
         # Without the column families' options the merge operator is not installed.
         self._open(options, AccessType.read_only(error_if_log_file_exist=False), families)
 

@@ -28,6 +28,7 @@ from ingest.source import BlockId, McBundle, RawBlock, ZeroState
 from lake.settings import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
 TOPS_KEPT = 4
@@ -65,18 +66,19 @@ class PackSource:
         Raises:
             SourceError: there is none.
         """
-        return self._find_readable(list(self._files), newest_first=False)
+        return self._find_readable(newest_first=False, passed_over=(BlockNeverHad, BlockNotYet))
 
     def last_mc_seqno(self) -> int:
-        """Return the newest masterchain block that is there with its shard blocks.
+        """Return the newest masterchain block that is not cut off at the end of the packages.
 
-        Damage behind it counts as one block more: passing it over would hide it.
+        A block with wrong bytes or without its shard blocks counts as there, and so does one
+        behind damage at the end: passing them over would hide what is wrong.
 
         Raises:
             SourceError: there is none.
         """
         if self._last is None:
-            last = self._find_readable(list(reversed(self._files)), newest_first=True)
+            last = self._find_readable(newest_first=True, passed_over=(BlockNotYet,))
             flaw = self._open_group(next(reversed(self._files))).find_flaw()
             self._last = last + 1 if flaw is not None and not flaw.cut else last
         return self._last
@@ -129,15 +131,17 @@ class PackSource:
         self._groups.clear()
         self._tops.clear()
 
-    def _find_readable(self, numbers: list[int], *, newest_first: bool) -> int:
+    def _find_readable(
+        self, *, newest_first: bool, passed_over: tuple[type[BlockUnavailable], ...]
+    ) -> int:
         reason: BlockUnavailable | None = None
-        for number in numbers:
+        for number in reversed(self._files) if newest_first else list(self._files):
             for mc_seqno in sorted(self._open_group(number).mc_blocks, reverse=newest_first):
                 try:
                     self.read_bundle(mc_seqno)
-                except (BlockNeverHad, BlockNotYet) as error:
+                except passed_over as error:
                     reason = reason or error
-                except BlockCorrupt:
+                except BlockUnavailable:
                     return mc_seqno
                 else:
                     return mc_seqno
@@ -182,7 +186,7 @@ class PackSource:
                 del self._tops[next(iter(self._tops))]
         return self._tops[mc_seqno]
 
-    def _read_earlier_tops(self, group: PackGroup, mc_seqno: int) -> frozenset[BlockId] | None:
+    def _read_earlier_tops(self, group: PackGroup, mc_seqno: int) -> AbstractSet[BlockId] | None:
         """Return all shard tops before a masterchain block.
 
         None if that is not there, but packages begin with this block: then every block in them
@@ -192,9 +196,11 @@ class PackSource:
         if before == 0:
             return frozenset()
         if before in self._tops:
-            return self._tops[before].all
+            return self._tops[before].committed_by.keys()
         try:
-            return self._read_tops(self._read_mc_block(self._find_group(before), before)).all
+            return self._read_tops(
+                self._read_mc_block(self._find_group(before), before)
+            ).committed_by.keys()
         except BlockUnavailable as error:
             if group.number == mc_seqno:
                 return None

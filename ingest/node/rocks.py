@@ -36,14 +36,14 @@ LOG_BYTES = 1 << 20
 class StoreFiles(msgspec.Struct, frozen=True):
     """What a store's files look like: they tell whether its owner wrote or moved anything."""
 
-    current: str
-    manifest_bytes: int
+    manifest: str
+    manifest_state: tuple[int, int, int]
     log_bytes: dict[str, int]
 
     @property
-    def shape(self) -> tuple[str, int, tuple[str, ...]]:
+    def shape(self) -> tuple[str, tuple[int, int, int], tuple[str, ...]]:
         """What changes when the owner moves data between files, not when it only adds some."""
-        return self.current, self.manifest_bytes, tuple(sorted(self.log_bytes))
+        return self.manifest, self.manifest_state, tuple(sorted(self.log_bytes))
 
 
 class Store:
@@ -105,12 +105,12 @@ class Store:
         failure: OSError | None = None
         for _ in range(TRIES_UNCHANGED):  # files may move between two looks at the folder
             try:
-                current = self._read_current()
-                manifest_bytes = (self.folder / current).stat().st_size
+                manifest = self._read_current()
+                status = (self.folder / manifest).stat()
+                state = status.st_ino, status.st_size, status.st_mtime_ns
                 logs = [item for item in os.scandir(self.folder) if item.name.endswith(".log")]
-                return StoreFiles(
-                    current, manifest_bytes, {item.name: item.stat().st_size for item in logs}
-                )
+                log_bytes = {item.name: item.stat().st_size for item in logs}
+                return StoreFiles(manifest, state, log_bytes)
             except OSError as error:
                 failure = error
         raise SourceError(f"{self.name}: no readable RocksDB: {failure}") from failure

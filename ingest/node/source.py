@@ -36,7 +36,9 @@ STATE_FOLDER = "state"
 INDEX_FOLDER = "files/globalindex"
 BASECHAIN = 0
 SEARCH_LIMIT = 256
-"""Masterchain blocks tried at either end of the archive before the folder is refused."""
+"""Masterchain blocks tried at the beginning of the archive before the folder is refused."""
+SHARDS_BEHIND_LIMIT = 32
+"""The archive's masterchain runs ahead of its shards by a few blocks, seen in killed nodes."""
 
 
 class NodeSource:
@@ -164,24 +166,26 @@ class NodeSource:
 
     def _find_last(self) -> int:
         newest = min(self._client, self._archive.find_last())
-        reason: BlockUnavailable | None = None
-        for mc_seqno in range(newest, max(newest - SEARCH_LIMIT, 0), -1):
+        missing = 0
+        for mc_seqno in range(newest, 0, -1):
             try:
+                self._archive.check_tops(mc_seqno)
                 self._newest = self._archive.read_bundle(mc_seqno)
+            except BlockNeverHad as error:
+                missing += 1
+                if missing > SHARDS_BEHIND_LIMIT or mc_seqno == 1:
+                    raise SourceError(
+                        f"of masterchain blocks {mc_seqno} to {newest} none is there with all its"
+                        f" shard blocks, so the folder cannot be ingested. {error}"
+                    ) from error
             except BlockCorrupt as error:
                 if not _is_cut(error):
                     return mc_seqno
-                reason = error
-            except BlockUnavailable as error:
-                reason = error
+            except BlockPruned:
+                break
             else:
                 return mc_seqno
-        if reason is not None:
-            raise SourceError(
-                f"none of the masterchain blocks {max(newest - SEARCH_LIMIT, 0) + 1} to {newest}"
-                f" is there with all its shard blocks: the folder cannot be ingested. {reason}"
-            )
-        return newest
+        return 0
 
 
 def _is_cut(error: BlockCorrupt) -> bool:

@@ -32,7 +32,6 @@ CELLDB_VALUE = 0xE6101440  # db.celldb.value
 DB_VERSION_KEY = 0x724F2154  # db.state.key.dbVersion
 DB_VERSION = 0xD93720F7  # db.state.dbVersion
 INIT_BLOCK_ID = 0x732C9CF5  # db.state.initBlockId
-GC_BLOCK_ID = 0xDF30BD4F  # db.state.gcBlockId
 SHARD_CLIENT = 0x0B16A69D  # db.state.shardClient
 
 BOOL_TRUE = bytes.fromhex("b5757299")
