@@ -95,6 +95,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         int, Meta(description="API v3: rows of a list when the request names none", ge=1)
     ] = 10
     v3_max_limit: Annotated[int, Meta(description="API v3: most rows of a list", ge=1)] = 1000
+    v3_decode_limit: Annotated[
+        int, Meta(description="API v3: most opcodes, and most bodies, of one request", ge=1)
+    ] = 1000
     request_body_bytes: Annotated[int, Meta(description="Largest request body", ge=1)] = 1 << 20
     response_bytes: Annotated[int, Meta(description="Largest response body", ge=1)] = 64 << 20
     requests_in_flight: Annotated[

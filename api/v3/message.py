@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
@@ -16,6 +16,11 @@ from api.encoding import (
     encode_optional,
 )
 from api.v3 import model
+from ingest.body.body import Decoded, decode_message_body
+from ingest.cell.boc import parse_boc
+
+if TYPE_CHECKING:
+    from ingest.body.codec import Object
 
 Row = dict[str, Any]
 
@@ -27,6 +32,7 @@ def render_message(row: Row, opcode_format: str) -> model.Message:
     consumed and produced it.
     """
     norm = row["hash_norm"]
+    decoded = _decode_body(row)
     return model.Message(
         hash=encode_bytes(row["msg_hash"]),
         source=encode_account(row["source_workchain"], row["source"]),
@@ -41,12 +47,12 @@ def render_message(row: Row, opcode_format: str) -> model.Message:
         created_lt=encode_number(row["created_lt"]),
         created_at=encode_number(row["created_at"]),
         opcode=encode_opcode(row["opcode"], opcode_format),
-        decoded_opcode=None,
+        decoded_opcode=decoded.name,
         ihr_disabled=row["ihr_disabled"],
         bounce=row["bounce"],
         bounced=row["bounced"],
         import_fee=encode_number(row["import_fee"]),
-        message_content=_render_content(row["body_hash"], row["body"]),
+        message_content=_render_content(row["body_hash"], row["body"], decoded.value),
         init_state=_render_content(row["init_state_hash"], row["init_state"]),
         in_msg_tx_hash=encode_optional(row.get("in_tx_hash")) or UNSET,
         out_msg_tx_hash=encode_optional(row.get("out_tx_hash")) or UNSET,
@@ -54,8 +60,19 @@ def render_message(row: Row, opcode_format: str) -> model.Message:
     )
 
 
-def _render_content(cell_hash: bytes | None, boc: bytes | None) -> model.MessageContent | None:
+def _decode_body(row: Row) -> Decoded:
+    """Return what the layouts of bodies say about the message's body."""
+    if row["body"] is None:
+        return Decoded(None, None)
+    tree = parse_boc(row["body"])
+    return decode_message_body(tree, tree.roots[0], external_in=row["kind"] == "ext_in")
+
+
+def _render_content(
+    cell_hash: bytes | None, boc: bytes | None, decoded: Object | None = None
+) -> model.MessageContent | None:
     if cell_hash is None:
         return None
     body = None if boc is None else encode_bytes(add_checksum(boc))
-    return model.MessageContent(hash=encode_bytes(cell_hash), body=body)
+    shown = None if decoded is None else dict[str, object](decoded)
+    return model.MessageContent(hash=encode_bytes(cell_hash), body=body, decoded=shown)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from api.v3 import (
     account_routes,
     block_routes,
+    decode,
     message_routes,
     transaction_routes,
     wallet_routes,
@@ -16,4 +17,5 @@ routes = [
     *message_routes.routes,
     *account_routes.routes,
     *wallet_routes.routes,
+    *decode.routes,
 ]

@@ -93,7 +93,7 @@ def _decode(tree: CellTree, cell: int, *, external_in: bool) -> Decoded:
         return Decoded(None, None)
     opcode = _peek_opcode(source)
     name = None if opcode is None else name_opcode(opcode)
-    work = Work()
+    work = Work(tree)
     try:
         value = _decode_slice(source, work, MAX_PAYLOADS)
         if value is None and external_in:

@@ -15,17 +15,21 @@ if TYPE_CHECKING:
     from ingest.body.raw import Raw
     from ingest.cell.build import CellBuilder
     from ingest.cell.slice import CellSlice
+    from ingest.cell.tree import CellTree
 
 Value: TypeAlias = "bool | str | Raw | Object"
 Object: TypeAlias = "dict[str, Value]"
 
-MAX_CELLS = 8192
-"""Most cells one body may make the decoder visit: a message has at most 8192 cells
-(size limits of the network, config parameter 43), but a dictionary may visit one cell often."""
 MAX_LEVELS = 48
 """Most levels of cells that are taken apart, nested payloads included."""
-MAX_RAW_BYTES = 1 << 20
-"""Most bytes of raw cells in one decoded body."""
+_CELL_TRIALS = 4
+_SPARE_CELLS = 1024
+"""A body may visit each of its cells a few times, as layouts are tried, and this many more:
+equal parts of a dictionary share one cell, but a few crafted cells could stand for 2^256 keys."""
+_RAW_SHOWS = 2
+_SPARE_BYTES = 4096
+_SPARE_CELL_BYTES = 64
+"""Raw cells may fill a few times the bytes of the body, and these more: each bag has its head."""
 
 
 class Work:
@@ -33,17 +37,18 @@ class Work:
 
     __slots__ = ("_cells", "_raw_bytes", "level")
 
-    def __init__(self) -> None:
-        """Begin with the full allowance."""
-        self._cells = MAX_CELLS
-        self._raw_bytes = MAX_RAW_BYTES
+    def __init__(self, tree: CellTree) -> None:
+        """Begin with the full allowance of a body in a tree of its own."""
+        self._cells = _CELL_TRIALS * tree.count + _SPARE_CELLS
+        self._raw_bytes = _RAW_SHOWS * sum(map(len, tree.cells)) + _SPARE_BYTES
+        self._raw_bytes += _SPARE_CELL_BYTES * tree.count
         self.level = 0
 
     def visit(self) -> None:
         """Account for one more cell; raises BodyError when it is one too many."""
         self._cells -= 1
         if self._cells < 0:
-            raise BodyError(f"body of more than {MAX_CELLS} cells")
+            raise BodyError("body whose layouts visit its cells too often")
 
     def enter(self) -> None:
         """Step into a cell; raises BodyError when that is one level too many."""
@@ -60,7 +65,7 @@ class Work:
         """Account for a cell that is shown raw; raises BodyError when it is one too many."""
         self._raw_bytes -= raw_bytes
         if self._raw_bytes < 0:
-            raise BodyError(f"body with more than {MAX_RAW_BYTES} bytes of raw cells")
+            raise BodyError("body that shows its cells too often")
 
 
 class Codec(ABC):

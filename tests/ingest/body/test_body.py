@@ -19,7 +19,7 @@ from ingest.body.body import (
     encode_body,
     name_opcode,
 )
-from ingest.body.codec import MAX_CELLS, MAX_LEVELS, MAX_RAW_BYTES
+from ingest.body.codec import MAX_LEVELS
 from ingest.body.scheme import load_scheme
 from ingest.cell.boc import parse_boc
 from ingest.cell.build import CellBuilder
@@ -295,14 +295,11 @@ def test_a_large_cell_shown_many_times_is_not_decoded() -> None:
     """A shared sub-tree under every leaf of a dictionary would make an endless answer."""
     tree = CellBuilder().tree
     big = CellBuilder(tree).end()
-    for number in range(MAX_RAW_BYTES // 127 // 8):
+    for number in range(100):
         big = CellBuilder(tree).store_uint(number, 1000).store_ref(big).end()
-        if number % 900 == 899:
-            break
     node = CellBuilder(tree).store_uint(0, 2).store_ref(big).end()
     for _ in range(8):
         node = CellBuilder(tree).store_uint(0, 2).store_ref(node).store_ref(node).end()
-    # An order of a multisig: Hashmap 8 ^action; the key is used up by eight forks.
     body = CellBuilder(tree).store_uint(0x012E8F40, 32).store_maybe_ref(node).end()
     assert decode_body(tree, body) == ("logs", None)
 
@@ -370,8 +367,3 @@ def test_garbage_bags_give_an_object_or_an_error_of_cells(data: bytes) -> None:
     except BocError:
         return
     decode_message_body(tree, tree.roots[0], external_in=True)
-
-
-def test_the_number_of_cells_a_body_may_visit_covers_every_message() -> None:
-    # Config parameter 43 allows 8192 cells in a message.
-    assert MAX_CELLS >= 8192

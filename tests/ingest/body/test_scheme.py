@@ -62,9 +62,9 @@ def test_every_layout_goes_there_and_back(opcode: int, index: int) -> None:
             reject()  # drawn too large for a cell
         source = target.tree.slice(cell)
         source.skip(OPCODE_BITS)
-        decoded = record.decode(source, Work())
+        decoded = record.decode(source, Work(target.tree))
         assert (source.bits_left, source.refs_left) == (0, 0)
-        assert _show_fields(decoded, Work(), MAX_PAYLOADS) == fields
+        assert _show_fields(decoded, Work(target.tree), MAX_PAYLOADS) == fields
         if alone:
             assert decode_body(target.tree, cell) == (record.name, fields)
 
@@ -85,8 +85,8 @@ def test_every_wallet_message_goes_there_and_back(choice: int) -> None:
             cell = target.end()
         except BocError:
             reject()
-        shown = union.decode(target.tree.slice(cell), Work())
-        assert _show_fields(shown, Work(), MAX_PAYLOADS) == fields
+        shown = union.decode(target.tree.slice(cell), Work(target.tree))
+        assert _show_fields(shown, Work(target.tree), MAX_PAYLOADS) == fields
 
     check()
 
@@ -165,5 +165,5 @@ def test_dns_records_go_there_and_back(value: Value) -> None:
     union = load_scheme().union("DNSRecord")
     union.encode(value, target)
     source = target.tree.slice(target.end())
-    assert union.decode(source, Work()) == value
+    assert union.decode(source, Work(target.tree)) == value
     assert not source.bits_left
