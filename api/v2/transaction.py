@@ -46,7 +46,10 @@ def answer_transactions_std(call: Call, params: HistoryParams) -> dict[str, Any]
     return {
         "@type": "raw.transactions",
         "transactions": [
-            {"@type": "raw.transaction", **_render(row, messages[row["hash"]], render_message_std)}
+            {
+                "@type": "raw.transaction",
+                **render_transaction(row, messages[row["hash"]], render_message_std),
+            }
             for row in page.rows
         ],
         "previous_transaction_id": render_transaction_id(page.next_lt, page.next_hash),
@@ -150,7 +153,7 @@ def render_extended(call: Call, rows: Sequence[Row]) -> list[dict[str, Any]]:
     return [
         {
             "@type": "ext.transaction",
-            **_render(row, messages[row["hash"]], render_message),
+            **render_transaction(row, messages[row["hash"]], render_message),
             "account": f"{row['workchain']}:{row['account'].hex().upper()}",
         }
         for row in rows
@@ -163,7 +166,7 @@ def render_in_block(call: Call, rows: Sequence[Row]) -> list[dict[str, Any]]:
     return [
         {
             "@type": "raw.transactionExt",
-            **_render(row, messages[row["hash"]], render_message_std),
+            **render_transaction(row, messages[row["hash"]], render_message_std),
             "account": f"{row['workchain']}:{row['account'].hex().upper()}",
         }
         for row in rows
@@ -182,7 +185,7 @@ def _read_messages(call: Call, rows: Sequence[Row]) -> dict[bytes, list[Row]]:
     return found
 
 
-def _render(row: Row, messages: Sequence[Row], render: RenderMessage) -> dict[str, Any]:
+def render_transaction(row: Row, messages: Sequence[Row], render: RenderMessage) -> dict[str, Any]:
     """Return what all kinds of transactions share; in_msg is left out where there is none."""
     sent = [message for message in messages if message["direction"] == "out"]
     received = [render(message) for message in messages if message["direction"] == "in"]
