@@ -1,8 +1,8 @@
 """A process that forks ingests to be killed: imports are paid once, not once a kill.
 
-Reads lines ``LAKE CRASH_AT DELAY_MS`` from stdin; for each it forks a child that ingests part
-of the node into LAKE and kills it at the named point (``-`` for none) or after DELAY_MS (0 for never), then
-prints ``killed`` or ``ended``.
+Reads lines ``LAKE CRASH_AT DELAY_MS`` from stdin. For each it forks a child that ingests part of
+the node into LAKE, to be killed at the named point (``-`` for none) or after DELAY_MS (0 for
+never), and then prints ``killed`` or ``ended``.
 """
 
 from __future__ import annotations
