@@ -1,0 +1,72 @@
+"""Suspended accounts, by a configuration made here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pytoniq_core import Builder, HashMap
+
+from api.address import Address
+from api.v2.suspension import is_suspended
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+UNTIL = 1803189600
+SUSPENDED = [Address(0, b"\x11" * 32), Address(-1, b"\x22" * 32), Address(0, bytes(32))]
+MASTER = {"seqno": 30, "key_block": False, "prev_key_block_seqno": 20}
+
+
+class Asked:
+    """Stands for a call: the one row that is asked for, and what was asked."""
+
+    def __init__(self, boc: bytes | None) -> None:
+        """Take the cell of parameter 44, or None."""
+        self.reader = self
+        self.boc = boc
+        self.asked: list[dict[str, Any]] = []
+
+    def one(self, name: str, **params: object) -> dict[str, Any] | None:
+        """Answer the query for a parameter."""
+        assert name == "v2/config_params"
+        self.asked.append(params)
+        return None if self.boc is None else {"param": 44, "boc": self.boc}
+
+
+def _param(addresses: list[Address]) -> bytes:
+    entries = HashMap(288, value_serializer=lambda _value, into: into)
+    for address in addresses:
+        key = (address.workchain & 0xFFFFFFFF) << 256 | int.from_bytes(address.account, "big")
+        entries.set_int_key(key, 1)
+    cell = Builder().store_uint(0, 8)
+    root = entries.serialize()
+    cell = cell.store_bit(0) if root is None else cell.store_bit(1).store_ref(root)
+    return cell.store_uint(UNTIL, 32).end_cell().to_boc()
+
+
+@pytest.fixture
+def suspended() -> Callable[..., bool]:
+    """Ask whether an account is suspended."""
+
+    def ask(address: Address, utime: int, boc: bytes | None) -> bool:
+        call = Asked(boc)
+        found = is_suspended(call, MASTER, address, utime)  # type: ignore[arg-type]
+        assert call.asked == [{"mc_seqno": 20, "param": 44}]
+        return found
+
+    return ask
+
+
+def test_listed_accounts_are_suspended_until_the_date(suspended: Callable[..., bool]) -> None:
+    boc = _param(SUSPENDED)
+    for address in SUSPENDED:
+        assert suspended(address, UNTIL - 1, boc)
+        assert not suspended(address, UNTIL, boc)
+        assert not suspended(Address(address.workchain, b"\x33" * 32), 1, boc)
+        assert not suspended(Address(5, address.account), 1, boc)
+
+
+def test_without_a_list_nobody_is(suspended: Callable[..., bool]) -> None:
+    assert not suspended(SUSPENDED[0], 1, None)
+    assert not suspended(SUSPENDED[0], 1, _param([]))
