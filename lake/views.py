@@ -56,6 +56,8 @@ def write_views(lake_dir: Path, root: str | None = None) -> list[Path]:
             str(path), config={"storage_compatibility_version": _STORAGE_VERSION}
         ) as connection,
     ):
+        # Views are bound as they are made, and the root may be a path that is not of here.
+        connection.execute("set variable lake = $path", {"path": str(lake_dir)})
         connection.execute(text)
     return [views, catalog]
 
@@ -102,7 +104,7 @@ def _render_sources(table: Table, files: tuple[DataFile, ...]) -> Iterator[str]:
     if SCHEMA_VERSION not in versions:
         types = _type_names(table)
         nulls = ", ".join(f'null::{kind} as "{name}"' for name, kind in types.items())
-        yield f"    select {nulls} limit 0"
+        yield f"    select {nulls} where false"
     for paths in versions.values():
         listed = ",\n".join(f"        {quote(path)}" for path in paths)
         yield f"    from read_parquet(lake_files([\n{listed}\n    ]), hive_partitioning = true)"

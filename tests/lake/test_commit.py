@@ -19,7 +19,6 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from lake import commit as commit_module
 from lake.commit import Network, commit_range
 from lake.errors import CommitConflict, LakeFull, NetworkMismatch, RangeOverlap, RowsRejected
 from lake.log import read_commit, read_state
@@ -297,7 +296,7 @@ def test_a_link_that_has_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def full(*_args: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(commit_module.os, "link", full)
+    monkeypatch.setattr(os, "link", full)
     with pytest.raises(LakeFull, match=r"_log/2\.json"):
         commit_rows(tmp_path, 4, 6)
     assert file_bytes(tmp_path) == before

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import duckdb
 import pytest
@@ -122,13 +123,13 @@ def test_a_file_is_hashed_once_a_process(tmp_path: Path, monkeypatch: pytest.Mon
     commit_rows(tmp_path, 1, 5)
     assert not open_snapshot(tmp_path).damaged
     hashed = []
-    file_digest = digest.hashlib.file_digest
+    file_digest = hashlib.file_digest
 
-    def counting(stream: object, name: str) -> object:
+    def counting(stream: BinaryIO, name: str) -> object:
         hashed.append(stream)
         return file_digest(stream, name)
 
-    monkeypatch.setattr(digest.hashlib, "file_digest", counting)
+    monkeypatch.setattr(hashlib, "file_digest", counting)
     open_snapshot(tmp_path)
     assert hashed == []
     commit_rows(tmp_path, 6, 9)
