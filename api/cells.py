@@ -12,7 +12,9 @@ from ingest.errors import MissingCell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
+    from lake.snapshot import Snapshot
     from queries.reader import Reader
 
 CACHED_CELLS = 4096
@@ -27,13 +29,14 @@ def read_cell_trees(reader: Reader, hashes: Iterable[bytes | None]) -> dict[byte
     is never shown as if it were the whole. None is passed over.
     """
     wanted = {cell_hash for cell_hash in hashes if cell_hash is not None}
-    found = _CACHE.get_many(wanted)
+    found = _CACHE.get_many(reader.snapshot, wanted)
     missing = sorted(wanted - found.keys())
     if missing:
         rows = reader.rows("cell_tree", hashes=missing)
         cells = {row["hash"]: (row["cell"], row["refs"]) for row in rows}
-        found |= _assemble(missing, cells)
-        _CACHE.put_many(found)
+        whole = _assemble(missing, cells)
+        _CACHE.put_many(reader.snapshot, whole)
+        found |= whole
     return found
 
 
@@ -55,23 +58,32 @@ def _assemble(
 
 
 class _Cache:
-    """The cells used last, by hash; a hash always means the same cell, whatever the snapshot."""
+    """The cells used last, by lake and hash, each with the first snapshot it was found whole in.
+
+    A hash means the same cell for ever, but an answer from an older snapshot must not show more
+    than that snapshot has.
+    """
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._lock = threading.Lock()
-        self._cells: OrderedDict[bytes, bytes] = OrderedDict()
+        self._cells: OrderedDict[tuple[Path, bytes], tuple[int, bytes]] = OrderedDict()
 
-    def get_many(self, hashes: Iterable[bytes]) -> dict[bytes, bytes]:
+    def get_many(self, snapshot: Snapshot, hashes: Iterable[bytes]) -> dict[bytes, bytes]:
+        found = {}
         with self._lock:
-            found = {key: self._cells[key] for key in hashes if key in self._cells}
-            for key in found:
-                self._cells.move_to_end(key)
-            return found
+            for cell_hash in hashes:
+                key = (snapshot.lake_dir, cell_hash)
+                number, boc = self._cells.get(key, (snapshot.number + 1, b""))
+                if number <= snapshot.number:
+                    self._cells.move_to_end(key)
+                    found[cell_hash] = boc
+        return found
 
-    def put_many(self, cells: Mapping[bytes, bytes]) -> None:
+    def put_many(self, snapshot: Snapshot, cells: Mapping[bytes, bytes]) -> None:
         with self._lock:
-            self._cells.update(cells)
+            for cell_hash, boc in cells.items():
+                self._cells[snapshot.lake_dir, cell_hash] = (snapshot.number, boc)
             while len(self._cells) > self._size:
                 self._cells.popitem(last=False)
 

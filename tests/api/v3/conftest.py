@@ -1,0 +1,91 @@
+"""Asking version 3, and what the demo node's lite server says about the same things."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from litestar.testing import TestClient
+
+
+class Asker:
+    """Asks operations of version 3."""
+
+    def __init__(self, client: TestClient[Any]) -> None:
+        """Take the client of an application."""
+        self.client = client
+
+    def __call__(self, operation: str, **params: object) -> Any:
+        """Return the answer of an operation that must succeed."""
+        answer = self.client.get(f"/api/v3/{operation}", params=params)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def refused(self, operation: str, **params: object) -> tuple[int, str]:
+        """Return status and text of an operation that must fail."""
+        answer = self.client.get(f"/api/v3/{operation}", params=params)
+        body = answer.json()
+        assert list(body) == ["error"]
+        return answer.status_code, body["error"]
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What the demo node's database holds, by its own lite server; hashes are base64."""
+
+    blocks: list[dict[str, Any]]
+    transactions: list[dict[str, Any]]
+    accounts: list[dict[str, Any]]
+    contracts: list[dict[str, Any]]
+
+    def transaction_hashes(self, **filters: object) -> list[str]:
+        """Return the hashes of the transactions with these values, ascending lt, then account."""
+        found = [
+            row
+            for row in self.transactions
+            if all(row[name] == value for name, value in filters.items())
+        ]
+        return [row["hash"] for row in found]
+
+    def contract(self, kind: str) -> dict[str, Any]:
+        """Return the first contract of a kind."""
+        return next(item for item in self.contracts if item["kind"] == kind)
+
+
+def to_base64(text: str) -> str:
+    """Return a hex hash as base64."""
+    return base64.b64encode(bytes.fromhex(text)).decode()
+
+
+def _read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture(scope="session")
+def ask(client: TestClient[Any]) -> Asker:
+    """Ask version 3 over the whole demo lake."""
+    return Asker(client)
+
+
+@pytest.fixture(scope="session")
+def facts(demo_facts: Path) -> Facts:
+    """Facts about the demo node."""
+    transactions = _read_lines(demo_facts / "expected-transactions.jsonl")
+    for row in transactions:
+        row["address"] = f"{row['workchain']}:{row['account'].upper()}"
+        for name in ("hash", "prev_trans_hash", "in_msg_hash"):
+            row[name] = row[name] and to_base64(row[name])
+        row["out_msg_hashes"] = [to_base64(text) for text in row["out_msg_hashes"]]
+    transactions.sort(key=lambda row: (row["lt"], row["workchain"], row["account"]))
+    return Facts(
+        blocks=_read_lines(demo_facts / "expected-blocks.jsonl"),
+        transactions=transactions,
+        accounts=_read_lines(demo_facts / "expected-accounts.jsonl"),
+        contracts=json.loads((demo_facts / "expected.json").read_text())["contracts"],
+    )

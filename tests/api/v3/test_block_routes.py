@@ -1,0 +1,173 @@
+"""Operations about blocks, against what the demo node's lite server says."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.api.v3.conftest import Asker, Facts
+
+FLAGS = ("after_merge", "before_split", "after_split", "want_split", "want_merge", "key_block")
+
+
+def _hex(text: str) -> str:
+    return base64.b64decode(text).hex()
+
+
+def _key(block: dict[str, Any]) -> tuple[int, str, int]:
+    return block["workchain"], block["shard"], block["seqno"]
+
+
+def _fact_key(fact: dict[str, Any]) -> tuple[int, str, int]:
+    return fact["workchain"], f"{fact['shard'] & 0xFFFFFFFFFFFFFFFF:X}", fact["seqno"]
+
+
+def test_masterchain_info_names_both_ends(ask: Asker, facts: Facts) -> None:
+    answer = ask("masterchainInfo")
+    assert set(answer) == {"last", "first"}
+    assert (answer["first"]["seqno"], answer["last"]["seqno"]) == (1, 238)
+    newest = max(
+        (fact for fact in facts.blocks if fact["workchain"] == -1), key=lambda fact: fact["seqno"]
+    )
+    assert _hex(answer["last"]["root_hash"]) == newest["root_hash"]
+
+
+def test_every_block_is_what_the_lite_server_says(ask: Asker, facts: Facts) -> None:
+    blocks = ask("blocks", limit=1000)["blocks"]
+    by_key = {_key(block): block for block in blocks}
+    assert len(blocks) == len(by_key) == len(facts.blocks)
+    for fact in facts.blocks:
+        block = by_key[_fact_key(fact)]
+        assert _hex(block["root_hash"]) == fact["root_hash"]
+        assert _hex(block["file_hash"]) == fact["file_hash"]
+        assert block["global_id"] == -1414
+        assert [block[name] for name in FLAGS] == [bool(fact[name]) for name in FLAGS]
+        for name in ("gen_utime", "start_lt", "end_lt"):
+            assert block[name] == str(fact[name])
+        for name in ("tx_count", "min_ref_mc_seqno", "prev_key_block_seqno"):
+            assert block[name] == fact[name]
+        assert block["masterchain_block_ref"] == {
+            "workchain": -1,
+            "shard": "8000000000000000",
+            "seqno": fact["mc_seqno"],
+        }
+        assert [_key(prev) for prev in block["prev_blocks"]] == [
+            _fact_key(prev) for prev in fact["prev"]
+        ]
+
+
+def test_blocks_come_newest_first(ask: Asker) -> None:
+    blocks = ask("blocks", limit=1000)["blocks"]
+    order = [(int(block["gen_utime"]), int(block["start_lt"])) for block in blocks]
+    assert order == sorted(order, reverse=True)
+    oldest = ask("blocks", limit=1000, sort="asc")["blocks"]
+    order = [(int(block["gen_utime"]), int(block["start_lt"])) for block in oldest]
+    assert order == sorted(order)
+    assert sorted(map(_key, oldest)) == sorted(map(_key, blocks))
+
+
+@pytest.mark.parametrize(
+    ("filters", "match"),
+    [
+        ({"workchain": 0}, lambda fact: fact["workchain"] == 0),
+        ({"shard": "4000000000000000"}, lambda fact: fact["shard"] == 1 << 62),
+        ({"shard": str(1 << 62)}, lambda fact: fact["shard"] == 1 << 62),
+        ({"shard": "-9223372036854775808"}, lambda fact: fact["shard"] == -(1 << 63)),
+        ({"seqno": 100}, lambda fact: fact["seqno"] == 100),
+        ({"mc_seqno": 120}, lambda fact: fact["mc_seqno"] == 120),
+        (
+            {"start_utime": 1795238540, "end_utime": 1795238550},
+            lambda fact: 1795238540 <= fact["gen_utime"] <= 1795238550,
+        ),
+        (
+            {"start_lt": 20000000, "end_lt": 30000000},
+            lambda fact: 20000000 <= fact["start_lt"] <= 30000000,
+        ),
+        (
+            {"workchain": -1, "start_lt": 20000001, "end_lt": 30000000},
+            lambda fact: fact["workchain"] == -1 and 20000001 <= fact["start_lt"] <= 30000000,
+        ),
+    ],
+)
+def test_filters(ask: Asker, facts: Facts, filters: dict[str, Any], match: Any) -> None:
+    blocks = ask("blocks", limit=1000, **filters)["blocks"]
+    assert sorted(map(_key, blocks)) == sorted(
+        _fact_key(fact) for fact in facts.blocks if match(fact)
+    )
+    assert blocks
+
+
+def test_blocks_by_hash(ask: Asker, facts: Facts) -> None:
+    fact = facts.blocks[300]
+    for name in ("root_hash", "file_hash"):
+        (block,) = ask("blocks", **{name: fact[name]})["blocks"]
+        assert _key(block) == _fact_key(fact)
+        assert ask("blocks", **{name: block[name]})["blocks"] == [block]
+        assert ask("blocks", **{name: "0" * 64})["blocks"] == []
+
+
+@pytest.mark.parametrize(
+    ("params", "status", "text"),
+    [
+        ({"mc_seqno": 999}, 404, "masterchain block 999 not found; this lake covers 1..238"),
+        ({"workchain": -1, "seqno": 239}, 404, "block 239 not found; this lake covers 1..238 of"),
+        ({"start_lt": 10**15}, 404, "logical time 1000000000000000.. is not indexed"),
+        ({"end_utime": 1}, 404, "time ..1 is not indexed; this lake covers 179523"),
+        ({"limit": 1001}, 422, "limit is not allowed: 1001 > 1000"),
+        ({"sort": "up"}, 422, "wrong value for sort parameter"),
+        ({"workchain": "x"}, 422, 'schema: error converting value for "workchain"'),
+        ({"shard": "x", "seqno": "y"}, 422, "(and 1 other error)"),
+        ({"root_hash": "abc"}, 422, 'schema: error converting value for "root_hash"'),
+    ],
+)
+def test_errors(ask: Asker, params: dict[str, Any], status: int, text: str) -> None:
+    answered, message = ask.refused("blocks", **params)
+    assert answered == status
+    assert text in message
+
+
+def test_limits(ask: Asker) -> None:
+    assert len(ask("blocks")["blocks"]) == 10
+    assert len(ask("blocks", limit="")["blocks"]) == 1
+    assert len(ask("blocks", limit=-5, offset=-5)["blocks"]) == 1
+    assert len(ask("blocks", limit=1000)["blocks"]) == 588
+    assert ask("blocks", offset=100000)["blocks"] == []
+
+
+def test_shard_blocks_are_those_a_masterchain_block_commits(ask: Asker, facts: Facts) -> None:
+    for seqno in (1, 110, 111, 150, 238):
+        blocks = ask("masterchainBlockShards", seqno=seqno, limit=100)["blocks"]
+        wanted = [fact for fact in facts.blocks if fact["mc_seqno"] == seqno]
+        assert sorted(map(_key, blocks)) == sorted(map(_fact_key, wanted))
+        assert (-1, "8000000000000000", seqno) in map(_key, blocks)
+
+
+@pytest.mark.parametrize("operation", ["masterchainBlockShards", "masterchainBlockShardState"])
+def test_a_masterchain_block_that_is_not_there(ask: Asker, operation: str) -> None:
+    text = "blocks not found: masterchain block {} not found; this lake covers 1..238"
+    assert ask.refused(operation, seqno=239) == (404, text.format(239))
+    assert ask.refused(operation) == (404, text.format(0))
+    assert ask.refused(operation, seqno="x")[0] == 422
+
+
+def test_shard_state_has_a_top_for_every_shard(ask: Asker, facts: Facts) -> None:
+    for seqno in (1, 109, 110, 120, 238):
+        answer = ask("masterchainBlockShardState", seqno=seqno)
+        assert set(answer) == {"blocks", "transactions", "address_book"}
+        keys = list(map(_key, answer["blocks"]))
+        assert keys[0] == (-1, "8000000000000000", seqno)
+        before = [fact for fact in facts.blocks if fact["mc_seqno"] <= seqno]
+        for key in keys[1:]:
+            same = [fact for fact in before if _fact_key(fact)[:2] == key[:2]]
+            assert key[2] == max(fact["seqno"] for fact in same)
+        hashes = {tx["hash"] for tx in answer["transactions"]}
+        assert hashes == {
+            row["hash"]
+            for row in facts.transactions
+            if (row["workchain"], f"{row['shard'] & (1 << 64) - 1:X}", row["block_seqno"]) in keys
+        }
+        assert {tx["account"] for tx in answer["transactions"]} <= set(answer["address_book"])
+    assert len(ask("masterchainBlockShardState", seqno=238)["blocks"]) == 3
