@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.cell.exotic import PRUNED
-from ingest.errors import BocError
+from ingest.cell.slice import CellSlice
+from ingest.errors import BocError, CellUnderflow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ingest.cell.slice import CellSlice
     from ingest.cell.tree import CellTree
 
+_FORK_REFS = 2
 _MAX_REPEATS = 10_000
 """Steps that one walk may make on nodes it has met before: equal sub-trees share one cell, but a
 few crafted cells could stand for 2^256 keys."""
@@ -50,33 +51,49 @@ def iter_hashmap_slice(
     yield from _walk(start.tree, todo, skip_pruned=skip_pruned)
 
 
-def load_label(node: CellSlice, left: int, key: int) -> tuple[int, int]:
-    """Read HmLabel; return the key with the label appended and the key bits still left.
+def load_label(node: CellSlice, key_left: int, key: int) -> tuple[int, int]:
+    """Take HmLabel off ``node``; return the key with the label appended, and its bits left.
 
-    hml_short$0 unary length, hml_long$10 and hml_same$11 with a length of bit_length(left) bits.
+    Raises:
+        BocError: the label is longer than what is left of the key, or than the cell.
     """
-    if not node.load_bit():
-        length = 0
-        while node.load_bit():
-            length += 1
-        _check_label(length, left)
-        label = node.load_uint(length)
-    elif not node.load_bit():
-        length = node.load_uint(left.bit_length())
-        _check_label(length, left)
-        label = node.load_uint(length)
-    else:
-        bit = node.load_bit()
-        length = node.load_uint(left.bit_length())
-        _check_label(length, left)
-        label = (1 << length) - 1 if bit else 0
-    return key << length | label, left - length
+    value, left = node.bits()
+    key, key_left, end = _read_label(value, left, key_left, key)
+    node.skip(left - end)
+    return key, key_left
 
 
-def _check_label(length: int, left: int) -> None:
-    """Refuse a label that is longer than what is left of the key."""
-    if length > left:
-        raise BocError(f"hash map label of {length} bits where {left} are left")
+def _read_label(value: int, left: int, key_left: int, key: int) -> tuple[int, int, int]:
+    """Read HmLabel with ``left`` bits of the cell to go; return key, its bits left, and the place.
+
+    hml_short$0 unary length, hml_long$10 and hml_same$11 with a length of bit_length(key_left)
+    bits. A read past the end of the cell shifts by a negative count, which is a ValueError.
+    """
+    try:
+        left -= 1
+        if not value >> left & 1:
+            length = 0
+            left -= 1
+            while value >> left & 1:
+                length += 1
+                left -= 1
+            left -= length
+            label = value >> left & ((1 << length) - 1)
+        else:
+            left -= 1
+            is_same = value >> left & 1
+            left -= is_same + key_left.bit_length()
+            length = value >> left & ((1 << key_left.bit_length()) - 1)
+            if is_same:
+                label = -(value >> left + key_left.bit_length() & 1) & ((1 << length) - 1)
+            else:
+                left -= length
+                label = value >> left & ((1 << length) - 1)
+    except ValueError as error:
+        raise CellUnderflow("a node of a hash map ends inside its label") from error
+    if length > key_left:
+        raise BocError(f"hash map label of {length} bits where {key_left} are left")
+    return key << length | label, key_left - length, left
 
 
 def _walk(
@@ -85,17 +102,19 @@ def _walk(
     """Walk the nodes of ``todo`` (cell, key so far, bits left), the last one first."""
     steps = tree.count + _MAX_REPEATS
     while todo:
-        cell, key, left = todo.pop()
+        cell, key, key_left = todo.pop()
         steps -= 1
         if not steps:
             raise BocError(f"hash map at cell {cell} repeats its nodes too often")
         if skip_pruned and tree.kind(cell) == PRUNED:
             continue
-        node = tree.slice(cell)
-        key, left = load_label(node, left, key)
-        if not left:
-            yield key, node
+        value, left = tree.bits(cell)
+        key, key_left, left = _read_label(value, left, key_left, key)
+        if not key_left:
+            yield key, CellSlice.at(tree, cell, value, left)
             continue
-        zero, one = node.load_ref(), node.load_ref()
-        todo.append((one, key << 1 | 1, left - 1))
-        todo.append((zero, key << 1, left - 1))
+        kids = tree.links[cell]
+        if len(kids) < _FORK_REFS:
+            raise CellUnderflow(f"hash map fork at cell {cell} has {len(kids)} references")
+        todo.append((kids[1], key << 1 | 1, key_left - 1))
+        todo.append((kids[0], key << 1, key_left - 1))

@@ -17,8 +17,12 @@ MAX_DEPTH = 1024
 """Deepest tree the node accepts (``CellTraits::max_depth``)."""
 
 _EXOTIC_BIT = 8
-_MAX_PLAIN_D1 = 4
 _LEVEL_ONE = 1
+# First descriptors of the commonest cells: ordinary without levels, and those of a Merkle update.
+_MAX_PLAIN_D1 = 4
+_FORK = 2
+_PRUNED_ONCE = 0x28
+_FORK_ABOVE_PRUNED = 0x22
 _DEPTHS = [depth.to_bytes(DEPTH_BYTES, "big") for depth in range(0xFFFF + 1)]
 
 
@@ -44,20 +48,46 @@ class Digests:
         self.tops = [b""] * len(cells)
         self.bottoms = list(self.tops)
         self.shallows = list(depths)
-        tops = self.tops
-        bottoms = self.bottoms
+        self._fill_all()
+
+    def _fill_all(self) -> None:
+        """Compute the digests of all cells; the commonest kinds are done in line."""
+        cells, links, depths = self._cells, self._links, self.depths
+        tops, bottoms, shallows = self.tops, self.bottoms, self.shallows
         for cell in range(len(cells) - 1, -1, -1):
             head = cells[cell]
-            if head[0] > _MAX_PLAIN_D1:
-                self._fill(cell)
-                continue
+            d1 = head[0]
             kids = links[cell]
-            if kids:
-                parts = [head]
-                parts += [_DEPTHS[depths[kid]] for kid in kids]
-                parts += [tops[kid] for kid in kids]
-                head = b"".join(parts)
-            tops[cell] = bottoms[cell] = sha256(head).digest()
+            if d1 <= _MAX_PLAIN_D1:
+                if d1 == _FORK:
+                    a, b = kids
+                    parts = (head, _DEPTHS[depths[a]], _DEPTHS[depths[b]], tops[a], tops[b])
+                    head = b"".join(parts)
+                elif kids:
+                    below = [_DEPTHS[depths[kid]] for kid in kids]
+                    head = b"".join([head, *below, *[tops[kid] for kid in kids]])
+                tops[cell] = bottoms[cell] = sha256(head).digest()
+            elif d1 == _FORK_ABOVE_PRUNED:
+                self._fill_fork_above_pruned(cell, head, kids)
+            elif d1 == _PRUNED_ONCE and head[3] == _LEVEL_ONE:
+                bottoms[cell] = head[4:36]
+                shallows[cell] = head[36] << 8 | head[37]
+                tops[cell] = sha256(head).digest()
+            else:
+                self._fill(cell)
+
+    def _fill_fork_above_pruned(self, cell: int, head: bytes, kids: tuple[int, ...]) -> None:
+        """Compute the digests of an ordinary cell of level 1 with two children."""
+        shallows, bottoms = self.shallows, self.bottoms
+        a, b = kids
+        depth_a, depth_b = shallows[a], shallows[b]
+        deeper = max(depth_b, depth_a)
+        shallows[cell] = self._deeper(cell, deeper)
+        parts = (b"\x02", head[1:], _DEPTHS[depth_a], _DEPTHS[depth_b], bottoms[a], bottoms[b])
+        low = bottoms[cell] = sha256(b"".join(parts)).digest()
+        depths, tops = self.depths, self.tops
+        parts = (head[:2], low, _DEPTHS[depths[a]], _DEPTHS[depths[b]], tops[a], tops[b])
+        tops[cell] = sha256(b"".join(parts)).digest()
 
     def add(self) -> None:
         """Compute the digests of the cell that was appended last; raises what the maker raises."""
@@ -108,28 +138,8 @@ class Digests:
         elif kind in (MERKLE_PROOF, MERKLE_UPDATE):
             self._check_merkle(cell)
             self._fill_levels(cell, mask, 1)
-        elif mask == _LEVEL_ONE:
-            self._fill_level_one(cell)
         else:
             self._fill_levels(cell, mask, 0)
-
-    def _fill_level_one(self, cell: int) -> None:
-        """Ordinary cell with pruned branches of one Merkle cell below: the common case."""
-        head = self._cells[cell]
-        kids = self._links[cell]
-        shallows = self.shallows
-        bottoms = self.bottoms
-        depths = [shallows[kid] for kid in kids]
-        parts = [bytes((head[0] & 0x1F,)), head[1:]]
-        parts += [_DEPTHS[depth] for depth in depths]
-        parts += [bottoms[kid] for kid in kids]
-        below = sha256(b"".join(parts)).digest()
-        bottoms[cell] = below
-        shallows[cell] = self._deeper(cell, max(depths))
-        parts = [head[:2], below]
-        parts += [_DEPTHS[self.depths[kid]] for kid in kids]
-        parts += [self.tops[kid] for kid in kids]
-        self.tops[cell] = sha256(b"".join(parts)).digest()
 
     def _fill_levels(self, cell: int, mask: int, deeper: int) -> None:
         """Any cell but a pruned branch; ``deeper`` is 1 for Merkle cells, whose children sink."""

@@ -27,6 +27,17 @@ class CellSlice:
         self.cell = cell
         self.ref = 0
 
+    @classmethod
+    def at(cls, tree: CellTree, cell: int, value: int, left: int) -> CellSlice:
+        """Return a cursor ``left`` bits before the end of a cell whose bits are ``value``."""
+        start = cls.__new__(cls)
+        start.tree = tree
+        start.cell = cell
+        start.ref = 0
+        start.bits_left = left
+        start._value = value  # noqa: SLF001 - the same class
+        return start
+
     @property
     def pos(self) -> int:
         """Number of bits read so far."""
@@ -39,13 +50,13 @@ class CellSlice:
 
     def copy(self) -> CellSlice:
         """Return a second cursor at the same place."""
-        twin = CellSlice.__new__(CellSlice)
-        twin.tree = self.tree
-        twin.cell = self.cell
+        twin = CellSlice.at(self.tree, self.cell, self._value, self.bits_left)
         twin.ref = self.ref
-        twin.bits_left = self.bits_left
-        twin._value = self._value  # noqa: SLF001 - the same class
         return twin
+
+    def bits(self) -> tuple[int, int]:
+        """Return the bits of the whole cell as one integer, and how many of them are left."""
+        return self._value, self.bits_left
 
     def load_uint(self, bits: int) -> int:
         """Read an unsigned integer of ``bits`` bits."""

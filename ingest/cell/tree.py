@@ -31,6 +31,7 @@ class CellTree:
     __slots__ = (
         "_depths",
         "_digests",
+        "_parsed",
         "_weights",
         "cells",
         "data",
@@ -48,7 +49,8 @@ class CellTree:
         self.stored_hashes: dict[int, bytes] = {}
         self._depths: list[int] = []
         self._digests: Digests | None = None
-        self._weights: list[int] | None = None
+        self._weights: list[int] = []
+        self._parsed = 0
 
     @property
     def count(self) -> int:
@@ -127,9 +129,12 @@ class CellTree:
 
     def weights(self) -> list[int]:
         """Return the weight of every cell (module ``order``)."""
-        if self._weights is None:
-            self._weights = weigh(self.links)
-        return self._weights
+        weights = self._weights
+        if not weights:
+            weights += weigh(self.links[: self._parsed])
+        for cell in range(len(weights), len(self.links)):
+            weights.append(weigh_cell(self.links[cell], weights))
+        return weights
 
     def append(self, cell: bytes, kids: tuple[int, ...] = ()) -> int:
         """Add a cell, given as d1, d2 and data, over cells of this tree; return its index.
@@ -138,7 +143,6 @@ class CellTree:
             BocError: the tree becomes too deep, or the data of an exotic cell are wrong.
         """
         digests = self.digests()
-        weights = self.weights()
         index = len(self.cells)
         self.cells.append(cell)
         self.links.append(kids)
@@ -149,7 +153,6 @@ class CellTree:
             for column in (self.cells, self.links, self._depths):
                 del column[index:]
             raise
-        weights.append(weigh_cell(kids, weights))
         return index
 
     def measure(self) -> None:
@@ -162,14 +165,22 @@ class CellTree:
         links = self.links
         count = len(cells)
         depths = self._depths = [0] * count
+        self._parsed = count
         for cell in range(count - 1, -1, -1):
             kids = links[cell]
-            if not kids and not cells[cell][0]:
+            d1 = cells[cell][0]
+            if not kids and not d1:
                 continue
+            depth = masks = 0
             for kid in kids:
                 if not cell < kid < count:
                     raise BocError(f"cell {cell} of {count} refers to cell {kid}, not forward")
-            depths[cell] = self._measure_cell(cell)
+                masks |= cells[kid][0]
+                if depths[kid] >= depth:
+                    depth = depths[kid] + 1
+            if d1 & _EXOTIC_BIT or d1 >> 5 != masks >> 5 or depth > MAX_DEPTH:
+                depth = self._measure_cell(cell)
+            depths[cell] = depth
 
     def _measure_cell(self, cell: int) -> int:
         """Check level and kind of one cell whose children are checked; return its depth."""
