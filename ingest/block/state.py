@@ -70,14 +70,13 @@ def read_state(tree: CellTree, cell: int) -> ShardState:
 def read_state_sides(tree: CellTree, cell: int) -> list[ShardState]:
     """Read the old side of an update: one state, or the two that an after_merge block joins.
 
-    A side that is pruned as a whole gives none.
+    A state that is pruned as a whole is left out.
     """
     if tree.kind(cell) == PRUNED:
         return []
-    top = tree.slice(cell)
-    if top.peek_uint(32) != _SPLIT_STATE_TAG:
-        return [read_state(tree, cell)]
-    return [state for half in tree.refs(cell) for state in read_state_sides(tree, half)]
+    is_split = tree.slice(cell).peek_uint(32) == _SPLIT_STATE_TAG
+    states = tree.refs(cell) if is_split else (cell,)
+    return [read_state(tree, state) for state in states if tree.kind(state) != PRUNED]
 
 
 def iter_shard_accounts(tree: CellTree, cell: int) -> Iterator[ShardAccount]:

@@ -32,6 +32,7 @@ class Network:
         """Take the folders of the database and of its ``expected*`` files."""
         self.db = db
         self._facts = facts
+        self._rows: dict[str, list[Row]] = {}
 
     def facts(self, name: str) -> list[Row]:
         """Return the lines of ``expected-<name>.jsonl``."""
@@ -77,14 +78,12 @@ class Network:
         """Rows of the zero states."""
         return decode_zero_states(read_zero_states(self.db))
 
-    @cached_property
-    def rows(self) -> dict[str, list[Row]]:
-        """Rows of zero states and blocks together, as dictionaries; cells are left out."""
-        return {
-            name: (self.zero[name].to_pylist() if name in self.zero else []) + table.to_pylist()
-            for name, table in self.tables.items()
-            if name != "state_cells"
-        }
+    def rows(self, name: str) -> list[Row]:
+        """Return the rows of one table, of zero states and blocks together, as dictionaries."""
+        if name not in self._rows:
+            zero = self.zero[name].to_pylist() if name in self.zero else []
+            self._rows[name] = zero + self.tables[name].to_pylist()
+        return self._rows[name]
 
     @cached_property
     def cells(self) -> Cells:

@@ -80,7 +80,7 @@ def book(tmp_path: Path) -> LibraryBook:
 
 def _complete(book: LibraryBook, chain: _Chain, first: int, last: int) -> list[Change]:
     table = book.complete(chain.tables(), first, last)
-    return [tuple(row.values()) for row in table.to_pylist()]  # type: ignore[misc]
+    return [tuple(row.values()) for row in table.to_pylist()]
 
 
 def test_a_publisher_that_drops_its_library_removes_it(book: LibraryBook) -> None:

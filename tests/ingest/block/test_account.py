@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -61,7 +61,7 @@ def _build_parts(tree: CellTree, state: AccountState, data: st.DataObject) -> Ac
     return AccountState(**{**_fields(state), **parts})
 
 
-def _fields(state: AccountState) -> dict[str, object]:
+def _fields(state: AccountState) -> dict[str, Any]:
     return {name: getattr(state, name) for name in AccountState.__struct_fields__}
 
 
@@ -167,12 +167,12 @@ def test_every_form_reads_back(
         assert row[column] == (None if part is None else tree.hash(part))
 
 
-def _make_dict(tree: CellTree, cell: int, state: AccountState) -> dict[str, object]:
+def _make_dict(tree: CellTree, cell: int, state: AccountState) -> dict[str, Any]:
     """Make the row as Arrow takes it."""
     row = make_row(tree, AT, Touched(bytes(32), 5, b"\1" * 32, tree.hash(cell)), state)
     schema = ACCOUNT_STATES.arrow
     arrays = [pa.array([value], field.type) for value, field in zip(row, schema, strict=True)]
-    made: dict[str, object] = pa.Table.from_arrays(arrays, schema=schema).to_pylist()[0]
+    made: dict[str, Any] = pa.Table.from_arrays(arrays, schema=schema).to_pylist()[0]
     return made
 
 

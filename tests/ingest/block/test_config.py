@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def test_every_key_block_gives_the_whole_configuration(network: Network) -> None:
-    rows = network.rows["config_params"]
-    key_blocks = {row["seqno"] for row in network.rows["blocks"] if row["key_block"]}
+    rows = network.rows("config_params")
+    key_blocks = {row["seqno"] for row in network.rows("blocks") if row["key_block"]}
     assert {row["mc_seqno"] for row in rows} == key_blocks | {0}
     for mc_seqno in key_blocks | {0}:
         assert {0, 1, 8, 15, 20, 34} <= {

@@ -28,7 +28,7 @@ def test_the_published_library(main: Network, frozen: Network) -> None:
         librarian = next(
             contract for contract in network.summary["contracts"] if contract["kind"] == "librarian"
         )
-        (row,) = network.rows["libraries"]
+        (row,) = network.rows("libraries")
         assert row["present"]
         assert [f"-1:{account.hex()}" for account in row["publishers"]] == [librarian["address"]]
         assert assemble_boc(row["hash"], network.cells)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,6 +21,7 @@ from ingest.cell.boc import parse_boc
 from ingest.cell.record import assemble_boc
 from ingest.currency import CurrencyBook
 from ingest.errors import DecodeError
+from ingest.node.celldb import open_celldb
 from ingest.source import BlockId, McBundle, RawBlock
 from ingest.statecell import CellFinder
 from lake.settings import Settings
@@ -44,10 +46,10 @@ def _last_states(rows: list[Row]) -> dict[tuple[int, bytes], Row]:
 def test_every_touched_account_has_its_state(network: Network) -> None:
     """One row per account and block, with the state hash that its last transaction names."""
     last: dict[tuple[Any, ...], Row] = {}
-    for tx in sorted(network.rows["transactions"], key=lambda tx: int(tx["lt"])):
+    for tx in sorted(network.rows("transactions"), key=lambda tx: int(tx["lt"])):
         key = tx["workchain"], tx["account"], tx["shard"], tx["block_seqno"]
         last[key] = tx
-    states = [row for row in network.rows["account_states"] if row["mc_seqno"]]
+    states = [row for row in network.rows("account_states") if row["mc_seqno"]]
     assert len(states) == len(last)
     for state in states:
         key = state["workchain"], state["account"], state["shard"], state["block_seqno"]
@@ -113,15 +115,15 @@ def test_every_state_is_whole_without_the_node(network: Network) -> None:
     for _, refs in cells.values():
         for ref in refs:
             assert ref in cells
-    for row in network.rows["account_states"]:
+    for row in network.rows("account_states"):
         assert row["hash"] in cells or row["hash"] == NONEXIST_HASH
         for name in ("code_hash", "data_hash", "library_hash"):
             assert row[name] is None or row[name] in cells
 
 
 def test_states_put_together_have_their_hashes(network: Network) -> None:
-    rows = [row for row in network.rows["account_states"] if row["hash"] != NONEXIST_HASH]
-    for row in rows[:: 1 + len(rows) // 1500]:
+    rows = [row for row in network.rows("account_states") if row["hash"] != NONEXIST_HASH]
+    for row in rows[:: 1 + len(rows) // 500]:
         tree = parse_boc(assemble_boc(row["hash"], network.cells))
         root = tree.roots[0]
         assert tree.hash(root) == row["hash"]
@@ -133,6 +135,14 @@ def test_states_put_together_have_their_hashes(network: Network) -> None:
             if cell is not None:
                 part = parse_boc(assemble_boc(row[column], network.cells))
                 assert part.hash(part.roots[0]) == row[column]
+
+
+def test_the_node_has_the_very_same_cells(network: Network) -> None:
+    with closing(open_celldb(network.db)) as celldb:
+        for cell_hash, (packed, refs) in network.cells.items():
+            record = celldb.get(cell_hash)
+            assert record is not None
+            assert (record.body, record.children) == (packed, refs)
 
 
 class _Watched(StateCells):

@@ -46,7 +46,7 @@ def test_zero_state_rows(network: Network) -> None:
 def test_accounts_of_zero_states_are_the_first_orig_states(network: Network) -> None:
     """The first transaction of such an account starts from the very hash of the zero state."""
     first = {}
-    for tx in sorted(network.rows["transactions"], key=lambda tx: -int(tx["lt"])):
+    for tx in sorted(network.rows("transactions"), key=lambda tx: -int(tx["lt"])):
         first[tx["workchain"], tx["account"]] = tx["account_state_hash_before"]
     zero = {
         (row["workchain"], row["account"]): row["hash"]
