@@ -21,6 +21,7 @@ from ingest.node.source import open_node
 from ingest.pipeline import IngestReport, Progress, ingest
 from ingest.span import Span, parse_span
 from lake.errors import LakeError
+from lake.orphan import sweep_orphans
 from lake.settings import load_settings
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ def _run(
     span = everything if wanted == ":" else parse_span(wanted, oldest=oldest, newest=newest)
     many = len(span) >= MANY_MC_BLOCKS
     workers = workers or ((os.cpu_count() or 1) if many else 1)
+    sweep_orphans(lake, settings.orphan_grace_s)
     with _progress_bar() as show:
         return ingest(source, lake, span, settings, show, workers=workers)
 

@@ -79,7 +79,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     http_host: Annotated[str, Meta(description="Address the API listens on")] = "127.0.0.1"
     http_port: Annotated[
         int, Meta(description="Port the API listens on; 0 takes a free one", ge=0, le=65535)
-    ] = 8081
+    ] = 8080
     v2_default_limit: Annotated[
         int, Meta(description="API v2: rows of a list when the request names none", ge=1)
     ] = 10
