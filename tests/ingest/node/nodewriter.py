@@ -54,7 +54,7 @@ def open_store(folder: Path, *, buffer_bytes: int = 1 << 20) -> Rdict:
     """Open a RocksDB as a node does, but with small files, so that they move often."""
     folder.mkdir(parents=True, exist_ok=True)
     options = Options(raw_mode=True)
-    options.create_if_missing(True)
+    options.create_if_missing(True)  # noqa: FBT003 - its only argument
     options.set_write_buffer_size(buffer_bytes)
     options.set_level_zero_file_num_compaction_trigger(2)
     options.set_max_manifest_file_size(1 << 12)

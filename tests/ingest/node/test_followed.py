@@ -14,7 +14,6 @@ from rocksdict import WriteBatch
 from ingest.errors import SourceError
 from ingest.node.followed import FollowedStore
 from ingest.node.frozen import FrozenStore
-from ingest.node.rocks import Store
 from ingest.node.scratch import Scratch
 from tests.ingest.node.conftest import fingerprint
 from tests.ingest.node.nodewriter import open_store
@@ -22,6 +21,8 @@ from tests.ingest.node.nodewriter import open_store
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from ingest.node.rocks import Store
 
 
 @pytest.fixture
@@ -146,7 +147,7 @@ def test_damaged_tables_are_reported(tmp_path: Path, scratch: Scratch) -> None:
         content[at] ^= 0x10
     largest.write_bytes(content)
     store = FollowedStore(folder, "db", scratch)
-    with pytest.raises(SourceError, match="db: .*[Cc]orrupt"):
+    with pytest.raises(SourceError, match=r"db: .*[Cc]orrupt"):
         list(store.scan())
     store.close()
 

@@ -33,7 +33,7 @@ FILE = bytes.fromhex("57e5f3ca4130ba7e3278f6610043d993bed16cc7cc3a04bf4b81a22644
     st.integers(0, (1 << 62)),
     st.integers(0, (1 << 32) - 1),
 )
-def test_fields_follow_their_bits(  # noqa: PLR0913, PLR0917 - one per field
+def test_fields_follow_their_bits(
     block_id: BlockId, links: list[BlockId], state: bytes, flags: int, lt: int, number: int
 ) -> None:
     fields = [

@@ -73,7 +73,7 @@ def test_folders_of_indexes(slice_id: int, name: str) -> None:
         ("oldest", 0, "_", {"archive.00030.pack"}),
     ],
 )
-def test_every_form_names_its_files(  # noqa: PLR0913, PLR0917 - the form is four of them
+def test_every_form_names_its_files(
     tmp_path: Path,
     scratch: Scratch,
     bundles: list[McBundle],
@@ -122,7 +122,7 @@ def test_the_older_separator_is_preferred_where_both_files_are(
 ) -> None:
     committing = next(bundle for bundle in bundles if len(bundle.blocks) > 1)
     with closing(NodeWriter(tmp_path, mark="_")) as writer:
-        writer.write_bundle(bundles[1])
+        writer.write_bundle(committing)
     (path,) = tmp_path.rglob("*_8000000000000000.pack")
     opened = Slice(tmp_path, 0, scratch)
     block, mc_seqno = committing.blocks[1].id, committing.mc_seqno

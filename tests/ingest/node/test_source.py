@@ -15,7 +15,7 @@ from tests.ingest.node.conftest import GENUINE, fingerprint, read_expected
 from tests.ingest.node.nodewriter import NodeWriter, entry_name, open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from ingest.source import BlockId, McBundle
@@ -107,7 +107,9 @@ def test_blocks_behind_the_shard_client_are_not_yet(demo_node: Path) -> None:
 def test_deleted_slices_are_pruned(written: Path, bundles: list[McBundle]) -> None:
     with closing(open_store(written / "files/globalindex")) as index:
         key = bytes.fromhex("3e0304a500000000379779bc379779bc")
-        index[key] = index[key][:-4] + bytes.fromhex("b5757299")
+        record = index.get(key)
+        assert record is not None
+        index[key] = record[:-4] + bytes.fromhex("b5757299")
     for path in (written / PACKAGES).glob("archive.00000*"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     with closing(open_node(written)) as source:
