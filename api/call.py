@@ -21,7 +21,7 @@ SHARED_PARAMETERS = frozenset(
 )
 """Parameters that every operation takes; all but ``snapshot`` are twins of headers."""
 
-MOST_NOTES, MOST_NOTE_CHARACTERS = 10, 120
+MOST_NOTES, MOST_NOTE_CHARACTERS = 10, 300
 """What the warning header holds of odd parameters; the rest is only counted."""
 
 ApiRequest = Request[Any, Any, Any]

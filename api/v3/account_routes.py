@@ -9,7 +9,7 @@ from msgspec import UNSET
 from api.address import render_raw
 from api.cells import read_cell_trees
 from api.encoding import decode_currencies, encode_bytes, encode_number, encode_optional
-from api.errors import RequestInvalid
+from api.errors import NotCovered, RequestInvalid
 from api.params import (
     Addresses,
     ConversionError,
@@ -27,6 +27,7 @@ from api.v3.answer import (
     AddressBookRow,
 )
 from api.v3.book import describe_address, read_accounts, read_address_book
+from api.v3.coverage import check_accounts_known
 from api.v3.interface import name_interfaces
 from api.v3.operation import Page, operation
 
@@ -87,6 +88,9 @@ def find_accounts(
     if not addresses:
         raise RequestInvalid("address of account is required")
     found = read_accounts(call, addresses)
+    unknown = sorted(set(addresses) - found.keys())
+    if unknown:
+        _warn_of_unknown(call, unknown)
     kept = [
         (address, row)
         for address, row in found.items()
@@ -95,6 +99,14 @@ def find_accounts(
     if len(kept) > MOST_ACCOUNTS:
         call.warn(f"only the first {MOST_ACCOUNTS} of {len(kept)} accounts are shown")
     return dict(kept[:MOST_ACCOUNTS])
+
+
+def _warn_of_unknown(call: Call, unknown: Sequence[Address]) -> None:
+    """Tell accounts that do not exist from those that the lake cannot know."""
+    try:
+        check_accounts_known(call.reader, unknown)
+    except NotCovered as error:
+        call.warn(str(error))
 
 
 def read_bodies(

@@ -9,6 +9,9 @@ import msgspec
 from api.errors import NotCovered
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from api.address import Address
     from queries.reader import Reader
 
 Range = tuple[int, int]
@@ -47,7 +50,7 @@ def check_mc_seqno(reader: Reader, mc_seqno: int) -> None:
     ranges = reader.snapshot.ranges
     if not any(first <= mc_seqno <= last for first, last in ranges):
         raise NotCovered(
-            f"masterchain block {mc_seqno} not found; this lake covers {_name(list(ranges))}"
+            f"masterchain block {mc_seqno} not found; this lake covers {name_ranges(ranges)}"
         )
 
 
@@ -60,7 +63,36 @@ def check_seqno(reader: Reader, workchain: int | None, shard: int | None, seqno:
     rows = reader.rows("v3/seqno_ranges", workchain=workchain, shard=shard)
     held = [(row["first_seqno"], row["last_seqno"]) for row in rows]
     if not any(first <= seqno <= last for first, last in held):
-        raise NotCovered(f"block {seqno} not found; this lake covers {_name(held)} of these shards")
+        raise NotCovered(
+            f"block {seqno} not found; this lake covers {name_ranges(held)} of these shards"
+        )
+
+
+def check_accounts_known(reader: Reader, unknown: Sequence[Address]) -> None:
+    """Refuse to say that accounts do not exist, where the lake cannot know.
+
+    It can if it has everything from the zero state on.
+
+    Raises:
+        NotCovered: names the first account and what is covered.
+    """
+    ranges = reader.snapshot.ranges
+    zero_state = reader.one("v3/zero_state")
+    complete = len(ranges) == 1 and ranges[0][0] <= 1
+    if complete and zero_state is not None and zero_state["is_there"]:
+        return
+    others = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
+    raise NotCovered(
+        f"account {unknown[0]}{others} is not known: this lake does not have everything from the "
+        f"zero state on, and no block of masterchain {name_ranges(ranges)} touched it"
+    )
+
+
+def describe_holes(ranges: Sequence[Range]) -> str | None:
+    """Return a warning about masterchain blocks missing in the middle, or None."""
+    if len(ranges) == 1:
+        return None
+    return f"this lake has holes, it covers masterchain {name_ranges(ranges)}"
 
 
 def check_utime(reader: Reader, first: int | None, last: int | None) -> None:
@@ -89,9 +121,10 @@ def _check_span(what: str, held: list[Range], first: int | None, last: int | Non
             return
     raise NotCovered(
         f"{what} {'' if first is None else first}..{'' if last is None else last} "
-        f"is not indexed; this lake covers {_name(held)}"
+        f"is not indexed; this lake covers {name_ranges(held)}"
     )
 
 
-def _name(ranges: list[Range]) -> str:
+def name_ranges(ranges: Sequence[Range]) -> str:
+    """Return ranges as ``1..3, 7..9``."""
     return ", ".join(f"{first}..{last}" for first, last in ranges) or "nothing"

@@ -12,6 +12,7 @@ from api.params import Addresses, Flag, OneAddress, Query
 from api.v3.account_routes import find_accounts, read_bodies
 from api.v3.answer import AddressInformation, WalletInformation, WalletState, WalletStates
 from api.v3.book import read_accounts, read_address_book
+from api.v3.coverage import check_accounts_known
 from api.v3.operation import operation
 from api.wallet import WALLETS, WalletData, read_wallet_data
 
@@ -68,6 +69,7 @@ def get_address_information(call: Call, query: InformationQuery) -> AddressInfor
 
     Raises:
         CredentialMissing: no address.
+        NotCovered: the lake cannot know the account.
     """
     row = _read_account(call, query.address)
     cells = read_bodies(call, [row])
@@ -87,6 +89,7 @@ def get_wallet_information(call: Call, query: InformationQuery) -> WalletInforma
 
     Raises:
         CredentialMissing: no address.
+        NotCovered: the lake cannot know the account.
         AnswerConflict: the account is no wallet.
     """
     row = _read_account(call, query.address)
@@ -108,7 +111,10 @@ def get_wallet_information(call: Call, query: InformationQuery) -> WalletInforma
 def _read_account(call: Call, address: Address | None) -> Row:
     if address is None:
         raise CredentialMissing("address of account is required")
-    return read_accounts(call, [address]).get(address, UNKNOWN)
+    row = read_accounts(call, [address]).get(address)
+    if row is None:
+        check_accounts_known(call.reader, [address])
+    return row or UNKNOWN
 
 
 def _read_data(row: Row, cells: Mapping[bytes, bytes]) -> WalletData | None:

@@ -7,6 +7,7 @@
 select
     workchain,
     account,
+    mc_seqno,
     hash,
     account_status,
     balance,

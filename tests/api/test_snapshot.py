@@ -133,7 +133,11 @@ def test_holes_are_named(tmp_path: Path, grow: Callable[[int, int], None]) -> No
         assert lt.status_code == 404
         assert "this lake covers" in lt.json()["error"]
         assert client.get("/api/v3/masterchainBlockShards?seqno=7").status_code == 200
-        assert client.get("/api/v3/masterchainInfo").json()["first"]["seqno"] == 1
+        info = client.get("/api/v3/masterchainInfo")
+        assert info.json()["first"]["seqno"] == 1
+        assert info.headers["x-tonlake-warning"] == (
+            "this lake has holes, it covers masterchain 1..3, 7..9"
+        )
         assert client.get("/readyz").json() == {
             "snapshot": 2,
             "masterchain_ranges": [[1, 3], [7, 9]],
