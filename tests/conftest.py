@@ -71,6 +71,10 @@ class Facts(msgspec.Struct, frozen=True):
     accounts: list[dict[str, Any]]
     summary: dict[str, Any]
 
+    def __repr__(self) -> str:
+        """Return a few words: Hypothesis writes out every argument of a test that fails."""
+        return f"<{len(self.transactions)} transactions>"
+
     def history(self, workchain: int, account: str) -> list[dict[str, Any]]:
         """Return the transactions of an account, newest first."""
         found = [

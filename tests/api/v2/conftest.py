@@ -1,20 +1,14 @@
-"""The application over the demo lake."""
+"""Asking methods of version 2, over the demo lake or another one."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from litestar.testing import TestClient
-
-from api.app import create_app
-from lake.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from httpx import Response
+    from litestar.testing import TestClient
 
 
 class Asker:
@@ -64,7 +58,6 @@ def asker() -> type[Asker]:
 
 
 @pytest.fixture(scope="session")
-def ask(demo_lake: Path) -> Iterator[Asker]:
+def ask(client: TestClient[Any]) -> Asker:
     """Ask the API over the whole demo lake."""
-    with TestClient(create_app(demo_lake, Settings())) as client:
-        yield Asker(client)
+    return Asker(client)

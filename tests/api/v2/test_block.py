@@ -63,7 +63,7 @@ def test_consensus_block(ask: Asker) -> None:
 
 
 def test_every_header(ask: Asker, facts: Facts) -> None:
-    for row in facts.blocks[::3]:
+    for row in facts.blocks[::7]:
         where = {"workchain": row["workchain"], "shard": row["shard"], "seqno": row["seqno"]}
         found = ask("getBlockHeader", **where)
         assert found["@type"] == "blocks.header"
@@ -115,7 +115,9 @@ def _overlap(left: int, right: int) -> bool:
     return _contains(left, right) or _contains(right, left)
 
 
-few = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @few
@@ -238,7 +240,7 @@ def test_transactions_of_every_block(ask: Asker, facts: Facts) -> None:
     for row in facts.blocks:
         expected = _in_order(facts, row)
         total += len(expected)
-        if row["seqno"] % 4 and len(expected) < 8:
+        if row["seqno"] % 11 and len(expected) < 9:
             continue
         where = {"workchain": row["workchain"], "shard": row["shard"], "seqno": row["seqno"]}
         found = ask("getBlockTransactions", **where)
@@ -264,7 +266,7 @@ def test_pages_of_a_block_join_to_the_whole(ask: Asker, facts: Facts) -> None:
     expected = _in_order(facts, row)
     assert len(expected) > 8
     where = {"workchain": row["workchain"], "shard": row["shard"], "seqno": row["seqno"]}
-    for count in (1, 3, len(expected) - 1, len(expected)):
+    for count in (1, 4, len(expected)):
         for method in ("getBlockTransactions", "getBlockTransactionsExt"):
             found: list[tuple[str, str]] = []
             after: dict[str, Any] = {}

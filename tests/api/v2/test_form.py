@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from tests.api.v2.conftest import Asker
 
 HASHES = st.binary(min_size=32, max_size=32)
-few = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @few
