@@ -85,10 +85,17 @@ class Archive:
 
         def find_prev(block_id: BlockId) -> tuple[BlockId, ...] | None:
             handle = opened.find_handle(block_id)
-            if handle is None:
+            if handle is None or handle.masterchain_ref is None:
                 absent.append(block_id)
                 return None
-            return handle.prev if handle.masterchain_ref == mc_seqno else None
+            if handle.masterchain_ref < mc_seqno and block_id not in tops.new:
+                return None
+            if handle.masterchain_ref != mc_seqno:
+                raise SourceError(
+                    f"{opened.store.name}: {block_id} is committed by {mc_seqno}, but its handle"
+                    f" says {handle.masterchain_ref}"
+                )
+            return handle.prev
 
         with _corrupt(mc_block.id):
             committed = collect_committed(tops.new, find_prev)

@@ -122,7 +122,7 @@ class NodeSource:
         """Return one masterchain block and the shard blocks it commits.
 
         Raises:
-            BlockNotYet: newer than what the node has completed.
+            BlockNotYet: newer than what the node has completed, or than the archive's end.
             BlockPruned: deleted by the node.
             BlockNeverHad: never stored, for example blocks of a shard it does not monitor.
             BlockCorrupt: stored with wrong bytes, or the index names bytes that are not there.
@@ -132,7 +132,13 @@ class NodeSource:
             raise BlockNotYet(reason, block=name_mc_block(mc_seqno), file=STATE_FOLDER)
         if self._newest is not None and self._newest.mc_seqno == mc_seqno:
             return self._newest
-        return self._archive.read_bundle(mc_seqno)
+        try:
+            return self._archive.read_bundle(mc_seqno)
+        except BlockNeverHad as error:
+            if self._last is None or mc_seqno <= self._last:
+                raise
+            reason = f"the archive ends with masterchain block {self._last}. {error}"
+            raise BlockNotYet(reason, block=name_mc_block(mc_seqno), file=error.file) from error
 
     def zero_states(self) -> tuple[ZeroState, ...]:
         """Return the zero states of the node's folder, the masterchain's first.

@@ -12,7 +12,7 @@ import pytest
 from ingest.errors import BlockCorrupt, BlockNeverHad, BlockNotYet, BlockPruned, SourceError
 from ingest.node.source import NodeSource, open_node
 from tests.ingest.node.conftest import GENUINE, fingerprint, read_expected
-from tests.ingest.node.nodewriter import NodeWriter, entry_name, open_store
+from tests.ingest.node.nodewriter import NodeWriter, encode_id, entry_name, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -208,13 +208,39 @@ def test_the_archive_may_end_before_the_shard_client(
         writer.write_shard_client(bundles[33].blocks[0].id)
         with closing(open_node(tmp_path)) as source:
             assert source.last_mc_seqno() == 30
-            with pytest.raises(BlockNeverHad):
+            with pytest.raises(BlockNotYet, match="the archive ends with masterchain block 30"):
                 source.read_bundle(32)
             for bundle in bundles[30:34]:
                 writer.write_bundle(bundle)
             source.refresh()
             assert source.last_mc_seqno() == 34
             assert source.read_bundle(31) == bundles[30]
+
+
+@pytest.mark.parametrize("ref", [None, 7, 9999])
+def test_a_handle_that_contradicts_the_masterchain_is_noticed(
+    tmp_path: Path, bundles: list[McBundle], ref: int | None
+) -> None:
+    committing = next(bundle for bundle in bundles[20:] if len(bundle.blocks) > 1)
+    shard_block = committing.blocks[1]
+    with closing(NodeWriter(tmp_path)) as writer:
+        for bundle in bundles:
+            writer.write_bundle(bundle)
+        key = bytes.fromhex("73d1577f") + encode_id(shard_block.id)
+        value = writer.open_slices[0].get(key)
+        assert value is not None
+        flags = int.from_bytes(value[84:88], "little") & ~(1 << 23 if ref is None else 0)
+        tail = b"" if ref is None else ref.to_bytes(4, "little")
+        changed = value[:84] + flags.to_bytes(4, "little") + value[88:-4] + tail
+        writer.open_slices[0][key] = changed
+    with closing(open_node(tmp_path)) as source:
+        expected = (
+            (BlockNeverHad, "not copied whole")
+            if ref is None
+            else (BlockCorrupt, f"its handle says {ref}")
+        )
+        with pytest.raises(expected[0], match=expected[1]):
+            source.read_bundle(committing.mc_seqno)
 
 
 @pytest.mark.parametrize("suffix", ["", ".0:8000000000000000"])
