@@ -6,7 +6,7 @@ import base64
 import time
 from typing import TYPE_CHECKING, Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from api.v2.value import list_ancestors
@@ -115,9 +115,7 @@ def _overlap(left: int, right: int) -> bool:
     return _contains(left, right) or _contains(right, left)
 
 
-few = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+few = settings(max_examples=40, deadline=None)
 
 
 @few

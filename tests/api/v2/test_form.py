@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytoniq_core import Address
 
@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from tests.api.v2.conftest import Asker
 
 HASHES = st.binary(min_size=32, max_size=32)
-few = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+few = settings(max_examples=40, deadline=None)
 
 
 @few

@@ -6,7 +6,7 @@ import base64
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytoniq_core import Cell
 from pytoniq_core.tlb.transaction import ExternalOutMsgInfo, Transaction
@@ -262,9 +262,7 @@ def test_a_second_life_of_an_account_follows_the_first() -> None:
     assert cut_page(rows, 2) == Page(rows[:2], 5, rows[2]["hash"])
 
 
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(1, 60), st.integers(0, 100))
 def test_any_page_is_a_slice_of_the_history(
     ask: Asker, facts: Facts, limit: int, start: int
