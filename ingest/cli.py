@@ -82,7 +82,7 @@ def ingest_command(
     wanted = span or f"{first if first is not None else ''}:{last if last is not None else ''}"
     settings, _origins = load_settings()
     try:
-        with closing(open_node(node) if node else open_packs(packs or Path())) as source:
+        with closing(_open_source(node, packs, settings.open_indexes)) as source:
             report = _run(source, lake, wanted, settings, workers)
             _print_report(report, as_json=as_json)
             if follow:
@@ -92,6 +92,12 @@ def ingest_command(
         sys.exit(EXIT_DATA)
     if report.holes:
         sys.exit(EXIT_PARTIAL)
+
+
+def _open_source(node: Path | None, packs: Path | None, limit: int) -> BlockSource:
+    if node is not None:
+        return open_node(node, open_indexes=limit)
+    return open_packs(packs or Path(), open_groups=limit)
 
 
 def _run(
