@@ -58,15 +58,16 @@ def open_connection(
     connection = duckdb.connect(":memory:", config=config)
     # An option of the Parquet extension, so not known before the database is there.
     connection.execute("set parquet_metadata_cache = true")
+    root = lake_dir.absolute()
     for name, data_files in tables.items():
-        relation = _read_table(connection, lake_dir, TABLES[name], data_files)
+        relation = _read_table(connection, root, TABLES[name], data_files)
         relation.create_view(VIEW_NAMES.get(name, name))
     available = {VIEW_NAMES.get(name, name) for name in tables}
     connection.execute(read_sql("macros"))
     for name, base in DERIVED_VIEWS.items():
         if base in available:
             connection.execute(read_sql(name))
-    paths = [str(lake_dir / file.path) for group in tables.values() for file in group]
+    paths = [f"{root}/{file.path}" for group in tables.values() for file in group]
     connection.execute("set allowed_paths = $paths", {"paths": paths})
     connection.execute("set enable_external_access = false")
     connection.execute("set lock_configuration = true")
@@ -74,12 +75,12 @@ def open_connection(
 
 
 def _read_table(
-    connection: DuckDBPyConnection, lake_dir: Path, table: Table, data_files: tuple[DataFile, ...]
+    connection: DuckDBPyConnection, root: Path, table: Table, data_files: tuple[DataFile, ...]
 ) -> DuckDBPyRelation:
     """Return the rows of the files, with NULLs where a file is older than a column."""
     versions: dict[int, list[str]] = {}
     for file in data_files:
-        versions.setdefault(file.schema_version, []).append(str(lake_dir / file.path))
+        versions.setdefault(file.schema_version, []).append(f"{root}/{file.path}")
     parts = [connection.values(ConstantExpression(None)).limit(0)] if not versions else []
     parts += [
         connection.read_parquet(versions[version], hive_partitioning=True)
