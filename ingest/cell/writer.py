@@ -12,7 +12,7 @@ from ingest.cell.crc32c import crc32c as compute_crc32c
 from ingest.cell.order import canonical_order
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from ingest.cell.tree import CellTree
 
@@ -55,12 +55,13 @@ def _write(tree: CellTree, roots: Sequence[int]) -> bytes:
     places |= {cell: places[twin] for cell, twin in twins.items()}
     cells = tree.cells
     links = tree.links
+    place = places.__getitem__
     parts = []
     for cell in order:
         parts.append(cells[cell])
         kids = links[cell]
         if kids:
-            named = [places[kid] for kid in kids]
+            named = map(place, kids)
             parts.append(bytes(named) if width == 1 else _join(named, width))
     body = b"".join(parts)
     size_width = (len(body).bit_length() + 7) // 8
@@ -69,6 +70,6 @@ def _write(tree: CellTree, roots: Sequence[int]) -> bytes:
     return b"".join((head, size, _join([places[root] for root in roots], width), body))
 
 
-def _join(numbers: list[int], width: int) -> bytes:
+def _join(numbers: Iterable[int], width: int) -> bytes:
     """Return numbers of ``width`` bytes each."""
     return b"".join([number.to_bytes(width, "big") for number in numbers])
