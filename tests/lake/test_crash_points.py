@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMIT_POINTS = [point for point in POINTS if not point.startswith("sweep")]
-RANDOM_KILLS = 25
+RANDOM_KILLS = 12
 
 
 class Victim:
