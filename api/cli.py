@@ -6,7 +6,7 @@ import base64
 import io
 import socket
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,7 +88,8 @@ def serve_lake(lake: Path, settings: Settings, *, host: str, port: int) -> None:
         server_header=False,
         h11_max_incomplete_event_size=REQUEST_HEAD_BYTES,
     )
-    uvicorn.Server(config).run(sockets=[listener])
+    with suppress(KeyboardInterrupt):  # Ctrl-C is the usual end, no fault.
+        uvicorn.Server(config).run(sockets=[listener])
 
 
 @click.group("decode", epilog=DECODE_HELP)
