@@ -37,13 +37,15 @@ EXPOSED_HEADERS = ["X-Tonlake-Snapshot", "X-Tonlake-Warning", "X-API-Version", "
 
 def create_app(lake_dir: Path, settings: Settings) -> Litestar:
     """Return the application over the lake in ``lake_dir``, which may still be empty."""
+    holder = SnapshotHolder(lake_dir, settings)
     return Litestar(
         route_handlers=[
             *service.routes,
             Router("/api/v2", route_handlers=api.v2.routes.routes),
             Router("/api/v3", route_handlers=api.v3.routes.routes),
         ],
-        state=State({"holder": SnapshotHolder(lake_dir, settings), "settings": settings}),
+        state=State({"holder": holder, "settings": settings}),
+        on_shutdown=[holder.close],
         middleware=[count_requests(settings.requests_in_flight)],
         before_send=[add_headers],
         exception_handlers={Exception: answer_error},

@@ -51,6 +51,13 @@ class SnapshotHolder:
         limit_ms = self._settings.query_timeout_ms if timeout_ms is None else timeout_ms
         return Reader(snapshot, connection.cursor(), timeout_ms=limit_ms)
 
+    def close(self) -> None:
+        """Let go of every snapshot; readers that are still at work keep theirs."""
+        with self._lock:
+            kept, self._kept = self._kept, OrderedDict()
+        for _snapshot, connection in kept.values():
+            connection.close()
+
     def _open_newest(self) -> _Opened:
         """Open what is newest; while one thread does so, the others go on with the one before."""
         newest = self._look()
