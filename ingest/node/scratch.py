@@ -12,6 +12,9 @@ import tempfile
 from pathlib import Path
 
 PREFIX = "tonlake-node-"
+NEW_PREFIX = "tonlake-new-"
+"""Of a folder whose lock is not held yet: the next process must not take it for a dead one's."""
+
 LOCK_NAME = "lock"
 
 
@@ -23,9 +26,10 @@ class Scratch:
         root = Path(tempfile.gettempdir())
         for left_over in root.glob(f"{PREFIX}*"):
             _remove_if_dead(left_over)
-        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=root))
-        self._lock = (self.folder / LOCK_NAME).open("w")
+        made = Path(tempfile.mkdtemp(prefix=NEW_PREFIX, dir=root))
+        self._lock = (made / LOCK_NAME).open("w")
         fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self.folder = made.rename(root / made.name.replace(NEW_PREFIX, PREFIX))
 
     def new_folder(self) -> Path:
         """Make an empty folder."""
