@@ -1,0 +1,76 @@
+"""The README: its statement, its requests and its commands do what it says."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from litestar.testing import TestClient
+
+from api.app import create_app
+from api.main import main
+from lake.settings import Settings
+from lake.views import write_views
+
+if TYPE_CHECKING:
+    import click
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text()
+BIN = Path(sys.executable).parent
+
+
+@pytest.fixture(scope="module")
+def statement() -> str:
+    found = re.search(r'tonlake sql --lake \S+ "(?P<sql>[^"]+)"', README)
+    assert found is not None
+    return found["sql"]
+
+
+def _run(*command: str | Path) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_it_is_short() -> None:
+    assert len(README.splitlines()) < 200
+
+
+def test_the_statement_gives_the_same_in_both_tools(
+    statement: str, demo_lake: Path, tmp_path: Path
+) -> None:
+    lake = tmp_path / "lake"
+    shutil.copytree(demo_lake, lake)
+    views = next(path for path in write_views(lake) if path.suffix == ".sql")
+    ours = _run(BIN / "tonlake", "sql", "--lake", lake, "--format", "csv", statement)
+    theirs = _run(BIN / "duckdb", "-csv", "-init", views, "-c", statement)
+    rows = list(csv.reader(io.StringIO(ours)))
+    assert rows[0] == ["account", "transactions", "fees_ton"]
+    assert len(rows) == 6
+    assert list(csv.reader(io.StringIO(theirs))) == rows
+
+
+@pytest.mark.parametrize("path", re.findall(r"curl 'http://127.0.0.1:8080(/[^']+)'", README))
+def test_the_requests_are_answered(path: str, demo_lake: Path) -> None:
+    with TestClient(create_app(demo_lake, Settings())) as client:
+        assert client.get(path).status_code == 200
+
+
+def _commands() -> dict[str, click.Command]:
+    return dict(main.commands)
+
+
+def test_every_command_is_listed() -> None:
+    assert set(re.findall(r"^\| `tonlake (\w+)`", README, re.MULTILINE)) == set(_commands())
+
+
+@pytest.mark.parametrize("name", sorted(_commands()))
+def test_every_command_has_help_with_an_example(name: str) -> None:
+    text = _run(BIN / "tonlake", name, "--help")
+    assert f"tonlake {name}" in text.split("\n", 1)[1], "an example follows the usage line"
