@@ -47,7 +47,9 @@ def failing_cleanly() -> Iterator[None]:
     """Print what went wrong in one line and end with the exit code of a data problem."""
     try:
         yield
-    except LakeError as error:
+    except BrokenPipeError:
+        raise  # the reader of our output has enough, which is no fault
+    except (LakeError, OSError) as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(EXIT_DATA)
 
@@ -126,14 +128,18 @@ and others turn values into the forms people know. Bytes are printed as hex.
     default="table",
     show_default=True,
 )
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File.")
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File, not stdout."
+)
 @click.option("--snapshot", type=click.IntRange(min=1), help="Number of a commit to ask.")
 def sql_command(
     *, query: str, lake_dir: Path, output_format: str, output: Path | None, snapshot: int | None
 ) -> None:
     """Ask the lake in SQL (DuckDB); the lake is only read."""
-    if output_format == "parquet" and output is None:
-        raise click.UsageError("--format parquet needs a file: -o FILE")
+    if output == Path("-"):
+        output = None
+    if output_format == "parquet" and output is None and sys.stdout.isatty():
+        raise click.UsageError("Parquet is not for a terminal: name a file with -o FILE")
     with failing_cleanly():
         settings, _ = load_settings()
         opened = open_snapshot(lake_dir, snapshot, check_digests=settings.check_digests)
@@ -146,8 +152,8 @@ def _write_answer(
 ) -> None:
     batches = ask(snapshot, query, settings)
     with naming_the_fault(snapshot):
-        if path is not None and output_format == "parquet":
-            with path.open("wb") as stream:
+        if output_format == "parquet":
+            with path.open("wb") if path else nullcontext(sys.stdout.buffer) as stream:
                 write_parquet(batches, stream)
             return
         with path.open("w", encoding="utf-8") if path else nullcontext(sys.stdout) as text:

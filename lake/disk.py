@@ -108,7 +108,13 @@ def hold_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
 
 @contextmanager
 def unfinished(final: Path) -> Iterator[Path]:
-    """Give a temporary path that takes the place of ``final`` when the block ends well."""
+    """Give a temporary path that takes the place of ``final`` when the block ends well.
+
+    A link, a pipe or a device such as ``/dev/stdout`` stays what it is and is written itself.
+    """
+    if final.is_symlink() or (final.exists() and not final.is_file()):
+        yield final
+        return
     path = final.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{final.name}")
     try:
         yield path

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
+from io import BytesIO
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import click
@@ -148,10 +151,24 @@ def test_sql_faults_leave_no_file(read_lake: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_sql_parquet_needs_a_file(read_lake: Path) -> None:
+def test_sql_parquet_goes_to_a_pipe_and_not_to_a_terminal(
+    read_lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for arguments in ((), ("-o", "-")):
+        done = run("sql", COUNT, "--lake", read_lake, "--format", "parquet", *arguments)
+        assert done.exit_code == 0
+        assert pq.read_table(BytesIO(done.stdout_bytes)).to_pylist() == [{"n": 25}]
+    terminal = SimpleNamespace(isatty=lambda: True)
+    monkeypatch.setattr("lake.cli.sys", SimpleNamespace(stdout=terminal, exit=sys.exit))
     done = run("sql", COUNT, "--lake", read_lake, "--format", "parquet")
     assert done.exit_code == 2
     assert "-o FILE" in done.stderr
+
+
+def test_sql_into_no_folder(read_lake: Path, tmp_path: Path) -> None:
+    done = run("sql", COUNT, "--lake", read_lake, "-o", tmp_path / "none" / "answer.csv")
+    assert done.exit_code == 1
+    assert done.stderr.startswith("error: [Errno 2] No such file or directory")
 
 
 def test_sql_shows_the_first_rows_of_many(read_lake: Path) -> None:

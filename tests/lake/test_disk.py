@@ -75,3 +75,16 @@ def test_unfinished_takes_the_place_only_when_all_went_well(tmp_path: Path) -> N
         path.write_bytes("two")  # type: ignore[arg-type]
     assert final.read_text() == "one"
     assert list(tmp_path.iterdir()) == [final]
+
+
+def test_unfinished_leaves_links_and_pipes_what_they_are(tmp_path: Path) -> None:
+    target, link, pipe = tmp_path / "target", tmp_path / "link", tmp_path / "pipe"
+    link.symlink_to(target)
+    os.mkfifo(pipe)
+    with unfinished(link) as path:
+        path.write_text("one")
+    assert link.is_symlink()
+    assert target.read_text() == "one"
+    with unfinished(pipe) as path:
+        assert path == pipe
+    assert pipe.is_fifo()
