@@ -78,7 +78,20 @@ class FollowedStore(Store):
     def _read_on(self, manifest: str) -> None:
         self._link_manifest(manifest)
         if self._db is None:
-            secondary = str(self._private_folder() / "secondary")
-            self._open(Options(raw_mode=True), AccessType.secondary(secondary))
+            self._open_followed()
         with self._named_errors():
             self._opened().try_catch_up_with_primary()
+
+    def _open_followed(self) -> None:
+        """Open as a secondary, and make sure that it is not behind a strict opening.
+
+        A secondary that meets a damaged table falls back to an older state without a word.
+        """
+        self._open(Options(raw_mode=True), AccessType.read_only(error_if_log_file_exist=False))
+        newest = self._opened().latest_sequence_number()
+        self._opened().close()
+        secondary = str(self._private_folder() / "secondary")
+        self._open(Options(raw_mode=True), AccessType.secondary(secondary))
+        found = self._opened().latest_sequence_number()
+        if found < newest:
+            raise SourceError(f"{self.name}: its files are damaged: write {found} of {newest}")

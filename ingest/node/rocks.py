@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
-from rocksdict import AccessType, DBPath, Options, Rdict
+from rocksdict import AccessType, DBPath, DBRecoveryMode, Options, Rdict
 
 from ingest.errors import SourceError
 
@@ -133,6 +133,8 @@ class Store:
         folder = str(self.folder)
         options.set_db_paths([DBPath(folder, ALL_BYTES)])
         options.set_wal_dir(folder)
+        # The last write of a log may be incomplete; damage before it must not be passed over.
+        options.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
         options.set_max_open_files(-1)  # tables the owner deletes stay readable
         options.set_keep_log_file_num(1)
         options.set_max_log_file_size(LOG_BYTES)

@@ -152,6 +152,49 @@ def test_damaged_tables_are_reported(tmp_path: Path, scratch: Scratch) -> None:
     store.close()
 
 
+def test_a_damaged_table_is_not_passed_over_for_older_rows(
+    tmp_path: Path, scratch: Scratch
+) -> None:
+    owner = open_store(tmp_path / "db")
+    for round_number in range(2):
+        owner[b"status"] = b"%d" % round_number
+        owner.flush()
+    owner.close()
+    newest = max((tmp_path / "db").glob("*.sst"))
+    content = bytearray(newest.read_bytes())
+    content[-20] ^= 1
+    newest.write_bytes(content)
+    with pytest.raises(SourceError, match="db: "):
+        FollowedStore(tmp_path / "db", "db", scratch)
+
+
+@pytest.mark.parametrize("kind", [FollowedStore, FrozenStore])
+def test_a_cut_log_gives_its_beginning_and_a_damaged_log_nothing(
+    tmp_path: Path, scratch: Scratch, kind: type[Store]
+) -> None:
+    owner = open_store(tmp_path / "owner")
+    for number in range(100):
+        owner[b"%06d" % number] = b"v" * 50
+    folder = tmp_path / "db"
+    shutil.copytree(tmp_path / "owner", folder)
+    owner.close()
+    (log,) = folder.glob("*.log")
+    whole = log.read_bytes()
+    for size in range(0, len(whole), 701):
+        log.write_bytes(whole[:size])
+        store = kind(folder, "db", scratch)
+        keys = [key for key, _value in store.scan()]
+        assert keys == [b"%06d" % number for number in range(len(keys))]
+        assert len(keys) == size // (len(whole) // 100)
+        store.close()
+    for at in range(20, len(whole) // 2, 397):
+        flipped = bytearray(whole)
+        flipped[at] ^= 2
+        log.write_bytes(flipped)
+        with pytest.raises(SourceError, match=r"db: .*[Cc]orrupt"):
+            kind(folder, "db", scratch)
+
+
 def test_what_a_killed_process_left_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
