@@ -7,15 +7,12 @@ what a killed process left behind is removed by the next one.
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
 import tempfile
 from pathlib import Path
 
 PREFIX = "tonlake-node-"
-NEW_PREFIX = "tonlake-new-"
-"""Of a folder whose lock is not held yet: the next process must not take it for a dead one's."""
-
-LOCK_NAME = "lock"
 
 
 class Scratch:
@@ -26,10 +23,10 @@ class Scratch:
         root = Path(tempfile.gettempdir())
         for left_over in root.glob(f"{PREFIX}*"):
             _remove_if_dead(left_over)
-        made = Path(tempfile.mkdtemp(prefix=NEW_PREFIX, dir=root))
-        self._lock = (made / LOCK_NAME).open("w")
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
-        self.folder = made.rename(root / made.name.replace(NEW_PREFIX, PREFIX))
+        self.folder = root
+        self._lock = -1
+        while self._lock < 0:
+            self.folder, self._lock = _make_locked_folder(root)
 
     def new_folder(self) -> Path:
         """Make an empty folder."""
@@ -37,15 +34,39 @@ class Scratch:
 
     def close(self) -> None:
         """Remove every folder that was given."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self._lock.close()
+        if self._lock >= 0:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            os.close(self._lock)
+            self._lock = -1
+
+
+def _make_locked_folder(root: Path) -> tuple[Path, int]:
+    """Return a folder and the descriptor that locks it.
+
+    The descriptor is -1 if another process took the folder, not locked yet, for a left-over.
+    """
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=root))
+    try:
+        lock = os.open(folder, os.O_RDONLY)
+    except FileNotFoundError:
+        return folder, -1
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    if folder.exists():
+        return folder, lock
+    os.close(lock)
+    return folder, -1
 
 
 def _remove_if_dead(folder: Path) -> None:
-    """Remove the folder unless a living process holds its lock, or it is another user's."""
+    """Remove the folder unless a living process has locked it, or it is another user's."""
     try:
-        with (folder / LOCK_NAME).open("r") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
+        lock = os.open(folder, os.O_RDONLY)
     except OSError:
         return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
+    except BlockingIOError:
+        return
+    finally:
+        os.close(lock)
