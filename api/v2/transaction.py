@@ -78,6 +78,8 @@ def _read_page(call: Call, params: HistoryParams) -> Page:
     )
     if not rows and not begins_at_zero_state(call, call.reader.snapshot.last_mc_seqno):
         raise LiteServerError(f"{LT_UNKNOWN}: {name_ranges(call)}, and nothing of {address}")
+    if lt is None and rows and rows[0]["mc_seqno"] < call.reader.snapshot.ranges[-1][0]:
+        raise LiteServerError(f"{LT_UNKNOWN}: {name_ranges(call)}, and no newest of {address}")
     page = cut_page(rows, limit)
     wanted = [row for row in page.rows if row["lt"] > params.to_lt]
     if len(wanted) < len(page.rows):

@@ -27,7 +27,7 @@ from api.v3.answer import (
     AddressBookRow,
 )
 from api.v3.book import describe_address, read_accounts, read_address_book
-from api.v3.coverage import check_accounts_known
+from api.v3.coverage import check_accounts_known, is_current
 from api.v3.interface import name_interfaces
 from api.v3.operation import Page, operation
 
@@ -82,12 +82,15 @@ def find_accounts(
 ) -> dict[Address, Row]:
     """Return the newest states of accounts that are known, in order of address.
 
+    A state from before a hole of the lake may be out of date, and counts as unknown.
+
     Raises:
         RequestInvalid: no address.
     """
     if not addresses:
         raise RequestInvalid("address of account is required")
-    found = read_accounts(call, addresses)
+    newest = read_accounts(call, addresses)
+    found = {address: row for address, row in newest.items() if is_current(call.reader, row)}
     unknown = sorted(set(addresses) - found.keys())
     if unknown:
         _warn_of_unknown(call, unknown)

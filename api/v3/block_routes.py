@@ -8,7 +8,13 @@ from api.errors import NotCovered
 from api.params import Hash, Int32, Lt, Query, Shard, Utime
 from api.v3.answer import Blocks, MasterchainInfo, ShardState
 from api.v3.block import render_block
-from api.v3.coverage import check_lt, check_mc_seqno, check_seqno, check_utime
+from api.v3.coverage import (
+    check_lt,
+    check_mc_seqno,
+    check_no_gap,
+    check_seqno,
+    check_utime,
+)
 from api.v3.operation import SortedPage, operation
 from api.v3.transaction_page import answer_transactions
 
@@ -151,8 +157,11 @@ def _check_covered(call: Call, query: BlocksQuery) -> None:
         check_mc_seqno(call.reader, query.mc_seqno)
     if query.seqno is not None:
         check_seqno(call.reader, query.workchain, query.shard, query.seqno)
-    check_utime(call.reader, query.start_utime, query.end_utime)
-    check_lt(call.reader, query.start_lt, query.end_lt)
+    utime, lt = (query.start_utime, query.end_utime), (query.start_lt, query.end_lt)
+    check_utime(call.reader, *utime)
+    check_lt(call.reader, *lt)
+    if query.mc_seqno is None and query.seqno is None and not query.offset:
+        check_no_gap(call.reader, utime=utime, lt=lt)
 
 
 routes = [

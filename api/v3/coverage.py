@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from api.errors import NotCovered
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from api.address import Address
     from queries.reader import Reader
 
 Range = tuple[int, int]
+Bounds = tuple[int | None, int | None]
 
 
 class Extent(msgspec.Struct, frozen=True):
@@ -84,15 +85,43 @@ def check_accounts_known(reader: Reader, unknown: Sequence[Address]) -> None:
     others = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
     raise NotCovered(
         f"account {unknown[0]}{others} is not known: this lake does not have everything from the "
-        f"zero state on, and no block of masterchain {name_ranges(ranges)} touched it"
+        f"zero state on, and no block of masterchain {name_ranges(ranges[-1:])} touched it"
     )
 
 
-def describe_holes(ranges: Sequence[Range]) -> str | None:
-    """Return a warning about masterchain blocks missing in the middle, or None."""
-    if len(ranges) == 1:
-        return None
-    return f"this lake has holes, it covers masterchain {name_ranges(ranges)}"
+def is_current(reader: Reader, state: Mapping[str, Any]) -> bool:
+    """Tell whether an account's newest known state is its state now: no hole came after it."""
+    ranges = reader.snapshot.ranges
+    return len(ranges) == 1 or bool(state["mc_seqno"] >= ranges[-1][0])
+
+
+def describe_gaps(ranges: Sequence[Range]) -> str | None:
+    """Return a warning about masterchain blocks missing at the start or in the middle, or None."""
+    if len(ranges) > 1:
+        return f"this lake has holes, it covers masterchain {name_ranges(ranges)}"
+    if ranges and ranges[0][0] > 1:
+        return f"this lake begins in the middle, it covers masterchain {name_ranges(ranges)}"
+    return None
+
+
+def check_no_gap(
+    reader: Reader, *, utime: Bounds = (None, None), lt: Bounds = (None, None)
+) -> None:
+    """Refuse to say that nothing was found, where it may lie in a gap of the lake.
+
+    Raises:
+        NotCovered: neither span lies within one unbroken range; names what is covered.
+    """
+    ranges = reader.snapshot.ranges
+    if describe_gaps(ranges) is None:
+        return
+    newest = ranges[-1]
+    for extent in read_extents(reader):
+        for (first, last), (start, end) in ((utime, extent.utime), (lt, extent.lt)):
+            ends_inside = extent.mc_seqno == newest or (last is not None and last <= end)
+            if first is not None and first >= start and ends_inside:
+                return
+    raise NotCovered(f"nothing found, and this lake covers masterchain {name_ranges(ranges)} alone")
 
 
 def check_utime(reader: Reader, first: int | None, last: int | None) -> None:

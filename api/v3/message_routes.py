@@ -8,7 +8,7 @@ from api.address import Address
 from api.params import AddressOrNull, Flag, Hash, Hashes, Lt, Nobody, Opcode, Text, Utime
 from api.v3.answer import Messages
 from api.v3.book import read_address_book
-from api.v3.coverage import check_lt, check_utime
+from api.v3.coverage import check_lt, check_no_gap, check_utime
 from api.v3.message import render_message
 from api.v3.operation import SortedPage, operation
 from api.v3.transaction_routes import check_direction
@@ -48,8 +48,11 @@ def get_messages(call: Call, query: MessagesQuery) -> Messages:
     """
     keys = _find_keys(call, query)
     if not keys:
-        check_utime(call.reader, query.start_utime, query.end_utime)
-        check_lt(call.reader, query.start_lt, query.end_lt)
+        utime, lt = (query.start_utime, query.end_utime), (query.start_lt, query.end_lt)
+        check_utime(call.reader, *utime)
+        check_lt(call.reader, *lt)
+        if not query.offset:
+            check_no_gap(call.reader, utime=utime, lt=lt)
     rows = _read_rows(call, keys)
     return Messages(
         messages=[render_message(row, call.settings.opcode_format) for row in rows],

@@ -19,7 +19,7 @@ from api.call import (
 )
 from api.errors import RequestInvalid
 from api.params import Int32, Query, Sort, converters_of, read_query
-from api.v3.coverage import describe_holes
+from api.v3.coverage import describe_gaps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,8 +65,8 @@ def operation(path: str, kind: type[P], answer: Callable[[Call, P], Any]) -> HTT
         note_warnings(request, arguments.warnings(known, SHARED_PARAMETERS), settings)
         query = check_page(read_query(kind, arguments), settings)
         call = open_call(request, arguments)
-        if holes := describe_holes(call.reader.snapshot.ranges):
-            call.warn(holes)
+        if gaps := describe_gaps(call.reader.snapshot.ranges):
+            call.warn(gaps)
         return answer_json(msgspec.json.encode(answer(call, query)), settings)
 
     handle.__doc__ = answer.__doc__

@@ -14,6 +14,7 @@ from api.params import (
     Query,
     Text,
 )
+from api.v3.coverage import check_no_gap
 from api.v3.operation import SortedPage, operation
 from api.v3.transaction_page import answer_transactions
 from api.v3.transaction_search import TransactionsQuery, check_covered, find_keys
@@ -72,6 +73,7 @@ def get_message_transactions(call: Call, query: MessageTransactionsQuery) -> Tra
 
     Raises:
         RequestInvalid: none of the three filters, or an unknown direction.
+        NotCovered: nothing found, and the lake has gaps.
     """
     if not query.msg_hash and query.body_hash is None and query.opcode is None:
         raise RequestInvalid("at least one of msg_hash, body_hash, opcode should be specified")
@@ -92,6 +94,8 @@ def get_message_transactions(call: Call, query: MessageTransactionsQuery) -> Tra
         limit=query.limit,
         offset=query.offset,
     )
+    if not keys and not query.offset:
+        check_no_gap(call.reader)
     return answer_transactions(call, keys)
 
 

@@ -8,7 +8,13 @@ import msgspec
 
 from api.params import Addresses, Hashes, Int32, Lt, Shard, Utime
 from api.v3.book import pair_addresses
-from api.v3.coverage import check_lt, check_mc_seqno, check_seqno, check_utime
+from api.v3.coverage import (
+    check_lt,
+    check_mc_seqno,
+    check_no_gap,
+    check_seqno,
+    check_utime,
+)
 from api.v3.operation import SortedPage
 
 if TYPE_CHECKING:
@@ -113,6 +119,10 @@ def check_covered(call: Call, query: TransactionsQuery) -> None:
         check_mc_seqno(call.reader, query.mc_seqno)
     if query.seqno is not None:
         check_seqno(call.reader, query.workchain, query.shard, query.seqno)
-    check_utime(call.reader, query.start_utime, query.end_utime)
-    check_lt(call.reader, query.start_lt, query.end_lt)
+    utime, lt = (query.start_utime, query.end_utime), (query.start_lt, query.end_lt)
+    check_utime(call.reader, *utime)
+    check_lt(call.reader, *lt)
     check_lt(call.reader, query.lt, query.lt)
+    if query.mc_seqno is None and query.seqno is None and not query.offset:
+        exact = lt if query.lt is None else (query.lt, query.lt)
+        check_no_gap(call.reader, utime=utime, lt=exact)

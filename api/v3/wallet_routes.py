@@ -12,7 +12,7 @@ from api.params import Addresses, Flag, OneAddress, Query
 from api.v3.account_routes import find_accounts, read_bodies
 from api.v3.answer import AddressInformation, WalletInformation, WalletState, WalletStates
 from api.v3.book import read_accounts, read_address_book
-from api.v3.coverage import check_accounts_known
+from api.v3.coverage import check_accounts_known, is_current
 from api.v3.operation import operation
 from api.wallet import WALLETS, WalletData, read_wallet_data
 
@@ -112,7 +112,7 @@ def _read_account(call: Call, address: Address | None) -> Row:
     if address is None:
         raise CredentialMissing("address of account is required")
     row = read_accounts(call, [address]).get(address)
-    if row is None:
+    if row is None or not is_current(call.reader, row):
         check_accounts_known(call.reader, [address])
     return row or UNKNOWN
 

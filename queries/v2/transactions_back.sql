@@ -12,6 +12,7 @@ select
     t.lt,
     t.hash,
     t.now,
+    t.mc_seqno,
     t.prev_trans_lt,
     t.prev_trans_hash,
     t.total_fees,

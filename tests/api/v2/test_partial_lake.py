@@ -137,6 +137,28 @@ def test_histories_stop_at_the_hole(part: Asker, facts: Facts) -> None:
     assert [tx["transaction_id"]["lt"] for tx in page] == [str(row["lt"]) for row in older]
 
 
+def test_a_history_does_not_begin_before_the_hole(
+    demo_node: Path, asker: type[Asker], facts: Facts, tmp_path: Path
+) -> None:
+    older, newest = Span(60, 90), Span(220, 238)
+    with closing(open_node(demo_node)) as source:
+        for span in (older, newest):
+            ingest(source, tmp_path, span, Settings())
+    refused = 0
+    with TestClient(create_app(tmp_path, Settings())) as client:
+        for account in facts.accounts:
+            workchain, digits = account["address"].split(":")
+            seqnos = [row["mc_seqno"] for row in facts.history(int(workchain), digits)]
+            if any(older.first <= seqno <= older.last for seqno in seqnos) and (
+                max(seqnos) < newest.first
+            ):
+                refused += 1
+                status, text = asker(client).refused("getTransactions", address=account["address"])
+                assert status == 500
+                assert text.startswith("LITE_SERVER_NOTREADY: lt not in db")
+    assert refused > 10
+
+
 def test_the_configuration_needs_its_key_block(part: Asker) -> None:
     for method, params in (("getConfigAll", {}), ("getConfigParam", {"param": 0})):
         status, text = part.refused(method, **params)
