@@ -21,6 +21,7 @@ from ingest.errors import BlockNotYet, BlockUnavailable
 from ingest.library import LibraryBook
 from ingest.span import Span, missing_spans
 from ingest.statecell import CellFinder
+from ingest.trace.derivation import TraceFiles
 from lake.commit import Network, commit_range
 
 if TYPE_CHECKING:
@@ -180,6 +181,7 @@ class _Run:
             source=self.source.describe(),
             network=self._network(tables["blocks"]),
             settings=self.settings,
+            derive=TraceFiles(self.lake_dir),
         )
         self.report.commits += 1
         self.report.committed.append(str(Span(first, last)))

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from lake.log import Range
     from lake.schema import Table
 
+MC_SEQNO = "mc_seqno"
+"""The column that says where a row belongs; derived rows that span blocks have none."""
+
 
 def check_tables(tables: Mapping[str, pa.Table], mc_range: Range, day: str) -> dict[str, pa.Table]:
     """Return the tables that have rows, with exactly the schema's fields.
@@ -38,7 +41,9 @@ def check_tables(tables: Mapping[str, pa.Table], mc_range: Range, day: str) -> d
     # Rows of the zero state have mc_seqno 0 and enter with the first masterchain block.
     lowest = 0 if first == 1 else first
     for name, rows in checked.items():
-        seen = pc.min_max(rows["mc_seqno"]).as_py()
+        if MC_SEQNO not in rows.column_names:
+            continue
+        seen = pc.min_max(rows[MC_SEQNO]).as_py()
         if seen["min"] < lowest or seen["max"] > last:
             raise RowsRejected(
                 f"rows of {name} are of masterchain blocks {seen['min']}..{seen['max']}, "

@@ -4,17 +4,21 @@
 2. ``_log/<N>.json`` is made exclusively (a hard link to a synced temporary file) and its folder
    is synced. With that link the commit is there; before it, nothing is.
 3. What a crash leaves behind is named by no commit, and goes with the sweep (lake.orphan).
+
+Derived rows, such as traces, are made under the lock from the lake as it is at that moment. They
+are part of the same commit, and may replace files of derived rows of earlier ones.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from lake.admission import check_tables
+from lake.admission import MC_SEQNO, check_tables
 from lake.crash import reach
+from lake.datafile import remove_files, write_changes
 from lake.disk import (
     LOCK_FILE,
     hold_lock,
@@ -37,12 +41,12 @@ from lake.log import (
     overlaps,
     read_state,
 )
-from lake.schema import SCHEMA_VERSION, TABLES
+from lake.place import Derivation, Derive, NewFile, Place, derive_nothing
+from lake.schema import SCHEMA_VERSION
 from lake.settings import Settings
-from lake.writer import encode_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     import pyarrow as pa
@@ -51,7 +55,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Commit", "DataFile", "Network", "commit_range"]
 
-_DIGEST_LETTERS = 16
 _DEFAULTS = Settings()
 
 
@@ -65,6 +68,7 @@ def commit_range(
     source: Mapping[str, str],
     network: Network | None = None,
     settings: Settings = _DEFAULTS,
+    derive: Derive = derive_nothing,
 ) -> Commit:
     """Add all rows of the masterchain blocks ``first_mc_seqno..last_mc_seqno``, both included.
 
@@ -80,6 +84,7 @@ def commit_range(
         source: Fingerprint of where the rows come from.
         network: Network of the rows, where known.
         settings: File options.
+        derive: Makes the derived rows that follow from these.
 
     Raises:
         RowsRejected: rows that do not fit the schema or the range.
@@ -89,21 +94,21 @@ def commit_range(
         LakeFull: no room; nothing was committed.
     """
     reach("commit.start")
-    mc_range = (first_mc_seqno, last_mc_seqno)
-    rows = check_tables(tables, mc_range, day)
+    place = Place(first_mc_seqno, last_mc_seqno, day)
+    rows = check_tables(tables, (place.first, place.last), day)
     make_folder(lake_dir / LOG_FOLDER)
     with hold_lock(lake_dir / LOCK_FILE):
         state = _state_so_far(lake_dir)
-        _check_overlap(state, mc_range)
-        join_networks(state.network, network)
-        added = _write_files(lake_dir, rows, mc_range, day, settings)
+        _check_fit(state, place, network)
+        wanted = _join(rows, place, derive(state, rows, place))
+        changes = write_changes(lake_dir, state, wanted, settings)
         commit = Commit(
             number=state.number + 1,
             first_mc_seqno=first_mc_seqno,
             last_mc_seqno=last_mc_seqno,
             day=day,
-            added=added,
-            removed=(),
+            added=changes.added,
+            removed=changes.removed,
             schema_version=SCHEMA_VERSION,
             source=dict(source),
             shards=_shard_ranges(rows.get("blocks")),
@@ -111,10 +116,14 @@ def commit_range(
             network=network,
             previous=state.digest,
         )
-        digest = _write_entry(lake_dir, commit)
-        if commit.number % settings.checkpoint_commits == 0:
-            _write_checkpoint(lake_dir, state.add(commit, digest))
+        append_commit(lake_dir, state, commit, settings)
     return commit
+
+
+def _join(rows: Mapping[str, pa.Table], place: Place, derived: Derivation) -> Derivation:
+    """Return base and derived files together."""
+    base = (NewFile(name, place, rows[name]) for name in sorted(rows))
+    return Derivation(chain(base, derived.files), derived.removed)
 
 
 def _state_so_far(lake_dir: Path) -> LogState:
@@ -124,45 +133,13 @@ def _state_so_far(lake_dir: Path) -> LogState:
         return LogState()
 
 
-def _check_overlap(state: LogState, mc_range: Range) -> None:
-    for first, last in overlaps(state.ranges, mc_range):
+def _check_fit(state: LogState, place: Place, network: Network | None) -> None:
+    for first, last in overlaps(state.ranges, (place.first, place.last)):
         raise RangeOverlap(
-            f"masterchain blocks {mc_range[0]}..{mc_range[1]} cannot be committed: "
+            f"masterchain blocks {place.first}..{place.last} cannot be committed: "
             f"the lake has {first}..{last} already"
         )
-
-
-def _write_files(
-    lake_dir: Path, rows: Mapping[str, pa.Table], mc_range: Range, day: str, settings: Settings
-) -> tuple[DataFile, ...]:
-    """Write a file per table, durably; on any failure none is left."""
-    files: list[DataFile] = []
-    try:
-        for name in sorted(rows):
-            data = encode_parquet(rows[name], TABLES[name], settings)
-            sha256 = hashlib.sha256(data).hexdigest()
-            place = f"{mc_range[0]}-{mc_range[1]}-{sha256[:_DIGEST_LETTERS]}"
-            path = f"{name}/day={day}/{place}.parquet"
-            files.append(
-                DataFile(path, name, rows[name].num_rows, data.size, sha256, SCHEMA_VERSION)
-            )
-            make_folder((lake_dir / path).parent)
-            write_temporary(lake_dir / path, data, "file").replace(lake_dir / path)
-            reach("file.renamed")
-        reach("commit.files_renamed")
-        for folder in sorted({(lake_dir / file.path).parent for file in files}):
-            sync_folder(folder)
-        reach("commit.folders_synced")
-    except (OSError, LakeFull):
-        _remove_files(lake_dir, files)
-        raise
-    return tuple(files)
-
-
-def _remove_files(lake_dir: Path, files: Iterable[DataFile]) -> None:
-    """Remove files of a commit that failed: no live commit has their range, so none names them."""
-    for file in files:
-        (lake_dir / file.path).unlink(missing_ok=True)
+    join_networks(state.network, network)
 
 
 def _shard_ranges(blocks: pa.Table | None) -> dict[str, Range]:
@@ -180,17 +157,33 @@ def _shard_ranges(blocks: pa.Table | None) -> dict[str, Range]:
 
 
 def _has_zero_state(rows: Mapping[str, pa.Table]) -> bool:
-    return any(0 in table["mc_seqno"].unique().to_pylist() for table in rows.values())
+    columns = (table[MC_SEQNO] for table in rows.values() if MC_SEQNO in table.column_names)
+    return any(0 in column.unique().to_pylist() for column in columns)
 
 
-def _write_entry(lake_dir: Path, commit: Commit) -> str:
-    """Make the log entry exclusively and durably, and return its digest."""
+def append_commit(lake_dir: Path, state: LogState, commit: Commit, settings: Settings) -> None:
+    """Make a commit, whose files are written, part of the log; the caller holds the lock.
+
+    Raises:
+        CommitConflict, LakeFull: it is not, and the files it adds are gone.
+    """
+    digest = write_entry(lake_dir, commit)
+    if commit.number % settings.checkpoint_commits == 0:
+        write_checkpoint(lake_dir, state.add(commit, digest))
+
+
+def write_entry(lake_dir: Path, commit: Commit) -> str:
+    """Make the log entry exclusively and durably, and return its digest.
+
+    Raises:
+        CommitConflict, LakeFull: there is no entry, and the files it adds are gone.
+    """
     data, digest = encode_entry(commit)
     entry = lake_dir / LOG_FOLDER / entry_name(commit.number)
     try:
         _link_entry(write_temporary(entry, data, "log"), entry)
     except (OSError, LakeFull):
-        _remove_files(lake_dir, commit.added)
+        remove_files(lake_dir, commit.added)
         raise
     reach("log.unlinked")
     sync_folder(entry.parent)
@@ -214,7 +207,8 @@ def _link_entry(temporary: Path, entry: Path) -> None:
             temporary.unlink()
 
 
-def _write_checkpoint(lake_dir: Path, state: LogState) -> None:
+def write_checkpoint(lake_dir: Path, state: LogState) -> None:
+    """Write out the sum of the commits so far."""
     data, _ = encode_entry(state)
     final = lake_dir / LOG_FOLDER / checkpoint_name(state.number)
     write_temporary(final, data, "checkpoint").replace(final)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ingest.errors import DecodeError
-from lake.schema import TABLES
+from lake.schema import BASE_TABLES, TABLES
 
 if TYPE_CHECKING:
     from lake.schema import Table
@@ -21,7 +21,7 @@ class RowSet:
 
     def __init__(self) -> None:
         """Begin without rows."""
-        self.rows: dict[str, list[Row]] = {name: [] for name in TABLES}
+        self.rows: dict[str, list[Row]] = {table.name: [] for table in BASE_TABLES}
 
     def table(self, name: str) -> list[Row]:
         """Return the rows of one table, to append to."""

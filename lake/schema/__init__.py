@@ -5,6 +5,7 @@ from lake.schema.block import BLOCKS, SHARD_BLOCKS
 from lake.schema.column import ARROW_TYPES, Column, Table
 from lake.schema.config import CONFIG_PARAMS, LIBRARIES
 from lake.schema.message import MESSAGES
+from lake.schema.trace import OPEN_EDGES, TRACES, TRANSACTION_TRACES
 from lake.schema.transaction import TRANSACTIONS
 
 SCHEMA_VERSION = 1
@@ -21,7 +22,10 @@ BASE_TABLES: tuple[Table, ...] = (
     LIBRARIES,
 )
 
-TABLES: dict[str, Table] = {table.name: table for table in BASE_TABLES}
+DERIVED_TABLES: tuple[Table, ...] = (TRANSACTION_TRACES, TRACES, OPEN_EDGES)
+"""Tables whose rows follow from those of the base tables."""
+
+TABLES: dict[str, Table] = {table.name: table for table in (*BASE_TABLES, *DERIVED_TABLES)}
 
 __all__ = [
     "ACCOUNT_STATES",
@@ -29,13 +33,17 @@ __all__ = [
     "BASE_TABLES",
     "BLOCKS",
     "CONFIG_PARAMS",
+    "DERIVED_TABLES",
     "LIBRARIES",
     "MESSAGES",
+    "OPEN_EDGES",
     "SCHEMA_VERSION",
     "SHARD_BLOCKS",
     "STATE_CELLS",
     "TABLES",
+    "TRACES",
     "TRANSACTIONS",
+    "TRANSACTION_TRACES",
     "Column",
     "Table",
 ]

@@ -28,7 +28,12 @@ MESSAGES = Table(
             Column("destination_workchain", "int32", "Workchain of the destination"),
             Column("destination", "hash", "Destination; NULL unless destination_kind is std"),
         ),
-        Column("destination_kind", "text", "std, none, extern or var (MsgAddress constructor)"),
+        Column(
+            "destination_kind",
+            "text",
+            "std, none, extern or var (MsgAddress constructor)",
+            nullable=True,
+        ),
         *optional(
             Column("value", "int64", "int: nanoton carried"),
             Column("value_extra_currencies", "json", "int: extra currencies, id to amount"),

@@ -7,7 +7,7 @@ _IDENTITY = (
     Column("account", "hash", "Account id, 32 bytes"),
     Column("lt", "int64", "Logical time"),
     Column("hash", "hash", "Hash of the transaction cell"),
-    Column("shard", "int64", "Shard of the block, signed 64-bit"),
+    Column("shard", "int64", "Shard of the block, signed 64-bit", nullable=True),
     Column("block_seqno", "int64", "Seqno of the block inside its shard"),
     Column("mc_seqno", "int64", "Masterchain block that commits the block"),
     Column("now", "int64", "Unix seconds"),

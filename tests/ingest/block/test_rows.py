@@ -8,7 +8,7 @@ import pytest
 
 from ingest.block.rows import RowSet
 from ingest.errors import DecodeError
-from lake.schema import TABLES
+from lake.schema import BASE_TABLES, TABLES
 
 CELL = TABLES["state_cells"].names
 LIBRARY = TABLES["libraries"].names
@@ -19,7 +19,7 @@ def test_rows_become_sorted_typed_tables() -> None:
     for first in (3, 1, 2):
         rows.table("state_cells").append((bytes([first]) * 32, 7, b"\x00\x00", [bytes(32)]))
     tables = rows.to_arrow()
-    assert set(tables) == set(TABLES)
+    assert set(tables) == {table.name for table in BASE_TABLES}
     cells = tables["state_cells"]
     assert cells.schema == TABLES["state_cells"].arrow
     assert [value[0] for value in cells["hash"].to_pylist()] == [1, 2, 3]

@@ -1,0 +1,1 @@
+"""Transactions to traces: every transaction belongs to one tree of messages."""

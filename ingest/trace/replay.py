@@ -1,0 +1,87 @@
+"""Recorded traces into a lake: a partial one, which has these traces and nothing beside them.
+
+Each commit covers the masterchain blocks of one trace, or of several that overlap, as if nothing
+else were in them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import pyarrow as pa
+
+from ingest.trace.derivation import TraceFiles
+from ingest.trace.recording import Recorded, read_recording
+from lake.commit import commit_range
+from lake.errors import LakeNotFound
+from lake.log import overlaps, read_state
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from lake.settings import Settings
+
+
+class ReplayReport(msgspec.Struct):
+    """What one run did: commits, rows by table, and masterchain blocks that were there before."""
+
+    commits: int = 0
+    rows: dict[str, int] = {}
+    skipped: list[str] = []
+
+
+def replay_traces(path: Path, lake_dir: Path, settings: Settings) -> ReplayReport:
+    """Bring recorded traces into the lake; those of blocks that it has already are skipped.
+
+    Raises:
+        RecordingMalformed: a line of the file cannot be read; nothing was committed.
+    """
+    report = ReplayReport()
+    try:
+        known = read_state(lake_dir).ranges
+    except LakeNotFound:
+        known = ()
+    for group in join_overlapping(read_recording(path)):
+        place = f"{group.first_mc_seqno}:{group.last_mc_seqno}"
+        if overlaps(known, (group.first_mc_seqno, group.last_mc_seqno)):
+            report.skipped.append(place)
+            continue
+        commit_range(
+            lake_dir,
+            group.tables,
+            first_mc_seqno=group.first_mc_seqno,
+            last_mc_seqno=group.last_mc_seqno,
+            day=group.day,
+            source={"kind": "traces", "file": path.name},
+            settings=settings,
+            derive=TraceFiles(lake_dir),
+        )
+        report.commits += 1
+        for name, rows in group.tables.items():
+            report.rows[name] = report.rows.get(name, 0) + rows.num_rows
+    return report
+
+
+def join_overlapping(traces: Iterable[Recorded]) -> Iterator[Recorded]:
+    """Yield traces by their masterchain blocks, those that share blocks as one."""
+    group: list[Recorded] = []
+    for trace in sorted(traces, key=lambda each: (each.first_mc_seqno, each.last_mc_seqno)):
+        if group and trace.first_mc_seqno > max(each.last_mc_seqno for each in group):
+            yield _join(group)
+            group = []
+        group.append(trace)
+    if group:
+        yield _join(group)
+
+
+def _join(group: list[Recorded]) -> Recorded:
+    return Recorded(
+        first_mc_seqno=group[0].first_mc_seqno,
+        last_mc_seqno=max(each.last_mc_seqno for each in group),
+        day=min(each.day for each in group),
+        tables={
+            name: pa.concat_tables(each.tables[name] for each in group) for name in group[0].tables
+        },
+    )

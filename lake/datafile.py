@@ -1,0 +1,82 @@
+"""The data files of a commit: written durably, all of them or none."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from lake.crash import reach
+from lake.disk import make_folder, sync_folder, write_temporary
+from lake.log import DataFile
+from lake.schema import SCHEMA_VERSION, TABLES
+from lake.writer import encode_parquet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from lake.log import LogState
+    from lake.place import Derivation, NewFile
+    from lake.settings import Settings
+
+
+class Changes(NamedTuple):
+    """Files that a commit adds, and paths of those that are not live after it."""
+
+    added: tuple[DataFile, ...]
+    removed: tuple[str, ...]
+
+
+def write_changes(
+    lake_dir: Path, state: LogState, wanted: Derivation, settings: Settings
+) -> Changes:
+    """Write files, and return how the live files of ``state`` change with them.
+
+    A file that is live already is written again, which mends it if it is damaged, and is no
+    change. On any failure the files that are not live are gone.
+
+    Raises:
+        LakeFull: no room.
+    """
+    live = {file.path for file in state.files}
+    written: list[DataFile] = []
+    with ExitStack() as undo:
+        undo.callback(lambda: remove_files(lake_dir, _only_new(written, live)))
+        for file in wanted.files:
+            if file.rows.num_rows:
+                _write_file(lake_dir, file, settings, written)
+        reach("commit.files_renamed")
+        for folder in sorted({(lake_dir / file.path).parent for file in written}):
+            sync_folder(folder)
+        reach("commit.folders_synced")
+        undo.pop_all()
+    removed = sorted(live.intersection(wanted.removed) - {file.path for file in written})
+    for path in removed:
+        # The sweep's grace time begins now, for those who still read an earlier snapshot.
+        with suppress(FileNotFoundError):
+            os.utime(lake_dir / path)
+    return Changes(tuple(_only_new(written, live)), tuple(removed))
+
+
+def _write_file(lake_dir: Path, file: NewFile, settings: Settings, written: list[DataFile]) -> None:
+    data = encode_parquet(file.rows, TABLES[file.table], settings)
+    sha256 = hashlib.sha256(data).hexdigest()
+    path = file.path(sha256)
+    written.append(
+        DataFile(path, file.table, file.rows.num_rows, data.size, sha256, SCHEMA_VERSION)
+    )
+    make_folder((lake_dir / path).parent)
+    write_temporary(lake_dir / path, data, "file").replace(lake_dir / path)
+    reach("file.renamed")
+
+
+def _only_new(written: Iterable[DataFile], live: set[str]) -> list[DataFile]:
+    return [file for file in written if file.path not in live]
+
+
+def remove_files(lake_dir: Path, files: Iterable[DataFile]) -> None:
+    """Remove files of a commit that failed; no live commit names them."""
+    for file in files:
+        (lake_dir / file.path).unlink(missing_ok=True)
