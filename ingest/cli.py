@@ -19,7 +19,7 @@ from ingest.errors import IngestError
 from ingest.node.packs import open_packs
 from ingest.node.source import open_node
 from ingest.pipeline import IngestReport, Progress, ingest
-from ingest.span import Span, parse_span
+from ingest.span import Span, SpanError, parse_span
 from lake.errors import LakeError
 from lake.orphan import sweep_orphans
 from lake.settings import load_settings
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ingest.source import BlockSource
     from lake.settings import Settings
 
-EXIT_DATA, EXIT_USAGE, EXIT_PARTIAL = 1, 2, 3
+EXIT_DATA, EXIT_PARTIAL = 1, 3
 HOLES_SHOWN = 20
 MANY_MC_BLOCKS = 500
 """From this many masterchain blocks on, starting decode processes pays."""
@@ -79,6 +79,8 @@ def ingest_command(
         raise click.UsageError("name one source: --node DIR or --packs DIR")
     if span is not None and (first is not None or last is not None):
         raise click.UsageError("--range already has both ends: leave out --from and --to")
+    if follow and (last is not None or (span is not None and not span.endswith(":"))):
+        raise click.UsageError("--follow has no last block: end the range with a colon")
     wanted = span or f"{first if first is not None else ''}:{last if last is not None else ''}"
     settings, _origins = load_settings()
     try:
@@ -87,10 +89,12 @@ def ingest_command(
             _print_report(report, as_json=as_json)
             if follow:
                 _follow(source, lake, settings, as_json=as_json)
+    except SpanError as error:
+        raise click.UsageError(str(error)) from error
     except (IngestError, LakeError) as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(EXIT_DATA)
-    if report.holes:
+    if report.holes or report.stopped_at is not None:
         sys.exit(EXIT_PARTIAL)
 
 
@@ -155,7 +159,7 @@ def _print_report(report: IngestReport, *, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(report).decode())
         return
-    if not report.committed and not report.holes:
+    if not report.committed and not report.holes and report.stopped_at is None:
         click.echo(f"masterchain {report.wanted}: nothing new, the lake has it all")
     if report.committed:
         rows = ", ".join(f"{count:,} {name}" for name, count in report.rows.items() if count)

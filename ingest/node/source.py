@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 STATE_FOLDER = "state"
 INDEX_FOLDER = "files/globalindex"
+NODE_FOLDERS = (INDEX_FOLDER, STATE_FOLDER)
 BASECHAIN = 0
 SEARCH_LIMIT = 256
 """Masterchain blocks tried at the beginning of the archive before the folder is refused."""
@@ -209,4 +210,11 @@ def open_node(db_dir: Path, *, open_indexes: int | None = None) -> NodeSource:
     Raises:
         SourceError: the folder is no node's, or damaged.
     """
+    missing = [name for name in NODE_FOLDERS if not (db_dir / name).is_dir()]
+    if missing:
+        inner = all((db_dir / "db" / name).is_dir() for name in NODE_FOLDERS)
+        raise SourceError(
+            f"{db_dir.name} is no database folder of a TON node, it lacks {', '.join(missing)}"
+            + (": name the folder db inside it" if inner else "")
+        )
     return NodeSource(db_dir, open_indexes=open_indexes or Settings().open_indexes)

@@ -329,8 +329,17 @@ def test_garbage_behind_the_valid_part_is_not_looked_at(
 @pytest.mark.parametrize("name", ["state", "files/globalindex"])
 def test_a_folder_that_is_no_node_is_refused(copied: Path, name: str) -> None:
     shutil.rmtree(copied / name)
+    with pytest.raises(SourceError, match=f"no database folder of a TON node, it lacks {name}$"):
+        open_node(copied)
+    (copied / name).mkdir()
     with pytest.raises(SourceError, match=f"{name}: no readable RocksDB"):
         open_node(copied)
+
+
+def test_the_folder_around_a_node_is_refused_with_a_hint(copied: Path) -> None:
+    copied.rename(copied.parent / "db")
+    with pytest.raises(SourceError, match="name the folder db inside it"):
+        open_node(copied.parent)
 
 
 def test_another_layout_is_refused(copied: Path) -> None:
