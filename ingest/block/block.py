@@ -5,6 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from ingest import native
 from ingest.block.account import Touched
 from ingest.block.config import config_rows
 from ingest.block.header import MASTERCHAIN, read_extra, read_header, read_parts
@@ -43,12 +44,20 @@ def decode_bundles(bundles: Sequence[McBundle]) -> dict[str, pa.Table]:
     """Decode masterchain blocks, each with the shard blocks it commits, to all base tables.
 
     Rows are sorted as the schema says, so that the same blocks give the same tables. A state cell
-    appears once, with the first masterchain block that brought it.
+    appears once, with the first masterchain block that brought it. The native decoder does this
+    where it is installed (package ``ingest.native``), with the same result.
 
     Raises:
         BlockCorrupt: the bytes of a block are not those its id names.
         DecodeError: a block does not follow TL-B; names the block.
     """
+    if native.is_used():
+        return native.decode_bundles(bundles, decode_in_python)
+    return decode_in_python(bundles)
+
+
+def decode_in_python(bundles: Sequence[McBundle]) -> dict[str, pa.Table]:
+    """Do what ``decode_bundles`` does without the native decoder: the reference for it."""
     rows = RowSet()
     cells = StateCells(rows.table("state_cells"))
     for bundle in bundles:

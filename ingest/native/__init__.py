@@ -1,0 +1,122 @@
+"""The native decoder: blocks in, Arrow tables out, row for row what the Python decoder gives.
+
+The extension ``_core`` (the C files here) is optional. It decodes what it knows and declines the
+rest block by block: whatever is damaged, rare or too large goes to the Python reference, which
+decides about it and words the error. ``TONLAKE_NATIVE=0`` leaves the extension alone.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ingest.native.arrow import make_table
+from ingest.source import McBundle
+from lake.schema import BASE_TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ingest.source import RawBlock
+
+    Tables = dict[str, pa.Table]
+    Reference = Callable[[Sequence[McBundle]], Tables]
+
+__all__ = ["decode_bundles", "describe", "is_used"]
+
+_SEED_BITS = 64
+
+
+def _load() -> tuple[Any, str]:
+    """Return the extension, or None and why it is not used."""
+    if os.environ.get("TONLAKE_NATIVE", "1") == "0":
+        return None, "TONLAKE_NATIVE=0"
+    try:
+        core = import_module("ingest.native._core")
+    except ImportError as error:
+        return None, f"the extension is not built: {error}"
+    columns = {
+        table.name: tuple((column.name, column.type) for column in table.columns)
+        for table in BASE_TABLES
+    }
+    if dict(core.layout()) != columns:
+        return None, "the extension was built for other tables; install again"
+    return core, ""
+
+
+_extension, _reason = _load()
+_portable = os.environ.get("TONLAKE_NATIVE") == "portable"
+
+
+def is_used() -> bool:
+    """Tell whether blocks are decoded by the extension."""
+    return _extension is not None
+
+
+def describe() -> str:
+    """Name the decoder in use: native (sha-ni), native (portable sha-256), or python (why)."""
+    if _extension is None:
+        return f"python ({_reason})"
+    has_instructions = _extension.has_sha_instructions() and not _portable
+    return f"native ({'sha-ni' if has_instructions else 'portable sha-256'})"
+
+
+def decode_bundles(bundles: Sequence[McBundle], reference: Reference) -> Tables:
+    """Decode bundles with the extension, and what it declines with ``reference``.
+
+    Raises:
+        IngestError: what ``reference`` raises about a block.
+    """
+    blocks = [(raw, bundle.mc_seqno) for bundle in bundles for raw in bundle.blocks]
+    parts: list[Tables] = []
+    while blocks or not parts:
+        try:
+            count, tables = _decode_native(blocks)
+        except OverflowError:  # a column of 2 GiB, or an id that no block has
+            return reference(bundles)
+        parts.append(tables)
+        for raw, mc_seqno in blocks[count : count + 1]:
+            parts.append(reference((McBundle(mc_seqno, (raw,)),)))
+        blocks = blocks[count + 1 :]
+    return parts[0] if len(parts) == 1 else _join(parts)
+
+
+def _decode_native(blocks: Sequence[tuple[RawBlock, int]]) -> tuple[int, Tables]:
+    """Decode blocks up to the first that is declined; return their number and tables."""
+    items = [
+        (
+            raw.data,
+            raw.id.workchain,
+            raw.id.shard,
+            raw.id.seqno,
+            raw.id.root_hash,
+            raw.id.file_hash,
+            mc_seqno,
+        )
+        for raw, mc_seqno in blocks
+    ]
+    # Hash tables are seeded, so that no crafted block can make its cells meet in one slot.
+    count, tables = _extension.decode(items, secrets.randbits(_SEED_BITS), _portable)
+    named = zip(BASE_TABLES, tables, strict=True)
+    return count, {table.name: make_table(table, rows, columns) for table, (rows, columns) in named}
+
+
+def _join(parts: Sequence[Mapping[str, pa.Table]]) -> Tables:
+    """Join the tables of consecutive blocks and sort them; a state cell stays as it came first."""
+    joined: Tables = {}
+    for table in BASE_TABLES:
+        rows = pa.concat_tables([part[table.name] for part in parts])
+        order = pc.sort_indices(rows, sort_keys=[(column, "ascending") for column in table.sort])
+        joined[table.name] = rows.take(order).combine_chunks()
+    cells = joined["state_cells"]
+    if cells.num_rows:
+        # Equal hashes stand side by side now, in the order in which they came.
+        hashes = cells["hash"].combine_chunks()
+        is_new = pc.not_equal(hashes[1:], hashes[:-1])
+        joined["state_cells"] = cells.filter(pa.chunked_array([[True], is_new]))
+    return joined

@@ -1,0 +1,226 @@
+#include "sha256.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define HAS_SHA_NI 1
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
+#define BLOCK_BYTES 64
+#define LENGTH_BYTES 8
+
+static const uint32_t START[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                  0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+
+static const uint32_t ROUND[64] = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+
+static inline uint32_t rotate(uint32_t word, unsigned bits)
+{
+    return word >> bits | word << (32 - bits);
+}
+
+static void compress_portable(uint32_t state[8], const uint8_t *blocks, size_t count)
+{
+    for (; count; count--, blocks += BLOCK_BYTES) {
+        uint32_t w[64], s[8];
+        for (unsigned i = 0; i < 16; i++)
+            w[i] = (uint32_t)load_be(blocks + 4 * i, 4);
+        for (unsigned i = 16; i < 64; i++) {
+            uint32_t a = w[i - 15], b = w[i - 2];
+            w[i] = w[i - 16] + w[i - 7] + (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) +
+                   (rotate(b, 17) ^ rotate(b, 19) ^ b >> 10);
+        }
+        memcpy(s, state, sizeof s);
+        for (unsigned i = 0; i < 64; i++) {
+            uint32_t one = s[7] + (rotate(s[4], 6) ^ rotate(s[4], 11) ^ rotate(s[4], 25)) +
+                           ((s[4] & s[5]) ^ (~s[4] & s[6])) + ROUND[i] + w[i];
+            uint32_t two = (rotate(s[0], 2) ^ rotate(s[0], 13) ^ rotate(s[0], 22)) +
+                           ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]));
+            memmove(s + 1, s, 7 * sizeof *s);
+            s[4] += one;
+            s[0] = one + two;
+        }
+        for (unsigned i = 0; i < 8; i++)
+            state[i] += s[i];
+    }
+}
+
+static void compress_pair_portable(uint32_t left[8], const uint8_t *left_blocks, uint32_t right[8],
+                                   const uint8_t *right_blocks, size_t count)
+{
+    compress_portable(left, left_blocks, count);
+    compress_portable(right, right_blocks, count);
+}
+
+#ifdef HAS_SHA_NI
+
+/* The instructions keep the state as two registers, ABEF and CDGH. */
+typedef struct {
+    __m128i abef, cdgh;
+} State;
+
+#define SHA_NI __attribute__((target("sha,ssse3,sse4.1"), always_inline)) static inline
+
+SHA_NI State load_state(const uint32_t state[8])
+{
+    __m128i low = _mm_shuffle_epi32(_mm_loadu_si128((const void *)state), 0xB1);
+    __m128i high = _mm_shuffle_epi32(_mm_loadu_si128((const void *)(state + 4)), 0x1B);
+    return (State){_mm_alignr_epi8(low, high, 8), _mm_blend_epi16(high, low, 0xF0)};
+}
+
+SHA_NI void store_state(uint32_t state[8], State s)
+{
+    __m128i low = _mm_shuffle_epi32(s.abef, 0x1B);
+    __m128i high = _mm_shuffle_epi32(s.cdgh, 0xB1);
+    _mm_storeu_si128((void *)state, _mm_blend_epi16(low, high, 0xF0));
+    _mm_storeu_si128((void *)(state + 4), _mm_alignr_epi8(high, low, 8));
+}
+
+SHA_NI void load_block(__m128i words[4], const uint8_t *block)
+{
+    const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+    for (unsigned i = 0; i < 4; i++)
+        words[i] = _mm_shuffle_epi8(_mm_loadu_si128((const void *)(block + 16 * i)), swap);
+}
+
+/* Four rounds, and the message words of the group that comes four groups later. */
+SHA_NI void run_group(State *s, __m128i words[4], unsigned group)
+{
+    __m128i now = words[group & 3];
+    __m128i sum = _mm_add_epi32(now, _mm_loadu_si128((const void *)(ROUND + 4 * group)));
+    s->cdgh = _mm_sha256rnds2_epu32(s->cdgh, s->abef, sum);
+    if (group < 12) {
+        __m128i last = words[(group + 3) & 3];
+        __m128i next = _mm_sha256msg1_epu32(now, words[(group + 1) & 3]);
+        next = _mm_add_epi32(next, _mm_alignr_epi8(last, words[(group + 2) & 3], 4));
+        words[group & 3] = _mm_sha256msg2_epu32(next, last);
+    }
+    s->abef = _mm_sha256rnds2_epu32(s->abef, s->cdgh, _mm_shuffle_epi32(sum, 0x0E));
+}
+
+SHA_NI State add_states(State one, State two)
+{
+    return (State){_mm_add_epi32(one.abef, two.abef), _mm_add_epi32(one.cdgh, two.cdgh)};
+}
+
+__attribute__((target("sha,ssse3,sse4.1"))) static void
+compress_sha_ni(uint32_t state[8], const uint8_t *blocks, size_t count)
+{
+    State s = load_state(state);
+    for (; count; count--, blocks += BLOCK_BYTES) {
+        State before = s;
+        __m128i words[4];
+        load_block(words, blocks);
+#pragma GCC unroll 16
+        for (unsigned group = 0; group < 16; group++)
+            run_group(&s, words, group);
+        s = add_states(s, before);
+    }
+    store_state(state, s);
+}
+
+__attribute__((target("sha,ssse3,sse4.1"))) static void
+compress_pair_sha_ni(uint32_t left[8], const uint8_t *left_blocks, uint32_t right[8],
+                     const uint8_t *right_blocks, size_t count)
+{
+    State a = load_state(left), b = load_state(right);
+    for (; count; count--, left_blocks += BLOCK_BYTES, right_blocks += BLOCK_BYTES) {
+        State a_before = a, b_before = b;
+        __m128i a_words[4], b_words[4];
+        load_block(a_words, left_blocks);
+        load_block(b_words, right_blocks);
+#pragma GCC unroll 16
+        for (unsigned group = 0; group < 16; group++) {
+            run_group(&a, a_words, group);
+            run_group(&b, b_words, group);
+        }
+        a = add_states(a, a_before);
+        b = add_states(b, b_before);
+    }
+    store_state(left, a);
+    store_state(right, b);
+}
+
+bool sha256_has_instructions(void)
+{
+    unsigned a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_SSSE3) || !(c & bit_SSE4_1))
+        return false;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_SHA);
+}
+
+#else
+
+bool sha256_has_instructions(void)
+{
+    return false;
+}
+
+#endif
+
+Sha256 sha256_choose(bool portable)
+{
+#ifdef HAS_SHA_NI
+    if (!portable && sha256_has_instructions())
+        return (Sha256){compress_sha_ni, compress_pair_sha_ni};
+#endif
+    (void)portable;
+    return (Sha256){compress_portable, compress_pair_portable};
+}
+
+/* Pad what is left of a message in `tail`, which has room for it; return the blocks it takes. */
+static size_t pad(uint8_t *tail, size_t left, size_t size)
+{
+    size_t blocks = (left + 1 + LENGTH_BYTES + BLOCK_BYTES - 1) / BLOCK_BYTES;
+    memset(tail + left, 0, blocks * BLOCK_BYTES - left);
+    tail[left] = 0x80;
+    store_be(tail + blocks * BLOCK_BYTES - LENGTH_BYTES, (uint64_t)size * 8, LENGTH_BYTES);
+    return blocks;
+}
+
+static void write_hash(const uint32_t state[8], Hash *to)
+{
+    for (unsigned i = 0; i < 8; i++)
+        store_be(to->bytes + 4 * i, state[i], 4);
+}
+
+void sha256(const Sha256 *sha, const uint8_t *data, size_t size, Hash *to)
+{
+    uint32_t state[8];
+    uint8_t tail[2 * BLOCK_BYTES];
+    size_t whole = size / BLOCK_BYTES, left = size % BLOCK_BYTES;
+    memcpy(state, START, sizeof state);
+    sha->compress(state, data, whole);
+    if (left)
+        memcpy(tail, data + whole * BLOCK_BYTES, left);
+    sha->compress(state, tail, pad(tail, left, size));
+    write_hash(state, to);
+}
+
+void sha256_run(const Sha256 *sha, Sha256Job *jobs, size_t count)
+{
+    size_t i = 0;
+    for (; i + 2 <= count; i += 2) {
+        uint32_t left[8], right[8];
+        memcpy(left, START, sizeof left);
+        memcpy(right, START, sizeof right);
+        size_t left_blocks = pad(jobs[i].message, jobs[i].size, jobs[i].size);
+        size_t right_blocks = pad(jobs[i + 1].message, jobs[i + 1].size, jobs[i + 1].size);
+        size_t both = left_blocks < right_blocks ? left_blocks : right_blocks;
+        sha->compress_pair(left, jobs[i].message, right, jobs[i + 1].message, both);
+        sha->compress(left, jobs[i].message + both * BLOCK_BYTES, left_blocks - both);
+        sha->compress(right, jobs[i + 1].message + both * BLOCK_BYTES, right_blocks - both);
+        write_hash(left, jobs[i].to);
+        write_hash(right, jobs[i + 1].to);
+    }
+    if (i < count)
+        sha256(sha, jobs[i].message, jobs[i].size, jobs[i].to);
+}

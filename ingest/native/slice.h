@@ -1,0 +1,163 @@
+/* Reading a cell bit by bit and reference by reference.
+   Every read is checked. One that goes past the end gives 0 and sets `failed` for good, so that a
+   type is read to its end first and asked once whether all of it was there. */
+#ifndef TONLAKE_SLICE_H
+#define TONLAKE_SLICE_H
+
+#include "tree.h"
+
+typedef struct {
+    const uint8_t *data;
+    uint32_t refs[MAX_REFS];
+    uint16_t pos, end; /* bits */
+    uint8_t ref, ref_end;
+    bool failed; /* something was not there, or the cell is exotic */
+    bool wide;   /* an amount was above 2^63 - 1 */
+} Slice;
+
+/* An amount of up to 128 bits, as decimal128 keeps it. */
+typedef struct {
+    uint64_t low, high;
+} Amount;
+
+static inline Slice slice_open(const Tree *tree, uint32_t index)
+{
+    const Cell *cell = &tree->cells[index];
+    bool exotic = cell->d1 & EXOTIC_BIT;
+    Slice slice = {.data = cell->data, .failed = exotic};
+    memcpy(slice.refs, cell->refs, sizeof slice.refs);
+    slice.end = exotic ? 0 : cell->bits;
+    slice.ref_end = exotic ? 0 : (uint8_t)cell_ref_count(cell);
+    return slice;
+}
+
+static inline unsigned slice_bits_left(const Slice *slice)
+{
+    return (unsigned)slice->end - slice->pos;
+}
+
+static inline unsigned slice_refs_left(const Slice *slice)
+{
+    return (unsigned)slice->ref_end - slice->ref;
+}
+
+/* Move over bits; false, and the end reached, when there are fewer. */
+static inline bool slice_skip(Slice *slice, unsigned bits)
+{
+    if (bits > slice_bits_left(slice)) {
+        slice->failed = true;
+        slice->pos = slice->end;
+        return false;
+    }
+    slice->pos = (uint16_t)(slice->pos + bits);
+    return true;
+}
+
+/* Read an unsigned integer of at most 64 bits. */
+static inline uint64_t slice_uint(Slice *slice, unsigned bits)
+{
+    unsigned shift = slice->pos & 7, bytes = (shift + bits + 7) / 8;
+    const uint8_t *at = slice->data + (slice->pos >> 3);
+    if (!slice_skip(slice, bits) || !bits)
+        return 0;
+    if (bytes <= 8)
+        return load_be(at, bytes) >> (8 * bytes - shift - bits) & (UINT64_MAX >> (64 - bits));
+    return (load_be(at, 8) << shift | at[8] >> (8 - shift)) >> (64 - bits);
+}
+
+static inline bool slice_bit(Slice *slice)
+{
+    return slice_uint(slice, 1);
+}
+
+/* Read a signed integer (two's complement) of 1 to 64 bits. */
+static inline int64_t slice_int(Slice *slice, unsigned bits)
+{
+    uint64_t value = slice_uint(slice, bits), sign = 1ULL << (bits - 1);
+    return (int64_t)((value ^ sign) - sign);
+}
+
+static inline void slice_bytes(Slice *slice, uint8_t *to, unsigned count)
+{
+    unsigned shift = slice->pos & 7;
+    const uint8_t *at = slice->data + (slice->pos >> 3);
+    if (!slice_skip(slice, 8 * count)) {
+        memset(to, 0, count);
+    } else if (!shift) {
+        memcpy(to, at, count);
+    } else {
+        for (unsigned i = 0; i < count; i++)
+            to[i] = (uint8_t)(at[i] << shift | at[i + 1] >> (8 - shift));
+    }
+}
+
+static inline Hash slice_hash(Slice *slice)
+{
+    Hash hash;
+    slice_bytes(slice, hash.bytes, HASH_BYTES);
+    return hash;
+}
+
+/* Read VarUInteger with a length field of `length_bits` (at most 4) bits. */
+static inline Amount slice_amount(Slice *slice, unsigned length_bits)
+{
+    unsigned bits = 8 * (unsigned)slice_uint(slice, length_bits);
+    Amount amount = {0};
+    if (bits > 64)
+        amount.high = slice_uint(slice, bits - 64);
+    amount.low = slice_uint(slice, bits > 64 ? 64 : bits);
+    return amount;
+}
+
+static inline bool amount_is_wide(Amount amount)
+{
+    return amount.high || amount.low > INT64_MAX;
+}
+
+/* Read a number that rows keep as int64; one that does not fit sets `wide`. */
+static inline int64_t slice_fitting(Slice *slice, Amount amount)
+{
+    slice->wide |= amount_is_wide(amount);
+    return (int64_t)(amount.low & INT64_MAX);
+}
+
+/* Read Grams (VarUInteger 16), in nanoton. */
+static inline int64_t slice_grams(Slice *slice)
+{
+    return slice_fitting(slice, slice_amount(slice, 4));
+}
+
+/* Read uint64 that rows keep as int64, such as a logical time. */
+static inline int64_t slice_lt(Slice *slice)
+{
+    return slice_fitting(slice, (Amount){.low = slice_uint(slice, 64)});
+}
+
+/* Read a reference; cell 0, which every tree has, when there is none. */
+static inline uint32_t slice_ref(Slice *slice)
+{
+    if (slice->ref >= slice->ref_end) {
+        slice->failed = true;
+        return 0;
+    }
+    return slice->refs[slice->ref++];
+}
+
+/* Read `Maybe ^X`; false when there is none. */
+static inline bool slice_maybe_ref(Slice *slice, uint32_t *to)
+{
+    if (!slice_bit(slice))
+        return false;
+    *to = slice_ref(slice);
+    return true;
+}
+
+/* Pass over a CurrencyCollection. */
+static inline void slice_skip_currencies(Slice *slice)
+{
+    uint32_t other;
+    slice_skip(slice, 8 * (unsigned)slice_uint(slice, 4));
+    slice_maybe_ref(slice, &other);
+}
+
+#endif

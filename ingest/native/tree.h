@@ -1,0 +1,99 @@
+/* Cells as flat arrays: a cell is its index, its children stand after it. */
+#ifndef TONLAKE_TREE_H
+#define TONLAKE_TREE_H
+
+#include "heap.h"
+#include "sha256.h"
+
+enum { PRUNED = 1, LIBRARY = 2, MERKLE_PROOF = 3, MERKLE_UPDATE = 4 };
+
+#define MAX_REFS 4
+#define MAX_BITS 1023
+#define MAX_LEVEL 3
+/* Deepest tree the node accepts (CellTraits::max_depth). */
+#define MAX_DEPTH 1024
+#define EXOTIC_BIT 8
+
+typedef struct {
+    const uint8_t *data; /* data bits, the completion tag included: (d2 + 1) / 2 bytes */
+    uint32_t refs[MAX_REFS];
+    uint32_t digest; /* place of the lowest of its hashes in `hashes`, and of its depths */
+    uint16_t bits;
+    uint8_t d1, d2; /* d1 without the bit that says that hashes are stored */
+    uint8_t weight; /* size of the sub-tree, cut at 255: see writer.c */
+} Cell;
+
+/* Bytes of cells that were appended to a tree. */
+typedef struct Chunk Chunk;
+
+typedef struct {
+    Cell *cells;
+    uint32_t count, capacity;
+    uint32_t root;
+    Hash *hashes;
+    uint16_t *depths;
+    uint32_t hash_count, hash_capacity;
+    Chunk *chunks;
+} Tree;
+
+/* Read a bag of cells with one root, check every cell of it and compute all hashes; `data` must
+   outlive the tree. A CRC is not looked at: the caller knows a hash of all bytes. */
+Status tree_parse(Tree *tree, const Sha256 *sha, const uint8_t *data, size_t size);
+void tree_free(Tree *tree);
+
+/* Compute the hashes of the cells just parsed; `stored` tells the hashes that the bag carries. */
+Status tree_digest(Tree *tree, const Sha256 *sha);
+
+/* Append an ordinary cell over cells of the tree; the first `bits` bits of `data` are its own. */
+Status tree_append(Tree *tree, const Sha256 *sha, const uint8_t *data, unsigned bits,
+                   const uint32_t *refs, unsigned ref_count, uint32_t *to);
+
+/* Write d1, d2 and data of an ordinary cell, and its completion tag; return their length. `to`
+   holds the bits behind two free bytes and has room for 130 bytes. */
+size_t pack_head(uint8_t *to, uint8_t d1, unsigned bits);
+
+static inline unsigned cell_ref_count(const Cell *cell)
+{
+    return cell->d1 & 7;
+}
+
+static inline unsigned cell_bytes(const Cell *cell)
+{
+    return (cell->d2 + 1u) >> 1;
+}
+
+static inline unsigned cell_mask(const Cell *cell)
+{
+    return cell->d1 >> 5;
+}
+
+/* The kind of an exotic cell, 0 for an ordinary one. */
+static inline unsigned cell_kind(const Cell *cell)
+{
+    return cell->d1 & EXOTIC_BIT ? cell->data[0] : 0;
+}
+
+static inline bool cell_is_merkle(const Cell *cell)
+{
+    unsigned kind = cell_kind(cell);
+    return kind == MERKLE_PROOF || kind == MERKLE_UPDATE;
+}
+
+/* Where the hash that a cell shows at a level (3 and above: the representation hash) stands. */
+static inline uint32_t cell_digest(const Cell *cell, unsigned level)
+{
+    unsigned below = cell_mask(cell) & ((1u << level) - 1);
+    return cell->digest + (below & 1) + (below >> 1 & 1) + (below >> 2 & 1);
+}
+
+static inline const Hash *tree_hash(const Tree *tree, uint32_t cell, unsigned level)
+{
+    return &tree->hashes[cell_digest(&tree->cells[cell], level)];
+}
+
+static inline uint16_t tree_depth(const Tree *tree, uint32_t cell)
+{
+    return tree->depths[cell_digest(&tree->cells[cell], MAX_LEVEL)];
+}
+
+#endif
