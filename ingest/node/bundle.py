@@ -27,6 +27,8 @@ class Tops(msgspec.Struct, frozen=True):
 def read_tops(data: bytes, mc_seqno: int) -> Tops:
     """Read the shard tops of a masterchain block; zero states are no blocks and are left out.
 
+    The file hash of ``data`` is checked where it is read from, so its CRC is not.
+
     Raises:
         BocError, DecodeError: the bytes are no masterchain block.
     """
@@ -34,7 +36,7 @@ def read_tops(data: bytes, mc_seqno: int) -> Tops:
         BlockId(top.workchain, top.shard, top.seqno, top.root_hash, top.file_hash): (
             top.reg_mc_seqno
         )
-        for top in read_shard_tops(parse_boc(data))
+        for top in read_shard_tops(parse_boc(data, check_crc=False))
         if top.seqno > 0
     }
     return Tops(committed_by, tuple(one for one, by in committed_by.items() if by >= mc_seqno))
