@@ -17,6 +17,7 @@ from lake.dictionary import render_json, render_markdown
 from lake.disk import unfinished
 from lake.errors import LakeError
 from lake.log import read_commit
+from lake.lookup.rebuild import rebuild_lookups
 from lake.orphan import sweep_orphans
 from lake.settings import describe_settings, load_settings
 from lake.snapshot import open_snapshot
@@ -204,7 +205,28 @@ def config_command(*, config_file: Path | None, as_json: bool) -> None:
         click.echo(f"{row['name']} = {value}  ({row['origin']})\n    {row['doc']}")
 
 
+@click.group("rebuild", epilog="Example: tonlake rebuild lookups --lake mainnet.lake")
+def rebuild_group() -> None:
+    """Make anew what follows from the lake's rows."""
+
+
+@rebuild_group.command("lookups", epilog="Example: tonlake rebuild lookups --lake mainnet.lake")
+@lake_option
+@click.option("--all", "everything", is_flag=True, help="Make those anew that are there already.")
+def rebuild_lookups_command(*, lake_dir: Path, everything: bool) -> None:
+    """Make the look-ups of all blocks that have none yet; the lake stays readable meanwhile."""
+    with failing_cleanly():
+        settings, _ = load_settings()
+        commit = rebuild_lookups(lake_dir, settings, everything=everything)
+    if commit is None or commit.runs is None:
+        click.echo("every block has its look-ups already")
+        return
+    rows, size = (sum(getattr(run, name) for run in commit.runs) for name in ("rows", "bytes"))
+    click.echo(f"{len(commit.runs)} runs, {rows:,} transactions, {size:,} bytes")
+
+
 commands: list[click.Command] = [
+    rebuild_group,
     status_command,
     verify_command,
     sql_command,

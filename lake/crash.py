@@ -29,6 +29,10 @@ POINTS = (
     "checkpoint.written",
     "checkpoint.synced",
     "checkpoint.renamed",
+    "run.created",
+    "run.written",
+    "run.synced",
+    "run.renamed",
     "sweep.removed",
 )
 """Every point of this package, in the order in which a commit passes them."""

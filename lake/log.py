@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LOG_FOLDER = "_log"
+RUN_FOLDER = "lookups"
+"""Where look-up runs stand; a run's file is named ``<first>-<last>-<digest>.run``."""
 
 _ENTRY_NAME = re.compile(r"([1-9][0-9]*)\.json")
 _CHECKPOINT_NAME = re.compile(r"([1-9][0-9]*)\.checkpoint\.json")
@@ -29,7 +31,10 @@ Range = tuple[int, int]
 
 
 class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One Parquet file of one table; ``path`` is relative to the lake, with forward slashes."""
+    """One Parquet file of one table; ``path`` is relative to the lake, with forward slashes.
+
+    A look-up run (lake.lookup) is one as well: of the table ``lookups``, its rows transactions.
+    """
 
     path: str
     table: str
@@ -51,7 +56,9 @@ class Commit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One entry of the log: a range of masterchain blocks with the files of all its tables.
 
     ``shards`` maps ``workchain:shard`` (shard as 16 hex digits) to the seqnos of its blocks, and
-    ``previous`` is the digest of the entry before.
+    ``previous`` is the digest of the entry before. A commit without blocks replaces files whose
+    rows the lake has anyway; its range is that of the whole lake. ``runs`` are all look-up runs
+    from this commit on, or None where they stay as they are.
     """
 
     number: int
@@ -66,6 +73,8 @@ class Commit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     zero_state: bool
     network: Network | None
     previous: str
+    has_blocks: bool = True
+    runs: tuple[DataFile, ...] | None = None
 
 
 class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,6 +85,7 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     files: tuple[DataFile, ...] = ()
     ranges: tuple[Range, ...] = ()
     network: Network | None = None
+    runs: tuple[DataFile, ...] = ()
 
     def add(self, commit: Commit, digest: str) -> LogState:
         """Return the state after one more commit."""
@@ -83,12 +93,16 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if commit.removed:
             removed = set(commit.removed)
             kept = tuple(file for file in kept if file.path not in removed)
+        ranges = self.ranges
+        if commit.has_blocks:
+            ranges = merge_ranges((*ranges, (commit.first_mc_seqno, commit.last_mc_seqno)))
         return LogState(
             number=commit.number,
             digest=digest,
             files=kept + commit.added,
-            ranges=merge_ranges((*self.ranges, (commit.first_mc_seqno, commit.last_mc_seqno))),
+            ranges=ranges,
             network=join_networks(self.network, commit.network),
+            runs=self.runs if commit.runs is None else commit.runs,
         )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lake.crash import reach
 from lake.disk import LOCK_FILE, TEMPORARY_PREFIX, hold_lock
 from lake.errors import LakeNotFound
-from lake.log import LOG_FOLDER, LogState, read_state
+from lake.log import LOG_FOLDER, RUN_FOLDER, LogState, read_state
 from lake.schema import TABLES
 
 if TYPE_CHECKING:
@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
 def list_orphans(lake_dir: Path, state: LogState) -> list[Path]:
     """Return the data files that are not live in ``state``, and all temporary files, sorted."""
-    live = {lake_dir / file.path for file in state.files}
+    live = {lake_dir / file.path for file in (*state.files, *state.runs)}
     data_files = (path for name in TABLES for path in (lake_dir / name).glob("day=*/*.parquet"))
     temporary = (
         path
-        for pattern in (LOG_FOLDER, *(f"{name}/day=*" for name in TABLES))
+        for pattern in (LOG_FOLDER, RUN_FOLDER, *(f"{name}/day=*" for name in TABLES))
         for path in lake_dir.glob(f"{pattern}/{TEMPORARY_PREFIX}*")
     )
-    return sorted({*data_files, *temporary} - live)
+    runs = lake_dir.glob(f"{RUN_FOLDER}/*.run")
+    return sorted({*data_files, *runs, *temporary} - live)
 
 
 def sweep_orphans(lake_dir: Path, grace_s: int) -> list[Path]:

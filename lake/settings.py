@@ -52,6 +52,13 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         int,
         Meta(description="The list of live files is written out after this many commits", ge=1),
     ] = 100
+    lookup_memory_rows: Annotated[
+        int,
+        Meta(description="Most transactions without a look-up run that are looked up in memory"),
+    ] = 50_000
+    lookup_part_rows: Annotated[
+        int, Meta(description="Transactions held in memory while look-ups are built", ge=1)
+    ] = 250_000
     orphan_grace_s: Annotated[
         int,
         Meta(description="Seconds a file that no commit names is left alone", ge=0),
@@ -98,6 +105,14 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     v3_decode_limit: Annotated[
         int, Meta(description="API v3: most opcodes, and most bodies, of one request", ge=1)
     ] = 1000
+    v3_trace_transactions: Annotated[
+        int,
+        Meta(description="API v3: a trace with more transactions is shown without them", ge=1),
+    ] = 4000
+    v3_page_transactions: Annotated[
+        int,
+        Meta(description="API v3: most transactions of the traces in one answer", ge=1),
+    ] = 50_000
     request_body_bytes: Annotated[int, Meta(description="Largest request body", ge=1)] = 1 << 20
     response_bytes: Annotated[int, Meta(description="Largest response body", ge=1)] = 64 << 20
     requests_in_flight: Annotated[

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from lake.connection import DERIVED_VIEWS, VIEW_NAMES, open_connection
 from lake.digest import find_damage
-from lake.log import read_commit, read_state
+from lake.log import RUN_FOLDER, read_commit, read_state
 from lake.schema import TABLES
 from lake.settings import Settings
 
@@ -41,8 +41,13 @@ class Snapshot:
             name: tuple(file for file in state.files if file.table == name) for name in TABLES
         }
         self.damaged: dict[str, LakeCorrupt] = {}
+        broken: set[str] = set()
         for error in damage:
-            self.damaged.setdefault(error.file.split("/", 1)[0], error)
+            broken.add(error.file)
+            if not error.file.startswith(f"{RUN_FOLDER}/"):
+                self.damaged.setdefault(error.file.split("/", 1)[0], error)
+        # A damaged run says nothing that the data files do not say as well.
+        self.runs = tuple(run for run in state.runs if run.path not in broken)
 
     @property
     def first_mc_seqno(self) -> int:
@@ -91,5 +96,6 @@ def open_snapshot(
         LakeCorrupt: the log itself is damaged.
     """
     state = read_state(lake_dir, number)
-    damage = find_damage(lake_dir, state.files, trust_earlier=True) if check_digests else ()
+    files = (*state.files, *state.runs)
+    damage = find_damage(lake_dir, files, trust_earlier=True) if check_digests else ()
     return Snapshot(lake_dir, state, damage)

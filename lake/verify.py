@@ -64,7 +64,7 @@ def verify_lake(
         LakeNotFound: the folder holds no commit.
     """
     state, damage = _verify_log(lake_dir)
-    files = state.files
+    files = (*state.files, *state.runs)
     done = 0
 
     def count(_file: DataFile) -> None:
@@ -75,11 +75,11 @@ def verify_lake(
     found = find_damage(lake_dir, files, on_file=count)
     damage += [Damage(error.file, error.reason) for error in found]
     broken = {error.file for error in found}
-    damage += _verify_rows(lake_dir, (file for file in files if file.path not in broken))
+    damage += _verify_rows(lake_dir, (file for file in state.files if file.path not in broken))
     return VerifyReport(
         commits=state.number,
         files=len(files),
-        rows=sum(file.rows for file in files),
+        rows=sum(file.rows for file in state.files),
         bytes=sum(file.bytes for file in files),
         damage=damage,
         orphans=[str(path.relative_to(lake_dir)) for path in list_orphans(lake_dir, state)],
@@ -110,6 +110,8 @@ def _check_place(state: LogState, commit: Commit) -> Iterator[Damage]:
     file = f"{LOG_FOLDER}/{entry_name(commit.number)}"
     if state.number == commit.number - 1 and state.digest != commit.previous:
         yield Damage(file, "it does not follow the entry before")
+    if not commit.has_blocks:
+        return
     mine = (commit.first_mc_seqno, commit.last_mc_seqno)
     for other in overlaps(state.ranges, mine):
         yield Damage(file, f"its range {mine[0]}..{mine[1]} overlaps {other[0]}..{other[1]}")

@@ -1,0 +1,263 @@
+"""A run from rows: the rows of one range of masterchain blocks, account by account.
+
+Rows come in parts, each the whole of its accounts, the accounts ascending from part to part; so
+that a range of any size is composed in the memory of one part and of the arrays of keys.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from array import array
+from itertools import groupby
+from operator import itemgetter
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake.lookup.ends import EndsBuilder
+from lake.lookup.postings import KEY_BYTES, as_arrow, cut_hash, item_bytes, write_postings
+from lake.lookup.record import (
+    FACT_COLUMNS,
+    HASH_BEFORE,
+    MESSAGE_COLUMNS,
+    PREVIOUS_HASH,
+    RECORDS_PER_BLOCK,
+    SAME,
+    TRANSACTION_COLUMNS,
+    encode_record,
+    pack_block,
+)
+from lake.lookup.runfile import RunWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from lake.log import Range
+
+STATE_COLUMNS = (
+    *("mc_seqno", "hash", "account_status", "balance", "extra_currencies", "last_trans_lt"),
+    *("last_trans_hash", "frozen_hash", "code_hash", "data_hash"),
+)
+"""Columns of the newest state of an account, as ``v3/accounts`` gives them."""
+
+Account = tuple[bytes, int]
+"""Account id and workchain: the order of a run."""
+
+_WORKCHAIN = struct.Struct(">I")
+_SIGN = 1 << 31
+
+
+def account_id(account: bytes, workchain: int) -> bytes:
+    """Return 36 bytes that sort by account, then workchain."""
+    return account + _WORKCHAIN.pack(workchain + _SIGN)
+
+
+def split_account_id(identity: bytes) -> Account:
+    """Return account and workchain."""
+    return identity[:32], _WORKCHAIN.unpack(identity[32:])[0] - _SIGN
+
+
+class _Transaction(NamedTuple):
+    account: bytes
+    workchain: int
+    lt: int
+    hash: bytes
+    now: int
+    mc_seqno: int
+    hash_after: bytes
+    columns: list[Any]
+
+
+class Composer:
+    """Writes one run; ``add_part`` for every part, then ``finish``."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        """Begin the file: the compressed records come first, as they are the bulk."""
+        self._writer = RunWriter(stream)
+        self._writer.begin("records", "B")
+        self._pending: list[bytes] = []
+        self._block_at, self._block_size = array("Q", [0]), array("I")
+        self._hash, self._hash_after = bytearray(), bytearray()
+        self._lt, self._now, self._mc_seqno = array("q"), array("I"), array("I")
+        self._account, self._account_row = bytearray(), array("I")
+        self._balance, self._state_at, self._state = array("q"), array("Q", [0]), bytearray()
+        self._ends = EndsBuilder()
+
+    def add_part(self, tables: Mapping[str, pa.Table]) -> None:
+        """Add transactions, messages and account states of accounts after those added before."""
+        states = _group_states(tables["account_states"])
+        history = groupby(_list_transactions(tables["transactions"]), key=itemgetter(0, 1))
+        messages = _group_messages(tables["messages"])
+        known = {account: list(rows) for account, rows in history}
+        for account in sorted(known.keys() | states.keys()):
+            self._add_account(account, known.get(account, []), states.get(account, {}), messages)
+
+    def _add_account(
+        self,
+        account: Account,
+        history: Iterable[_Transaction],
+        states: dict[bytes, tuple[Any, ...]],
+        messages: Mapping[bytes, list[list[Any]]],
+    ) -> None:
+        self._account += account_id(*account)
+        self._account_row.append(len(self._lt))
+        before: _Transaction | None = None
+        for row in history:
+            self._add_transaction(row, before, states, messages.get(row.hash, []))
+            before = row
+        if states:
+            newest = list(states.values())[-1]
+            self._balance.append(newest[STATE_COLUMNS.index("balance")])
+            self._state += _encode(newest)
+        else:
+            self._balance.append(0)
+        self._state_at.append(len(self._state))
+
+    def _add_transaction(
+        self,
+        row: _Transaction,
+        before: _Transaction | None,
+        states: Mapping[bytes, tuple[Any, ...]],
+        messages: list[list[Any]],
+    ) -> None:
+        number = len(self._lt)
+        for place, message in enumerate(messages):
+            self._ends.add(number, place, message)
+        self._hash += row.hash
+        self._hash_after += row.hash_after
+        self._lt.append(row.lt)
+        self._now.append(row.now)
+        self._mc_seqno.append(row.mc_seqno)
+        columns = row.columns
+        facts: tuple[Any, ...] | bool | None = _facts(states.get(columns[HASH_BEFORE]))
+        if before is not None and before.hash_after == columns[HASH_BEFORE]:
+            columns[HASH_BEFORE] = SAME
+            facts = SAME
+        if before is not None and before.hash == columns[PREVIOUS_HASH]:
+            columns[PREVIOUS_HASH] = SAME
+        after = _facts(states.get(row.hash_after))
+        self._pending.append(encode_record(row.account, columns, messages, facts, after))
+        if len(self._pending) == RECORDS_PER_BLOCK:
+            self._end_block()
+
+    def _end_block(self) -> None:
+        data, size = pack_block(self._pending)
+        self._writer.write(data)
+        self._block_at.append(self._block_at[-1] + len(data))
+        self._block_size.append(size)
+        self._pending.clear()
+
+    def finish(self, mc_range: Range) -> int:
+        """Write all arrays, and return the number of transactions."""
+        if self._pending:
+            self._end_block()
+        writer, lts = self._writer, as_arrow(self._lt)
+        self._account_row.append(len(self._lt))
+        writer.add("block.at", "Q", self._block_at)
+        writer.add("block.size", "I", self._block_size)
+        writer.add("hash", "B", self._hash)
+        writer.add("hash_after", "B", self._hash_after)
+        writer.add("lt", "q", self._lt)
+        writer.add("now", "I", self._now)
+        writer.add("mc_seqno", "I", self._mc_seqno)
+        keys = array(
+            "Q", (cut_hash(bytes(self._account[at : at + 8])) for at in self._account_starts())
+        )
+        writer.add("account.key", "Q", keys)
+        writer.add("account.id", "B", self._account)
+        writer.add("account.row", "I", self._account_row)
+        writer.add("state.at", "Q", self._state_at)
+        writer.add("state", "B", self._state)
+        writer.add("balance", "q", self._balance)
+        writer.add("richest", "I", self._order_by_balance())
+        self._write_postings(lts)
+        writer.finish(*mc_range, len(self._lt))
+        return len(self._lt)
+
+    def _write_postings(self, lts: pa.Array) -> None:
+        rows = pa.array(range(len(self._lt)), pa.uint32())
+        hashes = array("Q", bytes(self._hash))[:: 32 // KEY_BYTES]
+        if sys.byteorder == "little":
+            hashes.byteswap()
+        by_hash = pa.table({"key": as_arrow(hashes), "row": rows})
+        write_postings(self._writer, "transaction", by_hash)
+        by_block = pa.table(
+            {"key": as_arrow(self._mc_seqno).cast(pa.uint64()), "lt": lts, "row": rows}
+        )
+        write_postings(self._writer, "block", by_block)
+        self._ends.write(self._writer, lts)
+
+    def _account_starts(self) -> range:
+        return range(0, len(self._account), 36)
+
+    def _order_by_balance(self) -> memoryview:
+        """Number the accounts that have a state, the richest first, as ``v3`` orders them."""
+        sizes = zip(self._state_at, self._state_at[1:], strict=False)
+        known = [number for number, (start, end) in enumerate(sizes) if end > start]
+        ids = [split_account_id(bytes(self._account[at * 36 : at * 36 + 36])) for at in known]
+        table = pa.table(
+            {
+                "balance": as_arrow(self._balance).take(pa.array(known, pa.uint32())),
+                "workchain": pa.array([workchain for _, workchain in ids], pa.int32()),
+                "account": pa.array([account for account, _ in ids], pa.binary(32)),
+                "number": pa.array(known, pa.uint32()),
+            }
+        )
+        order = [("balance", "descending"), ("workchain", "ascending"), ("account", "ascending")]
+        return item_bytes(table.sort_by(order)["number"])
+
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def _facts(state: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+    return None if state is None else tuple(state[at] for at in _FACTS)
+
+
+_FACTS = tuple(STATE_COLUMNS.index(name) for name in FACT_COLUMNS)
+
+
+def _rows(table: pa.Table, columns: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+    return zip(*(table[name].to_pylist() for name in columns), strict=True)
+
+
+def _list_transactions(table: pa.Table) -> Iterator[_Transaction]:
+    table = _sorted(table, "account", "workchain", "lt")
+    fixed = _rows(table, ("account", "workchain", "lt", "hash", "now", "mc_seqno"))
+    after = table["account_state_hash_after"].to_pylist()
+    rest = _rows(table, TRANSACTION_COLUMNS)
+    for head, hash_after, columns in zip(fixed, after, rest, strict=True):
+        account, workchain, lt, tx_hash, now, mc_seqno = head
+        yield _Transaction(
+            account, workchain, lt, tx_hash, now, mc_seqno, hash_after, list(columns)
+        )
+
+
+def _group_messages(table: pa.Table) -> dict[bytes, list[list[Any]]]:
+    """Return messages by transaction hash, those of each by direction and place."""
+    found: dict[bytes, list[list[Any]]] = {}
+    table = _sorted(table, "direction", "msg_index")
+    rows = _rows(table, MESSAGE_COLUMNS)
+    for tx_hash, message in zip(table["tx_hash"].to_pylist(), rows, strict=True):
+        found.setdefault(tx_hash, []).append(list(message))
+    return found
+
+
+def _group_states(table: pa.Table) -> dict[Account, dict[bytes, tuple[Any, ...]]]:
+    """Return states by account and by hash, those of an account by the block they follow."""
+    found: dict[Account, dict[bytes, tuple[Any, ...]]] = {}
+    at = STATE_COLUMNS.index("hash")
+    table = _sorted(table, "mc_seqno", "block_seqno")
+    accounts = _rows(table, ("account", "workchain"))
+    for (account, workchain), row in zip(accounts, _rows(table, STATE_COLUMNS), strict=True):
+        states = found.setdefault((account, workchain), {})
+        states.pop(row[at], None)
+        states[row[at]] = row
+    return found
+
+
+def _sorted(table: pa.Table, *columns: str) -> pa.Table:
+    return table.take(pc.sort_indices(table, [(name, "ascending") for name in columns]))

@@ -1,0 +1,94 @@
+"""Postings of messages: by hash, by opcode, by body.
+
+Every message has up to two ends: the transaction that made it, and the one that consumed it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake.lookup.postings import KEY_BYTES, as_arrow, cut_hash, write_postings
+from lake.lookup.record import MESSAGE_COLUMNS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lake.lookup.runfile import RunWriter
+
+NO_OPCODE = 1 << 32
+NO_LT = (1 << 63) - 1
+"""Creation of messages that do not say it: after all others."""
+
+_HASH, _NORM, _BODY, _OPCODE, _DIRECTION, _CREATED = (
+    MESSAGE_COLUMNS.index(name)
+    for name in ("msg_hash", "hash_norm", "body_hash", "opcode", "direction", "created_lt")
+)
+
+
+def opcode_key(opcode: int) -> int:
+    """Return an opcode's key."""
+    return opcode & 0xFFFFFFFF
+
+
+def opcode_end_key(opcode: int, direction: str) -> int:
+    """Return the key of an opcode at one end of its messages."""
+    return opcode_key(opcode) << 1 | (direction == "in")
+
+
+class EndsBuilder:
+    """Collects the ends of messages of one run."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._row, self._place, self._created = array("I"), array("I"), array("q")
+        self._hash, self._check = array("Q"), array("Q")
+        self._body, self._opcode, self._in = array("Q"), array("Q"), array("Q")
+        self._norm, self._norm_row = array("Q"), array("I")
+
+    def add(self, row: int, place: int, message: Sequence[Any]) -> None:
+        """Add one end: the message at a place of the transaction in a row."""
+        msg_hash, norm = message[_HASH], message[_NORM]
+        opcode, created = message[_OPCODE], message[_CREATED]
+        self._row.append(row)
+        self._place.append(place)
+        self._hash.append(cut_hash(msg_hash))
+        self._check.append(cut_hash(msg_hash[KEY_BYTES:]))
+        self._created.append(NO_LT if created is None else created)
+        self._body.append(cut_hash(message[_BODY]))
+        self._opcode.append(NO_OPCODE if opcode is None else opcode_key(opcode))
+        self._in.append(message[_DIRECTION] == "in")
+        if norm is not None and norm != msg_hash:
+            self._norm.append(cut_hash(norm))
+            self._norm_row.append(row)
+
+    def write(self, writer: RunWriter, lts: pa.Array) -> None:
+        """Write all postings; ``lts`` has the logical time of each row.
+
+        ``message``: ends by hash, and by normal form. ``opcode_end``: transactions by opcode and
+        direction, by logical time. ``opcode`` and ``body``: messages, each once, by creation.
+        """
+        row, msg_hash, opcode = as_arrow(self._row), as_arrow(self._hash), as_arrow(self._opcode)
+        keys = pa.concat_arrays([msg_hash, as_arrow(self._norm)])
+        rows = pa.concat_arrays([row, as_arrow(self._norm_row)])
+        write_postings(writer, "message", pa.table({"key": keys, "row": rows}))
+        by_end = pc.bit_wise_or(
+            pc.shift_left(opcode, pa.scalar(1, pa.uint64())), as_arrow(self._in)
+        )
+        known = pc.less(opcode, NO_OPCODE)
+        ends = pa.table({"key": by_end, "lt": lts.take(row), "row": row}).filter(known)
+        write_postings(writer, "opcode_end", ends)
+        created = {
+            "created": as_arrow(self._created),
+            "hash": msg_hash,
+            "check": as_arrow(self._check),
+            "row": row,
+            "place": as_arrow(self._place),
+        }
+        once = ("created", "hash", "check")
+        by_opcode = pa.table({"key": opcode, **created}).filter(known)
+        write_postings(writer, "opcode", by_opcode, once)
+        write_postings(writer, "body", pa.table({"key": as_arrow(self._body), **created}), once)

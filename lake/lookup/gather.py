@@ -1,0 +1,115 @@
+"""The base rows that a run is made of, in parts that fit into memory."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake.disk import TEMPORARY_PREFIX
+from lake.lookup.compose import STATE_COLUMNS
+from lake.lookup.record import MESSAGE_COLUMNS, TRANSACTION_COLUMNS
+from lake.rows import read_rows
+from lake.schema import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from lake.log import DataFile, Range
+
+SOURCES: dict[str, tuple[str, ...]] = {
+    "transactions": (
+        *("workchain", "account", "lt", "hash", "now", "mc_seqno", "account_state_hash_after"),
+        *TRANSACTION_COLUMNS,
+    ),
+    "messages": ("tx_account", "tx_hash", "mc_seqno", *MESSAGE_COLUMNS),
+    "account_states": ("workchain", "account", "block_seqno", *STATE_COLUMNS),
+}
+"""Tables and columns that runs are made of."""
+
+_ACCOUNT = {"messages": "tx_account"}
+"""Name of the column that has a row's account, where it is not ``account``."""
+
+Tables = dict[str, pa.Table]
+
+
+def read_source(lake_dir: Path, file: DataFile, mc_range: Range) -> pa.Table:
+    """Return those rows of a file that lie in the range; a zero state belongs to block 1.
+
+    Raises:
+        LakeCorrupt: the file is missing or damaged.
+    """
+    rows = read_rows(lake_dir, file, SOURCES[file.table])
+    first, last = mc_range
+    seqnos = rows["mc_seqno"]
+    lowest = 0 if first == 1 else first
+    inside = pc.and_(pc.greater_equal(seqnos, lowest), pc.less_equal(seqnos, last))
+    return rows if pc.all(inside).as_py() is not False else rows.filter(inside)
+
+
+def gather_all(lake_dir: Path, files: Sequence[DataFile], mc_range: Range) -> Tables:
+    """Return the rows of the files as one part."""
+    found: dict[str, list[pa.Table]] = {name: [] for name in SOURCES}
+    for file in files:
+        if file.table in SOURCES:
+            found[file.table].append(read_source(lake_dir, file, mc_range))
+    return {name: pa.concat_tables(tables or [_empty(name)]) for name, tables in found.items()}
+
+
+def gather_parts(
+    lake_dir: Path, files: Sequence[DataFile], mc_range: Range, part_rows: int, folder: Path
+) -> Iterator[Tables]:
+    """Yield the rows in parts of about ``part_rows`` transactions, cut by the account's first byte.
+
+    Rows on their way from files to parts wait in a folder of their own below ``folder``.
+    """
+    rows = sum(file.rows for file in files if file.table == "transactions")
+    count = min(256, -(-rows // part_rows))
+    if count <= 1:
+        yield gather_all(lake_dir, files, mc_range)
+        return
+    with tempfile.TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=folder) as name:
+        spill = Path(name)
+        with ExitStack() as stack:
+            sinks = {
+                (table, part): stack.enter_context(
+                    pa.ipc.new_file(spill / f"{table}-{part}", _empty(table).schema)
+                )
+                for table in SOURCES
+                for part in range(count)
+            }
+            for file in files:
+                if file.table in SOURCES:
+                    _spread(read_source(lake_dir, file, mc_range), file.table, count, sinks)
+        for part in range(count):
+            yield {table: _read_spilled(spill / f"{table}-{part}") for table in SOURCES}
+
+
+def _spread(
+    rows: pa.Table,
+    table: str,
+    count: int,
+    sinks: Mapping[tuple[str, int], pa.RecordBatchWriter],
+) -> None:
+    places = bytes(first * count // 256 for first in range(256))
+    accounts = rows[_ACCOUNT.get(table, "account")].combine_chunks()
+    start = accounts.offset * 32
+    data = memoryview(accounts.buffers()[1])[start : start + len(accounts) * 32]
+    chosen = bytes(data[::32]).translate(places)
+    parts = pa.Array.from_buffers(pa.uint8(), len(chosen), [None, pa.py_buffer(chosen)])
+    for part in range(count):
+        sinks[table, part].write_table(rows.filter(pc.equal(parts, part)))
+
+
+def _read_spilled(path: Path) -> pa.Table:
+    with pa.OSFile(str(path)) as source:
+        return pa.ipc.open_file(source).read_all()
+
+
+def _empty(table: str) -> pa.Table:
+    fields = TABLES[table].arrow
+    return pa.schema([fields.field(name) for name in SOURCES[table]]).empty_table()

@@ -1,0 +1,147 @@
+"""All look-ups of one snapshot: exact keys and pages, answered from its runs."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from lake.lookup.ends import opcode_end_key, opcode_key
+from lake.lookup.merge import Hit, Listed
+from lake.lookup.message_page import Wanted, read_messages
+from lake.lookup.postings import cut_hash
+from lake.lookup.ranking import Ranking
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from lake.lookup.postings import Postings
+    from lake.lookup.record import Record
+    from lake.lookup.run import Run
+
+Row = dict[str, Any]
+
+
+class Lookups:
+    """The runs of a snapshot, which together cover all of its masterchain blocks."""
+
+    def __init__(self, runs: Iterable[Run]) -> None:
+        """Take runs of disjoint ranges."""
+        self.runs = sorted(runs, key=attrgetter("first_mc_seqno"))
+        self._newest_first = self.runs[::-1]
+        self._ranking: Ranking | None = None
+
+    def find_transaction(self, tx_hash: bytes) -> Hit | None:
+        """Return where a transaction is, or None where the snapshot has none of this hash."""
+        for run in self._newest_first:
+            row = run.find_transaction(tx_hash)
+            if row is not None:
+                return Hit(run, row)
+        return None
+
+    def list_account(self, account: bytes, workchain: int) -> list[Listed]:
+        """Return the transactions of an account, run by run."""
+        found = []
+        for run in self.runs:
+            number = run.find_account(account, workchain)
+            if number is not None:
+                start, end = run.rows_of(number)
+                found.append(Listed(run, range(end), start, end))
+        return found
+
+    def list_block(self, mc_seqno: int) -> list[Listed]:
+        """Return the transactions that a masterchain block commits."""
+        return [
+            Listed(run, run.block.rows, *run.block.find(mc_seqno))
+            for run in self.runs
+            if run.first_mc_seqno <= mc_seqno <= run.last_mc_seqno
+        ]
+
+    def list_opcode(self, opcode: int, direction: str) -> list[Listed]:
+        """Return the transactions that have a message with an opcode on one side."""
+        key = opcode_end_key(opcode, direction)
+        return [Listed(run, run.opcode_end.rows, *run.opcode_end.find(key)) for run in self.runs]
+
+    def find_messages(self, msg_hash: bytes) -> list[Any]:
+        """Return the rows of messages of a hash, as stored or in normal form, in no order."""
+        found = []
+        for run in self.runs:
+            rows = _rows_at(run.message, cut_hash(msg_hash))
+            for record in run.read_records(rows):
+                found += [
+                    line for line in record.messages if msg_hash in (line.msg_hash, line.hash_norm)
+                ]
+        return found
+
+    def read_opcode_messages(
+        self, opcode: int, *, descending: bool, offset: int, limit: int
+    ) -> list[Any] | None:
+        """Return a page of messages with an opcode, by creation and then hash, each once.
+
+        Those without a creation come after all others. None where the page is too deep.
+        """
+        key = opcode_key(opcode)
+        found = [(run, run.opcode, *run.opcode.find(key)) for run in self.runs]
+        wanted = Wanted("opcode", opcode, descending, offset, limit)
+        return read_messages(found, wanted)
+
+    def read_body_messages(
+        self, body_hash: bytes, *, descending: bool, offset: int, limit: int
+    ) -> list[Any] | None:
+        """Return a page of messages with a body, as ``read_opcode_messages`` does."""
+        key = cut_hash(body_hash)
+        found = [(run, run.body, *run.body.find(key)) for run in self.runs]
+        wanted = Wanted("body_hash", body_hash, descending, offset, limit)
+        return read_messages(found, wanted)
+
+    def newest_state(self, account: bytes, workchain: int) -> Row | None:
+        """Return an account's newest state by column names, or None if it is not known."""
+        for run in self._newest_first:
+            number = run.find_account(account, workchain)
+            state = None if number is None else run.state_of(number)
+            if state is not None:
+                return state
+        return None
+
+    def rank_accounts(self, offset: int, limit: int) -> list[tuple[int, int, bytes]]:
+        """Return balance, workchain and account of a page of accounts, the richest first."""
+        if self._ranking is None:
+            self._ranking = Ranking(self.runs)
+        return self._ranking.page(offset, limit)
+
+    def read_records(self, hits: Iterable[Hit]) -> list[Record]:
+        """Return the records of transactions, in their order."""
+        listed = list(hits)
+        by_run: dict[int, list[int]] = {}
+        for hit in listed:
+            by_run.setdefault(id(hit.run), []).append(hit.row)
+        runs = {id(hit.run): hit.run for hit in listed}
+        read = {
+            (key, row): record
+            for key, rows in by_run.items()
+            for row, record in zip(rows, runs[key].read_records(rows), strict=True)
+        }
+        records = [read[id(hit.run), hit.row] for hit in listed]
+        if len(self.runs) > 1:
+            for record in records:
+                if record.before is None:
+                    self._find_before(record)
+        return records
+
+    def _find_before(self, record: Record) -> None:
+        """Take the state before from the run before, where it is the newest of the account.
+
+        A state hash stands for one transaction's outcome, and runs do not interleave: so the
+        state before an account's first transaction of a run is another run's newest, or nowhere.
+        """
+        row = record.row
+        for run in self._newest_first:
+            number = run.find_account(row.account, row.workchain)
+            state = None if number is None else run.state_of(number)
+            if state is not None and state["hash"] == row.account_state_hash_before:
+                record.before = state
+                return
+
+
+def _rows_at(postings: Postings, key: int) -> Sequence[int]:
+    start, end = postings.find(key)
+    return postings.rows[start:end]

@@ -1,0 +1,68 @@
+"""Pages of messages by opcode or body, over several runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lake.lookup.ends import NO_LT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from lake.lookup.postings import Postings
+    from lake.lookup.run import Run
+
+MOST_MERGED = 4000
+"""Messages read to merge several runs; a deeper page is left to the named queries."""
+
+Found = tuple["Run", "Postings", int, int]
+"""A run, its postings, and where those of the key begin and end."""
+
+
+class Wanted(NamedTuple):
+    """Messages whose ``column`` has a value, and which page of them."""
+
+    column: str
+    value: object
+    descending: bool
+    offset: int
+    limit: int
+
+
+def read_messages(found: Sequence[Found], wanted: Wanted) -> list[Any] | None:
+    """Return the rows of a page of messages, each once; of two ends either one.
+
+    None where the page cannot be cut without reading too much: it is deep and several runs have
+    some of it, or hashes share a key.
+    """
+    found = [item for item in found if item[2] < item[3]]
+    first, last = wanted.offset, wanted.offset + wanted.limit
+    if len(found) > 1:
+        if last * len(found) > MOST_MERGED:
+            return None
+        first = 0
+    rows: dict[bytes, Any] = {}
+    for item in found:
+        for line in _read_slice(item, wanted, first, last):
+            if line is None:
+                return None
+            rows.setdefault(line.msg_hash, line)
+    page = sorted(rows.values(), key=_creation, reverse=wanted.descending)
+    return page if len(found) <= 1 else page[wanted.offset : last]
+
+
+def _read_slice(item: Found, wanted: Wanted, first: int, last: int) -> Iterator[Any]:
+    """Yield a message for each entry of one run's slice, or None if the key was another's."""
+    run, postings, start, end = item
+    if wanted.descending:
+        slice_ = range(max(start, end - last), max(start, end - first))
+    else:
+        slice_ = range(min(end, start + first), min(end, start + last))
+    records = run.read_records([postings.rows[at] for at in slice_])
+    for at, record in zip(slice_, records, strict=True):
+        line = record.messages[postings.places[at]]
+        yield line if getattr(line, wanted.column) == wanted.value else None
+
+
+def _creation(line: Any) -> tuple[int, bytes]:  # noqa: ANN401 - a MessageRow
+    return NO_LT if line.created_lt is None else line.created_lt, line.msg_hash

@@ -1,0 +1,112 @@
+"""The look-ups of a snapshot: its runs, and newer blocks composed in memory."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from lake.errors import LakeCorrupt
+from lake.lookup.compose import Composer
+from lake.lookup.gather import gather_all
+from lake.lookup.lookups import Lookups
+from lake.lookup.place import count_rows, cut_range, files_within, range_of, subtract_ranges
+from lake.lookup.run import Run
+from lake.lookup.runfile import RunFile, map_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from lake.log import DataFile, Range
+    from lake.settings import Settings
+    from lake.snapshot import Snapshot
+
+_KEPT = 128
+
+_Key = tuple[str, ...]
+
+
+class _Kept:
+    """Runs opened or composed last; what they are made of never changes."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._runs: OrderedDict[_Key, Run] = OrderedDict()
+
+    def get(self, key: _Key) -> Run | None:
+        with self._lock:
+            if key in self._runs:
+                self._runs.move_to_end(key)
+            return self._runs.get(key)
+
+    def put(self, key: _Key, run: Run) -> Run:
+        with self._lock:
+            self._runs[key] = run
+            while len(self._runs) > _KEPT:
+                self._runs.popitem(last=False)
+        return run
+
+
+_kept = _Kept()
+
+
+def open_lookups(snapshot: Snapshot, settings: Settings) -> Lookups | None:
+    """Return the look-ups of a snapshot, complete for it.
+
+    None where more rows are without a run than are looked up in memory, or where one of their
+    files is damaged: then the named queries answer alone.
+    """
+    covered = [range_of(run) for run in snapshot.runs]
+    files = [file for table in snapshot.files.values() for file in table]
+    pieces = subtract_ranges(snapshot.ranges, covered)
+    loose = [(piece, files_within(files, piece)) for piece in pieces]
+    if sum(count_rows(found) for _, found in loose) > settings.lookup_memory_rows:
+        return None
+    try:
+        runs = [_open_run(snapshot.lake_dir, run) for run in snapshot.runs]
+        for piece, found in loose:
+            runs += _compose_piece(snapshot.lake_dir, found, piece)
+    except LakeCorrupt:
+        return None
+    return Lookups(runs)
+
+
+def _open_run(lake_dir: Path, run: DataFile) -> Run:
+    key = (str(lake_dir), run.path, run.sha256)
+    return _kept.get(key) or _kept.put(key, Run(map_run(lake_dir, run.path)))
+
+
+def _compose_piece(lake_dir: Path, files: Sequence[DataFile], piece: Range) -> Iterator[Run]:
+    """Yield the runs of a piece: few of them, of which a new commit changes the newest only.
+
+    N commits make a run for every bit of N, the largest first: 13 are 8 + 4 + 1.
+    """
+    commits = cut_range(files, piece)
+    at, size = 0, 1 << len(commits).bit_length()
+    while at < len(commits):
+        if at + size <= len(commits):
+            mc_range = commits[at][0], commits[at + size - 1][1]
+            yield _compose(lake_dir, files_within(files, mc_range), mc_range)
+            at += size
+        size >>= 1
+
+
+def _compose(lake_dir: Path, files: Sequence[DataFile], mc_range: Range) -> Run:
+    paths = (file.path for file in files)
+    key = (str(lake_dir), f"{mc_range[0]}-{mc_range[1]}", *paths)
+    return _kept.get(key) or _kept.put(key, compose_run(lake_dir, files, mc_range))
+
+
+def compose_run(lake_dir: Path, files: Sequence[DataFile], mc_range: Range) -> Run:
+    """Return a run of the files' rows in memory.
+
+    Raises:
+        LakeCorrupt: a file is missing or damaged.
+    """
+    stream = io.BytesIO()
+    composer = Composer(stream)
+    composer.add_part(gather_all(lake_dir, files, mc_range))
+    composer.finish(mc_range)
+    return Run(RunFile(stream.getvalue(), f"{mc_range[0]}-{mc_range[1]} in memory"))

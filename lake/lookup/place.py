@@ -1,0 +1,73 @@
+"""Which run or memory covers which masterchain blocks."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from lake.log import RUN_FOLDER
+from lake.lookup.gather import SOURCES
+from lake.place import read_place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from lake.log import DataFile, Range
+
+_DIGEST_LETTERS = 16
+_PATH = re.compile(r"\w+/(\d+)-(\d+)-[0-9a-f]+\.run")
+
+
+def run_path(mc_range: Range, sha256: str) -> str:
+    """Return the path of a run in the lake, given the digest of its bytes in hex."""
+    return f"{RUN_FOLDER}/{mc_range[0]}-{mc_range[1]}-{sha256[:_DIGEST_LETTERS]}.run"
+
+
+def range_of(run: DataFile) -> Range:
+    """Return the masterchain blocks that a run covers.
+
+    Raises:
+        ValueError: it is no path of a run.
+    """
+    match = _PATH.fullmatch(run.path)
+    if match is None:
+        raise ValueError(f"{run.path!r} is no path of a look-up run")
+    return int(match[1]), int(match[2])
+
+
+def subtract_ranges(ranges: Iterable[Range], covered: Iterable[Range]) -> list[Range]:
+    """Return what of ``ranges`` no range of ``covered`` has, in order."""
+    left = sorted(ranges)
+    for first, last in covered:
+        left = [
+            part
+            for start, end in left
+            for part in ((start, min(end, first - 1)), (max(start, last + 1), end))
+            if part[0] <= part[1]
+        ]
+    return left
+
+
+def files_within(files: Iterable[DataFile], mc_range: Range) -> list[DataFile]:
+    """Return the files that runs are made of and that may have rows of a range."""
+    first, last = mc_range
+    found = []
+    for file in files:
+        if file.table in SOURCES:
+            place = read_place(file.path)
+            if place.first <= last and first <= place.last:
+                found.append(file)
+    return found
+
+
+def cut_range(files: Sequence[DataFile], mc_range: Range) -> list[Range]:
+    """Cut a range where its files begin: pieces of one commit each, or of merged ones."""
+    first, last = mc_range
+    starts = {read_place(file.path).first for file in files if file.table == "transactions"}
+    cuts = [first, *sorted(start for start in starts if first < start <= last)]
+    return [(start, end - 1) for start, end in zip(cuts, [*cuts[1:], last + 1], strict=True)]
+
+
+def count_rows(files: Iterable[DataFile]) -> int:
+    """Return the number of transactions in files."""
+    return sum(file.rows for file in files if file.table == "transactions")

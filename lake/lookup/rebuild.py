@@ -1,0 +1,155 @@
+"""Runs on disk: made from the data files, and committed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from lake.crash import reach
+from lake.digest import find_damage
+from lake.disk import (
+    LOCK_FILE,
+    TEMPORARY_PREFIX,
+    hold_lock,
+    make_folder,
+    naming_full_disk,
+    sync_folder,
+)
+from lake.log import RUN_FOLDER, DataFile, read_state
+from lake.lookup.compose import Composer
+from lake.lookup.gather import gather_parts
+from lake.lookup.place import count_rows, files_within, range_of, run_path, subtract_ranges
+from lake.maintenance import commit_maintenance
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from io import BufferedRandom
+    from pathlib import Path
+
+    from lake.log import Commit, LogState, Range
+    from lake.settings import Settings
+
+RUN_FORMAT = 1
+"""Version of the layout of runs; one of another version is made anew."""
+
+_GROWTH = 4
+"""A run is made together with the one before it, unless that has this many times its rows."""
+
+
+def rebuild_lookups(
+    lake_dir: Path,
+    settings: Settings,
+    *,
+    everything: bool = False,
+    on_part: Callable[[int], None] = lambda _rows: None,
+) -> Commit | None:
+    """Make runs for all blocks that have none, and commit them; None if there are no such blocks.
+
+    Readers and writers go on meanwhile: the lock is held for the commit alone. What is damaged or
+    of another format is made anew as well.
+
+    Args:
+        lake_dir: Folder of the lake.
+        settings: Memory and grace options.
+        everything: Make all runs anew.
+        on_part: Called with the number of transactions after every part.
+
+    Raises:
+        LakeNotFound: the folder holds no lake.
+        LakeCorrupt: a data file is damaged.
+        LakeFull: no room; nothing was committed.
+    """
+    state = read_state(lake_dir)
+    wanted, kept = _plan(state, () if everything else _usable_runs(lake_dir, state))
+    if not wanted and kept == state.runs:
+        return None
+    make_folder(lake_dir / RUN_FOLDER)
+    made = [_make_run(lake_dir, state, mc_range, settings, on_part) for mc_range in wanted]
+    sync_folder(lake_dir / RUN_FOLDER)
+    with hold_lock(lake_dir / LOCK_FILE):
+        now = read_state(lake_dir)
+        # Another rebuild may have ended meanwhile; what overlaps ours gives way to it.
+        others = [run for run in now.runs if not any(_meets(run, at) for at in wanted)]
+        for run in made:
+            os.utime(lake_dir / run.path)
+        return commit_maintenance(lake_dir, now, settings, runs=(*others, *made))
+
+
+def _usable_runs(lake_dir: Path, state: LogState) -> tuple[DataFile, ...]:
+    damaged = {error.file for error in find_damage(lake_dir, state.runs, trust_earlier=True)}
+    return tuple(
+        run for run in state.runs if run.schema_version == RUN_FORMAT and run.path not in damaged
+    )
+
+
+def _meets(run: DataFile, mc_range: Range) -> bool:
+    first, last = range_of(run)
+    return first <= mc_range[1] and mc_range[0] <= last
+
+
+def _touches(run: DataFile, mc_range: Range) -> bool:
+    return _meets(run, (mc_range[0] - 1, mc_range[1] + 1))
+
+
+def _plan(state: LogState, runs: tuple[DataFile, ...]) -> tuple[list[Range], tuple[DataFile, ...]]:
+    """Return the ranges to make, and the runs that stay.
+
+    A run never spans a hole. Runs beside a new range are made together with it unless they are
+    much larger, so that few runs remain, and each row is written a few times at most.
+    """
+    kept = runs
+    wanted = []
+    for first, last in subtract_ranges(state.ranges, map(range_of, runs)):
+        piece = (first, last)
+        rows = count_rows(files_within(state.files, piece))
+        while joined := [run for run in kept if _touches(run, piece) and run.rows < rows * _GROWTH]:
+            ends = [end for run in joined for end in range_of(run)]
+            piece = (min(piece[0], *ends), max(piece[1], *ends))
+            rows += sum(run.rows for run in joined)
+            kept = tuple(run for run in kept if run not in joined)
+        wanted.append(piece)
+    return wanted, kept
+
+
+def _make_run(
+    lake_dir: Path,
+    state: LogState,
+    mc_range: Range,
+    settings: Settings,
+    on_part: Callable[[int], None],
+) -> DataFile:
+    """Write one run durably under its own name."""
+    folder = lake_dir / RUN_FOLDER
+    files = files_within(state.files, mc_range)
+    with _temporary_file(folder) as (stream, temporary):
+        composer = Composer(stream)
+        for part in gather_parts(lake_dir, files, mc_range, settings.lookup_part_rows, folder):
+            composer.add_part(part)
+            on_part(part["transactions"].num_rows)
+        rows = composer.finish(mc_range)
+        reach("run.written")
+        stream.flush()
+        os.fsync(stream.fileno())
+        reach("run.synced")
+        stream.seek(0)
+        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+        size = temporary.stat().st_size
+        path = run_path(mc_range, sha256)
+        temporary.replace(lake_dir / path)
+    reach("run.renamed")
+    return DataFile(path, RUN_FOLDER, rows, size, sha256, RUN_FORMAT)
+
+
+@contextmanager
+def _temporary_file(folder: Path) -> Iterator[tuple[BufferedRandom, Path]]:
+    """Give a new file under a temporary name, which is gone in the end unless it was renamed."""
+    path = folder / f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(8)}"
+    try:
+        with naming_full_disk(path), path.open("x+b") as stream:
+            reach("run.created")
+            yield stream, path
+    finally:
+        path.unlink(missing_ok=True)
