@@ -9,7 +9,7 @@
 -- $excluded_workchains integer[]         workchains of the accounts not wanted
 -- $excluded_accounts   blob[]            accounts not wanted
 -- $hashes              blob[]            hashes wanted
--- $lt                  bigint    = null  logical time
+-- $lt                  bigint    = null  logical time; accounts are then in the order asked for
 -- $start_utime         bigint    = null  first unix second
 -- $end_utime           bigint    = null  last unix second
 -- $start_lt            bigint    = null  first logical time
@@ -52,6 +52,8 @@ order by
     case when not $descending then if($by_time, now, lt) end,
     case when $descending then lt end desc,
     case when not $descending then lt end,
+    case when $descending and $lt is not null and $mc_seqno is null then workchain end desc,
+    case when $descending and $lt is not null and $mc_seqno is null then account end desc,
     workchain,
     account
 limit $limit

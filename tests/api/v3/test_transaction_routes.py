@@ -107,6 +107,10 @@ def test_the_address_book_holds_every_address(ask: Asker) -> None:
         ),
         ({"lt": 205000001}, lambda row: row["lt"] == 205000001),
         (
+            {"lt": 205000001, "exclude_account": CONFIG},
+            lambda row: row["lt"] == 205000001 and row["address"] != CONFIG,
+        ),
+        (
             {"start_utime": 1795238540, "end_utime": 1795238550},
             lambda row: 1795238540 <= row["now"] <= 1795238550,
         ),
@@ -129,6 +133,10 @@ def test_filters(ask: Asker, facts: Facts, params: dict[str, Any], match: Any, s
     rows = [row for row in facts.transactions if match(row)]
     sign = 1 if sort == "asc" else -1
     timed = "start_utime" in params or "end_utime" in params
+    if sort == "desc" and "lt" in params:
+        rows.reverse()  # From ascending lt, then account, to the order of accounts asked for.
+        assert found == [row["hash"] for row in rows]
+        return
     rows.sort(
         key=lambda row: (
             sign * row["now"] if timed else 0,
