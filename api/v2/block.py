@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 SHORT_ID_MODE = 135
 """Request mode bits that the public service always sets: account, lt, hash, and its own 128."""
 
-_AFTER_ALL_LT = (1 << 63) - 1
-
 
 def answer_masterchain_info(call: Call, params: NoParams) -> dict[str, Any]:
     """getMasterchainInfo: the newest masterchain block and the zero state."""

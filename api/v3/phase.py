@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 T = TypeVar("T")
-_Writer = "Callable[[Any], Any] | None"
 
 
 class _Fields(dict[str, "tuple[str, Callable[[Any], Any] | None]"]):

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 _ACCOUNT_BLOCK_TAG = 5
 _MICROSECONDS = 1_000_000
-_BLOCK_COLUMNS = BLOCKS.names
 
 
 def decode_bundle(bundle: McBundle) -> dict[str, pa.Table]:
