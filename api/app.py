@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("tonlake.api")
 RETRY_AFTER_S = "1"
-EXPOSED_HEADERS = ["X-Tonlake-Snapshot", "X-Tonlake-Warning", "X-API-Version", "Server-timing"]
+EXPOSED_HEADERS = [
+    *("X-Tonlake-Snapshot", "X-Tonlake-Warning", "X-Tonlake-Cursor"),
+    *("X-API-Version", "Server-timing"),
+]
 
 
 def create_app(lake_dir: Path, settings: Settings) -> Litestar:
@@ -91,6 +94,8 @@ async def add_headers(message: Message, scope: Scope) -> None:
         headers["X-Tonlake-Snapshot"] = state["snapshot"]
     if state.get("notes"):
         headers["X-Tonlake-Warning"] = join_notes(state["notes"])
+    for name, value in (state.get("headers") or {}).items():
+        headers[name] = value
 
 
 def answer_error(request: ApiRequest, error: Exception) -> Response[bytes]:

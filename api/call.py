@@ -38,6 +38,9 @@ class Call(msgspec.Struct, frozen=True):
     notes: list[str] = msgspec.field(default_factory=list)
     """Lines of the answer's warning header."""
 
+    headers: dict[str, str] = msgspec.field(default_factory=dict)
+    """Other headers of the answer."""
+
     def warn(self, note: str) -> None:
         """Say in the answer's warning header what the answer itself cannot say."""
         self.notes.append(note)
@@ -81,6 +84,7 @@ def open_call(request: ApiRequest, arguments: Arguments) -> Call:
         no_address_book=_read_flag(request, arguments, "x_no_address_book"),
         no_metadata=_read_flag(request, arguments, "x_no_metadata"),
         notes=request.scope["state"].setdefault("notes", []),
+        headers=request.scope["state"].setdefault("headers", {}),
     )
 
 

@@ -16,7 +16,7 @@ class BlockId(msgspec.Struct):
     """A block by its place in the chain; ``shard`` is hex."""
 
     workchain: int
-    shard: str
+    shard: str | None
     seqno: int
 
 
@@ -218,5 +218,6 @@ class Transaction(msgspec.Struct):
     out_msgs: list[Message]
     account_state_before: AccountState | None
     account_state_after: AccountState | None
+    trace_id: str | Omitted = UNSET
     emulated: bool = False
     finality: str = "finalized"

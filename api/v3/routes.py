@@ -7,6 +7,7 @@ from api.v3 import (
     block_routes,
     decode,
     message_routes,
+    trace_routes,
     transaction_routes,
     wallet_routes,
 )
@@ -15,6 +16,7 @@ routes = [
     *block_routes.routes,
     *transaction_routes.routes,
     *message_routes.routes,
+    *trace_routes.routes,
     *account_routes.routes,
     *wallet_routes.routes,
     *decode.routes,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
+
 from api.address import render_raw
 from api.encoding import (
     decode_currencies,
@@ -34,7 +36,7 @@ def render_transaction(
     """Return a transaction.
 
     Args:
-        row: A row of ``transactions``; block columns may be None.
+        row: A row of ``transactions``, and trace_id where known; block columns may be None.
         messages: Its rows of ``messages``, by direction and place.
         states: Rows of ``account_states`` by workchain, account and state hash.
         opcode_format: ``hex`` or ``integer``.
@@ -60,15 +62,15 @@ def render_transaction(
         out_msgs=by_direction["out"],
         account_state_before=_render_state(row, "account_state_hash_before", states),
         account_state_after=_render_state(row, "account_state_hash_after", states),
+        trace_id=encode_optional(row.get("trace_id")) or UNSET,
     )
 
 
 def _render_block_ref(row: Row) -> model.BlockId | None:
     if row["block_seqno"] is None:
         return None
-    return model.BlockId(
-        workchain=row["workchain"], shard=encode_shard(row["shard"]), seqno=row["block_seqno"]
-    )
+    shard = None if row["shard"] is None else encode_shard(row["shard"])
+    return model.BlockId(workchain=row["workchain"], shard=shard, seqno=row["block_seqno"])
 
 
 def _render_state(

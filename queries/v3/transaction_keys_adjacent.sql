@@ -5,26 +5,19 @@
 --
 -- returns: hash, lt; ascending logical time
 with own as (
-    select
-        msg_hash,
-        direction
-    from messages
-    where
-        tx_hash = $hash
-        and ($direction is null or direction = $direction)
+    select parent_hash
+    from transaction_traces
+    where hash = $hash
 )
 
 select
-    other.tx_hash as hash,
-    other.tx_lt as lt
-from messages as other
-inner join own on other.msg_hash = own.msg_hash and other.direction <> own.direction
-group by
-    other.tx_workchain,
-    other.tx_account,
-    other.tx_lt,
-    other.tx_hash
+    hash,
+    lt
+from transaction_traces
+where
+    (coalesce($direction, 'out') = 'out' and parent_hash = $hash)
+    or (coalesce($direction, 'in') = 'in' and hash = (select own.parent_hash from own))
 order by
-    other.tx_lt,
-    other.tx_workchain,
-    other.tx_account
+    lt,
+    workchain,
+    account

@@ -4,7 +4,17 @@
 -- $first_lt bigint  lowest logical time among them
 -- $last_lt  bigint  highest logical time among them
 --
--- returns: every column of transactions but time and boc
+-- returns: every column of transactions but time and boc, and trace_id
+with trace_ids as (
+    select
+        hash as tx_hash,
+        trace_id
+    from transaction_traces
+    where
+        lt between $first_lt and $last_lt
+        and hash in (select unnest($hashes::blob[]))
+)
+
 select
     workchain,
     account,
@@ -75,8 +85,10 @@ select
     split_info_cur_shard_pfx_len,
     split_info_acc_split_depth,
     split_info_this_addr,
-    split_info_sibling_addr
+    split_info_sibling_addr,
+    trace_id
 from transactions
+left join trace_ids on hash = tx_hash
 where
     lt between $first_lt and $last_lt
     and hash in (select unnest($hashes::blob[]))

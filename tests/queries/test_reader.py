@@ -123,4 +123,4 @@ def test_damage_is_named_where_it_is_met(demo_lake: Path, tmp_path: Path) -> Non
     reader = Reader(snapshot, snapshot.connect(Settings()).cursor())
     assert reader.rows("v3/masterchain_ends", first_mc_seqno=1, last_mc_seqno=1)
     with pytest.raises(LakeCorrupt, match="messages/day="):
-        reader.rows("v3/transaction_keys_adjacent", hash=bytes(32))
+        reader.rows("v3/trace_ids_of_messages", msg_hashes=[bytes(32)])

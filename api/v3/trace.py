@@ -1,0 +1,138 @@
+"""A trace as version 3 writes it: what is known of it, its tree, and its transactions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import UNSET
+
+from api.encoding import encode_bytes, encode_optional
+from api.v3.answer import AddressBook
+from api.v3.model import Omitted, Transaction
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Row = dict[str, Any]
+
+TOO_LARGE = "trace is too large"
+
+
+class TraceMeta(msgspec.Struct):
+    """How far a trace is: complete, pending or broken, and its numbers."""
+
+    trace_state: str
+    messages: int
+    transactions: int
+    pending_messages: int
+    classification_state: str = "unclassified"
+
+
+class Trace(msgspec.Struct):
+    """A trace; ``trace`` is a tree of objects with tx_hash, in_msg_hash and children."""
+
+    trace_id: str
+    external_hash: str | None
+    mc_seqno_start: str
+    mc_seqno_end: str
+    start_lt: str
+    start_utime: int
+    end_lt: str
+    end_utime: int
+    trace_info: TraceMeta
+    is_incomplete: bool
+    warning: str | Omitted = UNSET
+    actions: list[dict[str, object]] | Omitted = UNSET
+    trace: msgspec.Raw | Omitted = UNSET
+    transactions_order: list[str] | Omitted = UNSET
+    transactions: dict[str, Transaction] | Omitted = UNSET
+
+
+class Traces(msgspec.Struct):
+    """A page of traces, and the addresses in them."""
+
+    traces: list[Trace]
+    address_book: AddressBook
+    metadata: dict[str, object]
+
+
+class Events(msgspec.Struct):
+    """A page of traces under their older name."""
+
+    events: list[Trace]
+    address_book: AddressBook
+    metadata: dict[str, object]
+
+
+def render_trace(
+    row: Row, members: Sequence[Row] | None, known: Mapping[str, Transaction]
+) -> Trace:
+    """Return a trace.
+
+    Args:
+        row: A row of ``traces``.
+        members: Hash and parent_hash of its transactions by logical time; None: too many to show.
+        known: Transactions by hash, all its own among them.
+    """
+    trace = Trace(
+        trace_id=encode_bytes(row["trace_id"]),
+        external_hash=encode_optional(row["external_hash"]),
+        mc_seqno_start=str(row["mc_seqno_start"]),
+        mc_seqno_end=str(row["mc_seqno_end"]),
+        start_lt=str(row["start_lt"]),
+        start_utime=row["start_utime"],
+        end_lt=str(row["end_lt"]),
+        end_utime=row["end_utime"],
+        trace_info=TraceMeta(
+            trace_state=row["state"],
+            messages=row["messages"],
+            transactions=row["transactions"],
+            pending_messages=row["pending_messages"],
+        ),
+        is_incomplete=row["state"] != "complete",
+    )
+    if members is None:
+        trace.is_incomplete, trace.warning = True, TOO_LARGE
+        return trace
+    order = [encode_bytes(member["hash"]) for member in members]
+    children: dict[str, list[str]] = {tx_hash: [] for tx_hash in order}
+    for tx_hash, member in zip(order, members, strict=True):
+        if member["parent_hash"] is not None:
+            children[encode_bytes(member["parent_hash"])].append(tx_hash)
+    trace.trace = msgspec.Raw(encode_tree(trace.trace_id, children, known))
+    trace.transactions_order = order
+    trace.transactions = {tx_hash: known[tx_hash] for tx_hash in order}
+    return trace
+
+
+def encode_tree(
+    root: str, children: Mapping[str, Sequence[str]], known: Mapping[str, Transaction]
+) -> bytes:
+    """Return the JSON of the tree under ``root``, however deep it is.
+
+    ``children`` is [] where nothing was sent, and null where nothing that was sent has arrived.
+    """
+    parts: list[str] = []
+    todo: list[tuple[str, bool]] = [(root, True)]
+    while todo:
+        text, is_node = todo.pop()
+        if not is_node:
+            parts.append(text)
+            continue
+        kids = children[text]
+        parts.append(_encode_head(text, known[text]))
+        if not kids:
+            parts.append("null}" if known[text].out_msgs else "[]}")
+            continue
+        parts.append("[")
+        todo.append(("]}", False))
+        for at, kid in enumerate(reversed(kids)):
+            todo += [(",", False), (kid, True)] if at else [(kid, True)]
+    return "".join(parts).encode()
+
+
+def _encode_head(tx_hash: str, transaction: Transaction) -> str:
+    message = transaction.in_msg
+    in_msg_hash = "" if message is None else f'"in_msg_hash":"{message.hash}",'
+    return f'{{"tx_hash":"{tx_hash}",{in_msg_hash}"children":'

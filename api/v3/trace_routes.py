@@ -1,0 +1,198 @@
+"""Operations about traces."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from api.errors import RequestInvalid
+from api.params import (
+    INT64_MAX,
+    ConversionError,
+    Converter,
+    Flag,
+    Hashes,
+    Int32,
+    Lt,
+    OneAddress,
+    Texts,
+    Utime,
+)
+from api.v3.coverage import check_lt, check_mc_seqno, check_no_gap, check_utime
+from api.v3.operation import SortedPage, operation
+from api.v3.trace import Events, Trace, Traces, render_trace
+from api.v3.transaction_page import answer_transactions
+
+if TYPE_CHECKING:
+    from api.call import Call
+    from api.v3.answer import AddressBook
+
+Row = dict[str, Any]
+
+_CURSOR = re.compile(r"([0-9]{1,19}):([0-9a-f]{64})")
+
+
+class Cursor(msgspec.Struct, frozen=True):
+    """The trace after which a page begins: when it ended (by what the page is ordered), its id."""
+
+    end: int
+    trace_id: bytes
+
+    def __str__(self) -> str:
+        """Return the text of the parameter."""
+        return f"{self.end}:{self.trace_id.hex()}"
+
+
+def parse_cursor(text: str) -> Cursor:
+    """Read what an earlier page gave in the header ``X-Tonlake-Cursor``."""
+    match = _CURSOR.fullmatch(text)
+    if match is None or int(match[1]) > INT64_MAX:
+        raise ConversionError(text)
+    return Cursor(int(match[1]), bytes.fromhex(match[2]))
+
+
+class TracesQuery(SortedPage, frozen=True, kw_only=True):
+    """Filters of traces; of the first four only one, and all others that are given must hold."""
+
+    account: OneAddress = None
+    trace_id: Hashes = ()
+    tx_hash: Hashes = ()
+    msg_hash: Hashes = ()
+    mc_seqno: Int32 = None
+    start_utime: Utime = None
+    end_utime: Utime = None
+    start_lt: Lt = None
+    end_lt: Lt = None
+    include_actions: Flag = None
+    supported_action_types: Texts = ()
+    cursor: Annotated[Cursor | None, Converter(parse_cursor, {"type": "string"})] = None
+
+    @property
+    def by_time(self) -> bool:
+        """Whether the page is ordered by time, not by logical time."""
+        return (self.start_utime, self.end_utime) != (None, None)
+
+
+def get_traces(call: Call, query: TracesQuery) -> Traces:
+    """List traces with their transactions, latest end first.
+
+    Raises:
+        RequestInvalid: filters that exclude each other, or more transactions than may be shown.
+        NotCovered: nothing found, and the lake does not cover what was asked for.
+    """
+    traces, book = _answer(call, query, with_actions=bool(query.include_actions))
+    return Traces(traces=traces, address_book=book, metadata={})
+
+
+def get_events(call: Call, query: TracesQuery) -> Events:
+    """List traces under their older name, always with actions.
+
+    Raises:
+        RequestInvalid, NotCovered: as for traces.
+    """
+    traces, book = _answer(call, query, with_actions=True)
+    return Events(events=traces, address_book=book, metadata={})
+
+
+def _answer(
+    call: Call, query: TracesQuery, *, with_actions: bool
+) -> tuple[list[Trace], AddressBook]:
+    rows = _find_traces(call, query)
+    if len(rows) == query.limit:
+        end = rows[-1]["end_utime" if query.by_time else "end_lt"]
+        call.headers["X-Tonlake-Cursor"] = str(Cursor(end, rows[-1]["trace_id"]))
+    members = _read_members(call, rows)
+    keys = [member for row in rows for member in members.get(row["trace_id"], ())]
+    page = answer_transactions(call, keys)
+    known = {transaction.hash: transaction for transaction in page.transactions}
+    traces = [render_trace(row, members.get(row["trace_id"]), known) for row in rows]
+    if with_actions:
+        for trace in traces:
+            trace.actions = []
+    return traces, page.address_book
+
+
+def _find_traces(call: Call, query: TracesQuery) -> list[Row]:
+    chosen = [query.account, query.trace_id, query.tx_hash, query.msg_hash]
+    if sum(map(bool, chosen)) > 1:
+        raise RequestInvalid("only one of account, trace_id, tx_hash, msg_hash should be specified")
+    if query.mc_seqno is not None:
+        check_mc_seqno(call.reader, query.mc_seqno)
+    rows = _ask(call, query)
+    if not rows:
+        _check_covered(call, query)
+    return rows
+
+
+def _check_covered(call: Call, query: TracesQuery) -> None:
+    """Tell "there is none" from "the lake does not know"."""
+    utime, lt = (query.start_utime, query.end_utime), (query.start_lt, query.end_lt)
+    check_utime(call.reader, *utime)
+    check_lt(call.reader, *lt)
+    if query.mc_seqno is None and query.cursor is None and not query.offset:
+        check_no_gap(call.reader, utime=utime, lt=lt)
+
+
+def _ask(call: Call, query: TracesQuery) -> list[Row]:
+    reader = call.reader
+    filters = {
+        "mc_seqno": query.mc_seqno,
+        "start_utime": query.start_utime,
+        "end_utime": query.end_utime,
+        "start_lt": query.start_lt,
+        "end_lt": query.end_lt,
+        "by_time": query.by_time,
+        "after_end": query.cursor and query.cursor.end,
+        "after_id": query.cursor and query.cursor.trace_id,
+        "descending": query.descending,
+        "limit": query.limit,
+        "offset": query.offset,
+    }
+    if query.account is not None:
+        workchain, account = query.account.workchain, query.account.account
+        return reader.rows("v3/traces_of_account", workchain=workchain, account=account, **filters)
+    if query.tx_hash:
+        found = reader.rows("v3/trace_ids_of_transactions", hashes=list(query.tx_hash))
+    elif query.msg_hash:
+        found = reader.rows("v3/trace_ids_of_messages", msg_hashes=list(query.msg_hash))
+    elif query.trace_id:
+        found = [{"trace_id": trace_id} for trace_id in query.trace_id]
+    else:
+        return reader.rows("v3/traces", **filters)
+    trace_ids = [row["trace_id"] for row in found]
+    return reader.rows("v3/traces_by_id", trace_ids=trace_ids, **filters)
+
+
+def _read_members(call: Call, rows: list[Row]) -> dict[bytes, list[Row]]:
+    """Return the transactions of each trace that is not too large, by trace id.
+
+    Raises:
+        RequestInvalid: there are more of them than one answer may hold.
+    """
+    settings = call.settings
+    shown = [row for row in rows if row["transactions"] <= settings.v3_trace_transactions]
+    count = sum(row["transactions"] for row in shown)
+    if count > settings.v3_page_transactions:
+        raise RequestInvalid(
+            f"these traces have {count} transactions, more than {settings.v3_page_transactions}: "
+            "ask for fewer traces"
+        )
+    members: dict[bytes, list[Row]] = {row["trace_id"]: [] for row in shown}
+    if not shown:
+        return members
+    for member in call.reader.rows(
+        "v3/trace_transactions",
+        trace_ids=list(members),
+        first_lt=min(row["start_lt"] for row in shown),
+        last_lt=max(row["end_lt"] for row in shown),
+    ):
+        members[member["trace_id"]].append(member)
+    return members
+
+
+routes = [
+    operation("/traces", TracesQuery, get_traces),
+    operation("/events", TracesQuery, get_events),
+]

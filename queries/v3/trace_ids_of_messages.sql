@@ -1,0 +1,18 @@
+-- The traces that some messages belong to; one from outside may have begun several.
+--
+-- $msg_hashes blob[]  hashes of the messages, as stored or in normal form
+--
+-- returns: trace_id, each once; in no order
+with ends as (
+    select
+        tx_hash,
+        tx_lt
+    from messages
+    where
+        msg_hash in (select unnest($msg_hashes::blob[]))
+        or hash_norm in (select unnest($msg_hashes::blob[]))
+)
+
+select distinct traced.trace_id
+from ends
+inner join transaction_traces as traced on ends.tx_hash = traced.hash and ends.tx_lt = traced.lt

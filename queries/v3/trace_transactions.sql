@@ -1,0 +1,20 @@
+-- The transactions of some traces.
+--
+-- $trace_ids blob[]  the traces
+-- $first_lt  bigint  lowest logical time among their transactions
+-- $last_lt   bigint  highest logical time among their transactions
+--
+-- returns: hash, lt, trace_id, parent_hash; ascending logical time, then account
+select
+    hash,
+    lt,
+    trace_id,
+    parent_hash
+from transaction_traces
+where
+    lt between $first_lt and $last_lt
+    and trace_id in (select unnest($trace_ids::blob[]))
+order by
+    lt,
+    workchain,
+    account
