@@ -1,0 +1,92 @@
+"""All traces of a lake derived anew from its base rows, in one pass over its ranges in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingest.errors import TraceImpossible
+from ingest.trace.assembly import MESSAGE_COLUMNS, TRANSACTION_COLUMNS, OpenTraces, assemble
+from ingest.trace.derivation import TRACE_TABLES, open_files
+from lake.datafile import write_changes
+from lake.disk import LOCK_FILE, hold_lock
+from lake.log import read_state
+from lake.maintenance import commit_maintenance
+from lake.place import Derivation, NewFile, Place, list_places, read_place
+from lake.rows import read_rows
+from lake.schema import MESSAGES, TABLES, TRACES, TRANSACTION_TRACES, TRANSACTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from lake.log import Commit, LogState
+    from lake.settings import Settings
+
+_COLUMNS = {TRANSACTIONS.name: TRANSACTION_COLUMNS, MESSAGES.name: MESSAGE_COLUMNS}
+
+
+def rebuild_traces(
+    lake_dir: Path,
+    settings: Settings,
+    on_range: Callable[[int, int], None] = lambda _done, _all: None,
+) -> Commit | None:
+    """Drop all traces and derive them again; None if nothing differs from what was there.
+
+    Args:
+        lake_dir: Folder of the lake.
+        settings: File options.
+        on_range: Called after each range with the number of ranges done and of all.
+
+    Raises:
+        LakeNotFound: the folder holds no lake.
+        LakeCorrupt: a base file is damaged.
+        TraceImpossible: the messages are not those of a chain.
+    """
+    read_state(lake_dir)  # A folder without a lake has no lock to hold.
+    with hold_lock(lake_dir / LOCK_FILE):
+        state = read_state(lake_dir)
+        wanted = Derivation(
+            files=_derive_all(lake_dir, state, on_range),
+            removed=frozenset(file.path for file in state.files if file.table in TRACE_TABLES),
+        )
+        added, removed = write_changes(lake_dir, state, wanted, settings)
+        if not added and not removed:
+            return None
+        return commit_maintenance(lake_dir, state, settings, added=added, removed=removed)
+
+
+def _derive_all(
+    lake_dir: Path, state: LogState, on_range: Callable[[int, int], None]
+) -> Iterator[NewFile]:
+    places = list_places(state)
+    base = {
+        (file.table, read_place(file.path)): file for file in state.files if file.table in _COLUMNS
+    }
+    before = OpenTraces()
+    for done, place in enumerate(places, 1):
+        rows = [
+            read_rows(lake_dir, base[name, place], columns)
+            if (name, place) in base
+            else TABLES[name].arrow.empty_table()
+            for name, columns in _COLUMNS.items()
+        ]
+        step = assemble(rows[0], rows[1], before)
+        _check_order(step.moved, step.complete, place)
+        before = step.open
+        yield NewFile(TRANSACTION_TRACES.name, place, step.transactions)
+        yield NewFile(TRACES.name, place, step.complete)
+        on_range(done, len(places))
+    if places:
+        yield from open_files(before, places[-1])
+
+
+def _check_order(moved: pa.Table, complete: pa.Table, place: Place) -> None:
+    """Refuse rows by which a trace is continued in a masterchain block before its root's."""
+    ends = complete["mc_seqno_end"].to_pylist()
+    if moved.num_rows or any(not place.first <= end <= place.last for end in ends):
+        raise TraceImpossible(
+            f"a message sent in masterchain blocks {place.first}..{place.last} was consumed in "
+            "an earlier one: the rows of transactions and messages are not those of a chain"
+        )
