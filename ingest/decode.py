@@ -1,4 +1,4 @@
-"""Decode chunks of masterchain blocks, in this process or in several, in order.
+"""Decode chunks of masterchain blocks, in one thread or process or in several, in order.
 
 A chunk that holds one bad block still gives all its other blocks: it is decoded again block by
 block, and the bad one becomes a Hole.
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import multiprocessing
 from collections import deque
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
 
+from ingest import native
 from ingest.block.block import decode_bundles
 from ingest.errors import IngestError
 
@@ -70,8 +71,12 @@ def decode_in_order(
 
 @contextmanager
 def _pool(workers: int) -> Iterator[Callable[..., Future[list[Piece | Hole]]]]:
-    # Spawned, not forked: RocksDB and Arrow keep threads that do not survive a fork.
-    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+    pool: Executor
+    if native.is_used():  # it works without the interpreter's lock
+        pool = ThreadPoolExecutor(workers)
+    else:
+        # Spawned, not forked: RocksDB and Arrow keep threads that do not survive a fork.
+        pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
     try:
         yield pool.submit
     finally:
