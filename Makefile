@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test long lint types format lock clean
+.PHONY: help setup demo test long bench lint types format lock clean
 
 help:  ## print this menu
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -25,6 +25,9 @@ test: $(READY) lint types  ## lint, types and the test suite
 
 long: $(READY)  ## the tests that take longer than the suite's budget
 	$(BIN)/pytest -m long
+
+bench: $(READY)  ## measure decode, ingest, look-ups beside PostgreSQL, HTTP (ARGS=--quick: two minutes)
+	$(BIN)/python -m tests.bench $(ARGS)
 
 lint: $(READY)  ## ruff: lint and format check
 	$(BIN)/ruff check .

@@ -1,0 +1,131 @@
+"""``make bench``: every figure of the product's speed, measured now, on this machine.
+
+    python -m tests.bench [--quick] [--transactions N] [--only AREA ...] [--json FILE]
+
+Areas: decode, ingest, lookup, http, growth. Everything happens in a scratch folder that goes away
+with all processes that were started, however the run ends.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+from rich.console import Console
+
+from tests.bench.decode import measure_decoders
+from tests.bench.figure import Figure, print_figures
+from tests.bench.ingest import measure_follow, measure_ingest
+from tests.bench.lookup import compare_sizes, measure_lake
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+AREAS = ("decode", "ingest", "lookup", "http", "growth")
+DEFAULT_ROWS, QUICK_ROWS = 5_000_000, 200_000
+INGEST_SIZES = (10_000, 100_000, 1_000_000)
+WIDTH = 170
+
+
+class Run(msgspec.Struct, frozen=True):
+    """One run of the benchmark, as ``--json`` writes it."""
+
+    time: str
+    machine: str
+    figures: list[Figure]
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="200,000 transactions, few samples: two minutes.")
+@click.option(
+    "--transactions",
+    type=click.IntRange(min=1000),
+    help="Transactions in the lake.  [default: 5 million]",
+)
+@click.option(
+    "--large", is_flag=True, help="Also ingest 5 million transactions; grow to 50 million rows."
+)
+@click.option("--samples", type=click.IntRange(min=3), help="Questions of each kind.")
+@click.option("--only", type=click.Choice(AREAS), multiple=True, help="Leave the others out.")
+@click.option("--no-peer", is_flag=True, help="Leave PostgreSQL out.")
+@click.option("--seed", default=1, show_default=True, help="Seed of the lake and of the draw.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write figures here.")
+@click.option("--scratch", type=click.Path(path_type=Path), help="Folder for temporary files.")
+def main(
+    *,
+    quick: bool,
+    transactions: int | None,
+    large: bool,
+    samples: int | None,
+    only: tuple[str, ...],
+    no_peer: bool,
+    seed: int,
+    json_file: Path | None,
+    scratch: Path | None,
+) -> None:
+    """Measure decode, ingest, look-ups beside PostgreSQL, HTTP and growth; print one table."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    areas = only or tuple(area for area in AREAS if not (quick and area == "growth"))
+    rows = transactions or (QUICK_ROWS if quick else DEFAULT_ROWS)
+    samples = samples or (50 if quick else 300)
+    console = Console(stderr=True)
+    figures: list[Figure] = []
+    with tempfile.TemporaryDirectory(prefix="tonlake-bench-", dir=scratch) as name:
+        folder = Path(name)
+
+        def add(what: str, measure: Callable[[], list[Figure]]) -> None:
+            console.log(what)
+            figures.extend(measure())
+
+        if "decode" in areas:
+            add("decode", lambda: measure_decoders(folder))
+        if "ingest" in areas:
+            sizes = INGEST_SIZES[:1] if quick else INGEST_SIZES + ((5_000_000,) if large else ())
+            add("ingest", lambda: measure_ingest(folder, sizes))
+            add("follow", lambda: measure_follow(folder))
+        if {"lookup", "http", "growth"} & set(areas):
+            lakes = [rows]
+            if "growth" in areas:
+                lakes = sorted({rows // 5, rows, *([50_000_000] if large else [])})
+            for size in lakes:
+                add(
+                    f"lake of {size:,} transactions",
+                    lambda size=size: measure_lake(  # type: ignore[misc]
+                        folder,
+                        size,
+                        samples=samples,
+                        seed=seed,
+                        peer=not no_peer,
+                        http="http" in areas and size == rows,
+                        seconds=2 if quick else 10,
+                    ),
+                )
+            figures.extend(compare_sizes(figures, lakes))
+    run = Run(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", describe_machine(), figures)
+    if json_file:
+        json_file.write_bytes(msgspec.json.encode(run))
+    out = Console() if sys.stdout.isatty() else Console(width=WIDTH)
+    out.print(f"{run.machine}; {run.time}; times are CPU milliseconds unless called wall")
+    print_figures(figures, out)
+
+
+def describe_machine() -> str:
+    """Return processor, cores, kernel and Python: what the figures hold for."""
+    model = "unknown processor"
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.split(":", 1)[1].strip()
+            break
+    return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}"
+
+
+if __name__ == "__main__":
+    main()

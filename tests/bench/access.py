@@ -1,0 +1,126 @@
+"""The fifteen questions, put to the lake through the functions that the API calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from api.call import Call
+from api.params import Arguments
+from api.snapshot import SnapshotHolder
+from api.v3.account_routes import TopAccountsQuery, get_top_accounts
+from api.v3.book import read_accounts
+from api.v3.message_routes import MessagesQuery, _find_keys, _read_rows
+from api.v3.transaction_page import read_transactions
+from api.v3.transaction_search import TransactionsQuery, find_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from api.address import Address
+    from lake.settings import Settings
+
+Row = dict[str, Any]
+
+FAILED = """
+select * from transactions
+where now between $start and $end and aborted
+order by now desc, lt desc
+limit 100
+"""
+COUNT_FAILED = "select count(*) from transactions where now between $start and $end and aborted"
+BY_HOUR = """
+select now // 3600 as hour, compute_exit_code, count(*) as transactions
+from transactions
+group by all
+"""
+DESTINATIONS = """
+select destination_workchain, destination, sum(value) as total
+from messages
+where direction = 'in' and value is not null
+group by all
+order by total desc
+limit 100
+"""
+
+
+class Access:
+    """One lake, opened as the API opens it; every method answers one kind of question."""
+
+    def __init__(self, lake_dir: Path, settings: Settings) -> None:
+        """Open the newest snapshot."""
+        self._holder = SnapshotHolder(lake_dir, settings)
+        self._settings = settings
+        reader = self._holder.reader(timeout_ms=0)
+        self._sql = reader.snapshot.connect(settings)
+
+    def _call(self) -> Call:
+        """Return what one request gets, made anew for each."""
+        return Call(Arguments([]), self._settings, self._holder.reader(timeout_ms=0))
+
+    def _transactions(self, query: TransactionsQuery) -> list[Row]:
+        call = self._call()
+        rows, _messages = read_transactions(call, find_keys(call, query))
+        return rows
+
+    def transaction(self, tx_hash: bytes) -> list[Row]:
+        """Return a transaction with its messages."""
+        return self._transactions(TransactionsQuery(hash=(tx_hash,), limit=10, offset=0))
+
+    def account_page(self, page: tuple[Address, int, int]) -> list[Row]:
+        """Return transactions of an account, newest first: address, limit, offset."""
+        account, limit, offset = page
+        return self._transactions(TransactionsQuery(account=(account,), limit=limit, offset=offset))
+
+    def account_page_below(self, page: tuple[Address, int, int]) -> list[Row]:
+        """Return transactions of an account from a logical time down: address, limit, lt."""
+        account, limit, lt = page
+        query = TransactionsQuery(account=(account,), limit=limit, offset=0, end_lt=lt)
+        return self._transactions(query)
+
+    def block(self, mc_seqno: int) -> list[Row]:
+        """Return the transactions of a masterchain block, at most 1000."""
+        return self._transactions(TransactionsQuery(mc_seqno=mc_seqno, limit=1000, offset=0))
+
+    def _messages(self, query: MessagesQuery) -> list[Row]:
+        call = self._call()
+        return _read_rows(call, _find_keys(call, query))
+
+    def message(self, msg_hash: bytes) -> list[Row]:
+        """Return a message by its hash."""
+        return self._messages(MessagesQuery(msg_hash=(msg_hash,), limit=10, offset=0))
+
+    def body(self, body_hash: bytes) -> list[Row]:
+        """Return the newest messages with a body."""
+        return self._messages(MessagesQuery(body_hash=body_hash, limit=10, offset=0))
+
+    def opcode(self, opcode: int) -> list[Row]:
+        """Return the newest messages with an opcode."""
+        return self._messages(MessagesQuery(opcode=opcode, limit=100, offset=0))
+
+    def states(self, accounts: Sequence[Address]) -> list[Row]:
+        """Return the newest states of accounts."""
+        return list(read_accounts(self._call(), accounts).values())
+
+    def top_balances(self, _argument: object) -> list[Any]:
+        """Return the richest hundred accounts."""
+        return get_top_accounts(self._call(), TopAccountsQuery(limit=100, offset=0))
+
+    def failed(self, span: tuple[int, int]) -> list[tuple[Any, ...]]:
+        """Return the newest failed transactions between two seconds."""
+        return self._rows(FAILED, span)
+
+    def count_failed(self, span: tuple[int, int]) -> list[tuple[Any, ...]]:
+        """Count the failed transactions between two seconds."""
+        return self._rows(COUNT_FAILED, span)
+
+    def by_hour(self, _argument: object) -> list[tuple[Any, ...]]:
+        """Count all transactions by hour and exit code."""
+        return self._sql.execute(BY_HOUR).fetchall()
+
+    def destinations(self, _argument: object) -> list[tuple[Any, ...]]:
+        """Return the accounts that got most."""
+        return self._sql.execute(DESTINATIONS).fetchall()
+
+    def _rows(self, sql: str, span: tuple[int, int]) -> list[tuple[Any, ...]]:
+        return self._sql.execute(sql, {"start": span[0], "end": span[1]}).fetchall()

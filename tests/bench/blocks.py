@@ -1,0 +1,63 @@
+"""Blocks to decode: those of the reference data, or of the repository's own demo node."""
+
+from __future__ import annotations
+
+import tarfile
+from hashlib import sha256
+from pathlib import Path
+
+import pyarrow as pa
+
+from ingest.block.header import read_header
+from ingest.cell.boc import parse_boc
+from ingest.source import BlockId, RawBlock
+from tests.ingest.packs import scan_pack
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT.parent / "shared" / "data"
+DEMO = ROOT / "tests" / "data" / "node-demo" / "demo-node.tar.zst"
+LARGE_BLOCK_BYTES = 200_000
+
+
+def identify_block(data: bytes) -> RawBlock:
+    """Return a block with its id, which its bytes give."""
+    tree = parse_boc(data)
+    header = read_header(tree)
+    root_hash, file_hash = tree.hash(tree.roots[0]), sha256(data).digest()
+    place = (header.workchain, header.shard, header.seqno)
+    return RawBlock(BlockId(*place, root_hash, file_hash), data)
+
+
+def read_block_sets(scratch: Path) -> dict[str, list[RawBlock]]:
+    """Return blocks by the name of their set: a large one, single ones of all kinds, packages."""
+    if not (DATA / "blocks").is_dir():
+        return {"demo node": read_packs(unpack_demo(scratch))}
+    paths = [*DATA.glob("blocks/*.boc"), *DATA.glob("bundles/*/mainnet_*.boc")]
+    single = [identify_block(path.read_bytes()) for path in sorted(paths)]
+    return {
+        "large block": [raw for raw in single if len(raw.data) >= LARGE_BLOCK_BYTES],
+        "blocks of all kinds": [raw for raw in single if len(raw.data) < LARGE_BLOCK_BYTES],
+        "packages of tiny blocks": read_packs(DATA / "packs"),
+    }
+
+
+def read_packs(folder: Path) -> list[RawBlock]:
+    """Return all blocks of the packages under a folder, each once."""
+    found = {
+        block[:3]: block[3]
+        for path in sorted(folder.rglob("*archive.*.pack"))
+        for block in scan_pack(path)
+    }
+    return [identify_block(data) for data in found.values()]
+
+
+def unpack_demo(scratch: Path) -> Path:
+    """Unpack the demo node, once, and return its database folder."""
+    folder = scratch / "demo-node"
+    if not folder.exists():
+        with (
+            pa.input_stream(str(DEMO), compression="zstd") as stream,
+            tarfile.open(fileobj=stream, mode="r|") as archive,
+        ):
+            archive.extractall(folder, filter="data")
+    return next(path for path in folder.rglob("globalindex") if path.is_dir()).parents[1]

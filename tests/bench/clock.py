@@ -1,0 +1,77 @@
+"""CPU time of this process and of others, and samples of both CPU and wall time."""
+
+from __future__ import annotations
+
+import gc
+import time
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tests.bench.figure import percentile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+_CPUCLOCK_SCHED = 2
+_MS_PER_S = 1000
+
+
+def cpu_clock_of(pid: int) -> int:
+    """Return the number of the clock of a process's CPU time, all its threads together.
+
+    Source: clock_getcpuclockid(3); include/linux/posix-timers.h, MAKE_PROCESS_CPUCLOCK.
+    """
+    return ~pid << 3 | _CPUCLOCK_SCHED
+
+
+class Samples(msgspec.Struct, frozen=True):
+    """Times of the same question, asked again and again with other arguments."""
+
+    cpu_ms: list[float]
+    wall_ms: list[float]
+
+    @property
+    def median_ms(self) -> float:
+        """Median of the CPU time."""
+        return percentile(self.cpu_ms, 0.5)
+
+    @property
+    def p99_ms(self) -> float:
+        """99th percentile of the CPU time."""
+        return percentile(self.cpu_ms, 0.99)
+
+    @property
+    def median_wall_ms(self) -> float:
+        """Median of the wall time."""
+        return percentile(self.wall_ms, 0.5)
+
+
+def sample(
+    ask: Callable[[Any], object],
+    arguments: Sequence[Any],
+    *,
+    pids: Iterable[int] = (),
+    warm_up: int = 3,
+    budget_s: float = 60.0,
+) -> Samples:
+    """Ask once per argument and take the CPU time of this process and of ``pids`` together.
+
+    The first questions are asked before as a warm-up. No more are asked once ``budget_s`` of
+    wall time are gone: slow questions get fewer samples, never fewer than three.
+    """
+    clocks = [time.CLOCK_PROCESS_CPUTIME_ID, *map(cpu_clock_of, pids)]
+    for argument in arguments[:warm_up]:
+        ask(argument)
+    cpu_ms, wall_ms = [], []
+    began_s = time.perf_counter()
+    gc.collect()
+    for argument in arguments:
+        cpu_s, wall_s = sum(map(time.clock_gettime, clocks)), time.perf_counter()
+        ask(argument)
+        now_s = time.perf_counter()
+        cpu_ms.append((sum(map(time.clock_gettime, clocks)) - cpu_s) * _MS_PER_S)
+        wall_ms.append((now_s - wall_s) * _MS_PER_S)
+        if now_s - began_s > budget_s and len(cpu_ms) >= 3:
+            break
+    return Samples(cpu_ms, wall_ms)

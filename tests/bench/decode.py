@@ -1,0 +1,145 @@
+"""Block bytes to rows: how many transactions a core decodes in a second, by which decoder.
+
+``python -m tests.bench.decode DECODER FOLDER`` prints the figures of one decoder as JSON: each
+runs in a process of its own, because which one is used is settled when the code is imported.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.bench.blocks import ROOT, read_block_sets
+from tests.bench.figure import Figure, at_least
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ingest.source import RawBlock
+
+RUNS_S = 3.0
+"""Seconds of CPU spent on one set of blocks, in as many runs as fit, at least two."""
+
+PYTHON_TARGET, NATIVE_TARGET, NATIVE_RATIO = 10_000, 250_000, 25
+
+Speeds = dict[str, dict[str, float]]
+
+
+def measure_decoders(scratch: Path) -> list[Figure]:
+    """Return a figure for each decoder and set of blocks; one that is absent is left out."""
+    speeds = {name: _measure_apart(name, scratch) for name in ("native", "python", "pytoniq-core")}
+    figures = []
+    for decoder, by_set in speeds.items():
+        for name, speed in by_set.items():
+            slower = speeds["pytoniq-core" if decoder == "python" else "python"].get(name)
+            figures.append(_make_figure(decoder, name, speed, slower))
+    return figures
+
+
+def _make_figure(
+    decoder: str, name: str, speed: dict[str, float], slower: dict[str, float] | None
+) -> Figure:
+    is_large = name.startswith("large")
+    targets = {}
+    if is_large and decoder == "python":
+        targets = {"value": at_least(PYTHON_TARGET)}
+    if is_large and decoder == "native":
+        targets = {"value": at_least(NATIVE_TARGET), "ratio": at_least(NATIVE_RATIO)}
+    per_s, transactions = speed["transactions_per_s"], speed["transactions"]
+    compared = decoder != "pytoniq-core" and slower is not None
+    return Figure(
+        area="decode, file hash checked",
+        name=f"{decoder}: {name}, {transactions:,.0f} transactions",
+        unit="tx/s/core",
+        value=per_s,
+        peer=slower["transactions_per_s"] if compared and slower else None,
+        ratio=per_s / slower["transactions_per_s"] if compared and slower else None,
+        targets=targets,
+        note=f"{speed['bytes_per_s'] / 1e6:.3g} MB/s",
+    )
+
+
+def _measure_apart(decoder: str, scratch: Path) -> Speeds:
+    environment = os.environ | {"TONLAKE_NATIVE": "1" if decoder == "native" else "0"}
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.bench.decode", decoder, str(scratch)],
+        cwd=ROOT,
+        env=environment,
+        check=True,
+        stdout=subprocess.PIPE,
+    )
+    speeds: Speeds = json.loads(done.stdout)
+    return speeds
+
+
+def has_native() -> bool:
+    """Tell whether the native decoder is there, as the product itself says."""
+    try:
+        from ingest.native import is_used  # noqa: PLC0415
+    except ImportError:
+        return False
+    return is_used()
+
+
+def measure_decoder(decoder: str, scratch: Path) -> Speeds:
+    """Return transactions and bytes per second of CPU for each set of blocks."""
+    if decoder == "native" and not has_native():
+        return {}
+    decode = _decode_by_pytoniq if decoder == "pytoniq-core" else _decode
+    return {
+        name: _measure_set(decode, blocks, once=decoder == "pytoniq-core")
+        for name, blocks in read_block_sets(scratch).items()
+        if decoder != "pytoniq-core" or sum(len(raw.data) for raw in blocks) < _PYTONIQ_BYTES
+    }
+
+
+_PYTONIQ_BYTES = 1_000_000
+"""It takes a minute for more than that, and one set is enough to compare."""
+
+
+def _measure_set(
+    decode: Callable[[list[RawBlock]], int | None], blocks: list[RawBlock], *, once: bool
+) -> dict[str, float]:
+    transactions = _decode(blocks) or 0
+    best_s, spent_s, runs = float("inf"), 0.0, 0
+    while runs < (1 if once else 2) or (spent_s < RUNS_S and not once):
+        began_s = time.process_time()
+        decode(blocks)
+        took_s = time.process_time() - began_s
+        best_s, spent_s, runs = min(best_s, took_s), spent_s + took_s, runs + 1
+    return {
+        "transactions": transactions,
+        "transactions_per_s": transactions / best_s,
+        "bytes_per_s": sum(len(raw.data) for raw in blocks) / best_s,
+    }
+
+
+def _decode(blocks: list[RawBlock]) -> int:
+    """Decode to all base tables, as ingest does: file and root hash checked, rows in Arrow."""
+    from ingest.block.block import decode_bundles  # noqa: PLC0415
+    from ingest.source import McBundle  # noqa: PLC0415
+
+    rows: int = decode_bundles([McBundle(1, tuple(blocks))])["transactions"].num_rows
+    return rows
+
+
+def _decode_by_pytoniq(blocks: list[RawBlock]) -> None:
+    """Decode to the library's own objects."""
+    from hashlib import sha256  # noqa: PLC0415
+
+    from pytoniq_core.boc.cell import Cell  # noqa: PLC0415
+    from pytoniq_core.tlb.block import Block  # noqa: PLC0415
+
+    for raw in blocks:
+        if sha256(raw.data).digest() != raw.id.file_hash:
+            raise ValueError(f"block {raw.id} has wrong bytes")
+        Block.deserialize(Cell.one_from_boc(raw.data).begin_parse())  # type: ignore[no-untyped-call]
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(measure_decoder(sys.argv[1], Path(sys.argv[2]))))

@@ -1,0 +1,122 @@
+"""Figures: what was measured, in which unit, beside what it is held to; and their one table."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rich.console import Console
+
+Bound = Literal["at most", "at least"]
+
+
+class Target(msgspec.Struct, frozen=True):
+    """What a value is held to."""
+
+    bound: Bound
+    value: float
+
+    def holds(self, value: float) -> bool:
+        """Tell whether a value keeps the bound."""
+        return value <= self.value if self.bound == "at most" else value >= self.value
+
+    def __str__(self) -> str:
+        sign = "≤" if self.bound == "at most" else "≥"
+        return f"{sign} {render(self.value)}"
+
+
+def at_most(value: float) -> Target:
+    """Return a target that a cost is held to."""
+    return Target("at most", value)
+
+
+def at_least(value: float) -> Target:
+    """Return a target that a speed is held to."""
+    return Target("at least", value)
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the table; a time is CPU unless it is called wall.
+
+    ``value`` and ``peer`` are medians where there are samples, with their 99th percentiles and
+    the medians of wall time beside them. ``ratio`` says how many times better than the peer.
+    """
+
+    area: str
+    name: str
+    unit: str
+    value: float
+    p99: float | None = None
+    wall: float | None = None
+    peer: float | None = None
+    peer_p99: float | None = None
+    peer_wall: float | None = None
+    ratio: float | None = None
+    targets: dict[str, Target] = {}
+    """What ``value``, ``p99`` and ``ratio`` are held to, by these names."""
+    note: str = ""
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether every target holds; None without any."""
+        if not self.targets:
+            return None
+        values = {name: getattr(self, name) for name in self.targets}
+        return all(
+            values[name] is not None and target.holds(values[name])
+            for name, target in self.targets.items()
+        )
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Return the smallest value that ``share`` of all values do not exceed (nearest rank)."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+def render(value: float | None) -> str:
+    """Return a number in three significant digits, large ones whole."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+_COLUMNS = ("", "p50", "p99", "wall", "peer", "p99", "wall", "unit", "ratio", "target", "holds")
+
+
+def print_figures(figures: Iterable[Figure], console: Console) -> None:
+    """Print all figures as one table."""
+    table = Table(*_COLUMNS, box=None, pad_edge=False)
+    for column in (*table.columns[1:7], table.columns[8]):
+        column.justify = "right"
+    area = ""
+    for figure in figures:
+        if figure.area != area:
+            area = figure.area
+            table.add_row(f"[bold]{area}[/bold]")
+        table.add_row(f"  {figure.name}", *_cells(figure))
+        if figure.note:
+            table.add_row(f"    [dim]{figure.note}[/dim]")
+    console.print(table)
+
+
+def _cells(figure: Figure) -> list[str]:
+    numbers = [figure.value, figure.p99, figure.wall]
+    numbers += [figure.peer, figure.peer_p99, figure.peer_wall]
+    targets = (
+        f"{'' if name == 'value' else name + ' '}{target}"
+        for name, target in figure.targets.items()
+    )
+    return [
+        *map(render, numbers),
+        figure.unit,
+        f"{figure.ratio:.3g}x" if figure.ratio is not None else "",
+        ", ".join(targets),
+        {True: "yes", False: "NO", None: ""}[figure.holds],
+    ]

@@ -1,0 +1,112 @@
+"""Pages over HTTP: the server's CPU for a request, under the load of wrk on loopback."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+from base64 import b64encode
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from tests.bench.blocks import ROOT
+from tests.bench.clock import cpu_clock_of
+from tests.bench.figure import Figure, Target, at_most
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.bench.arguments import Draw
+
+CONNECTIONS = 8
+WARM_UP_S = 2
+PAGE_MS, SMALL_PER_S = 2.0, 5_000
+
+_REQUESTS = re.compile(r"(\d+) requests in")
+_RATE = re.compile(r"Requests/sec:\s+([\d.]+)")
+_REFUSED = re.compile(r"Non-2xx or 3xx responses: (\d+)")
+
+
+@contextmanager
+def serving(lake_dir: Path) -> Iterator[tuple[str, int]]:
+    """Serve a lake as the product does; yield its address and the server's process id."""
+    start = "from api.main import main; main()"
+    command = [sys.executable, "-c", start, "serve", "--lake", str(lake_dir), "--port", "0"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            line = server.stdout.readline() if server.stdout else ""
+            yield line.split("/api/")[0].strip(), server.pid
+        finally:
+            server.terminate()
+
+
+def list_pages(draw: Draw) -> list[tuple[str, str, dict[str, Target]]]:
+    """Return name, path and targets of the pages that are asked for."""
+    tx_hash = b64encode(draw.transactions[0], b"-_").decode()
+    account = str(draw.hot[0])
+    page = {"value": at_most(PAGE_MS)}
+    # A core does so many requests a second as a second has CPU times of one.
+    small = {"value": at_most(1000 / SMALL_PER_S)}
+    return [
+        ("masterchainInfo", "/api/v3/masterchainInfo", small),
+        ("transaction by hash", f"/api/v3/transactions?hash={tx_hash}", {}),
+        (
+            "100 transactions of a hot account",
+            f"/api/v3/transactions?account={account}&limit=100",
+            page,
+        ),
+        (
+            "100 transactions of a cold account",
+            f"/api/v3/transactions?account={draw.cold[0]}&limit=100",
+            page,
+        ),
+        ("state of an account", f"/api/v3/addressBook?address={account}", {}),
+        ("version 2: 10 transactions", f"/api/v2/getTransactions?address={account}&limit=10", {}),
+    ]
+
+
+def measure_http(lake_dir: Path, draw: Draw, *, seconds: int) -> list[Figure]:
+    """Load every page in turn; return CPU in the server per request, and requests per second."""
+    figures = []
+    with serving(lake_dir) as (address, pid):
+        for name, path, targets in list_pages(draw):
+            url = address + path
+            with urllib.request.urlopen(url, timeout=60) as answer:  # noqa: S310 - loopback
+                size = len(answer.read())
+            load(url, WARM_UP_S)
+            began_s = time.clock_gettime(cpu_clock_of(pid))
+            requests, per_s = load(url, seconds)
+            spent_s = time.clock_gettime(cpu_clock_of(pid)) - began_s
+            figures.append(
+                Figure(
+                    area="HTTP, CPU in the server per request",
+                    name=f"{name}, {size:,} bytes",
+                    unit="ms",
+                    value=spent_s / requests * 1000,
+                    targets=targets,
+                    note=f"{requests / spent_s:,.0f} requests/s/core; "
+                    f"{per_s:,.0f}/s of wall time beside the load generator",
+                )
+            )
+    return figures
+
+
+def load(url: str, seconds: int) -> tuple[int, float]:
+    """Send requests as fast as they are answered; return how many, and how many per second.
+
+    Raises:
+        FileNotFoundError: wrk is not installed.
+        ValueError: a request was refused.
+    """
+    if shutil.which("wrk") is None:
+        raise FileNotFoundError("no load generator: apt-get install wrk")
+    command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", "30s", url]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    requests, rate, refused = (one.search(text) for one in (_REQUESTS, _RATE, _REFUSED))
+    if refused or not requests or not rate:
+        raise ValueError(f"{url}: {text}")
+    return int(requests[1]), float(rate[1])

@@ -1,0 +1,178 @@
+"""A folder of packages to a committed lake, and following one that grows: CPU, memory, bytes.
+
+``python -m tests.bench.ingest PACKAGES LAKE`` ingests in a process of its own, whose CPU and peak
+memory are the kernel's word, and prints them as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lake.settings import Settings
+from lake.snapshot import open_snapshot
+from tests.bench.blocks import ROOT
+from tests.bench.chain import LARGE, MIDDLING, Chain, Moulds, append_block, write_packages
+from tests.bench.decode import has_native
+from tests.bench.figure import Figure, at_least, at_most, percentile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+AREA = "folder of packages to committed lake, one core"
+FOLLOWED_BLOCKS, WARM_BLOCKS = 40, 8
+FOLLOWED_SHARD_BLOCKS = 2
+NATIVE_SPEED, MEMORY_MIB, GROWTH, FOLLOW_MS = 100_000, 2048, 1.25, 50
+
+
+def measure_ingest(scratch: Path, sizes: Sequence[int]) -> list[Figure]:
+    """Ingest chains of each size with each decoder; return speed, memory and bytes."""
+    moulds = Moulds(scratch)
+    decoders = ["native", "python"] if has_native() else ["python"]
+    costs: dict[str, list[float]] = {decoder: [] for decoder in decoders}
+    figures = []
+    for size in sizes:
+        packages = scratch / f"packages-{size}"
+        chain = Chain(moulds, LARGE)
+        transactions = write_packages(chain, packages, size)
+        for decoder in decoders:
+            # The cost of the slow one is told by the smaller sizes.
+            if decoder == "python" and size > PYTHON_MOST:
+                continue
+            done = _ingest_apart(decoder, packages, scratch / f"lake-{decoder}-{size}")
+            costs[decoder].append(done["cpu_s"] / transactions)
+            figures += _describe(decoder, transactions, done)
+        shutil.rmtree(packages)
+    for decoder, per_transaction in costs.items():
+        if len(per_transaction) > 1:
+            figures.append(
+                Figure(
+                    area=AREA,
+                    name=f"{decoder}: cost of a transaction, largest to smallest chain",
+                    unit="x",
+                    value=per_transaction[-1] / per_transaction[0],
+                    targets={"value": at_most(GROWTH)},
+                )
+            )
+    return figures
+
+
+PYTHON_MOST = 100_000
+"""The Python decoder gets no longer chain than this."""
+
+
+def _describe(decoder: str, transactions: int, done: dict[str, float]) -> list[Figure]:
+    name = f"{decoder}: {transactions:,} transactions"
+    return [
+        Figure(
+            area=AREA,
+            name=name,
+            unit="tx/s/core",
+            value=transactions / done["cpu_s"],
+            wall=transactions / done["wall_s"],
+            targets={"value": at_least(NATIVE_SPEED)} if decoder == "native" else {},
+            note="wall: transactions per second of wall time",
+        ),
+        Figure(
+            area=AREA,
+            name=f"{name}, peak memory",
+            unit="MiB",
+            value=done["memory_mib"],
+            targets={"value": at_most(MEMORY_MIB)},
+        ),
+        Figure(
+            area=AREA,
+            name=f"{name}, size",
+            unit="bytes/tx",
+            value=done["bytes"] / transactions,
+            note="without look-ups; bodies and external messages come again, so less than real",
+        ),
+    ]
+
+
+def _ingest_apart(decoder: str, packages: Path, lake_dir: Path) -> dict[str, float]:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.bench.ingest", str(packages), str(lake_dir)],
+        cwd=ROOT,
+        env=os.environ | {"TONLAKE_NATIVE": "1" if decoder == "native" else "0"},
+        check=True,
+        stdout=subprocess.PIPE,
+    )
+    shutil.rmtree(lake_dir)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def ingest_packages(packages: Path, lake_dir: Path) -> dict[str, float]:
+    """Ingest everything with one worker; return seconds, MiB and bytes."""
+    from ingest.node.packs import open_packs  # noqa: PLC0415
+    from ingest.pipeline import ingest  # noqa: PLC0415
+    from ingest.span import Span  # noqa: PLC0415
+
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    began_s = time.perf_counter()
+    with closing(open_packs(packages)) as source:
+        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
+        report = ingest(source, lake_dir, span, Settings())
+    if report.holes or report.stopped_at is not None:
+        raise ValueError(f"not everything was ingested: {report}")
+    wall_s = time.perf_counter() - began_s
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return {
+        "cpu_s": used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime,
+        "wall_s": wall_s,
+        "memory_mib": used.ru_maxrss / 1024,
+        "bytes": float(lake_bytes(lake_dir)),
+    }
+
+
+def lake_bytes(lake_dir: Path) -> int:
+    """Return the size of the data files of a lake's newest snapshot."""
+    files = open_snapshot(lake_dir, check_digests=False).files
+    return sum(file.bytes for group in files.values() for file in group)
+
+
+def measure_follow(scratch: Path) -> list[Figure]:
+    """Append masterchain blocks to a package one by one and bring each into the lake."""
+    from ingest.node.packs import open_packs  # noqa: PLC0415
+    from ingest.pipeline import ingest  # noqa: PLC0415
+    from ingest.span import Span  # noqa: PLC0415
+
+    chain = Chain(Moulds(scratch), MIDDLING, FOLLOWED_SHARD_BLOCKS)
+    packages, lake_dir = scratch / "packages-tip", scratch / "lake-tip"
+    append_block(chain, packages)
+    costs_ms, walls_ms = [], []
+    with closing(open_packs(packages)) as source:
+        for mc_seqno in range(1, FOLLOWED_BLOCKS + 1):
+            cpu_s, wall_s = time.process_time(), time.perf_counter()
+            source.refresh()
+            ingest(source, lake_dir, Span(mc_seqno, source.last_mc_seqno()), Settings())
+            costs_ms.append((time.process_time() - cpu_s) * 1000)
+            walls_ms.append((time.perf_counter() - wall_s) * 1000)
+            append_block(chain, packages)
+    shutil.rmtree(packages)
+    shutil.rmtree(lake_dir)
+    return [
+        Figure(
+            area=AREA,
+            name=f"following the tip, {chain.transactions_per_mc_block} transactions a block",
+            unit="ms/block",
+            value=percentile(costs_ms[WARM_BLOCKS:], 0.5),
+            p99=percentile(costs_ms[WARM_BLOCKS:], 0.99),
+            wall=percentile(walls_ms[WARM_BLOCKS:], 0.5),
+            targets={"value": at_most(FOLLOW_MS)},
+            note="decode and commit; " + ("native" if has_native() else "python"),
+        )
+    ]
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(ingest_packages(Path(sys.argv[1]), Path(sys.argv[2]))))

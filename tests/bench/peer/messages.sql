@@ -1,0 +1,26 @@
+-- Rows of the lake as the peer keeps them.
+select
+    peer_hash(tx_hash) as tx_hash,
+    tx_lt,
+    mc_seqno,
+    peer_hash(msg_hash) as msg_hash,
+    peer_hash(hash_norm) as msg_hash_norm,
+    direction,
+    peer_hash(trace_id) as trace_id,
+    peer_address(source_workchain, source) as source,
+    peer_address(destination_workchain, destination) as destination,
+    value,
+    value_extra_currencies,
+    fwd_fee,
+    ihr_fee,
+    extra_flags,
+    created_lt,
+    created_at,
+    opcode,
+    ihr_disabled,
+    bounce,
+    bounced,
+    import_fee,
+    peer_hash(body_hash) as body_hash,
+    peer_hash(init_state_hash) as init_state_hash
+from bench_messages

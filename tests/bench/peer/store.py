@@ -1,0 +1,80 @@
+"""The rows of a lake in PostgreSQL, as the peer keeps them: tables, keys and indexes."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import duckdb
+import psycopg
+import pyarrow as pa
+import pyarrow.csv
+
+from lake.connection import read_sql as read_view
+from lake.snapshot import open_snapshot
+from tests.bench.clock import cpu_clock_of
+
+SQL = Path(__file__).parent
+TABLES = ("transactions", "messages", "message_contents", "latest_account_states")
+_BATCH_ROWS = 50_000
+_MEMORY = "4GB"
+
+
+def read_sql(name: str) -> str:
+    """Return the text of a file beside this module."""
+    return (SQL / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def load_peer(address: str, lake_dir: Path, scratch: Path) -> dict[str, float]:
+    """Copy every row of the newest snapshot over; return CPU seconds by step and size in bytes."""
+    with open_rows(lake_dir, scratch) as rows, psycopg.connect(address, autocommit=True) as peer:
+        clock = cpu_clock_of(peer.info.backend_pid)
+        began_s = time.clock_gettime(clock)
+        peer.execute(read_sql("tables"))
+        for name in TABLES:
+            _copy(rows, peer, name)
+        copied_s = time.clock_gettime(clock)
+        # Statement by statement: VACUUM runs in no block.
+        for statement in read_sql("indexes").split(";"):
+            if statement.strip():
+                peer.execute(statement.encode())
+        indexed_s = time.clock_gettime(clock)
+        sizes = peer.execute(
+            "select sum(pg_total_relation_size(oid)) from pg_class "
+            "where relkind = 'r' and relnamespace = 'public'::regnamespace"
+        )
+        size = sizes.fetchone()
+    return {
+        "copy_s": copied_s - began_s,
+        "indexes_s": indexed_s - copied_s,
+        "bytes": float(size[0]) if size else 0.0,
+    }
+
+
+def open_rows(lake_dir: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
+    """Return a database of the benchmark's own over the lake's files, which may use the disk."""
+    snapshot = open_snapshot(lake_dir, check_digests=False)
+    rows = duckdb.connect(
+        config={"memory_limit": _MEMORY, "threads": 2, "temp_directory": str(scratch / "spill")}
+    )
+    for name, files in snapshot.files.items():
+        if files:
+            paths = [str(lake_dir / file.path) for file in files]
+            rows.read_parquet(paths).create_view(name)
+    rows.execute(read_view("latest_account_states"))
+    rows.execute(read_sql("macros"))
+    traced = bool(snapshot.files.get("transaction_traces"))
+    rows.execute(read_sql("traced" if traced else "untraced"))
+    return rows
+
+
+def _copy(rows: duckdb.DuckDBPyConnection, peer: psycopg.Connection, name: str) -> None:
+    batches = rows.sql(read_sql(name)).to_arrow_reader(_BATCH_ROWS)
+    columns = ", ".join(batches.schema.names)
+    command = f"copy {name} ({columns}) from stdin (format csv)"
+    options = pyarrow.csv.WriteOptions(include_header=False)
+    with peer.cursor() as cursor, cursor.copy(command.encode()) as copy:
+        for batch in batches:
+            sink = pa.BufferOutputStream()
+            pyarrow.csv.write_csv(batch, sink, options)
+            copy.write(memoryview(sink.getvalue()))

@@ -1,0 +1,276 @@
+"""The fifteen questions: who asks what, how often, and what the answers are held to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import cycle, islice
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tests.bench.clock import sample
+from tests.bench.figure import Figure, Target, at_least, at_most
+from tests.bench.peer.asker import encode_hash
+
+if TYPE_CHECKING:
+    from tests.bench.access import Access
+    from tests.bench.arguments import Draw
+    from tests.bench.clock import Samples
+    from tests.bench.peer.asker import Peer
+
+LOOKUP = {"value": at_most(0.5), "p99": at_most(3), "ratio": at_least(1)}
+LARGE_LOOKUP = {"value": at_most(5), "ratio": at_least(1)}
+ANALYSIS = {"ratio": at_least(5)}
+CHECKED_ANSWERS = 5
+_CREATED_LT = 14
+"""Column of the peer's messages."""
+
+Keys = list[Any]
+KeysOf = Callable[[Any], Keys]
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of question: name of the method that answers it, on both sides, and arguments."""
+
+    name: str
+    method: str
+    arguments: Sequence[Any]
+    targets: dict[str, Target]
+    lake_keys: KeysOf
+    peer_keys: KeysOf
+    """What must be equal in the answers of both sides."""
+
+
+def _names(column: str) -> KeysOf:
+    return lambda rows: [encode_hash(row[column]) for row in rows]
+
+
+def _column(at: int) -> KeysOf:
+    return lambda rows: [row[at] for row in rows]
+
+
+def _set(keys: KeysOf) -> KeysOf:
+    return lambda rows: sorted(set(keys(rows)))
+
+
+def _numbers(rows: Sequence[tuple[Any, ...]]) -> Keys:
+    return sorted(tuple(-1 if value is None else int(value) for value in row) for row in rows)
+
+
+def _count(rows: Sequence[Any]) -> Keys:
+    return [len(rows)]
+
+
+def _totals(rows: Sequence[tuple[Any, ...]]) -> Keys:
+    return [int(row[-1]) for row in rows]
+
+
+def list_questions(draw: Draw, count: int) -> list[Question]:
+    """Return all questions with ``count`` arguments each, or as many as there are."""
+    hot, cold = _repeat(draw.hot, count), draw.cold
+    hash_of, peer_hash = _names("hash"), _column(1)
+    transactions = {"lake_keys": hash_of, "peer_keys": peer_hash}
+    sets = {"lake_keys": _set(hash_of), "peer_keys": _set(peer_hash)}
+    messages = {"lake_keys": _set(_names("msg_hash")), "peer_keys": _set(_column(3))}
+    newest = {"lake_keys": _count, "peer_keys": _count}
+    # The peer has two rows for a message, and ends of one logical time in another order.
+    newest_message = {
+        "lake_keys": lambda rows: [row["created_lt"] for row in rows[:1]],
+        "peer_keys": lambda rows: [row[_CREATED_LT] for row in rows[:1]],
+    }
+    pages = [
+        Question(
+            name=f"account, last {limit}, {kind}",
+            method="account_page",
+            arguments=[(account, limit, 0) for account in accounts],
+            targets=LOOKUP if limit <= 100 else {"ratio": at_least(1)},
+            **transactions,
+        )
+        for limit, kind, accounts in (
+            *((10, "hot", hot), (10, "cold", cold), (100, "hot", hot), (100, "cold", cold)),
+            (1000, "hot", hot),
+        )
+    ]
+    account, offset, lt = draw.deep
+    deep = [
+        Question(
+            name=f"account, 100 {how}, hot",
+            method=method,
+            arguments=[argument] * count,
+            targets={},
+            **transactions,
+        )
+        for how, method, argument in (
+            (f"at offset {offset:,}", "account_page", (account, 100, offset)),
+            ("below that logical time", "account_page_below", (account, 100, lt)),
+        )
+    ]
+    thousand = [draw.accounts[at : at + 1000] for at in range(0, len(draw.accounts), 250)]
+    states = {"lake_keys": _set(hash_of), "peer_keys": _set(_column(3))}
+    return [
+        Question(
+            name="transaction by hash",
+            method="transaction",
+            arguments=draw.transactions,
+            targets=LOOKUP,
+            **transactions,
+        ),
+        *pages,
+        *deep,
+        Question(
+            name="message by hash",
+            method="message",
+            arguments=draw.messages,
+            targets=LOOKUP,
+            **messages,
+        ),
+        Question(
+            name="messages by body hash",
+            method="body",
+            arguments=draw.bodies,
+            targets=LOOKUP,
+            **newest_message,
+        ),
+        Question(
+            name="messages by opcode, last 100",
+            method="opcode",
+            arguments=_repeat(draw.opcodes, count),
+            targets=LOOKUP,
+            **newest_message,
+        ),
+        Question(
+            name="transactions of a masterchain block",
+            method="block",
+            arguments=draw.blocks,
+            targets=LOOKUP,
+            **sets,
+        ),
+        Question(
+            name="trace by any transaction",
+            method="trace",
+            arguments=draw.transactions,
+            targets=LOOKUP,
+            **sets,
+        ),
+        Question(
+            name="top 100 by balance",
+            method="top_balances",
+            arguments=[None] * count,
+            targets=LOOKUP,
+            lake_keys=lambda rows: [int(row.balance) for row in rows],
+            peer_keys=_column(1),
+        ),
+        Question(
+            name="latest state of 1 account",
+            method="states",
+            arguments=[[account] for account in draw.accounts[:count]],
+            targets=LOOKUP,
+            **states,
+        ),
+        Question(
+            name="latest states of 1,000 accounts",
+            method="states",
+            arguments=_repeat([part for part in thousand if len(part) == 1000] or thousand, count),
+            targets=LARGE_LOOKUP,
+            **states,
+        ),
+        Question(
+            name="one hour, failed, last 100",
+            method="failed",
+            arguments=draw.hours,
+            targets={"ratio": at_least(1)},
+            **newest,
+        ),
+        Question(
+            name="one hour, count of failed",
+            method="count_failed",
+            arguments=draw.hours,
+            targets={"ratio": at_least(1)},
+            lake_keys=_numbers,
+            peer_keys=_numbers,
+        ),
+        Question(
+            name="all by hour and exit code",
+            method="by_hour",
+            arguments=[None] * count,
+            targets=ANALYSIS,
+            lake_keys=_numbers,
+            peer_keys=_numbers,
+        ),
+        Question(
+            name="top 100 destinations by value, all",
+            method="destinations",
+            arguments=[None] * count,
+            targets=ANALYSIS,
+            lake_keys=_totals,
+            peer_keys=_totals,
+        ),
+    ]
+
+
+def _repeat(values: Sequence[Any], count: int) -> list[Any]:
+    return list(islice(cycle(values), count)) if values else []
+
+
+def ask_questions(
+    questions: Sequence[Question], lake: Access, peer: Peer | None, *, area: str, budget_s: float
+) -> list[Figure]:
+    """Ask every question on both sides, check that the answers agree, and return the figures."""
+    figures = []
+    for question in questions:
+        ask_lake = getattr(lake, question.method, None)
+        if ask_lake is None or not question.arguments:
+            continue
+        ask_peer = None if peer is None else getattr(peer, question.method)
+        if ask_peer is not None:
+            check_answers(question, ask_lake, ask_peer)
+        ours = sample(ask_lake, question.arguments, budget_s=budget_s)
+        theirs = None
+        if peer is not None and ask_peer is not None:
+            theirs = sample(ask_peer, question.arguments, pids=[peer.pid], budget_s=budget_s)
+        figures.append(_compare(question, area, ours, theirs))
+    return figures
+
+
+def check_answers(
+    question: Question, ask_lake: Callable[[Any], Any], ask_peer: Callable[[Any], Any]
+) -> None:
+    """Compare some answers.
+
+    Raises:
+        AssertionError: the two sides do not answer the same.
+    """
+    for argument in question.arguments[:CHECKED_ANSWERS]:
+        ours, theirs = (
+            question.lake_keys(ask_lake(argument)),
+            question.peer_keys(ask_peer(argument)),
+        )
+        if ours != theirs:
+            raise AssertionError(
+                f"{question.name} of {str(argument)[:100]}: the lake answers {len(ours)} "
+                f"{str(ours)[:100]}, the peer {len(theirs)} {str(theirs)[:100]}"
+            )
+
+
+def _compare(question: Question, area: str, ours: Samples, theirs: Samples | None) -> Figure:
+    targets = question.targets
+    if theirs is None:
+        targets = {name: target for name, target in targets.items() if name != "ratio"}
+    figure = Figure(
+        area=area,
+        name=question.name,
+        unit="ms",
+        value=ours.median_ms,
+        p99=ours.p99_ms,
+        wall=ours.median_wall_ms,
+        targets=targets,
+    )
+    if theirs is None:
+        return figure
+    return msgspec.structs.replace(
+        figure,
+        peer=theirs.median_ms,
+        peer_p99=theirs.p99_ms,
+        peer_wall=theirs.median_wall_ms,
+        ratio=theirs.median_ms / ours.median_ms,
+    )

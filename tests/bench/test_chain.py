@@ -1,0 +1,61 @@
+"""Chains of repeated blocks hold together, so that what is measured on them is real work."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+
+from ingest.node.packs import open_packs
+from ingest.pipeline import ingest
+from ingest.span import Span
+from lake.settings import Settings
+from lake.verify import verify_lake
+from tests.bench.chain import Chain, Moulds, append_block
+from tests.bench.spots import set_bits
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MC_BLOCKS = 60
+"""More than one package."""
+
+
+@pytest.fixture(scope="module")
+def chain_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("chain")
+    chain = Chain(Moulds(folder), "no such block: the demo node's", shard_blocks=2)
+    written = sum(append_block(chain, folder / "packages") for _ in range(MC_BLOCKS))
+    with closing(open_packs(folder / "packages")) as source:
+        assert (source.first_mc_seqno(), source.last_mc_seqno()) == (1, MC_BLOCKS)
+        report = ingest(source, folder / "lake", Span(1, MC_BLOCKS), Settings())
+    assert not report.holes
+    assert report.rows["blocks"] == 3 * MC_BLOCKS
+    assert report.rows["transactions"] == written
+    return folder / "lake"
+
+
+def test_lake_of_a_chain_is_sound(chain_lake: Path) -> None:
+    assert not verify_lake(chain_lake).damage
+
+
+def test_every_transaction_is_one_of_its_own_and_follows_the_one_before(chain_lake: Path) -> None:
+    rows = duckdb.read_parquet(str(chain_lake / "transactions/*/*.parquet"))
+    hashes, accounts = rows.aggregate(
+        "count(distinct hash), count(distinct (workchain, account))"
+    ).fetchall()[0]
+    assert hashes == len(rows)
+    linked = duckdb.sql(
+        "select count(*) from rows as later join rows as earlier on later.account = earlier.account"
+        " and later.prev_trans_hash = earlier.hash and later.prev_trans_lt = earlier.lt"
+        " and later.account_state_hash_before = earlier.account_state_hash_after"
+    ).fetchall()[0][0]
+    assert linked == len(rows) - accounts
+
+
+def test_bits_around_those_overwritten_stay() -> None:
+    data = bytearray(b"\xff" * 4)
+    set_bits(data, 5, 20, 0)
+    assert int.from_bytes(data, "big") == int("11111" + 20 * "0" + 7 * "1", 2)
