@@ -4,6 +4,32 @@
 #define EXTRA_FLAGS_VERSION 12
 #define MASTERCHAIN (-1)
 
+size_t decoder_reset(Decoder *decoder)
+{
+    size_t kept = decoder->tree.memory.cells.capacity + decoder->tree.memory.hashes.capacity;
+    for (size_t i = 0; i < TABLE_COUNT; i++) {
+        Table *table = &decoder->tables[i];
+        kept += table->capacity * LAYOUTS[i].row_bytes + table->heap.capacity;
+        table_reset(table);
+    }
+    free(decoder->state_cells.slots);
+    decoder->state_cells = (HashSet){0};
+    return kept;
+}
+
+void decoder_free(Decoder *decoder)
+{
+    for (size_t i = 0; i < TABLE_COUNT; i++)
+        table_free(&decoder->tables[i]);
+    free(decoder->state_cells.slots);
+    writer_free(&decoder->writer);
+    tree_free(&decoder->tree);
+    heap_free(&decoder->known);
+    heap_free(&decoder->marks);
+    heap_free(&decoder->touched);
+    free(decoder);
+}
+
 bool spend(Block *block, size_t bytes)
 {
     if (bytes > block->budget)
@@ -39,10 +65,13 @@ static Status open_block(Block *block)
     if (!hash_equal(root_hash, &raw->root_hash))
         return NOT_MINE;
     block->known_count = block->tree.count;
-    block->known = calloc(block->known_count, sizeof *block->known);
-    block->marks = malloc(block->known_count);
+    block->known = heap_renew(&block->decoder->known, block->known_count, sizeof *block->known);
+    block->marks = heap_renew(&block->decoder->marks, block->known_count, 1);
     block->budget = BUDGET_FACTOR * raw->size + BUDGET_BYTES;
-    return block->known && block->marks ? DONE : NO_MEMORY;
+    if (!block->known || !block->marks)
+        return NO_MEMORY;
+    memset(block->known, 0, block->known_count * sizeof *block->known);
+    return DONE;
 }
 
 static Status append_header(Block *block)
@@ -56,7 +85,9 @@ static Status append_header(Block *block)
 
 Status decode_block(Decoder *decoder, const RawBlock *raw)
 {
-    Block block = {.decoder = decoder, .raw = raw};
+    Block block = {
+        .decoder = decoder, .raw = raw, .tree = decoder->tree, .touched = decoder->touched};
+    block.touched.size = 0;
     Status status = open_block(&block);
     if (status == DONE)
         status = read_header(&block);
@@ -70,9 +101,8 @@ Status decode_block(Decoder *decoder, const RawBlock *raw)
         status = decode_update(&block);
     if (status == DONE && block.header.workchain == MASTERCHAIN)
         status = decode_shards(&block);
-    tree_free(&block.tree);
-    heap_free(&block.touched);
-    free(block.known);
-    free(block.marks);
+    tree_reset(&block.tree);
+    decoder->tree = block.tree;
+    decoder->touched = block.touched;
     return status;
 }

@@ -150,22 +150,25 @@ static unsigned measure_exotic(const Cell *cell, unsigned below)
     return size == shapes[kind].bytes && refs == shapes[kind].refs ? below >> 1 : 8;
 }
 
-/* Check levels and exotic cells, and weigh sub-trees, from the last cell to the first. */
-static Status measure_cells(Tree *tree)
+/* Check levels, depth and exotic cells, and weigh sub-trees, from the last cell to the first. */
+static Status measure_cells(Tree *tree, uint16_t *heights)
 {
     for (uint32_t index = tree->count; index-- > 0;) {
         Cell *cell = &tree->cells[index];
-        unsigned mask = 0, weight = 1;
+        unsigned mask = 0, weight = 1, height = 0;
         for (unsigned i = 0; i < cell_ref_count(cell); i++) {
             const Cell *kid = &tree->cells[cell->refs[i]];
             mask |= cell_mask(kid);
             weight += kid->weight;
+            if (heights[cell->refs[i]] >= height)
+                height = heights[cell->refs[i]] + 1u;
         }
         if (cell->d1 & EXOTIC_BIT)
             mask = measure_exotic(cell, mask);
-        if (cell_mask(cell) != mask)
+        if (cell_mask(cell) != mask || height > MAX_DEPTH)
             return NOT_MINE;
         cell->weight = (uint8_t)(weight < 255 ? weight : 255);
+        heights[index] = (uint16_t)height;
     }
     return DONE;
 }
@@ -196,14 +199,17 @@ Status tree_parse(Tree *tree, const Sha256 *sha, const uint8_t *data, size_t siz
     /* Numbers of hashes, at most four a cell, stay below 2^31: see statecell.c. */
     if (status != DONE || envelope.cell_count > UINT32_MAX / 16)
         return NOT_MINE;
-    tree->capacity = (uint32_t)envelope.cell_count;
-    tree->cells = calloc(tree->capacity, sizeof *tree->cells);
+    uint32_t count = (uint32_t)envelope.cell_count;
+    uint16_t *heights = heap_renew(&tree->memory.heights, count, sizeof *heights);
+    tree->cells = heap_renew(&tree->memory.cells, count, sizeof *tree->cells);
     tree->root = (uint32_t)envelope.root;
-    status = tree->cells ? read_cells(tree, data, &envelope, &stored) : NO_MEMORY;
+    if (!tree->cells || !heights)
+        return NO_MEMORY;
+    status = read_cells(tree, data, &envelope, &stored);
     if (status == DONE)
-        status = measure_cells(tree);
+        status = measure_cells(tree, heights);
     if (status == DONE)
-        status = tree_digest(tree, sha);
+        status = tree_digest(tree, sha, heights);
     if (status == DONE)
         status = check_stored(tree, &stored);
     heap_free(&stored);

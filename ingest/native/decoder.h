@@ -26,20 +26,27 @@ typedef struct {
     size_t size, count;
 } HashSet;
 
-/* Everything that one call keeps. */
+/* Everything that one call keeps. The memory goes from call to call: getting fresh pages from the
+   system would cost as much as a quarter of the decoding. */
 typedef struct {
     Sha256 sha;
     uint64_t seed; /* random, so that nobody can choose hashes that meet in one slot */
     Table tables[TABLE_COUNT];
     HashSet state_cells; /* rows of state_cells, by hash */
     Writer writer;
+    Tree tree; /* memory that goes from block to block */
+    Heap known, marks, touched;
 } Decoder;
+
+/* Make everything empty for another call, and tell how much memory is kept. */
+size_t decoder_reset(Decoder *decoder);
+void decoder_free(Decoder *decoder);
 
 /* What the stages know of the block at hand. */
 typedef struct {
     Decoder *decoder;
     const RawBlock *raw;
-    Tree tree;
+    Tree tree; /* belongs to the decoder between blocks */
     Row_blocks header;
     uint32_t account_blocks, state_update, extra;
     bool has_custom, has_extra_flags;

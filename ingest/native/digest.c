@@ -11,58 +11,84 @@ struct Chunk {
     uint8_t bytes[CHUNK_BYTES];
 };
 
-/* Hashes that wait to be computed together. They belong to the cells from the one at hand up to
-   `last`, so a child has its hashes if it stands behind `last`. */
+/* Pairs of messages of as many blocks each: the SHA instructions work on two streams nearly as fast
+   as on one. Whatever waits here must not depend on another hash that waits. */
 typedef struct {
-    Sha256Job jobs[SHA256_QUEUE];
-    size_t count;
-    uint32_t last;
+    const Sha256 *sha;
+    Sha256Job jobs[SHA256_JOB_BLOCKS + 1][2];
+    bool is_waiting[SHA256_JOB_BLOCKS + 1];
 } Queue;
 
-static void run_queue(Queue *queue, const Sha256 *sha)
+/* Begin a message; it joins another one that waits, or waits itself for one. */
+static Sha256Job *begin_job(Queue *queue, size_t size, Hash *to)
 {
-    sha256_run(sha, queue->jobs, queue->count);
-    queue->count = 0;
+    size_t blocks = sha256_blocks(size);
+    Sha256Job *job = &queue->jobs[blocks][queue->is_waiting[blocks]];
+    job->size = size;
+    job->to = to;
+    return job;
 }
 
-/* Queue the hash of a cell at one level; return DONE, or NOT_MINE if the tree is too deep. */
-static Status queue_level(Tree *tree, const Sha256 *sha, Queue *queue, uint32_t index,
-                          unsigned level, unsigned deeper, uint32_t to)
+static void end_job(Queue *queue, size_t size)
+{
+    size_t blocks = sha256_blocks(size);
+    if (queue->is_waiting[blocks])
+        sha256_pair(queue->sha, &queue->jobs[blocks][0], &queue->jobs[blocks][1], blocks);
+    queue->is_waiting[blocks] = !queue->is_waiting[blocks];
+}
+
+/* Compute what still waits for a partner. */
+static void flush(Queue *queue)
+{
+    for (size_t blocks = 1; blocks <= SHA256_JOB_BLOCKS; blocks++) {
+        const Sha256Job *job = &queue->jobs[blocks][0];
+        if (queue->is_waiting[blocks])
+            sha256(queue->sha, job->message, job->size, job->to);
+        queue->is_waiting[blocks] = false;
+    }
+}
+
+/* The level at which a cell shows its hash number `number` for the first time. */
+static unsigned level_of(unsigned mask, unsigned number)
+{
+    unsigned level = 0;
+    while (number)
+        number -= mask >> level++ & 1;
+    return level;
+}
+
+/* Queue hash number `number` of a cell that is no pruned branch; those of its children, and the
+   one before it, are there. NOT_MINE if the tree is too deep. */
+static Status queue_hash(Tree *tree, Queue *queue, uint32_t index, unsigned number)
 {
     const Cell *cell = &tree->cells[index];
-    unsigned refs = cell_ref_count(cell), depth = 0;
-    if (queue->count == SHA256_QUEUE)
-        run_queue(queue, sha);
-    if (!queue->count)
-        queue->last = index;
-    Sha256Job *job = &queue->jobs[queue->count++];
+    unsigned refs = cell_ref_count(cell), mask = cell_mask(cell), depth = 0;
+    unsigned level = level_of(mask, number), deeper = level + cell_is_merkle(cell);
+    unsigned data_bytes = number ? HASH_BYTES : cell_bytes(cell);
+    uint32_t to = cell->digest + number;
+    size_t size = 2 + data_bytes + refs * (DEPTH_BYTES + HASH_BYTES);
+    Sha256Job *job = begin_job(queue, size, &tree->hashes[to]);
     uint8_t *out = job->message;
-    *out++ = (uint8_t)((cell->d1 & 0x1F) | (cell_mask(cell) & ((1u << level) - 1)) << 5);
-    *out++ = cell->d2;
-    if (to == cell->digest) {
-        memcpy(out, cell->data, cell_bytes(cell));
-        out += cell_bytes(cell);
-    } else {
-        memcpy(out, &tree->hashes[to - 1], HASH_BYTES);
-        out += HASH_BYTES;
-    }
-    uint8_t *hashes = out + refs * DEPTH_BYTES;
+    out[0] = (uint8_t)((cell->d1 & 0x1F) | (mask & ((1u << level) - 1)) << 5);
+    out[1] = cell->d2;
+    copy_short(out + 2, number ? tree->hashes[to - 1].bytes : cell->data, data_bytes);
+    uint8_t *depths = out + 2 + data_bytes, *hashes = depths + refs * DEPTH_BYTES;
     for (unsigned i = 0; i < refs; i++) {
-        uint32_t kid = cell_digest(&tree->cells[cell->refs[i]], level + deeper);
+        uint32_t kid = cell_digest(&tree->cells[cell->refs[i]], deeper);
         unsigned kid_depth = tree->depths[kid];
-        store_be(out + i * DEPTH_BYTES, kid_depth, DEPTH_BYTES);
+        depths[2 * i] = (uint8_t)(kid_depth >> 8);
+        depths[2 * i + 1] = (uint8_t)kid_depth;
         memcpy(hashes + i * HASH_BYTES, &tree->hashes[kid], HASH_BYTES);
         if (kid_depth >= depth)
             depth = kid_depth + 1;
     }
     tree->depths[to] = (uint16_t)depth;
-    job->size = (size_t)(hashes + refs * HASH_BYTES - job->message);
-    job->to = &tree->hashes[to];
+    end_job(queue, size);
     return depth <= MAX_DEPTH ? DONE : NOT_MINE;
 }
 
 /* A pruned branch stores all its hashes and depths but the last, which is its own. */
-static void queue_pruned(Tree *tree, const Sha256 *sha, Queue *queue, uint32_t index)
+static void queue_pruned(Tree *tree, Queue *queue, uint32_t index)
 {
     const Cell *cell = &tree->cells[index];
     uint32_t to = cell->digest, top = cell_digest(cell, MAX_LEVEL);
@@ -71,16 +97,12 @@ static void queue_pruned(Tree *tree, const Sha256 *sha, Queue *queue, uint32_t i
     for (unsigned i = 0; i < top - to; i++)
         tree->depths[to + i] = (uint16_t)load_be(depths + i * DEPTH_BYTES, DEPTH_BYTES);
     tree->depths[top] = 0;
-    if (queue->count == SHA256_QUEUE)
-        run_queue(queue, sha);
-    if (!queue->count)
-        queue->last = index;
-    Sha256Job *job = &queue->jobs[queue->count++];
+    size_t size = 2 + cell_bytes(cell);
+    Sha256Job *job = begin_job(queue, size, &tree->hashes[top]);
     job->message[0] = cell->d1;
     job->message[1] = cell->d2;
-    memcpy(job->message + 2, cell->data, cell_bytes(cell));
-    job->size = 2 + cell_bytes(cell);
-    job->to = &tree->hashes[top];
+    copy_short(job->message + 2, cell->data, cell_bytes(cell));
+    end_job(queue, size);
 }
 
 /* A Merkle cell names the hashes and depths that its children have at level 0. */
@@ -97,77 +119,79 @@ static bool merkle_agrees(const Tree *tree, const Cell *cell)
     return true;
 }
 
-/* Queue the hashes of one cell, whose children have theirs or are queued. */
-static Status queue_cell(Tree *tree, const Sha256 *sha, Queue *queue, uint32_t index)
+/* Compute the hashes of cells none of which stands below another; their children have theirs. */
+static Status digest_cells(Tree *tree, Queue *queue, const uint32_t *cells, size_t count)
 {
-    const Cell *cell = &tree->cells[index];
-    if (cell_kind(cell) == PRUNED) {
-        queue_pruned(tree, sha, queue, index);
-        return DONE;
-    }
-    unsigned mask = cell_mask(cell), deeper = 0;
-    for (unsigned i = 0; queue->count && i < cell_ref_count(cell); i++)
-        if (cell->refs[i] <= queue->last)
-            run_queue(queue, sha);
-    if (cell_is_merkle(cell)) {
-        deeper = 1;
-        if (!merkle_agrees(tree, cell))
-            return NOT_MINE;
-    }
-    uint32_t to = cell->digest;
-    for (unsigned level = 0; level <= MAX_LEVEL; level++) {
-        if (level && !(mask >> (level - 1) & 1))
-            continue;
-        if (level)
-            run_queue(queue, sha); /* each further hash covers the one before it */
-        Status status = queue_level(tree, sha, queue, index, level, deeper, to++);
-        if (status != DONE)
-            return status;
+    unsigned most = 1;
+    for (unsigned number = 0; number < most; number++) {
+        for (size_t i = 0; i < count; i++) {
+            const Cell *cell = &tree->cells[cells[i]];
+            unsigned hashes = cell_hash_count(cell);
+            if (cell_kind(cell) == PRUNED) {
+                if (!number)
+                    queue_pruned(tree, queue, cells[i]);
+                continue;
+            }
+            if (!number && cell_is_merkle(cell) && !merkle_agrees(tree, cell))
+                return NOT_MINE;
+            if (number < hashes && queue_hash(tree, queue, cells[i], number) != DONE)
+                return NOT_MINE;
+            if (hashes > most)
+                most = hashes;
+        }
+        flush(queue);
     }
     return DONE;
 }
 
-Status tree_digest(Tree *tree, const Sha256 *sha)
+/* Sort the cells by their depth: those of one depth do not depend on each other. `starts` has room
+   for the ends of all depths. */
+static void sort_by_depth(const Tree *tree, const uint16_t *heights, uint32_t *starts,
+                          uint32_t *order)
 {
+    memset(starts, 0, (MAX_DEPTH + 2) * sizeof *starts);
+    for (uint32_t i = 0; i < tree->count; i++)
+        starts[heights[i] + 1]++;
+    for (unsigned depth = 0; depth <= MAX_DEPTH; depth++)
+        starts[depth + 1] += starts[depth];
+    for (uint32_t i = tree->count; i-- > 0;)
+        order[starts[heights[i]]++] = i;
+}
+
+Status tree_digest(Tree *tree, const Sha256 *sha, const uint16_t *heights)
+{
+    uint32_t starts[MAX_DEPTH + 2], first = 0;
     Queue queue;
     Status status = DONE;
-    queue.count = 0;
-    tree->hash_capacity = tree->hash_count;
-    tree->hashes = malloc(tree->hash_capacity * sizeof *tree->hashes);
-    tree->depths = malloc(tree->hash_capacity * sizeof *tree->depths);
-    if (!tree->hashes || !tree->depths)
+    queue.sha = sha;
+    memset(queue.is_waiting, 0, sizeof queue.is_waiting);
+    tree->hashes = heap_renew(&tree->memory.hashes, tree->hash_count, sizeof *tree->hashes);
+    tree->depths = heap_renew(&tree->memory.depths, tree->hash_count, sizeof *tree->depths);
+    uint32_t *order = heap_renew(&tree->memory.order, tree->count, sizeof *order);
+    if (!tree->hashes || !tree->depths || !order)
         return NO_MEMORY;
-    for (uint32_t index = tree->count; status == DONE && index-- > 0;)
-        status = queue_cell(tree, sha, &queue, index);
-    run_queue(&queue, sha);
+    sort_by_depth(tree, heights, starts, order);
+    /* Sorting has moved every start to the end of its depth. */
+    for (unsigned depth = 0; status == DONE && first < tree->count; first = starts[depth++])
+        status = digest_cells(tree, &queue, order + first, starts[depth] - first);
     return status;
 }
 
-/* Double the room for cells and hashes, when there is none for one more cell. */
+/* Make room for one more cell and its hashes. */
 static Status grow(Tree *tree)
 {
-    if (tree->count == tree->capacity) {
-        if (tree->capacity > UINT32_MAX / 16)
-            return NOT_MINE;
-        uint32_t capacity = tree->capacity * 2;
-        Cell *cells = realloc(tree->cells, capacity * sizeof *cells);
-        if (!cells)
-            return NO_MEMORY;
-        tree->cells = cells;
-        tree->capacity = capacity;
-    }
-    if (tree->hash_capacity - tree->hash_count <= MAX_LEVEL) {
-        uint32_t capacity = tree->hash_capacity * 2 + MAX_LEVEL + 1;
-        Hash *hashes = realloc(tree->hashes, capacity * sizeof *hashes);
-        if (!hashes)
-            return NO_MEMORY;
-        tree->hashes = hashes;
-        uint16_t *depths = realloc(tree->depths, capacity * sizeof *depths);
-        if (!depths)
-            return NO_MEMORY;
-        tree->depths = depths;
-        tree->hash_capacity = capacity;
-    }
+    if (tree->count > UINT32_MAX / 16)
+        return NOT_MINE;
+    tree->memory.cells.size = tree->count * sizeof *tree->cells;
+    tree->memory.hashes.size = tree->hash_count * sizeof *tree->hashes;
+    tree->memory.depths.size = tree->hash_count * sizeof *tree->depths;
+    if (!heap_reserve(&tree->memory.cells, sizeof *tree->cells) ||
+        !heap_reserve(&tree->memory.hashes, (MAX_LEVEL + 1) * sizeof *tree->hashes) ||
+        !heap_reserve(&tree->memory.depths, (MAX_LEVEL + 1) * sizeof *tree->depths))
+        return NO_MEMORY;
+    tree->cells = (Cell *)tree->memory.cells.data;
+    tree->hashes = (Hash *)tree->memory.hashes.data;
+    tree->depths = (uint16_t *)tree->memory.depths.data;
     return DONE;
 }
 
@@ -225,23 +249,37 @@ Status tree_append(Tree *tree, const Sha256 *sha, const uint8_t *data, unsigned 
     cell->data = keep_bytes(tree, head + 2, size - 2);
     if (!cell->data)
         return NO_MEMORY;
-    queue.count = 0;
-    status = queue_cell(tree, sha, &queue, tree->count);
-    run_queue(&queue, sha);
-    tree->hash_count += (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1) + 1;
-    *to = tree->count++;
+    queue.sha = sha;
+    memset(queue.is_waiting, 0, sizeof queue.is_waiting);
+    *to = tree->count;
+    status = digest_cells(tree, &queue, to, 1);
+    tree->hash_count += cell_hash_count(cell);
+    tree->count++;
     return status;
 }
 
-void tree_free(Tree *tree)
+/* Let go of the bytes of appended cells. */
+static void drop_chunks(Tree *tree)
 {
     while (tree->chunks) {
         Chunk *next = tree->chunks->next;
         free(tree->chunks);
         tree->chunks = next;
     }
-    free(tree->cells);
-    free(tree->hashes);
-    free(tree->depths);
-    *tree = (Tree){0};
+}
+
+void tree_reset(Tree *tree)
+{
+    drop_chunks(tree);
+    tree->count = tree->hash_count = 0;
+}
+
+void tree_free(Tree *tree)
+{
+    drop_chunks(tree);
+    heap_free(&tree->memory.cells);
+    heap_free(&tree->memory.hashes);
+    heap_free(&tree->memory.depths);
+    heap_free(&tree->memory.heights);
+    heap_free(&tree->memory.order);
 }

@@ -42,6 +42,39 @@ static inline bool heap_reserve(Heap *heap, size_t extra)
     return true;
 }
 
+static inline void heap_free(Heap *heap)
+{
+    free(heap->data);
+    *heap = (Heap){0};
+}
+
+/* Copy a few bytes: compilers turn memcpy of a length they know to be small into something slow. */
+static inline void copy_short(uint8_t *to, const uint8_t *from, size_t size)
+{
+    if (size >= 16) {
+        for (size_t at = 0; at + 16 < size; at += 16)
+            memcpy(to + at, from + at, 16);
+        memcpy(to + size - 16, from + size - 16, 16);
+    } else if (size >= 8) {
+        memcpy(to, from, 8);
+        memcpy(to + size - 8, from + size - 8, 8);
+    } else {
+        for (size_t at = 0; at < size; at++)
+            to[at] = from[at];
+    }
+}
+
+/* Make room for `count` elements in an array whose old ones are of no use; NULL without memory. */
+static inline void *heap_renew(Heap *heap, size_t count, size_t element)
+{
+    heap->size = 0;
+    if (count > SIZE_MAX / 4 / element)
+        return NULL;
+    if (heap->capacity < count * element)
+        heap_free(heap);
+    return heap_reserve(heap, count * element + 1) ? heap->data : NULL;
+}
+
 static inline bool heap_append(Heap *heap, const void *bytes, size_t size)
 {
     if (!heap_reserve(heap, size))
@@ -50,12 +83,6 @@ static inline bool heap_append(Heap *heap, const void *bytes, size_t size)
         memcpy(heap->data + heap->size, bytes, size);
     heap->size += size;
     return true;
-}
-
-static inline void heap_free(Heap *heap)
-{
-    free(heap->data);
-    *heap = (Heap){0};
 }
 
 static inline bool hash_equal(const Hash *left, const Hash *right)
@@ -89,6 +116,22 @@ static inline uint64_t load_be(const uint8_t *from, unsigned count)
     for (unsigned i = 0; i < count; i++)
         value = value << 8 | from[i];
     return value;
+}
+
+/* The same for eight bytes, in a form that compilers know. */
+static inline uint64_t load_be64(const uint8_t *from)
+{
+    return (uint64_t)from[0] << 56 | (uint64_t)from[1] << 48 | (uint64_t)from[2] << 40 |
+           (uint64_t)from[3] << 32 | (uint64_t)from[4] << 24 | (uint64_t)from[5] << 16 |
+           (uint64_t)from[6] << 8 | (uint64_t)from[7];
+}
+
+static inline void store_be32(uint8_t *to, uint32_t value)
+{
+    to[0] = (uint8_t)(value >> 24);
+    to[1] = (uint8_t)(value >> 16);
+    to[2] = (uint8_t)(value >> 8);
+    to[3] = (uint8_t)value;
 }
 
 #endif

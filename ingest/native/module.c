@@ -14,7 +14,12 @@ typedef struct {
 
 typedef struct {
     PyObject *buffer_type;
+    bool has_instructions;
+    Decoder *spare; /* with memory of an earlier call; whoever uses it takes it away */
 } ModuleState;
+
+/* A spare decoder keeps at most this much memory. */
+#define MAX_SPARE_BYTES (64u << 20)
 
 static void buffer_dealloc(PyObject *self)
 {
@@ -88,7 +93,7 @@ static PyObject *pack_table(PyObject *module, Table *table, TableName name)
         if (status == DONE)
             status = table_fill(table, name, order, arrays);
         free(order);
-        table_free(table);
+        table_reset(table);
         Py_END_ALLOW_THREADS
     }
     bool failed = status != DONE;
@@ -162,34 +167,39 @@ static PyObject *pack_tables(PyObject *module, Decoder *decoder, size_t done)
     return tables ? Py_BuildValue("nN", (Py_ssize_t)done, tables) : NULL;
 }
 
-static PyObject *decode_all(PyObject *module, PyObject *items, unsigned long long seed,
-                            bool portable)
+static PyObject *decode_all(PyObject *module, Decoder *decoder, PyObject *items)
 {
     size_t count = (size_t)PyTuple_Size(items), done = 0;
-    Decoder decoder = {.sha = sha256_choose(portable), .seed = seed, .writer.seed = seed};
     RawBlock *blocks = calloc(count + 1, sizeof *blocks);
-    PyObject *result = NULL;
-    bool read = blocks != NULL;
+    Status status;
     if (!blocks)
-        PyErr_NoMemory();
-    for (size_t i = 0; read && i < count; i++)
-        read = read_raw_block(PyTuple_GetItem(items, (Py_ssize_t)i), &blocks[i]);
-    if (read) {
-        Status status;
-        Py_BEGIN_ALLOW_THREADS
-        status = decode_blocks(&decoder, blocks, count, &done);
-        Py_END_ALLOW_THREADS
-        if (status == NO_MEMORY)
-            PyErr_NoMemory();
-        else
-            result = pack_tables(module, &decoder, done);
-    }
+        return PyErr_NoMemory();
+    for (size_t i = 0; i < count; i++)
+        if (!read_raw_block(PyTuple_GetItem(items, (Py_ssize_t)i), &blocks[i])) {
+            free(blocks);
+            return NULL;
+        }
+    Py_BEGIN_ALLOW_THREADS
+    status = decode_blocks(decoder, blocks, count, &done);
     free(blocks);
-    free(decoder.state_cells.slots);
-    writer_free(&decoder.writer);
-    for (size_t i = 0; i < TABLE_COUNT; i++)
-        table_free(&decoder.tables[i]);
-    return result;
+    Py_END_ALLOW_THREADS
+    return status == NO_MEMORY ? PyErr_NoMemory() : pack_tables(module, decoder, done);
+}
+
+/* The decoder of an earlier call, or a new one. The interpreter's lock is held. */
+static Decoder *take_decoder(ModuleState *state)
+{
+    Decoder *decoder = state->spare;
+    state->spare = NULL;
+    return decoder ? decoder : calloc(1, sizeof *decoder);
+}
+
+static void give_back(ModuleState *state, Decoder *decoder)
+{
+    if (decoder_reset(decoder) > MAX_SPARE_BYTES || state->spare)
+        decoder_free(decoder);
+    else
+        state->spare = decoder;
 }
 
 static PyObject *module_decode(PyObject *module, PyObject *args)
@@ -201,8 +211,20 @@ static PyObject *module_decode(PyObject *module, PyObject *args)
         return NULL;
     /* A tuple of our own: its items, tuples too, stay as they are while the lock is not held. */
     PyObject *items = PySequence_Tuple(given);
-    PyObject *result = items ? decode_all(module, items, seed, portable) : NULL;
-    Py_XDECREF(items);
+    if (!items)
+        return NULL;
+    ModuleState *state = PyModule_GetState(module);
+    Decoder *decoder = take_decoder(state);
+    PyObject *result = NULL;
+    if (decoder) {
+        decoder->sha = sha256_choose(state->has_instructions && !portable);
+        decoder->seed = decoder->writer.seed = seed;
+        result = decode_all(module, decoder, items);
+        give_back(state, decoder);
+    } else {
+        PyErr_NoMemory();
+    }
+    Py_DECREF(items);
     return result;
 }
 
@@ -233,9 +255,8 @@ static PyObject *module_layout(PyObject *module, PyObject *args)
 
 static PyObject *module_has_sha_instructions(PyObject *module, PyObject *args)
 {
-    (void)module;
     (void)args;
-    return PyBool_FromLong(sha256_has_instructions());
+    return PyBool_FromLong(((const ModuleState *)PyModule_GetState(module))->has_instructions);
 }
 
 static PyMethodDef methods[] = {
@@ -252,6 +273,7 @@ static PyMethodDef methods[] = {
 static int module_exec(PyObject *module)
 {
     ModuleState *state = PyModule_GetState(module);
+    state->has_instructions = sha256_has_instructions();
     state->buffer_type = PyType_FromModuleAndSpec(module, &buffer_spec, NULL);
     return state->buffer_type ? 0 : -1;
 }
@@ -270,6 +292,13 @@ static int module_clear(PyObject *module)
     return 0;
 }
 
+static void module_free(void *module)
+{
+    ModuleState *state = PyModule_GetState(module);
+    if (state && state->spare)
+        decoder_free(state->spare);
+}
+
 static PyModuleDef_Slot module_slots[] = {
     {Py_mod_exec, (void *)module_exec},
     {0, NULL},
@@ -284,6 +313,7 @@ static PyModuleDef module_definition = {
     .m_slots = module_slots,
     .m_traverse = module_traverse,
     .m_clear = module_clear,
+    .m_free = module_free,
 };
 
 PyMODINIT_FUNC PyInit__core(void)

@@ -6,8 +6,8 @@
 #include <immintrin.h>
 #endif
 
-#define BLOCK_BYTES 64
-#define LENGTH_BYTES 8
+#define BLOCK_BYTES SHA256_BLOCK_BYTES
+#define LENGTH_BYTES sizeof(uint64_t)
 
 static const uint32_t START[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                   0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
@@ -166,20 +166,20 @@ bool sha256_has_instructions(void)
 
 #endif
 
-Sha256 sha256_choose(bool portable)
+Sha256 sha256_choose(bool with_instructions)
 {
 #ifdef HAS_SHA_NI
-    if (!portable && sha256_has_instructions())
+    if (with_instructions)
         return (Sha256){compress_sha_ni, compress_pair_sha_ni};
 #endif
-    (void)portable;
+    (void)with_instructions;
     return (Sha256){compress_portable, compress_pair_portable};
 }
 
 /* Pad what is left of a message in `tail`, which has room for it; return the blocks it takes. */
 static size_t pad(uint8_t *tail, size_t left, size_t size)
 {
-    size_t blocks = (left + 1 + LENGTH_BYTES + BLOCK_BYTES - 1) / BLOCK_BYTES;
+    size_t blocks = sha256_blocks(left);
     memset(tail + left, 0, blocks * BLOCK_BYTES - left);
     tail[left] = 0x80;
     store_be(tail + blocks * BLOCK_BYTES - LENGTH_BYTES, (uint64_t)size * 8, LENGTH_BYTES);
@@ -189,7 +189,7 @@ static size_t pad(uint8_t *tail, size_t left, size_t size)
 static void write_hash(const uint32_t state[8], Hash *to)
 {
     for (unsigned i = 0; i < 8; i++)
-        store_be(to->bytes + 4 * i, state[i], 4);
+        store_be32(to->bytes + 4 * i, state[i]);
 }
 
 void sha256(const Sha256 *sha, const uint8_t *data, size_t size, Hash *to)
@@ -205,22 +205,14 @@ void sha256(const Sha256 *sha, const uint8_t *data, size_t size, Hash *to)
     write_hash(state, to);
 }
 
-void sha256_run(const Sha256 *sha, Sha256Job *jobs, size_t count)
+void sha256_pair(const Sha256 *sha, Sha256Job *left, Sha256Job *right, size_t blocks)
 {
-    size_t i = 0;
-    for (; i + 2 <= count; i += 2) {
-        uint32_t left[8], right[8];
-        memcpy(left, START, sizeof left);
-        memcpy(right, START, sizeof right);
-        size_t left_blocks = pad(jobs[i].message, jobs[i].size, jobs[i].size);
-        size_t right_blocks = pad(jobs[i + 1].message, jobs[i + 1].size, jobs[i + 1].size);
-        size_t both = left_blocks < right_blocks ? left_blocks : right_blocks;
-        sha->compress_pair(left, jobs[i].message, right, jobs[i + 1].message, both);
-        sha->compress(left, jobs[i].message + both * BLOCK_BYTES, left_blocks - both);
-        sha->compress(right, jobs[i + 1].message + both * BLOCK_BYTES, right_blocks - both);
-        write_hash(left, jobs[i].to);
-        write_hash(right, jobs[i + 1].to);
-    }
-    if (i < count)
-        sha256(sha, jobs[i].message, jobs[i].size, jobs[i].to);
+    uint32_t left_state[8], right_state[8];
+    memcpy(left_state, START, sizeof START);
+    memcpy(right_state, START, sizeof START);
+    pad(left->message, left->size, left->size);
+    pad(right->message, right->size, right->size);
+    sha->compress_pair(left_state, left->message, right_state, right->message, blocks);
+    write_hash(left_state, left->to);
+    write_hash(right_state, right->to);
 }

@@ -5,8 +5,8 @@
 #include "heap.h"
 
 /* Largest message of a job: descriptors, data, four depths and hashes, and room for the padding. */
-#define SHA256_JOB_BYTES 320
-#define SHA256_QUEUE 8
+#define SHA256_BLOCK_BYTES 64
+#define SHA256_JOB_BLOCKS 5
 
 typedef void Sha256Compress(uint32_t state[8], const uint8_t *blocks, size_t count);
 typedef void Sha256CompressPair(uint32_t left[8], const uint8_t *left_blocks, uint32_t right[8],
@@ -17,20 +17,26 @@ typedef struct {
     Sha256CompressPair *compress_pair;
 } Sha256;
 
-/* A short message that waits to be hashed together with another one. */
+/* A short message that is hashed together with another one. */
 typedef struct {
-    uint8_t message[SHA256_JOB_BYTES];
+    uint8_t message[SHA256_JOB_BLOCKS * SHA256_BLOCK_BYTES];
     size_t size;
     Hash *to;
 } Sha256Job;
 
-/* Choose the fastest way that this processor has; `portable` forces plain C. */
-Sha256 sha256_choose(bool portable);
+/* Tell whether the processor has the instructions. Asking it takes long on a virtual machine. */
 bool sha256_has_instructions(void);
+Sha256 sha256_choose(bool with_instructions);
 
 void sha256(const Sha256 *sha, const uint8_t *data, size_t size, Hash *to);
 
-/* Hash `count` jobs, two at a time: the SHA instructions work on two streams as fast as on one. */
-void sha256_run(const Sha256 *sha, Sha256Job *jobs, size_t count);
+/* Number of blocks that a message of this size takes, with its end mark and length. */
+static inline size_t sha256_blocks(size_t size)
+{
+    return (size + 1 + sizeof(uint64_t) + SHA256_BLOCK_BYTES - 1) / SHA256_BLOCK_BYTES;
+}
+
+/* Hash two messages of as many blocks each. */
+void sha256_pair(const Sha256 *sha, Sha256Job *left, Sha256Job *right, size_t blocks);
 
 #endif

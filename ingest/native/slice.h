@@ -58,11 +58,14 @@ static inline uint64_t slice_uint(Slice *slice, unsigned bits)
 {
     unsigned shift = slice->pos & 7, bytes = (shift + bits + 7) / 8;
     const uint8_t *at = slice->data + (slice->pos >> 3);
+    unsigned room = (slice->end + 7u) / 8 - (slice->pos >> 3);
     if (!slice_skip(slice, bits) || !bits)
         return 0;
+    if (room >= 9)
+        return (load_be64(at) << shift | at[8] >> (8 - shift)) >> (64 - bits);
     if (bytes <= 8)
         return load_be(at, bytes) >> (8 * bytes - shift - bits) & (UINT64_MAX >> (64 - bits));
-    return (load_be(at, 8) << shift | at[8] >> (8 - shift)) >> (64 - bits);
+    return (load_be64(at) << shift | at[8] >> (8 - shift)) >> (64 - bits);
 }
 
 static inline bool slice_bit(Slice *slice)
@@ -86,7 +89,13 @@ static inline void slice_bytes(Slice *slice, uint8_t *to, unsigned count)
     } else if (!shift) {
         memcpy(to, at, count);
     } else {
-        for (unsigned i = 0; i < count; i++)
+        unsigned i = 0;
+        for (; i + 8 <= count; i += 8) {
+            uint64_t word = load_be64(at + i) << shift | at[i + 8] >> (8 - shift);
+            store_be32(to + i, (uint32_t)(word >> 32));
+            store_be32(to + i + 4, (uint32_t)word);
+        }
+        for (; i < count; i++)
             to[i] = (uint8_t)(at[i] << shift | at[i + 1] >> (8 - shift));
     }
 }

@@ -10,7 +10,9 @@ const char *const KINDS[KIND_COUNT] = {ALL_KINDS(KIND_TEXT)};
 
 static uint8_t *key_number(uint8_t *key, int64_t value)
 {
-    store_be(key, (uint64_t)value ^ 1ULL << 63, 8);
+    uint64_t biased = (uint64_t)value ^ 1ULL << 63;
+    store_be32(key, (uint32_t)(biased >> 32));
+    store_be32(key + 4, (uint32_t)biased);
     return key + 8;
 }
 
@@ -144,6 +146,11 @@ bool table_keep(Table *table, const void *bytes, size_t size, Span *to)
 {
     *to = (Span){table->heap.size, (uint32_t)size};
     return size <= UINT32_MAX && heap_append(&table->heap, bytes, size);
+}
+
+void table_reset(Table *table)
+{
+    table->count = table->heap.size = 0;
 }
 
 void table_free(Table *table)

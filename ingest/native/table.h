@@ -91,6 +91,8 @@ Status table_sort(const Table *table, TableName name, uint32_t **order);
 /* Fill one array per column from the rows in this order; NOT_MINE if a column exceeds 2 GiB. */
 Status table_fill(const Table *table, TableName name, const uint32_t *order, Array *arrays);
 
+/* Make the table empty; its memory stays for the next call. */
+void table_reset(Table *table);
 void table_free(Table *table);
 void array_free(Array *array);
 

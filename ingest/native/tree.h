@@ -28,21 +28,27 @@ typedef struct Chunk Chunk;
 
 typedef struct {
     Cell *cells;
-    uint32_t count, capacity;
+    uint32_t count;
     uint32_t root;
     Hash *hashes;
     uint16_t *depths;
-    uint32_t hash_count, hash_capacity;
+    uint32_t hash_count;
     Chunk *chunks;
+    struct {
+        Heap cells, hashes, depths, heights, order;
+    } memory; /* behind the arrays, kept from tree to tree */
 } Tree;
 
 /* Read a bag of cells with one root, check every cell of it and compute all hashes; `data` must
    outlive the tree. A CRC is not looked at: the caller knows a hash of all bytes. */
 Status tree_parse(Tree *tree, const Sha256 *sha, const uint8_t *data, size_t size);
+
+/* Make the tree empty; its memory stays for the next one. */
+void tree_reset(Tree *tree);
 void tree_free(Tree *tree);
 
-/* Compute the hashes of the cells just parsed; `stored` tells the hashes that the bag carries. */
-Status tree_digest(Tree *tree, const Sha256 *sha);
+/* Compute the hashes of the cells just parsed; `heights` are their depths, as far as cells go. */
+Status tree_digest(Tree *tree, const Sha256 *sha, const uint16_t *heights);
 
 /* Append an ordinary cell over cells of the tree; the first `bits` bits of `data` are its own. */
 Status tree_append(Tree *tree, const Sha256 *sha, const uint8_t *data, unsigned bits,
@@ -84,6 +90,12 @@ static inline uint32_t cell_digest(const Cell *cell, unsigned level)
 {
     unsigned below = cell_mask(cell) & ((1u << level) - 1);
     return cell->digest + (below & 1) + (below >> 1 & 1) + (below >> 2 & 1);
+}
+
+/* A cell has a hash for level 0 and one for every level of its mask. */
+static inline unsigned cell_hash_count(const Cell *cell)
+{
+    return cell_digest(cell, MAX_LEVEL) - cell->digest + 1;
 }
 
 static inline const Hash *tree_hash(const Tree *tree, uint32_t cell, unsigned level)

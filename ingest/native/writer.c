@@ -39,7 +39,7 @@ static uint8_t *write_cell(uint8_t *to, const Cell *cell)
 {
     to[0] = cell->d1;
     to[1] = cell->d2;
-    memcpy(to + 2, cell->data, cell_bytes(cell));
+    copy_short(to + 2, cell->data, cell_bytes(cell));
     return to + 2 + cell_bytes(cell);
 }
 
@@ -49,7 +49,7 @@ Status write_single(const uint8_t *cell, size_t size, Heap *to)
         return NO_MEMORY;
     uint8_t *start = to->data + to->size;
     uint8_t *out = write_head(start, 1, 1, size);
-    memcpy(out, cell, size);
+    copy_short(out, cell, size);
     to->size += (size_t)(out - start) + size;
     return DONE;
 }
