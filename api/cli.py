@@ -60,11 +60,15 @@ Examples:
 @click.option("--port", type=click.IntRange(0, 65535), help="Port; 0 takes a free one.")
 def serve_command(*, lake: Path, host: str | None, port: int | None) -> None:
     """Serve the HTTP API, versions 2 and 3, over a lake."""
+    settings = _load_settings(http_host=host, http_port=port)
+    serve_lake(lake, settings, host=settings.http_host, port=settings.http_port)
+
+
+def _load_settings(**flags: object) -> Settings:
     try:
-        settings, _origins = load_settings(flags={"http_host": host, "http_port": port})
+        return load_settings(flags=flags)[0]
     except LakeError as error:
         raise click.UsageError(str(error)) from error
-    serve_lake(lake, settings, host=settings.http_host, port=settings.http_port)
 
 
 def serve_lake(lake: Path, settings: Settings, *, host: str, port: int) -> None:
@@ -122,7 +126,7 @@ def decode_tx_command(file: Path, global_version: int | None) -> None:
 
     A bad line prints {"error": ..., "line": N}; the rest goes on, and the exit code is 3.
     """
-    settings, _origins = load_settings()
+    settings = _load_settings()
     bad = 0
     with _open_lines(file) as lines:
         for number, line in enumerate(lines, start=1):
@@ -153,9 +157,9 @@ def _read_boc(line: bytes) -> bytes:
 def _open_lines(file: Path) -> Iterator[io.BufferedReader]:
     """Open a file of lines, compressed with zstd or not."""
     with file.open("rb") as stream:
-        packed = stream.read(4) == _ZSTD_MAGIC
-    with pa.input_stream(str(file), compression="zstd" if packed else None) as stream:
-        yield io.BufferedReader(stream)
+        packed = stream.peek(4)[:4] == _ZSTD_MAGIC  # A pipe can be read only once.
+        with pa.input_stream(stream, compression="zstd" if packed else None) as lines:
+            yield io.BufferedReader(lines)
 
 
 def _print_json(value: Any) -> None:  # noqa: ANN401 - anything msgspec can write

@@ -82,8 +82,8 @@ def ingest_command(
     if follow and (last is not None or (span is not None and not span.endswith(":"))):
         raise click.UsageError("--follow has no last block: end the range with a colon")
     wanted = span or f"{first if first is not None else ''}:{last if last is not None else ''}"
-    settings, _origins = load_settings()
     try:
+        settings, _origins = load_settings()
         with closing(_open_source(node, packs, settings.open_indexes)) as source:
             report = _run(source, lake, wanted, settings, workers)
             _print_report(report, as_json=as_json)

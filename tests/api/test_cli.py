@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import signal
 import subprocess
 import sys
 from http.client import HTTPConnection
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -166,3 +168,25 @@ def test_a_port_in_use_is_named(demo_lake: Path) -> None:
     assert result.exit_code == 1
     assert "cannot listen on 203.0.113.1, port 1" in result.stderr
     assert _run("serve", "--lake", demo_lake, "--port", "70000").exit_code == 2
+
+
+def test_transactions_are_read_from_a_pipe_as_well(block_files: list[Path], tmp_path: Path) -> None:
+    rows = [row for file in block_files for row in _lines(_run("decode", "block", file))]
+    lines = [json.dumps({"boc": row["boc"]}) for row in rows if row["table"] == "transactions"]
+    file, pipe = tmp_path / "tx.jsonl", tmp_path / "pipe"
+    file.write_text("\n".join(lines))
+    os.mkfifo(pipe)
+    writer = Thread(target=pipe.write_bytes, args=[file.read_bytes()], daemon=True)
+    writer.start()
+    result = _run("decode", "tx", pipe)
+    assert (result.exit_code, result.stdout) == (0, _run("decode", "tx", file).stdout)
+
+
+def test_a_bad_setting_is_a_usage_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "tx.jsonl"
+    file.write_text("")
+    monkeypatch.setenv("TONLAKE_HTTP_PORT", "x")
+    for arguments in (("decode", "tx", file), ("serve", "--lake", tmp_path)):
+        result = _run(*arguments)
+        assert result.exit_code == 2
+        assert "TONLAKE_HTTP_PORT" in result.stderr

@@ -41,6 +41,13 @@ def test_contradictions_are_usage_errors(tmp_path: Path, arguments: tuple[str, .
     assert _run(*arguments, "--lake", tmp_path / "lake").exit_code == 2
 
 
+def test_a_bad_setting_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TONLAKE_ZSTD_LEVEL", "high")
+    done = _run("--node", tmp_path, "--lake", tmp_path / "lake")
+    assert done.exit_code == 1
+    assert done.stderr.startswith("error: TONLAKE_ZSTD_LEVEL: setting zstd_level = 'high'")
+
+
 def test_a_folder_that_is_no_node_is_a_data_problem(tmp_path: Path) -> None:
     done = _run("--node", tmp_path, "--lake", tmp_path / "lake")
     assert done.exit_code == 1
