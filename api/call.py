@@ -133,11 +133,14 @@ def _read_snapshot_number(arguments: Arguments) -> int | None:
 
 def _read_timeout_ms(request: ApiRequest, arguments: Arguments, settings: Settings) -> int:
     """Return the smaller of the asked and the server's limit; a bad value is ignored."""
-    text = _read_twin(request, arguments, "x_timeout")
     limit_ms = settings.query_timeout_ms
-    if text is None or not text.isdecimal() or int(text) == 0:
+    try:
+        asked_ms = parse_int32(_read_twin(request, arguments, "x_timeout") or "")
+    except ConversionError:
         return limit_ms
-    return min(int(text), limit_ms) if limit_ms else int(text)
+    if asked_ms <= 0:
+        return limit_ms
+    return min(asked_ms, limit_ms) if limit_ms else asked_ms
 
 
 def _read_flag(request: ApiRequest, arguments: Arguments, name: str) -> bool:

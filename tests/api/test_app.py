@@ -122,7 +122,9 @@ def test_a_request_may_shorten_its_time(client: TestClient[Any]) -> None:
         client.get("/api/v3/transactions?limit=1000", headers={"X-Timeout": "1"}) for _ in range(5)
     ]
     assert 503 in {answer.status_code for answer in answers}
-    assert client.get(INFO, headers={"X-Timeout": "soon"}).status_code == 200
+    for bad in ("soon", "", "0", "-1", "1.5", "9" * 5000):
+        assert client.get(INFO, headers={"X-Timeout": bad}).status_code == 200
+    assert client.get(INFO, params={"x_timeout": "\N{ARABIC-INDIC DIGIT ONE}"}).status_code == 200
 
 
 def test_too_large_an_answer_is_refused(demo_lake: Path) -> None:
