@@ -1,4 +1,4 @@
-"""The command ``tonlake ingest``: a node's files, or archive packages alone, into a lake."""
+"""The command ``tonlake ingest``: a node's files, archive packages or traces into a lake."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from rich.progress import Progress as ProgressBar
 from ingest.errors import IngestError
 from ingest.node.packs import open_packs
 from ingest.node.source import open_node
-from ingest.pipeline import IngestReport, Progress, ingest
+from ingest.pipeline import IngestReport, Pipeline, Progress, ingest
 from ingest.span import Span, SpanError, parse_span
+from ingest.trace.cli import rebuild_traces_command, replay_recording
+from lake.cli import rebuild_group
 from lake.errors import LakeError
 from lake.orphan import sweep_orphans
 from lake.settings import load_settings
@@ -44,17 +46,20 @@ Examples:
   tonlake ingest --node /var/ton-work/db --lake mainnet.lake --from 40000000 --to 40100000
   tonlake ingest --node /var/ton-work/db --lake mainnet.lake --follow
   tonlake ingest --packs archive/packages/arch0000 --lake old.lake
+  tonlake ingest --traces recorded.jsonl.zst --lake recorded.lake
 
 Ranges are of masterchain blocks, both ends included: 1000:2000, 1000:, :2000, 1500, and -1000:
 for the newest thousand. What the lake has already is skipped, so the same command resumes.
 """
 
 Folder = click.Path(exists=True, file_okay=False, path_type=Path)
+File = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command("ingest", epilog=EXAMPLES)
 @click.option("--node", type=Folder, help="Database folder of a TON node (read only).")
 @click.option("--packs", type=Folder, help="Folder of archive packages, without a node.")
+@click.option("--traces", type=File, help="File of recorded traces, .jsonl or .jsonl.zst.")
 @click.option("--lake", type=click.Path(path_type=Path), required=True, help="Folder of the lake.")
 @click.option("--range", "span", help="Masterchain blocks, such as 1000:2000 or -1000:.")
 @click.option("--from", "first", type=click.IntRange(min=1), help="First masterchain block.")
@@ -62,10 +67,11 @@ Folder = click.Path(exists=True, file_okay=False, path_type=Path)
 @click.option("--follow", is_flag=True, help="Go on with what a running node writes.")
 @click.option("--workers", type=click.IntRange(min=1), help="Decoding processes.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def ingest_command(
+def ingest_command(  # noqa: PLR0913 - one for each option
     *,
     node: Path | None,
     packs: Path | None,
+    traces: Path | None,
     lake: Path,
     span: str | None,
     first: int | None,
@@ -75,8 +81,10 @@ def ingest_command(
     as_json: bool,
 ) -> None:
     """Decode a node's blocks into the lake; its folder is only read, never written."""
-    if (node is None) == (packs is None):
-        raise click.UsageError("name one source: --node DIR or --packs DIR")
+    if [node, packs, traces].count(None) != 2:  # noqa: PLR2004 - all but one
+        raise click.UsageError("name one source: --node DIR, --packs DIR or --traces FILE")
+    if traces is not None and any((span, first, last, workers, follow)):
+        raise click.UsageError("--traces takes a whole file: leave out ranges and workers")
     if span is not None and (first is not None or last is not None):
         raise click.UsageError("--range already has both ends: leave out --from and --to")
     if follow and (last is not None or (span is not None and not span.endswith(":"))):
@@ -84,6 +92,9 @@ def ingest_command(
     wanted = span or f"{first if first is not None else ''}:{last if last is not None else ''}"
     try:
         settings, _origins = load_settings()
+        if traces is not None:
+            replay_recording(traces, lake, settings, as_json=as_json)
+            return
         with closing(_open_source(node, packs, settings.open_indexes)) as source:
             report = _run(source, lake, wanted, settings, workers)
             _print_report(report, as_json=as_json)
@@ -119,13 +130,18 @@ def _run(
 
 def _follow(source: BlockSource, lake: Path, settings: Settings, *, as_json: bool) -> None:
     """Ingest every new masterchain block until the process is told to stop."""
-    newest = source.last_mc_seqno()
+    newest, swept_s = source.last_mc_seqno(), time.monotonic()
+    pipeline = Pipeline(source, lake, settings)
     while True:
+        if time.monotonic() - swept_s > settings.orphan_grace_s:
+            # Each commit leaves behind the open traces of the one before.
+            sweep_orphans(lake, settings.orphan_grace_s)
+            swept_s = time.monotonic()
         source.refresh()
         if source.last_mc_seqno() == newest:
             time.sleep(settings.follow_poll_ms / 1000)
             continue
-        report = ingest(source, lake, Span(newest + 1, source.last_mc_seqno()), settings)
+        report = pipeline.bring(Span(newest + 1, source.last_mc_seqno()))
         newest = source.last_mc_seqno() if report.stopped_at is None else report.stopped_at - 1
         _print_report(report, as_json=as_json)
 
@@ -176,4 +192,5 @@ def _print_report(report: IngestReport, *, as_json: bool) -> None:
         click.echo(f"stopped before masterchain {report.stopped_at}: not complete yet", err=True)
 
 
+rebuild_group.add_command(rebuild_traces_command)
 commands: list[click.Command] = [ingest_command]

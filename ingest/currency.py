@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from ingest.statecell import CellFinder, Cells
 
 
+TEXTS_KEPT = 10_000
+"""Dictionaries remembered; from there on all are forgotten and looked up again."""
+
+
 class CurrencyBook:
     """Dictionaries of extra currencies by hash, remembered from commit to commit of one run."""
 
@@ -43,10 +47,14 @@ class CurrencyBook:
         hashes = states["extra_currencies_hash"].filter(left_open).to_pylist()
         if not hashes:
             return states
-        known = {wanted: self._texts[wanted] for wanted in hashes if self._texts.get(wanted)}
-        unknown = set(hashes) - known.keys()
-        cells = self._finder.find_trees(unknown, tables["state_cells"])
-        self._texts = known | {wanted: _read_text(wanted, cells) for wanted in unknown}
+        if len(self._texts) > TEXTS_KEPT:
+            self._texts.clear()
+        unknown = {wanted for wanted in hashes if self._texts.get(wanted) is None}
+        # What the lake lacked once it still lacks, unless this commit brings it.
+        absent = unknown & self._texts.keys()
+        cells = self._finder.find_trees(unknown - absent, tables["state_cells"])
+        cells |= self._finder.find_trees(absent, tables["state_cells"], in_lake=False)
+        self._texts |= {wanted: _read_text(wanted, cells) for wanted in unknown}
         texts = pa.array(
             map(self._texts.get, states["extra_currencies_hash"].to_pylist()), pa.string()
         )

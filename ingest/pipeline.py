@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ingest.block.zerostate import decode_zero_states
-from ingest.chain import MASTERCHAIN, read_chain
+from ingest.chain import MASTERCHAIN, Chain, read_chain
 from ingest.currency import CurrencyBook
 from ingest.decode import Hole, Piece, decode_in_order, join_tables
 from ingest.errors import BlockNotYet, BlockUnavailable
@@ -57,7 +57,7 @@ def ingest(
     lake_dir: Path,
     wanted: Span,
     settings: Settings,
-    on_progress: Callable[[Progress], None] = lambda _progress: None,
+    on_progress: Callable[[Progress], None] | None = None,
     *,
     workers: int = 1,
 ) -> IngestReport:
@@ -69,36 +69,37 @@ def ingest(
     Raises:
         SourceError: the source holds another network or chain than the lake.
     """
-    return _Run(source, lake_dir, settings, workers, on_progress, wanted).bring(wanted)
+    return Pipeline(source, lake_dir, settings, workers=workers).bring(wanted, on_progress)
 
 
-class _Run:
-    """One run of ingest: the lake as it was found, and what was done so far."""
+class Pipeline:
+    """From one source into one lake; what one span taught is remembered for the next."""
 
     def __init__(
-        self,
-        source: BlockSource,
-        lake_dir: Path,
-        settings: Settings,
-        workers: int,
-        on_progress: Callable[[Progress], None],
-        wanted: Span,
+        self, source: BlockSource, lake_dir: Path, settings: Settings, *, workers: int = 1
     ) -> None:
+        """Decode with ``workers`` threads or processes; nothing is read yet but zero states."""
         self.source = source
         self.lake_dir = lake_dir
         self.settings = settings
         self.workers = workers
-        self.on_progress = on_progress
-        self.chain = read_chain(lake_dir, wanted)
         finder = CellFinder(lake_dir, settings)
         self.currencies = CurrencyBook(finder)
         self.libraries = LibraryBook(lake_dir, settings, finder)
         self.zero_states = source.zero_states()
+        self.chain = Chain([], {})
+        self.on_progress: Callable[[Progress], None] = _ignore
         self.done = 0
         self.total = 0
         self.report = IngestReport("")
 
-    def bring(self, wanted: Span) -> IngestReport:
+    def bring(
+        self, wanted: Span, on_progress: Callable[[Progress], None] | None = None
+    ) -> IngestReport:
+        """Bring what the lake lacks of ``wanted``; does and raises what ``ingest`` says."""
+        self.on_progress = on_progress or _ignore
+        self.chain = read_chain(self.lake_dir, wanted)
+        self.done = 0
         todo = list(missing_spans(wanted, self.chain.covered))
         self.total = sum(map(len, todo))
         self.report = IngestReport(str(wanted), skipped=_overlaps(wanted, self.chain.covered))
@@ -218,6 +219,10 @@ def _overlaps(wanted: Span, covered: list[Span]) -> list[str]:
         for span in covered
         if span.first <= wanted.last and span.last >= wanted.first
     ]
+
+
+def _ignore(_progress: Progress) -> None:
+    """Show no progress."""
 
 
 def split_by_day(piece: Piece) -> list[Piece]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake.errors import LakeNotFound
-from lake.snapshot import open_snapshot
+from lake.log import LogState
+from lake.snapshot import Snapshot, open_snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import duckdb
 
     from lake.settings import Settings
 
@@ -27,34 +31,45 @@ class CellFinder:
         self._lake_dir = lake_dir
         self._settings = settings
 
-    def find_trees(self, roots: set[bytes], fresh: pa.Table) -> Cells:
+    def find_trees(self, roots: set[bytes], fresh: pa.Table, *, in_lake: bool = True) -> Cells:
         """Find the cells under ``roots``, level by level, as far as they are known.
 
-        ``fresh`` are rows of ``state_cells`` that the lake does not have yet.
+        ``fresh`` are rows of ``state_cells`` that the lake does not have yet; with ``in_lake``
+        what they lack is looked up in the lake, too.
         """
         found: Cells = {}
         wanted = roots
-        while wanted:
-            kind = fresh.schema.field("hash").type
-            level = _pick(fresh.filter(pc.is_in(fresh["hash"], pa.array(sorted(wanted), kind))))
-            level |= self._find_in_lake(wanted - level.keys())
-            found |= level
-            wanted = {kid for _, kids in level.values() for kid in kids} - found.keys()
+        with ExitStack() as stack:
+            connection: duckdb.DuckDBPyConnection | None = None
+            while wanted:
+                level = _pick(fresh.filter(_is_in(fresh["hash"], wanted)))
+                lacking = wanted - level.keys()
+                if lacking and in_lake:
+                    connection = connection or self._open(stack)
+                    level |= _find_in_lake(connection, lacking)
+                found |= level
+                wanted = {kid for _, kids in level.values() for kid in kids} - found.keys()
         return found
 
-    def _find_in_lake(self, wanted: set[bytes]) -> Cells:
-        if not wanted:
-            return {}
+    def _open(self, stack: ExitStack) -> duckdb.DuckDBPyConnection:
+        """Return a connection to the newest snapshot, or to nothing where there is no lake."""
         try:
             snapshot = open_snapshot(self._lake_dir, check_digests=False)
         except LakeNotFound:
-            return {}
-        with snapshot.connect(self._settings) as connection:
-            rows = connection.execute(
-                "select hash, cell, refs from state_cells where hash in (select unnest($hashes))",
-                {"hashes": sorted(wanted)},
-            )
-            return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
+            snapshot = Snapshot(self._lake_dir, LogState())
+        return stack.enter_context(snapshot.connect(self._settings))
+
+
+def _find_in_lake(connection: duckdb.DuckDBPyConnection, wanted: set[bytes]) -> Cells:
+    rows = connection.execute(
+        "select hash, cell, refs from state_cells where hash in (select unnest($hashes))",
+        {"hashes": sorted(wanted)},
+    )
+    return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
+
+
+def _is_in(hashes: pa.ChunkedArray, wanted: set[bytes]) -> pa.ChunkedArray:
+    return pc.is_in(hashes, pa.array(sorted(wanted), hashes.type))
 
 
 def _pick(rows: pa.Table) -> Cells:
