@@ -8,6 +8,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from lake.log import LOG_FOLDER, list_log
+from lake.lookup.opening import open_lookups
 from lake.snapshot import Snapshot, open_snapshot
 from queries.reader import Reader
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from lake.lookup.lookups import Lookups
     from lake.settings import Settings
 
 LOOK_EVERY_S = 0.1
@@ -23,7 +25,7 @@ LOOK_EVERY_S = 0.1
 
 KEPT_SNAPSHOTS = 4
 
-_Opened = tuple[Snapshot, "duckdb.DuckDBPyConnection"]
+_Opened = tuple[Snapshot, "duckdb.DuckDBPyConnection", "Lookups | None"]
 
 
 class SnapshotHolder:
@@ -47,15 +49,16 @@ class SnapshotHolder:
             SnapshotNotFound: there is no commit of that number.
             LakeCorrupt: a file is not what was committed.
         """
-        snapshot, connection = self._open_newest() if number is None else self._open(number)
+        opened = self._open_newest() if number is None else self._open(number)
+        snapshot, connection, lookups = opened
         limit_ms = self._settings.query_timeout_ms if timeout_ms is None else timeout_ms
-        return Reader(snapshot, connection.cursor(), timeout_ms=limit_ms)
+        return Reader(snapshot, connection, lookups=lookups, timeout_ms=limit_ms)
 
     def close(self) -> None:
         """Let go of every snapshot; readers that are still at work keep theirs."""
         with self._lock:
             kept, self._kept = self._kept, OrderedDict()
-        for _snapshot, connection in kept.values():
+        for _snapshot, connection, _lookups in kept.values():
             connection.close()
 
     def _open_newest(self) -> _Opened:
@@ -81,7 +84,8 @@ class SnapshotHolder:
     def _connect(self, number: int | None) -> _Opened:
         check = self._settings.check_digests
         snapshot = open_snapshot(self._lake_dir, number, check_digests=check)
-        return snapshot, snapshot.connect(self._settings)
+        lookups = open_lookups(snapshot, self._settings)
+        return snapshot, snapshot.connect(self._settings), lookups
 
     def _look(self) -> int:
         """Return the number of the newest commit, looking no more often than need be."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -14,6 +15,7 @@ from queries.loader import REQUIRED, Query, load_queries
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from lake.lookup.lookups import Lookups
     from lake.snapshot import Snapshot
 
 
@@ -25,12 +27,19 @@ class Reader:
         snapshot: Snapshot,
         connection: duckdb.DuckDBPyConnection,
         *,
+        lookups: Lookups | None = None,
         timeout_ms: int = 0,
     ) -> None:
-        """Take a snapshot and a cursor made for this reader; 0 ms means no limit."""
+        """Take a snapshot, a connection on it, and its look-ups; 0 ms means no limit."""
         self.snapshot = snapshot
-        self._connection = connection
+        self.lookups = lookups
+        self._shared = connection
         self._timeout_ms = timeout_ms
+
+    @cached_property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        """A cursor of its own, made when the first query is asked."""
+        return self._shared.cursor()
 
     def rows(self, name: str, **parameters: object) -> list[dict[str, Any]]:
         """Answer one query, a dict for each row.

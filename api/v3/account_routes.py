@@ -30,6 +30,7 @@ from api.v3.book import describe_address, read_accounts, read_address_book
 from api.v3.coverage import check_accounts_known, is_current
 from api.v3.interface import name_interfaces
 from api.v3.operation import Page, operation
+from queries.exact import rank_accounts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -143,12 +144,10 @@ def get_address_book(call: Call, query: AddressBookQuery) -> AddressBook:
 
 def get_top_accounts(call: Call, query: TopAccountsQuery) -> list[AccountBalance]:
     """List accounts, the richest first."""
-    rows = call.reader.rows("v3/accounts_by_balance", limit=query.limit, offset=query.offset)
+    ranked = rank_accounts(call.reader, query.limit or 0, query.offset or 0)
     return [
-        AccountBalance(
-            account=render_raw(row["workchain"], row["account"]), balance=str(row["balance"])
-        )
-        for row in rows
+        AccountBalance(account=render_raw(workchain, account), balance=str(balance))
+        for workchain, account, balance in ranked
     ]
 
 

@@ -9,6 +9,7 @@ from api.errors import AddressInvalid
 from api.v3.answer import AddressBook, AddressBookRow
 from api.v3.interface import name_interfaces
 from api.wallet import WALLETS
+from queries.exact import find_states
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,8 +24,8 @@ def read_accounts(call: Call, addresses: Iterable[Address]) -> dict[Address, Row
     wanted = sorted(set(addresses))
     if not wanted:
         return {}
-    rows = call.reader.rows("v3/accounts", **pair_addresses(wanted))
-    return {Address(row["workchain"], row["account"]): row for row in rows}
+    states = find_states(call.reader, [(item.workchain, item.account) for item in wanted])
+    return {Address(*account): row for account, row in states.items()}
 
 
 def pair_addresses(addresses: Iterable[Address]) -> dict[str, list[Any]]:

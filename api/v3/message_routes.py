@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from api.address import Address
 from api.params import AddressOrNull, Flag, Hash, Hashes, Lt, Nobody, Opcode, Text, Utime
 from api.v3.answer import Messages
@@ -12,6 +14,7 @@ from api.v3.coverage import check_lt, check_no_gap, check_utime
 from api.v3.message import render_message
 from api.v3.operation import SortedPage, operation
 from api.v3.transaction_routes import check_direction
+from queries.exact import Slice, find_messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -62,6 +65,9 @@ def get_messages(call: Call, query: MessagesQuery) -> Messages:
 
 
 def _find_keys(call: Call, query: MessagesQuery) -> list[Row]:
+    found = _look_up(call, query)
+    if found is not None:
+        return found
     return call.reader.rows(
         "v3/message_keys",
         msg_hashes=[*query.msg_hash, *query.hash],
@@ -83,6 +89,21 @@ def _find_keys(call: Call, query: MessagesQuery) -> list[Row]:
     )
 
 
+def _look_up(call: Call, query: MessagesQuery) -> list[Row] | None:
+    """Return the page if one exact key is all that is asked for, and look-ups have it."""
+    hashes = [*query.msg_hash, *query.hash]
+    keys = [bool(hashes), query.body_hash is not None, query.opcode is not None]
+    rest = msgspec.structs.replace(
+        query, msg_hash=(), hash=(), body_hash=None, opcode=None, sort=None, limit=None, offset=None
+    )
+    if sum(keys) != 1 or rest != MessagesQuery():
+        return None
+    page = Slice(query.limit or 0, query.offset or 0, query.descending)
+    return find_messages(
+        call.reader, page, hashes=hashes, body_hash=query.body_hash, opcode=query.opcode
+    )
+
+
 def _end_of(name: str, end: Address | Nobody | None) -> dict[str, Any]:
     """Return the parameters of one end: an account, nobody, or anybody."""
     account = end if isinstance(end, Address) else None
@@ -97,6 +118,8 @@ def _read_rows(call: Call, keys: list[Row]) -> list[Row]:
     """Return the messages of the keys in their order, with the transactions at both ends."""
     if not keys:
         return []
+    if "line" in keys[0]:
+        return [_with_ends(key) for key in keys]
     found = call.reader.rows(
         "v3/message_rows",
         tx_hashes=[key["tx_hash"] for key in keys],
@@ -106,6 +129,12 @@ def _read_rows(call: Call, keys: list[Row]) -> list[Row]:
     )
     rows = {(row["tx_hash"], row["msg_hash"]): row for row in found}
     return [rows[key["tx_hash"], key["msg_hash"]] | key for key in keys]
+
+
+def _with_ends(key: Row) -> Any:  # noqa: ANN401 - a row of look-ups
+    row: Any = key["line"]
+    row.in_tx_hash, row.out_tx_hash = key["in_tx_hash"], key["out_tx_hash"]
+    return row
 
 
 def _list_addresses(rows: Iterable[Row]) -> Iterator[Address]:

@@ -8,6 +8,7 @@ from api.address import Address
 from api.v3.answer import Transactions
 from api.v3.book import read_address_book
 from api.v3.transaction import render_transaction
+from queries import exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -21,8 +22,7 @@ Key = dict[str, Any]
 
 def answer_transactions(call: Call, keys: Sequence[Key]) -> Transactions:
     """Return the transactions of the keys, in their order, and their address book."""
-    rows, messages = read_transactions(call, keys)
-    states = _read_states(call, rows)
+    rows, messages, states = exact.read_transactions(call.reader, keys)
     form = call.settings.opcode_format
     return Transactions(
         transactions=[render_transaction(row, messages[row["hash"]], states, form) for row in rows],
@@ -32,32 +32,8 @@ def answer_transactions(call: Call, keys: Sequence[Key]) -> Transactions:
 
 def read_transactions(call: Call, keys: Sequence[Key]) -> tuple[list[Row], dict[bytes, list[Row]]]:
     """Return the rows of the keys in their order, and their messages by transaction hash."""
-    if not keys:
-        return [], {}
-    hashes = [key["hash"] for key in keys]
-    span = {"first_lt": min(key["lt"] for key in keys), "last_lt": max(key["lt"] for key in keys)}
-    found = call.reader.rows("v3/transaction_rows", hashes=hashes, **span)
-    messages: dict[bytes, list[Row]] = {tx_hash: [] for tx_hash in hashes}
-    for row in call.reader.rows("v3/message_rows", tx_hashes=hashes, msg_hashes=[], **span):
-        messages[row["tx_hash"]].append(row)
-    by_hash = {row["hash"]: row for row in found}
-    return [by_hash[tx_hash] for tx_hash in hashes], messages
-
-
-def _read_states(call: Call, rows: Iterable[Row]) -> dict[tuple[int, bytes, bytes], Row]:
-    """Return the account states around the transactions, as far as the lake has them."""
-    wanted = {
-        (row["workchain"], row["account"], row[column])
-        for row in rows
-        for column in ("account_state_hash_before", "account_state_hash_after")
-    }
-    if not wanted:
-        return {}
-    workchains, accounts, hashes = (list(part) for part in zip(*sorted(wanted), strict=True))
-    found = call.reader.rows(
-        "v3/account_states_by_hash", workchains=workchains, accounts=accounts, hashes=hashes
-    )
-    return {(row["workchain"], row["account"], row["hash"]): row for row in found}
+    found = exact.read_transactions(call.reader, keys)
+    return found.rows, found.messages
 
 
 def _list_addresses(rows: Iterable[Row], messages: dict[bytes, list[Row]]) -> Iterator[Address]:

@@ -16,6 +16,7 @@ from api.v3.coverage import (
     check_utime,
 )
 from api.v3.operation import SortedPage
+from queries.exact import Slice, Span, find_account_page, find_block_page, find_transactions
 
 if TYPE_CHECKING:
     from api.call import Call
@@ -48,7 +49,7 @@ def find_keys(call: Call, query: TransactionsQuery) -> Keys:
 def _find_keys_by_hash(call: Call, query: TransactionsQuery) -> Keys:
     """Order by hash: there are no more transactions than hashes, so the page is cut here."""
     if _asks_only(query, "hash"):
-        found = call.reader.rows("v3/transaction_keys_by_hash", hashes=list(query.hash))
+        found = find_transactions(call.reader, query.hash)
     else:
         everything = msgspec.structs.replace(query, limit=len(query.hash), offset=0)
         found = _find_keys(call, everything)
@@ -59,7 +60,11 @@ def _find_keys_by_hash(call: Call, query: TransactionsQuery) -> Keys:
 
 
 def _find_keys(call: Call, query: TransactionsQuery) -> Keys:
-    page = {"limit": query.limit, "offset": query.offset, "descending": query.descending}
+    page: dict[str, Any] = {
+        "limit": query.limit,
+        "offset": query.offset,
+        "descending": query.descending,
+    }
     span = {
         "start_utime": query.start_utime,
         "end_utime": query.end_utime,
@@ -68,13 +73,13 @@ def _find_keys(call: Call, query: TransactionsQuery) -> Keys:
     }
     if len(query.account) == 1 and _asks_only(query, "account", *span):
         account = query.account[0]
-        return call.reader.rows(
-            "v3/transaction_keys_of_account",
-            workchain=account.workchain,
-            account=account.account,
-            **span,
-            **page,
+        return find_account_page(
+            call.reader, account.workchain, account.account, Span(**span), Slice(**page)
         )
+    if query.mc_seqno is not None and _asks_only(query, "mc_seqno"):
+        found = find_block_page(call.reader, query.mc_seqno, Slice(**page))
+        if found is not None:
+            return found
     excluded = pair_addresses(query.exclude_account)
     timed = (query.start_utime, query.end_utime) != (None, None)
     filters = {

@@ -31,6 +31,7 @@ from lake.lookup.record import (
     pack_block,
 )
 from lake.lookup.runfile import RunWriter
+from lake.lookup.traces import TracesBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -84,13 +85,15 @@ class Composer:
         self._lt, self._now, self._mc_seqno = array("q"), array("I"), array("I")
         self._account, self._account_row = bytearray(), array("I")
         self._balance, self._state_at, self._state = array("q"), array("Q", [0]), bytearray()
-        self._ends = EndsBuilder()
+        self._ends, self._traces = EndsBuilder(), TracesBuilder()
 
     def add_part(self, tables: Mapping[str, pa.Table]) -> None:
         """Add transactions, messages and account states of accounts after those added before."""
         states = _group_states(tables["account_states"])
         history = groupby(_list_transactions(tables["transactions"]), key=itemgetter(0, 1))
         messages = _group_messages(tables["messages"])
+        traces = tables["transaction_traces"]
+        self._traces.learn(traces["hash"].to_pylist(), traces["trace_id"].to_pylist())
         known = {account: list(rows) for account, rows in history}
         for account in sorted(known.keys() | states.keys()):
             self._add_account(account, known.get(account, []), states.get(account, {}), messages)
@@ -126,6 +129,7 @@ class Composer:
         number = len(self._lt)
         for place, message in enumerate(messages):
             self._ends.add(number, place, message)
+        self._traces.add(row.hash)
         self._hash += row.hash
         self._hash_after += row.hash_after
         self._lt.append(row.lt)
@@ -150,7 +154,7 @@ class Composer:
         self._block_size.append(size)
         self._pending.clear()
 
-    def finish(self, mc_range: Range) -> int:
+    def finish(self, mc_range: Range, trace_files: Iterable[str]) -> int:
         """Write all arrays, and return the number of transactions."""
         if self._pending:
             self._end_block()
@@ -174,7 +178,7 @@ class Composer:
         writer.add("balance", "q", self._balance)
         writer.add("richest", "I", self._order_by_balance())
         self._write_postings(lts)
-        writer.finish(*mc_range, len(self._lt))
+        writer.finish(mc_range, len(self._lt), tuple(sorted(trace_files)))
         return len(self._lt)
 
     def _write_postings(self, lts: pa.Array) -> None:
@@ -189,6 +193,7 @@ class Composer:
         )
         write_postings(self._writer, "block", by_block)
         self._ends.write(self._writer, lts)
+        self._traces.write(self._writer, by_hash, lts)
 
     def _account_starts(self) -> range:
         return range(0, len(self._account), 36)

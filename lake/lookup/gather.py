@@ -28,6 +28,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     ),
     "messages": ("tx_account", "tx_hash", "mc_seqno", *MESSAGE_COLUMNS),
     "account_states": ("workchain", "account", "block_seqno", *STATE_COLUMNS),
+    "transaction_traces": ("account", "hash", "mc_seqno", "trace_id"),
 }
 """Tables and columns that runs are made of."""
 

@@ -24,8 +24,9 @@ Row = dict[str, Any]
 class Lookups:
     """The runs of a snapshot, which together cover all of its masterchain blocks."""
 
-    def __init__(self, runs: Iterable[Run]) -> None:
-        """Take runs of disjoint ranges."""
+    def __init__(self, runs: Iterable[Run], *, stale_traces: bool = False) -> None:
+        """Take runs of disjoint ranges; ``stale_traces``: some say what traces were earlier."""
+        self.stale_traces = stale_traces
         self.runs = sorted(runs, key=attrgetter("first_mc_seqno"))
         self._newest_first = self.runs[::-1]
         self._ranking: Ranking | None = None
@@ -71,6 +72,14 @@ class Lookups:
                     line for line in record.messages if msg_hash in (line.msg_hash, line.hash_norm)
                 ]
         return found
+
+    def find_ends(self, line: Any) -> list[Any]:  # noqa: ANN401 - a MessageRow
+        """Return the rows of all ends of a message of which one is known."""
+        key = cut_hash(line.msg_hash)
+        ends = [run.message.find(key) for run in self.runs]
+        if sum(end - start for start, end in ends) == 1:
+            return [line]
+        return [found for found in self.find_messages(line.msg_hash) if _is_same(found, line)]
 
     def read_opcode_messages(
         self, opcode: int, *, descending: bool, offset: int, limit: int
@@ -140,6 +149,10 @@ class Lookups:
             if state is not None and state["hash"] == row.account_state_hash_before:
                 record.before = state
                 return
+
+
+def _is_same(line: Any, other: Any) -> bool:  # noqa: ANN401 - a MessageRow
+    return bool(line.msg_hash == other.msg_hash)
 
 
 def _rows_at(postings: Postings, key: int) -> Sequence[int]:

@@ -11,7 +11,14 @@ from lake.errors import LakeCorrupt
 from lake.lookup.compose import Composer
 from lake.lookup.gather import gather_all
 from lake.lookup.lookups import Lookups
-from lake.lookup.place import count_rows, cut_range, files_within, range_of, subtract_ranges
+from lake.lookup.place import (
+    count_rows,
+    cut_range,
+    files_within,
+    range_of,
+    subtract_ranges,
+    trace_paths,
+)
 from lake.lookup.run import Run
 from lake.lookup.runfile import RunFile, map_run
 
@@ -70,7 +77,12 @@ def open_lookups(snapshot: Snapshot, settings: Settings) -> Lookups | None:
             runs += _compose_piece(snapshot.lake_dir, found, piece)
     except LakeCorrupt:
         return None
-    return Lookups(runs)
+    stale = any(
+        list(run.trace_files)
+        != trace_paths(files_within(files, (run.first_mc_seqno, run.last_mc_seqno)))
+        for run in runs
+    )
+    return Lookups(runs, stale_traces=stale)
 
 
 def _open_run(lake_dir: Path, run: DataFile) -> Run:
@@ -108,5 +120,5 @@ def compose_run(lake_dir: Path, files: Sequence[DataFile], mc_range: Range) -> R
     stream = io.BytesIO()
     composer = Composer(stream)
     composer.add_part(gather_all(lake_dir, files, mc_range))
-    composer.finish(mc_range)
+    composer.finish(mc_range, trace_paths(files))
     return Run(RunFile(stream.getvalue(), f"{mc_range[0]}-{mc_range[1]} in memory"))

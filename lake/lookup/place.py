@@ -71,3 +71,8 @@ def cut_range(files: Sequence[DataFile], mc_range: Range) -> list[Range]:
 def count_rows(files: Iterable[DataFile]) -> int:
     """Return the number of transactions in files."""
     return sum(file.rows for file in files if file.table == "transactions")
+
+
+def trace_paths(files: Iterable[DataFile]) -> list[str]:
+    """Return the paths of the files that say which trace a transaction belongs to."""
+    return sorted(file.path for file in files if file.table == "transaction_traces")

@@ -21,7 +21,15 @@ from lake.disk import (
 from lake.log import RUN_FOLDER, DataFile, read_state
 from lake.lookup.compose import Composer
 from lake.lookup.gather import gather_parts
-from lake.lookup.place import count_rows, files_within, range_of, run_path, subtract_ranges
+from lake.lookup.place import (
+    count_rows,
+    files_within,
+    range_of,
+    run_path,
+    subtract_ranges,
+    trace_paths,
+)
+from lake.lookup.runfile import map_run
 from lake.maintenance import commit_maintenance
 
 if TYPE_CHECKING:
@@ -79,9 +87,15 @@ def rebuild_lookups(
 
 
 def _usable_runs(lake_dir: Path, state: LogState) -> tuple[DataFile, ...]:
+    """Return the runs that are sound, of this format, and right about traces."""
     damaged = {error.file for error in find_damage(lake_dir, state.runs, trust_earlier=True)}
     return tuple(
-        run for run in state.runs if run.schema_version == RUN_FORMAT and run.path not in damaged
+        run
+        for run in state.runs
+        if run.schema_version == RUN_FORMAT
+        and run.path not in damaged
+        and list(map_run(lake_dir, run.path).contents.trace_files)
+        == trace_paths(files_within(state.files, range_of(run)))
     )
 
 
@@ -129,7 +143,7 @@ def _make_run(
         for part in gather_parts(lake_dir, files, mc_range, settings.lookup_part_rows, folder):
             composer.add_part(part)
             on_part(part["transactions"].num_rows)
-        rows = composer.finish(mc_range)
+        rows = composer.finish(mc_range, trace_paths(files))
         reach("run.written")
         stream.flush()
         os.fsync(stream.fileno())

@@ -48,6 +48,10 @@ class KeyedRow(msgspec.Struct, array_like=True, gc=False):
 
     __getitem__ = object.__getattribute__
 
+    def get(self, name: str, default: object = None) -> object:
+        """Return a column, or ``default`` where the row has none of this name."""
+        return getattr(self, name, default)
+
 
 def _row_type(name: str, columns: Sequence[str], added: Sequence[str] = ()) -> Any:  # noqa: ANN401
     """Make the struct of a row; the columns ``added`` are set after decoding."""
@@ -58,8 +62,10 @@ def _row_type(name: str, columns: Sequence[str], added: Sequence[str] = ()) -> A
     )
 
 
-TransactionRow: Any = _row_type("TransactionRow", TRANSACTION_COLUMNS, _IN_ARRAYS)
-MessageRow: Any = _row_type("MessageRow", MESSAGE_COLUMNS, ("tx_hash", "tx_lt"))
+TransactionRow: Any = _row_type("TransactionRow", TRANSACTION_COLUMNS, (*_IN_ARRAYS, "trace_id"))
+MessageRow: Any = _row_type(
+    "MessageRow", MESSAGE_COLUMNS, ("tx_hash", "tx_lt", "in_tx_hash", "out_tx_hash")
+)
 FactsRow: Any = _row_type("FactsRow", FACT_COLUMNS)
 
 

@@ -16,6 +16,7 @@ from lake.lookup.record import (
     slice_record,
     unpack_block,
 )
+from lake.lookup.traces import NO_TRACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,6 +45,8 @@ class Run:
         self.transaction, self.block = Postings(arrays, "transaction"), Postings(arrays, "block")
         self.message, self.body = Postings(arrays, "message"), Postings(arrays, "body")
         self.opcode, self.opcode_end = Postings(arrays, "opcode"), Postings(arrays, "opcode_end")
+        self.trace = Postings(arrays, "trace")
+        self.trace_files = file.contents.trace_files
         self._arrays = arrays
         self._hash, self._hash_after = arrays["hash"], arrays["hash_after"]
         self._account_key, self._account_row = arrays["account.key"], arrays["account.row"]
@@ -60,6 +63,16 @@ class Run:
     def hash_of(self, row: int) -> bytes:
         """Return the hash of the transaction in a row."""
         return bytes(self._hash[row * _HASH_BYTES : (row + 1) * _HASH_BYTES])
+
+    def trace_of(self, row: int) -> bytes | None:
+        """Return the trace id of a row, as of ``trace_files``; None where it is not known."""
+        root: int = self._arrays["root"][row]
+        if root == NO_TRACE:
+            return None
+        if root < len(self.lt):
+            return self.hash_of(root)
+        at = (NO_TRACE - 1 - root) * _HASH_BYTES
+        return bytes(self._arrays["other"][at : at + _HASH_BYTES])
 
     def find_account(self, account: bytes, workchain: int) -> int | None:
         """Return an account's number, or None."""
@@ -139,6 +152,7 @@ class _Reading:
         values.now, values.mc_seqno = run.now[row], run.mc_seqno[row]
         values.hash = tx_hash = run.hash_of(row)
         values.account_state_hash_after = run.hash_after(row)
+        values.trace_id = run.trace_of(row)
         if values.prev_trans_hash is SAME:
             values.prev_trans_hash = run.hash_of(row - 1)
         if values.account_state_hash_before is SAME:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from array import array
     from pathlib import Path
 
+    from lake.log import Range
+
     Bytes = bytes | bytearray | memoryview | array[int]
 
 MAGIC = b"TLRUN\x00\x01\n"
@@ -36,11 +38,12 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Contents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Table of contents of a run."""
+    """Table of contents of a run; traces are as ``trace_files`` had them, paths in the lake."""
 
     first_mc_seqno: int
     last_mc_seqno: int
     rows: int
+    trace_files: tuple[str, ...]
     parts: dict[str, Part]
 
 
@@ -69,10 +72,10 @@ class RunWriter:
         self.begin(name, code)
         self.write(data)
 
-    def finish(self, first_mc_seqno: int, last_mc_seqno: int, rows: int) -> None:
+    def finish(self, mc_range: Range, rows: int, trace_files: tuple[str, ...]) -> None:
         """Write the table of contents."""
         self._end_part()
-        table = msgspec.json.encode(Contents(first_mc_seqno, last_mc_seqno, rows, self._parts))
+        table = msgspec.json.encode(Contents(*mc_range, rows, trace_files, self._parts))
         self._stream.write(table + _TAIL.pack(len(table), MAGIC))
 
     def _end_part(self) -> None:

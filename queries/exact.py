@@ -1,0 +1,261 @@
+"""Exact keys and pages of one account or block: from look-ups where a snapshot has them.
+
+Every function gives the rows that the named query in its docstring gives. Rows of look-ups are
+asked by column name, as dicts are. Where a snapshot has no look-ups the query itself is asked.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lake.lookup.ends import NO_LT
+from lake.lookup.merge import Hit, read_page
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lake.lookup.lookups import Lookups
+    from lake.lookup.merge import Listed
+    from queries.reader import Reader
+
+Row = dict[str, Any]
+Account = tuple[int, bytes]
+"""Workchain and account id."""
+
+StateKey = tuple[int, bytes, bytes]
+"""Workchain, account id and state hash."""
+
+
+class Span(NamedTuple):
+    """Bounds of a page of transactions; None bounds nothing, and both ends are included."""
+
+    start_utime: int | None = None
+    end_utime: int | None = None
+    start_lt: int | None = None
+    end_lt: int | None = None
+
+
+class Slice(NamedTuple):
+    """Which rows of a list to give."""
+
+    limit: int
+    offset: int = 0
+    descending: bool = True
+
+
+class Transactions(NamedTuple):
+    """Transactions with what belongs to them."""
+
+    rows: list[Any]
+    messages: dict[bytes, list[Any]]
+    states: dict[StateKey, Any]
+
+
+def find_transactions(reader: Reader, hashes: Sequence[bytes]) -> list[Row]:
+    """Return the keys of transactions by hash, as ``v3/transaction_keys_by_hash``."""
+    lookups = reader.lookups
+    if lookups is None:
+        return reader.rows("v3/transaction_keys_by_hash", hashes=list(hashes))
+    hits = (lookups.find_transaction(tx_hash) for tx_hash in dict.fromkeys(hashes))
+    return [_key(hit) for hit in hits if hit is not None]
+
+
+def find_account_page(
+    reader: Reader, workchain: int, account: bytes, span: Span, page: Slice
+) -> list[Row]:
+    """Return the keys of an account's transactions, as ``v3/transaction_keys_of_account``."""
+    lookups = reader.lookups
+    if lookups is None:
+        return reader.rows(
+            "v3/transaction_keys_of_account",
+            workchain=workchain,
+            account=account,
+            **span._asdict(),
+            **page._asdict(),
+        )
+    lists = [
+        listed.cut(span.start_lt, span.end_lt).cut_time(span.start_utime, span.end_utime)
+        for listed in lookups.list_account(account, workchain)
+    ]
+    return _read_keys(lists, page)
+
+
+def find_block_page(reader: Reader, mc_seqno: int, page: Slice) -> list[Row] | None:
+    """Return the keys of a masterchain block's transactions, as ``v3/transaction_keys`` does.
+
+    None without look-ups.
+    """
+    if reader.lookups is None:
+        return None
+    return _read_keys(reader.lookups.list_block(mc_seqno), page)
+
+
+def find_opcode_page(reader: Reader, opcode: int, direction: str, page: Slice) -> list[Row] | None:
+    """Return the keys of transactions by opcode, as ``v3/transaction_keys_by_message`` does.
+
+    None without look-ups.
+    """
+    if reader.lookups is None:
+        return None
+    return _read_keys(reader.lookups.list_opcode(opcode, direction), page)
+
+
+def _read_keys(lists: Sequence[Listed], page: Slice) -> list[Row]:
+    hits = read_page(lists, descending=page.descending, offset=page.offset, limit=page.limit)
+    return [_key(hit) for hit in hits]
+
+
+def _key(hit: Hit) -> Row:
+    return {"hash": hit.run.hash_of(hit.row), "lt": hit.run.lt[hit.row], "hit": hit}
+
+
+def read_transactions(reader: Reader, keys: Sequence[Row]) -> Transactions:
+    """Return the transactions of keys, in their order, with messages and known states.
+
+    As ``v3/transaction_rows``, ``v3/message_rows`` and ``v3/account_states_by_hash``.
+    """
+    if not keys:
+        return Transactions([], {}, {})
+    if reader.lookups is None:
+        return _query_transactions(reader, keys)
+    found = (key.get("hit") or reader.lookups.find_transaction(key["hash"]) for key in keys)
+    hits = [hit for hit in found if hit is not None]
+    rows, messages, states = [], {}, {}
+    for record in reader.lookups.read_records(hits):
+        row = record.row
+        rows.append(row)
+        messages[row.hash] = record.messages
+        account = row.workchain, row.account
+        if record.before is not None:
+            states[*account, row.account_state_hash_before] = record.before
+        if record.after is not None:
+            states[*account, row.account_state_hash_after] = record.after
+    if reader.lookups.stale_traces:
+        _renew_traces(reader, rows)
+    return Transactions(rows, messages, states)
+
+
+def _renew_traces(reader: Reader, rows: Sequence[Any]) -> None:
+    """Take trace ids from the tables where they changed since a run was made."""
+    lts = [row.lt for row in rows]
+    found = reader.rows(
+        "v3/transaction_traces",
+        hashes=[row.hash for row in rows],
+        first_lt=min(lts),
+        last_lt=max(lts),
+    )
+    trace_ids = {trace["hash"]: trace["trace_id"] for trace in found}
+    for row in rows:
+        row.trace_id = trace_ids.get(row.hash)
+
+
+def _query_transactions(reader: Reader, keys: Sequence[Row]) -> Transactions:
+    hashes = [key["hash"] for key in keys]
+    lts = [key["lt"] for key in keys]
+    span = {"first_lt": min(lts), "last_lt": max(lts)}
+    found = {row["hash"]: row for row in reader.rows("v3/transaction_rows", hashes=hashes, **span)}
+    messages: dict[bytes, list[Row]] = {tx_hash: [] for tx_hash in hashes}
+    for row in reader.rows("v3/message_rows", tx_hashes=hashes, msg_hashes=[], **span):
+        messages[row["tx_hash"]].append(row)
+    rows = [found[tx_hash] for tx_hash in hashes]
+    return Transactions(rows, messages, _query_states(reader, rows))
+
+
+def _query_states(reader: Reader, rows: Sequence[Row]) -> dict[StateKey, Row]:
+    wanted = {
+        (row["workchain"], row["account"], row[column])
+        for row in rows
+        for column in ("account_state_hash_before", "account_state_hash_after")
+    }
+    workchains, accounts, hashes = (list(part) for part in zip(*sorted(wanted), strict=True))
+    found = reader.rows(
+        "v3/account_states_by_hash", workchains=workchains, accounts=accounts, hashes=hashes
+    )
+    return {(row["workchain"], row["account"], row["hash"]): row for row in found}
+
+
+def find_states(reader: Reader, accounts: Sequence[Account]) -> dict[Account, Row]:
+    """Return the newest states of accounts that are known, in their order, as ``v3/accounts``."""
+    lookups = reader.lookups
+    if lookups is not None:
+        states = ((key, lookups.newest_state(key[1], key[0])) for key in accounts)
+        return {key: state for key, state in states if state is not None}
+    rows = reader.rows(
+        "v3/accounts",
+        workchains=[workchain for workchain, _ in accounts],
+        accounts=[account for _, account in accounts],
+    )
+    return {(row["workchain"], row["account"]): row for row in rows}
+
+
+def rank_accounts(reader: Reader, limit: int, offset: int) -> list[tuple[int, bytes, int]]:
+    """Return workchain, account and balance, the richest first, as ``v3/accounts_by_balance``."""
+    if reader.lookups is not None:
+        ranked = reader.lookups.rank_accounts(offset, limit)
+        return [(workchain, account, balance) for balance, workchain, account in ranked]
+    rows = reader.rows("v3/accounts_by_balance", limit=limit, offset=offset)
+    return [(row["workchain"], row["account"], row["balance"]) for row in rows]
+
+
+def find_messages(
+    reader: Reader,
+    page: Slice,
+    *,
+    hashes: Sequence[bytes] = (),
+    body_hash: bytes | None = None,
+    opcode: int | None = None,
+) -> list[Row] | None:
+    """Return a page of messages by one of the three, as ``v3/message_keys``, each with its row.
+
+    None without look-ups, or where the page is too deep for them.
+    """
+    lookups = reader.lookups
+    if lookups is None:
+        return None
+    if hashes:
+        return _messages_by_hash(lookups, hashes, page)
+    limit, offset, descending = page
+    if opcode is not None:
+        lines = lookups.read_opcode_messages(
+            opcode, descending=descending, offset=offset, limit=limit
+        )
+    else:
+        lines = lookups.read_body_messages(
+            body_hash or b"", descending=descending, offset=offset, limit=limit
+        )
+    if lines is None:
+        return None
+    return [_describe(lookups.find_ends(line)) for line in lines]
+
+
+def _messages_by_hash(lookups: Lookups, hashes: Sequence[bytes], page: Slice) -> list[Row]:
+    ends: dict[bytes, dict[tuple[bytes, str, int], Any]] = {}
+    for msg_hash in hashes:
+        for line in lookups.find_messages(msg_hash):
+            place = line.tx_hash, line.direction, line.msg_index
+            ends.setdefault(line.msg_hash, {})[place] = line
+    found = [_describe(list(lines.values())) for lines in ends.values()]
+    found.sort(key=_creation, reverse=page.descending)
+    return found[page.offset : page.offset + page.limit]
+
+
+def _creation(key: Row) -> tuple[int, bytes]:
+    created_lt = key["line"].created_lt
+    return NO_LT if created_lt is None else created_lt, key["msg_hash"]
+
+
+def _describe(lines: Sequence[Any]) -> Row:
+    """Return one message, with the last transactions at its two ends."""
+    last = max(lines, key=attrgetter("tx_lt"))
+    ends = {"in": None, "out": None}
+    for line in sorted(lines, key=attrgetter("tx_lt")):
+        ends[line.direction] = line.tx_hash
+    return {
+        "msg_hash": last.msg_hash,
+        "in_tx_hash": ends["in"],
+        "out_tx_hash": ends["out"],
+        "tx_hash": last.tx_hash,
+        "tx_lt": last.tx_lt,
+        "line": last,
+    }

@@ -1,0 +1,14 @@
+-- The trace that each of some transactions belongs to.
+--
+-- $hashes   blob[]  hashes of the transactions
+-- $first_lt bigint  lowest logical time among them
+-- $last_lt  bigint  highest logical time among them
+--
+-- returns: hash, trace_id; in no order
+select
+    hash,
+    trace_id
+from transaction_traces
+where
+    lt between $first_lt and $last_lt
+    and hash in (select unnest($hashes::blob[]))
