@@ -2,73 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.trace.derivation import TRACE_TABLES, TraceFiles
+from ingest.trace.derivation import TraceFiles
 from ingest.trace.rebuild import rebuild_traces
-from lake.commit import commit_range
+from lake.errors import LakeCorrupt
+from lake.orphan import sweep_orphans
 from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from lake.verify import verify_lake
-from tests.ingest.trace.forest import BLOCKS_A_DAY, Forest, forests
-from tests.ingest.trace.oracle import trace_rows
-
-if TYPE_CHECKING:
-    from lake.place import Derive
-
-ORDERS = {
-    "transaction_traces": "lt, workchain, account",
-    "traces": "end_lt, trace_id",
-    "open_edges": "created_lt, msg_hash, direction",
-}
-
-
-def commit_forest(lake_dir: Path, forest: Forest, first: int, last: int, derive: Derive) -> None:
-    tables = forest.tables(first, last)
-    commit_range(
-        lake_dir,
-        tables,
-        first_mc_seqno=first,
-        last_mc_seqno=last,
-        day=f"1970-01-{1 + first // BLOCKS_A_DAY:02}",
-        source={},
-        derive=derive,
-    )
-
-
-def read_traces(lake_dir: Path) -> dict[str, list[dict[str, Any]]]:
-    connection = open_snapshot(lake_dir).connect()
-    return {
-        name: connection.table(name)
-        .order(order)
-        .project("* exclude (day)")
-        .to_arrow_table()
-        .to_pylist()
-        for name, order in ORDERS.items()
-    }
-
-
-def trace_files(lake_dir: Path) -> set[str]:
-    files = open_snapshot(lake_dir).files
-    return {file.path for name in TRACE_TABLES for file in files[name]}
-
-
-def expected_rows(forest: Forest) -> dict[str, list[dict[str, Any]]]:
-    tables = forest.tables(1, forest.last)
-    return trace_rows(tables["transactions"].to_pylist(), tables["messages"].to_pylist())
-
-
-@st.composite
-def shuffled_ranges(draw: st.DrawFn, last: int) -> list[tuple[int, int]]:
-    """Draw ranges that cover the blocks 1 to last, in any order."""
-    cuts = sorted(draw(st.sets(st.integers(2, last), max_size=5))) if last > 1 else []
-    starts = [1, *cuts]
-    return draw(st.permutations(list(zip(starts, [*(cut - 1 for cut in cuts), last], strict=True))))
+from tests.ingest.trace.forest import Forest, forests
+from tests.ingest.trace.lakes import (
+    commit_forest,
+    expected_rows,
+    long_forest,
+    read_traces,
+    shuffled_ranges,
+    states,
+    trace_files,
+)
 
 
 @settings(deadline=None, max_examples=30)
@@ -85,3 +43,67 @@ def test_ranges_cut_and_shuffled_end_in_the_same_rows(forest: Forest, data: st.D
         before = trace_files(lake_dir)
         assert rebuild_traces(lake_dir, Settings()) is None
         assert trace_files(lake_dir) == before
+
+
+def test_a_trace_grows_is_broken_and_heals(tmp_path: Path) -> None:
+    forest = long_forest()
+    derive = TraceFiles(tmp_path)
+    commit_forest(tmp_path, forest, 5, 6, derive)
+    assert states(tmp_path) == [("broken", 2), ("complete", 1)]
+    commit_forest(tmp_path, forest, 1, 2, derive)
+    assert states(tmp_path) == [("pending", 2), ("broken", 2), ("complete", 1)]
+    commit_forest(tmp_path, forest, 3, 4, derive)
+    assert states(tmp_path) == [("complete", 6), ("complete", 1)]
+    assert read_traces(tmp_path) == expected_rows(forest)
+
+
+def test_an_earlier_snapshot_keeps_its_traces(tmp_path: Path) -> None:
+    forest = long_forest()
+    for first in (5, 3, 1):
+        commit_forest(tmp_path, forest, first, first + 1, TraceFiles(tmp_path))
+    connection = open_snapshot(tmp_path, 1).connect()
+    rows = connection.table("traces").order("end_lt").to_arrow_table().to_pylist()
+    assert [(row["state"], row["transactions"]) for row in rows] == [("broken", 2), ("complete", 1)]
+
+
+def test_files_that_were_replaced_stay_for_the_grace_time(tmp_path: Path) -> None:
+    forest = long_forest()
+    commit_forest(tmp_path, forest, 1, 3, TraceFiles(tmp_path))
+    replaced = {tmp_path / path for path in trace_files(tmp_path) if "open-" in path}
+    for path in replaced:
+        os.utime(path, (0, 0))
+    commit_forest(tmp_path, forest, 4, 6, TraceFiles(tmp_path))
+    assert not {tmp_path / path for path in trace_files(tmp_path)} & replaced
+    assert sweep_orphans(tmp_path, 60) == []
+    assert set(sweep_orphans(tmp_path, 0)) == replaced
+
+
+def test_a_commit_at_the_end_rewrites_nothing_but_what_is_open(tmp_path: Path) -> None:
+    forest = long_forest()
+    commit_forest(tmp_path, forest, 1, 3, TraceFiles(tmp_path))
+    commit_forest(tmp_path, forest, 4, 6, TraceFiles(tmp_path))
+    removed = open_snapshot(tmp_path).commits[-1].removed
+    assert sorted(path.split("/")[0] for path in removed) == ["open_edges", "traces"]
+    assert all("/open-" in path for path in removed)
+
+
+def test_what_did_not_change_is_not_written_anew(tmp_path: Path) -> None:
+    forest = Forest(4)
+    forest.add(1, forest.make_arrival("ext"), ["int"])
+    forest.add(2, forest.make_arrival("tick"))
+    commit_forest(tmp_path, forest, 1, 1, TraceFiles(tmp_path))
+    before = trace_files(tmp_path)
+    commit_forest(tmp_path, forest, 2, 2, TraceFiles(tmp_path))
+    assert before < trace_files(tmp_path)
+    assert open_snapshot(tmp_path).commits[-1].removed == ()
+
+
+def test_damage_of_what_is_read_stops_the_commit(tmp_path: Path) -> None:
+    forest = long_forest()
+    commit_forest(tmp_path, forest, 1, 3, TraceFiles(tmp_path))
+    path = next((tmp_path / "open_edges").rglob("*.parquet"))
+    path.write_bytes(bytes(path.stat().st_size))
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(LakeCorrupt, match="open_edges/day="):
+        commit_forest(tmp_path, forest, 4, 6, TraceFiles(tmp_path))
+    assert sorted(tmp_path.rglob("*")) == before

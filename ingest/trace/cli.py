@@ -1,0 +1,59 @@
+"""What people ask of traces on the command line: to take recorded ones in, to make all anew."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from ingest.errors import IngestError
+from ingest.trace.rebuild import rebuild_traces
+from ingest.trace.replay import replay_traces
+from lake.cli import failing_cleanly, lake_option
+from lake.schema import TRACES, TRANSACTION_TRACES
+from lake.settings import load_settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lake.settings import Settings
+
+
+def replay_recording(recording: Path, lake_dir: Path, settings: Settings, *, as_json: bool) -> None:
+    """Bring a file of recorded traces into the lake, and say what was done."""
+    report = replay_traces(recording, lake_dir, settings)
+    if as_json:
+        click.echo(msgspec.json.encode(report).decode())
+        return
+    rows = ", ".join(f"{count:,} {name}" for name, count in report.rows.items())
+    click.echo(
+        f"{recording.name}: {report.commits} commit(s)" + (f"; rows: {rows}" if rows else "")
+    )
+    if report.skipped:
+        click.echo(
+            f"skipped {len(report.skipped)} spans that the lake has: {report.skipped[0]}"
+            + (" and others" if len(report.skipped) > 1 else ""),
+            err=True,
+        )
+
+
+@click.command("traces", epilog="Example: tonlake rebuild traces --lake mainnet.lake")
+@lake_option
+def rebuild_traces_command(*, lake_dir: Path) -> None:
+    """Drop all traces and derive them from the transactions and messages of the lake."""
+    with failing_cleanly():
+        settings, _ = load_settings()
+        try:
+            commit = rebuild_traces(lake_dir, settings)
+        except IngestError as error:
+            raise click.ClickException(str(error)) from error
+    if commit is None:
+        click.echo("nothing differs from the traces that were there")
+        return
+    rows = {
+        name: sum(file.rows for file in commit.added if file.table == name)
+        for name in (TRANSACTION_TRACES.name, TRACES.name)
+    }
+    told = ", ".join(f"{count:,} {name}" for name, count in rows.items())
+    click.echo(f"commit {commit.number}: {len(commit.added)} files with {told}")

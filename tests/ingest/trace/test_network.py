@@ -1,0 +1,133 @@
+"""Traces of genuine networks: complete but for messages in flight at an end of the lake."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ingest.node.source import open_node
+from ingest.pipeline import ingest
+from ingest.span import Span
+from ingest.trace.derivation import TraceFiles
+from ingest.trace.rebuild import rebuild_traces
+from lake.commit import commit_range
+from lake.schema import TABLES
+from lake.settings import Settings
+from lake.snapshot import open_snapshot
+from tests.conftest import unpack
+from tests.ingest.trace.lakes import read_traces, shuffled_ranges
+
+FAULTS = """
+with in_flight as (
+    select tx_hash
+    from messages as sent
+    where
+        direction = 'out'
+        and kind = 'int'
+        and not exists (
+            select 1
+            from messages as arrived
+            where arrived.direction = 'in' and arrived.msg_hash = sent.msg_hash
+        )
+),
+
+begun_before as (
+    select hash as tx_hash
+    from transaction_traces
+    where edge = 'ord' and parent_hash is null
+),
+
+open_ends as (
+    select distinct trace_id
+    from transaction_traces
+    where
+        hash in (select tx_hash from in_flight)
+        or hash in (select tx_hash from begun_before)
+),
+
+incomplete as (
+    select trace_id
+    from traces
+    where state <> 'complete'
+)
+
+select 'traces', (select count(*) from transactions)
+    - (select count(distinct hash) from transaction_traces semi join traces using (trace_id))
+union all
+select 'sizes', count(*)
+from (select trace_id, count(*) as own from transaction_traces group by trace_id)
+full join traces using (trace_id)
+where own is distinct from transactions
+union all
+select 'pending', (select count(*) from in_flight)
+    - (select coalesce(sum(pending_messages), 0)::bigint from traces)
+union all
+select 'incomplete', (select count(*) from open_ends anti join incomplete using (trace_id))
+    + (select count(*) from incomplete anti join open_ends using (trace_id))
+"""
+
+
+@pytest.fixture(scope="module")
+def demo_tables(demo_lake: Path) -> dict[str, pa.Table]:
+    """All rows of the demo node's network."""
+    connection = open_snapshot(demo_lake).connect()
+    names = ("blocks", "transactions", "messages")
+    return {
+        name: pa.table(
+            connection.table(name).to_arrow_table().select(TABLES[name].names).columns,
+            schema=TABLES[name].arrow,
+        )
+        for name in names
+    }
+
+
+def commit_demo(lake_dir: Path, tables: dict[str, pa.Table], first: int, last: int) -> None:
+    inside = (pc.field("mc_seqno") >= first) & (pc.field("mc_seqno") <= last)
+    commit_range(
+        lake_dir,
+        {name: rows.filter(inside) for name, rows in tables.items()},
+        first_mc_seqno=first,
+        last_mc_seqno=last,
+        day="2026-01-01",
+        source={},
+        derive=TraceFiles(lake_dir),
+    )
+
+
+@settings(deadline=None, max_examples=5, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_the_demo_network_cut_and_shuffled(
+    demo_lake: Path, demo_tables: dict[str, pa.Table], data: st.DataObject
+) -> None:
+    last = open_snapshot(demo_lake).last_mc_seqno
+    ranges = data.draw(shuffled_ranges(last))
+    with tempfile.TemporaryDirectory() as folder:
+        for at, (first, end) in enumerate(ranges, 1):
+            commit_demo(Path(folder), demo_tables, first, end)
+            if at == len(ranges) // 2:
+                check_network(Path(folder))
+        assert read_traces(Path(folder)) == read_traces(demo_lake)
+        check_network(Path(folder))
+
+
+def check_network(lake_dir: Path) -> None:
+    """Every transaction has one trace, and only messages at an end of the lake leave it open."""
+    connection = open_snapshot(lake_dir).connect()
+    faults = connection.execute(FAULTS).fetchall()
+    assert faults == [("traces", 0), ("sizes", 0), ("pending", 0), ("incomplete", 0)]
+
+
+@pytest.mark.parametrize("archive", ["localnet-db.tar.zst", "localnet-db-live-copy.tar.zst"])
+def test_whole_networks(shared: Path, tmp_path: Path, archive: str) -> None:
+    with closing(open_node(unpack(shared / "node" / archive, tmp_path / "node"))) as source:
+        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
+        ingest(source, tmp_path / "lake", span, Settings(mc_blocks_per_commit=500))
+    check_network(tmp_path / "lake")
+    assert rebuild_traces(tmp_path / "lake", Settings()) is None
