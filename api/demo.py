@@ -45,9 +45,21 @@ class DemoFailed(click.ClickException):
     required=True,
     help="Node database as .tar.zst.",
 )
-@click.option("--lake", type=click.Path(path_type=Path), default=Path(".demo/lake"))
-@click.option("--host", default="127.0.0.1", show_default=True)
-@click.option("--port", type=int, default=8080, show_default=True)
+@click.option(
+    "--lake",
+    type=click.Path(path_type=Path),
+    default=Path(".demo/lake"),
+    show_default=True,
+    help="Folder of the lake to make.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8080,
+    show_default=True,
+    help="Port; 0 takes a free one.",
+)
 @click.option("--once", is_flag=True, help="Stop after the self-check instead of serving.")
 def demo_command(*, archive: Path, lake: Path, host: str, port: int, once: bool) -> None:
     """Ingest a small genuine node database, check the answers, and serve them."""
@@ -71,12 +83,17 @@ def demo_command(*, archive: Path, lake: Path, host: str, port: int, once: bool)
 
 def _ingest_archive(archive: Path, folder: Path, lake: Path, settings: Settings) -> IngestReport:
     """Unpack a node database and ingest all of it."""
-    with (
-        pa.input_stream(str(archive), compression="zstd") as stream,
-        tarfile.open(fileobj=stream, mode="r|") as tar,
-    ):
-        tar.extractall(folder, filter="data")
-    database = next(path.parents[1] for path in folder.rglob("files/globalindex"))
+    try:
+        with (
+            pa.input_stream(str(archive), compression="zstd") as stream,
+            tarfile.open(fileobj=stream, mode="r|") as tar,
+        ):
+            tar.extractall(folder, filter="data")
+    except (OSError, tarfile.TarError) as error:
+        raise DemoFailed(f"{archive.name} cannot be unpacked as .tar.zst: {error}") from error
+    database = next((path.parents[1] for path in folder.rglob("files/globalindex")), None)
+    if database is None:
+        raise DemoFailed(f"{archive.name} holds no node database: files/globalindex is missing")
     with closing(open_node(database)) as source:
         span = Span(source.first_mc_seqno(), source.last_mc_seqno())
         return ingest(source, lake, span, settings)

@@ -128,6 +128,7 @@ and others turn values into the forms people know. Bytes are printed as hex.
     type=click.Choice(["table", "csv", "json", "parquet"]),
     default="table",
     show_default=True,
+    help="Form of the answer; table shows the first rows only.",
 )
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File, not stdout."
@@ -178,7 +179,13 @@ def views_command(*, lake_dir: Path, root: str | None) -> None:
 
 
 @click.command("schema", epilog="Example: tonlake schema --markdown > tables.md")
-@click.option("--markdown", "output_format", flag_value="markdown", default=True)
+@click.option(
+    "--markdown",
+    "output_format",
+    flag_value="markdown",
+    default=True,
+    help="Print Markdown for people (the default).",
+)
 @click.option("--json", "output_format", flag_value="json", help="Print JSON for machines.")
 def schema_command(*, output_format: str) -> None:
     """Print the data dictionary: every table and column."""

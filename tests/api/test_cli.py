@@ -9,10 +9,12 @@ import re
 import signal
 import subprocess
 import sys
+import tarfile
 from http.client import HTTPConnection
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+import click
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
@@ -53,6 +55,29 @@ def test_every_package_has_its_commands() -> None:
     for name in main.commands:
         assert _run(name, "--help").exit_code == 0
     assert re.fullmatch(r"tonlake, version \d+\.\d+\.\d+\n", _run("--version").output)
+
+
+def test_every_option_is_explained() -> None:
+    todo = list(main.commands.values())
+    while todo:
+        command = todo.pop()
+        todo += command.commands.values() if isinstance(command, click.Group) else []
+        for option in command.params:
+            assert isinstance(option, click.Argument) or getattr(option, "help", None), option
+
+
+def test_a_demo_of_no_node_says_so(tmp_path: Path) -> None:
+    text, other = tmp_path / "text", tmp_path / "other.tar.zst"
+    text.write_text("no archive")
+    with (
+        pa.output_stream(str(other), compression="zstd") as stream,
+        tarfile.open(fileobj=stream, mode="w|") as tar,
+    ):
+        tar.add(text, "text")
+    for archive, complaint in ((text, "cannot be unpacked"), (other, "holds no node database")):
+        result = _run("demo", "--archive", archive, "--lake", tmp_path / "lake", "--once")
+        assert result.exit_code == 1
+        assert f"{archive.name} {complaint}" in result.stderr
 
 
 def test_a_block_gives_its_rows(block_files: list[Path], demo_facts: Path) -> None:
