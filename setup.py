@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -30,7 +29,7 @@ setup(
             sources=sorted(str(source) for source in FOLDER.glob("*.c")),
             depends=sorted(str(header) for header in FOLDER.glob("*.h")),
             define_macros=[("Py_LIMITED_API", "0x030B0000")],
-            extra_compile_args=[*FLAGS, *os.environ.get("TONLAKE_CFLAGS", "").split()],
+            extra_compile_args=FLAGS,
             py_limited_api=True,
             optional=True,
         )

@@ -259,11 +259,37 @@ static PyObject *module_has_sha_instructions(PyObject *module, PyObject *args)
     return PyBool_FromLong(((const ModuleState *)PyModule_GetState(module))->has_instructions);
 }
 
+static PyObject *module_root_hash(PyObject *module, PyObject *args)
+{
+    const ModuleState *state = PyModule_GetState(module);
+    Sha256 sha = sha256_choose(state->has_instructions);
+    Tree tree = {0};
+    const char *data;
+    Py_ssize_t size;
+    if (!PyArg_ParseTuple(args, "y#", &data, &size))
+        return NULL;
+    Status status = tree_parse(&tree, &sha, (const uint8_t *)data, (size_t)size);
+    PyObject *result = NULL;
+    if (status == DONE) {
+        const Hash *hash = tree_hash(&tree, tree.root, MAX_LEVEL);
+        result = PyBytes_FromStringAndSize((const char *)hash->bytes, HASH_BYTES);
+    } else if (status == NOT_MINE) {
+        result = Py_None;
+        Py_INCREF(result);
+    } else {
+        PyErr_NoMemory();
+    }
+    tree_free(&tree);
+    return result;
+}
+
 static PyMethodDef methods[] = {
     {"decode", module_decode, METH_VARARGS,
      "decode(blocks, seed, portable): decode blocks until one is declined.\n\n"
      "A block is (data, workchain, shard, seqno, root_hash, file_hash, mc_seqno). Returns the\n"
      "number of blocks decoded and, per table, its rows and columns."},
+    {"root_hash", module_root_hash, METH_VARARGS,
+     "root_hash(data): the hash of the root cell of a bag, None if the bag is declined."},
     {"layout", module_layout, METH_NOARGS, "The tables, each with names and types of its columns."},
     {"has_sha_instructions", module_has_sha_instructions, METH_NOARGS,
      "Whether the processor has instructions for SHA-256."},
