@@ -36,7 +36,7 @@ def read_block_sets(scratch: Path) -> dict[str, list[RawBlock]]:
     single = [identify_block(path.read_bytes()) for path in sorted(paths)]
     return {
         "large block": [raw for raw in single if len(raw.data) >= LARGE_BLOCK_BYTES],
-        "blocks of all kinds": [raw for raw in single if len(raw.data) < LARGE_BLOCK_BYTES],
+        "block of each kind": [raw for raw in single if len(raw.data) < LARGE_BLOCK_BYTES],
         "packages of tiny blocks": read_packs(DATA / "packs"),
     }
 

@@ -1,22 +1,22 @@
-"""A folder of archive packages of any size: genuine blocks repeated and linked to one chain."""
+"""A node's folder of any size: genuine blocks repeated and linked to one chain."""
 
 from __future__ import annotations
 
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ingest.block.header import read_header
 from ingest.block.shard import read_shard_tops
 from ingest.cell.boc import parse_boc
-from ingest.node.package import ENTRY_HEADER, ENTRY_MAGIC, FILE_MAGIC, format_entry_name
+from ingest.source import BlockId, McBundle, RawBlock
 from tests.bench.blocks import DATA, read_packs, unpack_demo
 from tests.bench.template import Link, Place, Template
+from tests.ingest.node.nodewriter import NodeWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-
-    from ingest.source import RawBlock
 
 LARGE = "blocks/mainnet_0_8000000000000000_30816553.boc"
 MIDDLING = "bundles/0.8000000000000000_56703839_5b25cdef/mainnet_0_8000000000000000_56703836.boc"
@@ -24,7 +24,6 @@ WHOLE_SHARD = -(1 << 63)
 GLOBAL_ID = -239
 FIRST_UTIME = 1_700_000_000
 BLOCK_S = 5
-MC_BLOCKS_PER_PACKAGE = 50
 
 
 class Moulds:
@@ -59,6 +58,14 @@ class Moulds:
         return max(plain, key=lambda raw: len(raw.data)).data
 
 
+class LinkedHeader(msgspec.Struct, frozen=True):
+    """What a node's own record of a block says."""
+
+    previous: tuple[BlockId, ...]
+    end_lt: int
+    gen_utime: int
+
+
 class Chain:
     """A chain that grows: each masterchain block commits so many copies of a shard block."""
 
@@ -74,50 +81,50 @@ class Chain:
         self.mc_seqno = 0
         self._last: Link | None = None
         self._last_master: Link | None = None
+        self.headers: dict[BlockId, LinkedHeader] = {}
+        """Headers of the newest bundle."""
 
     @property
     def transactions_per_mc_block(self) -> int:
         """Transactions of a masterchain block and of what it commits."""
         return self._master.transactions + self._shard.transactions * self._shard_blocks
 
-    def grow(self) -> list[RawBlock]:
-        """Return the next masterchain block and, before it, what it commits."""
+    def grow(self) -> McBundle:
+        """Return the next masterchain block and what it commits."""
         self.mc_seqno += 1
+        self.headers = {}
         utime = FIRST_UTIME + BLOCK_S * self.mc_seqno
         blocks = []
         for _ in range(self._shard_blocks):
             self._number, self._seqno = self._number + 1, self._seqno + 1
             place = Place(self._number, self._seqno, utime, self._last, master=self._last_master)
-            raw, self._last = self._shard.copy(place)
+            raw, self._last = self._copy(self._shard, place)
             blocks.append(raw)
         place = Place(self._number, self.mc_seqno, utime, self._last_master, top=self._last)
-        raw, self._last_master = self._master.copy(place)
-        return [*blocks, raw]
+        raw, self._last_master = self._copy(self._master, place)
+        return McBundle(self.mc_seqno, (raw, *blocks))
+
+    def _copy(self, template: Template, place: Place) -> tuple[RawBlock, Link]:
+        raw, link = template.copy(place)
+        zero = BlockId(raw.id.workchain, raw.id.shard, 0, bytes(32), bytes(32))
+        previous = zero if place.prev is None else place.prev.id
+        self.headers[raw.id] = LinkedHeader((previous,), link.end_lt, place.utime)
+        return raw, link
 
 
-def write_packages(chain: Chain, folder: Path, transactions: int) -> int:
-    """Write packages until they hold so many transactions; return how many they hold."""
-    written = 0
-    while written < transactions:
-        written += append_block(chain, folder)
-    return written
+class ChainWriter(NodeWriter):
+    """Writes a chain as a node does; its headers are known without reading the blocks again."""
 
+    def __init__(self, db_dir: Path, chain: Chain) -> None:
+        """Begin an empty folder."""
+        super().__init__(db_dir, buffer_bytes=64 << 20)
+        self._chain = chain
 
-def append_block(chain: Chain, folder: Path) -> int:
-    """Append the next masterchain block to its package; return its transactions."""
-    blocks = chain.grow()
-    first = chain.mc_seqno - (chain.mc_seqno - 1) % MC_BLOCKS_PER_PACKAGE
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f"archive.{first:05}.pack").open("ab") as package:
-        if not package.tell():
-            package.write(FILE_MAGIC.to_bytes(4, "little"))
-        package.writelines(_list_entries(blocks))
-    return chain.transactions_per_mc_block
+    def read_header(self, block: RawBlock) -> LinkedHeader:
+        """Return what the chain knows."""
+        return self._chain.headers[block.id]
 
-
-def _list_entries(blocks: list[RawBlock]) -> Iterator[bytes]:
-    for raw in blocks:
-        name = format_entry_name(raw.id).encode()
-        yield ENTRY_HEADER.pack(ENTRY_MAGIC, len(name), len(raw.data))
-        yield name
-        yield raw.data
+    def append(self) -> int:
+        """Write the next masterchain block and what it commits; return its transactions."""
+        self.write_bundle(self._chain.grow())
+        return self._chain.transactions_per_mc_block

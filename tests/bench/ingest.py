@@ -1,6 +1,6 @@
-"""A folder of packages to a committed lake, and following one that grows: CPU, memory, bytes.
+"""A node's folder to a committed lake, and following one that grows: CPU, memory, bytes.
 
-``python -m tests.bench.ingest PACKAGES LAKE`` ingests in a process of its own, whose CPU and peak
+``python -m tests.bench.ingest NODE LAKE`` ingests in a process of its own, whose CPU and peak
 memory are the kernel's word, and prints them as JSON.
 """
 
@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING
 from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from tests.bench.blocks import ROOT
-from tests.bench.chain import LARGE, MIDDLING, Chain, Moulds, append_block, write_packages
+from tests.bench.chain import LARGE, MIDDLING, Chain, ChainWriter, Moulds
 from tests.bench.decode import has_native
 from tests.bench.figure import Figure, at_least, at_most, percentile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-AREA = "folder of packages to committed lake, one core"
+AREA = "node folder to committed lake, one core"
 FOLLOWED_BLOCKS, WARM_BLOCKS = 40, 8
 FOLLOWED_SHARD_BLOCKS = 2
 NATIVE_SPEED, MEMORY_MIB, GROWTH, FOLLOW_MS = 100_000, 2048, 1.25, 50
@@ -40,17 +40,19 @@ def measure_ingest(scratch: Path, sizes: Sequence[int]) -> list[Figure]:
     costs: dict[str, list[float]] = {decoder: [] for decoder in decoders}
     figures = []
     for size in sizes:
-        packages = scratch / f"packages-{size}"
-        chain = Chain(moulds, LARGE)
-        transactions = write_packages(chain, packages, size)
+        node = scratch / f"node-{size}"
+        transactions = 0
+        with closing(ChainWriter(node, Chain(moulds, LARGE))) as writer:
+            while transactions < size:
+                transactions += writer.append()
         for decoder in decoders:
             # The cost of the slow one is told by the smaller sizes.
             if decoder == "python" and size > PYTHON_MOST:
                 continue
-            done = _ingest_apart(decoder, packages, scratch / f"lake-{decoder}-{size}")
+            done = _ingest_apart(decoder, node, scratch / f"lake-{decoder}-{size}")
             costs[decoder].append(done["cpu_s"] / transactions)
             figures += _describe(decoder, transactions, done)
-        shutil.rmtree(packages)
+        shutil.rmtree(node)
     for decoder, per_transaction in costs.items():
         if len(per_transaction) > 1:
             figures.append(
@@ -98,9 +100,9 @@ def _describe(decoder: str, transactions: int, done: dict[str, float]) -> list[F
     ]
 
 
-def _ingest_apart(decoder: str, packages: Path, lake_dir: Path) -> dict[str, float]:
+def _ingest_apart(decoder: str, node: Path, lake_dir: Path) -> dict[str, float]:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.bench.ingest", str(packages), str(lake_dir)],
+        [sys.executable, "-m", "tests.bench.ingest", str(node), str(lake_dir)],
         cwd=ROOT,
         env=os.environ | {"TONLAKE_NATIVE": "1" if decoder == "native" else "0"},
         check=True,
@@ -111,15 +113,15 @@ def _ingest_apart(decoder: str, packages: Path, lake_dir: Path) -> dict[str, flo
     return found
 
 
-def ingest_packages(packages: Path, lake_dir: Path) -> dict[str, float]:
+def ingest_node(node: Path, lake_dir: Path) -> dict[str, float]:
     """Ingest everything with one worker; return seconds, MiB and bytes."""
-    from ingest.node.packs import open_packs  # noqa: PLC0415
+    from ingest.node.source import open_node  # noqa: PLC0415
     from ingest.pipeline import ingest  # noqa: PLC0415
     from ingest.span import Span  # noqa: PLC0415
 
     before = resource.getrusage(resource.RUSAGE_SELF)
     began_s = time.perf_counter()
-    with closing(open_packs(packages)) as source:
+    with closing(open_node(node)) as source:
         span = Span(source.first_mc_seqno(), source.last_mc_seqno())
         report = ingest(source, lake_dir, span, Settings())
     if report.holes or report.stopped_at is not None:
@@ -141,24 +143,25 @@ def lake_bytes(lake_dir: Path) -> int:
 
 
 def measure_follow(scratch: Path) -> list[Figure]:
-    """Append masterchain blocks to a package one by one and bring each into the lake."""
-    from ingest.node.packs import open_packs  # noqa: PLC0415
+    """Write masterchain blocks to a node one by one and bring each into the lake."""
+    from ingest.node.source import open_node  # noqa: PLC0415
     from ingest.pipeline import ingest  # noqa: PLC0415
     from ingest.span import Span  # noqa: PLC0415
 
     chain = Chain(Moulds(scratch), MIDDLING, FOLLOWED_SHARD_BLOCKS)
-    packages, lake_dir = scratch / "packages-tip", scratch / "lake-tip"
-    append_block(chain, packages)
+    node, lake_dir = scratch / "node-tip", scratch / "lake-tip"
     costs_ms, walls_ms = [], []
-    with closing(open_packs(packages)) as source:
-        for mc_seqno in range(1, FOLLOWED_BLOCKS + 1):
-            cpu_s, wall_s = time.process_time(), time.perf_counter()
-            source.refresh()
-            ingest(source, lake_dir, Span(mc_seqno, source.last_mc_seqno()), Settings())
-            costs_ms.append((time.process_time() - cpu_s) * 1000)
-            walls_ms.append((time.perf_counter() - wall_s) * 1000)
-            append_block(chain, packages)
-    shutil.rmtree(packages)
+    with closing(ChainWriter(node, chain)) as writer:
+        writer.append()
+        with closing(open_node(node)) as source:
+            for mc_seqno in range(1, FOLLOWED_BLOCKS + 1):
+                cpu_s, wall_s = time.process_time(), time.perf_counter()
+                source.refresh()
+                ingest(source, lake_dir, Span(mc_seqno, source.last_mc_seqno()), Settings())
+                costs_ms.append((time.process_time() - cpu_s) * 1000)
+                walls_ms.append((time.perf_counter() - wall_s) * 1000)
+                writer.append()
+    shutil.rmtree(node)
     shutil.rmtree(lake_dir)
     return [
         Figure(
@@ -175,4 +178,4 @@ def measure_follow(scratch: Path) -> list[Figure]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(ingest_packages(Path(sys.argv[1]), Path(sys.argv[2]))))
+    sys.stdout.write(json.dumps(ingest_node(Path(sys.argv[1]), Path(sys.argv[2]))))

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from ingest.node.packs import open_packs
+from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
 from lake.settings import Settings
 from lake.verify import verify_lake
-from tests.bench.chain import Chain, Moulds, append_block
+from tests.bench.chain import Chain, ChainWriter, Moulds
 from tests.bench.spots import set_bits
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-MC_BLOCKS = 60
+MC_BLOCKS = 120
 """More than one package."""
 
 
@@ -27,8 +27,9 @@ MC_BLOCKS = 60
 def chain_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("chain")
     chain = Chain(Moulds(folder), "no such block: the demo node's", shard_blocks=2)
-    written = sum(append_block(chain, folder / "packages") for _ in range(MC_BLOCKS))
-    with closing(open_packs(folder / "packages")) as source:
+    with closing(ChainWriter(folder / "node", chain)) as writer:
+        written = sum(writer.append() for _ in range(MC_BLOCKS))
+    with closing(open_node(folder / "node")) as source:
         assert (source.first_mc_seqno(), source.last_mc_seqno()) == (1, MC_BLOCKS)
         report = ingest(source, folder / "lake", Span(1, MC_BLOCKS), Settings())
     assert not report.holes
@@ -47,7 +48,7 @@ def test_every_transaction_is_one_of_its_own_and_follows_the_one_before(chain_la
         "count(distinct hash), count(distinct (workchain, account))"
     ).fetchall()[0]
     assert hashes == len(rows)
-    linked = duckdb.sql(
+    linked = duckdb.execute(
         "select count(*) from rows as later join rows as earlier on later.account = earlier.account"
         " and later.prev_trans_hash = earlier.hash and later.prev_trans_lt = earlier.lt"
         " and later.account_state_hash_before = earlier.account_state_hash_after"

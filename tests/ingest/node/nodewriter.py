@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rocksdict import Options, Rdict, WriteBatch, WriteOptions
 
@@ -18,6 +18,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.source import BlockId, McBundle, RawBlock
+
+
+class Header(Protocol):
+    """What a handle says of a block."""
+
+    @property
+    def previous(self) -> tuple[BlockId, ...]: ...
+    @property
+    def end_lt(self) -> int: ...
+    @property
+    def gen_utime(self) -> int: ...
+
 
 TRUE, FALSE = bytes.fromhex("b5757299"), bytes.fromhex("379779bc")
 SHARD_CLIENT = bytes.fromhex("268b010df1816f1f95c85343e3b35dfa0dc1176486a549e08c177ae151277fae")
@@ -142,7 +154,7 @@ class NodeWriter:
         store = self.open_slice(slice_id)
         number, path, name = self._choose_file(slice_id, mc_seqno, block.id)
         offset = self._append(path, block)
-        header = read_header(parse_boc(block.data))
+        header = self.read_header(block)
         batch = WriteBatch(raw_mode=True)
         size = str(path.stat().st_size - 4).encode()
         if self.form == "oldest":
@@ -167,6 +179,9 @@ class NodeWriter:
             first = (block.id.seqno, header.gen_utime, header.end_lt)
             firsts[block.id.workchain, block.id.shard] = first
             self.write_index()
+
+    def read_header(self, block: RawBlock) -> Header:
+        return read_header(parse_boc(block.data))
 
     def _choose_file(self, slice_id: int, mc_seqno: int, one: BlockId) -> tuple[int, Path, str]:
         package = slice_id if self.form == "oldest" else mc_seqno - (mc_seqno - slice_id) % 100
