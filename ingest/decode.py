@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import polars as pl
 import pyarrow as pa
 
 from ingest import native
@@ -95,10 +96,6 @@ def join_tables(pieces: Sequence[Piece]) -> dict[str, pa.Table]:
 
 
 def _first_by_hash(cells: pa.Table) -> pa.Table:
-    seen: set[bytes] = set()
-    keep = []
-    for row, cell_hash in enumerate(cells["hash"].to_pylist()):
-        if cell_hash not in seen:
-            seen.add(cell_hash)
-            keep.append(row)
-    return cells.take(pa.array(keep, pa.int64()))
+    hashes = pl.DataFrame({"hash": pl.from_arrow(cells["hash"])}).with_row_index("row")
+    first = hashes.unique("hash", keep="first", maintain_order=True)
+    return cells.take(first["row"].to_arrow())
