@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test long bench lint types format lock clean
+.PHONY: help setup demo test long fuzz bench lint types format lock clean
 
 help:  ## print this menu
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -28,6 +28,17 @@ long: $(READY)  ## the tests that take longer than the suite's budget
 
 bench: $(READY)  ## measure decode, ingest, look-ups beside PostgreSQL, HTTP (ARGS=--quick: two minutes)
 	$(BIN)/python -m tests.bench $(ARGS)
+
+CASES ?= 1000000
+FUZZ_SEED ?= 1
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g
+
+fuzz: $(READY)  ## CASES damaged blocks through both decoders, the native one under sanitizers
+	CFLAGS="$(SANITIZE)" LDFLAGS="$(SANITIZE)" $(BIN)/python setup.py --quiet build_ext --force \
+		--build-lib build/fuzz --build-temp build/fuzz-objects
+	LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
+		$(BIN)/python -m tests.fuzz.native --cases $(CASES) --seed $(FUZZ_SEED) \
+		--extension build/fuzz/ingest/native/_core.abi3.so
 
 lint: $(READY)  ## ruff: lint and format check
 	$(BIN)/ruff check .

@@ -140,6 +140,8 @@ static Status fill_column(const Tile *tile, const Column *column, Array *array)
 Status table_fill(const Table *table, TableName name, const uint32_t *order, Array *arrays)
 {
     const Layout *layout = &LAYOUTS[name];
+    if (!table->count)
+        return DONE;
     for (size_t c = 0; c < layout->column_count; c++)
         if (!prepare(&arrays[c], layout->columns[c].kind, table->count))
             return NO_MEMORY;

@@ -66,9 +66,7 @@ def check_equal(mine: dict[str, pa.Table], expected: dict[str, pa.Table]) -> Non
 
 def wrap(bag: bytes, raw: RawBlock, root_hash: bytes) -> McBundle:
     """Give a bag to the decoders as the block ``raw``, under the hashes that it has."""
-    name = BlockId(
-        raw.id.workchain, raw.id.shard, raw.id.seqno, root_hash, sha256(bag).digest()
-    )
+    name = BlockId(raw.id.workchain, raw.id.shard, raw.id.seqno, root_hash, sha256(bag).digest())
     return McBundle(1, (RawBlock(name, bag),))
 
 

@@ -19,7 +19,6 @@ from ingest.block.block import decode_bundles, decode_in_python
 from ingest.block.header import read_header
 from ingest.cell.boc import parse_boc
 from ingest.cell.build import CellBuilder
-from ingest.cell.tree import CellTree
 from ingest.errors import BocError
 from ingest.source import BlockId, McBundle, RawBlock
 from tests.ingest.block.samples import DESCRIPTIONS, Columns, Fields
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from ingest.cell.tree import CellTree
     from tests.ingest.networks import Network
 
 pytestmark = pytest.mark.skipif(not native.is_used(), reason=native.describe())
@@ -119,9 +119,7 @@ def _misname(raw: RawBlock, left_out: set[BlockId]) -> RawBlock:
     return RawBlock(wrong, raw.data)
 
 
-def test_the_portable_hash_gives_the_same(
-    demo: Network, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_portable_hash_gives_the_same(demo: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     few = demo.bundles[40:80]
     expected = decode_bundles(few)
     monkeypatch.setattr(native, "_portable", True)
@@ -140,9 +138,7 @@ def test_threads_do_not_disturb_each_other(demo: Network) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(transactions(), st.sampled_from([None, 11, 12]))
-def test_transactions_of_every_kind(
-    sample: tuple[bytes, Columns], version: int | None
-) -> None:
+def test_transactions_of_every_kind(sample: tuple[bytes, Columns], version: int | None) -> None:
     tree = parse_boc(sample[0])
     assert compare(wrap_transaction(tree, 0, version)) != "declined"
 
@@ -164,15 +160,15 @@ def _store_around(data: st.DataObject, tree: CellTree, *messages: int) -> int:
     inner.builder.store_uint(tag, bits)
     store(inner)
     to = Fields(data.draw, tree)
-    return store_transaction(
-        to, inner.builder.end(), in_msg=messages[0], out_msgs=tuple(messages)
-    )
+    return store_transaction(to, inner.builder.end(), in_msg=messages[0], out_msgs=tuple(messages))
 
 
 @settings(max_examples=300, deadline=None)
 @given(trees(size=80), st.booleans(), st.data())
 def test_bodies_of_every_shape(
-    sample: tuple[CellTree, int], inline: bool, data: st.DataObject  # noqa: FBT001 - drawn
+    sample: tuple[CellTree, int],
+    inline: bool,
+    data: st.DataObject,  # noqa: FBT001 - drawn
 ) -> None:
     """Trees with shared, equal and exotic cells, in the node's order."""
     tree, body = sample

@@ -1,0 +1,90 @@
+"""Choose the corpus of the fuzzer: small blocks of the demo node that differ in what they hold.
+
+``python -m tests.fuzz.corpus`` writes ``tests/fuzz/corpus`` anew.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ingest.block.block import decode_bundle
+from ingest.cell.boc import parse_boc
+from ingest.source import BlockId, McBundle, RawBlock
+from tests.conftest import DEMO, unpack
+from tests.ingest.networks import Network
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+CORPUS = Path(__file__).parent / "corpus"
+MAX_BYTES = 12_000
+# Columns whose different values, and columns whose presence, make a block worth having.
+_VALUES = {
+    "blocks": ("workchain", "after_merge", "after_split", "before_split", "key_block"),
+    "transactions": ("descr", "end_status", "compute_skip_reason", "bounce", "aborted"),
+    "messages": ("kind", "source_kind", "destination_kind", "direction"),
+    "account_states": ("account_status", "special_tick"),
+}
+_PRESENCES = {
+    "transactions": ("action_success", "credit_extra_currencies", "storage_fees_due"),
+    "messages": ("init_state", "value_extra_currencies", "extra_flags", "opcode"),
+    "account_states": ("library_hash", "frozen_hash", "extra_currencies_hash"),
+}
+
+
+def _list_features(tables: dict[str, pa.Table]) -> Iterator[tuple[str, str, object]]:
+    for table, names in _VALUES.items():
+        for name in names:
+            for value in set(tables[table][name].to_pylist()):
+                yield table, name, value
+    for table, names in _PRESENCES.items():
+        for name in names:
+            if tables[table][name].null_count < tables[table].num_rows:
+                yield table, name, "there"
+    for table, rows in tables.items():
+        yield table, "rows", min(rows.num_rows, 2)
+
+
+def choose(network: Network) -> list[RawBlock]:
+    """Return the smallest blocks that together show every feature."""
+    blocks = [raw for bundle in network.bundles for raw in bundle.blocks]
+    seen: set[tuple[str, str, object]] = set()
+    chosen = []
+    for raw in sorted(blocks, key=lambda raw: (len(raw.data), raw.id)):
+        if len(raw.data) > MAX_BYTES:
+            break
+        features = set(_list_features(decode_bundle(McBundle(1, (raw,)))))
+        if features - seen:
+            seen |= features
+            chosen.append(raw)
+    return chosen
+
+
+def read_corpus() -> list[RawBlock]:
+    """Return the blocks of the corpus; a file is named workchain_shard_seqno."""
+    blocks = []
+    for file in sorted(CORPUS.glob("*.boc")):
+        workchain, shard, seqno = file.stem.split("_")
+        data = file.read_bytes()
+        root_hash = parse_boc(data, check_crc=False).hash(0)
+        name = BlockId(int(workchain), int(shard), int(seqno), root_hash, bytes(32))
+        blocks.append(RawBlock(name, data))
+    return blocks
+
+
+def main() -> None:
+    """Write the corpus."""
+    CORPUS.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        network = Network(unpack(DEMO / "demo-node.tar.zst", Path(folder)), DEMO)
+        for raw in choose(network):
+            name = f"{raw.id.workchain}_{raw.id.shard}_{raw.id.seqno}.boc"
+            (CORPUS / name).write_bytes(raw.data)
+
+
+if __name__ == "__main__":
+    main()
