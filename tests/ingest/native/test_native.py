@@ -167,8 +167,8 @@ def _store_around(data: st.DataObject, tree: CellTree, *messages: int) -> int:
 @given(trees(size=80), st.booleans(), st.data())
 def test_bodies_of_every_shape(
     sample: tuple[CellTree, int],
-    inline: bool,
-    data: st.DataObject,  # noqa: FBT001 - drawn
+    inline: bool,  # noqa: FBT001 - drawn
+    data: st.DataObject,
 ) -> None:
     """Trees with shared, equal and exotic cells, in the node's order."""
     tree, body = sample
