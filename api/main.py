@@ -10,12 +10,21 @@ import api.cli
 import api.demo
 import ingest.cli
 import lake.cli
+from ingest import native
 
 
 @click.group()
 @click.version_option(version("tonlake"), prog_name="tonlake")
 def main() -> None:
     """A TON node's storage as a lake of Parquet files, asked with SQL and served over HTTP."""
+
+
+@main.result_callback()
+@click.pass_context
+def show_decoder(context: click.Context, _result: object) -> None:
+    """Name the decoder in use behind the settings; on stderr, so that JSON stays JSON."""
+    if context.invoked_subcommand == "config":
+        click.echo(f"blocks are decoded by: {native.describe()}", err=True)
 
 
 for command in (*ingest.cli.commands, *lake.cli.commands, *api.cli.commands, *api.demo.commands):

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
 
+from ingest import native
 from ingest.errors import IngestError
 from ingest.node.packs import open_packs
 from ingest.node.source import open_node
@@ -183,7 +184,7 @@ def _print_report(report: IngestReport, *, as_json: bool) -> None:
             f"masterchain {report.wanted}: {report.commits} commit(s) "
             f"from {report.committed[0]} to {report.committed[-1]}"
         )
-        click.echo(f"rows: {rows}")
+        click.echo(f"rows: {rows}; decoded by {native.describe()}")
     for hole in report.holes[:HOLES_SHOWN]:
         click.echo(f"hole at masterchain {hole.mc_seqno}: {hole.kind}: {hole.reason}", err=True)
     if len(report.holes) > HOLES_SHOWN:
