@@ -52,7 +52,7 @@ format: $(READY)  ## ruff: format and mend what can be mended
 	$(BIN)/ruff format .
 
 lock: $(READY)  ## resolve the newest versions into requirements.lock
-	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --group dev \
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --group dev --extra tvm \
 		--generate-hashes --no-emit-index-url --no-header pyproject.toml --output-file requirements.lock
 
 clean:  ## remove the environment and everything that was made

@@ -19,6 +19,8 @@ from api import service
 from api.call import join_notes
 from api.errors import ApiError, status_of
 from api.snapshot import SnapshotHolder
+from ingest.errors import TvmError
+from ingest.tvm.pool import TvmPool
 from lake.errors import LakeError, LakeNotFound, SnapshotNotFound
 from queries.errors import QueryTimeout
 
@@ -41,14 +43,15 @@ EXPOSED_HEADERS = [
 def create_app(lake_dir: Path, settings: Settings) -> Litestar:
     """Return the application over the lake in ``lake_dir``, which may still be empty."""
     holder = SnapshotHolder(lake_dir, settings)
+    tvm = TvmPool(settings)
     return Litestar(
         route_handlers=[
             *service.routes,
             Router("/api/v2", route_handlers=api.v2.routes.routes),
             Router("/api/v3", route_handlers=api.v3.routes.routes),
         ],
-        state=State({"holder": holder, "settings": settings}),
-        on_shutdown=[holder.close],
+        state=State({"holder": holder, "settings": settings, "tvm": tvm}),
+        on_shutdown=[holder.close, tvm.close],
         middleware=[count_requests(settings.requests_in_flight)],
         before_send=[add_headers],
         exception_handlers={Exception: answer_error},
@@ -101,7 +104,7 @@ async def add_headers(message: Message, scope: Scope) -> None:
 def answer_error(request: ApiRequest, error: Exception) -> Response[bytes]:
     """Answer an error in the words of the API version that was asked."""
     status, text = describe_error(request, error)
-    expected = HTTPException | ApiError | LakeError | QueryTimeout
+    expected = HTTPException | ApiError | LakeError | QueryTimeout | TvmError
     if status >= 500 and not isinstance(error, expected):  # noqa: PLR2004
         LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
     if request.url.path.startswith("/api/v2"):
@@ -121,7 +124,7 @@ def describe_error(request: ApiRequest, error: Exception) -> tuple[int, str]:
             return status, text.format(method=request.method, path=request.url.path)
     if isinstance(error, HTTPException):
         return error.status_code, error.detail
-    if isinstance(error, ApiError | LakeError | QueryTimeout):
+    if isinstance(error, ApiError | LakeError | QueryTimeout | TvmError):
         return status_of(error), str(error)
     return 500, "internal server error"
 

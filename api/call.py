@@ -10,6 +10,7 @@ from litestar import Request, Response
 
 from api.errors import RequestInvalid
 from api.params import Arguments, ConversionError, parse_bool, parse_int32
+from ingest.tvm.pool import TvmPool
 from lake.settings import Settings
 from queries.reader import Reader
 
@@ -33,6 +34,8 @@ class Call(msgspec.Struct, frozen=True):
     arguments: Arguments
     settings: Settings
     reader: Reader
+    tvm: TvmPool | None = None
+    """Runs get-methods; None outside of the service."""
     no_address_book: bool = False
     no_metadata: bool = False
     notes: list[str] = msgspec.field(default_factory=list)
@@ -81,6 +84,7 @@ def open_call(request: ApiRequest, arguments: Arguments) -> Call:
         arguments,
         settings,
         reader,
+        tvm=request.app.state.tvm,
         no_address_book=_read_flag(request, arguments, "x_no_address_book"),
         no_metadata=_read_flag(request, arguments, "x_no_metadata"),
         notes=request.scope["state"].setdefault("notes", []),

@@ -7,6 +7,9 @@ ApiError
 ├── AnswerNotFound           what was asked for is not there
 │   └── NotCovered           it lies outside what the lake covers; names the covered ranges
 ├── AnswerConflict           the thing is there, but is not what the operation is about
+├── StackTypeUnknown         an argument of a get-method has a type that does not exist
+├── ResultDeep               the stack that a get-method left is nested too deep to be shown
+├── GetMethodFailed          version 3: what version 2 refuses with a status of its own
 ├── LiteServerError          version 2: what a lite server refuses, in the words clients match on
 └── LakeUnavailable          no commit yet, or a snapshot that is gone: ask again later
 
@@ -15,6 +18,7 @@ STATUS is the one table from classes, of this tree and of the packages below, to
 
 from __future__ import annotations
 
+from ingest.errors import TvmBusy, TvmError, TvmMissing
 from lake.errors import LakeCorrupt, LakeError, LakeNotFound, SnapshotNotFound
 from queries.errors import QueryTimeout
 
@@ -55,6 +59,23 @@ class LiteServerError(ApiError):
     """What a lite server refuses, in its words, which clients of version 2 match on (500)."""
 
 
+class StackTypeUnknown(ApiError):
+    """An argument of a get-method has a type that does not exist; ``kind`` names it."""
+
+    def __init__(self, kind: str) -> None:
+        """Name the type, shortened, in the words of version 2."""
+        self.kind = kind[:80]
+        super().__init__(f"Unsupported stack entry type: {self.kind}")
+
+
+class ResultDeep(ApiError):
+    """The stack that a get-method left is nested too deep to be shown."""
+
+
+class GetMethodFailed(ApiError):
+    """A get-method of version 3 failed in a way for which version 2 has a status of its own."""
+
+
 class LakeUnavailable(ApiError):
     """No commit yet, or not readable now: ask again later."""
 
@@ -64,6 +85,9 @@ STATUS: dict[type[Exception], int] = {
     CredentialMissing: 401,
     AnswerNotFound: 404,
     AnswerConflict: 409,
+    StackTypeUnknown: 542,
+    ResultDeep: 533,
+    GetMethodFailed: 500,
     LiteServerError: 500,
     LakeUnavailable: 503,
     SnapshotNotFound: 404,
@@ -71,6 +95,9 @@ STATUS: dict[type[Exception], int] = {
     LakeCorrupt: 500,
     LakeError: 500,
     QueryTimeout: 503,
+    TvmError: 500,
+    TvmMissing: 503,
+    TvmBusy: 503,
 }
 
 

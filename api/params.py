@@ -51,6 +51,8 @@ class Converter(msgspec.Struct, frozen=True):
     schema: dict[str, Any]
     many: bool = False
     commas: bool = False
+    raw: bool = False
+    """Whether a JSON value is read as it is, instead of being written out as text."""
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,6 +9,14 @@ IngestError
 │   ├── TraceImpossible  messages that no chain can hold
 │   └── TracesMissing    the lake has transactions without traces
 ├── RecordingMalformed   a line of recorded traces that cannot be read as rows
+├── TvmError             a get-method could not be run
+│   ├── TvmMissing       no TVM is installed on this machine
+│   ├── TvmBusy          more calls wait than may
+│   ├── TvmTimeout       the run took longer than it may
+│   ├── TvmCrash         the machine's process died of the call
+│   ├── TvmRefusal       the machine does not take the call
+│   ├── TvmStackDeep     the resulting stack is nested too deep to be shown
+│   └── TvmStackLarge    the resulting stack is too large to be shown
 ├── BodyError            a message body and a layout of the body table that do not fit together
 ├── SourceError          a source cannot be opened or read as a whole
 │   └── EntryFlaw        an entry of a package is not what its place promises
@@ -91,6 +99,38 @@ class EntryFlaw(SourceError):
         self.offset = offset
         self.cut = cut
         super().__init__(f"{file} at byte {offset}: {reason}")
+
+
+class TvmError(IngestError):
+    """A get-method could not be run, or its result not be given."""
+
+
+class TvmMissing(TvmError):
+    """No TVM is installed on this machine, or it cannot be loaded."""
+
+
+class TvmBusy(TvmError):
+    """More calls wait for a TVM than may: ask again later."""
+
+
+class TvmTimeout(TvmError):
+    """The run took longer than it may; its process is gone."""
+
+
+class TvmCrash(TvmError):
+    """The process that ran the call died of it."""
+
+
+class TvmRefusal(TvmError):
+    """The machine does not take the call: a cell that it cannot read."""
+
+
+class TvmStackDeep(TvmError):
+    """The resulting stack is nested too deep to be shown."""
+
+
+class TvmStackLarge(TvmError):
+    """The resulting stack is too large to be shown."""
 
 
 class BlockUnavailable(IngestError):

@@ -129,6 +129,32 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         bool | None,
         Meta(description="Test-only flag in friendly addresses; unset: by the lake's network"),
     ] = None
+    tvm_workers: Annotated[
+        int, Meta(description="Processes that run get-methods, started when needed", ge=1)
+    ] = 2
+    tvm_queue: Annotated[int, Meta(description="Get-methods that may wait for a process", ge=0)] = (
+        64
+    )
+    tvm_wait_ms: Annotated[
+        int, Meta(description="Milliseconds a get-method may wait for a process", ge=1)
+    ] = 5000
+    tvm_wall_ms: Annotated[int, Meta(description="Milliseconds a get-method may run", ge=1)] = 1000
+    tvm_gas_limit: Annotated[int, Meta(description="Gas a get-method may use", ge=1)] = 4_000_000
+    tvm_memory_mib: Annotated[
+        int, Meta(description="Address space of a process that runs get-methods, in MiB", ge=256)
+    ] = 1024
+    tvm_stack_entries: Annotated[
+        int, Meta(description="Most values, nested ones included, in a get-method's stack", ge=1)
+    ] = 8000
+    tvm_stack_depth: Annotated[
+        int, Meta(description="A get-method's stack is nested less deep than this", ge=1, le=200)
+    ] = 100
+    tvm_result_bytes: Annotated[
+        int, Meta(description="Most bytes of cells in a get-method's resulting stack", ge=1)
+    ] = 16 << 20
+    tvm_libraries: Annotated[
+        int, Meta(description="Most public libraries that are read for one get-method", ge=0)
+    ] = 256
     upstream: Annotated[
         str | None,
         Meta(description="URL of the API that messages are forwarded to; unset: none is sent"),

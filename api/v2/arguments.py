@@ -13,10 +13,12 @@ from api.v2.param import (
     Hashes,
     Int32,
     Int64,
+    MethodId,
     OptionalAccountHash,
     OptionalHash,
     OptionalInt32,
     OptionalInt64,
+    RawList,
 )
 
 if TYPE_CHECKING:
@@ -60,6 +62,13 @@ class AccountParams(Params, frozen=True, kw_only=True):
         """Seqno is positive."""
         del settings
         _check_seqno(self.seqno)
+
+
+class GetMethodParams(AccountParams, frozen=True, kw_only=True):
+    """A get-method of an account, and its arguments, the deepest first."""
+
+    method: MethodId
+    stack: RawList = ()
 
 
 class HistoryParams(Params, frozen=True, kw_only=True):

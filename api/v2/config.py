@@ -14,6 +14,8 @@ from ingest.cell.tree import CellTree
 from ingest.cell.writer import serialize_boc
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from api.call import Call
     from api.v2.arguments import ConfigParamParams, ConfigParams, LibraryParams
 
@@ -22,7 +24,7 @@ _KEY_BITS = 32
 
 def answer_config_param(call: Call, params: ConfigParamParams) -> dict[str, Any]:
     """getConfigParam: the cell of one parameter."""
-    found = _read_params(call, params.seqno)
+    found = read_params(call, find_master(call, params.seqno))
     if params.number not in found:
         raise LiteServerError(
             f"LITE_SERVER_UNKNOWN: configuration parameter {params.number} is not set"
@@ -32,16 +34,15 @@ def answer_config_param(call: Call, params: ConfigParamParams) -> dict[str, Any]
 
 def answer_config_all(call: Call, params: ConfigParams) -> dict[str, Any]:
     """getConfigAll: the root of the dictionary of all parameters (Hashmap 32 ^Cell)."""
-    return _render(join_params(_read_params(call, params.seqno)))
+    return _render(join_params(read_params(call, find_master(call, params.seqno))))
 
 
-def _read_params(call: Call, seqno: int | None) -> dict[int, bytes]:
+def read_params(call: Call, master: Mapping[str, Any]) -> dict[int, bytes]:
     """Return the configuration after a masterchain block: that of its newest key block.
 
     Raises:
-        LiteServerError: the lake lacks the block, or the key block.
+        LiteServerError: the lake lacks the key block.
     """
-    master = find_master(call, seqno)
     key_seqno = find_configuration_seqno(master)
     rows = call.reader.rows("v2/config_params", mc_seqno=key_seqno)
     if not rows:
@@ -56,11 +57,11 @@ def join_params(params: dict[int, bytes]) -> bytes:
     """Return the dictionary of parameters as bag of cells; equal to the chain's own."""
     tree = CellTree()
     by_key = {number & (1 << _KEY_BITS) - 1: boc for number, boc in params.items()}
-    entries = [(key, _graft(tree, parse_boc(boc))) for key, boc in sorted(by_key.items())]
+    entries = [(key, graft(tree, parse_boc(boc))) for key, boc in sorted(by_key.items())]
     return serialize_boc(tree, [build_hashmap(tree, entries, _KEY_BITS)])
 
 
-def _graft(tree: CellTree, source: CellTree) -> int:
+def graft(tree: CellTree, source: CellTree) -> int:
     """Append all cells of another tree; return the index of its root."""
     places = [0] * source.count
     for cell in range(source.count - 1, -1, -1):

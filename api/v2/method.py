@@ -7,18 +7,20 @@ from typing import Any
 
 import msgspec
 
-from api.v2 import account, arguments, block, config, form, transaction
+from api.v2 import account, arguments, block, config, form, get_method, transaction
 
 
 class Method(msgspec.Struct, frozen=True):
     """One method: the struct of its parameters, and the function that answers.
 
-    A pure one is answered from its parameters alone, the others from a `Call` and them.
+    A pure one is answered from its parameters alone, the others from a `Call` and them. One that
+    is ``post_only`` takes what a query string cannot hold.
     """
 
     params: type[arguments.Params]
     answer: Callable[..., Any]
     pure: bool = False
+    post_only: bool = False
 
 
 METHODS: dict[str, Method] = {
@@ -52,5 +54,7 @@ METHODS: dict[str, Method] = {
     "getConfigParam": Method(arguments.ConfigParamParams, config.answer_config_param),
     "getConfigAll": Method(arguments.ConfigParams, config.answer_config_all),
     "getLibraries": Method(arguments.LibraryParams, config.answer_libraries),
+    "runGetMethod": Method(arguments.GetMethodParams, get_method.answer_run, post_only=True),
+    "runGetMethodStd": Method(arguments.GetMethodParams, get_method.answer_run_std, post_only=True),
 }
 """Methods by name; each is a path of its own and a method of jsonRPC."""

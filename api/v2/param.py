@@ -15,6 +15,7 @@ import msgspec
 from api.address import WrittenAddress, read_address
 from api.errors import AddressInvalid, RequestInvalid
 from api.params import ConversionError, Converter, Query, converters_of
+from ingest.tvm.call import method_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,6 +81,22 @@ def _parse_bounded(text: str, bits: int) -> int:
     return int(text)
 
 
+def parse_method(text: str) -> int:
+    """Return the id of a get-method, given as number or by its name."""
+    if _INTEGER.fullmatch(text):
+        return parse_int32(text)
+    if not text:
+        raise ConversionError
+    return method_id(text)
+
+
+def parse_list(value: object) -> tuple[Any, ...]:
+    """Take a JSON array as it is."""
+    if not isinstance(value, list):
+        raise ConversionError
+    return tuple(value)
+
+
 _HASH = Converter(parse_hash, {"type": "string", "pattern": "^[0-9a-fA-F]{64}$|^.{43,44}$"})
 _INT32 = Converter(parse_int32, {"type": "integer", "format": "int32"})
 _INT64 = Converter(parse_int64, {"type": "string", "pattern": "^-?[0-9]+$"})
@@ -95,6 +112,8 @@ OptionalHash = Annotated[bytes | None, _HASH]
 Hashes = Annotated[tuple[bytes, ...], msgspec.structs.replace(_HASH, many=True)]
 AccountAddress = Annotated[WrittenAddress, Converter(parse_written_address, _TEXT)]
 OptionalAccountHash = Annotated[bytes | None, Converter(parse_account_hash, _TEXT)]
+MethodId = Annotated[int, Converter(parse_method, _TEXT)]
+RawList = Annotated[tuple[Any, ...], Converter(parse_list, {"type": "array"}, raw=True)]
 
 Q = TypeVar("Q", bound=Query)
 
@@ -130,7 +149,7 @@ def _write(name: str, value: object) -> str:
 
 
 def _convert(converter: Converter, name: str, value: object) -> object:
-    text = _write(name, value)
+    text: Any = value if converter.raw else _write(name, value)
     try:
         return converter.parse(text)
     except ConversionError as error:

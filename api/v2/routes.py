@@ -154,7 +154,11 @@ def _route(path: str, verbs: Sequence[Verb], handle: Callable[..., Any]) -> HTTP
 
 
 routes: list[HTTPRouteHandler] = [
-    *(_route(f"/{name}", ["GET", "HEAD"], answer_get) for name in METHODS),
+    *(
+        _route(f"/{name}", ["GET", "HEAD"], answer_get)
+        for name, method in METHODS.items()
+        if not method.post_only
+    ),
     *(_route(f"/{name}", ["POST"], answer_post) for name in METHODS),
     _route(f"/{JSON_RPC}", ["POST"], answer_rpc),
     _route("/", ["GET", "HEAD", "POST"], answer_unknown),

@@ -7,6 +7,7 @@ from api.v3 import (
     block_routes,
     decode,
     message_routes,
+    method_routes,
     trace_routes,
     transaction_routes,
     wallet_routes,
@@ -20,4 +21,5 @@ routes = [
     *account_routes.routes,
     *wallet_routes.routes,
     *decode.routes,
+    *method_routes.routes,
 ]

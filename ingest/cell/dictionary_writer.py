@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -14,11 +15,18 @@ if TYPE_CHECKING:
     from ingest.cell.tree import CellTree
 
 Entry = tuple[int, int]
-"""Key, unsigned, and the index of the value's cell."""
+"""Key, unsigned, and the value: the index of a cell, or what ``Store`` takes."""
+
+Store = Callable[[CellBuilder, int], object]
+"""Stores a value behind the label of a leaf."""
 
 
-def build_hashmap(tree: CellTree, entries: Sequence[Entry], key_bits: int) -> int:
-    """Append ``Hashmap n ^Cell`` with these entries to the tree that holds the values.
+def build_hashmap(
+    tree: CellTree, entries: Sequence[Entry], key_bits: int, store: Store = CellBuilder.store_ref
+) -> int:
+    """Append ``Hashmap n X`` with these entries to the tree that holds the values.
+
+    X is ``^Cell``, unless ``store`` writes values in another form.
 
     Returns:
         The index of the root node.
@@ -30,10 +38,10 @@ def build_hashmap(tree: CellTree, entries: Sequence[Entry], key_bits: int) -> in
         raise BocError("a hash map needs entries with ascending keys")
     if entries[0][0] < 0 or entries[-1][0] >> key_bits:
         raise BocError(f"a key of the hash map does not fit {key_bits} bits")
-    return _build_node(tree, entries, key_bits)
+    return _build_node(tree, entries, key_bits, store)
 
 
-def _build_node(tree: CellTree, entries: Sequence[Entry], left: int) -> int:
+def _build_node(tree: CellTree, entries: Sequence[Entry], left: int, store: Store) -> int:
     """Append the node over entries that agree in all but the last ``left`` bits of their keys."""
     first, last = entries[0][0], entries[-1][0]
     rest = (first ^ last).bit_length()
@@ -41,11 +49,12 @@ def _build_node(tree: CellTree, entries: Sequence[Entry], left: int) -> int:
     node = CellBuilder(tree)
     store_label(node, first >> rest & (1 << length) - 1, length, left)
     if not rest:
-        return node.store_ref(entries[0][1]).end()
+        store(node, entries[0][1])
+        return node.end()
     fork = last >> rest - 1 << rest - 1
     middle = next(at for at, entry in enumerate(entries) if entry[0] >= fork)
-    node.store_ref(_build_node(tree, entries[:middle], rest - 1))
-    node.store_ref(_build_node(tree, entries[middle:], rest - 1))
+    node.store_ref(_build_node(tree, entries[:middle], rest - 1, store))
+    node.store_ref(_build_node(tree, entries[middle:], rest - 1, store))
     return node.end()
 
 

@@ -18,11 +18,11 @@ class Asker:
         """Take the client of an application."""
         self.client = client
 
-    def raw(self, method: str, **params: object) -> Response:
+    def raw(self, method: str, /, **params: object) -> Response:
         """Return the whole answer to a GET request."""
         return self.client.get(f"/api/v2/{method}", params=params)
 
-    def __call__(self, method: str, **params: object) -> Any:
+    def __call__(self, method: str, /, **params: object) -> Any:
         """Return the result of a method that must succeed."""
         answer = self.raw(method, **params)
         body = answer.json()
@@ -30,7 +30,7 @@ class Asker:
         assert body["ok"] is True
         return body["result"]
 
-    def post(self, method: str, **params: object) -> Any:
+    def post(self, method: str, /, **params: object) -> Any:
         """Return the result of a method asked by POST."""
         answer = self.client.post(f"/api/v2/{method}", json=params)
         assert answer.status_code == 200, answer.text
@@ -41,7 +41,7 @@ class Asker:
         body = {"jsonrpc": "2.0", "id": "1", "method": method, "params": params}
         return self.client.post("/api/v2/jsonRPC", json=body)
 
-    def refused(self, method: str, **params: object) -> tuple[int, str]:
+    def refused(self, method: str, /, **params: object) -> tuple[int, str]:
         """Return status and text of a method that must fail."""
         answer = self.raw(method, **params)
         body = answer.json()

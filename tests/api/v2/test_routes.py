@@ -44,6 +44,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "getConfigParam": {"config_id": 15},
     "getConfigAll": {},
     "getLibraries": {"libraries": ["0" * 64, "1" * 64]},
+    "runGetMethod": {"address": ADDRESS, "method": "seqno", "stack": [["num", "7"]], "seqno": 200},
+    "runGetMethodStd": {"address": ADDRESS, "method": 85143},
 }
 LOCATE = ("tryLocateTx", "tryLocateResultTx", "tryLocateSourceTx")
 
@@ -63,12 +65,16 @@ def _without_clock(result: Any) -> Any:
     return result
 
 
+def _ask_by_any_verb(ask: Asker, method: str, params: dict[str, Any]) -> Any:
+    return (ask.post if METHODS[method].post_only else ask)(method, **params)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_get_post_and_rpc_say_the_same(
     ask: Asker, examples: dict[str, dict[str, Any]], method: str
 ) -> None:
     params = examples[method]
-    expected = _without_clock(ask(method, **params))
+    expected = _without_clock(_ask_by_any_verb(ask, method, params))
     as_text = {
         name: str(value) if isinstance(value, int) and not isinstance(value, bool) else value
         for name, value in params.items()
@@ -90,7 +96,13 @@ def _has_null(value: object) -> bool:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_no_answer_has_a_null(ask: Asker, examples: dict[str, dict[str, Any]], method: str) -> None:
-    assert not _has_null(ask(method, **examples[method]))
+    assert not _has_null(_ask_by_any_verb(ask, method, examples[method]))
+
+
+def test_what_no_query_can_hold_is_post_alone(ask: Asker) -> None:
+    for method in (name for name, known in METHODS.items() if known.post_only):
+        status, text = ask.refused(method, address=ADDRESS, method="seqno")
+        assert (status, text) == (405, "unsupported http method: GET")
 
 
 def test_the_envelope(ask: Asker) -> None:

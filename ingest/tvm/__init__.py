@@ -1,0 +1,1 @@
+"""Get-methods of contracts, run by the TVM of tonpy in processes of their own."""

@@ -1,0 +1,118 @@
+"""The TVM as the rest of the product sees it: a few worker processes, and a bounded queue."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ingest.errors import (
+    TvmBusy,
+    TvmCrash,
+    TvmError,
+    TvmRefusal,
+    TvmStackDeep,
+    TvmStackLarge,
+)
+from ingest.tvm.call import GetMethodCall, Outcome
+from ingest.tvm.process import WorkerProcess
+from ingest.tvm.stack import unpack_value
+from ingest.tvm.worker import WorkerSettings, pack_call
+
+if TYPE_CHECKING:
+    from lake.settings import Settings
+
+_REFUSALS: dict[str, type[TvmError]] = {
+    "refused": TvmRefusal,
+    "deep": TvmStackDeep,
+    "large": TvmStackLarge,
+}
+
+
+class TvmPool:
+    """Runs get-methods, each in a process that may die of it; shared by all threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Make the pool; processes are started when there is something to run."""
+        self._settings = settings
+        limits = WorkerSettings(
+            memory_bytes=settings.tvm_memory_mib << 20,
+            stack_entries=settings.tvm_stack_entries,
+            stack_depth=settings.tvm_stack_depth,
+            result_bytes=settings.tvm_result_bytes,
+        )
+        self._workers = [WorkerProcess(limits) for _ in range(settings.tvm_workers)]
+        self._idle: queue.LifoQueue[WorkerProcess] = queue.LifoQueue()
+        for worker in self._workers:
+            self._idle.put(worker)
+        self._lock = threading.Lock()
+        self._waiting = 0
+        self._closed = False
+
+    def run_get_method(self, call: GetMethodCall) -> Outcome:
+        """Run a get-method and return how it ended.
+
+        Raises:
+            TvmMissing: no TVM is installed.
+            TvmBusy: too many calls wait already, or this one waited too long.
+            TvmTimeout, TvmCrash: the process was killed, or died; the next call gets another.
+            TvmRefusal: the machine does not take the call.
+            TvmStackDeep, TvmStackLarge: the resulting stack is beyond the limits.
+        """
+        if call.gas_limit is None:
+            call = msgspec.structs.replace(call, gas_limit=self._settings.tvm_gas_limit)
+        message = pack_call(call)
+        worker = self._take()
+        try:
+            answer = worker.ask(message, self._settings.tvm_wall_ms)
+            return _read_answer(answer)
+        finally:
+            self._give_back(worker)
+
+    def close(self) -> None:
+        """Stop the processes; those at work stop when their call ends."""
+        with self._lock:
+            self._closed = True
+        while True:
+            try:
+                self._idle.get_nowait().stop()
+            except queue.Empty:
+                return
+
+    def _take(self) -> WorkerProcess:
+        """Return a worker that is idle, or wait for one in the queue."""
+        with self._lock:
+            if self._closed:
+                raise TvmBusy("the service is stopping")
+            if self._idle.empty() and self._waiting >= self._settings.tvm_queue:
+                raise TvmBusy("too many get-methods wait to be run")
+            self._waiting += 1
+        try:
+            return self._idle.get(timeout=self._settings.tvm_wait_ms / 1000)
+        except queue.Empty as error:
+            raise TvmBusy("no TVM became free in time") from error
+        finally:
+            with self._lock:
+                self._waiting -= 1
+
+    def _give_back(self, worker: WorkerProcess) -> None:
+        with self._lock:
+            if not self._closed:
+                self._idle.put(worker)
+                return
+        worker.stop()
+
+
+def _read_answer(answer: list[Any]) -> Outcome:
+    """Return the outcome that a worker wrote; what it says is not trusted."""
+    try:
+        word, *rest = answer
+        if word in _REFUSALS:
+            raise _REFUSALS[word](str(rest[0]))
+        exit_code, gas_used, packed = rest
+        stack = tuple(unpack_value(value) for value in packed)
+        return Outcome(int(exit_code), int(gas_used), stack)
+    except (ValueError, TypeError, IndexError) as error:
+        raise TvmCrash("the TVM gave an answer that cannot be read") from error

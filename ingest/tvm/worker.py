@@ -1,0 +1,110 @@
+"""The process in which the TVM runs: reads calls from a socket, answers them, one after another.
+
+Started as ``python -m ingest.tvm.worker FD SETTINGS``. It may die of any call; the pool starts
+another one. Its answers begin with a word: ready, missing, ended, refused, deep, large.
+"""
+
+from __future__ import annotations
+
+import resource
+import socket
+import sys
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ingest.errors import TvmStackDeep, TvmStackLarge
+from ingest.tvm.call import GetMethodCall
+from ingest.tvm.channel import Channel
+from ingest.tvm.stack import pack_value, unpack_value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Answer = list[Any]
+
+
+class WorkerSettings(msgspec.Struct, frozen=True):
+    """Limits of one worker: its memory, and the size of the stacks it gives out."""
+
+    memory_bytes: int
+    stack_entries: int
+    stack_depth: int
+    result_bytes: int
+
+
+def serve(channel: Channel, settings: WorkerSettings) -> None:
+    """Answer calls until the other end is closed."""
+    try:
+        answer = load_engine(settings)
+    except (ImportError, OSError) as error:
+        channel.send(["missing", str(error)])
+        return
+    channel.send(["ready"])
+    while True:
+        try:
+            message = channel.receive()
+        except EOFError:
+            return
+        channel.send(answer(message))
+
+
+def load_engine(settings: WorkerSettings) -> Callable[[Any], Answer]:
+    """Return the function that answers one call.
+
+    Raises:
+        ImportError, OSError: no TVM is installed, or its library cannot be loaded.
+    """
+    from ingest.tvm import engine  # noqa: PLC0415 - needs tonpy, which not every machine has
+
+    limits = engine.StackLimits(
+        entries=settings.stack_entries,
+        depth=settings.stack_depth,
+        boc_bytes=settings.result_bytes,
+    )
+
+    def answer(message: Any) -> Answer:  # noqa: ANN401 - plain data
+        try:
+            ended = engine.run_call(unpack_call(message), limits)
+        except TvmStackDeep as error:
+            return ["deep", str(error)]
+        except TvmStackLarge as error:
+            return ["large", str(error)]
+        except engine.FAULTS as error:
+            return ["refused", str(error)]
+        return ["ended", ended.exit_code, ended.gas_used, [pack_value(v) for v in ended.stack]]
+
+    return answer
+
+
+def pack_call(call: GetMethodCall) -> list[Any]:
+    """Return a call as plain data."""
+    stack, c7 = ([pack_value(value) for value in values] for values in (call.stack, call.c7))
+    return [call.code, call.data, stack, c7, call.libraries, call.gas_limit]
+
+
+def unpack_call(message: list[Any]) -> GetMethodCall:
+    """Return the call that ``pack_call`` wrote."""
+    code, data, packed_stack, packed_c7, libraries, gas_limit = message
+    stack, c7 = (
+        tuple(unpack_value(value) for value in values) for values in (packed_stack, packed_c7)
+    )
+    return GetMethodCall(code, data, stack, c7, libraries, gas_limit)
+
+
+def limit_resources(settings: WorkerSettings) -> None:
+    """Let the process have so much memory and no more, and leave no core file behind."""
+    resource.setrlimit(resource.RLIMIT_AS, (settings.memory_bytes, settings.memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def main() -> None:
+    """Run the worker that the command line describes."""
+    settings = msgspec.json.decode(sys.argv[2], type=WorkerSettings)
+    limit_resources(settings)
+    with socket.socket(fileno=int(sys.argv[1])) as end:
+        serve(Channel(end), settings)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,14 @@
+-- Root and file hash of masterchain blocks.
+--
+-- $seqnos bigint[]  seqnos
+--
+-- returns: those that the lake has, by seqno
+select
+    seqno,
+    root_hash,
+    file_hash
+from blocks
+where
+    workchain = -1
+    and mc_seqno in (select unnest($seqnos::bigint[]))
+order by seqno
