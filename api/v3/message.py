@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import UNSET
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+CACHED_BODIES = 8192
+"""Bodies kept as they were written: a body comes twice, where it is sent and consumed."""
+
 
 def render_message(row: Row, opcode_format: str) -> model.Message:
     """Return the message of a row; ``opcode_format`` is ``hex`` or ``integer``.
@@ -32,7 +36,8 @@ def render_message(row: Row, opcode_format: str) -> model.Message:
     consumed and produced it.
     """
     norm = row["hash_norm"]
-    decoded = _decode_body(row)
+    body = _render_body(row["body_hash"], row["body"], row["kind"])
+    init_hash = row["init_state_hash"]
     return model.Message(
         hash=encode_bytes(row["msg_hash"]),
         source=encode_account(row["source_workchain"], row["source"]),
@@ -47,32 +52,39 @@ def render_message(row: Row, opcode_format: str) -> model.Message:
         created_lt=encode_number(row["created_lt"]),
         created_at=encode_number(row["created_at"]),
         opcode=encode_opcode(row["opcode"], opcode_format),
-        decoded_opcode=decoded.name,
+        decoded_opcode=body.opcode_name,
         ihr_disabled=row["ihr_disabled"],
         bounce=row["bounce"],
         bounced=row["bounced"],
         import_fee=encode_number(row["import_fee"]),
-        message_content=_render_content(row["body_hash"], row["body"], decoded.value),
-        init_state=_render_content(row["init_state_hash"], row["init_state"]),
+        message_content=body.content,
+        init_state=None if init_hash is None else _render_content(init_hash, row["init_state"]),
         in_msg_tx_hash=encode_optional(row.get("in_tx_hash")) or UNSET,
         out_msg_tx_hash=encode_optional(row.get("out_tx_hash")) or UNSET,
         hash_norm=UNSET if norm is None or norm == row["msg_hash"] else encode_bytes(norm),
     )
 
 
-def _decode_body(row: Row) -> Decoded:
-    """Return what the layouts of bodies say about the message's body."""
-    if row["body"] is None:
-        return Decoded(None, None)
-    tree = parse_boc(row["body"])
-    return decode_message_body(tree, tree.roots[0], external_in=row["kind"] == "ext_in")
+class _Body(NamedTuple):
+    """A body as it is written, and the name of its opcode."""
+
+    content: model.MessageContent
+    opcode_name: str | None
+
+
+@lru_cache(maxsize=CACHED_BODIES)
+def _render_body(body_hash: bytes, body: bytes | None, kind: str) -> _Body:
+    """Return a body with what the layouts of bodies say about it; the same for all its messages."""
+    decoded = Decoded(None, None)
+    if body is not None:
+        tree = parse_boc(body)
+        decoded = decode_message_body(tree, tree.roots[0], external_in=kind == "ext_in")
+    return _Body(_render_content(body_hash, body, decoded.value), decoded.name)
 
 
 def _render_content(
-    cell_hash: bytes | None, boc: bytes | None, decoded: Object | None = None
-) -> model.MessageContent | None:
-    if cell_hash is None:
-        return None
+    cell_hash: bytes, boc: bytes | None, decoded: Object | None = None
+) -> model.MessageContent:
     body = None if boc is None else encode_bytes(add_checksum(boc))
     shown = None if decoded is None else dict[str, object](decoded)
     return model.MessageContent(hash=encode_bytes(cell_hash), body=body, decoded=shown)

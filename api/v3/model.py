@@ -12,7 +12,7 @@ Omitted = UnsetType
 Currencies = dict[str, str]
 
 
-class BlockId(msgspec.Struct):
+class BlockId(msgspec.Struct, gc=False):
     """A block by its place in the chain; ``shard`` is hex."""
 
     workchain: int
@@ -20,7 +20,7 @@ class BlockId(msgspec.Struct):
     seqno: int
 
 
-class Block(msgspec.Struct):
+class Block(msgspec.Struct, gc=False):
     """A block's header; lt and time are decimal text."""
 
     workchain: int
@@ -54,7 +54,7 @@ class Block(msgspec.Struct):
     prev_blocks: list[BlockId]
 
 
-class StoragePhase(msgspec.Struct):
+class StoragePhase(msgspec.Struct, gc=False):
     """What the account paid for its storage."""
 
     storage_fees_collected: str | Omitted = UNSET
@@ -62,7 +62,7 @@ class StoragePhase(msgspec.Struct):
     status_change: str | Omitted = UNSET
 
 
-class CreditPhase(msgspec.Struct):
+class CreditPhase(msgspec.Struct, gc=False):
     """What the message brought."""
 
     due_fees_collected: str | Omitted = UNSET
@@ -70,7 +70,7 @@ class CreditPhase(msgspec.Struct):
     credit_extra_currencies: Currencies | Omitted = UNSET
 
 
-class ComputePhase(msgspec.Struct):
+class ComputePhase(msgspec.Struct, gc=False):
     """How the contract's code ran, or why it did not."""
 
     skipped: bool | Omitted = UNSET
@@ -90,14 +90,14 @@ class ComputePhase(msgspec.Struct):
     vm_final_state_hash: str | Omitted = UNSET
 
 
-class MessageSize(msgspec.Struct):
+class MessageSize(msgspec.Struct, gc=False):
     """Size of messages in cells and bits, as decimal text."""
 
     cells: str | None
     bits: str | None
 
 
-class ActionPhase(msgspec.Struct):
+class ActionPhase(msgspec.Struct, gc=False):
     """What became of the actions that the code asked for."""
 
     success: bool | Omitted = UNSET
@@ -116,7 +116,7 @@ class ActionPhase(msgspec.Struct):
     tot_msg_size: MessageSize | Omitted = UNSET
 
 
-class BouncePhase(msgspec.Struct):
+class BouncePhase(msgspec.Struct, gc=False):
     """How the message was sent back."""
 
     type: str | None = None
@@ -126,7 +126,7 @@ class BouncePhase(msgspec.Struct):
     fwd_fees: str | Omitted = UNSET
 
 
-class SplitInfo(msgspec.Struct):
+class SplitInfo(msgspec.Struct, gc=False):
     """Which accounts a split or merge transaction is about."""
 
     cur_shard_pfx_len: int | Omitted = UNSET
@@ -135,7 +135,7 @@ class SplitInfo(msgspec.Struct):
     sibling_addr: str | Omitted = UNSET
 
 
-class TransactionDescr(msgspec.Struct):
+class TransactionDescr(msgspec.Struct, gc=False):
     """What kind of transaction it is, and all its phases."""
 
     type: str
@@ -152,7 +152,7 @@ class TransactionDescr(msgspec.Struct):
     split_info: SplitInfo | Omitted = UNSET
 
 
-class MessageContent(msgspec.Struct):
+class MessageContent(msgspec.Struct, gc=False):
     """A message's body, or its initial state, as a bag of cells."""
 
     hash: str | None
@@ -160,7 +160,7 @@ class MessageContent(msgspec.Struct):
     decoded: dict[str, object] | None = None
 
 
-class Message(msgspec.Struct):
+class Message(msgspec.Struct, gc=False):
     """A message; amounts, lt and time are decimal text."""
 
     hash: str
@@ -186,7 +186,7 @@ class Message(msgspec.Struct):
     hash_norm: str | Omitted = UNSET
 
 
-class AccountState(msgspec.Struct):
+class AccountState(msgspec.Struct, gc=False):
     """An account before or after a transaction; only ``hash`` where the state is not known."""
 
     hash: str
@@ -198,7 +198,7 @@ class AccountState(msgspec.Struct):
     code_hash: str | None = None
 
 
-class Transaction(msgspec.Struct):
+class Transaction(msgspec.Struct, gc=False):
     """A transaction with its messages and the account's states around it."""
 
     account: str

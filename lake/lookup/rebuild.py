@@ -118,7 +118,7 @@ def _plan(state: LogState, runs: tuple[DataFile, ...]) -> tuple[list[Range], tup
     wanted = []
     for first, last in subtract_ranges(state.ranges, map(range_of, runs)):
         piece = (first, last)
-        rows = count_rows(files_within(state.files, piece))
+        rows = 1 + count_rows(files_within(state.files, piece))
         while joined := [run for run in kept if _touches(run, piece) and run.rows < rows * _GROWTH]:
             ends = [end for run in joined for end in range_of(run)]
             piece = (min(piece[0], *ends), max(piece[1], *ends))
