@@ -75,7 +75,7 @@ def main(
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     areas = only or tuple(area for area in AREAS if not (quick and area == "growth"))
     rows = transactions or (QUICK_ROWS if quick else DEFAULT_ROWS)
-    samples = samples or (50 if quick else 300)
+    samples = samples or (30 if quick else 300)
     console = Console(stderr=True)
     figures: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="tonlake-bench-", dir=scratch) as name:
@@ -86,7 +86,7 @@ def main(
             figures.extend(measure())
 
         if "decode" in areas:
-            add("decode", lambda: measure_decoders(folder))
+            add("decode", lambda: measure_decoders(folder, quick=quick))
         if "ingest" in areas:
             sizes = INGEST_SIZES[:1] if quick else INGEST_SIZES + ((5_000_000,) if large else ())
             add("ingest", lambda: measure_ingest(folder, sizes))
@@ -105,7 +105,8 @@ def main(
                         seed=seed,
                         peer=not no_peer,
                         http="http" in areas and size == rows,
-                        seconds=2 if quick else 10,
+                        seconds=1 if quick else 10,
+                        budget_s=2 if quick else 20,
                     ),
                 )
             figures.extend(compare_sizes(figures, lakes))

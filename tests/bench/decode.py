@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ingest.source import RawBlock
 
 RUNS_S = 3.0
-"""Seconds of CPU spent on one set of blocks, in as many runs as fit, at least two."""
+"""Seconds of CPU spent on one set of blocks, in as many runs as fit."""
 
 LINKED_BLOCKS = 20
 """A chunk of ingest holds about so many large blocks."""
@@ -34,9 +34,10 @@ PYTHON_TARGET, NATIVE_TARGET, NATIVE_RATIO = 10_000, 250_000, 25
 Speeds = dict[str, dict[str, float]]
 
 
-def measure_decoders(scratch: Path) -> list[Figure]:
+def measure_decoders(scratch: Path, *, quick: bool) -> list[Figure]:
     """Return a figure for each decoder and set of blocks; one that is absent is left out."""
-    speeds = {name: _measure_apart(name, scratch) for name in ("native", "python", "pytoniq-core")}
+    decoders = ("native", "python", "pytoniq-core")
+    speeds = {name: _measure_apart(name, scratch, quick=quick) for name in decoders}
     figures = []
     for decoder, by_set in speeds.items():
         for name, speed in by_set.items():
@@ -68,10 +69,10 @@ def _make_figure(
     )
 
 
-def _measure_apart(decoder: str, scratch: Path) -> Speeds:
+def _measure_apart(decoder: str, scratch: Path, *, quick: bool) -> Speeds:
     environment = os.environ | {"TONLAKE_NATIVE": "1" if decoder == "native" else "0"}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.bench.decode", decoder, str(scratch)],
+        [sys.executable, "-m", "tests.bench.decode", decoder, str(scratch), str(int(quick))],
         cwd=ROOT,
         env=environment,
         check=True,
@@ -90,7 +91,7 @@ def has_native() -> bool:
     return is_used()
 
 
-def measure_decoder(decoder: str, scratch: Path) -> Speeds:
+def measure_decoder(decoder: str, scratch: Path, *, quick: bool) -> Speeds:
     """Return transactions and bytes per second of CPU for each set of blocks."""
     if decoder == "native" and not has_native():
         return {}
@@ -99,25 +100,28 @@ def measure_decoder(decoder: str, scratch: Path) -> Speeds:
         raise ValueError("the Python decoder is asked for with TONLAKE_NATIVE=0")
     sets = read_block_sets(scratch)
     if decoder == "pytoniq-core":
-        # It takes a minute for more than these, which are enough to compare.
-        sets = {name: blocks for name, blocks in sets.items() if "block" in name.split()}
+        # It takes a minute for the packages, and as long as all else for the large block.
+        wanted = ("block of each kind",) if quick else ("block of each kind", "large block")
+        sets = {name: blocks for name, blocks in sets.items() if name in (*wanted, "demo node")}
     else:
         chain = Chain(Moulds(scratch), LARGE)
         sets["large blocks, linked copies"] = [
-            raw for _ in range(LINKED_BLOCKS) for raw in chain.grow().blocks
+            raw for _ in range(LINKED_BLOCKS // (4 if quick else 1)) for raw in chain.grow().blocks
         ]
     return {
-        name: _measure_set(decode, blocks, once=decoder == "pytoniq-core")
+        name: _measure_set(
+            decode, blocks, runs_s=0 if decoder == "pytoniq-core" else RUNS_S / (6 if quick else 1)
+        )
         for name, blocks in sets.items()
     }
 
 
 def _measure_set(
-    decode: Callable[[list[RawBlock]], int | None], blocks: list[RawBlock], *, once: bool
+    decode: Callable[[list[RawBlock]], int | None], blocks: list[RawBlock], *, runs_s: float
 ) -> dict[str, float]:
     transactions = _decode(blocks) or 0
     best_s, spent_s, runs = float("inf"), 0.0, 0
-    while runs < (1 if once else 2) or (spent_s < RUNS_S and not once):
+    while not runs or spent_s < runs_s:
         began_s = time.process_time()
         decode(blocks)
         took_s = time.process_time() - began_s
@@ -152,4 +156,6 @@ def _decode_by_pytoniq(blocks: list[RawBlock]) -> None:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(measure_decoder(sys.argv[1], Path(sys.argv[2]))))
+    sys.stdout.write(
+        json.dumps(measure_decoder(sys.argv[1], Path(sys.argv[2]), quick=sys.argv[3] == "1"))
+    )

@@ -77,7 +77,7 @@ def measure_http(lake_dir: Path, draw: Draw, *, seconds: int) -> list[Figure]:
             url = address + path
             with urllib.request.urlopen(url, timeout=60) as answer:  # noqa: S310 - loopback
                 size = len(answer.read())
-            load(url, WARM_UP_S)
+            load(url, min(WARM_UP_S, seconds))
             began_s = time.clock_gettime(cpu_clock_of(pid))
             requests, per_s = load(url, seconds)
             spent_s = time.clock_gettime(cpu_clock_of(pid)) - began_s

@@ -16,6 +16,7 @@ from tests.bench.access import Access
 from tests.bench.arguments import draw_arguments
 from tests.bench.figure import Figure, at_least, at_most
 from tests.bench.http import measure_http
+from tests.bench.lakegen import make_lake
 from tests.bench.peer.asker import Peer
 from tests.bench.peer.store import load_peer, open_rows
 from tests.bench.postgres import running_server
@@ -28,7 +29,6 @@ BYTES_PER_TX, PEER_SIZES, DEEP_PAGE = 400, 4, 2
 PEER_BYTES_PER_TX = 4_000
 """Room that PostgreSQL needs, with what it writes while it loads."""
 
-BUDGET_S = 20.0
 ROWS_PER_S = 15_000_000
 
 
@@ -41,10 +41,9 @@ def measure_lake(
     peer: bool,
     http: bool,
     seconds: int,
+    budget_s: float,
 ) -> list[Figure]:
     """Make a lake, ask the questions of it and of the peer, load its server; then remove it."""
-    from tests.bench.lakegen import make_lake  # noqa: PLC0415
-
     size = f"{transactions:,} transactions"
     lake_dir = scratch / "lake"
     began_s = time.process_time()
@@ -65,7 +64,7 @@ def measure_lake(
             Access(lake_dir, Settings()),
             session,
             area=f"look-ups, {size}",
-            budget_s=BUDGET_S,
+            budget_s=budget_s,
         )
         figures += [*answers, *derive_figures(answers, draw.rows["transactions"])]
     if http:
