@@ -155,10 +155,6 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tvm_libraries: Annotated[
         int, Meta(description="Most public libraries that are read for one get-method", ge=0)
     ] = 256
-    upstream: Annotated[
-        str | None,
-        Meta(description="URL of the API that messages are forwarded to; unset: none is sent"),
-    ] = None
 
 
 NAMES: tuple[str, ...] = Settings.__struct_fields__
