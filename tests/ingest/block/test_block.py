@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+from ingest import native
 from ingest.block.block import decode_bundle, decode_bundles
 from ingest.block.header import read_header
 from ingest.cell.boc import parse_boc, serialize_boc
 from ingest.errors import BlockCorrupt, DecodeError
 from ingest.source import BlockId, McBundle, RawBlock
-from lake.schema import TABLES
+from lake.schema import BASE_TABLES
 from tests.ingest.block.oracle import read_transaction
 from tests.ingest.packs import scan_pack
 
@@ -25,6 +26,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tests.ingest.networks import Network
+
+
+SORTS = {table.name: table.sort for table in BASE_TABLES}
+
+
+@pytest.fixture(params=["python", "native"])
+def decoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a test with both decoders."""
+    if request.param == "python":
+        monkeypatch.setattr(native, "_extension", None)
+    elif not native.is_used():
+        pytest.skip(native.describe())
 
 
 def _wrap(data: bytes) -> McBundle:
@@ -96,14 +109,15 @@ def test_every_block_is_written_back_to_its_root_hash(network: Network) -> None:
             assert again.hash(again.roots[0]) == raw.id.root_hash
 
 
+@pytest.mark.usefixtures("decoder")
 def test_tables_are_sorted_typed_and_independent_of_grouping(demo: Network) -> None:
     few = demo.bundles[100:130]
     together = decode_bundles(few)
     assert {name: table.schema for name, table in together.items()} == {
-        name: table.arrow for name, table in TABLES.items()
+        table.name: table.arrow for table in BASE_TABLES
     }
     for name, table in together.items():
-        keys = list(zip(*(table[key].to_pylist() for key in TABLES[name].sort), strict=True))
+        keys = list(zip(*(table[key].to_pylist() for key in SORTS[name]), strict=True))
         assert keys == sorted(keys)
     alone = [decode_bundle(bundle) for bundle in few]
     for name in ("transactions", "messages", "blocks", "account_states", "shard_blocks"):
@@ -113,9 +127,12 @@ def test_tables_are_sorted_typed_and_independent_of_grouping(demo: Network) -> N
     assert len(set(hashes)) == len(hashes)
 
 
+@pytest.mark.usefixtures("decoder")
 def test_nothing_gives_empty_tables() -> None:
     tables = decode_bundles([])
-    assert {name: table.num_rows for name, table in tables.items()} == dict.fromkeys(TABLES, 0)
+    assert {name: table.num_rows for name, table in tables.items()} == {
+        table.name: 0 for table in BASE_TABLES
+    }
 
 
 def _replace(bundle: McBundle, **changes: object) -> McBundle:
@@ -126,6 +143,7 @@ def _replace(bundle: McBundle, **changes: object) -> McBundle:
     return McBundle(bundle.mc_seqno, (RawBlock(block_id, changes.get("data", raw.data)),))  # type: ignore[arg-type]
 
 
+@pytest.mark.usefixtures("decoder")
 def test_damaged_blocks_are_refused_by_name(demo: Network) -> None:
     bundle = demo.bundles[5]
     raw = bundle.blocks[0]
@@ -147,6 +165,7 @@ def test_damaged_blocks_are_refused_by_name(demo: Network) -> None:
         decode_bundle(_replace(bundle, seqno=raw.id.seqno + 1))
 
 
+@pytest.mark.usefixtures("decoder")
 def test_cells_that_are_no_block_are_refused_by_name() -> None:
     data = bytes.fromhex("b5ee9c72010101010002000000")
     tree = parse_boc(data)
@@ -174,6 +193,7 @@ def _check_summary(tables: dict[str, pa.Table], summary: dict[str, Any]) -> None
     assert tables["account_states"].num_rows == summary["account_count"]
 
 
+@pytest.mark.usefixtures("decoder")
 def test_reference_blocks_decode_as_expected(shared: Path) -> None:
     count = 0
     for file, summary in _summaries(shared):
@@ -185,6 +205,7 @@ def test_reference_blocks_decode_as_expected(shared: Path) -> None:
     assert count >= 16
 
 
+@pytest.mark.usefixtures("decoder")
 def test_reference_chains_decode_as_expected(shared: Path) -> None:
     entries = [
         (shared / "data/chains" / chain.stem / entry["file"], entry)
@@ -199,6 +220,7 @@ def test_reference_chains_decode_as_expected(shared: Path) -> None:
         assert _list_transactions(tables) == sorted(entry["transactions"])
 
 
+@pytest.mark.usefixtures("decoder")
 def test_reference_packages_decode_as_expected(shared: Path) -> None:
     total = 0
     for index in sorted((shared / "data/expected/packs").glob("*.index.json")):

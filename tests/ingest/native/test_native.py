@@ -11,9 +11,11 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from api.main import main as main_command
 from ingest import native
 from ingest.block.block import decode_bundles, decode_in_python
 from ingest.block.header import read_header
@@ -235,3 +237,9 @@ def test_the_environment_chooses(setting: str, name: str) -> None:
         check=True,
     )
     assert found.stdout.strip() == name
+
+
+def test_commands_name_the_decoder() -> None:
+    done = CliRunner().invoke(main_command, ["config", "--json"])
+    assert native.describe() in done.stderr
+    assert native.describe() not in done.stdout
