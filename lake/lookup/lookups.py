@@ -75,11 +75,12 @@ class Lookups:
 
     def find_ends(self, line: Any) -> list[Any]:  # noqa: ANN401 - a MessageRow
         """Return the rows of all ends of a message of which one is known."""
-        key = cut_hash(line.msg_hash)
-        ends = [run.message.find(key) for run in self.runs]
-        if sum(end - start for start, end in ends) == 1:
-            return [line]
-        return [found for found in self.find_messages(line.msg_hash) if _is_same(found, line)]
+        found = [line]
+        for run in self.runs:
+            rows = _rows_at(run.message, cut_hash(line.msg_hash))
+            for record in run.read_records(row for row in rows if run.hash_of(row) != line.tx_hash):
+                found += [other for other in record.messages if other.msg_hash == line.msg_hash]
+        return found
 
     def read_opcode_messages(
         self, opcode: int, *, descending: bool, offset: int, limit: int
@@ -149,10 +150,6 @@ class Lookups:
             if state is not None and state["hash"] == row.account_state_hash_before:
                 record.before = state
                 return
-
-
-def _is_same(line: Any, other: Any) -> bool:  # noqa: ANN401 - a MessageRow
-    return bool(line.msg_hash == other.msg_hash)
 
 
 def _rows_at(postings: Postings, key: int) -> Sequence[int]:

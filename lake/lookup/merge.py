@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from operator import eq
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -70,6 +71,10 @@ def read_page(lists: Sequence[Listed], *, descending: bool, offset: int, limit: 
     lists = [listed for listed in lists if listed.size]
     if not lists or limit <= 0:
         return []
+    if len(lists) == 1:
+        hits = _slice(lists[0], descending=descending, offset=offset, limit=limit)
+        if hits is not None:
+            return hits
     edge = _find_edge(lists, offset, descending=descending)
     first = offset
     todo: list[tuple[Listed, range]] = []
@@ -81,6 +86,26 @@ def read_page(lists: Sequence[Listed], *, descending: bool, offset: int, limit: 
     found = [item for listed, places in todo for item in _take(listed, places, first + limit)]
     found.sort(key=lambda item: (-item[0] if descending else item[0], item[1], item[2]))
     return [item[3] for item in found[first : first + limit]]
+
+
+def _slice(listed: Listed, *, descending: bool, offset: int, limit: int) -> list[Hit] | None:
+    """Return a page of one list; None where two of its rows share a time, so that accounts count.
+
+    Rows of one time stand by account, and not by workchain and account as a page has them.
+    """
+    if descending:
+        end = max(listed.start, listed.end - offset)
+        start = max(listed.start, end - limit)
+    else:
+        start = min(listed.end, listed.start + offset)
+        end = min(listed.end, start + limit)
+    lts = listed.run.lt
+    seen = range(max(listed.start, start - 1), min(listed.end, end + 1))
+    around = [lts[listed.rows[at]] for at in seen]
+    if any(map(eq, around, around[1:])):
+        return None
+    hits = [Hit(listed.run, row) for row in listed.rows[start:end]]
+    return hits[::-1] if descending else hits
 
 
 def _find_edge(lists: Sequence[Listed], offset: int, *, descending: bool) -> int:

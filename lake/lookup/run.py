@@ -159,8 +159,9 @@ class _Reading:
             values.account_state_hash_before = run.hash_after(row - 1)
         if record.before is SAME:
             record.before = self._read(row - 1, account).after
+        lt = values.lt
         for message in record.messages:
-            message.tx_hash, message.tx_lt = tx_hash, values.lt
+            message.tx_hash, message.tx_lt = tx_hash, lt
         return record
 
     def _read(self, row: int, account: bytes) -> Record:
