@@ -10,6 +10,7 @@ from api.snapshot import SnapshotHolder
 from api.v3.account_routes import TopAccountsQuery, get_top_accounts
 from api.v3.book import read_accounts
 from api.v3.message_routes import MessagesQuery, _find_keys, _read_rows
+from api.v3.trace_routes import TracesQuery, _find_traces, _read_members
 from api.v3.transaction_page import read_transactions
 from api.v3.transaction_search import TransactionsQuery, find_keys
 
@@ -97,6 +98,14 @@ class Access:
     def opcode(self, opcode: int) -> list[Row]:
         """Return the newest messages with an opcode."""
         return self._messages(MessagesQuery(opcode=opcode, limit=100, offset=0))
+
+    def trace(self, tx_hash: bytes) -> list[Row]:
+        """Return all transactions of the trace that a transaction belongs to."""
+        call = self._call()
+        traces = _find_traces(call, TracesQuery(tx_hash=(tx_hash,), limit=10, offset=0))
+        members = _read_members(call, traces)
+        keys = [key for trace in traces for key in members.get(trace["trace_id"], ())]
+        return read_transactions(call, keys)[0]
 
     def states(self, accounts: Sequence[Address]) -> list[Row]:
         """Return the newest states of accounts."""

@@ -10,19 +10,22 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
+from ingest.trace.rebuild import rebuild_traces
+from lake.lookup.rebuild import rebuild_lookups
 from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from tests.bench.access import Access
 from tests.bench.arguments import draw_arguments
 from tests.bench.figure import Figure, at_least, at_most
-from tests.bench.http import measure_http
 from tests.bench.lakegen import make_lake
+from tests.bench.page import measure_http
 from tests.bench.peer.asker import Peer
 from tests.bench.peer.store import load_peer, open_rows
-from tests.bench.postgres import running_server
+from tests.bench.postgres import find_server, running_server
 from tests.bench.questions import ask_questions, list_questions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 BYTES_PER_TX, PEER_SIZES, DEEP_PAGE = 400, 4, 2
@@ -46,19 +49,18 @@ def measure_lake(
     """Make a lake, ask the questions of it and of the peer, load its server; then remove it."""
     size = f"{transactions:,} transactions"
     lake_dir = scratch / "lake"
-    began_s = time.process_time()
-    make_lake(lake_dir, transactions=transactions, seed=seed)
-    made_s = time.process_time() - began_s
+    built = build_lake(lake_dir, transactions, seed)
     with open_rows(lake_dir, scratch) as rows:
         draw = draw_arguments(rows, samples, seed)
     figures = []
     with ExitStack() as stack:
         session, loaded = None, None
-        if peer and shutil.disk_usage(scratch).free > transactions * PEER_BYTES_PER_TX:
+        free = shutil.disk_usage(scratch).free
+        if peer and find_server() and free > transactions * PEER_BYTES_PER_TX:
             address = stack.enter_context(running_server(scratch))
             loaded = load_peer(address, lake_dir, scratch)
             session = Peer(stack.enter_context(psycopg.connect(address, autocommit=True)))
-        figures += describe_sizes(lake_dir, transactions, loaded, made_s, draw.rows)
+        figures += describe_sizes(lake_dir, transactions, loaded, built, draw.rows)
         answers = ask_questions(
             list_questions(draw, samples),
             Access(lake_dir, Settings()),
@@ -73,11 +75,29 @@ def measure_lake(
     return figures
 
 
+def build_lake(lake_dir: Path, transactions: int, seed: int) -> dict[str, float]:
+    """Make a lake, its traces and its look-ups; return the CPU seconds that each took."""
+    settings = Settings()
+    steps: dict[str, Callable[[], object]] = {
+        "rows, their generator included": lambda: make_lake(
+            lake_dir, transactions=transactions, seed=seed, lookups=False
+        ),
+        "traces": lambda: rebuild_traces(lake_dir, settings),
+        "look-ups": lambda: rebuild_lookups(lake_dir, settings, everything=True),
+    }
+    took = {}
+    for name, build in steps.items():
+        began_s = time.process_time()
+        build()
+        took[name] = time.process_time() - began_s
+    return took
+
+
 def describe_sizes(
     lake_dir: Path,
     transactions: int,
     loaded: dict[str, float] | None,
-    made_s: float,
+    built: dict[str, float],
     rows: dict[str, int],
 ) -> list[Figure]:
     """Return what the rows take on disk, on both sides, and what bringing them there took."""
@@ -107,16 +127,20 @@ def describe_sizes(
             targets={"ratio": at_least(PEER_SIZES)} if loaded else {},
         ),
     ]
+    figures += [
+        Figure(area=area, name=f"building {name}", unit="us/tx", value=took_s / transactions * 1e6)
+        for name, took_s in built.items()
+    ]
     if loaded:
-        figures.append(
+        figures += [
             Figure(
                 area=area,
-                name="making the lake, generator included; peer: copy and indexes",
-                unit="s",
-                value=made_s,
-                peer=loaded["copy_s"] + loaded["indexes_s"],
+                name=f"PostgreSQL: {name}, in the server",
+                unit="us/tx",
+                value=loaded[f"{name}_s"] / transactions * 1e6,
             )
-        )
+            for name in ("copy", "indexes")
+        ]
     return figures
 
 
