@@ -9,6 +9,7 @@ neighbours are compressed together.
 from __future__ import annotations
 
 import struct
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -154,8 +155,6 @@ def unpack_block(data: memoryview, size: int) -> memoryview:
     return memoryview(_CODEC.decompress(data, size))
 
 
-def slice_record(block: memoryview, count: int, place: int) -> memoryview:
-    """Return one of the ``count`` records of an unpacked block."""
-    sizes = struct.unpack_from(f"<{place + 1}I", block)
-    end = 4 * count + sum(sizes)
-    return block[end - sizes[-1] : end]
+def find_records(block: memoryview, count: int) -> list[int]:
+    """Return where the ``count`` records of an unpacked block begin, and where the last ends."""
+    return list(accumulate(struct.unpack_from(f"<{count}I", block), initial=4 * count))

@@ -13,7 +13,7 @@ from lake.lookup.record import (
     RECORDS_PER_BLOCK,
     SAME,
     decode_record,
-    slice_record,
+    find_records,
     unpack_block,
 )
 from lake.lookup.traces import NO_TRACE
@@ -133,7 +133,7 @@ class _Reading:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._blocks: dict[int, tuple[memoryview, int]] = {}
+        self._blocks: dict[int, tuple[memoryview, list[int]]] = {}
         self._records: dict[int, Record] = {}
         self._account: tuple[int, int, bytes, int] = (0, 0, b"", 0)
 
@@ -157,7 +157,6 @@ class _Reading:
             values.prev_trans_hash = run.hash_of(row - 1)
         if values.account_state_hash_before is SAME:
             values.account_state_hash_before = run.hash_after(row - 1)
-        if record.before is SAME:
             record.before = self._read(row - 1, account).after
         lt = values.lt
         for message in record.messages:
@@ -169,7 +168,9 @@ class _Reading:
         if record is None:
             number, place = divmod(row, RECORDS_PER_BLOCK)
             if number not in self._blocks:
-                self._blocks[number] = self._run.unpack(number)
-            record = decode_record(slice_record(*self._blocks[number], place), account)
+                unpacked, count = self._run.unpack(number)
+                self._blocks[number] = unpacked, find_records(unpacked, count)
+            block, starts = self._blocks[number]
+            record = decode_record(block[starts[place] : starts[place + 1]], account)
             self._records[row] = record
         return record
