@@ -30,26 +30,33 @@ static inline uint32_t rotate(uint32_t word, unsigned bits)
 static void compress_portable(uint32_t state[8], const uint8_t *blocks, size_t count)
 {
     for (; count; count--, blocks += BLOCK_BYTES) {
-        uint32_t w[64], s[8];
+        uint32_t w[64];
         for (unsigned i = 0; i < 16; i++)
             w[i] = (uint32_t)load_be(blocks + 4 * i, 4);
         for (unsigned i = 16; i < 64; i++) {
-            uint32_t a = w[i - 15], b = w[i - 2];
-            w[i] = w[i - 16] + w[i - 7] + (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) +
-                   (rotate(b, 17) ^ rotate(b, 19) ^ b >> 10);
+            uint32_t x = w[i - 15], y = w[i - 2];
+            w[i] = w[i - 16] + w[i - 7] + (rotate(x, 7) ^ rotate(x, 18) ^ x >> 3) +
+                   (rotate(y, 17) ^ rotate(y, 19) ^ y >> 10);
         }
-        memcpy(s, state, sizeof s);
+        uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
+        uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
         for (unsigned i = 0; i < 64; i++) {
-            uint32_t one = s[7] + (rotate(s[4], 6) ^ rotate(s[4], 11) ^ rotate(s[4], 25)) +
-                           ((s[4] & s[5]) ^ (~s[4] & s[6])) + ROUND[i] + w[i];
-            uint32_t two = (rotate(s[0], 2) ^ rotate(s[0], 13) ^ rotate(s[0], 22)) +
-                           ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]));
-            memmove(s + 1, s, 7 * sizeof *s);
-            s[4] += one;
-            s[0] = one + two;
+            uint32_t one = h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) +
+                           ((e & f) ^ (~e & g)) + ROUND[i] + w[i];
+            uint32_t two = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) +
+                           ((a & b) ^ (a & c) ^ (b & c));
+            h = g;
+            g = f;
+            f = e;
+            e = d + one;
+            d = c;
+            c = b;
+            b = a;
+            a = one + two;
         }
+        const uint32_t sums[8] = {a, b, c, d, e, f, g, h};
         for (unsigned i = 0; i < 8; i++)
-            state[i] += s[i];
+            state[i] += sums[i];
     }
 }
 
