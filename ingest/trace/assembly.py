@@ -33,6 +33,8 @@ LT_ALIGN = pa.scalar(1_000_000, pa.int64())
 created at the start of its block, where none of an account can be: an account at the very address
 ``SYSTEM``, which local networks have, sends as all others do."""
 
+_NOTHING = pa.scalar(b"", pa.binary())
+
 TRANSACTION_COLUMNS = ("workchain", "account", "lt", "hash", "mc_seqno", "now")
 MESSAGE_COLUMNS = (
     *("tx_hash", "direction", "kind", "msg_hash", "hash_norm", "created_lt", "mc_seqno"),
@@ -83,9 +85,10 @@ def assemble(transactions: pa.Table, messages: pa.Table, before: OpenTraces) -> 
     trace_ids = _array(parts["trace_id"]).take(roots)
     parents = _array(sent["tx_hash"]).take(tie)
     waiting = sent.filter(pc.invert(pc.is_in(_number(sent), value_set=found)))
-    traces = _sum_parts(parts, roots, waiting)
+    # In one chunk: what is open goes into the next batch, where chunks would multiply.
+    traces = _sum_parts(parts, roots, waiting).combine_chunks()
     is_complete = _is(traces["state"], "complete")
-    edges = pa.concat_tables([waiting, consumed.filter(pc.is_null(found))])
+    edges = pa.concat_tables([waiting, consumed.filter(pc.is_null(found))]).combine_chunks()
     edges = edges.append_column("trace_id", trace_ids.take(_array(edges["part"])))
     moved = before.traces.append_column("new_trace_id", trace_ids.slice(batch.num_rows))
     moved = moved.append_column("parent_hash", parents.slice(batch.num_rows))
@@ -166,7 +169,7 @@ def _make_edges(direction: str, rows: pa.Table, part: pa.Array) -> pa.Table:
 def _make_keys(edges: pa.Table) -> pa.Array:
     """Return hash and created_lt of each message as one value."""
     created_lt = edges["created_lt"].cast(pa.string()).cast(pa.binary())
-    keys = pc.binary_join_element_wise(edges["msg_hash"].cast(pa.binary()), created_lt, b"")
+    keys = pc.binary_join_element_wise(edges["msg_hash"].cast(pa.binary()), created_lt, _NOTHING)
     return _array(keys)
 
 

@@ -17,12 +17,12 @@ import pyarrow.compute as pc
 
 from ingest.errors import TracesMissing
 from ingest.trace.assembly import OpenTraces, assemble
-from lake.place import Derivation, NewFile, Place, list_places, read_place
+from lake.place import Derivation, NewFile, Place, is_open, list_places, read_place
 from lake.rows import read_rows
 from lake.schema import MESSAGES, OPEN_EDGES, TRACES, TRANSACTION_TRACES, TRANSACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from lake.log import DataFile, LogState
@@ -53,73 +53,64 @@ class TraceFiles:
             LakeCorrupt: a file that is to be replaced is damaged.
         """
         mine = _list_trace_files(state)
-        before = self._read_open(mine)
+        opened = [file for file in mine if is_open(file.path)]
         transactions = rows.get(TRANSACTIONS.name, TRANSACTIONS.arrow.empty_table())
         messages = rows.get(MESSAGES.name, MESSAGES.arrow.empty_table())
-        step = assemble(transactions, messages, before)
-        files = [NewFile(TRANSACTION_TRACES.name, place, step.transactions)]
-        files += self._move_transactions(mine, step.moved)
-        files += self._place_complete(state, mine, step.complete, place)
+        step = assemble(transactions, messages, self._read_open(opened))
+        mended = [*self._move_transactions(mine, step.moved)]
+        mended += self._add_complete(state, mine, _between(step.complete, place, inside=False))
         last = place if place.first > _end(state) else max((place, *list_places(state)))
-        files += open_files(step.open, last)
-        written = {(file.table, file.place) for file in files}
-        return Derivation(
-            files=[file for file in files if file.rows.num_rows],
-            removed=frozenset(
-                file.path for file, at in mine.items() if at.is_open or (file.table, at) in written
-            ),
-        )
+        files = [
+            NewFile(TRANSACTION_TRACES.name, place, step.transactions),
+            NewFile(TRACES.name, place, _between(step.complete, place, inside=True)),
+            *(file for file, _replaced in mended),
+            *open_files(step.open, last),
+        ]
+        replaced = [*opened, *(old for _file, files in mended for old in files)]
+        return Derivation(files, frozenset(file.path for file in replaced))
 
-    def _read_open(self, mine: Mapping[DataFile, Place]) -> OpenTraces:
-        found = {
-            file.table: read_rows(self._lake_dir, file)
-            for file, place in mine.items()
-            if place.is_open
-        }
+    def _read_open(self, opened: Sequence[DataFile]) -> OpenTraces:
+        found = {file.table: read_rows(self._lake_dir, file) for file in opened}
         nothing = OpenTraces()
         return OpenTraces(
             found.get(TRACES.name, nothing.traces), found.get(OPEN_EDGES.name, nothing.edges)
         )
 
     def _move_transactions(
-        self, mine: Mapping[DataFile, Place], moved: pa.Table
-    ) -> Iterator[NewFile]:
-        """Yield the files of transactions that belong to another trace from now on."""
+        self, mine: Sequence[DataFile], moved: pa.Table
+    ) -> Iterator[tuple[NewFile, list[DataFile]]]:
+        """Yield new files of transactions that belong to another trace now, and the old ones."""
         if not moved.num_rows:
             return
         starts, ends = moved["mc_seqno_start"], moved["mc_seqno_end"]
-        for file, at in mine.items():
+        for file in mine:
             if file.table != TRANSACTION_TRACES.name:
                 continue
+            at = read_place(file.path)
             here = pc.and_(pc.less_equal(starts, at.last), pc.greater_equal(ends, at.first))
             if not pc.any(here).as_py():
                 continue
             rows = read_rows(self._lake_dir, file)
             mended = move_rows(rows, moved.filter(here))
             if not mended.equals(rows):
-                yield NewFile(file.table, at, mended)
+                yield NewFile(file.table, at, mended), [file]
 
-    def _place_complete(
-        self, state: LogState, mine: Mapping[DataFile, Place], complete: pa.Table, place: Place
-    ) -> Iterator[NewFile]:
-        """Yield complete traces, each group with those that ended in the same range before."""
-        ends = complete["mc_seqno_end"]
-        is_here = pc.and_(pc.greater_equal(ends, place.first), pc.less_equal(ends, place.last))
-        yield NewFile(TRACES.name, place, complete.filter(is_here))
-        elsewhere = complete.filter(pc.invert(is_here))
-        if not elsewhere.num_rows:
+    def _add_complete(
+        self, state: LogState, mine: Sequence[DataFile], complete: pa.Table
+    ) -> Iterator[tuple[NewFile, list[DataFile]]]:
+        """Yield new files of complete traces that ended in earlier ranges, and the old ones."""
+        if not complete.num_rows:
             return
         places = list_places(state)
         lasts = [at.last for at in places]
-        homes = [bisect_left(lasts, end) for end in elsewhere["mc_seqno_end"].to_pylist()]
+        homes = [bisect_left(lasts, end) for end in complete["mc_seqno_end"].to_pylist()]
         for home in sorted(set(homes)):
-            parts = [
-                read_rows(self._lake_dir, file)
-                for file, at in mine.items()
-                if file.table == TRACES.name and at == places[home]
+            here = [
+                f for f in mine if f.table == TRACES.name and read_place(f.path) == places[home]
             ]
-            parts.append(elsewhere.filter(pa.array([at == home for at in homes])))
-            yield NewFile(TRACES.name, places[home], pa.concat_tables(parts))
+            parts = [read_rows(self._lake_dir, file) for file in here]
+            parts.append(complete.filter(pa.array([at == home for at in homes])))
+            yield NewFile(TRACES.name, places[home], pa.concat_tables(parts)), here
 
 
 def move_rows(rows: pa.Table, moved: pa.Table) -> pa.Table:
@@ -135,13 +126,20 @@ def move_rows(rows: pa.Table, moved: pa.Table) -> pa.Table:
     return pa.table(columns, schema=rows.schema)
 
 
-def _list_trace_files(state: LogState) -> dict[DataFile, Place]:
-    mine = {file: read_place(file.path) for file in state.files if file.table in TRACE_TABLES}
+def _list_trace_files(state: LogState) -> list[DataFile]:
+    mine = [file for file in state.files if file.table in TRACE_TABLES]
     if not mine and any(file.table == TRANSACTIONS.name for file in state.files):
         raise TracesMissing(
             "the lake has transactions without traces: run `tonlake rebuild traces` first"
         )
     return mine
+
+
+def _between(complete: pa.Table, place: Place, *, inside: bool) -> pa.Table:
+    """Return the traces that ended inside the range of a place, or all others."""
+    ends = complete["mc_seqno_end"]
+    is_here = pc.and_(pc.greater_equal(ends, place.first), pc.less_equal(ends, place.last))
+    return complete.filter(is_here if inside else pc.invert(is_here))
 
 
 def _end(state: LogState) -> int:

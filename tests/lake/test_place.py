@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lake.log import DataFile, LogState
-from lake.place import NewFile, Place, list_places, read_place
+from lake.place import NewFile, Place, is_open, list_places, read_place
 from lake.schema import TRACES
 
 ROWS = TRACES.arrow.empty_table()
@@ -21,6 +21,7 @@ def test_a_path_names_its_place(first: int, last: int, day: str) -> None:
     assert path == f"traces/day={day}/{first}-{last}-{'ab' * 8}.parquet"
     assert read_place(path) == place
     assert not place.is_open
+    assert not is_open(path)
 
 
 def test_open_rows_have_a_place_of_their_own() -> None:
@@ -29,6 +30,7 @@ def test_open_rows_have_a_place_of_their_own() -> None:
     assert path == f"open_edges/day=2026-01-02/open-{'cd' * 8}.parquet"
     assert read_place(path) == place
     assert place.is_open
+    assert is_open(path)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def sorted_rows(name: str, *parts: pa.Table) -> list[dict[str, Any]]:
     return sort_rows(pa.concat_tables(parts), TABLES[name]).to_pylist()
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(forests())
 def test_one_batch_equals_the_oracle(forest: Forest) -> None:
     made = assemble_whole(forest)
@@ -50,7 +50,7 @@ def test_one_batch_equals_the_oracle(forest: Forest) -> None:
     assert made.moved.num_rows == 0
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(forests(), st.data())
 def test_batches_in_any_order_equal_the_oracle(forest: Forest, data: st.DataObject) -> None:
     blocks = data.draw(st.permutations(range(1, forest.last + 1)))
@@ -156,6 +156,20 @@ def test_a_long_chain_in_one_batch_has_one_root() -> None:
     made = assemble_whole(forest)
     assert made.transactions["trace_id"].unique().to_pylist() == [forest.transactions[0]["hash"]]
     assert made.open.traces["transactions"].to_pylist() == [2001]
+
+
+def test_what_stays_open_stays_in_one_piece() -> None:
+    forest = Forest(40)
+    sent: list[dict[str, Any]] = []
+    for mc_seqno in range(1, 41):
+        sent = forest.add(mc_seqno, sent[0] if sent else forest.make_arrival("ext"), ["int", "int"])
+        forest.add(mc_seqno, forest.make_arrival("ord"))
+    before = OpenTraces()
+    for mc_seqno in range(1, 41):
+        before = assemble_range(forest, mc_seqno, mc_seqno, before).open
+        for column in (*before.traces.columns, *before.edges.columns):
+            assert column.num_chunks == 1
+    assert before.traces.num_rows == 41
 
 
 def test_a_ring_of_messages_is_refused() -> None:

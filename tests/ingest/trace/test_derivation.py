@@ -29,7 +29,7 @@ from tests.ingest.trace.lakes import (
 )
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=20)
 @given(forests(), st.data())
 def test_ranges_cut_and_shuffled_end_in_the_same_rows(forest: Forest, data: st.DataObject) -> None:
     ranges = data.draw(shuffled_ranges(forest.last))
