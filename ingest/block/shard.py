@@ -102,11 +102,19 @@ def skip_currencies(cell: CellSlice) -> None:
     cell.load_maybe_ref()
 
 
+_SHARED_VISITS = 10_000
+"""Shards of a zero state share their cells, but no block has more shards than this beyond."""
+
+
 def _iter_shards(tree: CellTree, root: int) -> Iterator[tuple[int, CellSlice]]:
     """Yield shard id (unsigned) and leaf, left to right; the way down is the shard's prefix."""
     todo = [(root, _ROOT_SHARD)]
+    visits = 0
     while todo:
         cell, shard = todo.pop()
+        visits += 1
+        if visits > tree.count + _SHARED_VISITS:
+            raise DecodeError("shard hashes: a tree of cells that are shared over and over")
         node = tree.slice(cell)
         if not node.load_bit():
             yield shard, node

@@ -89,3 +89,12 @@ def test_a_tree_of_60_forks_is_the_deepest() -> None:
     builder, root = _build_tree(61)
     with pytest.raises(DecodeError, match="deeper than 60"):
         list(_iter_shards(builder.tree, root))
+
+
+def test_a_tree_that_shares_its_cells_over_and_over_is_refused() -> None:
+    builder = CellBuilder()
+    cell = CellBuilder(builder.tree).store_bit(0).end()
+    for _ in range(50):
+        cell = CellBuilder(builder.tree).store_bit(1).store_ref(cell).store_ref(cell).end()
+    with pytest.raises(DecodeError, match="shared over and over"):
+        list(_iter_shards(builder.tree, cell))
