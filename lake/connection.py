@@ -31,8 +31,14 @@ PARTITION = "day"
 VIEW_NAMES = {"state_cells": "state_cell_copies"}
 """Tables whose rows a person does not ask directly, and the name of the view over their files."""
 
-DERIVED_VIEWS = {"state_cells": "state_cell_copies", "latest_account_states": "account_states"}
-"""Views over views, and the view each is made of; their text is in ``sql/<name>.sql``."""
+DERIVED_VIEWS = {
+    "state_cells": ("state_cell_copies",),
+    "latest_account_states": ("account_states",),
+    "traced_transactions": ("transactions", "transaction_traces"),
+    "traced_messages": ("messages", "transaction_traces"),
+}
+"""Views over views, and the views each is made of; their text is in ``sql/<name>.sql``, with
+comments on the columns that the first of these does not have."""
 
 
 def read_sql(name: str) -> str:
@@ -64,8 +70,8 @@ def open_connection(
         relation.create_view(VIEW_NAMES.get(name, name))
     available = {VIEW_NAMES.get(name, name) for name in tables}
     connection.execute(read_sql("macros"))
-    for name, base in DERIVED_VIEWS.items():
-        if base in available:
+    for name, bases in DERIVED_VIEWS.items():
+        if available.issuperset(bases):
             connection.execute(read_sql(name))
     paths = [f"{root}/{file.path}" for group in tables.values() for file in group]
     connection.execute("set allowed_paths = $paths", {"paths": paths})

@@ -77,8 +77,8 @@ class Snapshot:
         missing = _MISSING_VIEW.search(str(error))
         if missing is None:
             return None
-        view = DERIVED_VIEWS.get(missing[1], missing[1])
-        tables = (name for name in self.damaged if VIEW_NAMES.get(name, name) == view)
+        views = DERIVED_VIEWS.get(missing[1], (missing[1],))
+        tables = (name for name in self.damaged if VIEW_NAMES.get(name, name) in views)
         return next((self.damaged[name] for name in tables), None)
 
 

@@ -121,9 +121,8 @@ def _render_derived(name: str) -> str:
     doc = " ".join(
         line.removeprefix("--").strip() for line in text.splitlines() if line.startswith("--")
     )
-    base = DERIVED_VIEWS[name]
     tables = {VIEW_NAMES.get(table.name, table.name): table for table in TABLES.values()}
-    return f"{text}{_render_comments(name, doc, tables[base])}"
+    return f"{text}{_render_comments(name, doc, tables[DERIVED_VIEWS[name][0]])}"
 
 
 def _render_comments(view: str, doc: str, table: Table) -> str:

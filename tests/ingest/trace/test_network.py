@@ -131,3 +131,14 @@ def test_whole_networks(shared: Path, tmp_path: Path, archive: str) -> None:
         ingest(source, tmp_path / "lake", span, Settings(mc_blocks_per_commit=500))
     check_network(tmp_path / "lake")
     assert rebuild_traces(tmp_path / "lake", Settings()) is None
+
+
+def test_views_join_rows_with_their_traces(demo_lake: Path) -> None:
+    connection = open_snapshot(demo_lake).connect()
+    for view, table in (("traced_transactions", "transactions"), ("traced_messages", "messages")):
+        rows = connection.table(view)
+        assert rows.count("*").fetchall() == connection.table(table).count("*").fetchall()
+        assert rows.filter("trace_id is null").fetchall() == []
+        assert rows.columns[-1] == "day"
+    parents = connection.table("traced_transactions").filter("parent_hash is not null")
+    assert parents.filter("edge <> 'ord' or trace_id = hash").fetchall() == []

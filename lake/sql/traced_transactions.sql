@@ -1,0 +1,19 @@
+-- Transactions with the trace that each belongs to, and the edge through which it came into it.
+create or replace view traced_transactions as
+select
+    transactions.* exclude (day),
+    transaction_traces.trace_id,
+    transaction_traces.parent_hash,
+    transaction_traces.edge,
+    transactions.day
+from transactions
+left join transaction_traces
+    on transactions.hash = transaction_traces.hash and transactions.lt = transaction_traces.lt;
+
+comment on column traced_transactions.trace_id is 'Hash of the trace''s root transaction';
+
+comment on column traced_transactions.parent_hash is
+    'Transaction that sent the in message, where indexed';
+
+comment on column traced_transactions.edge is
+    'In message: ext (from outside), sys (made by the validators), ord (from a contract)';
