@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tarfile
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,13 @@ def shared() -> Path:
     if not (folder / "data" / "manifest.json").exists():
         pytest.skip("reference data (../shared/data) is not on this machine")
     return folder
+
+
+@pytest.fixture(scope="session")
+def tvm() -> None:
+    """Tests that run get-methods skip where the extra that brings the machine cannot be had."""
+    if find_spec("tonpy") is None:
+        pytest.skip("no TVM is installed (extra [tvm])")
 
 
 class Facts(msgspec.Struct, frozen=True):

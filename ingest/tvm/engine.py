@@ -150,9 +150,10 @@ class _StackReader:
         spine = [items[0]]
         tail = items[1]
         while tail.type() == _TUPLE and len(pair := tail.as_tuple()) == _PAIR:
-            self._count()
             spine.append(pair[0])
             tail = pair[1]
+            if len(spine) > self._entries_left:
+                raise TvmStackLarge(f"a list of the stack has over {len(spine) - 1} values")
         if tail.type() == _NULL:
             return [self._value(item, depth) for item in spine]
         self._check_depth(depth + len(spine) - 1)

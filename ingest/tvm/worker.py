@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 Answer = list[Any]
+_NO_MEMORY = "std::bad_alloc"
 
 
 class WorkerSettings(msgspec.Struct, frozen=True):
@@ -71,6 +72,8 @@ def load_engine(settings: WorkerSettings) -> Callable[[Any], Answer]:
         except TvmStackLarge as error:
             return ["large", str(error)]
         except engine.FAULTS as error:
+            if str(error) == _NO_MEMORY:  # nobody knows what is left of this process
+                raise MemoryError from error
             return ["refused", str(error)]
         return ["ended", ended.exit_code, ended.gas_used, [pack_value(v) for v in ended.stack]]
 

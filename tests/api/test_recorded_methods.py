@@ -1,0 +1,78 @@
+"""Get-methods of the two reference networks: every call that their lite servers answered.
+
+Here one call of each kind of contract and method, of one network; all calls of both in ``make
+long``.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from litestar.testing import TestClient
+
+from api.app import create_app
+from ingest.node.source import open_node
+from ingest.pipeline import ingest
+from ingest.span import Span
+from lake.settings import Settings
+from tests.api.recorded import list_calls, read_recorded, read_typed
+from tests.conftest import unpack
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.api.recorded import RecordedCall
+
+pytestmark = pytest.mark.usefixtures("tvm")
+
+SETTINGS = Settings(tvm_wall_ms=20_000, tvm_wait_ms=60_000)
+SECOND = ("celldb-v2", "localnet-celldbv2.tar.zst", 440)
+NETWORKS = [("", "localnet-db.tar.zst", 705), SECOND]
+
+
+def make_lake(archive: Path, target: Path) -> Path:
+    """Ingest the whole of a packed node database."""
+    with closing(open_node(unpack(archive, target / "node"))) as source:
+        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
+        ingest(source, target / "lake", span, SETTINGS)
+    return target / "lake"
+
+
+def check(client: TestClient[Any], what: str, call: RecordedCall) -> None:
+    body, answer = call
+    found = client.post("/api/v2/runGetMethodStd", json=body).json()
+    assert found["ok"], (what, found)
+    result = found["result"]
+    assert result["exit_code"] == answer["exit_code"], what
+    assert [read_typed(entry) for entry in result["stack"]] == read_recorded(answer), what
+
+
+def read_calls(folder: Path) -> list[tuple[str, RecordedCall]]:
+    return list(list_calls(json.loads((folder / "expected.json").read_text(encoding="utf-8"))))
+
+
+def test_each_kind_of_call(shared: Path, tmp_path: Path) -> None:
+    folder = shared / "node" / SECOND[0]
+    (tmp_path / "node").mkdir()
+    lake_dir = make_lake(folder / SECOND[1], tmp_path)
+    calls = dict(read_calls(folder))
+    assert len(calls) > 20
+    with TestClient(create_app(lake_dir, SETTINGS)) as client:
+        for what, call in calls.items():
+            check(client, what, call)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "archive", "count"), NETWORKS)
+def test_every_call(shared: Path, tmp_path: Path, name: str, archive: str, count: int) -> None:
+    folder = shared / "node" / name
+    (tmp_path / "node").mkdir()
+    lake_dir = make_lake(folder / archive, tmp_path)
+    calls = read_calls(folder)
+    assert len(calls) == count
+    with TestClient(create_app(lake_dir, SETTINGS)) as client:
+        for what, call in calls:
+            check(client, what, call)

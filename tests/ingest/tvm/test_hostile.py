@@ -1,0 +1,101 @@
+"""Programs that mean harm: each ends, and the next one runs."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest.cell.build import CellBuilder
+from ingest.cell.tree import CellTree
+from ingest.cell.writer import serialize_boc
+from ingest.errors import BocError, TvmError
+from ingest.tvm.call import Outcome
+from tests.ingest.tvm import programs
+from tests.ingest.tvm.programs import make_call
+from tests.ingest.tvm.values import VALUES
+
+if TYPE_CHECKING:
+    from ingest.tvm.call import GetMethodCall
+    from ingest.tvm.pool import TvmPool
+
+INSTRUCTIONS = [
+    *("00", "01", "20", "21", "30", "58", "60", "68", "70", "71", "7F", "80FF", "8212", "83FF"),
+    *("A0", "A1", "A4", "A8", "A904", "AD", "AE", "B600", "B8", "C0", "C8", "C9", "CC", "CF16"),
+    *("CF23", "D0", "D1", "D307", "D4", "D739", "D748", "D8", "D9", "DB31", "DC", "DE", "E2"),
+    *("E4", "E6", "E8", "EA", "ED43", "ED44", "ED47", "ED54", "ED57", "EDF0", "F2FF", "F2F0"),
+    *("F400", "F40A", "F412", "F480", "F800", "F810", "F823", "F830", "F900", "F902", "F910"),
+    *("6D", "6E", "6F01", "6F02", "6F12", "6F22", "6F88", "6F8C", "6FA1", "900000", "9120", "9230"),
+    *("92D8D8", "9320EA20", "91EA", "93C8CCC9", "926F01", "FB00", "FB04", "FEF0", "FF00"),
+]
+CODES = st.lists(st.sampled_from(INSTRUCTIONS), max_size=60).map("".join) | st.binary(
+    max_size=120
+).map(bytes.hex)
+KINDS = st.sampled_from([1, 2, 3, 4])
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> bytes:
+    """Draw code of several cells: ordinary ones, shared ones and exotic ones."""
+    tree = CellTree()
+    cells: list[int] = []
+    for _ in range(draw(st.integers(1, 6))):
+        builder = CellBuilder(tree)
+        exotic = draw(st.integers(0, 5)) == 0
+        code = draw(CODES)[:240]
+        if exotic:
+            code = f"{draw(KINDS):02x}" + draw(st.binary(min_size=32, max_size=70)).hex()[:140]
+        builder.store_uint(int(code or "0", 16), len(code) * 4)
+        for _ in range(draw(st.integers(0, 4)) if cells else 0):
+            builder.store_ref(draw(st.sampled_from(cells)))
+        try:
+            cells.append(builder.end(exotic=exotic))
+        except BocError:
+            cells.append(CellBuilder(tree).end())
+    return serialize_boc(tree, cells[-1:])
+
+
+def run(pool: TvmPool, call: GetMethodCall) -> Outcome | TvmError:
+    """Return how a call ended, whatever way."""
+    start_s = time.monotonic()
+    try:
+        return pool.run_get_method(call)
+    except TvmError as error:
+        return error
+    finally:
+        assert time.monotonic() - start_s < 20 + 30
+
+
+@settings(max_examples=400, deadline=None)
+@given(code=trees(), stack=st.lists(VALUES, max_size=3), library=st.booleans())
+def test_generated_programs_end(
+    pool: TvmPool,
+    code: bytes,
+    stack: list[Any],
+    library: bool,  # noqa: FBT001 - drawn
+) -> None:
+    c7 = (0x076EF1EA, 0, 0, 5, 0, 0, 0, (5, None), None, None)
+    ended = run(pool, make_call(code, *stack, c7=c7, libraries=code if library else None))
+    if isinstance(ended, Outcome):
+        assert 0 <= ended.gas_used <= 4_000_000
+    assert pool.run_get_method(make_call("75")).stack == (5,)
+
+
+@pytest.mark.parametrize(
+    ("name", "exit_code"),
+    [
+        ("ENDLESS_LOOP", -14),
+        ("PUSH_FOREVER", -14),
+        ("CALL_ITSELF", -14),
+        ("DOUBLE_FOREVER", -14),
+        ("NEST_FOREVER", -14),
+        ("DEEPEN_CELL", 8),
+    ],
+)
+def test_programs_without_end(pool: TvmPool, name: str, exit_code: int) -> None:
+    ended = pool.run_get_method(make_call(getattr(programs, name)))
+    assert ended.exit_code == exit_code
+    assert len(ended.stack) == 1
