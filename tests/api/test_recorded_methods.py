@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("tvm")
 
-SETTINGS = Settings(tvm_wall_ms=20_000, tvm_wait_ms=60_000)
+SETTINGS = Settings(tvm_wall_ms=20_000, tvm_wait_ms=60_000, query_timeout_ms=0)
 SECOND = ("celldb-v2", "localnet-celldbv2.tar.zst", 440)
 NETWORKS = [("", "localnet-db.tar.zst", 705), SECOND]
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pytoniq_core import Cell
+
+from tests.api.recorded import list_calls, read_recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +37,27 @@ def _plan(facts: Facts) -> dict[str, Any]:
         "messages": _messages(facts),
         "single": [{"address": SHOP, "lt": str(row["lt"]), "hash": _b64(row["hash"])}],
         "params": [0, 1, 15, 34],
+        "methods": [method for method, _expected in _methods(facts)] if find_spec("tonpy") else [],
     }
+
+
+def _methods(facts: Facts) -> list[tuple[dict[str, Any], list[str]]]:
+    """Get-methods with recorded answers, written as numbers and hashes of cells."""
+    found = []
+    for what, (body, answer) in list_calls(facts.summary):
+        contract = next(
+            c for c in facts.summary["contracts"] if answer in (c.get("get_methods") or {}).values()
+        )
+        method = {"address": body["address"], "method": body["method"]}
+        if "(owner)" in what:
+            method["owner"] = contract["owner"]
+        if "(index)" in what:
+            method["index"] = contract["index"]
+        values = read_recorded(answer)
+        if "dnsresolve" in what or any(value is None for value in values):
+            continue  # asked with a slice of no whole address; null is told apart by no client
+        found.append((method, [v[1] if isinstance(v, tuple) else str(v) for v in values]))
+    return found
 
 
 def _messages(facts: Facts) -> list[dict[str, str]]:
@@ -132,6 +155,18 @@ def test_ton_locates_messages(ton: dict[str, Any], facts: Facts) -> None:
 
 def test_ton_finds_one_transaction(ton: dict[str, Any], facts: Facts) -> None:
     assert ton["single"] == [_expected_history(facts, SHOP)[7]]
+
+
+@pytest.mark.usefixtures("tvm")
+def test_ton_get_methods(ton: dict[str, Any], facts: Facts) -> None:
+    expected = [answer for _method, answer in _methods(facts)]
+    assert len(expected) > 90
+    assert ton["methods"] == expected
+
+
+@pytest.mark.usefixtures("tvm")
+def test_tonweb_get_methods(tonweb: dict[str, Any], facts: Facts) -> None:
+    assert tonweb["methods"] == [answer for _method, answer in _methods(facts)]
 
 
 def test_tonweb_states(tonweb: dict[str, Any], facts: Facts) -> None:

@@ -11,7 +11,10 @@ from pytoniq_core import Address
 from ton_core import NetworkGlobalID
 from toncenter.exceptions import ToncenterError
 from toncenter.rest.client import ToncenterRestClient
+from toncenter.rest.v3.models import V2RunGetMethodRequest
 from tonutils.clients import ToncenterClient
+
+from tests.api.recorded import list_calls, read_recorded, read_typed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -123,6 +126,52 @@ def test_toncenter_configuration_and_forms(server: str) -> None:
         assert "active" in str(answer)
 
     _with_toncenter(server, ask)
+
+
+def test_toncenter_get_methods(server: str, facts: Facts, tvm: None) -> None:
+    del tvm
+
+    async def ask(v2: Any) -> None:
+        for _what, (body, answer) in list_calls(facts.summary):
+            found = await v2.runmethod.run_get_method(**body)
+            assert found.exit_code == answer["exit_code"]
+            assert len(found.stack) == len(read_recorded(answer))
+            std = await v2.runmethod.run_get_method_std(**body, seqno=238)
+            entries = [entry.model_dump(by_alias=True) for entry in std.stack]
+            assert [read_typed(entry) for entry in entries] == read_recorded(answer)
+
+    _with_toncenter(server, ask)
+
+
+def test_toncenter_get_methods_of_version_3(server: str, tvm: None) -> None:
+    del tvm
+
+    async def ask() -> None:
+        async with ToncenterRestClient(base_url=server, rps_limit=0) as client:
+            body = V2RunGetMethodRequest(address=SHOP, method="seqno", stack=[])
+            found = await client.v3.api_v2.run_get_method(body)
+            assert found.exit_code == 0
+            assert found.stack is not None
+            assert found.stack[0].type == "num"
+
+    asyncio.run(ask())
+
+
+def test_tonutils_get_methods(server: str, facts: Facts, tvm: None) -> None:
+    del tvm
+
+    async def ask(client: ToncenterClient) -> None:
+        for _what, (body, answer) in list_calls(facts.summary):
+            if body["stack"]:
+                continue
+            found = await client.run_get_method(body["address"], body["method"])
+            recorded = read_recorded(answer)
+            assert len(found) == len(recorded)
+            for value, expected in zip(found, recorded, strict=True):
+                if isinstance(expected, int):
+                    assert value == expected
+
+    _with_tonutils(server, ask)
 
 
 def test_toncenter_errors(server: str) -> None:

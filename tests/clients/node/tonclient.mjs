@@ -1,7 +1,7 @@
 // Asks the TonClient of @ton/ton what the plan on stdin lists; prints the answers as JSON.
 // Plan: { endpoint, accounts: [address], pages: [{address, limit}], seqnos: [n], messages: [...] }
 import { readFileSync } from "node:fs";
-import { Address } from "@ton/core";
+import { Address, beginCell } from "@ton/core";
 import { TonClient } from "@ton/ton";
 
 const plan = JSON.parse(readFileSync(0, "utf8"));
@@ -61,6 +61,20 @@ async function findOne({ address, lt, hash }) {
   return tx && id(tx);
 }
 
+async function runMethod({ address, method, owner, index }) {
+  const args = [];
+  if (owner) args.push({ type: "slice", cell: beginCell().storeAddress(Address.parse(owner)).endCell() });
+  if (index !== undefined) args.push({ type: "int", value: BigInt(index) });
+  const { stack } = await client.runMethod(Address.parse(address), method, args);
+  const found = [];
+  while (stack.remaining) {
+    const item = stack.pop();
+    const cell = item.cell && item.cell.hash().toString("hex");
+    found.push(cell || (item.type === "int" ? item.value.toString() : item.type));
+  }
+  return found;
+}
+
 async function each(items, ask) {
   const answers = [];
   for (const item of items) answers.push(await ask(item));
@@ -74,6 +88,7 @@ console.log(
     histories: await each(plan.pages, readHistory),
     blocks: await each(plan.seqnos, readBlock),
     located: await each(plan.messages, locate),
+    methods: await each(plan.methods, runMethod),
     single: await each(plan.single, findOne),
   }),
 );

@@ -38,6 +38,20 @@ async function readBlock(seqno) {
   return { shards, transactions, header };
 }
 
+async function runMethod({ address, method, owner, index }) {
+  const args = [];
+  if (owner) {
+    const cell = new TonWeb.boc.Cell();
+    cell.bits.writeAddress(new TonWeb.utils.Address(owner));
+    args.push(["tvm.Slice", TonWeb.utils.bytesToBase64(await cell.toBoc(false))]);
+  }
+  if (index !== undefined) args.push(["num", index]);
+  const found = await provider.call2(address, method, args);
+  const items = Array.isArray(found) ? found : [found];
+  const write = async (item) => (item.hash ? hex(await item.hash()) : item.toString());
+  return Promise.all(items.map(write));
+}
+
 async function readRefusal(address) {
   return provider.getBalance(address).then(
     () => null,
@@ -58,6 +72,7 @@ console.log(
     histories: await each(plan.pages, readHistory),
     blocks: await each(plan.seqnos, readBlock),
     params: await each(plan.params, async (n) => hex(await (await provider.getConfigParam(n)).hash())),
+    methods: await each(plan.methods, runMethod),
     refusal: await readRefusal("no address"),
   }),
 );
