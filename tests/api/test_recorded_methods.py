@@ -33,10 +33,10 @@ SECOND = ("celldb-v2", "localnet-celldbv2.tar.zst", 440)
 NETWORKS = [("", "localnet-db.tar.zst", 705), SECOND]
 
 
-def make_lake(archive: Path, target: Path) -> Path:
-    """Ingest the whole of a packed node database."""
+def make_lake(archive: Path, target: Path, first: int | None = None) -> Path:
+    """Ingest the whole of a packed node database, or what comes from a block on."""
     with closing(open_node(unpack(archive, target / "node"))) as source:
-        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
+        span = Span(first or source.first_mc_seqno(), source.last_mc_seqno())
         ingest(source, target / "lake", span, SETTINGS)
     return target / "lake"
 
@@ -63,6 +63,24 @@ def test_each_kind_of_call(shared: Path, tmp_path: Path) -> None:
     with TestClient(create_app(lake_dir, SETTINGS)) as client:
         for what, call in calls.items():
             check(client, what, call)
+
+
+def test_a_lake_that_begins_in_the_middle(shared: Path, tmp_path: Path) -> None:
+    """A library published before the lake begins is not said to be missing."""
+    folder = shared / "node" / SECOND[0]
+    (tmp_path / "node").mkdir()
+    lake_dir = make_lake(folder / SECOND[1], tmp_path, first=99)  # a key block
+    calls = dict(read_calls(folder))
+    with TestClient(create_app(lake_dir, SETTINGS)) as client:
+        body, _answer = calls["multisig_order_v2 get_order_data"]
+        for path in ("/api/v2/runGetMethodStd", "/api/v3/runGetMethod"):
+            refused = client.post(path, json=body)
+            assert refused.status_code == 500
+            assert refused.json()["error"].startswith(
+                "LITE_SERVER_ERROR: state already gc'd: the lake covers masterchain 99..694, "
+                "and library 6305a8061c856c2ccf05dcb0df5815c71475870567cab5f049e340bcf59251f3"
+            )
+        check(client, "wallet_v4r2 seqno", calls["wallet_v4r2 seqno"])
 
 
 @pytest.mark.long

@@ -90,6 +90,7 @@ def test_generated_programs_end(
         ("ENDLESS_LOOP", -14),
         ("PUSH_FOREVER", -14),
         ("CALL_ITSELF", -14),
+        ("RECURSE", -14),
         ("DOUBLE_FOREVER", -14),
         ("NEST_FOREVER", -14),
         ("DEEPEN_CELL", 8),
