@@ -25,7 +25,8 @@ from tests.ingest.cell.test_fuzz import mutate
 if TYPE_CHECKING:
     from tests.ingest.networks import Network
 
-SLOWEST_S = 1.0
+HANGS_S = 10.0
+"""Processor seconds after which a case counts as a hang; a sound one takes milliseconds."""
 
 
 def spoil_cells(tree: CellTree, choices: Random, *, places: int) -> bytes:
@@ -92,7 +93,7 @@ def _fuzz_blocks(network: Network, cases: int, seed: int) -> None:
             bag = spoil_cells(parse_boc(raw.data), choices, places=choices.randrange(1, 4))
             started = time.process_time()
             _decode_block(raw, bag)
-            assert time.process_time() - started < SLOWEST_S, bag.hex()
+            assert time.process_time() - started < HANGS_S, bag.hex()
 
 
 def _fuzz_transactions(network: Network, cases: int, seed: int) -> None:
@@ -109,7 +110,7 @@ def _fuzz_transactions(network: Network, cases: int, seed: int) -> None:
             try:
                 decode_transaction(bag)
             finally:
-                assert time.process_time() - started < SLOWEST_S, bag.hex()
+                assert time.process_time() - started < HANGS_S, bag.hex()
 
 
 def test_blocks_with_garbage_in_their_cells(demo: Network) -> None:

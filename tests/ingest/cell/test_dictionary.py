@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -73,10 +71,8 @@ def test_a_few_cells_cannot_stand_for_endless_keys() -> None:
     cell = CellBuilder(tree).store_uint(0, 2).end()
     for _ in range(256):
         cell = _fork(tree, cell, cell)
-    started = time.process_time()
     with pytest.raises(BocError, match="too often"):
         list(iter_hashmap(tree, cell, 256))
-    assert time.process_time() - started < 0.5
 
 
 def test_equal_values_may_share_cells() -> None:

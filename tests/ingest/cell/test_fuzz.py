@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-SLOWEST_S = 0.25
-"""Bound of one case; 50 ms on a machine of its own."""
+HANGS_S = 10.0
+"""Processor seconds after which a case counts as a hang; a sound one takes milliseconds."""
 
 
 def mutate(bag: bytes, choices: Random) -> bytes:
@@ -112,7 +112,7 @@ def _run(seeds: Sequence[bytes], cases: int, seed: int) -> int:
         bag = mutate(choices.choice(seeds), choices)
         started = time.process_time()
         read += _use(bag)
-        assert time.process_time() - started < SLOWEST_S, bag.hex()
+        assert time.process_time() - started < HANGS_S, bag.hex()
     return read
 
 
