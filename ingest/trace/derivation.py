@@ -138,7 +138,8 @@ def _list_trace_files(state: LogState) -> list[DataFile]:
 def _between(complete: pa.Table, place: Place, *, inside: bool) -> pa.Table:
     """Return the traces that ended inside the range of a place, or all others."""
     ends = complete["mc_seqno_end"]
-    is_here = pc.and_(pc.greater_equal(ends, place.first), pc.less_equal(ends, place.last))
+    first, last = (pa.scalar(seqno, pa.int64()) for seqno in (place.first, place.last))
+    is_here = pc.and_(pc.greater_equal(ends, first), pc.less_equal(ends, last))
     return complete.filter(is_here if inside else pc.invert(is_here))
 
 
