@@ -42,6 +42,7 @@ def encode_parquet(rows: pa.Table, table: Table, settings: Settings) -> pa.Buffe
         compression="zstd",
         compression_level=settings.zstd_level,
         use_dictionary=[column.name for column in table.columns if _repeats(column)],
+        write_statistics=[column.name for column in table.columns if not _may_mislead(column)],
         bloom_filter_options={
             name: {"ndv": group_rows, "fpp": _BLOOM_ODDS}
             for name in table.names
@@ -58,6 +59,15 @@ def _repeats(column: Column) -> bool:
     if column.type == "hash":
         return column.name in _REPEATING
     return column.name not in {"boc", "cell"}
+
+
+def _may_mislead(column: Column) -> bool:
+    """Tell whether statistics of a column could make DuckDB answer wrongly.
+
+    Version 2.0.0 takes every row for NULL (``is null``) where a column of bytes without a
+    dictionary has NULLs and a single value. The least and greatest of hashes say nothing anyway.
+    """
+    return column.nullable and column.type in {"hash", "bytes"} and not _repeats(column)
 
 
 def sort_rows(rows: pa.Table, table: Table) -> pa.Table:

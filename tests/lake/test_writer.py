@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from typing import TYPE_CHECKING
 
+import duckdb
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,6 +18,9 @@ from lake.schema import TABLES
 from lake.settings import Settings
 from lake.writer import encode_parquet, sort_rows
 from tests.lake.rows import make_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SETTINGS = msgspec.structs.replace(Settings(), row_group_rows=16)
 
@@ -74,3 +79,14 @@ def test_a_flipped_bit_fails_the_page_checksum() -> None:
     data[at + 60] ^= 1
     with pytest.raises(OSError, match="CRC"):
         read_back(pa.py_buffer(bytes(data)))
+
+
+def test_nulls_are_found_beside_a_single_value(tmp_path: Path) -> None:
+    rows = make_table("transaction_traces", 1, 9, rows=9)
+    parents = pa.array([None] * 8 + [bytes(32)], pa.binary(32))
+    rows = rows.set_column(rows.column_names.index("parent_hash"), "parent_hash", parents)
+    file = tmp_path / "rows.parquet"
+    file.write_bytes(encode_parquet(rows, TABLES["transaction_traces"], SETTINGS))
+    with duckdb.connect() as connection:
+        found = connection.read_parquet(str(file)).filter("parent_hash is null")
+        assert found.count("*").fetchall() == [(8,)]
