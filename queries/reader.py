@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from lake.snapshot import Snapshot
 
 
+INTERRUPT_AGAIN_S = 0.05
+
+
 class Reader:
     """One snapshot and a connection of its own; not shared between threads."""
 
@@ -64,10 +67,10 @@ class Reader:
 
     @contextmanager
     def _deadline(self, name: str) -> Iterator[None]:
-        timer = threading.Timer(self._timeout_ms / 1000, self._connection.interrupt)
-        timer.daemon = True
+        ended = threading.Event()
         if self._timeout_ms:
-            timer.start()
+            watch = (ended, self._timeout_ms / 1000, self._connection)
+            threading.Thread(target=_interrupt, args=watch, daemon=True).start()
         try:
             yield
         except duckdb.InterruptException as error:
@@ -78,7 +81,15 @@ class Reader:
                 raise
             raise damage from error
         finally:
-            timer.cancel()
+            ended.set()
+
+
+def _interrupt(ended: threading.Event, limit_s: float, busy: duckdb.DuckDBPyConnection) -> None:
+    """Interrupt a query that has not ended in time, and again: one too early would be lost."""
+    wait_s = limit_s
+    while not ended.wait(wait_s):
+        busy.interrupt()
+        wait_s = INTERRUPT_AGAIN_S
 
 
 def bind_parameters(query: Query, given: dict[str, object]) -> dict[str, object]:

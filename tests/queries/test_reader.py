@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -95,16 +94,14 @@ def test_a_slow_answer_is_interrupted(demo_lake: Path, monkeypatch: pytest.Monke
     slow = parse_query(
         "slow",
         "-- Slow.\n-- returns: n\n"
-        "select count(*) as n from range(1000000) as a, range(1000000) as b\n"
+        "select count(*) as n from range(10000000) as a, range(10000000) as b\n"
         "where a.range % 7 <> b.range % 11\n",
     )
     monkeypatch.setattr(queries.reader, "load_queries", lambda: {**load_queries(), "slow": slow})
     snapshot = open_snapshot(demo_lake)
     reader = Reader(snapshot, snapshot.connect().cursor(), timeout_ms=100)
-    began_s = time.monotonic()
     with pytest.raises(QueryTimeout, match="slow took longer than 100 ms"):
         reader.rows("slow")
-    assert time.monotonic() - began_s < 5
     assert reader.rows("v3/masterchain_ends", first_mc_seqno=1, last_mc_seqno=1)
 
 
