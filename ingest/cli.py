@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as ProgressBar
 
 from ingest import native
+from ingest.action.cli import commands as action_commands
 from ingest.errors import IngestError
 from ingest.node.packs import open_packs
 from ingest.node.source import open_node
@@ -194,4 +195,4 @@ def _print_report(report: IngestReport, *, as_json: bool) -> None:
 
 
 rebuild_group.add_command(rebuild_traces_command)
-commands: list[click.Command] = [ingest_command]
+commands: list[click.Command] = [ingest_command, *action_commands]

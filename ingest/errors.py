@@ -8,6 +8,7 @@ IngestError
 ├── TraceError           transactions and messages that give no traces
 │   ├── TraceImpossible  messages that no chain can hold
 │   └── TracesMissing    the lake has transactions without traces
+├── ActionUnreadable     a message that no reader of its protocol can take apart
 ├── RecordingMalformed   a line of recorded traces that cannot be read as rows
 ├── TvmError             a get-method could not be run
 │   ├── TvmMissing       no TVM is installed on this machine
@@ -74,6 +75,10 @@ class TraceImpossible(TraceError):
 
 class TracesMissing(TraceError):
     """The lake has transactions without traces."""
+
+
+class ActionUnreadable(IngestError):
+    """A message that the reader of its protocol cannot take apart."""
 
 
 class RecordingMalformed(IngestError):

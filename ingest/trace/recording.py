@@ -98,19 +98,28 @@ def read_recording(path: Path) -> Iterator[Recorded]:
     Raises:
         RecordingMalformed: a line does not have the form; names file and line.
     """
-    compression = "zstd" if path.suffix == COMPRESSED else None
-    try:
-        with pa.input_stream(str(path), compression=compression) as stream:
-            lines = stream.read().splitlines()
-    except OSError as error:
-        raise RecordingMalformed(f"{path.name} cannot be read: {error}") from error
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(read_lines(path), 1):
         try:
             yield decode_line(line)
         except (BocError, DecodeError, ValueError, IndexError) as error:
             # msgspec's errors and those of base64 are ValueErrors, as is a cell that ends too
             # early, where it is no IndexError (see ingest.block.currency).
             raise RecordingMalformed(f"{path.name}, line {number}: {error}") from error
+
+
+def read_lines(path: Path) -> list[bytes]:
+    """Return the lines of a ``.jsonl`` or ``.jsonl.zst`` file.
+
+    Raises:
+        RecordingMalformed: the file cannot be read.
+    """
+    compression = "zstd" if path.suffix == COMPRESSED else None
+    try:
+        with pa.input_stream(str(path), compression=compression) as stream:
+            lines: list[bytes] = stream.read().splitlines()
+    except OSError as error:
+        raise RecordingMalformed(f"{path.name} cannot be read: {error}") from error
+    return lines
 
 
 def decode_line(line: bytes) -> Recorded:

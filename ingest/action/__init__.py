@@ -1,0 +1,1 @@
+"""Traces to actions: what every trace did, said in words."""

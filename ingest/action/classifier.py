@@ -1,0 +1,59 @@
+"""From a trace to its actions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ingest.action.basic import build_blocks
+from ingest.action.block import DEPLOY, walk
+from ingest.action.engine import run_rules
+from ingest.action.ghost import make_ghosts
+from ingest.action.node import build_nodes
+from ingest.action.precedence import RULES
+from ingest.action.row import Action, make_actions, make_unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ingest.action.block import Block
+    from ingest.action.interface import Interfaces
+    from ingest.action.model import Trace
+    from ingest.action.rule import Rule
+
+MAX_NODES = 4000
+"""Most nodes of a trace on which the rules are tried; larger ones have basic actions alone."""
+
+
+class Classified(NamedTuple):
+    """What a trace did. ``state`` is ok, or broken where a part of the trace is not known."""
+
+    state: str
+    actions: list[Action]
+
+
+def classify(trace: Trace, interfaces: Interfaces, rules: Sequence[Rule] = RULES) -> Classified:
+    """Return the actions of a trace; never raises for what messages say."""
+    transactions = trace.transactions
+    if len(transactions) == 1 and transactions[0].is_tick_tock and not transactions[0].out_msgs:
+        return Classified("ok", [])
+    blocks = find_blocks(trace, interfaces, rules)
+    actions = list(make_actions(blocks)) or make_ghosts(trace, interfaces) or [make_unknown(trace)]
+    return Classified("ok" if trace.state == "complete" else "broken", actions)
+
+
+def find_blocks(trace: Trace, interfaces: Interfaces, rules: Sequence[Rule] = RULES) -> list[Block]:
+    """Return the top blocks of a trace, deployments that stood inside others among them."""
+    roots = build_blocks(build_nodes(trace))
+    blocks = list(walk(roots))
+    if len(blocks) <= MAX_NODES:
+        blocks = run_rules(roots, rules, interfaces)
+    return [*blocks, *_lift_deployments(blocks)]
+
+
+def _lift_deployments(blocks: Sequence[Block]) -> Iterator[Block]:
+    todo = list(blocks)
+    while todo:
+        block = todo.pop()
+        if block.type == DEPLOY:
+            yield block
+        todo += block.children

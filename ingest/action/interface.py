@@ -1,0 +1,125 @@
+"""What the accounts of a trace are: jetton wallets, NFT items, sales, auctions, pools.
+
+Facts of an account stand under the name of the interface, as the fields that its get-methods
+answer. They are those of the trace's time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+Facts = dict[str, Any]
+
+
+class JettonWallet(NamedTuple):
+    """A jetton wallet: its owner and the master of its jetton."""
+
+    owner: str
+    jetton: str
+
+
+class NftItem(NamedTuple):
+    """An NFT item; ``content`` are the fields of its metadata."""
+
+    address: str
+    item_index: int | None
+    collection: str | None
+    owner: str | None
+    content: Facts
+
+
+class NftSale(NamedTuple):
+    """A fixed-price sale."""
+
+    address: str
+    marketplace: str | None
+    nft: str | None
+    owner: str | None
+    price: int | None
+
+
+class NftAuction(NamedTuple):
+    """An auction."""
+
+    address: str
+    marketplace: str | None
+    nft: str | None
+    owner: str | None
+    last_bid: int | None
+
+
+class Interfaces:
+    """Facts of accounts, by account and then by interface."""
+
+    def __init__(self, facts: Mapping[str, Facts] | None = None) -> None:
+        """Take what is known; accounts that are not there have no known interface."""
+        self._facts = facts or {}
+
+    def find(self, account: str | None, name: str) -> Facts | None:
+        """Return the fields of an interface that the account has; None when it has it not."""
+        known = self._facts.get(account) if account is not None else None
+        facts = known.get(name) if known is not None else None
+        return facts if isinstance(facts, dict) else None
+
+    def has(self, account: str | None, name: str) -> bool:
+        """Whether the account has an interface."""
+        return self.find(account, name) is not None
+
+    def having(self, name: str) -> Iterable[tuple[str, Facts]]:
+        """Yield the accounts that have an interface, with its fields."""
+        for account, known in self._facts.items():
+            if isinstance(known.get(name), dict):
+                yield account, known[name]
+
+    def jetton_wallet(self, account: str | None) -> JettonWallet | None:
+        """Return the jetton wallet at an account."""
+        facts = self.find(account, "JettonWallet")
+        return None if facts is None else JettonWallet(facts["owner"], facts["jetton"])
+
+    def nft_item(self, account: str | None) -> NftItem | None:
+        """Return the NFT item at an account."""
+        facts = self.find(account, "NftItem")
+        if facts is None or account is None:
+            return None
+        content = facts.get("content")
+        return NftItem(
+            address=account,
+            item_index=exact(facts.get("index")),
+            collection=facts.get("collection_address"),
+            owner=facts.get("owner_address"),
+            content=content if isinstance(content, dict) else {},
+        )
+
+    def nft_sale(self, account: str | None) -> NftSale | None:
+        """Return the fixed-price sale at an account."""
+        facts = self.find(account, "NftSale")
+        if facts is None or account is None:
+            return None
+        return NftSale(
+            address=account,
+            marketplace=facts.get("marketplace_address"),
+            nft=facts.get("nft_address"),
+            owner=facts.get("nft_owner_address"),
+            price=exact(facts.get("full_price")),
+        )
+
+    def nft_auction(self, account: str | None) -> NftAuction | None:
+        """Return the auction at an account."""
+        facts = self.find(account, "NftAuction")
+        if facts is None or account is None:
+            return None
+        return NftAuction(
+            address=account,
+            marketplace=facts.get("mp_addr"),
+            nft=facts.get("nft_addr"),
+            owner=facts.get("nft_owner"),
+            last_bid=exact(facts.get("last_bid")),
+        )
+
+
+def exact(number: object) -> int | None:
+    """Return an integer that may have gone through floating point or stand as text."""
+    return int(number) if isinstance(number, int | float | str) else None

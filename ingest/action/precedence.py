@@ -1,0 +1,44 @@
+"""All rules in the order in which they are tried: what an earlier one took, a later one lacks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingest.action.protocol import jetton
+
+if TYPE_CHECKING:
+    from ingest.action.rule import Rule
+
+CLASSIFIER_VERSION = 1
+"""Raised with every change that makes other actions of the same trace."""
+
+RULES: tuple[Rule, ...] = (
+    # 1 nft mint
+    # 2 tonstakers delayed withdrawal
+    # 3-4 dedust deposits
+    # 5-6 tonstakers
+    # 7-9 multisig
+    # 10-11 vesting
+    # 12-14 nominator pools
+    jetton.TRANSFER_RULE,
+    jetton.PTON_RULE,
+    # 17 dedust withdraw
+    jetton.BURN_RULE,
+    # 19-22 swaps: dedust, stonfi, stonfi v2, tonco
+    # 23-32 dns release and purchase, nft sales and transfers, telegram items
+    # 33 dns records
+    # 34-35 elections
+    # 36-37 subscriptions
+    # 38-42 auctions and sales
+    # 43 ethena withdrawal request
+    jetton.MINT_RULE,
+    # 45 ethena deposit
+    # 46-47 stonfi v2 liquidity
+    # 48-51 jvault
+    # 52-54 evaa
+    # 55-61 tgbtc
+    # 62-64 tonco liquidity
+    # 65-75 coffee
+    # 76-80 layerzero
+    # 81-92 cocoon
+)
