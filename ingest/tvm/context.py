@@ -88,7 +88,7 @@ def build_c7(context: Context) -> tuple[StackValue, ...]:
     version = config.version
     if version >= _CODE_SINCE:
         # my_code, in_msg_value, storage_fees, prev_blocks_info
-        info += [TvmCell(context.code), (0, None), 0, _build_previous(context.previous, version)]
+        info += [TvmCell(context.code), (0, None), 0, build_previous(context.previous, version)]
     if version >= _UNPACKED_SINCE:
         # unpacked_config_tuple, due_payment, precompiled_gas_usage
         info += [_unpack_config(config, context.now), 0, None]
@@ -117,7 +117,8 @@ def _store_amount(node: CellBuilder, amount: int) -> None:
     node.store_var_uint(amount, _AMOUNT_LENGTH_BITS)
 
 
-def _build_previous(previous: PreviousBlocks, version: int) -> StackValue:
+def build_previous(previous: PreviousBlocks, version: int) -> StackValue:
+    """Return PrevBlocksInfo as contracts of a global version see it."""
     last, hundredths = (
         None if ids is None else tuple(map(_build_id, ids))
         for ids in (previous.last, previous.hundredths)

@@ -55,28 +55,34 @@ def run_call(call: GetMethodCall, limits: StackLimits) -> Outcome:
         TvmStackDeep, TvmStackLarge: the resulting stack is beyond the limits.
         FAULTS: the machine refuses the input.
     """
-    data = None if call.data is None else _parse(call.data)
+    data = None if call.data is None else parse_cell(call.data)
     # log level, code, data, allow debug, same c3, skip c7, dump of stacks
-    machine = python_ton.PyTVM(0, _parse(call.code), data, False, True, False, False)  # noqa: FBT003
+    machine = python_ton.PyTVM(0, parse_cell(call.code), data, False, True, False, False)  # noqa: FBT003
     stack = python_ton.PyStack()
     for value in call.stack:
-        stack.push(_enter(value, _parse))
+        stack.push(_enter(value, parse_cell))
     machine.set_stack(stack)
-    machine.set_c7(_enter(call.c7, _parse_kept))
+    machine.set_c7(enter_value(call.c7))
     gas = str(call.gas_limit)
     machine.set_gasLimit(gas, gas)
     if call.libraries is not None:
-        machine.set_libs(_parse(call.libraries))
+        machine.set_libs(parse_cell(call.libraries))
     left = machine.run_vm()
     return Outcome(~machine.exit_code, int(machine.gas_used), _StackReader(limits).read(left))
 
 
-def _parse(boc: bytes) -> Native:
+def parse_cell(boc: bytes) -> Native:
+    """Return a bag of one root as a cell of the machine."""
     return python_ton.parse_string_to_cell(base64.b64encode(boc).decode("ascii"))
 
 
-_parse_kept = lru_cache(_KEPT_CELLS)(_parse)
+parse_kept_cell = lru_cache(_KEPT_CELLS)(parse_cell)
 """For cells that call after call brings along: the configuration above all."""
+
+
+def enter_value(value: StackValue) -> Native:
+    """Return a value as entry of the stack, its cells kept for the next call."""
+    return _enter(value, parse_kept_cell)
 
 
 def _enter(value: StackValue, parse: Callable[[bytes], Native]) -> Native:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,11 +18,14 @@ from ingest.errors import (
     TvmStackLarge,
 )
 from ingest.tvm.call import GetMethodCall, Outcome
+from ingest.tvm.emulation import Emulated, EmulationCall, NotAccepted
 from ingest.tvm.process import WorkerProcess
 from ingest.tvm.stack import unpack_value
-from ingest.tvm.worker import WorkerSettings, pack_call
+from ingest.tvm.worker import WorkerSettings, pack_call, pack_emulation
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from lake.settings import Settings
 
 _REFUSALS: dict[str, type[TvmError]] = {
@@ -32,7 +36,7 @@ _REFUSALS: dict[str, type[TvmError]] = {
 
 
 class TvmPool:
-    """Runs get-methods, each in a process that may die of it; shared by all threads."""
+    """Runs get-methods and emulates messages in processes that may die of it; for all threads."""
 
     def __init__(self, settings: Settings) -> None:
         """Make the pool; processes are started when there is something to run."""
@@ -63,13 +67,31 @@ class TvmPool:
         """
         if call.gas_limit is None:
             call = msgspec.structs.replace(call, gas_limit=self._settings.tvm_gas_limit)
-        message = pack_call(call)
+        return _read_outcome(self._ask(pack_call(call)))
+
+    def emulate(self, call: EmulationCall) -> Emulated | NotAccepted:
+        """Make a transaction; say so where the contract does not accept the message.
+
+        Raises:
+            TvmMissing, TvmBusy, TvmTimeout, TvmCrash, TvmRefusal: as ``run_get_method``.
+        """
+        return _read_emulated(self._ask(pack_emulation(call)))
+
+    def _ask(self, message: object) -> list[Any]:
+        """Give a message to a worker and return what it answers.
+
+        Raises:
+            TvmError: none is free, it does not answer, or it refuses.
+        """
         worker = self._take()
         try:
             answer = worker.ask(message, self._settings.tvm_wall_ms)
-            return _read_answer(answer)
         finally:
             self._give_back(worker)
+        with _distrust():
+            if answer[0] in _REFUSALS:
+                raise _REFUSALS[answer[0]](str(answer[1]))
+        return answer
 
     def close(self) -> None:
         """Stop the processes; those at work stop when their call ends."""
@@ -105,14 +127,27 @@ class TvmPool:
         worker.stop()
 
 
-def _read_answer(answer: list[Any]) -> Outcome:
-    """Return the outcome that a worker wrote; what it says is not trusted."""
+@contextmanager
+def _distrust() -> Iterator[None]:
+    """Turn what shows that an answer is none into TvmCrash."""
     try:
-        word, *rest = answer
-        if word in _REFUSALS:
-            raise _REFUSALS[word](str(rest[0]))
-        exit_code, gas_used, packed = rest
-        stack = tuple(unpack_value(value) for value in packed)
-        return Outcome(int(exit_code), int(gas_used), stack)
+        yield
     except (ValueError, TypeError, IndexError) as error:
         raise TvmCrash("the TVM gave an answer that cannot be read") from error
+
+
+def _read_outcome(answer: list[Any]) -> Outcome:
+    """Return the outcome that a worker wrote; what it says is not trusted."""
+    with _distrust():
+        _word, exit_code, gas_used, packed = answer
+        stack = tuple(unpack_value(value) for value in packed)
+        return Outcome(int(exit_code), int(gas_used), stack)
+
+
+def _read_emulated(answer: list[Any]) -> Emulated | NotAccepted:
+    """Return the transaction that a worker wrote, or that there is none."""
+    with _distrust():
+        if answer[0] == "unaccepted":
+            return NotAccepted(None if answer[1] is None else int(answer[1]))
+        _word, transaction, account = answer
+        return Emulated(bytes(transaction), bytes(account))

@@ -1,7 +1,8 @@
 """The process in which the TVM runs: reads calls from a socket, answers them, one after another.
 
 Started as ``python -m ingest.tvm.worker FD SETTINGS``. It may die of any call; the pool starts
-another one. Its answers begin with a word: ready, missing, ended, refused, deep, large.
+another one. A call begins with a word, run or emulate, and an answer with one, too: ready, missing,
+ended, made, unaccepted, refused, deep, large.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import msgspec
 from ingest.errors import TvmStackDeep, TvmStackLarge
 from ingest.tvm.call import GetMethodCall
 from ingest.tvm.channel import Channel
+from ingest.tvm.emulation import Emulated, EmulationCall, NotAccepted
 from ingest.tvm.stack import pack_value, unpack_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 Answer = list[Any]
+RUN, EMULATE = "run", "emulate"
 _NO_MEMORY = "std::bad_alloc"
 
 
@@ -56,7 +59,8 @@ def load_engine(settings: WorkerSettings) -> Callable[[Any], Answer]:
     Raises:
         ImportError, OSError: no TVM is installed, or its library cannot be loaded.
     """
-    from ingest.tvm import engine  # noqa: PLC0415 - needs tonpy, which not every machine has
+    # They need tonpy, which not every machine has.
+    from ingest.tvm import emulator, engine  # noqa: PLC0415
 
     limits = engine.StackLimits(
         entries=settings.stack_entries,
@@ -64,9 +68,18 @@ def load_engine(settings: WorkerSettings) -> Callable[[Any], Answer]:
         boc_bytes=settings.result_bytes,
     )
 
+    def run(message: list[Any]) -> Answer:
+        ended = engine.run_call(unpack_call(message), limits)
+        return ["ended", ended.exit_code, ended.gas_used, [pack_value(v) for v in ended.stack]]
+
+    def emulate(message: list[Any]) -> Answer:
+        return _pack_emulated(emulator.run_emulation(unpack_emulation(message)))
+
+    tasks = {RUN: run, EMULATE: emulate}
+
     def answer(message: Any) -> Answer:  # noqa: ANN401 - plain data
         try:
-            ended = engine.run_call(unpack_call(message), limits)
+            return tasks[message[0]](message[1:])
         except TvmStackDeep as error:
             return ["deep", str(error)]
         except TvmStackLarge as error:
@@ -75,7 +88,6 @@ def load_engine(settings: WorkerSettings) -> Callable[[Any], Answer]:
             if str(error) == _NO_MEMORY:  # nobody knows what is left of this process
                 raise MemoryError from error
             return ["refused", str(error)]
-        return ["ended", ended.exit_code, ended.gas_used, [pack_value(v) for v in ended.stack]]
 
     return answer
 
@@ -83,16 +95,34 @@ def load_engine(settings: WorkerSettings) -> Callable[[Any], Answer]:
 def pack_call(call: GetMethodCall) -> list[Any]:
     """Return a call as plain data."""
     stack, c7 = ([pack_value(value) for value in values] for values in (call.stack, call.c7))
-    return [call.code, call.data, stack, c7, call.libraries, call.gas_limit]
+    return [RUN, call.code, call.data, stack, c7, call.libraries, call.gas_limit]
 
 
 def unpack_call(message: list[Any]) -> GetMethodCall:
-    """Return the call that ``pack_call`` wrote."""
+    """Return the call that ``pack_call`` wrote, the word left out."""
     code, data, packed_stack, packed_c7, libraries, gas_limit = message
     stack, c7 = (
         tuple(unpack_value(value) for value in values) for values in (packed_stack, packed_c7)
     )
     return GetMethodCall(code, data, stack, c7, libraries, gas_limit)
+
+
+def pack_emulation(call: EmulationCall) -> list[Any]:
+    """Return a transaction to be made as plain data."""
+    fields = msgspec.structs.asdict(call)
+    return [EMULATE, *(fields | {"previous": pack_value(call.previous)}).values()]
+
+
+def unpack_emulation(message: list[Any]) -> EmulationCall:
+    """Return the call that ``pack_emulation`` wrote, the word left out."""
+    call = EmulationCall(*message)
+    return msgspec.structs.replace(call, previous=unpack_value(call.previous))
+
+
+def _pack_emulated(made: Emulated | NotAccepted) -> Answer:
+    if isinstance(made, NotAccepted):
+        return ["unaccepted", made.exit_code]
+    return ["made", made.transaction, made.account]
 
 
 def limit_resources(settings: WorkerSettings) -> None:
