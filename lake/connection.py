@@ -14,6 +14,7 @@ from duckdb import ColumnExpression, ConstantExpression, DuckDBPyRelation
 from duckdb.sqltypes import DATE
 
 from lake.schema import TABLES
+from lake.schema.contract import HISTORY_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,6 +37,7 @@ DERIVED_VIEWS = {
     "latest_account_states": ("account_states",),
     "traced_transactions": ("transactions", "transaction_traces"),
     "traced_messages": ("messages", "transaction_traces"),
+    **{f"latest_{table.name}": (table.name,) for table in HISTORY_TABLES},
 }
 """Views over views, and the views each is made of; their text is in ``sql/<name>.sql``, with
 comments on the columns that the first of these does not have."""

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 _REPEATING = frozenset(
     {
         *("account", "tx_account", "source", "destination"),
-        *("code_hash", "body_hash", "action_list_hash", "trace_id"),
+        *("code_hash", "body_hash", "action_list_hash", "trace_id", "wallet_code_hash"),
+        *("owner", "jetton", "collection", "marketplace", "multisig"),
     }
 )
 """The hashes that come again and again; in others, and in ``boc`` and ``cell``, nearly every value

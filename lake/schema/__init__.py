@@ -4,6 +4,7 @@ from lake.schema.account import ACCOUNT_STATES, STATE_CELLS
 from lake.schema.block import BLOCKS, SHARD_BLOCKS
 from lake.schema.column import ARROW_TYPES, Column, Table
 from lake.schema.config import CONFIG_PARAMS, LIBRARIES
+from lake.schema.contract import CONTRACT_TABLES
 from lake.schema.message import MESSAGES
 from lake.schema.trace import OPEN_EDGES, TRACES, TRANSACTION_TRACES
 from lake.schema.transaction import TRANSACTIONS
@@ -22,7 +23,10 @@ BASE_TABLES: tuple[Table, ...] = (
     LIBRARIES,
 )
 
-DERIVED_TABLES: tuple[Table, ...] = (TRANSACTION_TRACES, TRACES, OPEN_EDGES)
+DERIVED_TABLES: tuple[Table, ...] = (
+    *(TRANSACTION_TRACES, TRACES, OPEN_EDGES),
+    *CONTRACT_TABLES,
+)
 """Tables whose rows follow from those of the base tables."""
 
 TABLES: dict[str, Table] = {table.name: table for table in (*BASE_TABLES, *DERIVED_TABLES)}
@@ -33,6 +37,7 @@ __all__ = [
     "BASE_TABLES",
     "BLOCKS",
     "CONFIG_PARAMS",
+    "CONTRACT_TABLES",
     "DERIVED_TABLES",
     "LIBRARIES",
     "MESSAGES",

@@ -8,7 +8,19 @@ import msgspec
 import pyarrow as pa
 
 ColumnType = Literal[
-    "bool", "int8", "int32", "int64", "hash", "bytes", "text", "json", "amount", "time", "hashes"
+    "bool",
+    "int8",
+    "int32",
+    "int64",
+    "ints",
+    "hash",
+    "hashes",
+    "bytes",
+    "text",
+    "texts",
+    "json",
+    "amount",
+    "time",
 ]
 
 ARROW_TYPES: dict[str, pa.DataType] = {
@@ -23,6 +35,8 @@ ARROW_TYPES: dict[str, pa.DataType] = {
     "amount": pa.decimal128(38, 0),
     "time": pa.timestamp("us"),
     "hashes": pa.list_(pa.binary(32)),
+    "ints": pa.list_(pa.int32()),
+    "texts": pa.list_(pa.string()),
 }
 """Types every engine reads: no unsigned 64-bit, no HUGEINT, no MAP, UNION or ENUM."""
 

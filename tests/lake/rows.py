@@ -30,6 +30,8 @@ MAKERS: dict[str, Callable[[random.Random], Any]] = {
     "amount": lambda rng: rng.randrange(10**38),
     "time": lambda rng: rng.randrange(0, 4 * 10**15),
     "hashes": lambda rng: [rng.randbytes(32) for _ in range(rng.randrange(3))],
+    "ints": lambda rng: [rng.randrange(-(2**31), 2**31) for _ in range(rng.randrange(3))],
+    "texts": lambda rng: [f"0:{rng.randrange(100)}" for _ in range(rng.randrange(3))],
 }
 
 

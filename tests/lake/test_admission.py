@@ -50,8 +50,8 @@ def test_rows_outside_the_range(mc_range: tuple[int, int]) -> None:
 
 
 def test_unknown_table() -> None:
-    with pytest.raises(RowsRejected, match="no table wallets"):
-        check_tables({"wallets": make_table("blocks", 1, 1)}, (1, 1), "2024-01-01")
+    with pytest.raises(RowsRejected, match="no table teapots"):
+        check_tables({"teapots": make_table("blocks", 1, 1)}, (1, 1), "2024-01-01")
 
 
 def test_columns_types_and_nulls_are_those_of_the_schema() -> None:

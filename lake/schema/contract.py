@@ -1,0 +1,262 @@
+"""Tables about what accounts are: wallets, jettons, NFTs, names, multisigs, vesting, and moves.
+
+A table of contracts has a row for every state in which an account shows itself as such a
+contract, so the rows of an account are its history: ``latest_<table>`` has the last row of each,
+and at an earlier masterchain block the row with the greatest ``mc_seqno`` not above it holds. An
+account that changes into something else, or goes, keeps its rows. Where an account changed in
+several blocks that one masterchain block commits, its last state counts.
+
+Addresses in lists and in JSON are raw ones (``0:`` and 64 capital hex digits). Integers that may
+have more than 38 digits are decimal text.
+"""
+
+from lake.schema.column import Column, Table, optional
+
+_ACCOUNT = (
+    Column("workchain", "int32", "Workchain of the account"),
+    Column("account", "hash", "Account id, 32 bytes"),
+    Column("mc_seqno", "int64", "Masterchain block that commits the state"),
+    Column("lt", "int64", "Last transaction of the account in that state"),
+    Column("utime", "int64", "Unix seconds of the block"),
+    *optional(
+        Column("code_hash", "hash", "Hash of the code cell; NULL in recorded traces"),
+        Column("data_hash", "hash", "Hash of the data cell; NULL in recorded traces"),
+    ),
+)
+
+
+def _address(name: str, doc: str, *, nullable: bool = False) -> tuple[Column, Column]:
+    """Return the two columns of an address; both are NULL for addr_none."""
+    return (
+        Column(f"{name}_workchain", "int32", f"Workchain of {name}", nullable=nullable),
+        Column(name, "hash", doc, nullable=nullable),
+    )
+
+
+def _table(name: str, doc: str, *columns: Column) -> Table:
+    key = ("workchain", "account", "mc_seqno")
+    return Table(name=name, doc=doc, key=key, sort=key, columns=(*_ACCOUNT, *columns))
+
+
+INTERFACES = Table(
+    name="interfaces",
+    doc=(
+        "One row per code that accounts of a commit have, and commit: its get-methods, and what "
+        "they make it. Join by code_hash; every file that has a code says the same of it."
+    ),
+    key=("code_hash", "mc_seqno"),
+    sort=("code_hash", "mc_seqno"),
+    columns=(
+        Column("code_hash", "hash", "Hash of the code cell (of the library cell)"),
+        Column("mc_seqno", "int64", "First masterchain block of the commit that has it"),
+        *optional(
+            Column("methods", "ints", "Ids of methods, ascending; NULL where code has no table"),
+            Column("names", "texts", "Interface names, sorted; NULL where none fits"),
+        ),
+    ),
+)
+
+WALLETS = _table(
+    "wallets",
+    "Wallets of the known versions, read from their data cells.",
+    Column("kind", "text", "Interface name of the version, such as wallet_v4r2"),
+    *optional(
+        Column("seqno", "int64", "Next seqno, where the version has one"),
+        Column("wallet_id", "int64", "Wallet (subwallet) id, where the version has one"),
+        Column("public_key", "hash", "Ed25519 public key, where the version has one"),
+        Column("is_signature_allowed", "bool", "v5: whether the key may sign"),
+    ),
+)
+
+JETTON_MASTERS = _table(
+    "jetton_masters",
+    "Jetton masters (TEP-74): get_jetton_data.",
+    Column("total_supply", "amount", "Jettons in the smallest unit"),
+    Column("mintable", "bool", "Whether more can be minted"),
+    *_address("admin", "Administrator", nullable=True),
+    *optional(Column("content", "json", "TEP-64 content: key to text")),
+    Column("wallet_code_hash", "hash", "Hash of the code of its wallets"),
+)
+
+JETTON_WALLETS = _table(
+    "jetton_wallets",
+    "Jetton wallets (TEP-74) whose master answers with their address: get_wallet_data.",
+    Column("balance", "amount", "Jettons in the smallest unit"),
+    *_address("owner", "Owner", nullable=True),
+    *_address("jetton", "Jetton master"),
+    *optional(Column("is_claimed", "bool", "Mintless jettons: whether the airdrop was claimed")),
+)
+
+NFT_COLLECTIONS = _table(
+    "nft_collections",
+    "NFT collections (TEP-62): get_collection_data.",
+    Column("next_item_index", "text", "Decimal; -1 where indexes do not follow each other"),
+    *_address("owner", "Owner", nullable=True),
+    *optional(Column("content", "json", "TEP-64 content: key to text")),
+)
+
+NFT_ITEMS = _table(
+    "nft_items",
+    "NFT items (TEP-62) whose collection, if any, answers with their address: get_nft_data.",
+    Column("init", "bool", "Whether the item is initialised"),
+    Column("item_index", "text", "Index in the collection, decimal"),
+    *_address("collection", "Collection", nullable=True),
+    *_address("owner", "Owner", nullable=True),
+    *optional(
+        Column("content", "json", "TEP-64 content of the whole item; names have their domain")
+    ),
+)
+
+NFT_SALES = _table(
+    "nft_sales",
+    "Contracts that sell an NFT, and names that are auctioned off by themselves.",
+    Column("kind", "text", "getgems_sale, getgems_auction or telemint"),
+    *_address("nft", "Item that is sold", nullable=True),
+    *_address("nft_owner", "Who sells it", nullable=True),
+    *_address("marketplace", "Marketplace", nullable=True),
+    *optional(Column("created_at", "int64", "Unix seconds")),
+    Column("details", "json", "All other fields of its kind; amounts and addresses are text"),
+)
+
+DNS_RECORDS = _table(
+    "dns_records",
+    "Domains (TEP-81) that are items of a root collection, and their records.",
+    Column("domain", "text", "Such as example.ton"),
+    *_address("collection", "Root collection"),
+    *_address("owner", "Owner of the item", nullable=True),
+    *_address("next_resolver", "dns_next_resolver (ba93)", nullable=True),
+    *_address("wallet", "dns_smc_address (9fd3) under the key wallet", nullable=True),
+    *optional(
+        Column("site_adnl", "hash", "dns_adnl_address (ad01) under the key site"),
+        Column("storage_bag_id", "hash", "dns_storage_address (7473) under the key storage"),
+    ),
+)
+
+MULTISIG_WALLETS = _table(
+    "multisig_wallets",
+    "Multisig v2 wallets: get_multisig_data.",
+    Column("next_order_seqno", "text", "Decimal; -1 where orders may have any seqno"),
+    Column("threshold", "int64", "Approvals that an order needs"),
+    Column("signers", "texts", "Raw addresses, by index"),
+    Column("proposers", "texts", "Raw addresses, by index"),
+)
+
+MULTISIG_ORDERS = _table(
+    "multisig_orders",
+    "Orders of multisig v2 wallets that answer with their address: get_order_data.",
+    *_address("multisig", "Multisig wallet"),
+    Column("order_seqno", "text", "Decimal"),
+    *optional(
+        Column("threshold", "int64", "Approvals needed; NULL: not initialised, as all below"),
+        Column("sent_for_execution", "bool", "Whether it was sent to the multisig wallet"),
+        Column("signers", "texts", "Raw addresses, by index"),
+        Column("approvals_mask", "text", "Bit by index of signer, decimal"),
+        Column("approvals_num", "int64", "Approvals given"),
+        Column("expiration_date", "int64", "Unix seconds"),
+        Column("order_boc", "bytes", "Actions as bag of cells: Hashmap 8 ^Action"),
+    ),
+)
+
+VESTING_CONTRACTS = _table(
+    "vesting_contracts",
+    "Vesting wallets: get_vesting_data.",
+    Column("start_time", "int64", "Unix seconds"),
+    Column("total_duration", "int64", "Seconds"),
+    Column("unlock_period", "int64", "Seconds"),
+    Column("cliff_duration", "int64", "Seconds"),
+    Column("total_amount", "amount", "Nanoton"),
+    *_address("sender", "Who gave the coins", nullable=True),
+    *_address("owner", "Who gets them", nullable=True),
+    Column("whitelist", "texts", "Raw addresses, sorted"),
+)
+
+DEX_POOLS = _table(
+    "dex_pools",
+    "Liquidity pools whose factory answers with their address.",
+    Column("dex", "text", "dedust"),
+    Column("pool_type", "text", "stable or volatile"),
+    *optional(
+        Column("asset_1", "text", "Raw address of a jetton master; NULL: TON"),
+        Column("asset_2", "text", "Raw address of a jetton master; NULL: TON"),
+        Column("reserve_1", "amount", "Smallest units of asset_1; NULL in recorded traces"),
+        Column("reserve_2", "amount", "Smallest units of asset_2; NULL in recorded traces"),
+        Column("fee", "text", "Trade fee, as numerator/denominator; NULL in recorded traces"),
+    ),
+)
+
+
+def _moves(name: str, doc: str, *columns: Column) -> Table:
+    key = ("workchain", "account", "lt")
+    head = (
+        Column("workchain", "int32", "Workchain of the contract"),
+        Column("account", "hash", "Contract that the message went to, 32 bytes"),
+        Column("lt", "int64", "Logical time of the transaction"),
+        Column("mc_seqno", "int64", "Masterchain block that commits it"),
+        Column("now", "int64", "Unix seconds of the transaction"),
+        Column("tx_hash", "hash", "Hash of the transaction"),
+        Column("aborted", "bool", "Whether it was aborted: then nothing moved"),
+        Column("query_id", "amount", "Query id of the message"),
+    )
+    sort = ("lt", "workchain", "account")
+    return Table(name=name, doc=doc, key=key, sort=sort, columns=(*head, *columns))
+
+
+_FORWARD = optional(
+    Column("custom_payload", "bytes", "custom_payload as bag of cells"),
+    Column("forward_payload", "bytes", "forward_payload as bag of cells; NULL if inline and empty"),
+    Column("forward_payload_inline", "bool", "Whether it stood in the body itself (left branch)"),
+)
+
+JETTON_TRANSFERS = _moves(
+    "jetton_transfers",
+    "Messages transfer#0f8a7ea5 (TEP-74) that jetton wallets consumed.",
+    *_address("jetton", "Jetton master of the wallet"),
+    *_address("source", "Sender of the message, the owner of the wallet", nullable=True),
+    *_address("destination", "New owner of the jettons", nullable=True),
+    Column("amount", "amount", "Jettons in the smallest unit"),
+    *_address("response_destination", "Where excesses go", nullable=True),
+    Column("forward_ton_amount", "amount", "Nanoton that go on to the destination"),
+    *_FORWARD,
+)
+
+JETTON_BURNS = _moves(
+    "jetton_burns",
+    "Messages burn#595f07bc (TEP-74) that jetton wallets consumed.",
+    *_address("jetton", "Jetton master of the wallet"),
+    *_address("owner", "Sender of the message, the owner of the wallet", nullable=True),
+    Column("amount", "amount", "Jettons in the smallest unit"),
+    *_address("response_destination", "Where excesses go", nullable=True),
+    *optional(Column("custom_payload", "bytes", "custom_payload as bag of cells")),
+)
+
+NFT_TRANSFERS = _moves(
+    "nft_transfers",
+    "Messages transfer#5fcc3d14 (TEP-62) that NFT items consumed.",
+    Column("item_index", "text", "Index in the collection, decimal"),
+    *_address("collection", "Collection of the item", nullable=True),
+    *_address("old_owner", "Sender of the message", nullable=True),
+    *_address("new_owner", "New owner", nullable=True),
+    *_address("response_destination", "Where excesses go", nullable=True),
+    Column("forward_amount", "amount", "Nanoton that go on to the new owner"),
+    *_FORWARD,
+)
+
+HISTORY_TABLES: tuple[Table, ...] = (
+    WALLETS,
+    JETTON_MASTERS,
+    JETTON_WALLETS,
+    NFT_COLLECTIONS,
+    NFT_ITEMS,
+    NFT_SALES,
+    DNS_RECORDS,
+    MULTISIG_WALLETS,
+    MULTISIG_ORDERS,
+    VESTING_CONTRACTS,
+    DEX_POOLS,
+)
+"""Tables with a row per state of an account; each has a view ``latest_<name>``."""
+
+MOVE_TABLES: tuple[Table, ...] = (JETTON_TRANSFERS, JETTON_BURNS, NFT_TRANSFERS)
+
+CONTRACT_TABLES: tuple[Table, ...] = (INTERFACES, *HISTORY_TABLES, *MOVE_TABLES)
+"""All tables of what accounts are: they follow from base rows, but for recorded traces."""
