@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test long fuzz bench lint types format lock clean
+.PHONY: help setup demo test long fuzz bench notebooks lint types format lock clean
 
 help:  ## print this menu
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -39,6 +39,11 @@ fuzz: $(READY)  ## CASES damaged blocks through both decoders, the native one un
 	LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
 		$(BIN)/python -m tests.fuzz.native --cases $(CASES) --seed $(FUZZ_SEED) \
 		--extension build/fuzz/ingest/native/_core.abi3.so
+
+notebooks: $(READY)  ## the notebooks as .ipynb, for those who live in Jupyter
+	mkdir -p build/notebooks
+	for path in notebooks/*.py; do $(BIN)/marimo --quiet export ipynb $$path --force \
+		--output build/notebooks/$$(basename $$path .py).ipynb || exit 1; done
 
 lint: $(READY)  ## ruff: lint and format check
 	$(BIN)/ruff check .

@@ -1,0 +1,74 @@
+"""Every notebook runs on the demo lake, and every chart says what it shows and in which unit."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.py"))
+
+
+def run_notebook(path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Return what the cells of a notebook define."""
+    monkeypatch.setenv("LAKE", str(lake))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    _outputs, definitions = module.app.run()
+    return dict(definitions)
+
+
+def axes_of(chart: alt.Chart) -> Iterator[tuple[str, str]]:
+    """Yield the title of each axis of a chart."""
+    for name, channel in chart.to_dict()["encoding"].items():
+        if name in {"x", "y", "color"}:
+            yield name, channel["title"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_every_chart_has_a_title_and_units(
+    path: Path, demo_lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    definitions = run_notebook(path, demo_lake, monkeypatch)
+    charts = {name: value for name, value in definitions.items() if isinstance(value, alt.Chart)}
+    assert charts
+    for name, chart in charts.items():
+        assert len(chart.to_dict()["title"]) > 10, name
+        axes = dict(axes_of(chart))
+        measures = [title for axis, title in axes.items() if axis in {"x", "y"}]
+        assert any("(" in title or " per " in title for title in measures), (name, axes)
+        assert all(axes.values()), (name, axes)
+        assert json.dumps(chart.to_dict()["datasets"]), name
+
+
+def test_a_notebook_runs_as_a_script(demo_lake: Path, tmp_path: Path) -> None:
+    script = next(path for path in NOTEBOOKS if path.stem == "reading_the_lake")
+    done = subprocess.run(
+        [sys.executable, str(script), "--lake", str(demo_lake)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    failed = subprocess.run(
+        [sys.executable, str(script), "--lake", str(tmp_path)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert failed.returncode != 0
+    assert "holds no lake" in failed.stderr
