@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from litestar import Litestar, Response, Router
+from litestar import Response, Router
 from litestar.config.cors import CORSConfig
 from litestar.datastructures import MutableScopeHeaders, State
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
@@ -16,7 +16,8 @@ from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFou
 import api.v2.routes
 import api.v3.routes
 from api import service
-from api.call import join_notes
+from api.answer_cache import AnswerCache, CachingApp
+from api.call import join_notes, measure_ms
 from api.errors import ApiError, status_of
 from api.snapshot import SnapshotHolder
 from ingest.errors import TvmError
@@ -27,6 +28,7 @@ from queries.errors import QueryTimeout
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from litestar import Litestar
     from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
     from api.call import ApiRequest
@@ -44,7 +46,7 @@ def create_app(lake_dir: Path, settings: Settings) -> Litestar:
     """Return the application over the lake in ``lake_dir``, which may still be empty."""
     holder = SnapshotHolder(lake_dir, settings)
     tvm = TvmPool(settings)
-    return Litestar(
+    app = CachingApp(
         route_handlers=[
             *service.routes,
             Router("/api/v2", route_handlers=api.v2.routes.routes),
@@ -60,6 +62,8 @@ def create_app(lake_dir: Path, settings: Settings) -> Litestar:
         openapi_config=None,
         logging_config=None,
     )
+    app.keep_answers(AnswerCache(settings.answer_cache_mib << 20), holder.newest_open)
+    return app
 
 
 def count_requests(most: int) -> Any:  # noqa: ANN401 - Litestar's own middleware type is private
@@ -91,8 +95,7 @@ async def add_headers(message: Message, scope: Scope) -> None:
     state: dict[str, Any] = scope.get("state") or {}
     headers["X-API-Version"] = version("tonlake")
     if "started_s" in state:
-        elapsed_ms = (time.perf_counter() - state["started_s"]) * 1000
-        headers["Server-timing"] = f"app;dur={elapsed_ms:.1f}"
+        headers["Server-timing"] = f"app;dur={measure_ms(state['started_s']):.1f}"
     if "snapshot" in state:
         headers["X-Tonlake-Snapshot"] = state["snapshot"]
     if state.get("notes"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
@@ -21,6 +22,12 @@ SHARED_PARAMETERS = frozenset(
     {"api_key", "snapshot", "x_no_address_book", "x_no_metadata", "x_timeout", "x_debug_request"}
 )
 """Parameters that every operation takes; all but ``snapshot`` are twins of headers."""
+
+ANSWER_HEADERS = frozenset({b"x-no-address-book", b"x-no-metadata", b"x-actions-version"})
+"""Request headers that answers depend on: those that are kept are told apart by these."""
+
+LASTING, VARYING = "lasting", "varying"
+"""Where the scope's state says that an answer holds until the next commit, and which part not."""
 
 MOST_NOTES, MOST_NOTE_CHARACTERS = 10, 300
 """What the warning header holds of odd parameters; the rest is only counted."""
@@ -80,6 +87,7 @@ def open_call(request: ApiRequest, arguments: Arguments) -> Call:
     )
     snapshot = reader.snapshot
     request.scope["state"]["snapshot"] = f"{snapshot.number}:{snapshot.last_mc_seqno}"
+    request.scope["state"]["snapshot_number"] = snapshot.number
     return Call(
         arguments,
         settings,
@@ -90,6 +98,27 @@ def open_call(request: ApiRequest, arguments: Arguments) -> Call:
         notes=request.scope["state"].setdefault("notes", []),
         headers=request.scope["state"].setdefault("headers", {}),
     )
+
+
+def keep_answer(request: ApiRequest, varying: str | None = None) -> None:
+    """Say that the answer follows from the snapshot and the request alone: it may be sent again.
+
+    Args:
+        request: The request being answered; ``open_call`` has chosen its snapshot.
+        varying: The one part of the text that ``write_moment`` makes anew every time.
+    """
+    state = request.scope["state"]
+    state[LASTING], state[VARYING] = state["snapshot_number"], varying
+
+
+def measure_ms(started_s: float) -> float:
+    """Return the milliseconds since a moment of the performance counter."""
+    return (time.perf_counter() - started_s) * 1000
+
+
+def write_moment(started_s: float) -> str:
+    """Return Unix seconds, the worker (none), and milliseconds since the request came."""
+    return f"{int(time.time())}:_:{measure_ms(started_s):.3f}"
 
 
 def note_warnings(request: ApiRequest, lines: list[str], settings: Settings) -> None:

@@ -17,6 +17,7 @@ import uvicorn
 
 from api.app import create_app
 from api.rows import decode_block_rows
+from api.server import configure_server
 from api.v3.decoded import render_decoded
 from ingest.errors import IngestError
 from lake.errors import LakeError
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 EXIT_DATA, EXIT_PARTIAL = 1, 3
-REQUEST_HEAD_BYTES = 1 << 20
-"""Long lists of addresses in a URL are accepted up to here, as by the peer."""
-
 _ZSTD_MAGIC = bytes.fromhex("28b52ffd")
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _EXAMPLES = (
@@ -86,14 +84,9 @@ def serve_lake(lake: Path, settings: Settings, *, host: str, port: int) -> None:
     name = f"[{host}]" if family == socket.AF_INET6 else host
     for path in _EXAMPLES:
         click.echo(f"http://{name}:{listener.getsockname()[1]}{path}")
-    config = uvicorn.Config(
-        create_app(lake, settings),
-        log_level="warning",
-        server_header=False,
-        h11_max_incomplete_event_size=REQUEST_HEAD_BYTES,
-    )
+    server = uvicorn.Server(configure_server(create_app(lake, settings)))
     with suppress(KeyboardInterrupt):  # Ctrl-C is the usual end, no fault.
-        uvicorn.Server(config).run(sockets=[listener])
+        server.run(sockets=[listener])
 
 
 @click.group("decode", epilog=DECODE_HELP)

@@ -54,6 +54,16 @@ class SnapshotHolder:
         limit_ms = self._settings.query_timeout_ms if timeout_ms is None else timeout_ms
         return Reader(snapshot, connection, lookups=lookups, timeout_ms=limit_ms)
 
+    def newest_open(self) -> int | None:
+        """Return the number of the snapshot that new requests are answered from, without waiting.
+
+        None where the next request opens one.
+        """
+        newest = self._look()
+        if newest in self._kept:
+            return newest
+        return max(self._kept, default=None) if self._opening.locked() else None
+
     def close(self) -> None:
         """Let go of every snapshot; readers that are still at work keep theirs."""
         with self._lock:

@@ -118,6 +118,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     requests_in_flight: Annotated[
         int, Meta(description="Requests served at once; more are told to come later", ge=1)
     ] = 100
+    answer_cache_mib: Annotated[
+        int,
+        Meta(
+            description="Memory for answers that are sent again until the next commit, in MiB", ge=0
+        ),
+    ] = 64
     strict_parameters: Annotated[
         bool,
         Meta(description="Refuse unknown and repeated query parameters instead of warning"),
@@ -155,6 +161,17 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tvm_libraries: Annotated[
         int, Meta(description="Most public libraries that are read for one get-method", ge=0)
     ] = 256
+    upstream_url: Annotated[
+        str,
+        Meta(
+            description="Where messages are sent: a service of API v2, as https://host/api/v2",
+            pattern="^(https?://.+)?$",
+        ),
+    ] = ""
+    upstream_key: Annotated[str, Meta(description="API key for the upstream")] = ""
+    upstream_timeout_ms: Annotated[
+        int, Meta(description="Milliseconds that the upstream may take to answer", ge=1)
+    ] = 10_000
 
 
 NAMES: tuple[str, ...] = Settings.__struct_fields__

@@ -7,20 +7,22 @@ from typing import Any
 
 import msgspec
 
-from api.v2 import account, arguments, block, config, form, get_method, transaction
+from api.v2 import account, arguments, block, config, fee, form, get_method, send, transaction
 
 
 class Method(msgspec.Struct, frozen=True):
     """One method: the struct of its parameters, and the function that answers.
 
     A pure one is answered from its parameters alone, the others from a `Call` and them. One that
-    is ``post_only`` takes what a query string cannot hold.
+    is ``post_only`` takes what a query string cannot hold. The answer of one that is ``lasting``
+    follows from the snapshot and the parameters: it does not change before the next commit.
     """
 
     params: type[arguments.Params]
     answer: Callable[..., Any]
     pure: bool = False
     post_only: bool = False
+    lasting: bool = True
 
 
 METHODS: dict[str, Method] = {
@@ -36,13 +38,14 @@ METHODS: dict[str, Method] = {
     "getWalletInformation": Method(arguments.AccountParams, account.answer_wallet_information),
     "getAddressBalance": Method(arguments.AccountParams, account.answer_balance),
     "getAddressState": Method(arguments.AccountParams, account.answer_state),
+    "getShardAccountCell": Method(arguments.AccountParams, account.answer_shard_account),
     "getTransactions": Method(arguments.HistoryParamsZero, transaction.answer_transactions),
     "getTransactionsStd": Method(arguments.HistoryParams, transaction.answer_transactions_std),
     "tryLocateTx": Method(arguments.LocateParams, transaction.answer_receiver),
     "tryLocateResultTx": Method(arguments.LocateParams, transaction.answer_receiver),
     "tryLocateSourceTx": Method(arguments.LocateParams, transaction.answer_sender),
     "getMasterchainInfo": Method(arguments.NoParams, block.answer_masterchain_info),
-    "getConsensusBlock": Method(arguments.NoParams, block.answer_consensus_block),
+    "getConsensusBlock": Method(arguments.NoParams, block.answer_consensus_block, lasting=False),
     "lookupBlock": Method(arguments.LookupParams, block.answer_lookup),
     "shards": Method(arguments.MasterParams, block.answer_shards),
     "getShards": Method(arguments.MasterParams, block.answer_shards),
@@ -56,5 +59,14 @@ METHODS: dict[str, Method] = {
     "getLibraries": Method(arguments.LibraryParams, config.answer_libraries),
     "runGetMethod": Method(arguments.GetMethodParams, get_method.answer_run, post_only=True),
     "runGetMethodStd": Method(arguments.GetMethodParams, get_method.answer_run_std, post_only=True),
+    "estimateFee": Method(arguments.EstimateParams, fee.answer_estimate, post_only=True),
+    "estimateFeeSimple": Method(arguments.EstimateCellParams, fee.answer_estimate, post_only=True),
+    "sendQuery": Method(arguments.EstimateParams, send.answer_send_query, post_only=True),
+    "sendQuerySimple": Method(arguments.EstimateCellParams, send.answer_send_query, post_only=True),
+    "sendCellSimple": Method(arguments.CellParams, send.answer_send_cell, post_only=True),
+    **{
+        name: Method(arguments.BagParams, send.answer_with(name), post_only=True)
+        for name in ("sendBoc", "sendBocReturnHash", "sendBocReturnHashNoError", "sendBocUnsafe")
+    },
 }
 """Methods by name; each is a path of its own and a method of jsonRPC."""

@@ -18,9 +18,11 @@ from api.call import (
     SHARED_PARAMETERS,
     ApiRequest,
     answer_json,
+    keep_answer,
     note_warnings,
     open_call,
     read_arguments,
+    write_moment,
 )
 from api.errors import AnswerNotFound, RequestInvalid
 from api.params import converters_of
@@ -131,10 +133,13 @@ def _answer(
         result = method.answer(params)
     else:
         result = method.answer(open_call(request, read_arguments(request)), params)
+    extra = _write_extra(request)
+    if verb == "get" and method.lasting and not method.pure:
+        keep_answer(request, varying=extra)
     body = {
         "ok": True,
         "result": result,
-        "@extra": _write_extra(request),
+        "@extra": extra,
         **request.scope["state"].get(_ECHO, {}),
     }
     return answer_json(msgspec.json.encode(body), settings)
@@ -142,9 +147,7 @@ def _answer(
 
 def _write_extra(request: ApiRequest) -> str:
     """Return Unix seconds, the worker (none), and milliseconds since the request came."""
-    now_s = time.perf_counter()
-    elapsed_ms = (now_s - request.scope["state"].get("started_s", now_s)) * 1000
-    return f"{int(time.time())}:_:{elapsed_ms:.3f}"
+    return write_moment(request.scope["state"].get("started_s", time.perf_counter()))
 
 
 def _route(path: str, verbs: Sequence[Verb], handle: Callable[..., Any]) -> HTTPRouteHandler:

@@ -13,6 +13,7 @@ from api.call import (
     ApiRequest,
     Call,
     answer_json,
+    keep_answer,
     note_warnings,
     open_call,
     read_arguments,
@@ -48,7 +49,9 @@ class SortedPage(Page, frozen=True, kw_only=True):
 P = TypeVar("P", bound=Query)
 
 
-def operation(path: str, kind: type[P], answer: Callable[[Call, P], Any]) -> HTTPRouteHandler:
+def operation(
+    path: str, kind: type[P], answer: Callable[[Call, P], Any], *, lasting: bool = True
+) -> HTTPRouteHandler:
     """Return the route that answers GET requests on ``path``.
 
     Args:
@@ -56,6 +59,8 @@ def operation(path: str, kind: type[P], answer: Callable[[Call, P], Any]) -> HTT
             for each path, and the second wrapping breaks it.
         kind: Struct of the parameters it takes.
         answer: Asks the lake and returns what is to be written as JSON.
+        lasting: Whether the answer follows from the snapshot and the request alone, so that it may
+            be sent again until the next commit.
     """
     known = converters_of(kind)
 
@@ -67,7 +72,10 @@ def operation(path: str, kind: type[P], answer: Callable[[Call, P], Any]) -> HTT
         call = open_call(request, arguments)
         if gaps := describe_gaps(call.reader.snapshot.ranges):
             call.warn(gaps)
-        return answer_json(msgspec.json.encode(answer(call, query)), settings)
+        body = answer_json(msgspec.json.encode(answer(call, query)), settings)
+        if lasting:
+            keep_answer(request)
+        return body
 
     handle.__doc__ = answer.__doc__
     route = HTTPRouteHandler(

@@ -120,6 +120,20 @@ def test_an_answer_names_its_snapshot(tmp_path: Path, grow: Callable[[int, int],
         assert client.get("/api/v3/masterchainInfo?snapshot=x").status_code == 422
 
 
+def test_an_answer_kept_does_not_outlive_a_commit(
+    tmp_path: Path, grow: Callable[[int, int], None]
+) -> None:
+    grow(1, 3)
+    with TestClient(create_app(tmp_path, Settings())) as client:
+        for first, last in ((4, 6), (7, 8)):
+            for _ in range(2):
+                assert client.get("/api/v3/masterchainInfo").json()["last"]["seqno"] == first - 1
+                pinned = client.get("/api/v3/masterchainInfo?snapshot=1")
+                assert pinned.headers["x-tonlake-snapshot"] == "1:3"
+            grow(first, last)
+        assert client.get("/api/v3/masterchainInfo").json()["last"]["seqno"] == 8
+
+
 def test_holes_are_named(tmp_path: Path, grow: Callable[[int, int], None]) -> None:
     grow(1, 3)
     grow(7, 9)

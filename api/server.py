@@ -1,0 +1,55 @@
+"""The HTTP server: uvicorn with its fast parser, and a bound on what precedes a request's body."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+if TYPE_CHECKING:
+    from litestar import Litestar
+
+REQUEST_HEAD_BYTES = 1 << 20
+"""Long lists of addresses in a URL are accepted up to here, as by the peer."""
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """Refuses a request with status 400 once its URL and headers have become too large.
+
+    Bytes are counted as they come: the parser keeps a header to itself until it has ended.
+    """
+
+    _in_head = False
+    _head_bytes = 0
+
+    def data_received(self, data: bytes) -> None:
+        """Take what has come over the connection."""
+        super().data_received(data)
+        if self._in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > REQUEST_HEAD_BYTES:
+                self.send_400_response("The head of the request is too large.")
+
+    def on_message_begin(self) -> None:
+        """Count anew for each request of a connection."""
+        self._in_head, self._head_bytes = True, 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Stop counting: bodies have a bound of their own.
+
+        The parser of URLs reads no more than 64 KiB, so it gets what precedes the query alone.
+        The request is answered after this returns: its scope is complete by then.
+        """
+        self._in_head = False
+        self.url, _, query = self.url.partition(b"?")
+        super().on_headers_complete()
+        self.scope["query_string"] = query.partition(b"#")[0]
+
+
+def configure_server(app: Litestar) -> uvicorn.Config:
+    """Return how an application is served: event loop and parser in C, errors alone logged."""
+    return uvicorn.Config(
+        app, http=BoundedProtocol, loop="uvloop", log_level="warning", server_header=False
+    )
