@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingest.action.protocol import jetton
+from ingest.action.protocol import auction, dns, jetton, nft, sale
 
 if TYPE_CHECKING:
     from ingest.action.rule import Rule
@@ -13,7 +13,7 @@ CLASSIFIER_VERSION = 1
 """Raised with every change that makes other actions of the same trace."""
 
 RULES: tuple[Rule, ...] = (
-    # 1 nft mint
+    nft.MINT_RULE,
     # 2 tonstakers delayed withdrawal
     # 3-4 dedust deposits
     # 5-6 tonstakers
@@ -25,11 +25,24 @@ RULES: tuple[Rule, ...] = (
     # 17 dedust withdraw
     jetton.BURN_RULE,
     # 19-22 swaps: dedust, stonfi, stonfi v2, tonco
-    # 23-32 dns release and purchase, nft sales and transfers, telegram items
-    # 33 dns records
+    dns.RELEASE_RULE,
+    dns.PURCHASE_RULE,
+    sale.UPDATE_RULE,
+    nft.TRANSFER_RULE,
+    nft.TELEGRAM_PURCHASE_RULE,
+    nft.PURCHASE_RULE,
+    sale.LISTING_RULE,
+    auction.TELEGRAM_START_RULE,
+    auction.TELEGRAM_CANCEL_RULE,
+    nft.DISCOVERY_RULE,
+    dns.CHANGE_RULE,
     # 34-35 elections
     # 36-37 subscriptions
-    # 38-42 auctions and sales
+    auction.BID_RULE,
+    auction.OUTBID_RULE,
+    sale.CANCEL_RULE,
+    auction.FINISH_RULE,
+    auction.END_RULE,
     # 43 ethena withdrawal request
     jetton.MINT_RULE,
     # 45 ethena deposit
