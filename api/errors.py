@@ -11,7 +11,10 @@ ApiError
 ├── ResultDeep               the stack that a get-method left is nested too deep to be shown
 ├── GetMethodFailed          version 3: what version 2 refuses with a status of its own
 ├── LiteServerError          version 2: what a lite server refuses, in the words clients match on
+├── SendingUnavailable       no upstream is set that could hand a message to the network
+├── UpstreamRefusal          the upstream refuses; has a status of its own
 └── LakeUnavailable          no commit yet, or a snapshot that is gone: ask again later
+    └── NotDerived           the lake has the blocks, but nobody derived this from them yet
 
 STATUS is the one table from classes, of this tree and of the packages below, to HTTP status codes.
 """
@@ -76,8 +79,25 @@ class GetMethodFailed(ApiError):
     """A get-method of version 3 failed in a way for which version 2 has a status of its own."""
 
 
+class SendingUnavailable(ApiError):
+    """Nothing is set that could hand a message to the network, or it cannot be reached."""
+
+
+class UpstreamRefusal(ApiError):
+    """The upstream refuses; ``status`` and the text are its own."""
+
+    def __init__(self, status: int, text: str) -> None:
+        """Take over what it said."""
+        self.status = status
+        super().__init__(text)
+
+
 class LakeUnavailable(ApiError):
     """No commit yet, or not readable now: ask again later."""
+
+
+class NotDerived(LakeUnavailable):
+    """The lake has the blocks, but nobody derived this from them yet; says how."""
 
 
 STATUS: dict[type[Exception], int] = {
@@ -89,6 +109,7 @@ STATUS: dict[type[Exception], int] = {
     ResultDeep: 533,
     GetMethodFailed: 500,
     LiteServerError: 500,
+    SendingUnavailable: 503,
     LakeUnavailable: 503,
     SnapshotNotFound: 404,
     LakeNotFound: 503,
@@ -102,7 +123,12 @@ STATUS: dict[type[Exception], int] = {
 
 
 def status_of(error: Exception) -> int:
-    """Return the HTTP status for an error, by its nearest class in `STATUS`; 500 for others."""
+    """Return the HTTP status for an error, by its nearest class in `STATUS`; 500 for others.
+
+    The refusal of an upstream keeps the status that it came with.
+    """
+    if isinstance(error, UpstreamRefusal):
+        return error.status
     for kind in type(error).__mro__:
         if kind in STATUS:
             return STATUS[kind]

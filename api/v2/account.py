@@ -29,6 +29,7 @@ from api.v2.value import (
     render_transaction_id,
 )
 from api.wallet import WALLETS, read_wallet_data
+from ingest.tvm.emulation import join_shard_account
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from api.v2.arguments import AccountParams
 
 _ABSENT: dict[str, Any] = {
+    "state_hash": None,
     "balance": 0,
     "extra_currencies": None,
     "last_trans_lt": 0,
@@ -52,6 +54,7 @@ class AccountState(msgspec.Struct, frozen=True):
 
     address: Address
     master: dict[str, Any]
+    state_hash: bytes | None
     balance: int
     extra_currencies: str | None
     last_trans_lt: int
@@ -124,6 +127,29 @@ def read_cells(call: Call, state: AccountState) -> tuple[bytes | None, bytes | N
         )
     code, data = (None if cell_hash is None else cells[cell_hash] for cell_hash in wanted)
     return code, data
+
+
+def read_shard_account(call: Call, state: AccountState) -> bytes:
+    """Return ShardAccount, the whole state of an account and its last transaction, as a bag.
+
+    Raises:
+        LiteServerError: the lake does not have all of its cells.
+    """
+    whole = None
+    if state.state_hash is not None:
+        whole = read_cell_trees(call.reader, [state.state_hash]).get(state.state_hash)
+        if whole is None:
+            raise LiteServerError(
+                f"{STATE_UNKNOWN}: the lake does not begin at the zero state and lacks cells of "
+                f"{state.address}"
+            )
+    return join_shard_account(whole, state.last_trans_hash, state.last_trans_lt)
+
+
+def answer_shard_account(call: Call, params: AccountParams) -> dict[str, str]:
+    """getShardAccountCell: the whole state as the cell ShardAccount."""
+    boc = read_shard_account(call, find_state(call, params))
+    return {"@type": "tvm.cell", "bytes": render_boc(boc)}
 
 
 def answer_information(call: Call, params: AccountParams) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from api.errors import RequestInvalid
 from api.params import Query
 from api.v2.param import (
     AccountAddress,
+    Bag,
+    CellObject,
     Flag,
     Hash,
     Hashes,
@@ -19,6 +21,7 @@ from api.v2.param import (
     OptionalInt32,
     OptionalInt64,
     RawList,
+    Text,
 )
 
 if TYPE_CHECKING:
@@ -69,6 +72,71 @@ class GetMethodParams(AccountParams, frozen=True, kw_only=True):
 
     method: MethodId
     stack: RawList = ()
+
+
+class EstimateParams(Params, frozen=True, kw_only=True):
+    """An external message in parts, as bags of cells; an empty one of the last two is none."""
+
+    address: AccountAddress
+    body: Bag
+    init_code: Bag = b""
+    init_data: Bag = b""
+    ignore_chksig: Flag = True
+
+
+class EstimateCellParams(Params, frozen=True, kw_only=True):
+    """The same with each cell as an object of its data and its references."""
+
+    address: AccountAddress
+    body: CellObject
+    init_code: CellObject = b""
+    init_data: CellObject = b""
+    ignore_chksig: Flag = True
+
+
+class BagParams(Params, frozen=True, kw_only=True):
+    """A message to be sent, as bag of cells."""
+
+    boc: Bag
+
+    def check(self, settings: Settings) -> None:
+        """The bag is not empty."""
+        del settings
+        _refuse_unless(bool(self.boc), "empty boc")
+
+
+class CellParams(Params, frozen=True, kw_only=True):
+    """A message to be sent, as an object of its data and its references."""
+
+    cell: CellObject
+
+
+class ResolveParams(AccountParams, frozen=True, kw_only=True):
+    """A name to be asked of a resolver, and how many resolvers may be asked after it."""
+
+    name: Text = ""
+    category: OptionalHash = None
+    ttl: Int32 = 0
+
+    def check(self, settings: Settings) -> None:
+        """Neither number is negative."""
+        super().check(settings)
+        _check_natural(self.ttl, "ttl")
+
+
+class ProofParams(Params, frozen=True, kw_only=True):
+    """A shard block, and the masterchain block that the reader trusts."""
+
+    workchain: Int32
+    shard: Int64
+    seqno: Int32
+    from_seqno: OptionalInt32 = None
+
+    def check(self, settings: Settings) -> None:
+        """Seqnos are positive."""
+        del settings
+        _check_seqno(self.seqno)
+        _check_natural(self.from_seqno, "from_seqno")
 
 
 class HistoryParams(Params, frozen=True, kw_only=True):

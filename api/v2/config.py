@@ -9,6 +9,7 @@ from api.errors import LiteServerError
 from api.v2.place import STATE_UNKNOWN, find_configuration_seqno, find_master, name_ranges
 from api.v2.value import render_base64, render_boc
 from ingest.cell.boc import parse_boc
+from ingest.cell.build import graft
 from ingest.cell.dictionary_writer import build_hashmap
 from ingest.cell.tree import CellTree
 from ingest.cell.writer import serialize_boc
@@ -59,15 +60,6 @@ def join_params(params: dict[int, bytes]) -> bytes:
     by_key = {number & (1 << _KEY_BITS) - 1: boc for number, boc in params.items()}
     entries = [(key, graft(tree, parse_boc(boc))) for key, boc in sorted(by_key.items())]
     return serialize_boc(tree, [build_hashmap(tree, entries, _KEY_BITS)])
-
-
-def graft(tree: CellTree, source: CellTree) -> int:
-    """Append all cells of another tree; return the index of its root."""
-    places = [0] * source.count
-    for cell in range(source.count - 1, -1, -1):
-        kids = tuple(places[kid] for kid in source.refs(cell))
-        places[cell] = tree.append(source.cells[cell], kids)
-    return places[source.roots[0]]
 
 
 def _render(boc: bytes) -> dict[str, Any]:

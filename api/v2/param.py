@@ -7,6 +7,7 @@ Converters therefore read text; a JSON value is written out before it is read.
 from __future__ import annotations
 
 import base64
+import binascii
 import re
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -15,6 +16,10 @@ import msgspec
 from api.address import WrittenAddress, read_address
 from api.errors import AddressInvalid, RequestInvalid
 from api.params import ConversionError, Converter, Query, converters_of
+from ingest.cell.build import MAX_BITS, CellBuilder
+from ingest.cell.tree import CellTree
+from ingest.cell.writer import serialize_boc
+from ingest.errors import BocError
 from ingest.tvm.call import method_id
 
 if TYPE_CHECKING:
@@ -90,6 +95,50 @@ def parse_method(text: str) -> int:
     return method_id(text)
 
 
+def parse_bag(text: str) -> bytes:
+    """Return the bytes of either base64 alphabet; a space stands for +."""
+    plain = text.replace(" ", "+").replace("-", "+").replace("_", "/").rstrip("=")
+    try:
+        return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+    except binascii.Error as error:
+        raise ConversionError("the text is no base64") from error
+
+
+def parse_cell_object(value: object) -> bytes:
+    """Return the bag of a cell that is given as ``{"data": {"b64", "len"}, "refs": [...]}``."""
+    try:
+        tree = CellTree()
+        root = _append_object(tree, msgspec.convert(value, _CellObject))
+        return serialize_boc(tree, [root])
+    except (msgspec.ValidationError, RecursionError, BocError) as error:
+        raise ConversionError(f"the object is no cell: {error}") from error
+
+
+def _append_object(tree: CellTree, given: _CellObject) -> int:
+    data = int.from_bytes(parse_bag(given.data.b64), "big")
+    left = len(parse_bag(given.data.b64)) * 8 - given.data.len
+    builder = CellBuilder(tree)
+    kids = [_append_object(tree, kid) for kid in given.refs]
+    builder.store_uint(data >> left if left >= 0 else data << -left, given.data.len)
+    for kid in kids:
+        builder.store_ref(kid)
+    return builder.end()
+
+
+class _CellData(msgspec.Struct, frozen=True):
+    """Bits: the first ``len`` of some bytes."""
+
+    b64: str
+    len: Annotated[int, msgspec.Meta(ge=0, le=MAX_BITS)]
+
+
+class _CellObject(msgspec.Struct, frozen=True):
+    """A cell in the words of the Python server."""
+
+    data: _CellData
+    refs: list[_CellObject] = []
+
+
 def parse_list(value: object) -> tuple[Any, ...]:
     """Take a JSON array as it is."""
     if not isinstance(value, list):
@@ -112,6 +161,9 @@ OptionalHash = Annotated[bytes | None, _HASH]
 Hashes = Annotated[tuple[bytes, ...], msgspec.structs.replace(_HASH, many=True)]
 AccountAddress = Annotated[WrittenAddress, Converter(parse_written_address, _TEXT)]
 OptionalAccountHash = Annotated[bytes | None, Converter(parse_account_hash, _TEXT)]
+Text = Annotated[str, Converter(str, _TEXT)]
+Bag = Annotated[bytes, Converter(parse_bag, _TEXT)]
+CellObject = Annotated[bytes, Converter(parse_cell_object, {"type": "object"}, raw=True)]
 MethodId = Annotated[int, Converter(parse_method, _TEXT)]
 RawList = Annotated[tuple[Any, ...], Converter(parse_list, {"type": "array"}, raw=True)]
 

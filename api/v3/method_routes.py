@@ -1,8 +1,8 @@
-"""The operation that runs get-methods, in the words of version 2 as the peer passes them on."""
+"""Operations that run contracts, in the words of version 2 as the peer passes them on."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from litestar import Response  # noqa: TC002 - Litestar reads the annotations
@@ -25,13 +25,18 @@ from api.errors import (
     StackTypeUnknown,
 )
 from api.stack import encode_v3
-from api.v2.arguments import GetMethodParams
+from api.v2.arguments import EstimateParams, GetMethodParams
+from api.v2.fee import estimate_fees
 from api.v2.get_method import run_get_method
 from api.v2.param import read_params
 from api.v3.coverage import describe_gaps
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lake.settings import Settings
+
+R = TypeVar("R", bound=msgspec.Struct)
 
 
 class RunRequest(msgspec.Struct, frozen=True):
@@ -49,6 +54,32 @@ class RunAnswer(msgspec.Struct, frozen=True):
     gas_used: int
     exit_code: int
     stack: list[dict[str, Any]]
+
+
+class EstimateRequest(msgspec.Struct, frozen=True):
+    """An external message in parts; unlike in version 2 signatures count unless it says so."""
+
+    address: str = ""
+    body: str = ""
+    init_code: str | None = None
+    init_data: str | None = None
+    ignore_chksig: bool | int = False
+
+
+class Fees(msgspec.Struct, frozen=True):
+    """What the message costs, in nanoton."""
+
+    in_fwd_fee: int
+    storage_fee: int
+    gas_fee: int
+    fwd_fee: int
+
+
+class EstimateAnswer(msgspec.Struct, frozen=True):
+    """Fees of the account; those of accounts that it writes to are not foreseen."""
+
+    source_fees: Fees
+    destination_fees: list[Fees]
 
 
 def answer_run(request: ApiRequest, body: RawBody) -> Response[bytes]:
@@ -77,21 +108,48 @@ def answer_run(request: ApiRequest, body: RawBody) -> Response[bytes]:
     return answer_json(msgspec.json.encode(answer), settings)
 
 
+def answer_estimate(request: ApiRequest, body: RawBody) -> Response[bytes]:
+    """Estimate what an external message costs.
+
+    Raises:
+        CredentialMissing: no address.
+        RequestInvalid: the body cannot be read.
+        LiteServerError: a part of the message is no bag of cells, or it cannot be run.
+    """
+    settings: Settings = request.app.state.settings
+    arguments = read_arguments(request)
+    note_warnings(request, arguments.warnings({}, SHARED_PARAMETERS), settings)
+    asked = _read_request(body, EstimateRequest, ("address",))
+    params = read_params(EstimateParams, msgspec.structs.asdict(asked))
+    fees = estimate_fees(open_call(request, arguments), params)
+    answer = EstimateAnswer(Fees(**msgspec.structs.asdict(fees)), [])
+    return answer_json(msgspec.json.encode(answer), settings)
+
+
 def _read_params(body: bytes, settings: Settings) -> GetMethodParams:
-    try:
-        asked = msgspec.json.decode(body, type=RunRequest)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RequestInvalid(f"failed to parse the request: {error}") from error
-    for name in ("address", "method"):
-        if not getattr(asked, name):
-            raise CredentialMissing(f"{name} is required")
+    asked = _read_request(body, RunRequest, ("address", "method"))
     params = read_params(GetMethodParams, msgspec.structs.asdict(asked))
     params.check(settings)
     return params
 
 
+def _read_request(body: bytes, kind: type[R], required: Sequence[str]) -> R:
+    """Read the body; what the peer asks for by name answers 401 where it is missing."""
+    try:
+        asked = msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RequestInvalid(f"failed to parse the request: {error}") from error
+    for name in required:
+        if not getattr(asked, name):
+            raise CredentialMissing(f"{name} is required")
+    return asked
+
+
 routes = [
     HTTPRouteHandler("/runGetMethod", http_method="POST", status_code=200, sync_to_thread=True)(
         answer_run
+    ),
+    HTTPRouteHandler("/estimateFee", http_method="POST", status_code=200, sync_to_thread=True)(
+        answer_estimate
     ),
 ]

@@ -113,6 +113,19 @@ def append_cell(
     return tree.append(bytes((d1 | mask << 5,)) + cell[1:] if mask else cell, kids)
 
 
+def graft(tree: CellTree, source: CellTree) -> int:
+    """Append all cells of another tree; return the index of its first root.
+
+    Raises:
+        BocError: the tree becomes too deep.
+    """
+    places = [0] * source.count
+    for cell in range(source.count - 1, -1, -1):
+        kids = tuple(places[kid] for kid in source.refs(cell))
+        places[cell] = tree.append(source.cells[cell], kids)
+    return places[source.roots[0]]
+
+
 def pack_head(d1: int, value: int, bits: int) -> bytes:
     """Return d1, d2 and data of a cell with the ``bits`` bits ``value``.
 

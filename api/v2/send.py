@@ -1,0 +1,79 @@
+"""Methods that hand a message to the network: checked here, sent by the upstream if one is set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from api.errors import LiteServerError
+from api.upstream import ask_upstream
+from api.v2.value import render_base64
+from ingest.cell.boc import parse_boc
+from ingest.errors import BocError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from api.call import Call
+    from api.v2.arguments import BagParams, CellParams, EstimateCellParams, EstimateParams
+
+BAD_BAG = "INVALID_BAG_OF_CELLS"
+_PARTS = ("body", "init_code", "init_data")
+
+
+def check_bag(boc: bytes, name: str) -> None:
+    """Refuse what is no bag of one root, in the words of the node's client library.
+
+    Raises:
+        LiteServerError: it is none.
+    """
+    try:
+        roots = len(parse_boc(boc).roots)
+    except BocError as error:
+        raise LiteServerError(f"{BAD_BAG}: {name}") from error
+    if roots != 1:
+        raise LiteServerError(f"{BAD_BAG}: {name}")
+
+
+def check_parts(params: EstimateParams | EstimateCellParams) -> None:
+    """Refuse a message of which a part is no bag; code and data may be left out.
+
+    Raises:
+        LiteServerError: a part is none.
+    """
+    for name in _PARTS:
+        boc = getattr(params, name)
+        if boc or name == "body":
+            check_bag(boc, name)
+
+
+def send_bag(call: Call, boc: bytes, method: str = "sendBoc") -> Any:  # noqa: ANN401 - as it came
+    """Hand a message on and return what the upstream says.
+
+    Raises:
+        LiteServerError: it is no bag of cells.
+        SendingUnavailable, UpstreamRefusal: it could not be handed on, or was refused.
+    """
+    check_bag(boc, "body")
+    return ask_upstream(call.settings, method, {"boc": render_base64(boc)})
+
+
+def answer_with(method: str) -> Callable[[Call, BagParams], Any]:
+    """Return what answers sendBoc or one of its kin, which differ in their answers alone."""
+
+    def answer(call: Call, params: BagParams) -> Any:  # noqa: ANN401 - as it came
+        return send_bag(call, params.boc, method)
+
+    return answer
+
+
+def answer_send_cell(call: Call, params: CellParams) -> Any:  # noqa: ANN401 - as it came
+    """sendCellSimple: sendBoc of a cell that is spelt out."""
+    return send_bag(call, params.cell)
+
+
+def answer_send_query(call: Call, params: EstimateParams | EstimateCellParams) -> Any:  # noqa: ANN401
+    """sendQuery, sendQuerySimple: a message in parts."""
+    check_parts(params)
+    written = {name: render_base64(getattr(params, name)) for name in _PARTS}
+    target = str(params.address.address)
+    return ask_upstream(call.settings, "sendQuery", {"address": target, **written})

@@ -1,0 +1,107 @@
+"""What a contract sees of the network after a masterchain block: the same for all accounts."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from api.cells import read_cell_trees
+from api.v2.config import join_params, read_params
+from api.v2.place import find_configuration_seqno
+from ingest.cell.boc import parse_boc
+from ingest.cell.build import graft
+from ingest.cell.dictionary_writer import build_hashmap
+from ingest.cell.tree import CellTree
+from ingest.cell.writer import serialize_boc
+from ingest.tvm.context import MasterId, NetworkConfig, PreviousBlocks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from api.call import Call
+
+_LAST, _STEP = 16, 100
+_HASH_BITS = 256
+_LIBRARY_CELL = re.compile(rb"(?=\x08\x42\x02(.{32}))", re.DOTALL)
+"""A library cell in a bag: exotic without references, 33 bytes, of kind 2, and the hash. Other
+bytes may look so, too; no library has their hash."""
+
+_KEPT_CONFIGURATIONS = 8
+
+
+def read_network_config(call: Call, master: Mapping[str, Any]) -> NetworkConfig:
+    """Return the configuration after a masterchain block.
+
+    Raises:
+        LiteServerError: the lake lacks the key block.
+    """
+    return _join_config(tuple(read_params(call, master).items()))
+
+
+@lru_cache(_KEPT_CONFIGURATIONS)
+def _join_config(params: tuple[tuple[int, bytes], ...]) -> NetworkConfig:
+    """Return a configuration; joined once, as get-methods mostly ask for the same."""
+    return NetworkConfig(join_params(dict(params)), dict(params))
+
+
+def find_previous(call: Call, master: Mapping[str, Any]) -> PreviousBlocks:
+    """Return the masterchain blocks that a contract can ask for, as far as the lake has them."""
+    seqno: int = master["seqno"]
+    last = range(seqno, max(-1, seqno - _LAST), -1)
+    newest = seqno // _STEP * _STEP
+    hundredths = range(newest, max(-1, newest - _LAST * _STEP), -_STEP)
+    key = find_configuration_seqno(master)
+    rows = call.reader.rows("v2/master_ids", seqnos=sorted({*last, *hundredths, key}))
+    known = {row["seqno"]: MasterId(**row) for row in rows}
+    zero = _identify_zero_state(call)
+    if zero is not None:
+        known[0] = zero
+    return PreviousBlocks(_pick(known, last), known.get(key), _pick(known, hundredths))
+
+
+def _identify_zero_state(call: Call) -> MasterId | None:
+    network = call.reader.snapshot.network
+    if network is None or not (network.zero_state_root_hash and network.zero_state_file_hash):
+        return None
+    hashes = (network.zero_state_root_hash, network.zero_state_file_hash)
+    return MasterId(0, *map(bytes.fromhex, hashes))
+
+
+def _pick(known: dict[int, MasterId], seqnos: Iterable[int]) -> list[MasterId] | None:
+    """Return the blocks of these seqnos, or None unless all are known."""
+    found = [known.get(seqno) for seqno in seqnos]
+    return None if None in found else [block for block in found if block is not None]
+
+
+def read_libraries(
+    call: Call, mc_seqno: int, bags: Iterable[bytes]
+) -> tuple[set[bytes], dict[bytes, bytes]]:
+    """Return the hashes that library cells may name, in libraries too, and those public ones."""
+    named: set[bytes] = set()
+    found: dict[bytes, bytes] = {}
+    fresh = _find_library_hashes(bags)
+    while fresh and len(found) < call.settings.tvm_libraries:
+        named |= fresh
+        hashes = sorted(fresh)[: call.settings.tvm_libraries - len(found)]
+        rows = call.reader.rows("v2/libraries", hashes=hashes, mc_seqno=mc_seqno)
+        brought = read_cell_trees(call.reader, [row["hash"] for row in rows])
+        found |= brought
+        fresh = _find_library_hashes(brought.values()) - named
+    return named, found
+
+
+def _find_library_hashes(bags: Iterable[bytes]) -> set[bytes]:
+    return {match for boc in bags for match in _LIBRARY_CELL.findall(boc)}
+
+
+def join_libraries(libraries: dict[bytes, bytes]) -> bytes | None:
+    """Return Hashmap 256 ^Cell; None where there is nothing to put in it."""
+    if not libraries:
+        return None
+    tree = CellTree()
+    entries = [
+        (int.from_bytes(key, "big"), graft(tree, parse_boc(boc)))
+        for key, boc in sorted(libraries.items())
+    ]
+    return serialize_boc(tree, [build_hashmap(tree, entries, _HASH_BITS)])
