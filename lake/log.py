@@ -30,10 +30,12 @@ Range = tuple[int, int]
 """First and last seqno, both included."""
 
 
-class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One Parquet file of one table; ``path`` is relative to the lake, with forward slashes.
 
     A look-up run (lake.lookup) is one as well: of the table ``lookups``, its rows transactions.
+    It is right about traces as long as ``traces`` is the digest of the paths of the files that
+    say them for its range.
     """
 
     path: str
@@ -42,6 +44,7 @@ class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bytes: int
     sha256: str
     schema_version: int
+    traces: str | None = None
 
 
 class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -154,7 +154,7 @@ class Composer:
         self._block_size.append(size)
         self._pending.clear()
 
-    def finish(self, mc_range: Range, trace_files: Iterable[str]) -> int:
+    def finish(self, mc_range: Range) -> int:
         """Write all arrays, and return the number of transactions."""
         if self._pending:
             self._end_block()
@@ -178,7 +178,7 @@ class Composer:
         writer.add("balance", "q", self._balance)
         writer.add("richest", "I", self._order_by_balance())
         self._write_postings(lts)
-        writer.finish(mc_range, len(self._lt), tuple(sorted(trace_files)))
+        writer.finish(mc_range, len(self._lt))
         return len(self._lt)
 
     def _write_postings(self, lts: pa.Array) -> None:

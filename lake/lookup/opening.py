@@ -14,10 +14,10 @@ from lake.lookup.lookups import Lookups
 from lake.lookup.place import (
     count_rows,
     cut_range,
+    digest_traces,
     files_within,
     range_of,
     subtract_ranges,
-    trace_paths,
 )
 from lake.lookup.run import Run
 from lake.lookup.runfile import RunFile, map_run
@@ -77,11 +77,7 @@ def open_lookups(snapshot: Snapshot, settings: Settings) -> Lookups | None:
             runs += _compose_piece(snapshot.lake_dir, found, piece)
     except LakeCorrupt:
         return None
-    stale = any(
-        list(run.trace_files)
-        != trace_paths(files_within(files, (run.first_mc_seqno, run.last_mc_seqno)))
-        for run in runs
-    )
+    stale = any(run.traces != digest_traces(files, range_of(run)) for run in snapshot.runs)
     return Lookups(runs, stale_traces=stale)
 
 
@@ -120,5 +116,5 @@ def compose_run(lake_dir: Path, files: Sequence[DataFile], mc_range: Range) -> R
     stream = io.BytesIO()
     composer = Composer(stream)
     composer.add_part(gather_all(lake_dir, files, mc_range))
-    composer.finish(mc_range, trace_paths(files))
+    composer.finish(mc_range)
     return Run(RunFile(stream.getvalue(), f"{mc_range[0]}-{mc_range[1]} in memory"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,8 @@ def count_rows(files: Iterable[DataFile]) -> int:
     return sum(file.rows for file in files if file.table == "transactions")
 
 
-def trace_paths(files: Iterable[DataFile]) -> list[str]:
-    """Return the paths of the files that say which trace a transaction belongs to."""
-    return sorted(file.path for file in files if file.table == "transaction_traces")
+def digest_traces(files: Iterable[DataFile], mc_range: Range) -> str:
+    """Return the digest of the paths of the files that say the traces of a range."""
+    named = (file for file in files if file.table == "transaction_traces")
+    paths = sorted(file.path for file in files_within(named, mc_range))
+    return hashlib.sha256("\n".join(paths).encode()).hexdigest()

@@ -23,13 +23,12 @@ from lake.lookup.compose import Composer
 from lake.lookup.gather import gather_parts
 from lake.lookup.place import (
     count_rows,
+    digest_traces,
     files_within,
     range_of,
     run_path,
     subtract_ranges,
-    trace_paths,
 )
-from lake.lookup.runfile import map_run
 from lake.maintenance import commit_maintenance
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from lake.log import Commit, LogState, Range
     from lake.settings import Settings
 
-RUN_FORMAT = 1
+RUN_FORMAT = 2
 """Version of the layout of runs; one of another version is made anew."""
 
 _GROWTH = 4
@@ -94,8 +93,7 @@ def _usable_runs(lake_dir: Path, state: LogState) -> tuple[DataFile, ...]:
         for run in state.runs
         if run.schema_version == RUN_FORMAT
         and run.path not in damaged
-        and list(map_run(lake_dir, run.path).contents.trace_files)
-        == trace_paths(files_within(state.files, range_of(run)))
+        and run.traces == digest_traces(state.files, range_of(run))
     )
 
 
@@ -143,7 +141,7 @@ def _make_run(
         for part in gather_parts(lake_dir, files, mc_range, settings.lookup_part_rows, folder):
             composer.add_part(part)
             on_part(part["transactions"].num_rows)
-        rows = composer.finish(mc_range, trace_paths(files))
+        rows = composer.finish(mc_range)
         reach("run.written")
         stream.flush()
         os.fsync(stream.fileno())
@@ -154,7 +152,8 @@ def _make_run(
         path = run_path(mc_range, sha256)
         temporary.replace(lake_dir / path)
     reach("run.renamed")
-    return DataFile(path, RUN_FOLDER, rows, size, sha256, RUN_FORMAT)
+    traces = digest_traces(files, mc_range)
+    return DataFile(path, RUN_FOLDER, rows, size, sha256, RUN_FORMAT, traces)
 
 
 @contextmanager

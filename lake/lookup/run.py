@@ -46,7 +46,6 @@ class Run:
         self.message, self.body = Postings(arrays, "message"), Postings(arrays, "body")
         self.opcode, self.opcode_end = Postings(arrays, "opcode"), Postings(arrays, "opcode_end")
         self.trace = Postings(arrays, "trace")
-        self.trace_files = file.contents.trace_files
         self._arrays = arrays
         self._hash, self._hash_after = arrays["hash"], arrays["hash_after"]
         self._account_key, self._account_row = arrays["account.key"], arrays["account.row"]
@@ -65,7 +64,7 @@ class Run:
         return bytes(self._hash[row * _HASH_BYTES : (row + 1) * _HASH_BYTES])
 
     def trace_of(self, row: int) -> bytes | None:
-        """Return the trace id of a row, as of ``trace_files``; None where it is not known."""
+        """Return the trace id of a row, as the run has it; None where it is not known."""
         root: int = self._arrays["root"][row]
         if root == NO_TRACE:
             return None

@@ -38,12 +38,11 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Contents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Table of contents of a run; traces are as ``trace_files`` had them, paths in the lake."""
+    """Table of contents of a run."""
 
     first_mc_seqno: int
     last_mc_seqno: int
     rows: int
-    trace_files: tuple[str, ...]
     parts: dict[str, Part]
 
 
@@ -72,10 +71,10 @@ class RunWriter:
         self.begin(name, code)
         self.write(data)
 
-    def finish(self, mc_range: Range, rows: int, trace_files: tuple[str, ...]) -> None:
+    def finish(self, mc_range: Range, rows: int) -> None:
         """Write the table of contents."""
         self._end_part()
-        table = msgspec.json.encode(Contents(*mc_range, rows, trace_files, self._parts))
+        table = msgspec.json.encode(Contents(*mc_range, rows, self._parts))
         self._stream.write(table + _TAIL.pack(len(table), MAGIC))
 
     def _end_part(self) -> None:

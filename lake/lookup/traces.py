@@ -3,7 +3,7 @@
 ``root`` has for each row the row of the trace's first transaction; or, where that is not of this
 run, a place in ``other`` (32-byte hashes), counted down from the highest number; or ``NO_TRACE``.
 ``trace`` are postings by trace id. All this may change when a range in the middle is filled in:
-the table of contents names the files it was made of.
+the log says by which files the run is right.
 """
 
 from __future__ import annotations
