@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +10,13 @@ import duckdb
 
 from queries.errors import ParameterMismatch, QueryTimeout, QueryUnknown
 from queries.loader import REQUIRED, Query, load_queries
+from queries.watch import WATCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lake.lookup.lookups import Lookups
     from lake.snapshot import Snapshot
-
-
-INTERRUPT_AGAIN_S = 0.05
 
 
 class Reader:
@@ -67,12 +64,14 @@ class Reader:
 
     @contextmanager
     def _deadline(self, name: str) -> Iterator[None]:
-        ended = threading.Event()
-        if self._timeout_ms:
-            watch = (ended, self._timeout_ms / 1000, self._connection)
-            threading.Thread(target=_interrupt, args=watch, daemon=True).start()
+        limit = (
+            WATCH.limit(self._connection, self._timeout_ms / 1000)
+            if self._timeout_ms
+            else nullcontext()
+        )
         try:
-            yield
+            with limit:
+                yield
         except duckdb.InterruptException as error:
             raise QueryTimeout(f"query {name} took longer than {self._timeout_ms} ms") from error
         except duckdb.CatalogException as error:
@@ -80,16 +79,6 @@ class Reader:
             if damage is None:
                 raise
             raise damage from error
-        finally:
-            ended.set()
-
-
-def _interrupt(ended: threading.Event, limit_s: float, busy: duckdb.DuckDBPyConnection) -> None:
-    """Interrupt a query that has not ended in time, and again: one too early would be lost."""
-    wait_s = limit_s
-    while not ended.wait(wait_s):
-        busy.interrupt()
-        wait_s = INTERRUPT_AGAIN_S
 
 
 def bind_parameters(query: Query, given: dict[str, object]) -> dict[str, object]:

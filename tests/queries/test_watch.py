@@ -1,0 +1,79 @@
+"""The watch over queries: what is past its limit ends, whenever it began; nothing else does."""
+
+from __future__ import annotations
+
+import threading
+
+import duckdb
+import pytest
+
+from queries.watch import Watch
+
+ENDLESS = "with recursive t as (select 1 as n union all select n from t) select count(*) from t"
+HANGS_S = 120
+"""Long after which a test that should end is taken to hang."""
+
+
+class Counted:
+    """A connection that tells how often it was interrupted."""
+
+    def __init__(self, enough: int = 1) -> None:
+        self.connection = duckdb.connect()
+        self.times = 0
+        self.reached = threading.Event()
+        self._enough = enough
+
+    def interrupt(self) -> None:
+        self.times += 1
+        self.connection.interrupt()
+        if self.times >= self._enough:
+            self.reached.set()
+
+
+@pytest.fixture
+def watch() -> Watch:
+    return Watch()
+
+
+def test_an_interrupt_before_the_query_is_not_the_last(watch: Watch) -> None:
+    busy = Counted()
+    with watch.limit(busy, 0.0):
+        assert busy.reached.wait(HANGS_S)
+        with pytest.raises(duckdb.InterruptException):
+            busy.connection.execute(ENDLESS)
+
+
+def test_an_earlier_limit_wakes_the_thread(watch: Watch) -> None:
+    patient, hasty = Counted(), Counted(enough=3)
+    with watch.limit(patient, HANGS_S * 100):
+        with watch.limit(hasty, 0.0):
+            assert hasty.reached.wait(HANGS_S)
+        times = hasty.times
+        other = Counted(enough=2)
+        with watch.limit(other, 0.0):
+            assert other.reached.wait(HANGS_S)
+        assert patient.times == 0
+        assert hasty.times == times
+
+
+def test_what_has_ended_is_left_alone(watch: Watch) -> None:
+    connection = duckdb.connect()
+    before = threading.active_count()
+    for _ in range(100):
+        with watch.limit(connection, HANGS_S):
+            assert connection.execute("select 42").fetchone() == (42,)
+    assert threading.active_count() == before + 1
+
+
+def test_a_fork_watches_as_well(watch: Watch) -> None:
+    with watch.limit(duckdb.connect(), HANGS_S):
+        pass
+    thread = watch._thread
+    child = threading.Thread()
+    child.start()
+    child.join()
+    watch._thread = child  # As a fork leaves it: an object whose thread is not there.
+    busy = Counted()
+    with watch.limit(busy, 0.0):
+        assert busy.reached.wait(HANGS_S)
+    assert watch._thread is not thread
