@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingest.action.protocol import auction, dns, jetton, nft, sale
+from ingest.action.protocol import auction, cocoon, dns, jetton, nft, sale
 
 if TYPE_CHECKING:
     from ingest.action.rule import Rule
@@ -53,5 +53,5 @@ RULES: tuple[Rule, ...] = (
     # 62-64 tonco liquidity
     # 65-75 coffee
     # 76-80 layerzero
-    # 81-92 cocoon
+    *cocoon.RULES,
 )
