@@ -26,9 +26,10 @@ from api.v3.answer import (
     AddressBook,
     AddressBookRow,
 )
-from api.v3.book import describe_address, read_accounts, read_address_book
+from api.v3.book import describe_addresses, read_accounts, read_address_book
 from api.v3.coverage import check_accounts_known, is_current
-from api.v3.interface import name_interfaces
+from api.v3.interface import NO_CODE, CodeFacts, read_codes
+from api.v3.metadata import read_metadata
 from api.v3.operation import Page, operation
 from queries.exact import rank_accounts
 
@@ -71,10 +72,14 @@ def get_account_states(call: Call, query: AccountStatesQuery) -> AccountStates:
     cells: Mapping[bytes, bytes] = {}
     if query.include_boc is not False:
         cells = read_bodies(call, list(accounts.values()))
+    codes = read_codes(call.reader, (row["code_hash"] for row in accounts.values()))
     return AccountStates(
-        accounts=[_render_account(address, row, cells) for address, row in accounts.items()],
+        accounts=[
+            _render_account(address, row, cells, codes.get(row["code_hash"], NO_CODE))
+            for address, row in accounts.items()
+        ],
         address_book=read_address_book(call, accounts),
-        metadata={},
+        metadata=read_metadata(call, accounts),
     )
 
 
@@ -133,11 +138,11 @@ def get_address_book(call: Call, query: AddressBookQuery) -> AddressBook:
     if not query.address:
         raise RequestInvalid("at least 1 address required")
     parsed = {text: _parse(text) for text in query.address}
-    accounts = read_accounts(call, [address for address in parsed.values() if address is not None])
+    rows = describe_addresses(call, [item for item in parsed.values() if item is not None])
     return {
         text: AddressBookRow(user_friendly=None, domain=None, interfaces=[])
         if address is None
-        else describe_address(address, accounts.get(address), test_only=call.test_only)
+        else rows[address]
         for text, address in parsed.items()
     }
 
@@ -158,7 +163,9 @@ def _parse(text: str) -> Address | None:
         return None
 
 
-def _render_account(address: Address, row: Row, cells: Mapping[bytes, bytes]) -> AccountStateFull:
+def _render_account(
+    address: Address, row: Row, cells: Mapping[bytes, bytes], facts: CodeFacts
+) -> AccountStateFull:
     return AccountStateFull(
         address=str(address),
         account_state_hash=encode_bytes(row["hash"]),
@@ -167,8 +174,8 @@ def _render_account(address: Address, row: Row, cells: Mapping[bytes, bytes]) ->
         status=row["account_status"],
         last_transaction_hash=encode_bytes(row["last_trans_hash"]),
         last_transaction_lt=encode_number(row["last_trans_lt"]),
-        contract_methods=None,
-        interfaces=name_interfaces(row["code_hash"]),
+        contract_methods=facts.methods,
+        interfaces=facts.names,
         frozen_hash=encode_optional(row["frozen_hash"]) or UNSET,
         data_hash=encode_optional(row["data_hash"]) or UNSET,
         code_hash=encode_optional(row["code_hash"]) or UNSET,

@@ -22,6 +22,36 @@ class AddressBookRow(msgspec.Struct):
 AddressBook = dict[str, AddressBookRow]
 
 
+class TokenInfo(msgspec.Struct):
+    """What one token contract is, and what it says of itself; ``extra`` has all other keys.
+
+    ``valid`` is left out where nothing but the place of the content (``uri``) is known.
+    """
+
+    type: str
+    valid: bool | Omitted = UNSET
+    name: str | Omitted = UNSET
+    symbol: str | Omitted = UNSET
+    description: str | Omitted = UNSET
+    image: str | Omitted = UNSET
+    nft_index: str | Omitted = UNSET
+    extra: dict[str, object] | Omitted = UNSET
+
+
+class AddressMetadata(msgspec.Struct):
+    """What an account is among tokens.
+
+    ``is_indexed`` is false where its content lies outside of the chain and was not fetched.
+    """
+
+    is_indexed: bool
+    token_info: list[TokenInfo]
+
+
+Metadata = dict[str, AddressMetadata]
+"""By raw address; accounts that are no token contracts are left out."""
+
+
 class MasterchainInfo(msgspec.Struct):
     """The newest and the oldest masterchain block held."""
 
@@ -55,7 +85,7 @@ class Messages(msgspec.Struct):
 
     messages: list[Message]
     address_book: AddressBook
-    metadata: dict[str, object]
+    metadata: Metadata
 
 
 class AccountStateFull(msgspec.Struct):
@@ -82,7 +112,7 @@ class AccountStates(msgspec.Struct):
 
     accounts: list[AccountStateFull]
     address_book: AddressBook
-    metadata: dict[str, object]
+    metadata: Metadata
 
 
 class WalletState(msgspec.Struct):
@@ -107,7 +137,7 @@ class WalletStates(msgspec.Struct):
 
     wallets: list[WalletState]
     address_book: AddressBook
-    metadata: dict[str, object]
+    metadata: Metadata
 
 
 class AccountBalance(msgspec.Struct):

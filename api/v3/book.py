@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from api.address import Address, render_friendly
 from api.errors import AddressInvalid
 from api.v3.answer import AddressBook, AddressBookRow
-from api.v3.interface import name_interfaces
+from api.v3.domain import find_domains
+from api.v3.interface import NO_CODE, read_codes
 from api.wallet import WALLETS
 from queries.exact import find_states
 
@@ -41,27 +42,39 @@ def read_address_book(call: Call, addresses: Iterable[Address]) -> AddressBook:
     """Return the book of these addresses under their raw forms; {} if the request wants none."""
     if call.no_address_book:
         return {}
-    wanted = sorted(set(addresses))
-    accounts = read_accounts(call, wanted)
-    return {
-        str(address): describe_address(address, accounts.get(address), test_only=call.test_only)
-        for address in wanted
-    }
+    rows = describe_addresses(call, addresses)
+    return {str(address): row for address, row in rows.items()}
 
 
-def describe_address(address: Address, account: Row | None, *, test_only: bool) -> AddressBookRow:
-    """Return one row of the book; ``account`` is the newest state, None where it is unknown.
+def describe_addresses(call: Call, addresses: Iterable[Address]) -> dict[Address, AddressBookRow]:
+    """Return the row of each address, in their order.
 
     Contracts are written bounceable; wallets, and accounts without code, are not.
     """
-    code_hash = None if account is None else account["code_hash"]
-    bounceable = code_hash is not None and code_hash not in WALLETS
+    wanted = sorted(set(addresses))
+    accounts = read_accounts(call, wanted)
+    codes = read_codes(call.reader, (row["code_hash"] for row in accounts.values()))
+    domains = find_domains(call.reader)
+    described = {}
+    for address in wanted:
+        account = accounts.get(address)
+        code_hash = None if account is None else account["code_hash"]
+        facts = NO_CODE if code_hash is None else codes[code_hash]
+        described[address] = AddressBookRow(
+            user_friendly=_write_friendly(
+                address,
+                bounceable=code_hash is not None and code_hash not in WALLETS,
+                test_only=call.test_only,
+            ),
+            domain=domains.get((address.workchain, address.account)),
+            interfaces=[] if account is None else facts.names,
+        )
+    return described
+
+
+def _write_friendly(address: Address, *, bounceable: bool, test_only: bool) -> str | None:
+    """Return the friendly form; a workchain beyond 8 bits has only the raw one."""
     try:
-        friendly = render_friendly(address, bounceable=bounceable, test_only=test_only)
+        return render_friendly(address, bounceable=bounceable, test_only=test_only)
     except AddressInvalid:
-        friendly = None  # A workchain beyond 8 bits has only the raw form.
-    return AddressBookRow(
-        user_friendly=friendly,
-        domain=None,
-        interfaces=[] if account is None else name_interfaces(code_hash),
-    )
+        return None

@@ -12,6 +12,7 @@ from api.v3.answer import Messages
 from api.v3.book import read_address_book
 from api.v3.coverage import check_lt, check_no_gap, check_utime
 from api.v3.message import render_message
+from api.v3.metadata import read_metadata
 from api.v3.operation import SortedPage, operation
 from api.v3.transaction_routes import check_direction
 from queries.exact import Slice, find_messages
@@ -57,10 +58,11 @@ def get_messages(call: Call, query: MessagesQuery) -> Messages:
         if not query.offset:
             check_no_gap(call.reader, utime=utime, lt=lt)
     rows = _read_rows(call, keys)
+    named = set(_list_addresses(rows))
     return Messages(
         messages=[render_message(row, call.settings.opcode_format) for row in rows],
-        address_book=read_address_book(call, _list_addresses(rows)),
-        metadata={},
+        address_book=read_address_book(call, named),
+        metadata=read_metadata(call, named),
     )
 
 

@@ -6,10 +6,16 @@ from api.v3 import (
     account_routes,
     block_routes,
     decode,
+    jetton_routes,
     message_routes,
+    metadata,
     method_routes,
+    multisig_routes,
+    name_routes,
+    nft_routes,
     trace_routes,
     transaction_routes,
+    vesting_routes,
     wallet_routes,
 )
 
@@ -22,4 +28,10 @@ routes = [
     *wallet_routes.routes,
     *decode.routes,
     *method_routes.routes,
+    *metadata.routes,
+    *jetton_routes.routes,
+    *nft_routes.routes,
+    *name_routes.routes,
+    *multisig_routes.routes,
+    *vesting_routes.routes,
 ]

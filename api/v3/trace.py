@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET
 
 from api.encoding import encode_bytes, encode_optional
-from api.v3.answer import AddressBook
+from api.v3.answer import AddressBook, Metadata
 from api.v3.model import Omitted, Transaction
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Traces(msgspec.Struct):
 
     traces: list[Trace]
     address_book: AddressBook
-    metadata: dict[str, object]
+    metadata: Metadata
 
 
 class Events(msgspec.Struct):
@@ -62,7 +62,7 @@ class Events(msgspec.Struct):
 
     events: list[Trace]
     address_book: AddressBook
-    metadata: dict[str, object]
+    metadata: Metadata
 
 
 def render_trace(

@@ -13,6 +13,7 @@ from api.v3.account_routes import find_accounts, read_bodies
 from api.v3.answer import AddressInformation, WalletInformation, WalletState, WalletStates
 from api.v3.book import read_accounts, read_address_book
 from api.v3.coverage import check_accounts_known, is_current
+from api.v3.metadata import read_metadata
 from api.v3.operation import operation
 from api.wallet import WALLETS, WalletData, read_wallet_data
 
@@ -60,7 +61,7 @@ def get_wallet_states(call: Call, query: WalletStatesQuery) -> WalletStates:
     return WalletStates(
         wallets=[_render_wallet(address, row, cells) for address, row in accounts.items()],
         address_book=read_address_book(call, accounts),
-        metadata={},
+        metadata=read_metadata(call, accounts),
     )
 
 

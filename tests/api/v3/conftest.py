@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from litestar.testing import TestClient
+
+from api.app import create_app
+from lake.settings import Settings
+from tests.api.v3.market import build_market
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
-
-    from litestar.testing import TestClient
 
 
 class Asker:
@@ -89,3 +93,11 @@ def facts(demo_facts: Path) -> Facts:
         accounts=_read_lines(demo_facts / "expected-accounts.jsonl"),
         contracts=json.loads((demo_facts / "expected.json").read_text())["contracts"],
     )
+
+
+@pytest.fixture(scope="session")
+def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
+    """Ask the scene of module ``market``."""
+    lake_dir = build_market().commit(tmp_path_factory.mktemp("market") / "lake")
+    with TestClient(create_app(lake_dir, Settings())) as client:
+        yield Asker(client)

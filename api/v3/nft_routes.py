@@ -1,0 +1,294 @@
+"""Operations about NFTs: collections, items, transfers and sales."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from api.address import Address
+from api.errors import RequestInvalid
+from api.params import Addresses, Flag, Int32, Lt, OneAddress, Query, Text, Texts, Utime
+from api.v3.answer import AddressBook, Metadata
+from api.v3.book import pair_addresses, read_address_book
+from api.v3.history import name_addresses, read_contracts, read_moves, read_trace_ids
+from api.v3.jetton import list_addresses
+from api.v3.metadata import read_metadata
+from api.v3.nft import (
+    NFTCollection,
+    NFTItem,
+    NFTSale,
+    NFTTransfer,
+    render_collection,
+    render_item,
+    render_nft_transfer,
+    render_sale,
+)
+from api.v3.operation import Page, SortedPage, operation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from api.call import Call
+
+Row = dict[str, Any]
+Account = tuple[int, bytes]
+MOST_SALES = 1000
+"""Sale contracts of one request, as in the peer."""
+
+
+class CollectionsQuery(Page, frozen=True, kw_only=True):
+    """Collections by address or owner; all that are given must hold."""
+
+    collection_address: Addresses = ()
+    owner_address: Addresses = ()
+    mc_seqno: Int32 = None
+
+
+class ItemsQuery(Page, frozen=True, kw_only=True):
+    """Items by address, owner, or collection and index; all that are given must hold."""
+
+    address: Addresses = ()
+    owner_address: Addresses = ()
+    collection_address: Addresses = ()
+    index: Texts = ()
+    include_on_sale: Flag = None
+    sort_by_last_transaction_lt: Flag = None
+    mc_seqno: Int32 = None
+
+
+class TransfersQuery(SortedPage, frozen=True, kw_only=True):
+    """Transfers of items; ``direction`` is seen from the owners: in, or else out."""
+
+    owner_address: Addresses = ()
+    address: Addresses = ()
+    item_address: Addresses = ()
+    collection_address: OneAddress = None
+    direction: Text = None
+    start_utime: Utime = None
+    end_utime: Utime = None
+    start_lt: Lt = None
+    end_lt: Lt = None
+
+
+class SalesQuery(Query, frozen=True, kw_only=True):
+    """Sale contracts."""
+
+    address: Addresses = ()
+    mc_seqno: Int32 = None
+
+
+class NFTCollections(msgspec.Struct):
+    """A page of collections."""
+
+    nft_collections: list[NFTCollection]
+    address_book: AddressBook
+    metadata: Metadata
+
+
+class NFTItems(msgspec.Struct):
+    """A page of items."""
+
+    nft_items: list[NFTItem]
+    address_book: AddressBook
+    metadata: Metadata
+
+
+class NFTTransfers(msgspec.Struct):
+    """A page of transfers of items."""
+
+    nft_transfers: list[NFTTransfer]
+    address_book: AddressBook
+    metadata: Metadata
+
+
+class NFTSales(msgspec.Struct):
+    """The sale contracts asked for that are known."""
+
+    nft_sales: list[NFTSale]
+    address_book: AddressBook
+    metadata: Metadata
+
+
+def get_collections(call: Call, query: CollectionsQuery) -> NFTCollections:
+    """List collections, in the order in which they were first seen.
+
+    Raises:
+        NotDerived, NotCovered: the lake does not know.
+    """
+    rows = read_contracts(
+        call,
+        "nft_collections",
+        query.collection_address,
+        mc_seqno=query.mc_seqno,
+        **name_addresses("owner", query.owner_address),
+        limit=query.limit,
+        offset=query.offset,
+    )
+    named = {address for row in rows for address in list_addresses(row, "owner")}
+    return NFTCollections(
+        nft_collections=[render_collection(row) for row in rows],
+        address_book=read_address_book(call, named),
+        metadata=read_metadata(call, named),
+    )
+
+
+def get_items(call: Call, query: ItemsQuery) -> NFTItems:
+    """List items.
+
+    Raises:
+        RequestInvalid: an index without its collection, or several collections without one owner.
+        NotDerived, NotCovered: the lake does not know.
+    """
+    _check_items(query)
+    by_collection = len(query.collection_address) == 1
+    by_owner = bool(query.owner_address) and not by_collection
+    by_lt = bool(query.sort_by_last_transaction_lt)
+    plain = not (query.address or by_owner or by_collection or by_lt)
+    rows = read_contracts(
+        call,
+        "nft_items",
+        query.address,
+        mc_seqno=query.mc_seqno,
+        **name_addresses("collection", query.collection_address),
+        **name_addresses("owner", query.owner_address),
+        indexes=[str(int(index)) for index in query.index],
+        include_on_sale=bool(query.include_on_sale),
+        by_lt=by_lt,
+        by_owner=by_owner and not by_lt and not query.address,
+        by_collection=by_collection and not by_lt and not query.address,
+        by_first=plain,
+        limit=query.limit,
+        offset=query.offset,
+    )
+    named = {item for row in rows for item in list_addresses(row, "collection", "owner")}
+    items = _complete_items(call, rows, query.mc_seqno)
+    return NFTItems(
+        nft_items=list(items.values()),
+        address_book=read_address_book(call, named),
+        metadata=read_metadata(call, named),
+    )
+
+
+def get_transfers(call: Call, query: TransfersQuery) -> NFTTransfers:
+    """List transfers of items, newest first, aborted ones included.
+
+    Raises:
+        NotDerived, NotCovered: the lake does not know.
+    """
+    collection = () if query.collection_address is None else (query.collection_address,)
+    rows = read_moves(
+        call,
+        "nft_transfers",
+        query,
+        **pair_addresses(query.item_address),
+        **name_addresses("collection", collection),
+        **name_addresses("owner", (*query.owner_address, *query.address)),
+        incoming=query.direction in (None, "in"),
+        outgoing=query.direction != "in",
+    )
+    trace_ids = read_trace_ids(call, rows)
+    names = ("collection", "old_owner", "new_owner", "response_destination")
+    named = {address for row in rows for address in list_addresses(row, *names)}
+    return NFTTransfers(
+        nft_transfers=[render_nft_transfer(row, trace_ids) for row in rows],
+        address_book=read_address_book(call, named),
+        metadata=read_metadata(call, named),
+    )
+
+
+def get_sales(call: Call, query: SalesQuery) -> NFTSales:
+    """List sale contracts, with the items they sell.
+
+    Raises:
+        RequestInvalid: no address, or too many.
+        NotDerived, NotCovered: the lake does not know.
+    """
+    if not query.address:
+        raise RequestInvalid("at least 1 address required")
+    if len(query.address) > MOST_SALES:
+        raise RequestInvalid(f"maximum {MOST_SALES} addresses allowed")
+    at_block = query.mc_seqno
+    rows = read_contracts(call, "nft_sales", query.address, mc_seqno=at_block, limit=MOST_SALES)
+    sold = {Address(row["nft_workchain"], row["nft"]) for row in rows if row["nft"]}
+    items = _complete_items(call, _read_items(call, sorted(sold), at_block), at_block)
+    names = ("nft", "nft_owner", "marketplace")
+    named = {address for row in rows for address in list_addresses(row, *names)}
+    return NFTSales(
+        nft_sales=[render_sale(row, items) for row in rows],
+        address_book=read_address_book(call, named),
+        metadata=read_metadata(call, named),
+    )
+
+
+def _check_items(query: ItemsQuery) -> None:
+    if not all(index.isascii() and index.isdecimal() for index in query.index):
+        raise RequestInvalid("index should contain digits only")
+    if query.index and not query.collection_address:
+        raise RequestInvalid("index parameter is not allowed without the collection_address")
+    if len(query.collection_address) > 1 and len(query.owner_address) != 1:
+        raise RequestInvalid("exact one owner_address required for multiple collection_address")
+
+
+def _complete_items(
+    call: Call, rows: Sequence[Row], mc_seqno: int | None
+) -> dict[Account, NFTItem]:
+    """Return items by account, in their order, each with its collection and its sale."""
+    collections = _read_collections(call, rows, mc_seqno)
+    owners = [Address(row["owner_workchain"], row["owner"]) for row in rows if row["owner"]]
+    sales = {
+        (sale["workchain"], sale["account"]): sale
+        for sale in _read_sales(call, owners, mc_seqno)
+        if sale["kind"] != "telemint"
+    }
+    return {
+        (row["workchain"], row["account"]): render_item(row, collections, sales) for row in rows
+    }
+
+
+def _read_items(call: Call, addresses: Sequence[Address], mc_seqno: int | None) -> list[Row]:
+    if not addresses:
+        return []
+    return call.reader.rows(
+        "v3/nft_items",
+        **pair_addresses(addresses),
+        **name_addresses("collection", ()),
+        **name_addresses("owner", ()),
+        indexes=[],
+        mc_seqno=mc_seqno,
+        limit=len(addresses),
+    )
+
+
+def _read_collections(
+    call: Call, rows: Sequence[Row], mc_seqno: int | None
+) -> dict[Account, NFTCollection]:
+    named = {
+        Address(row["collection_workchain"], row["collection"]) for row in rows if row["collection"]
+    }
+    if not named:
+        return {}
+    found = call.reader.rows(
+        "v3/nft_collections",
+        **pair_addresses(sorted(named)),
+        **name_addresses("owner", ()),
+        mc_seqno=mc_seqno,
+        limit=len(named),
+    )
+    return {(row["workchain"], row["account"]): render_collection(row) for row in found}
+
+
+def _read_sales(call: Call, addresses: Sequence[Address], mc_seqno: int | None) -> list[Row]:
+    if not addresses:
+        return []
+    return call.reader.rows(
+        "v3/nft_sales", **pair_addresses(addresses), mc_seqno=mc_seqno, limit=len(addresses)
+    )
+
+
+routes = [
+    operation("/nft/collections", CollectionsQuery, get_collections),
+    operation("/nft/items", ItemsQuery, get_items),
+    operation("/nft/transfers", TransfersQuery, get_transfers),
+    operation("/nft/sales", SalesQuery, get_sales),
+]

@@ -1,0 +1,12 @@
+-- What some codes can do.
+--
+-- $hashes blob[]  hashes of code cells
+--
+-- returns: code_hash, methods, names; one row for each code that is known, in no order
+select
+    code_hash,
+    any_value(methods) as methods,
+    any_value(names) as names
+from interfaces
+where code_hash in (select unnest($hashes::blob[]))
+group by code_hash

@@ -1,0 +1,81 @@
+-- Orders of multisig wallets at a masterchain block; in the order in which they were first seen.
+--
+-- $workchains          integer[]         workchains of the orders; none: any
+-- $accounts            blob[]            orders
+-- $multisig_workchains integer[]         workchains of the multisig wallets; none: any
+-- $multisigs           blob[]            multisig wallets
+-- $descending          boolean   = true  last seen first
+-- $mc_seqno            bigint    = null  as of this masterchain block; null: the newest
+-- $limit               integer           most rows
+-- $offset              integer   = 0     rows to pass over
+--
+-- returns: the columns of multisig_orders, first_lt; in order
+with matching as (
+    select
+        workchain,
+        account,
+        mc_seqno
+    from multisig_orders
+    where
+        (
+            len($accounts::blob[]) = 0
+            or (workchain, account) in (
+                select
+                    unnest($workchains::integer[]),
+                    unnest($accounts::blob[])
+            )
+        )
+        and (
+            len($multisigs::blob[]) = 0
+            or (multisig_workchain, multisig) in (
+                select
+                    unnest($multisig_workchains::integer[]),
+                    unnest($multisigs::blob[])
+            )
+        )
+),
+
+states as (
+    select
+        multisig_orders.*,
+        min(lt) over (
+            partition by
+                workchain,
+                account
+        ) as first_lt
+    from multisig_orders
+    where
+        ($mc_seqno is null or mc_seqno <= $mc_seqno)
+        and (workchain, account) in (
+            select
+                workchain,
+                account
+            from matching
+        )
+    qualify row_number() over (
+        partition by
+            workchain,
+            account
+        order by mc_seqno desc
+    ) = 1
+)
+
+select *
+from states
+where
+    (workchain, account, mc_seqno) in (
+        select
+            workchain,
+            account,
+            mc_seqno
+        from matching
+    )
+order by
+    case when $descending then first_lt end desc,
+    case when not $descending then first_lt end,
+    case when $descending then workchain end desc,
+    case when $descending then account end desc,
+    workchain,
+    account
+limit $limit
+offset $offset

@@ -1,0 +1,77 @@
+-- Multisig wallets at a masterchain block; in the order in which they were first seen.
+--
+-- $workchains integer[]         workchains of the wallets; none: any
+-- $accounts   blob[]            wallets
+-- $members    text[]            raw addresses of signers or proposers; none: any
+-- $descending boolean   = true  last seen first
+-- $mc_seqno   bigint    = null  as of this masterchain block; null: the newest
+-- $limit      integer           most rows
+-- $offset     integer   = 0     rows to pass over
+--
+-- returns: the columns of multisig_wallets, first_lt; in order
+with matching as (
+    select
+        workchain,
+        account,
+        mc_seqno
+    from multisig_wallets
+    where
+        (
+            len($accounts::blob[]) = 0
+            or (workchain, account) in (
+                select
+                    unnest($workchains::integer[]),
+                    unnest($accounts::blob[])
+            )
+        )
+        and (
+            len($members::text[]) = 0
+            or list_has_any(signers, $members::text[])
+            or list_has_any(proposers, $members::text[])
+        )
+),
+
+states as (
+    select
+        multisig_wallets.*,
+        min(lt) over (
+            partition by
+                workchain,
+                account
+        ) as first_lt
+    from multisig_wallets
+    where
+        ($mc_seqno is null or mc_seqno <= $mc_seqno)
+        and (workchain, account) in (
+            select
+                workchain,
+                account
+            from matching
+        )
+    qualify row_number() over (
+        partition by
+            workchain,
+            account
+        order by mc_seqno desc
+    ) = 1
+)
+
+select *
+from states
+where
+    (workchain, account, mc_seqno) in (
+        select
+            workchain,
+            account,
+            mc_seqno
+        from matching
+    )
+order by
+    case when $descending then first_lt end desc,
+    case when not $descending then first_lt end,
+    case when $descending then workchain end desc,
+    case when $descending then account end desc,
+    workchain,
+    account
+limit $limit
+offset $offset
