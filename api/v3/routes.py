@@ -13,6 +13,7 @@ from api.v3 import (
     multisig_routes,
     name_routes,
     nft_routes,
+    pending_routes,
     trace_routes,
     transaction_routes,
     vesting_routes,
@@ -34,4 +35,5 @@ routes = [
     *name_routes.routes,
     *multisig_routes.routes,
     *vesting_routes.routes,
+    *pending_routes.routes,
 ]
