@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingest.action.protocol import auction, cocoon, dns, jetton, nft, sale
+from ingest.action.protocol import (
+    auction,
+    cocoon,
+    dns,
+    election,
+    ethena,
+    jetton,
+    multisig,
+    nft,
+    nominator,
+    sale,
+    subscription,
+    tonstakers,
+    vesting,
+)
 
 if TYPE_CHECKING:
     from ingest.action.rule import Rule
@@ -14,12 +28,14 @@ CLASSIFIER_VERSION = 1
 
 RULES: tuple[Rule, ...] = (
     nft.MINT_RULE,
-    # 2 tonstakers delayed withdrawal
+    tonstakers.DELAYED_WITHDRAW_RULE,
     # 3-4 dedust deposits
-    # 5-6 tonstakers
-    # 7-9 multisig
-    # 10-11 vesting
-    # 12-14 nominator pools
+    tonstakers.DEPOSIT_RULE,
+    tonstakers.WITHDRAW_RULE,
+    *multisig.RULES,
+    vesting.SEND_RULE,
+    vesting.ADD_WHITELIST_RULE,
+    *nominator.RULES,
     jetton.TRANSFER_RULE,
     jetton.PTON_RULE,
     # 17 dedust withdraw
@@ -36,16 +52,18 @@ RULES: tuple[Rule, ...] = (
     auction.TELEGRAM_CANCEL_RULE,
     nft.DISCOVERY_RULE,
     dns.CHANGE_RULE,
-    # 34-35 elections
-    # 36-37 subscriptions
+    election.DEPOSIT_RULE,
+    election.RECOVER_RULE,
+    subscription.SUBSCRIBE_RULE,
+    subscription.UNSUBSCRIBE_RULE,
     auction.BID_RULE,
     auction.OUTBID_RULE,
     sale.CANCEL_RULE,
     auction.FINISH_RULE,
     auction.END_RULE,
-    # 43 ethena withdrawal request
+    ethena.WITHDRAWAL_REQUEST_RULE,
     jetton.MINT_RULE,
-    # 45 ethena deposit
+    ethena.DEPOSIT_RULE,
     # 46-47 stonfi v2 liquidity
     # 48-51 jvault
     # 52-54 evaa

@@ -77,8 +77,8 @@ def _make_transfer(match: Match, interfaces: Interfaces) -> Draft | None:
     known = interfaces.jetton_wallet(wallet) or interfaces.jetton_wallet(
         internal.message.destination
     )
-    if known is None:
-        return None
+    if known is None or known.jetton == internal.message.destination:
+        return None  # the master itself is no wallet: what it does with them is another action
     return _draft_transfer(
         match,
         body,
