@@ -21,13 +21,14 @@ from api.params import (
     Utime,
 )
 from api.v3.coverage import check_lt, check_mc_seqno, check_no_gap, check_utime
+from api.v3.metadata import read_metadata
 from api.v3.operation import SortedPage, operation
 from api.v3.trace import Events, Trace, Traces, render_trace
-from api.v3.transaction_page import answer_transactions
+from api.v3.transaction_page import answer_transactions, list_addresses
 
 if TYPE_CHECKING:
     from api.call import Call
-    from api.v3.answer import AddressBook
+    from api.v3.answer import Transactions
 
 Row = dict[str, Any]
 
@@ -82,8 +83,9 @@ def get_traces(call: Call, query: TracesQuery) -> Traces:
         RequestInvalid: filters that exclude each other, or more transactions than may be shown.
         NotCovered: nothing found, and the lake does not cover what was asked for.
     """
-    traces, book = _answer(call, query, with_actions=bool(query.include_actions))
-    return Traces(traces=traces, address_book=book, metadata={})
+    traces, page = _answer(call, query, with_actions=bool(query.include_actions))
+    metadata = read_metadata(call, list_addresses(page.transactions))
+    return Traces(traces=traces, address_book=page.address_book, metadata=metadata)
 
 
 def get_events(call: Call, query: TracesQuery) -> Events:
@@ -92,13 +94,14 @@ def get_events(call: Call, query: TracesQuery) -> Events:
     Raises:
         RequestInvalid, NotCovered: as for traces.
     """
-    traces, book = _answer(call, query, with_actions=True)
-    return Events(events=traces, address_book=book, metadata={})
+    traces, page = _answer(call, query, with_actions=True)
+    metadata = read_metadata(call, list_addresses(page.transactions))
+    return Events(events=traces, address_book=page.address_book, metadata=metadata)
 
 
 def _answer(
     call: Call, query: TracesQuery, *, with_actions: bool
-) -> tuple[list[Trace], AddressBook]:
+) -> tuple[list[Trace], Transactions]:
     rows = _find_traces(call, query)
     if len(rows) == query.limit:
         end = rows[-1]["end_utime" if query.by_time else "end_lt"]
@@ -111,7 +114,7 @@ def _answer(
     if with_actions:
         for trace in traces:
             trace.actions = []
-    return traces, page.address_book
+    return traces, page
 
 
 def _find_traces(call: Call, query: TracesQuery) -> list[Row]:

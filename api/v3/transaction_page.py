@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from api.address import Address
+from api.address import Address, parse_address
 from api.v3.answer import Transactions
 from api.v3.book import read_address_book
 from api.v3.transaction import render_transaction
+from api.v3.transaction_layout import find_writer
 from queries import exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from api.call import Call
+    from api.v3.answer import AddressBook
+    from api.v3.model import Transaction
+    from api.v3.model import Transaction
 
 Row = dict[str, Any]
 Key = dict[str, Any]
@@ -26,7 +30,7 @@ def answer_transactions(call: Call, keys: Sequence[Key]) -> Transactions:
     form = call.settings.opcode_format
     return Transactions(
         transactions=[render_transaction(row, messages[row["hash"]], states, form) for row in rows],
-        address_book=read_address_book(call, _list_addresses(rows, messages)),
+        address_book=read_address_book(call, _name_addresses(rows, messages)),
     )
 
 
@@ -36,7 +40,17 @@ def read_transactions(call: Call, keys: Sequence[Key]) -> tuple[list[Row], dict[
     return found.rows, found.messages
 
 
-def _list_addresses(rows: Iterable[Row], messages: dict[bytes, list[Row]]) -> Iterator[Address]:
+def list_addresses(transactions: Sequence[Transaction]) -> set[Address]:
+    """Return the addresses of the book of these transactions."""
+    texts = {transaction.account for transaction in transactions}
+    for transaction in transactions:
+        if transaction.in_msg is not None:
+            texts.add(transaction.in_msg.source or "")
+        texts.update(message.destination or "" for message in transaction.out_msgs)
+    return {parse_address(text) for text in texts if text}
+
+
+def _name_addresses(rows: Iterable[Row], messages: dict[bytes, list[Row]]) -> Iterator[Address]:
     """Accounts, sources of in messages, destinations of out messages."""
     for row in rows:
         yield Address(row["workchain"], row["account"])
