@@ -40,14 +40,22 @@ def assemble_boc(
         BocError: a packed cell does not have the hash it is filed under.
     """
     tree = CellTree()
-    return serialize_boc(tree, [_append(tree, root_hash, cells)], crc32c=crc32c)
+    return serialize_boc(tree, [append_packed(tree, root_hash, cells, {})], crc32c=crc32c)
 
 
-def _append(
-    tree: CellTree, root_hash: bytes, cells: Mapping[bytes, tuple[bytes, Sequence[bytes]]]
+def append_packed(
+    tree: CellTree,
+    root_hash: bytes,
+    cells: Mapping[bytes, tuple[bytes, Sequence[bytes]]],
+    places: dict[bytes, int],
 ) -> int:
-    """Append the cell with this hash and all below it; return its index."""
-    places: dict[bytes, int] = {}
+    """Append the cell with this hash and all below it to a tree; return its index.
+
+    ``places`` has the cells by hash that the tree has already, and gets those that are appended.
+
+    Raises:
+        MissingCell, BocError: as ``assemble_boc`` does; cells below it may have been appended.
+    """
     opened: set[bytes] = set()
     todo = [root_hash]
     while todo:
