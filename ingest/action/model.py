@@ -106,6 +106,7 @@ class Trace:
         *,
         trace_id: bytes,
         external_hash: bytes | None,
+        external_hash_norm: bytes | None = None,
         end_lt: int,
         end_utime: int,
         mc_seqno_end: int,
@@ -115,6 +116,7 @@ class Trace:
         """Take the fields."""
         self.trace_id = trace_id
         self.external_hash = external_hash
+        self.external_hash_norm = external_hash_norm
         self.end_lt = end_lt
         self.end_utime = end_utime
         self.mc_seqno_end = mc_seqno_end

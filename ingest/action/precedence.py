@@ -16,6 +16,7 @@ from ingest.action.protocol import (
     nominator,
     sale,
     subscription,
+    tgbtc,
     tonstakers,
     vesting,
 )
@@ -67,7 +68,7 @@ RULES: tuple[Rule, ...] = (
     # 46-47 stonfi v2 liquidity
     # 48-51 jvault
     # 52-54 evaa
-    # 55-61 tgbtc
+    *tgbtc.RULES,
     # 62-64 tonco liquidity
     # 65-75 coffee
     # 76-80 layerzero

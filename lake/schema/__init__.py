@@ -1,11 +1,13 @@
 """The schema: the single description of every table, from which all else is derived."""
 
 from lake.schema.account import ACCOUNT_STATES, STATE_CELLS
+from lake.schema.action import ACTION_TABLES
 from lake.schema.block import BLOCKS, SHARD_BLOCKS
 from lake.schema.column import ARROW_TYPES, Column, Table
 from lake.schema.config import CONFIG_PARAMS, LIBRARIES
 from lake.schema.contract import CONTRACT_TABLES
 from lake.schema.message import MESSAGES
+from lake.schema.proof import BLOCK_PROOFS
 from lake.schema.trace import OPEN_EDGES, TRACES, TRANSACTION_TRACES
 from lake.schema.transaction import TRANSACTIONS
 
@@ -23,19 +25,27 @@ BASE_TABLES: tuple[Table, ...] = (
     LIBRARIES,
 )
 
+SIDE_TABLES: tuple[Table, ...] = (BLOCK_PROOFS,)
+"""Tables of what a source keeps beside its blocks; a lake may be without."""
+
 DERIVED_TABLES: tuple[Table, ...] = (
     *(TRANSACTION_TRACES, TRACES, OPEN_EDGES),
     *CONTRACT_TABLES,
+    *ACTION_TABLES,
 )
 """Tables whose rows follow from those of the base tables."""
 
-TABLES: dict[str, Table] = {table.name: table for table in (*BASE_TABLES, *DERIVED_TABLES)}
+TABLES: dict[str, Table] = {
+    table.name: table for table in (*BASE_TABLES, *SIDE_TABLES, *DERIVED_TABLES)
+}
 
 __all__ = [
     "ACCOUNT_STATES",
+    "ACTION_TABLES",
     "ARROW_TYPES",
     "BASE_TABLES",
     "BLOCKS",
+    "BLOCK_PROOFS",
     "CONFIG_PARAMS",
     "CONTRACT_TABLES",
     "DERIVED_TABLES",
@@ -44,6 +54,7 @@ __all__ = [
     "OPEN_EDGES",
     "SCHEMA_VERSION",
     "SHARD_BLOCKS",
+    "SIDE_TABLES",
     "STATE_CELLS",
     "TABLES",
     "TRACES",

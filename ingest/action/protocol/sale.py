@@ -37,8 +37,8 @@ def _make_listing(match: Match, interfaces: Interfaces) -> Draft | None:
     listing: Columns = {name: exact(facts.get(name)) for name in fields}
     listing |= {
         "nft_item_index": item.item_index,
-        "marketplace_fee_address": _find(facts, "marketplace_fee_address", "mp_fee_addr"),
-        "royalty_address": _find(facts, "royalty_address", "royalty_fee_addr"),
+        "marketplace_fee_address": _find(facts, "marketplace_fee_address", "mp_fee_address"),
+        "royalty_address": _find(facts, "royalty_address", "royalty_fee_address"),
     }
     columns = {
         "source": first.columns["source"],
