@@ -12,12 +12,15 @@ from ingest.action.block import TRANSFER
 from ingest.action.pattern import anything, built, call, one_of
 from ingest.action.protocol.jetton import BURN_NOTIFICATION
 from ingest.action.rule import Draft, Rule
+from ingest.errors import IngestError
 
 if TYPE_CHECKING:
     from ingest.action.block import Block, Columns
     from ingest.action.interface import Interfaces
     from ingest.action.pattern import Match
 
+TELEPORT, CHECK, CHECKED, ASK = 0x3F781D24, 0x498AF388, 0xC98AF388, 0x642A879B
+"""What goes before a mint: the claim of a payment, its proof, and the question of the key."""
 MINT, BURN_REQUEST, NEW_KEY = 0xE42A879B, 0x587643A2, 0x690F357A
 MINT_LOG, BURN_LOG, NEW_KEY_LOG, KEY_READY_LOG = 0x77A80EF3, 0xCA444CE6, 0x27756729, 0x453443A6
 PEGOUT, PEGOUT_READY = 0xBE44E7A6, 0x1A84C0E0
@@ -54,23 +57,37 @@ def _read_new_key(log: Block) -> Columns:
 
 def _make_mint(match: Match, _interfaces: Interfaces) -> Draft:
     """Bitcoins came in, and jettons were minted for them."""
-    minted = match["minted"]
+    minted, before = match["minted"], _list_before(match.block)
     columns = _read_mint(match["log"])
     columns |= {
-        "source": columns["destination"],
+        "source": before[-1].message.source if before else columns["destination"],
         "source_secondary": match.block.message.destination,
         "destination_secondary": minted["destination_secondary"],
         "asset": minted["asset"],
     }
-    return Draft("tgbtc_mint", columns, failed=match.block.failed or minted.failed)
+    failed = match.block.failed or minted.failed
+    return Draft("tgbtc_mint", columns, failed=failed, more=before)
+
+
+def _list_before(mint: Block) -> list[Block]:
+    """Return the messages that led to a mint, the latest first."""
+    found: list[Block] = []
+    block = mint.previous
+    while block is not None and block.opcode in {TELEPORT, CHECK, CHECKED, ASK}:
+        found.append(block)
+        block = block.previous
+    return found
 
 
 def _make_burn(match: Match, _interfaces: Interfaces) -> Draft:
     """Jettons were burnt for bitcoins."""
     burn = match.block
-    names = ("source", "source_secondary", "asset", "amount")
-    columns = {name: burn[name] for name in names}
-    columns["destination"] = _read_burn(match["log"])["destination"]
+    columns: Columns = {name: burn[name] for name in ("source", "source_secondary", "asset")}
+    try:
+        told = _read_burn(match["log"])
+    except IngestError:  # a log of other fields
+        told = {"amount": burn["amount"], "destination": None}
+    columns |= {name: told[name] for name in ("amount", "destination")}
     return Draft("tgbtc_burn", columns, failed=burn.failed)
 
 
