@@ -111,10 +111,15 @@ states as (
     ) = 1
 )
 
-select *
+select states.*
 from states
+left join sales on
+    states.owner_workchain = sales.workchain
+    and states.owner = sales.account
+    and states.workchain = sales.nft_workchain
+    and states.account = sales.nft
 where
-    (workchain, account, mc_seqno) in (
+    (states.workchain, states.account, states.mc_seqno) in (
         select
             workchain,
             account,
@@ -123,14 +128,14 @@ where
     )
 order by
     case when $by_lt then lt end desc,
-    case when $by_owner then owner_workchain end,
-    case when $by_owner then owner end,
+    case when $by_owner then coalesce(sales.nft_owner_workchain, owner_workchain) end,
+    case when $by_owner then coalesce(sales.nft_owner, owner) end,
     case when $by_owner or $by_collection then collection_workchain end,
     case when $by_owner or $by_collection then collection end,
     case when $by_owner or $by_collection then length(item_index) end,
     case when $by_owner or $by_collection then item_index end,
     case when $by_first then first_lt end,
-    workchain,
-    account
+    states.workchain,
+    states.account
 limit $limit
 offset $offset
