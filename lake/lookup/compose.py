@@ -13,7 +13,6 @@ from itertools import groupby
 from operator import itemgetter
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,26 +22,18 @@ from lake.lookup.record import (
     FACT_COLUMNS,
     HASH_BEFORE,
     MESSAGE_COLUMNS,
-    PREVIOUS_HASH,
     RECORDS_PER_BLOCK,
-    SAME,
+    STATE_COLUMNS,
     TRANSACTION_COLUMNS,
-    encode_record,
-    pack_block,
 )
 from lake.lookup.runfile import RunWriter
+from lake.lookup.shape import Around, RecordEncoder
 from lake.lookup.traces import TracesBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from lake.log import Range
-
-STATE_COLUMNS = (
-    *("mc_seqno", "hash", "account_status", "balance", "extra_currencies", "last_trans_lt"),
-    *("last_trans_hash", "frozen_hash", "code_hash", "data_hash"),
-)
-"""Columns of the newest state of an account, as ``v3/accounts`` gives them."""
 
 Account = tuple[bytes, int]
 """Account id and workchain: the order of a run."""
@@ -79,8 +70,8 @@ class Composer:
         """Begin the file: the compressed records come first, as they are the bulk."""
         self._writer = RunWriter(stream)
         self._writer.begin("records", "B")
-        self._pending: list[bytes] = []
-        self._block_at, self._block_size = array("Q", [0]), array("I")
+        self._encoder = RecordEncoder()
+        self._block_at = array("Q")
         self._hash, self._hash_after = bytearray(), bytearray()
         self._lt, self._now, self._mc_seqno = array("q"), array("I"), array("I")
         self._account, self._account_row = bytearray(), array("I")
@@ -114,7 +105,9 @@ class Composer:
         if states:
             newest = list(states.values())[-1]
             self._balance.append(newest[STATE_COLUMNS.index("balance")])
-            self._state += _encode(newest)
+            self._state += self._encoder.encode_newest(
+                _look_around(b"", 0 if before is None else before.lt, 0, before), newest
+            )
         else:
             self._balance.append(0)
         self._state_at.append(len(self._state))
@@ -135,33 +128,24 @@ class Composer:
         self._lt.append(row.lt)
         self._now.append(row.now)
         self._mc_seqno.append(row.mc_seqno)
-        columns = row.columns
-        facts: tuple[Any, ...] | bool | None = _facts(states.get(columns[HASH_BEFORE]))
-        if before is not None and before.hash_after == columns[HASH_BEFORE]:
-            columns[HASH_BEFORE] = SAME
-            facts = SAME
-        if before is not None and before.hash == columns[PREVIOUS_HASH]:
-            columns[PREVIOUS_HASH] = SAME
+        hash_before = row.columns[HASH_BEFORE]
+        same = before is not None and before.hash_after == hash_before
+        if not number % RECORDS_PER_BLOCK:
+            self._block_at.append(self._encoder.at)
+        around = _look_around(row.account, row.lt, row.now, before)
         after = _facts(states.get(row.hash_after))
-        self._pending.append(encode_record(row.account, columns, messages, facts, after))
-        if len(self._pending) == RECORDS_PER_BLOCK:
-            self._end_block()
-
-    def _end_block(self) -> None:
-        data, size = pack_block(self._pending)
-        self._writer.write(data)
-        self._block_at.append(self._block_at[-1] + len(data))
-        self._block_size.append(size)
-        self._pending.clear()
+        facts = ... if same else _facts(states.get(hash_before))
+        self._writer.write(
+            self._encoder.encode_record(around, row.columns, messages, (facts, after))
+        )
 
     def finish(self, mc_range: Range) -> int:
         """Write all arrays, and return the number of transactions."""
-        if self._pending:
-            self._end_block()
         writer, lts = self._writer, as_arrow(self._lt)
         self._account_row.append(len(self._lt))
+        self._block_at.append(self._encoder.at)
         writer.add("block.at", "Q", self._block_at)
-        writer.add("block.size", "I", self._block_size)
+        writer.add("shape", "B", self._encoder.encode_shapes())
         writer.add("hash", "B", self._hash)
         writer.add("hash_after", "B", self._hash_after)
         writer.add("lt", "q", self._lt)
@@ -215,7 +199,10 @@ class Composer:
         return item_bytes(table.sort_by(order)["number"])
 
 
-_encode = msgspec.msgpack.Encoder().encode
+def _look_around(account: bytes, lt: int, now: int, before: _Transaction | None) -> Around:
+    if before is None:
+        return Around(account, lt, now, None, None)
+    return Around(account, lt, now, before.hash, before.hash_after)
 
 
 def _facts(state: tuple[Any, ...] | None) -> tuple[Any, ...] | None:

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake.disk import TEMPORARY_PREFIX
-from lake.lookup.compose import STATE_COLUMNS
-from lake.lookup.record import MESSAGE_COLUMNS, TRANSACTION_COLUMNS
+from lake.lookup.record import MESSAGE_COLUMNS, STATE_COLUMNS, TRANSACTION_COLUMNS
 from lake.rows import read_rows
 from lake.schema import TABLES
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from lake.lookup.postings import Postings
-    from lake.lookup.record import Record
     from lake.lookup.run import Run
 
 Row = dict[str, Any]
@@ -78,7 +77,9 @@ class Lookups:
         found = [line]
         for run in self.runs:
             rows = _rows_at(run.message, cut_hash(line.msg_hash))
-            for record in run.read_records(row for row in rows if run.hash_of(row) != line.tx_hash):
+            for record in run.read_records(
+                [row for row in rows if run.hash_of(row) != line.tx_hash]
+            ):
                 found += [other for other in record.messages if other.msg_hash == line.msg_hash]
         return found
 
@@ -103,7 +104,7 @@ class Lookups:
         wanted = Wanted("body_hash", body_hash, descending, offset, limit)
         return read_messages(found, wanted)
 
-    def newest_state(self, account: bytes, workchain: int) -> Row | None:
+    def newest_state(self, account: bytes, workchain: int) -> Any:  # noqa: ANN401 - a row
         """Return an account's newest state by column names, or None if it is not known."""
         for run in self._newest_first:
             number = run.find_account(account, workchain)
@@ -118,7 +119,7 @@ class Lookups:
             self._ranking = Ranking(self.runs)
         return self._ranking.page(offset, limit)
 
-    def read_records(self, hits: Iterable[Hit]) -> list[Record]:
+    def read_records(self, hits: Iterable[Hit]) -> list[Any]:
         """Return the records of transactions, in their order."""
         listed = list(hits)
         by_run: dict[int, list[int]] = {}
@@ -137,7 +138,7 @@ class Lookups:
                     self._find_before(record)
         return records
 
-    def _find_before(self, record: Record) -> None:
+    def _find_before(self, record: Any) -> None:  # noqa: ANN401 - a Record
         """Take the state before from the run before, where it is the newest of the account.
 
         A state hash stands for one transaction's outcome, and runs do not interleave: so the

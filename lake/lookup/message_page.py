@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from lake.lookup.postings import Postings
     from lake.lookup.run import Run
 
-MOST_MERGED = 4000
+MOST_MERGED = 10_000
 """Messages read to merge several runs; a deeper page is left to the named queries."""
 
 Found = tuple["Run", "Postings", int, int]
@@ -58,9 +58,8 @@ def _read_slice(item: Found, wanted: Wanted, first: int, last: int) -> Iterator[
         slice_ = range(max(start, end - last), max(start, end - first))
     else:
         slice_ = range(min(end, start + first), min(end, start + last))
-    records = run.read_records([postings.rows[at] for at in slice_])
-    for at, record in zip(slice_, records, strict=True):
-        line = record.messages[postings.places[at]]
+    rows, places = postings.rows, postings.places
+    for line in run.read_lines([(rows[at], places[at]) for at in slice_]):
         yield line if getattr(line, wanted.column) == wanted.value else None
 
 

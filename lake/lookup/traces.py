@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake.lookup.postings import as_arrow, cut_hash, write_postings
+from lake.lookup.reading import NO_TRACE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lake.lookup.runfile import RunWriter
 
-NO_TRACE = (1 << 32) - 1
 _HASH_BYTES = 32
 
 

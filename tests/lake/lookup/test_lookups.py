@@ -15,7 +15,12 @@ from hypothesis import strategies as st
 from lake.lookup.merge import read_page
 from lake.lookup.opening import open_lookups
 from lake.lookup.rebuild import rebuild_lookups
-from lake.lookup.record import FACT_COLUMNS, MESSAGE_COLUMNS, TRANSACTION_COLUMNS
+from lake.lookup.record import (
+    FACT_COLUMNS,
+    MESSAGE_COLUMNS,
+    STATE_COLUMNS,
+    TRANSACTION_COLUMNS,
+)
 from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from tests.lake.chain import Chain, commit_chain, commit_made
@@ -227,7 +232,7 @@ def check_states(lookups: Lookups, tables: dict[str, list[Row]]) -> None:
     for row in newest:
         state = lookups.newest_state(row["account"], row["workchain"])
         assert state is not None
-        assert all(row[name] == value for name, value in state.items())
+        assert all(state[name] == row[name] for name in STATE_COLUMNS)
     assert lookups.newest_state(bytes(31) + b"\1", 0) is None
     ranked = sorted((-row["balance"], row["workchain"], row["account"]) for row in newest)
     wanted = [(-balance, workchain, account) for balance, workchain, account in ranked]

@@ -1,0 +1,21 @@
+"""Records of runs to Python objects in C: what module ``reading`` does, many times faster.
+
+The extension ``lake.lookup._rows`` (the C files here) is optional. ``TONLAKE_NATIVE=0`` leaves it
+alone.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import Any
+
+
+def load() -> Any:  # noqa: ANN401 - the extension, or None
+    """Return the extension, or None where it is not built or not wanted."""
+    if os.environ.get("TONLAKE_NATIVE", "1") == "0":
+        return None
+    try:
+        return import_module("lake.lookup._rows")
+    except ImportError:
+        return None

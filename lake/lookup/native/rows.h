@@ -1,0 +1,90 @@
+/* What the files of this extension share: rows as Python objects, and the arrays of a run. */
+#ifndef TONLAKE_ROWS_H
+#define TONLAKE_ROWS_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define HASH_BYTES 32
+
+/* A row: columns asked by attribute or by name in brackets. */
+typedef struct {
+    PyObject_HEAD
+    Py_ssize_t count;
+    PyObject *values[];
+} Row;
+
+/* Return a new row type: name, tuple of column names. */
+PyObject *make_row_type(PyObject *self, PyObject *args);
+
+/* Return an empty row with room for count columns. */
+Row *new_row(PyTypeObject *type, Py_ssize_t count);
+
+/* Bytes being read; nothing is read at or behind end. */
+typedef struct {
+    const uint8_t *at, *end;
+} Cursor;
+
+typedef enum { TRANSACTION, MESSAGE, FACTS, STATE, KINDS } Kind;
+
+/* Which columns of a kind of row are constant, and which follow in the record. */
+typedef struct {
+    Kind kind;
+    Py_ssize_t count;
+    const char *codes;
+    PyObject *constants; /* tuple */
+} Shape;
+
+typedef enum {
+    RECORDS,
+    BLOCK_AT,
+    HASH,
+    HASH_AFTER,
+    LT,
+    NOW,
+    MC_SEQNO,
+    ROOT,
+    OTHER,
+    ACCOUNT_ROW,
+    ACCOUNT_ID,
+    STATE_AT,
+    STATES,
+    ARRAYS
+} Array;
+
+/* The arrays of one open run. */
+typedef struct {
+    PyObject_HEAD
+    Py_buffer arrays[ARRAYS];
+    int open; /* arrays that hold a buffer */
+    PyObject *kept; /* shapes as they were given: owns codes and constants */
+    Shape *shapes;
+    Py_ssize_t shape_count;
+    PyObject *types; /* of each kind, and of the record */
+    Py_ssize_t widths[KINDS]; /* columns of each type */
+    Py_ssize_t in_hash_at;
+    int64_t rows;
+    Py_ssize_t records_per_block;
+} Source;
+
+/* The row that is being read, and its account. */
+typedef struct {
+    int64_t row, lt, now;
+    int64_t first, last; /* rows of the account */
+    PyObject *account, *workchain; /* owned */
+    PyObject *in_hash; /* borrowed: hash of the in message */
+} Context;
+
+const uint8_t *item_at(Source *source, Array array, int64_t at, Py_ssize_t width);
+bool read_number(Cursor *cursor, uint64_t *value);
+Shape *read_shape(Source *source, Cursor *cursor, uint64_t bias, Kind kind);
+Row *read_row(Source *source, Cursor *cursor, Context *context, const Shape *shape);
+bool skip_row(Source *source, Cursor *cursor, Context *context, const Shape *shape,
+              PyObject **in_hash);
+
+extern PyType_Spec source_spec;
+
+#endif

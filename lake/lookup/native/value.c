@@ -1,0 +1,192 @@
+/* The values of a row as a record has them: see module lake.lookup.shape. */
+#include "rows.h"
+
+enum { OWN_ACCOUNT, HASH_BEFORE, IN_HASH, FAR_HASH, FAR_BYTES, STATE_BEFORE, LITERAL };
+
+static bool fail(const char *what)
+{
+    PyErr_Format(PyExc_ValueError, "a record of the run is damaged: %s", what);
+    return false;
+}
+
+bool read_number(Cursor *cursor, uint64_t *value)
+{
+    uint64_t found = 0;
+    for (int shift = 0; cursor->at < cursor->end && shift < 64; shift += 7) {
+        uint8_t byte = *cursor->at++;
+        found |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            *value = found;
+            return true;
+        }
+    }
+    return fail("a number ends too early");
+}
+
+const uint8_t *item_at(Source *source, Array array, int64_t at, Py_ssize_t width)
+{
+    const Py_buffer *view = &source->arrays[array];
+    if (at < 0 || at >= view->len / width) {
+        fail("a place is outside of its array");
+        return NULL;
+    }
+    return (const uint8_t *)view->buf + at * width;
+}
+
+static PyObject *hash_at(Source *source, Array array, int64_t row)
+{
+    const uint8_t *data = item_at(source, array, row, HASH_BYTES);
+    return data ? PyBytes_FromStringAndSize((const char *)data, HASH_BYTES) : NULL;
+}
+
+/* Find bytes that stand elsewhere: far ones in an earlier record, literal ones here. */
+static const uint8_t *find_bytes(Source *source, Cursor *cursor, uint64_t form, uint64_t *size)
+{
+    uint64_t at;
+    if (form >= LITERAL) {
+        *size = form - LITERAL;
+        if (*size > (uint64_t)(cursor->end - cursor->at)) {
+            fail("bytes end too early");
+            return NULL;
+        }
+        const uint8_t *found = cursor->at;
+        cursor->at += *size;
+        return found;
+    }
+    *size = HASH_BYTES;
+    if (form == FAR_BYTES && !read_number(cursor, size))
+        return NULL;
+    if (!read_number(cursor, &at))
+        return NULL;
+    const Py_buffer *records = &source->arrays[RECORDS];
+    if (at > (uint64_t)records->len || *size > (uint64_t)records->len - at) {
+        fail("bytes are outside of the records");
+        return NULL;
+    }
+    return (const uint8_t *)records->buf + at;
+}
+
+static PyObject *read_bytes(Source *source, Cursor *cursor, Context *context)
+{
+    uint64_t form, size;
+    if (!read_number(cursor, &form))
+        return NULL;
+    switch (form) {
+    case OWN_ACCOUNT:
+        if (!context->account) {
+            fail("there is no account");
+            return NULL;
+        }
+        return Py_NewRef(context->account);
+    case HASH_BEFORE:
+        return hash_at(source, HASH, context->row - 1);
+    case STATE_BEFORE:
+        return hash_at(source, HASH_AFTER, context->row - 1);
+    case IN_HASH:
+        if (!context->in_hash) {
+            fail("there is no in message");
+            return NULL;
+        }
+        return Py_NewRef(context->in_hash);
+    default: {
+        const uint8_t *data = find_bytes(source, cursor, form, &size);
+        return data ? PyBytes_FromStringAndSize((const char *)data, (Py_ssize_t)size) : NULL;
+    }
+    }
+}
+
+static PyObject *read_text(Source *source, Cursor *cursor, bool whole_number)
+{
+    uint64_t form, size;
+    if (!read_number(cursor, &form) || (form != FAR_HASH && form != FAR_BYTES && form < LITERAL)) {
+        if (!PyErr_Occurred())
+            fail("a text has no form");
+        return NULL;
+    }
+    const uint8_t *data = find_bytes(source, cursor, form, &size);
+    if (!data)
+        return NULL;
+    PyObject *text = PyUnicode_DecodeUTF8((const char *)data, (Py_ssize_t)size, NULL);
+    if (!whole_number || !text)
+        return text;
+    const char *digits = PyUnicode_AsUTF8AndSize(text, NULL);
+    PyObject *number = digits ? PyLong_FromString(digits, NULL, 10) : NULL;
+    Py_DECREF(text);
+    return number;
+}
+
+static PyObject *read_value(Source *source, Cursor *cursor, Context *context, char code)
+{
+    if (code == 'b')
+        return read_bytes(source, cursor, context);
+    if (code == 's' || code == 'a')
+        return read_text(source, cursor, code == 'a');
+    uint64_t folded;
+    if (!read_number(cursor, &folded))
+        return NULL;
+    uint64_t value = folded >> 1 ^ (0 - (folded & 1));
+    if (code == 'l')
+        value += (uint64_t)context->lt;
+    else if (code == 't')
+        value += (uint64_t)context->now;
+    return PyLong_FromLongLong((long long)value);
+}
+
+static bool skip_value(Source *source, Cursor *cursor, char code)
+{
+    uint64_t form, size;
+    if (!read_number(cursor, &form))
+        return false;
+    if (code != 'b' && code != 's' && code != 'a')
+        return true;
+    if (form < LITERAL && form != FAR_HASH && form != FAR_BYTES)
+        return true;
+    return find_bytes(source, cursor, form, &size) != NULL;
+}
+
+Shape *read_shape(Source *source, Cursor *cursor, uint64_t bias, Kind kind)
+{
+    uint64_t number;
+    if (!read_number(cursor, &number))
+        return NULL;
+    number -= bias;
+    if (number >= (uint64_t)source->shape_count || source->shapes[number].kind != kind) {
+        fail("it has an unknown shape");
+        return NULL;
+    }
+    return &source->shapes[number];
+}
+
+Row *read_row(Source *source, Cursor *cursor, Context *context, const Shape *shape)
+{
+    PyTypeObject *type = (PyTypeObject *)PyTuple_GetItem(source->types, shape->kind);
+    Row *row = new_row(type, source->widths[shape->kind]);
+    if (!row)
+        return NULL;
+    for (Py_ssize_t at = 0; at < shape->count; at++) {
+        char code = shape->codes[at];
+        row->values[at] = code == '.' ? Py_NewRef(PyTuple_GetItem(shape->constants, at))
+                                      : read_value(source, cursor, context, code);
+        if (!row->values[at]) {
+            Py_DECREF(row);
+            return NULL;
+        }
+    }
+    return row;
+}
+
+bool skip_row(Source *source, Cursor *cursor, Context *context, const Shape *shape,
+              PyObject **in_hash)
+{
+    for (Py_ssize_t at = 0; at < shape->count; at++) {
+        if (in_hash && at == source->in_hash_at) {
+            *in_hash = shape->codes[at] == '.' ? Py_NewRef(PyTuple_GetItem(shape->constants, at))
+                                               : read_value(source, cursor, context, 'b');
+            if (!*in_hash)
+                return false;
+        } else if (shape->codes[at] != '.' && !skip_value(source, cursor, shape->codes[at])) {
+            return false;
+        }
+    }
+    return true;
+}

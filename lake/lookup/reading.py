@@ -1,0 +1,227 @@
+"""Records of a run, read in Python: the reference of the extension, and what stands in for it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from lake.lookup.record import (
+    FACTS,
+    IN_HASH,
+    KINDS,
+    MESSAGE,
+    NATIVE,
+    RECORDS_PER_BLOCK,
+    STATE,
+    TRANSACTION,
+    Record,
+)
+from lake.lookup.shape import (
+    FAR_BYTES,
+    FAR_HASH,
+    HASH_BEFORE,
+    HASH_BYTES,
+    IN_MESSAGE,
+    LITERAL,
+    NO_STATE,
+    OWN_ACCOUNT,
+    SAME_STATE,
+    SHAPED,
+    Around,
+    unfold,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from lake.lookup.record import Kind
+
+NO_TRACE = (1 << 32) - 1
+_ID_BYTES = 36
+_SIGN = 1 << 31
+_ARRAYS = (
+    *("records", "block.at", "hash", "hash_after", "lt", "now", "mc_seqno", "root", "other"),
+    *("account.row", "account.id", "state.at", "state"),
+)
+
+_Shape = tuple[int, bytes, tuple[Any, ...]]
+
+
+def open_source(arrays: Mapping[str, memoryview]) -> Any:  # noqa: ANN401 - here or in the extension
+    """Return what reads the records of an open run.
+
+    Raises:
+        ValueError: its shapes are damaged.
+    """
+    found = msgspec.msgpack.decode(arrays["shape"], type=list[_Shape])
+    if any(len(shape[1]) != len(shape[2]) for shape in found):
+        raise ValueError("a shape of the run is damaged")
+    if NATIVE is None:
+        return Source(arrays, found)
+    types = (*(kind.row_type for kind in KINDS), Record)
+    widths = tuple(kind.width for kind in KINDS)
+    named = tuple(arrays[name] for name in _ARRAYS)
+    return NATIVE.Source(named, tuple(found), types, widths, IN_HASH, RECORDS_PER_BLOCK)
+
+
+class Source:
+    """The arrays of an open run."""
+
+    def __init__(self, arrays: Mapping[str, memoryview], shapes: Sequence[_Shape]) -> None:
+        """Take the arrays by name, and the shapes of rows."""
+        self._arrays = arrays
+        self._records, self._lt = arrays["records"], arrays["lt"]
+        self._shapes = shapes
+
+    def read_records(self, rows: Iterable[int]) -> list[Any]:
+        """Return the records of rows, in their order."""
+        return [self._read_record(row) for row in rows]
+
+    def read_lines(self, places: Iterable[tuple[int, int]]) -> list[Any]:
+        """Return messages, given the row and place of each."""
+        return [self._read_record(row).messages[place] for row, place in places]
+
+    def read_states(self, numbers: Iterable[int]) -> list[Any]:
+        """Return the newest states of accounts by number, None where there is none."""
+        return [self._read_newest(number) for number in numbers]
+
+    def _read_newest(self, number: int) -> Any:  # noqa: ANN401 - a row
+        start, end = self._arrays["state.at"][number : number + 2]
+        if start == end:
+            return None
+        first, last = self._arrays["account.row"][number : number + 2]
+        around = self._look_around(last, self._lt[last - 1], 0) if first < last else _NOTHING
+        return _Reading(self, self._arrays["state"], start, around).read_row(STATE)
+
+    def _look_around(self, row: int, lt: int, account: int) -> Around:
+        start = account * _ID_BYTES
+        return Around(
+            bytes(self._arrays["account.id"][start : start + HASH_BYTES]),
+            lt,
+            self._arrays["now"][row] if row < len(self._lt) else 0,
+            self._hash("hash", row - 1) if row else None,
+            self._hash("hash_after", row - 1) if row else None,
+        )
+
+    def _hash(self, name: str, row: int) -> bytes:
+        return bytes(self._arrays[name][row * HASH_BYTES : (row + 1) * HASH_BYTES])
+
+    def _find_record(self, row: int) -> int:
+        block, more = divmod(row, RECORDS_PER_BLOCK)
+        at: int = self._arrays["block.at"][block]
+        for _ in range(more):
+            size, at = read_number(self._records, at)
+            at += size
+        return read_number(self._records, at)[1]
+
+    def _begin(self, row: int) -> tuple[_Reading, int]:
+        account = bisect_right(self._arrays["account.row"], row) - 1
+        around = self._look_around(row, self._lt[row], account)
+        return _Reading(self, self._records, self._find_record(row), around), account
+
+    def _read_record(self, row: int) -> Any:  # noqa: ANN401 - a Record
+        reading, account = self._begin(row)
+        record = _blank(Record)
+        record.after = reading.read_state()
+        record.before = reading.read_state()
+        if record.before is True:
+            record.before = self._begin(row - 1)[0].read_state()
+        record.row = reading.read_row(TRANSACTION)
+        self._fill(record.row, row, account)
+        reading.in_hash = record.row.in_msg_hash
+        record.messages = [reading.read_row(MESSAGE) for _ in range(reading.read_number())]
+        for message in record.messages:
+            message.tx_hash, message.tx_lt = record.row.hash, record.row.lt
+        return record
+
+    def _fill(self, values: Any, row: int, account: int) -> None:  # noqa: ANN401 - a row
+        start = account * _ID_BYTES
+        identity = bytes(self._arrays["account.id"][start : start + _ID_BYTES])
+        values.account = identity[:HASH_BYTES]
+        values.workchain = int.from_bytes(identity[HASH_BYTES:], "big") - _SIGN
+        values.lt, values.now = self._lt[row], self._arrays["now"][row]
+        values.mc_seqno = self._arrays["mc_seqno"][row]
+        values.hash = self._hash("hash", row)
+        values.account_state_hash_after = self._hash("hash_after", row)
+        values.trace_id = self._read_trace(row)
+
+    def _read_trace(self, row: int) -> bytes | None:
+        root = self._arrays["root"][row]
+        if root == NO_TRACE:
+            return None
+        if root < len(self._lt):
+            return self._hash("hash", root)
+        return self._hash("other", NO_TRACE - 1 - root)
+
+
+def _blank(row_type: Callable[[], Any]) -> Any:  # noqa: ANN401 - a row
+    return row_type()
+
+
+def read_number(data: memoryview, at: int) -> tuple[int, int]:
+    """Return a number, and where it ends."""
+    number, shift = 0, 0
+    while data[at] > 0x7F:  # noqa: PLR2004 - seven bits
+        number |= (data[at] & 0x7F) << shift
+        shift += 7
+        at += 1
+    return number | data[at] << shift, at + 1
+
+
+_NOTHING = Around(b"", 0, 0, None, None)
+
+
+class _Reading:
+    """Reads the rows of one record, one after the other."""
+
+    def __init__(self, source: Source, data: memoryview, at: int, around: Around) -> None:
+        self._source, self._data, self._at, self._around = source, data, at, around
+        self.in_hash: bytes | None = None
+
+    def read_number(self) -> int:
+        number, self._at = read_number(self._data, self._at)
+        return number
+
+    def read_state(self) -> Any:  # noqa: ANN401 - a row, None, or True
+        form = self._data[self._at]
+        if form in (NO_STATE, SAME_STATE):
+            self._at += 1
+            return None if form == NO_STATE else True
+        return self.read_row(FACTS, SHAPED)
+
+    def read_row(self, kind: Kind, bias: int = 0) -> Any:  # noqa: ANN401 - a row
+        _, codes, constants = self._source._shapes[self.read_number() - bias]  # noqa: SLF001
+        row = _blank(kind.row_type)
+        for name, code, constant in zip(kind.columns, codes.decode(), constants, strict=True):
+            setattr(row, name, constant if code == "." else self._read_value(code))
+        return row
+
+    def _read_value(self, code: str) -> Any:  # noqa: ANN401
+        if code == "b":
+            return self._read_bytes()
+        if code in "sa":
+            text = self._read_bytes().decode()
+            return text if code == "s" else int(text)
+        around = self._around
+        base = around.lt if code == "l" else around.now if code == "t" else 0
+        return unfold(self.read_number(), base)
+
+    def _read_bytes(self) -> bytes:
+        form, around = self.read_number(), self._around
+        if form >= LITERAL:
+            start = self._at
+            self._at += form - LITERAL
+            return bytes(self._data[start : self._at])
+        if form in (FAR_HASH, FAR_BYTES):
+            size = HASH_BYTES if form == FAR_HASH else self.read_number()
+            start = self.read_number()
+            return bytes(self._source._records[start : start + size])  # noqa: SLF001
+        if form == OWN_ACCOUNT:
+            return around.account
+        found = {IN_MESSAGE: self.in_hash, HASH_BEFORE: around.hash_before}
+        value = found.get(form, around.state_before)
+        if value is None:
+            raise ValueError("a record of the run refers to nothing")
+        return value

@@ -1,0 +1,220 @@
+"""Records of a run, written: each row as the number of its shape and what the shape leaves open.
+
+A shape has the constant columns of a row (NULL, flags, names, zeroes), and its other columns are
+open: their values follow in the record. All numbers are written with seven bits a byte, the least
+significant first; signed ones are folded (0, -1, 1, -2 ...). Bytes are a form, and what it needs:
+0 the own account, 1 the hash of the transaction before, 2 the hash of the in message, 3 and 4
+bytes of an earlier place of all records (32 of them, or their number first), 5 the hash of the
+state before, and from 6 on literal bytes, that many more than 6. So that bytes which come again
+(both ends of a message, bodies, code) are written once: hashes do not compress.
+
+A record is its length, the state after, the state before, the transaction, and its messages,
+their number first. A state is 0 where it is not known, 1 where it is that after the record before,
+else its shape's number and 2.
+"""
+
+from __future__ import annotations
+
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from lake.lookup.record import FACTS, IN_HASH, KINDS, MESSAGE, STATE, TRANSACTION
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lake.lookup.record import Kind
+
+    State = Sequence[Any] | EllipsisType | None
+
+OWN_ACCOUNT, HASH_BEFORE, IN_MESSAGE, FAR_HASH, FAR_BYTES, STATE_BEFORE, LITERAL = range(7)
+NO_STATE, SAME_STATE, SHAPED = range(3)
+HASH_BYTES = 32
+ZERO = bytes(HASH_BYTES)
+
+_SHORTEST_FAR = 12
+"""Fewer bytes are not worth a place."""
+
+_REMEMBERED = 500_000
+"""So many values are remembered at most: about 100 MB. Those that came again are kept longest."""
+
+_OPEN = ...
+_SIGN, _WORD = 1 << 63, 1 << 64
+
+
+class Around(NamedTuple):
+    """What a row may refer to."""
+
+    account: bytes
+    lt: int
+    now: int
+    hash_before: bytes | None
+    state_before: bytes | None
+
+
+def append_number(out: bytearray, number: int) -> None:
+    """Append a whole number that is not negative."""
+    while number > 0x7F:  # noqa: PLR2004 - seven bits
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+
+
+def fold(value: int) -> int:
+    """Return a signed number of 64 bits as one without sign, small where it was close to 0."""
+    value = (value + _SIGN) % _WORD - _SIGN
+    return value << 1 if value >= 0 else ~value << 1 | 1
+
+
+def unfold(number: int, base: int) -> int:
+    """Return the signed number of 64 bits that was folded, ``base`` added."""
+    value = number >> 1 ^ -(number & 1)
+    return (value + base + _SIGN) % _WORD - _SIGN
+
+
+class RecordEncoder:
+    """Writes the rows of one run; ``at`` is where in all records the next one will stand."""
+
+    def __init__(self) -> None:
+        """Begin without shapes."""
+        self.at = 0
+        self._shapes: dict[tuple[Any, ...], int] = {}
+        self._seen: dict[bytes, int] = {}
+        self._repeated: dict[bytes, int] = {}
+        self._new: list[tuple[bytes, int]] = []
+
+    def encode_record(
+        self,
+        around: Around,
+        columns: Sequence[Any],
+        messages: Sequence[Sequence[Any]],
+        states: tuple[State, State],
+    ) -> bytes:
+        """Return a record.
+
+        Args:
+            around: What it may refer to.
+            columns: Those of the transaction.
+            messages: Columns of each.
+            states: Facts of the states before and after; None where it is not known, ``...``
+                where it is that after the record before.
+        """
+        out = bytearray()
+        before, after = states
+        self._append_state(out, after, around)
+        self._append_state(out, before, around)
+        self._append(out, TRANSACTION, columns, around)
+        append_number(out, len(messages))
+        in_hash = columns[IN_HASH]
+        for message in messages:
+            self._append(out, MESSAGE, message, around, in_hash)
+        record = bytearray()
+        append_number(record, len(out))
+        self._remember(self.at + len(record))
+        record += out
+        self.at += len(record)
+        return bytes(record)
+
+    def encode_newest(self, around: Around, state: Sequence[Any]) -> bytes:
+        """Return the newest state of an account, which stands outside of the records."""
+        out = bytearray()
+        self._append(out, STATE, state, around)
+        self._new.clear()
+        return bytes(out)
+
+    def encode_shapes(self) -> bytes:
+        """Return all shapes as MessagePack: kind, codes and constants of each."""
+        shapes = []
+        for kind, *values in self._shapes:
+            pairs = list(zip(values, KINDS[kind].codes, strict=True))
+            codes = "".join(code if value is _OPEN else "." for value, code in pairs)
+            constants = [None if value is _OPEN else value for value in values]
+            shapes.append((kind, codes.encode(), constants))
+        return msgspec.msgpack.encode(shapes)
+
+    def _append_state(self, out: bytearray, state: State, around: Around) -> None:
+        if state is None or isinstance(state, EllipsisType):
+            out.append(NO_STATE if state is None else SAME_STATE)
+        else:
+            self._append(out, FACTS, state, around, bias=SHAPED)
+
+    def _append(
+        self,
+        out: bytearray,
+        kind: Kind,
+        values: Sequence[Any],
+        around: Around,
+        in_hash: bytes | None = None,
+        *,
+        bias: int = 0,
+    ) -> None:
+        shape: list[Any] = [kind.number]
+        left = []
+        for code, value in zip(kind.codes, values, strict=True):
+            if code == "." or value is None or value in (ZERO, b"", ""):
+                shape.append(value)
+            elif not value and code != "b":
+                shape.append(0)
+            else:
+                shape.append(_OPEN)
+                left.append((code, value))
+        number = self._shapes.setdefault(tuple(shape), len(self._shapes))
+        append_number(out, number + bias)
+        for code, value in left:
+            if code == "b":
+                self._append_bytes(out, value, around, in_hash)
+            elif code in "sa":
+                text = value if code == "s" else format(value, "f")
+                self._append_far(out, text.encode())
+            else:
+                base = around.lt if code == "l" else around.now if code == "t" else 0
+                append_number(out, fold(value - base))
+
+    def _append_bytes(
+        self, out: bytearray, value: bytes, around: Around, in_hash: bytes | None
+    ) -> None:
+        if value == around.account:
+            out.append(OWN_ACCOUNT)
+        elif value == in_hash:
+            out.append(IN_MESSAGE)
+        elif value == around.hash_before:
+            out.append(HASH_BEFORE)
+        elif value == around.state_before:
+            out.append(STATE_BEFORE)
+        else:
+            self._append_far(out, value)
+
+    def _append_far(self, out: bytearray, value: bytes) -> None:
+        at = self._find(value)
+        if at is None:
+            append_number(out, LITERAL + len(value))
+            if len(value) >= _SHORTEST_FAR:
+                self._new.append((value, len(out)))
+            out += value
+            return
+        if len(value) == HASH_BYTES:
+            out.append(FAR_HASH)
+        else:
+            out.append(FAR_BYTES)
+            append_number(out, len(value))
+        append_number(out, at)
+
+    def _find(self, value: bytes) -> int | None:
+        at = self._repeated.get(value)
+        if at is None:
+            at = self._seen.pop(value, None)
+            if at is not None:
+                self._repeated[value] = at
+        return at
+
+    def _remember(self, start: int) -> None:
+        """Remember where the record's bytes stand, which begins at ``start``."""
+        for value, at in self._new:
+            self._seen.setdefault(value, start + at)
+        self._new.clear()
+        if len(self._seen) > _REMEMBERED:
+            self._seen.clear()
+        if len(self._repeated) > _REMEMBERED:
+            self._repeated.clear()
