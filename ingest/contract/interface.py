@@ -10,6 +10,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
+from ingest.cell.dictionary import iter_hashmap
 from ingest.errors import BocError
 from ingest.tvm.call import method_id
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from ingest.cell.tree import CellTree
-
-from ingest.cell.dictionary import iter_hashmap
 
 METHOD_BITS = 19
 _SET_CODEPAGE = 0xFF00  # SETCP0
@@ -71,6 +70,29 @@ def read_method_ids(tree: CellTree, code: int) -> list[int] | None:
         start = tree.slice(code)
         if start.load_uint(16) != _SET_CODEPAGE or start.load_uint(24) != _PUSH_DICTIONARY:
             return None
-        return [key for key, _value in iter_hashmap(tree, start.load_ref(), METHOD_BITS)]
+        return _list_keys(tree, start.load_ref())
     except BocError:
         return None
+
+
+def find_method_ids(tree: CellTree, code: int) -> list[int] | None:
+    """Return the ids of all methods of a code whose selector may stand behind other instructions.
+
+    None where no dictionary of methods is found: the code may have any method.
+    """
+    try:
+        start = tree.slice(code)
+        if _PUSH_DICTIONARY.to_bytes(3, "big") in tree.payload(code) and start.refs_left:
+            return _list_keys(tree, start.load_ref())
+    except BocError:
+        return None
+    return [] if code_is_wallet(tree.hash(code)) else None
+
+
+def code_is_wallet(code_hash: bytes) -> bool:
+    """Tell whether a code is that of a known wallet."""
+    return load_interfaces().by_code.get(code_hash, "").startswith("wallet_")
+
+
+def _list_keys(tree: CellTree, root: int) -> list[int]:
+    return [key for key, _value in iter_hashmap(tree, root, METHOD_BITS)]

@@ -1,6 +1,7 @@
 """Get-methods answered for detectors: from data cells where the code is known, else by the TVM.
 
-What the code's table of methods lacks is not run at all. An answer is remembered while a commit is
+What the code's table of methods lacks is not run at all; where the table is not known, a method
+that failed once is taken for one that the code lacks. An answer is remembered while a commit is
 derived, for equal code, data and arguments of one account.
 """
 
@@ -12,7 +13,7 @@ import msgspec
 
 from ingest.cell.exotic import LIBRARY
 from ingest.cell.slice import CellSlice
-from ingest.contract.interface import read_method_ids
+from ingest.contract.interface import find_method_ids
 from ingest.contract.network import join_library
 from ingest.contract.reader import find_reader
 from ingest.contract.stack import Cell, Mismatch, from_tvm, to_tvm
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from ingest.contract.world import AccountState, World
     from ingest.tvm.pool import TvmPool
 
-_NO_METHOD = 11
 _GOOD = (0, 1)  # normal and alternative end of a run
 
 
@@ -102,7 +102,7 @@ class Interview:
             whole = self._world.find_cell(library)
             if whole is None:
                 return None
-        methods = read_method_ids(whole.tree, whole.root)
+        methods = find_method_ids(whole.tree, whole.root)
         return Code(cell, library, whole, None if methods is None else frozenset(methods))
 
     def _answer(self, question: Question, state: AccountState, mc_seqno: int) -> list[Value] | None:
@@ -150,7 +150,7 @@ class Interview:
         except TvmError:
             return None
         if outcome.exit_code not in _GOOD:
-            if outcome.exit_code == _NO_METHOD and code.methods is None:
+            if code.methods is None:
                 self._lacking.add((code.cell.hash, question.method))
             return None
         return [from_tvm(value) for value in outcome.stack]

@@ -49,11 +49,6 @@ def read_wallet(code_hash: bytes, start: CellSlice | None) -> Fields | None:
         return fields
 
 
-def is_wallet(code_hash: bytes) -> bool:
-    """Tell whether a code is that of a known wallet."""
-    return load_interfaces().by_code.get(code_hash) in _READERS
-
-
 def _read_plain(start: CellSlice) -> Fields:
     return {"seqno": start.load_uint(32), "public_key": start.load_bytes(_KEY_BYTES)}
 
