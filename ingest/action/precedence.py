@@ -11,6 +11,7 @@ from ingest.action.protocol import (
     election,
     ethena,
     jetton,
+    layerzero,
     multisig,
     nft,
     nominator,
@@ -71,6 +72,6 @@ RULES: tuple[Rule, ...] = (
     *tgbtc.RULES,
     # 62-64 tonco liquidity
     # 65-75 coffee
-    # 76-80 layerzero
+    *layerzero.RULES,
     *cocoon.RULES,
 )

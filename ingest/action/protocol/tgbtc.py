@@ -32,7 +32,7 @@ def _read_mint(log: Block) -> Columns:
     return {
         "amount": body.coins(),
         "destination": body.address(),
-        "asset_secondary": body.hex(256),
+        "asset_secondary": body.uint(256).to_bytes(32, "little").hex(),  # as Bitcoin shows it
     }
 
 
