@@ -4,6 +4,7 @@ ApiError
 ├── RequestInvalid           a parameter cannot be converted, or a rule between parameters is broken
 │   └── AddressInvalid       text that is no address
 ├── CredentialMissing        a required parameter is absent on a legacy operation (401, as the peer)
+├── ParameterMissing         the one operation that answers 400 where nothing was asked for
 ├── AnswerNotFound           what was asked for is not there
 │   └── NotCovered           it lies outside what the lake covers; names the covered ranges
 ├── AnswerConflict           the thing is there, but is not what the operation is about
@@ -44,6 +45,10 @@ class AddressInvalid(RequestInvalid):
 
 class CredentialMissing(ApiError):
     """A required parameter is absent on a legacy operation, which answers 401 to that."""
+
+
+class ParameterMissing(ApiError):
+    """A required parameter is absent on an operation that answers 400 to that."""
 
 
 class AnswerNotFound(ApiError):
@@ -102,6 +107,7 @@ class NotDerived(LakeUnavailable):
 
 STATUS: dict[type[Exception], int] = {
     RequestInvalid: 422,
+    ParameterMissing: 400,
     CredentialMissing: 401,
     AnswerNotFound: 404,
     AnswerConflict: 409,

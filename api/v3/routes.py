@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from api.v3 import (
     account_routes,
+    balance_routes,
     block_routes,
     decode,
     jetton_routes,
@@ -36,4 +37,5 @@ routes = [
     *multisig_routes.routes,
     *vesting_routes.routes,
     *pending_routes.routes,
+    *balance_routes.routes,
 ]
