@@ -6,6 +6,7 @@ the settings alone, so the same input gives the same files.
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,10 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ingest.action.derivation import ActionFiles
 from ingest.block.zerostate import decode_zero_states
 from ingest.chain import MASTERCHAIN, Chain, read_chain
+from ingest.contract.derivation import ContractFiles, ContractFinder
 from ingest.currency import CurrencyBook
 from ingest.decode import Hole, Piece, decode_in_order, join_tables
 from ingest.errors import BlockNotYet, BlockUnavailable
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.source import BlockSource, McBundle
+    from lake.place import Derive
     from lake.settings import Settings
 
 
@@ -69,7 +73,8 @@ def ingest(
     Raises:
         SourceError: the source holds another network or chain than the lake.
     """
-    return Pipeline(source, lake_dir, settings, workers=workers).bring(wanted, on_progress)
+    with closing(Pipeline(source, lake_dir, settings, workers=workers)) as pipeline:
+        return pipeline.bring(wanted, on_progress)
 
 
 class Pipeline:
@@ -86,12 +91,18 @@ class Pipeline:
         finder = CellFinder(lake_dir, settings)
         self.currencies = CurrencyBook(finder)
         self.libraries = LibraryBook(lake_dir, settings, finder)
+        self.contracts = ContractFinder(lake_dir, settings) if settings.detect_contracts else None
         self.zero_states = source.zero_states()
         self.chain = Chain([], {})
         self.on_progress: Callable[[Progress], None] = _ignore
         self.done = 0
         self.total = 0
         self.report = IngestReport("")
+
+    def close(self) -> None:
+        """Stop the processes that the run needed."""
+        if self.contracts is not None:
+            self.contracts.close()
 
     def bring(
         self, wanted: Span, on_progress: Callable[[Progress], None] | None = None
@@ -182,7 +193,7 @@ class Pipeline:
             source=self.source.describe(),
             network=self._network(tables["blocks"]),
             settings=self.settings,
-            derive=TraceFiles(self.lake_dir),
+            derive=self._derive_files(),
         )
         self.report.commits += 1
         self.report.committed.append(str(Span(first, last)))
@@ -191,6 +202,13 @@ class Pipeline:
         self.done += last - first + 1
         self._tell()
         pending.clear()
+
+    def _derive_files(self) -> Derive:
+        """Return what derives a commit's files: traces, contracts, and actions from these."""
+        derive: Derive = TraceFiles(self.lake_dir)
+        if self.contracts is not None:
+            derive = ContractFiles(self.contracts, derive)
+        return ActionFiles(self.lake_dir, derive)
 
     def _network(self, blocks: pa.Table) -> Network:
         global_id = blocks["global_id"][0].as_py()

@@ -15,11 +15,20 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    import pyarrow.compute as pc
+
     from lake.log import DataFile
 
 
-def read_rows(lake_dir: Path, file: DataFile, columns: Sequence[str] | None = None) -> pa.Table:
+def read_rows(
+    lake_dir: Path,
+    file: DataFile,
+    columns: Sequence[str] | None = None,
+    where: pc.Expression | None = None,
+) -> pa.Table:
     """Return the rows of a file, with all of the schema's fields or only ``columns``.
+
+    Rows for which ``where`` does not hold are left out; row groups without any are not decoded.
 
     Raises:
         LakeCorrupt: the file is missing, or its bytes are not those that were committed.
@@ -32,5 +41,5 @@ def read_rows(lake_dir: Path, file: DataFile, columns: Sequence[str] | None = No
         raise LakeCorrupt(file.path, "its bytes do not give its digest")
     fields = TABLES[file.table].arrow
     wanted = pa.schema([fields.field(name) for name in columns or fields.names])
-    rows = pq.read_table(pa.BufferReader(data), columns=wanted.names)
+    rows = pq.read_table(pa.BufferReader(data), columns=wanted.names, filters=where)
     return pa.table(rows.columns, schema=wanted)

@@ -18,16 +18,18 @@ from ingest.action.stored import SOURCES, Rows, read_stored
 from ingest.action.table import ActionRows
 from lake.place import Derivation, NewFile, Place, read_place
 from lake.rows import read_rows
-from lake.schema import TABLES, TRACES
+from lake.schema import MESSAGES, TABLES, TRACES, TRANSACTION_TRACES, TRANSACTIONS
 from lake.schema.action import ACTION_RANGES, ACTION_TABLES, ACTIONS, SUPERSEDED_ACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from lake.log import DataFile, LogState
+    from lake.place import Derive
 
 _NAMES = frozenset(table.name for table in ACTION_TABLES)
+_LT_COLUMNS = {TRANSACTIONS.name: "lt", MESSAGES.name: "tx_lt", TRANSACTION_TRACES.name: "lt"}
 _BATCH_TRACES = 5_000
 """Traces classified at a time: their messages are Python objects."""
 
@@ -62,43 +64,50 @@ def make_range(place: Place, traces: int, actions: int) -> pa.Table:
     return pa.Table.from_pylist([row], schema=ACTION_RANGES.arrow)
 
 
-def add_actions(
-    lake_dir: Path,
-    state: LogState,
-    rows: Mapping[str, pa.Table],
-    place: Place,
-    derived: Derivation,
-) -> Derivation:
-    """Return what was derived for a commit, with the action files that follow from its traces.
+class ActionFiles:
+    """Derives the action files of a commit, after its traces; call it as ``lake.place.Derive``."""
 
-    Args:
-        lake_dir: Folder of the lake.
-        state: The lake before the commit.
-        rows: Base rows of the commit.
-        place: Its range.
-        derived: Files of traces and of contracts of the commit.
+    def __init__(self, lake_dir: Path, before: Derive) -> None:
+        """Take the lake's folder, and what derives the files that actions follow from."""
+        self._lake_dir = lake_dir
+        self._before = before
 
-    Raises:
-        LakeCorrupt: a file that is needed is damaged.
-    """
-    files = list(derived.files)
-    mine = _list_files(state)
-    known = {**rows, **{file.table: file.rows for file in files if file.place == place}}
-    added: list[NewFile] = []
-    removed: set[str] = set()
-    for file in files:
-        if file.table != TRACES.name or file.place.is_open:
-            continue
-        at = file.place
-        if at != place and at not in mine:
-            continue  # a range that is not classified yet: `rebuild actions` does it as a whole
-        before = mine.get(at, {})
-        known_ids = _read_trace_ids(lake_dir, state, at)
-        fresh = file.rows.filter(pc.invert(pc.is_in(file.rows["trace_id"], value_set=known_ids)))
-        sources = _gather(lake_dir, state, fresh, known, place)
-        added += _extend(lake_dir, at, before, classify_traces(fresh, sources))
-        removed.update(old.path for old in before.values())
-    return Derivation([*files, *added], derived.removed | removed)
+    def __call__(self, state: LogState, rows: Mapping[str, pa.Table], place: Place) -> Derivation:
+        """Return what was derived before, with the action files that follow from its traces.
+
+        A range that is not classified yet is left to ``tonlake rebuild actions``.
+
+        Raises:
+            LakeCorrupt: a file that is needed is damaged.
+        """
+        derived = self._before(state, rows, place)
+        files = list(derived.files)
+        at_hand = {**rows, **{file.table: file.rows for file in files if file.place == place}}
+        mine = list_action_files(state)
+        added: list[NewFile] = []
+        removed: set[str] = set()
+        for file in files:
+            at = file.place
+            if file.table != TRACES.name or at.is_open or (at != place and at not in mine):
+                continue
+            before = mine.get(at, {})
+            fresh = self._leave_out_known(state, file)
+            sources = gather_sources(self._lake_dir, state, fresh, at_hand, place)
+            added += _extend(self._lake_dir, at, before, classify_traces(fresh, sources))
+            removed.update(old.path for old in before.values())
+        return Derivation([*files, *added], derived.removed | removed)
+
+    def _leave_out_known(self, state: LogState, file: NewFile) -> pa.Table:
+        """Return the traces of a new file that no file before it had."""
+        known = [
+            read_rows(self._lake_dir, each, ("trace_id",))["trace_id"].combine_chunks()
+            for each in state.files
+            if each.table == TRACES.name and read_place(each.path) == file.place
+        ]
+        if not known:
+            return file.rows
+        is_known = pc.is_in(file.rows["trace_id"], value_set=pa.concat_arrays(known))
+        return file.rows.filter(pc.invert(is_known))
 
 
 def _extend(
@@ -108,18 +117,19 @@ def _extend(
     traces = found.traces
     if ACTION_RANGES.name in before:
         traces += read_rows(lake_dir, before[ACTION_RANGES.name])["traces"][0].as_py()
+    count = 0
     for name, fresh in found.tables.items():
         parts = [read_rows(lake_dir, before[name])] if name in before else []
         table = pa.concat_tables([*parts, fresh])
         yield NewFile(name, place, table)
-        if name == ACTIONS.name:
-            yield NewFile(ACTION_RANGES.name, place, make_range(place, traces, table.num_rows))
+        count = table.num_rows if name == ACTIONS.name else count
+    yield NewFile(ACTION_RANGES.name, place, make_range(place, traces, count))
     if SUPERSEDED_ACTIONS.name in before:
         old = read_rows(lake_dir, before[SUPERSEDED_ACTIONS.name])
         yield NewFile(SUPERSEDED_ACTIONS.name, place, old)
 
 
-def _list_files(state: LogState) -> dict[Place, dict[str, DataFile]]:
+def list_action_files(state: LogState) -> dict[Place, dict[str, DataFile]]:
     """Return the action files of the lake, by range and table."""
     found: dict[Place, dict[str, DataFile]] = {}
     for file in state.files:
@@ -128,49 +138,42 @@ def _list_files(state: LogState) -> dict[Place, dict[str, DataFile]]:
     return found
 
 
-def _read_trace_ids(lake_dir: Path, state: LogState, place: Place) -> pa.Array:
-    """Return the ids of the complete traces that the lake has of a range."""
-    parts = [
-        read_rows(lake_dir, file, ("trace_id",))["trace_id"].combine_chunks()
-        for file in state.files
-        if file.table == TRACES.name and read_place(file.path) == place
-    ]
-    return pa.concat_arrays(parts) if parts else pa.array([], TRACES.arrow.field("trace_id").type)
-
-
-def _gather(
+def gather_sources(
     lake_dir: Path,
     state: LogState,
     traces: pa.Table,
-    known: Mapping[str, pa.Table],
+    at_hand: Mapping[str, pa.Table],
     place: Place,
 ) -> Rows:
-    """Return the rows of all blocks that traces span: those at hand, and those in the lake."""
+    """Return the rows of all blocks that traces span: those at hand, and those in the lake.
+
+    Args:
+        lake_dir: Folder of the lake.
+        state: The lake.
+        traces: Rows of ``traces``.
+        at_hand: Rows of a range that is not in the lake yet, by table.
+        place: That range.
+    """
     if not traces.num_rows:
         return Rows({})
-    first = pc.min(traces["mc_seqno_start"]).as_py()
-    last = pc.max(traces["mc_seqno_end"]).as_py()
-    files = [
-        file
-        for file in state.files
-        if file.table in SOURCES and _overlaps(read_place(file.path), first, last)
-    ]
-    return Rows(join_sources(lake_dir, files, known if _overlaps(place, first, last) else {}))
-
-
-def join_sources(
-    lake_dir: Path, files: Iterable[DataFile], known: Mapping[str, pa.Table]
-) -> dict[str, pa.Table]:
-    """Return rows of files together with rows at hand, by table, with the columns needed."""
+    first, last = pc.min(traces["mc_seqno_start"]).as_py(), pc.max(traces["mc_seqno_end"]).as_py()
+    first_lt, last_lt = pc.min(traces["start_lt"]).as_py(), pc.max(traces["end_lt"]).as_py()
     parts: dict[str, list[pa.Table]] = {}
-    for file in files:
-        parts.setdefault(file.table, []).append(read_rows(lake_dir, file, SOURCES[file.table]))
+    for file in state.files:
+        if file.table not in SOURCES or not _overlaps(read_place(file.path), first, last):
+            continue
+        where = None
+        if file.table in _LT_COLUMNS:
+            lt = pc.field(_LT_COLUMNS[file.table])
+            where = (lt >= first_lt) & (lt <= last_lt)
+        rows = read_rows(lake_dir, file, SOURCES[file.table], where)
+        parts.setdefault(file.table, []).append(rows)
     for name, columns in SOURCES.items():
-        if name in known:
+        if name in at_hand and _overlaps(place, first, last):
             schema = pa.schema([TABLES[name].arrow.field(column) for column in columns])
-            table = known[name].select(columns)
-            parts.setdefault(name, []).append(pa.table(table.columns, schema=schema))
-    return {name: pa.concat_tables(tables) for name, tables in parts.items()}
+            rows = pa.table(at_hand[name].select(columns).columns, schema=schema)
+            parts.setdefault(name, []).append(rows)
+    return Rows({name: pa.concat_tables(tables) for name, tables in parts.items()})
 
 
 def _overlaps(place: Place, first: int, last: int) -> bool:

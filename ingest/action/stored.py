@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from ingest.action.interface import Facts, Interfaces
 from ingest.action.model import Message, Trace, Transaction
 from lake.schema import MESSAGES, TRANSACTION_TRACES, TRANSACTIONS
-from lake.schema.account import ACCOUNT_STATES, STATE_CELLS
+from lake.schema.account import ACCOUNT_STATES
 from lake.schema.contract import DEX_POOLS, JETTON_WALLETS, NFT_ITEMS, NFT_SALES
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
     NFT_SALES.name: NFT_SALES.names,
     DEX_POOLS.name: DEX_POOLS.names,
     ACCOUNT_STATES.name: ("workchain", "account", "mc_seqno", "code_hash", "data_hash"),
-    STATE_CELLS.name: ("hash", "cell", "refs"),
 }
 """Columns that classification reads, by table."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
+from ingest.action.derivation import ActionFiles
 from ingest.trace.derivation import TraceFiles
 from ingest.trace.recording import Recorded, read_recording
 from lake.commit import commit_range
@@ -56,7 +57,7 @@ def replay_traces(path: Path, lake_dir: Path, settings: Settings) -> ReplayRepor
             day=group.day,
             source={"kind": "traces", "file": path.name},
             settings=settings,
-            derive=TraceFiles(lake_dir),
+            derive=ActionFiles(lake_dir, TraceFiles(lake_dir)),
         )
         report.commits += 1
         for name, rows in group.tables.items():
