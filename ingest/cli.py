@@ -97,7 +97,7 @@ def ingest_command(  # noqa: PLR0913 - one for each option
         if traces is not None:
             replay_recording(traces, lake, settings, as_json=as_json)
             return
-        with closing(_open_source(node, packs, settings.open_indexes)) as source:
+        with closing(_open_source(node, packs, settings)) as source:
             report = _run(source, lake, wanted, settings, workers)
             _print_report(report, as_json=as_json)
             if follow:
@@ -111,9 +111,10 @@ def ingest_command(  # noqa: PLR0913 - one for each option
         sys.exit(EXIT_PARTIAL)
 
 
-def _open_source(node: Path | None, packs: Path | None, limit: int) -> BlockSource:
+def _open_source(node: Path | None, packs: Path | None, settings: Settings) -> BlockSource:
+    limit = settings.open_indexes
     if node is not None:
-        return open_node(node, open_indexes=limit)
+        return open_node(node, open_indexes=limit, proofs=settings.block_proofs)
     return open_packs(packs or Path(), open_groups=limit)
 
 
@@ -133,19 +134,19 @@ def _run(
 def _follow(source: BlockSource, lake: Path, settings: Settings, *, as_json: bool) -> None:
     """Ingest every new masterchain block until the process is told to stop."""
     newest, swept_s = source.last_mc_seqno(), time.monotonic()
-    pipeline = Pipeline(source, lake, settings)
-    while True:
-        if time.monotonic() - swept_s > settings.orphan_grace_s:
-            # Each commit leaves behind the open traces of the one before.
-            sweep_orphans(lake, settings.orphan_grace_s)
-            swept_s = time.monotonic()
-        source.refresh()
-        if source.last_mc_seqno() == newest:
-            time.sleep(settings.follow_poll_ms / 1000)
-            continue
-        report = pipeline.bring(Span(newest + 1, source.last_mc_seqno()))
-        newest = source.last_mc_seqno() if report.stopped_at is None else report.stopped_at - 1
-        _print_report(report, as_json=as_json)
+    with closing(Pipeline(source, lake, settings)) as pipeline:
+        while True:
+            if time.monotonic() - swept_s > settings.orphan_grace_s:
+                # Each commit leaves behind the open traces of the one before.
+                sweep_orphans(lake, settings.orphan_grace_s)
+                swept_s = time.monotonic()
+            source.refresh()
+            if source.last_mc_seqno() == newest:
+                time.sleep(settings.follow_poll_ms / 1000)
+                continue
+            report = pipeline.bring(Span(newest + 1, source.last_mc_seqno()))
+            newest = source.last_mc_seqno() if report.stopped_at is None else report.stopped_at - 1
+            _print_report(report, as_json=as_json)
 
 
 @contextmanager

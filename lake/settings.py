@@ -41,7 +41,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     chunk_bytes: Annotated[
         int,
         Meta(description="A piece of decoding work is cut once it holds this many bytes", ge=1),
-    ] = 16 << 20
+    ] = 4 << 20
     row_group_rows: Annotated[
         int, Meta(description="Most rows in a row group of a Parquet file", ge=1)
     ] = 16_384
@@ -69,6 +69,21 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     open_indexes: Annotated[
         int, Meta(description="Package indexes of a node kept open at once", ge=1)
     ] = 16
+    block_proofs: Annotated[
+        bool, Meta(description="Keep the proofs and signatures that a node has of its blocks")
+    ] = True
+    detect_contracts: Annotated[
+        bool, Meta(description="Find out at ingest which accounts are wallets, jettons, NFTs ...")
+    ] = True
+    contract_gas_limit: Annotated[
+        int, Meta(description="Gas a get-method may use that is run at ingest", ge=1)
+    ] = 1_000_000
+    contract_wall_ms: Annotated[
+        int,
+        Meta(
+            description="Milliseconds a get-method may run at ingest; gas ends it before", ge=1
+        ),
+    ] = 10_000
     follow_poll_ms: Annotated[
         int,
         Meta(description="Milliseconds between looks for new blocks with --follow", ge=1),

@@ -1,0 +1,94 @@
+"""Contracts as files of the lake: those of the account states and messages of one commit.
+
+The files of a range follow from its base rows and those of the ranges before it. A range that comes
+after later ones changes what these could know: ``tonlake rebuild contracts`` derives all anew.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ingest.contract.interview import Interview
+from ingest.contract.investigation import Investigation
+from ingest.contract.network import Network
+from ingest.contract.record import make_history, make_interfaces
+from ingest.contract.transfer import make_moves
+from ingest.contract.world import World
+from ingest.statecell import CellFinder
+from ingest.tvm.pool import TvmPool
+from lake.place import Derivation, NewFile
+from lake.schema import ACCOUNT_STATES, BLOCKS
+from lake.schema.contract import INTERFACES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from lake.log import LogState
+    from lake.place import Derive, Place
+    from lake.settings import Settings
+
+
+class ContractFinder:
+    """Derives the tables of contracts of a range; it holds the TVM, so close it when done."""
+
+    def __init__(self, lake_dir: Path, settings: Settings) -> None:
+        """Take the lake's folder; processes of the TVM are started when they are needed."""
+        self._lake_dir = lake_dir
+        self._settings = settings
+        patient = msgspec.structs.replace(settings, tvm_wall_ms=settings.contract_wall_ms)
+        self._tvm = TvmPool(patient)
+
+    def close(self) -> None:
+        """Stop the TVM."""
+        self._tvm.close()
+
+    def derive(
+        self, state: LogState, rows: Mapping[str, pa.Table], first: int
+    ) -> dict[str, pa.Table]:
+        """Return the tables of contracts of the base rows of a range that begins at ``first``."""
+        if ACCOUNT_STATES.name not in rows:
+            return {}
+        finder = CellFinder(self._lake_dir, self._settings)
+        world = World(self._lake_dir, state, self._settings, finder, rows)
+        try:
+            interview = Interview(
+                world, Network(world, first), self._tvm, self._settings.contract_gas_limit
+            )
+            findings = Investigation(world, interview, _find_global_id(state, rows)).run(first)
+            found = make_history(findings)
+            found[INTERFACES.name] = make_interfaces(world.list_states(), world)
+        finally:
+            world.close()
+        return found | make_moves(rows, found)
+
+
+class ContractFiles:
+    """Derives the contract files of a commit; call it as ``lake.place.Derive``."""
+
+    def __init__(self, finder: ContractFinder, before: Derive) -> None:
+        """Take who finds contracts, and what derives the files that stand before theirs."""
+        self._finder = finder
+        self._before = before
+
+    def __call__(self, state: LogState, rows: Mapping[str, pa.Table], place: Place) -> Derivation:
+        """Return what was derived before, and the contract files of the range.
+
+        Raises:
+            LakeCorrupt: a file that is needed is damaged.
+        """
+        derived = self._before(state, rows, place)
+        found = self._finder.derive(state, rows, place.first)
+        files = [NewFile(name, place, table) for name, table in sorted(found.items())]
+        return Derivation([*derived.files, *files], derived.removed)
+
+
+def _find_global_id(state: LogState, rows: Mapping[str, pa.Table]) -> int | None:
+    if state.network is not None:
+        return state.network.global_id
+    blocks = rows.get(BLOCKS.name)
+    return None if blocks is None else blocks["global_id"][0].as_py()

@@ -1,0 +1,205 @@
+"""What moved: messages to jetton wallets (TEP-74) and to NFT items (TEP-62) as rows.
+
+A message counts where the account that consumed it was found to be such a contract after the
+masterchain block, or else in an earlier one of the same commit.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ingest.cell.boc import parse_boc
+from ingest.cell.build import CellBuilder
+from ingest.cell.writer import serialize_boc
+from ingest.contract.detection import address_fields
+from ingest.contract.record import make_table
+from ingest.contract.stack import Mismatch, load_address
+from ingest.errors import BocError
+from lake.schema import MESSAGES, TRANSACTIONS
+from lake.schema.contract import (
+    JETTON_BURNS,
+    JETTON_TRANSFERS,
+    JETTON_WALLETS,
+    NFT_ITEMS,
+    NFT_TRANSFERS,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ingest.cell.slice import CellSlice
+    from ingest.contract.record import Row
+    from lake.schema import Table
+
+_COLUMNS = (
+    *("tx_workchain", "tx_account", "tx_lt", "tx_hash", "mc_seqno", "now"),
+    *("source_workchain", "source", "opcode", "body"),
+)
+_OPCODE_BITS, _QUERY_BITS = 32, 64
+_PART = {
+    JETTON_WALLETS.name: ("jetton_workchain", "jetton"),
+    NFT_ITEMS.name: ("item_index", "collection_workchain", "collection"),
+}
+"""Columns of a contract's row that stand in the row of a message to it, too."""
+
+
+class Move(NamedTuple):
+    """A kind of message: its opcode, the table of its rows, that of its contracts, its reader."""
+
+    opcode: int
+    table: Table
+    contracts: str
+    sender: str
+    read: Callable[[CellSlice], Row]
+
+
+def make_moves(
+    tables: Mapping[str, pa.Table], found: Mapping[str, pa.Table]
+) -> dict[str, pa.Table]:
+    """Return the rows of messages of a commit.
+
+    Args:
+        tables: Base rows of the commit.
+        found: Its rows of contracts.
+    """
+    rows: dict[str, list[Row]] = {move.table.name: [] for move in _MOVES.values()}
+    messages = tables.get(MESSAGES.name, MESSAGES.arrow.empty_table())
+    messages = messages.filter(
+        pc.and_(
+            pc.equal(messages["direction"], pa.scalar("in", pa.string())),
+            pc.is_in(messages["opcode"], value_set=pa.array(sorted(_MOVES), pa.int32())),
+        )
+    ).select(_COLUMNS)
+    contracts = {name: _History(found[name], columns) for name, columns in _PART.items()}
+    aborted = _list_aborted(tables, messages)
+    for message in messages.to_pylist():
+        move = _MOVES[message["opcode"]]
+        part = contracts[move.contracts].find(message)
+        fields = None if part is None else _read(move, message["body"])
+        if part is None or fields is None:
+            continue
+        row = _describe(message) | part | fields
+        row["aborted"] = message["tx_hash"] in aborted
+        row[f"{move.sender}_workchain"] = message["source_workchain"]
+        row[move.sender] = message["source"]
+        rows[move.table.name].append(row)
+    return {
+        move.table.name: make_table(move.table, rows[move.table.name]) for move in _MOVES.values()
+    }
+
+
+class _History:
+    """What accounts were found to be after blocks of the commit."""
+
+    def __init__(self, rows: pa.Table, columns: tuple[str, ...]) -> None:
+        self._rows: dict[tuple[int, bytes], list[tuple[int, Row]]] = {}
+        keys = (rows[name].to_pylist() for name in ("workchain", "account", "mc_seqno"))
+        parts = rows.select(columns).to_pylist()
+        for workchain, account, mc_seqno, part in sorted(
+            zip(*keys, parts, strict=True), key=lambda row: row[:3]
+        ):
+            self._rows.setdefault((workchain, account), []).append((mc_seqno, part))
+
+    def find(self, message: Row) -> Row | None:
+        """Return what the account of a message was after its block, or the last one before."""
+        history = self._rows.get((message["tx_workchain"], message["tx_account"]), [])
+        place = bisect_right(history, message["mc_seqno"], key=lambda row: row[0])
+        return history[place - 1][1] if place else None
+
+
+def _list_aborted(tables: Mapping[str, pa.Table], messages: pa.Table) -> set[bytes]:
+    transactions = tables.get(TRANSACTIONS.name, TRANSACTIONS.arrow.empty_table())
+    wanted = pc.is_in(transactions["hash"], value_set=messages["tx_hash"].combine_chunks())
+    chosen = transactions.filter(pc.and_(wanted, transactions["aborted"]))
+    return set(chosen["hash"].to_pylist())
+
+
+def _describe(message: Row) -> Row:
+    return {
+        "workchain": message["tx_workchain"],
+        "account": message["tx_account"],
+        "lt": message["tx_lt"],
+        "mc_seqno": message["mc_seqno"],
+        "now": message["now"],
+        "tx_hash": message["tx_hash"],
+    }
+
+
+def _read(move: Move, body: bytes | None) -> Row | None:
+    """Return the fields of a body; None where it does not follow its layout."""
+    if body is None:
+        return None
+    try:
+        tree = parse_boc(body)
+        start = tree.slice(tree.roots[0])
+        start.skip(_OPCODE_BITS)
+        return {"query_id": start.load_uint(_QUERY_BITS), **move.read(start)}
+    except (BocError, Mismatch):
+        return None
+
+
+def _read_transfer(start: CellSlice) -> Row:
+    """Read amount, destination, response_destination, custom_payload and what is forwarded."""
+    return {
+        "amount": start.load_coins(),
+        **address_fields("destination", load_address(start)),
+        **_read_response(start),
+        "forward_ton_amount": start.load_coins(),
+        **_read_forward(start),
+    }
+
+
+def _read_burn(start: CellSlice) -> Row:
+    amount = start.load_coins()
+    response = address_fields("response_destination", load_address(start))
+    # Wallets of the first version send it without the last field.
+    payload = start.load_maybe_ref() if start.bits_left else None
+    return {"amount": amount, **response, "custom_payload": _write(start, payload)}
+
+
+def _read_nft_transfer(start: CellSlice) -> Row:
+    return {
+        **address_fields("new_owner", load_address(start)),
+        **_read_response(start),
+        "forward_amount": start.load_coins(),
+        **_read_forward(start),
+    }
+
+
+def _read_response(start: CellSlice) -> Row:
+    response = address_fields("response_destination", load_address(start))
+    return {**response, "custom_payload": _write(start, start.load_maybe_ref())}
+
+
+def _read_forward(start: CellSlice) -> Row:
+    """Read forward_payload:(Either Cell ^Cell); some senders leave it out."""
+    if not start.bits_left:
+        return {"forward_payload": None, "forward_payload_inline": None}
+    if start.load_bit():
+        return {
+            "forward_payload": _write(start, start.load_ref()),
+            "forward_payload_inline": False,
+        }
+    payload = None
+    if start.bits_left or start.refs_left:
+        payload = _write(start, CellBuilder(start.tree).store_slice(start).end())
+    return {"forward_payload": payload, "forward_payload_inline": True}
+
+
+def _write(start: CellSlice, cell: int | None) -> bytes | None:
+    return None if cell is None else serialize_boc(start.tree, [cell], crc32c=True)
+
+
+def _list_moves() -> Iterable[Move]:
+    wallets, items = JETTON_WALLETS.name, NFT_ITEMS.name
+    yield Move(0x0F8A7EA5, JETTON_TRANSFERS, wallets, "source", _read_transfer)
+    yield Move(0x595F07BC, JETTON_BURNS, wallets, "owner", _read_burn)
+    yield Move(0x5FCC3D14, NFT_TRANSFERS, items, "old_owner", _read_nft_transfer)
+
+
+_MOVES: dict[int, Move] = {move.opcode: move for move in _list_moves()}
+"""Kinds of messages by opcode; all of them are positive as signed numbers."""
