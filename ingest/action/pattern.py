@@ -117,7 +117,9 @@ class Pattern:
             found.names[self._name] = [block]
         if not self._match_children(block, found) or not self._match_parent(block, found):
             return None
-        found.blocks += [after for after in block.next if after.opcode in _ABSORBED]
+        # What bounced is left alone where the shape hoped for an answer and got none.
+        absorbed = _ABSORBED if not self._children or len(found.blocks) > 1 else {EXCESS_OPCODE}
+        found.blocks += [after for after in block.next if after.opcode in absorbed]
         return found
 
     def _match_children(self, block: Block, found: Match) -> bool:

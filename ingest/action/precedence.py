@@ -11,6 +11,7 @@ from ingest.action.protocol import (
     election,
     ethena,
     jetton,
+    jvault,
     layerzero,
     multisig,
     nft,
@@ -67,7 +68,7 @@ RULES: tuple[Rule, ...] = (
     jetton.MINT_RULE,
     ethena.DEPOSIT_RULE,
     # 46-47 stonfi v2 liquidity
-    # 48-51 jvault
+    *jvault.RULES,
     # 52-54 evaa
     *tgbtc.RULES,
     # 62-64 tonco liquidity
