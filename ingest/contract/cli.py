@@ -1,0 +1,36 @@
+"""What people ask of contracts on the command line: to detect them all anew."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ingest.contract.rebuild import rebuild_contracts
+from lake.cli import failing_cleanly, lake_option
+from lake.settings import load_settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@click.command("contracts", epilog="Example: tonlake rebuild contracts --lake mainnet.lake")
+@lake_option
+def rebuild_contracts_command(*, lake_dir: Path) -> None:
+    """Drop what is known of wallets, jettons, NFTs and other contracts, and detect them again.
+
+    Needed after ranges were ingested out of order, without a TVM, or with detect_contracts off.
+    """
+    with failing_cleanly():
+        settings, _ = load_settings()
+        commit = rebuild_contracts(lake_dir, settings)
+    if commit is None:
+        click.echo("nothing differs from the contracts that were there")
+        return
+    rows: dict[str, int] = {}
+    for file in commit.added:
+        rows[file.table] = rows.get(file.table, 0) + file.rows
+    told = ", ".join(f"{count:,} {name}" for name, count in sorted(rows.items()))
+    click.echo(
+        f"commit {commit.number}: {len(commit.added)} files" + (f" with {told}" if told else "")
+    )

@@ -1,0 +1,89 @@
+"""All contracts of a lake derived anew from its base rows, range by range."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from ingest.contract.derivation import ContractFinder
+from lake.datafile import write_changes
+from lake.disk import LOCK_FILE, hold_lock
+from lake.log import read_state
+from lake.maintenance import commit_maintenance
+from lake.place import Derivation, NewFile, Place, list_places, read_place
+from lake.rows import read_rows
+from lake.schema import BASE_TABLES, BLOCKS, CONTRACT_TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from lake.log import Commit, DataFile, LogState
+    from lake.settings import Settings
+
+_BASE = frozenset(table.name for table in BASE_TABLES)
+_DERIVED = frozenset(table.name for table in CONTRACT_TABLES)
+
+
+def rebuild_contracts(
+    lake_dir: Path,
+    settings: Settings,
+    on_range: Callable[[int, int], None] = lambda _done, _all: None,
+) -> Commit | None:
+    """Drop what is known of contracts and derive it again; None if nothing differs.
+
+    Ranges without blocks, which recorded traces have, keep what was recorded.
+
+    Args:
+        lake_dir: Folder of the lake.
+        settings: File options, and limits of get-methods.
+        on_range: Called after each range with the number of ranges done and of all.
+
+    Raises:
+        LakeNotFound: the folder holds no lake.
+        LakeCorrupt: a base file is damaged.
+    """
+    read_state(lake_dir)  # A folder without a lake has no lock to hold.
+    with hold_lock(lake_dir / LOCK_FILE):
+        state = read_state(lake_dir)
+        base = _list_base(state)
+        wanted = Derivation(
+            files=_derive_all(lake_dir, state, base, settings, on_range),
+            removed=frozenset(
+                file.path
+                for file in state.files
+                if file.table in _DERIVED and read_place(file.path) in base
+            ),
+        )
+        added, removed = write_changes(lake_dir, state, wanted, settings)
+        if not added and not removed:
+            return None
+        return commit_maintenance(lake_dir, state, settings, added=added, removed=removed)
+
+
+def _list_base(state: LogState) -> dict[Place, list[DataFile]]:
+    """Return the files of base rows of the ranges that have blocks."""
+    found: dict[Place, list[DataFile]] = {place: [] for place in list_places(state)}
+    for file in state.files:
+        if file.table in _BASE:
+            found[read_place(file.path)].append(file)
+    return {
+        place: files
+        for place, files in found.items()
+        if any(file.table == BLOCKS.name for file in files)
+    }
+
+
+def _derive_all(
+    lake_dir: Path,
+    state: LogState,
+    base: dict[Place, list[DataFile]],
+    settings: Settings,
+    on_range: Callable[[int, int], None],
+) -> Iterator[NewFile]:
+    with closing(ContractFinder(lake_dir, settings)) as finder:
+        for done, (place, files) in enumerate(base.items(), 1):
+            rows = {file.table: read_rows(lake_dir, file) for file in files}
+            for name, table in sorted(finder.derive(state, rows, place.first).items()):
+                yield NewFile(name, place, table)
+            on_range(done, len(base))
