@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from api.native import NATIVE
 from ingest.cell.record import assemble_boc
 from ingest.cell.writer import add_crc32c
 from ingest.errors import MissingCell
@@ -42,7 +43,9 @@ def read_cell_trees(reader: Reader, hashes: Iterable[bytes | None]) -> dict[byte
 
 def add_checksum(boc: bytes) -> bytes:
     """Return a bag of cells with CRC-32C, as TON Center shows them; one that has it as it is."""
-    return boc if boc[_FLAGS_AT] & _CRC_FLAG else add_crc32c(boc)
+    if boc[_FLAGS_AT] & _CRC_FLAG:
+        return boc
+    return add_crc32c(boc) if NATIVE is None else bytes(NATIVE.add_crc32c(boc))
 
 
 def _assemble(

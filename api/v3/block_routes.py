@@ -16,7 +16,7 @@ from api.v3.coverage import (
     check_utime,
 )
 from api.v3.operation import SortedPage, operation
-from api.v3.transaction_page import answer_transactions
+from api.v3.transaction_page import write_transactions
 
 if TYPE_CHECKING:
     from api.call import Call
@@ -113,7 +113,7 @@ def get_shard_state(call: Call, query: ShardStateQuery) -> ShardState:
     )
     if len(keys) < sum(row["tx_count"] for row in rows):
         call.warn(f"only the first {len(keys)} transactions are shown")
-    page = answer_transactions(call, keys)
+    page = write_transactions(call, keys)
     return ShardState(
         blocks=[render_block(row) for row in rows],
         transactions=page.transactions,

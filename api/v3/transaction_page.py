@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Raw
+
 from api.address import Address, parse_address
 from api.v3.answer import Transactions
 from api.v3.book import read_address_book
@@ -15,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from api.call import Call
-    from api.v3.answer import AddressBook
-    from api.v3.model import Transaction
     from api.v3.model import Transaction
 
 Row = dict[str, Any]
@@ -30,6 +30,22 @@ def answer_transactions(call: Call, keys: Sequence[Key]) -> Transactions:
     form = call.settings.opcode_format
     return Transactions(
         transactions=[render_transaction(row, messages[row["hash"]], states, form) for row in rows],
+        address_book=read_address_book(call, _name_addresses(rows, messages)),
+    )
+
+
+def write_transactions(call: Call, keys: Sequence[Key]) -> Transactions:
+    """Return the same as ``answer_transactions``, to be sent and not to be looked into.
+
+    With the extension its transactions are ``msgspec.Raw``: written already, without any struct.
+    """
+    write = find_writer(call.settings.opcode_format)
+    if write is None:
+        return answer_transactions(call, keys)
+    rows, messages, states = exact.read_transactions(call.reader, keys)
+    written: list[Any] = [Raw(write(row, messages[row["hash"]], states)) for row in rows]
+    return Transactions(
+        transactions=written,
         address_book=read_address_book(call, _name_addresses(rows, messages)),
     )
 

@@ -16,7 +16,7 @@ from api.params import (
 )
 from api.v3.coverage import check_no_gap
 from api.v3.operation import SortedPage, operation
-from api.v3.transaction_page import answer_transactions
+from api.v3.transaction_page import write_transactions
 from api.v3.transaction_search import TransactionsQuery, check_covered, find_keys
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def get_transactions(call: Call, query: TransactionsQuery) -> Transactions:
     keys = find_keys(call, query)
     if not keys:
         check_covered(call, query)
-    return answer_transactions(call, keys)
+    return write_transactions(call, keys)
 
 
 def get_block_transactions(call: Call, query: BlockTransactionsQuery) -> Transactions:
@@ -96,7 +96,7 @@ def get_message_transactions(call: Call, query: MessageTransactionsQuery) -> Tra
     )
     if not keys and not query.offset:
         check_no_gap(call.reader)
-    return answer_transactions(call, keys)
+    return write_transactions(call, keys)
 
 
 def get_adjacent_transactions(call: Call, query: AdjacentQuery) -> Transactions:
@@ -112,7 +112,7 @@ def get_adjacent_transactions(call: Call, query: AdjacentQuery) -> Transactions:
     keys = call.reader.rows("v3/transaction_keys_adjacent", hash=query.hash, direction=direction)
     if not keys:
         raise AnswerNotFound("adjacent transactions not found")
-    return answer_transactions(call, keys)
+    return write_transactions(call, keys)
 
 
 def check_direction(direction: str | None) -> str | None:

@@ -1,0 +1,125 @@
+/* Text of JSON as it grows: numbers, hex, base64 and strings. */
+#include "buffer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { FIRST_ROOM = 4096, NUMBER_ROOM = 24, ESCAPED = 6 };
+
+char *buffer_room(Buffer *buffer, size_t more)
+{
+    if (more > (size_t)PY_SSIZE_T_MAX - buffer->size) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    if (buffer->size + more > buffer->room) {
+        size_t room = buffer->room ? buffer->room : FIRST_ROOM;
+        while (room < buffer->size + more)
+            room *= 2;
+        char *data = PyMem_Realloc(buffer->data, room);
+        if (!data) {
+            PyErr_NoMemory();
+            return NULL;
+        }
+        buffer->data = data;
+        buffer->room = room;
+    }
+    return buffer->data + buffer->size;
+}
+
+void buffer_free(Buffer *buffer)
+{
+    PyMem_Free(buffer->data);
+    *buffer = (Buffer){0};
+}
+
+int buffer_add(Buffer *buffer, const char *data, size_t size)
+{
+    char *to = buffer_room(buffer, size);
+    if (!to)
+        return -1;
+    memcpy(to, data, size);
+    buffer->size += size;
+    return 0;
+}
+
+int buffer_add_number(Buffer *buffer, long long number)
+{
+    char *to = buffer_room(buffer, NUMBER_ROOM);
+    if (!to)
+        return -1;
+    char digits[NUMBER_ROOM], *at = digits + sizeof digits;
+    unsigned long long rest = number < 0 ? 0ull - (unsigned long long)number : (unsigned long long)number;
+    do {
+        *--at = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest);
+    if (number < 0)
+        *--at = '-';
+    size_t size = (size_t)(digits + sizeof digits - at);
+    memcpy(to, at, size);
+    buffer->size += size;
+    return 0;
+}
+
+int buffer_add_hex(Buffer *buffer, const uint8_t *data, size_t size)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    char *to = buffer_room(buffer, size * 2);
+    if (!to)
+        return -1;
+    for (size_t at = 0; at < size; at++) {
+        *to++ = digits[data[at] >> 4];
+        *to++ = digits[data[at] & 15];
+    }
+    buffer->size += size * 2;
+    return 0;
+}
+
+int buffer_add_base64(Buffer *buffer, const uint8_t *data, size_t size)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t written = (size + 2) / 3 * 4;
+    char *to = buffer_room(buffer, written);
+    if (!to)
+        return -1;
+    size_t at = 0;
+    for (; at + 3 <= size; at += 3) {
+        uint32_t word = (uint32_t)data[at] << 16 | (uint32_t)data[at + 1] << 8 | data[at + 2];
+        *to++ = digits[word >> 18];
+        *to++ = digits[word >> 12 & 63];
+        *to++ = digits[word >> 6 & 63];
+        *to++ = digits[word & 63];
+    }
+    if (at < size) {
+        uint32_t word = (uint32_t)data[at] << 16 | (at + 1 < size ? (uint32_t)data[at + 1] << 8 : 0);
+        *to++ = digits[word >> 18];
+        *to++ = digits[word >> 12 & 63];
+        *to++ = at + 1 < size ? digits[word >> 6 & 63] : '=';
+        *to++ = '=';
+    }
+    buffer->size += written;
+    return 0;
+}
+
+int buffer_add_text(Buffer *buffer, const char *data, size_t size)
+{
+    char *start = size < SIZE_MAX / ESCAPED - 2 ? buffer_room(buffer, size * ESCAPED + 2) : NULL;
+    if (!start)
+        return PyErr_Occurred() ? -1 : (PyErr_NoMemory(), -1);
+    char *to = start;
+    *to++ = '"';
+    for (size_t at = 0; at < size; at++) {
+        unsigned char byte = (unsigned char)data[at];
+        if (byte < 0x20)
+            to += snprintf(to, ESCAPED + 1, "\\u%04x", byte);
+        else {
+            if (byte == '"' || byte == '\\')
+                *to++ = '\\';
+            *to++ = (char)byte;
+        }
+    }
+    *to++ = '"';
+    buffer->size += (size_t)(to - start);
+    return 0;
+}

@@ -1,0 +1,392 @@
+/* Rows of tables to JSON, as a layout says it: the extension api._json.
+ *
+ * A layout is compiled once from tuples (kind, source, column, prefix, missing, other) and then
+ * followed for every row. It reads columns by subscription, so a row may be a dict or anything
+ * that answers to names. See api/v3/layout.py for what the kinds mean.
+ */
+#include "buffer.h"
+#include "crc32c.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef enum {
+    NUMBER, TEXT_NUMBER, BASE64, FLAG, TEXT, ACCOUNT, SHARD, OPCODE, JSON, CALL, OBJECT, LIST,
+    BASE64_UNLESS, CONSTANT, KINDS
+} Kind;
+
+typedef struct Layout Layout;
+
+typedef struct {
+    Kind kind;
+    Py_ssize_t source; /* which of the sources is read; -1: the row at hand */
+    PyObject *column;  /* its name; for OBJECT a tuple of names, of which one is not None */
+    PyObject *prefix, *missing, *other;
+    const char *prefix_text, *missing_text;
+    Py_ssize_t prefix_size, missing_size;
+    Layout *inner;
+} Field;
+
+struct Layout {
+    Py_ssize_t count;
+    Field fields[];
+};
+
+static const char CAPSULE[] = "api._json.layout";
+enum { DEEPEST = 16 };
+
+static void free_layout(PyObject *capsule)
+{
+    Layout *layout = PyCapsule_GetPointer(capsule, CAPSULE);
+    for (Py_ssize_t at = 0; layout && at < layout->count; at++) {
+        Py_XDECREF(layout->fields[at].column);
+        Py_XDECREF(layout->fields[at].prefix);
+        Py_XDECREF(layout->fields[at].missing);
+        Py_XDECREF(layout->fields[at].other);
+    }
+    PyMem_Free(layout);
+}
+
+static int read_text(PyObject *bytes, const char **text, Py_ssize_t *size)
+{
+    char *data = NULL;
+    if (PyBytes_AsStringAndSize(bytes, &data, size) < 0)
+        return -1;
+    *text = data;
+    return 0;
+}
+
+static int compile_field(Field *field, PyObject *spec)
+{
+    int kind;
+    PyObject *column, *prefix, *missing, *other;
+    if (!PyArg_ParseTuple(spec, "inOSOO:field", &kind, &field->source, &column, &prefix, &missing,
+                          &other))
+        return -1;
+    if (kind < 0 || kind >= KINDS) {
+        PyErr_SetString(PyExc_ValueError, "a field has an unknown kind");
+        return -1;
+    }
+    field->kind = (Kind)kind;
+    field->column = Py_NewRef(column);
+    field->prefix = Py_NewRef(prefix);
+    field->missing = Py_NewRef(missing);
+    field->other = Py_NewRef(other);
+    if (read_text(prefix, &field->prefix_text, &field->prefix_size) < 0)
+        return -1;
+    if (missing != Py_None && read_text(missing, &field->missing_text, &field->missing_size) < 0)
+        return -1;
+    if (field->kind == OBJECT || field->kind == LIST) {
+        field->inner = PyCapsule_GetPointer(other, CAPSULE);
+        if (!field->inner)
+            return -1;
+    }
+    return 0;
+}
+
+static PyObject *compile_layout(PyObject *self, PyObject *fields)
+{
+    (void)self;
+    if (!PyTuple_Check(fields))
+        return PyErr_Format(PyExc_TypeError, "a layout is a tuple of fields");
+    Py_ssize_t count = PyTuple_Size(fields);
+    Layout *layout = PyMem_Calloc(1, sizeof *layout + (size_t)count * sizeof(Field));
+    if (!layout)
+        return PyErr_NoMemory();
+    layout->count = count;
+    PyObject *capsule = PyCapsule_New(layout, CAPSULE, free_layout);
+    if (!capsule) {
+        PyMem_Free(layout);
+        return NULL;
+    }
+    for (Py_ssize_t at = 0; at < count; at++) {
+        PyObject *spec = PyTuple_GetItem(fields, at);
+        if (!spec || !PyTuple_Check(spec) || compile_field(&layout->fields[at], spec) < 0) {
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_TypeError, "a field of a layout is a tuple");
+            Py_DECREF(capsule);
+            return NULL;
+        }
+    }
+    return capsule;
+}
+
+typedef struct {
+    Buffer out;
+    PyObject *sources; /* a tuple */
+    int depth;
+} Writer;
+
+static int write_object(Writer *writer, const Layout *layout, PyObject *row);
+
+/* Return a new reference; a column that is not there is None where it may be left out. */
+static PyObject *read_column(PyObject *row, PyObject *column, int may_lack)
+{
+    PyObject *value = PyObject_GetItem(row, column);
+    if (value || !may_lack)
+        return value;
+    if (!PyErr_ExceptionMatches(PyExc_KeyError) && !PyErr_ExceptionMatches(PyExc_AttributeError))
+        return NULL;
+    PyErr_Clear();
+    return Py_NewRef(Py_None);
+}
+
+static int add_bytes(Buffer *out, PyObject *value, int base64)
+{
+    char *data;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(value, &data, &size) < 0)
+        return -1;
+    if (!base64)
+        return buffer_add(out, data, (size_t)size);
+    if (buffer_add(out, "\"", 1) < 0 || buffer_add_base64(out, (const uint8_t *)data, (size_t)size) < 0)
+        return -1;
+    return buffer_add(out, "\"", 1);
+}
+
+static int add_string(Buffer *out, PyObject *value, int quoted)
+{
+    Py_ssize_t size;
+    const char *data = PyUnicode_AsUTF8AndSize(value, &size);
+    if (!data)
+        return -1;
+    return quoted ? buffer_add_text(out, data, (size_t)size) : buffer_add(out, data, (size_t)size);
+}
+
+/* Whole numbers of 64 bits in C, all others as Python writes them. */
+static int add_number(Buffer *out, PyObject *value)
+{
+    if (PyLong_Check(value)) {
+        int overflow;
+        long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+        if (!overflow)
+            return number == -1 && PyErr_Occurred() ? -1 : buffer_add_number(out, number);
+    }
+    PyObject *text = PyObject_Str(value);
+    int failed = text ? add_string(out, text, 0) : -1;
+    Py_XDECREF(text);
+    return failed;
+}
+
+static int add_account(Buffer *out, PyObject *workchain, PyObject *account)
+{
+    char *data;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(account, &data, &size) < 0 || buffer_add(out, "\"", 1) < 0 ||
+        add_number(out, workchain) < 0 || buffer_add(out, ":", 1) < 0 ||
+        buffer_add_hex(out, (const uint8_t *)data, (size_t)size) < 0)
+        return -1;
+    return buffer_add(out, "\"", 1);
+}
+
+/* A signed number as hexadecimal digits of its 64 or 32 bits. */
+static int add_bits(Buffer *out, PyObject *value, const char *form, unsigned long long mask)
+{
+    long long number = PyLong_AsLongLong(value);
+    if (number == -1 && PyErr_Occurred())
+        return -1;
+    char text[32];
+    int size = snprintf(text, sizeof text, form, (unsigned long long)number & mask);
+    return buffer_add(out, text, (size_t)size);
+}
+
+static int add_list(Writer *writer, const Field *field, PyObject *rows)
+{
+    Py_ssize_t count = PyList_Size(rows);
+    if (count < 0 || buffer_add(&writer->out, "[", 1) < 0)
+        return -1;
+    for (Py_ssize_t at = 0; at < count; at++) {
+        PyObject *row = PyList_GetItem(rows, at);
+        if (!row || (at && buffer_add(&writer->out, ",", 1) < 0) ||
+            write_object(writer, field->inner, row) < 0)
+            return -1;
+    }
+    return buffer_add(&writer->out, "]", 1);
+}
+
+static int add_value(Writer *writer, const Field *field, PyObject *row, PyObject *value)
+{
+    Buffer *out = &writer->out;
+    switch (field->kind) {
+    case NUMBER:
+        return add_number(out, value);
+    case TEXT_NUMBER:
+        if (buffer_add(out, "\"", 1) < 0 || add_number(out, value) < 0)
+            return -1;
+        return buffer_add(out, "\"", 1);
+    case BASE64:
+    case BASE64_UNLESS:
+        return add_bytes(out, value, 1);
+    case FLAG: {
+        int flag = PyObject_IsTrue(value);
+        return flag < 0 ? -1 : flag ? buffer_add(out, "true", 4) : buffer_add(out, "false", 5);
+    }
+    case TEXT:
+        return add_string(out, value, 1);
+    case JSON:
+        return add_string(out, value, 0);
+    case ACCOUNT: {
+        PyObject *account = PyObject_GetItem(row, field->other);
+        int failed = account ? add_account(out, value, account) : -1;
+        Py_XDECREF(account);
+        return failed;
+    }
+    case SHARD:
+        return add_bits(out, value, "\"%llX\"", ~0ull);
+    case OPCODE:
+        return add_bits(out, value, "\"0x%08llx\"", 0xffffffffull);
+    case CALL:
+        return add_bytes(out, value, 0);
+    case OBJECT:
+        return write_object(writer, field->inner, value);
+    case LIST:
+        return add_list(writer, field, value);
+    default:
+        return 0;
+    }
+}
+
+/* Return a new reference to what a field writes; None where it is missing. */
+static PyObject *find_value(const Field *field, PyObject *row)
+{
+    int may_lack = !field->missing_text;
+    switch (field->kind) {
+    case CONSTANT:
+        return Py_NewRef(Py_True);
+    case CALL:
+        return PyObject_CallFunctionObjArgs(field->other, row, NULL);
+    case LIST:
+        return Py_NewRef(row);
+    case OBJECT:
+        if (row == Py_None || !PyTuple_Check(field->column))
+            return Py_NewRef(row);
+        for (Py_ssize_t at = 0; at < PyTuple_Size(field->column); at++) {
+            PyObject *value = read_column(row, PyTuple_GetItem(field->column, at), 0);
+            if (!value)
+                return NULL;
+            Py_DECREF(value);
+            if (value != Py_None)
+                return Py_NewRef(row);
+        }
+        return Py_NewRef(Py_None);
+    case ACCOUNT:
+    case BASE64_UNLESS: {
+        PyObject *other = read_column(row, field->other, may_lack);
+        if (!other)
+            return NULL;
+        PyObject *value = read_column(row, field->column, may_lack);
+        int hide = field->kind == ACCOUNT ? other == Py_None : 0;
+        if (value && field->kind == BASE64_UNLESS)
+            hide = PyObject_RichCompareBool(value, other, Py_EQ);
+        Py_DECREF(other);
+        if (value && hide) {
+            Py_DECREF(value);
+            return hide < 0 ? NULL : Py_NewRef(Py_None);
+        }
+        return value;
+    }
+    default:
+        return read_column(row, field->column, may_lack);
+    }
+}
+
+static int write_field(Writer *writer, const Field *field, PyObject *row)
+{
+    if (field->source >= 0) {
+        row = PyTuple_GetItem(writer->sources, field->source);
+        if (!row)
+            return -1;
+    }
+    PyObject *value = find_value(field, row);
+    if (!value)
+        return -1;
+    Buffer *out = &writer->out;
+    int failed = 0, missing = value == Py_None;
+    if (!missing || field->missing_text) {
+        if (out->size && out->data[out->size - 1] != '{')
+            failed = buffer_add(out, ",", 1);
+        failed = failed || buffer_add(out, field->prefix_text, (size_t)field->prefix_size) < 0;
+        if (!failed && missing)
+            failed = buffer_add(out, field->missing_text, (size_t)field->missing_size);
+        else if (!failed)
+            failed = add_value(writer, field, row, value);
+    }
+    Py_DECREF(value);
+    return failed ? -1 : 0;
+}
+
+static int write_object(Writer *writer, const Layout *layout, PyObject *row)
+{
+    if (++writer->depth > DEEPEST) {
+        PyErr_SetString(PyExc_RecursionError, "a layout is nested too deep");
+        return -1;
+    }
+    if (buffer_add(&writer->out, "{", 1) < 0)
+        return -1;
+    for (Py_ssize_t at = 0; at < layout->count; at++)
+        if (write_field(writer, &layout->fields[at], row) < 0)
+            return -1;
+    writer->depth--;
+    return buffer_add(&writer->out, "}", 1);
+}
+
+static PyObject *write_row(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *capsule, *sources;
+    if (!PyArg_ParseTuple(args, "OO!:write_row", &capsule, &PyTuple_Type, &sources))
+        return NULL;
+    const Layout *layout = PyCapsule_GetPointer(capsule, CAPSULE);
+    PyObject *row = layout ? PyTuple_GetItem(sources, 0) : NULL;
+    if (!row)
+        return NULL;
+    Writer writer = {.sources = sources};
+    PyObject *text = NULL;
+    if (write_object(&writer, layout, row) == 0)
+        text = PyBytes_FromStringAndSize(writer.out.data, (Py_ssize_t)writer.out.size);
+    buffer_free(&writer.out);
+    return text;
+}
+
+enum { FLAGS_AT = 4, HAS_CRC32C = 0x40, CRC_BYTES = 4 };
+
+/* A bag of cells with its flag set and its checksum, little-endian, behind it. */
+static PyObject *add_crc32c(PyObject *self, PyObject *bag)
+{
+    (void)self;
+    char *data;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(bag, &data, &size) < 0)
+        return NULL;
+    if (size <= FLAGS_AT || size > PY_SSIZE_T_MAX - CRC_BYTES)
+        return PyErr_Format(PyExc_ValueError, "%zd bytes are no bag of cells", size);
+    PyObject *whole = PyBytes_FromStringAndSize(NULL, size + CRC_BYTES);
+    char *copy = whole ? PyBytes_AsString(whole) : NULL;
+    if (!copy) {
+        Py_XDECREF(whole);
+        return NULL;
+    }
+    memcpy(copy, data, (size_t)size);
+    copy[FLAGS_AT] = (char)(copy[FLAGS_AT] | HAS_CRC32C);
+    uint32_t crc = crc32c((const uint8_t *)copy, (size_t)size);
+    for (int at = 0; at < CRC_BYTES; at++)
+        copy[size + at] = (char)(crc >> 8 * at & 0xff);
+    return whole;
+}
+
+static PyMethodDef methods[] = {
+    {"add_crc32c", add_crc32c, METH_O, "Return a bag of cells with its checksum."},
+    {"compile_layout", compile_layout, METH_O, "Return a layout made of a tuple of fields."},
+    {"write_row", write_row, METH_VARARGS, "Write the first of a tuple of rows as JSON."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "api._json", "Rows of tables to JSON.", 0, methods, NULL, NULL, NULL,
+    NULL,
+};
+
+PyMODINIT_FUNC PyInit__json(void)
+{
+    return PyModule_Create(&definition);
+}

@@ -1,0 +1,138 @@
+"""The extension writes what Python would: text, numbers, hashes, checksums; all else it refuses."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.encoding import encode_account, encode_opcode, encode_shard
+from api.native import NATIVE
+from api.v3.layout import Field, Kind, compile_layout, field, make_writer
+from ingest.cell.writer import add_crc32c, serialize_single
+
+if NATIVE is None:
+    pytest.skip("the extension is not built", allow_module_level=True)
+
+INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
+
+
+def _write(kind: Kind, row: object, **options: Any) -> Any:
+    write = make_writer(compile_layout(field(kind, "x", **options)))
+    return msgspec.json.decode(write((row,)))
+
+
+@given(st.text())
+def test_text(text: str) -> None:
+    assert _write(Kind.TEXT, {"x": text}) == {"x": text}
+    assert _write(Kind.JSON, {"x": msgspec.json.encode(text).decode()}) == {"x": text}
+
+
+@given(st.integers())
+def test_numbers(number: int) -> None:
+    assert _write(Kind.TEXT_NUMBER, {"x": number}) == {"x": str(number)}
+
+
+@given(INT64, st.binary(max_size=100))
+def test_what_encoding_writes(number: int, data: bytes) -> None:
+    assert _write(Kind.NUMBER, {"x": number}) == {"x": number}
+    assert _write(Kind.SHARD, {"x": number}) == {"x": encode_shard(number)}
+    assert _write(Kind.OPCODE, {"x": number}) == {"x": encode_opcode(number, "hex")}
+    assert _write(Kind.BASE64, {"x": data}) == {"x": base64.b64encode(data).decode()}
+    row = {"x": number, "account": data}
+    assert _write(Kind.ACCOUNT, row, other="account") == {"x": encode_account(number, data)}
+
+
+@given(st.binary(min_size=2, max_size=3000))
+def test_checksums(data: bytes) -> None:
+    bag = serialize_single(bytes(2)) + data
+    assert NATIVE.add_crc32c(bag) == add_crc32c(bag)
+
+
+def test_what_is_missing() -> None:
+    for row in ({"x": None}, {}):
+        assert _write(Kind.TEXT, row) == {}
+    assert _write(Kind.TEXT, {"x": None}, missing=b"null") == {"x": None}
+    assert _write(Kind.ACCOUNT, {"x": 0, "a": None}, other="a") == {}
+    assert _write(Kind.BASE64_UNLESS, {"x": b"1", "y": b"1"}, other="y") == {}
+    assert _write(Kind.BASE64_UNLESS, {"x": b"1", "y": b"2"}, other="y") == {"x": "MQ=="}
+    inner = compile_layout(field(Kind.FLAG, "on"))
+    for row, found in (({"on": None}, {}), ({"on": False}, {"x": {"on": False}})):
+        assert _write(Kind.OBJECT, row, column=("on",), other=inner) == found
+
+
+def test_sources_and_lists() -> None:
+    inner = compile_layout(
+        field(Kind.NUMBER, "n"), Field(Kind.CONSTANT, -1, None, b'"always":1', None, None)
+    )
+    write = make_writer(
+        compile_layout(
+            field(Kind.LIST, "many", source=1, other=inner),
+            field(Kind.OBJECT, "one", source=2, other=inner, missing=b"null"),
+            field(Kind.CALL, "called", other=lambda row: row["json"]),
+        )
+    )
+    rows = [{"n": 1}, {"n": 2}]
+    assert msgspec.json.decode(write(({"json": b"[]"}, rows, None))) == {
+        "many": [{"n": 1, "always": 1}, {"n": 2, "always": 1}],
+        "one": None,
+        "called": [],
+    }
+    assert msgspec.json.decode(write(({"json": None}, [], rows[0]))) == {
+        "many": [],
+        "one": {"n": 1, "always": 1},
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (Kind.BASE64, "text"),
+        (Kind.TEXT, 1),
+        (Kind.TEXT, "\ud800"),
+        (Kind.SHARD, "text"),
+        (Kind.NUMBER, "\ud800"),
+        (Kind.OPCODE, 1 << 70),
+        (Kind.LIST, 5),
+    ],
+)
+def test_a_wrong_value_is_refused(kind: Kind, value: object) -> None:
+    other = compile_layout() if kind is Kind.LIST else None
+    write = make_writer(compile_layout(field(kind, "x", other=other, missing=b"null", source=1)))
+    with pytest.raises((TypeError, ValueError, OverflowError, SystemError)):
+        write(({}, value if kind is Kind.LIST else {"x": value}))
+
+
+def test_a_wrong_layout_is_refused() -> None:
+    for layout in ([], (1,), ((99, -1, "x", b"", None, None),), ((0, -1, "x", "", None, None),)):
+        with pytest.raises((TypeError, ValueError)):
+            NATIVE.compile_layout(layout)
+    with pytest.raises((TypeError, ValueError)):
+        NATIVE.compile_layout(((int(Kind.LIST), 0, "x", b"", None, "no layout"),))
+    with pytest.raises((TypeError, ValueError)):
+        NATIVE.write_row("no layout", ({},))
+    with pytest.raises(IndexError):
+        NATIVE.write_row(compile_layout(), ())
+    for bag in (b"", b"abcd"):
+        with pytest.raises(ValueError, match="no bag of cells"):
+            NATIVE.add_crc32c(bag)
+    with pytest.raises(IndexError):
+        make_writer(compile_layout(field(Kind.NUMBER, "x", source=7)))(({},))
+
+
+def test_an_error_on_the_way_is_passed_on() -> None:
+    def fail(_row: object) -> bytes:
+        raise ZeroDivisionError
+
+    write = make_writer(compile_layout(field(Kind.CALL, "x", other=fail)))
+    with pytest.raises(ZeroDivisionError):
+        write(({},))
+    layout = compile_layout()
+    for _ in range(20):
+        layout = compile_layout(field(Kind.OBJECT, "deeper", ("a",), other=layout, source=0))
+    with pytest.raises(RecursionError):
+        make_writer(layout)(({"a": 1},))

@@ -1,0 +1,112 @@
+"""What is written without structs equals what the structs say, for every row there is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from api.native import NATIVE
+from api.snapshot import SnapshotHolder
+from api.v3 import model, transaction_layout
+from api.v3.transaction import render_transaction
+from api.v3.transaction_layout import find_writer
+from lake.settings import Settings
+from queries.exact import Transactions, read_transactions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from litestar.testing import TestClient
+
+needs_native = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
+
+
+@pytest.fixture(scope="module", params=[50_000, 0], ids=["look-ups", "queries"])
+def found(demo_lake: Path, request: pytest.FixtureRequest) -> Transactions:
+    """Every transaction of the demo lake, as rows of look-ups and as rows of queries."""
+    holder = SnapshotHolder(demo_lake, Settings(lookup_memory_rows=request.param))
+    reader = holder.reader(timeout_ms=0)
+    assert (reader.lookups is None) == (request.param == 0)
+    keys = reader.rows("v3/transaction_keys", **dict.fromkeys(_FILTERS), **_PAGE)
+    return read_transactions(reader, keys)
+
+
+_FILTERS = (
+    *("workchain", "shard", "block_seqno", "mc_seqno", "lt"),
+    *("start_utime", "end_utime", "start_lt", "end_lt"),
+)
+_PAGE: dict[str, Any] = {
+    "hashes": [],
+    "excluded_workchains": [],
+    "excluded_accounts": [],
+    "by_time": False,
+    "descending": True,
+    "limit": 100_000,
+    "offset": 0,
+}
+
+
+@needs_native
+@pytest.mark.parametrize("opcode_format", ["hex", "integer"])
+def test_written_and_rendered_are_equal(found: Transactions, opcode_format: str) -> None:
+    write = find_writer(opcode_format)
+    assert write is not None
+    assert len(found.rows) > 1000
+    seen: set[str] = set()
+    for row in found.rows:
+        messages = found.messages[row["hash"]]
+        rendered = render_transaction(row, messages, found.states, opcode_format)
+        written = write(row, messages, found.states)
+        assert msgspec.json.decode(written) == msgspec.json.decode(msgspec.json.encode(rendered))
+        seen |= msgspec.json.decode(written).keys()
+    assert seen == set(model.Transaction.__struct_fields__)
+
+
+@needs_native
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"credit": None, "credit_due_fees_collected": 5},
+        {"bounce": "nofunds", "bounce_msg_size_cells": 1, "bounce_msg_size_bits": 9},
+        {"bounce": "negfunds", "bounce_msg_fees": 7},
+        {"split_info_cur_shard_pfx_len": 3, "split_info_this_addr": bytes(32)},
+        {"total_fees_extra_currencies": '{"100":"7"}', "credit_extra_currencies": '{"1":"2"}'},
+        {"compute_skipped": True, "compute_skip_reason": "no_state", "compute_success": None},
+        {"action_success": False, "action_tot_msg_size_cells": None, "action_status_change": "x"},
+        {"storage_status_change": None, "block_seqno": None},
+        {"shard": None, "mc_seqno": None, "compute_exit_arg": -(1 << 31)},
+    ],
+)
+def test_rare_phases_are_equal(found: Transactions, changes: dict[str, Any]) -> None:
+    write = find_writer("hex")
+    assert write is not None
+    for row in found.rows[:50]:
+        changed = _Changed(row, changes)
+        messages = found.messages[row["hash"]]
+        rendered = render_transaction(changed, messages, found.states, "hex")  # type: ignore[arg-type]
+        written = write(changed, messages, found.states)
+        assert msgspec.json.decode(written) == msgspec.json.decode(msgspec.json.encode(rendered))
+
+
+class _Changed:
+    """A row, some of whose columns say something else."""
+
+    def __init__(self, row: Any, changes: dict[str, Any]) -> None:
+        self._row, self._changes = row, changes
+
+    def __getitem__(self, name: str) -> Any:
+        return self._changes[name] if name in self._changes else self._row[name]
+
+    def get(self, name: str, default: object = None) -> Any:
+        return self._changes.get(name, self._row.get(name, default))
+
+
+def test_answers_are_the_same_without_the_extension(
+    client: TestClient[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = "/api/v3/transactions?limit=50&x_timeout="
+    usual = client.get(path).json()
+    monkeypatch.setattr(transaction_layout, "NATIVE", None)
+    assert client.get(path + "0").json() == usual
