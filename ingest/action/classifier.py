@@ -34,7 +34,7 @@ class Classified(NamedTuple):
 def classify(trace: Trace, interfaces: Interfaces, rules: Sequence[Rule] = RULES) -> Classified:
     """Return the actions of a trace; never raises for what messages say."""
     transactions = trace.transactions
-    if len(transactions) == 1 and transactions[0].is_tick_tock and not transactions[0].out_msgs:
+    if len(transactions) == 1 and transactions[0].is_tick_tock:
         return Classified("ok", [])
     blocks = find_blocks(trace, interfaces, rules)
     actions = list(make_actions(blocks)) or make_ghosts(trace, interfaces) or [make_unknown(trace)]

@@ -10,6 +10,7 @@ from ingest.action.protocol import (
     dns,
     election,
     ethena,
+    evaa,
     jetton,
     jvault,
     layerzero,
@@ -69,7 +70,7 @@ RULES: tuple[Rule, ...] = (
     ethena.DEPOSIT_RULE,
     # 46-47 stonfi v2 liquidity
     *jvault.RULES,
-    # 52-54 evaa
+    *evaa.RULES,
     *tgbtc.RULES,
     # 62-64 tonco liquidity
     # 65-75 coffee

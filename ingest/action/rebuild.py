@@ -1,0 +1,130 @@
+"""All actions of a lake made anew, range by range; base rows and traces stay as they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ingest.action.derivation import (
+    classify_traces,
+    gather_sources,
+    list_action_files,
+    make_range,
+)
+from ingest.action.precedence import CLASSIFIER_VERSION
+from lake.datafile import write_changes
+from lake.disk import LOCK_FILE, hold_lock
+from lake.log import read_state
+from lake.maintenance import commit_maintenance
+from lake.place import Derivation, NewFile, Place, list_places, read_place
+from lake.rows import read_rows
+from lake.schema import TRACES
+from lake.schema.action import ACTION_RANGES, ACTIONS, SUPERSEDED_ACTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from lake.log import Commit, DataFile, LogState
+    from lake.settings import Settings
+
+_COMPARED = ("trace_id", "action_id", "type", "success", "accounts", "details", "amount", "value")
+"""Columns in which actions of two versions are told apart."""
+
+
+def rebuild_actions(
+    lake_dir: Path,
+    settings: Settings,
+    *,
+    everything: bool = False,
+    on_range: Callable[[int, int], None] = lambda _done, _all: None,
+) -> Commit | None:
+    """Classify ranges that were not, or by another version; None if there are none.
+
+    Args:
+        lake_dir: Folder of the lake.
+        settings: File options.
+        everything: Classify also the ranges that this version has classified already.
+        on_range: Called after each range with the number of ranges done and of all.
+
+    Raises:
+        LakeNotFound: the folder holds no lake.
+        LakeCorrupt: a file that is needed is damaged.
+    """
+    read_state(lake_dir)  # A folder without a lake has no lock to hold.
+    with hold_lock(lake_dir / LOCK_FILE):
+        state = read_state(lake_dir)
+        mine = list_action_files(state)
+        places = [
+            place
+            for place in list_places(state)
+            if everything or not _is_current(lake_dir, mine.get(place, {}))
+        ]
+        if not places:
+            return None
+        wanted = Derivation(
+            files=_derive_all(lake_dir, state, places, on_range),
+            removed=frozenset(
+                file.path for place in places for file in mine.get(place, {}).values()
+            ),
+        )
+        added, removed = write_changes(lake_dir, state, wanted, settings)
+        if not added and not removed:
+            return None
+        return commit_maintenance(lake_dir, state, settings, added=added, removed=removed)
+
+
+def _is_current(lake_dir: Path, files: Mapping[str, DataFile]) -> bool:
+    if ACTION_RANGES.name not in files:
+        return False
+    rows = read_rows(lake_dir, files[ACTION_RANGES.name], ("classifier_version",))
+    return bool(rows["classifier_version"][0].as_py() == CLASSIFIER_VERSION)
+
+
+def _derive_all(
+    lake_dir: Path,
+    state: LogState,
+    places: list[Place],
+    on_range: Callable[[int, int], None],
+) -> Iterator[NewFile]:
+    mine = list_action_files(state)
+    for done, place in enumerate(places, 1):
+        traces = _read_traces(lake_dir, state, place)
+        sources = gather_sources(lake_dir, state, traces, {}, place)
+        tables, count = classify_traces(traces, sources)
+        for name, rows in tables.items():
+            yield NewFile(name, place, rows)
+        actions = tables[ACTIONS.name]
+        yield NewFile(ACTION_RANGES.name, place, make_range(place, count, actions.num_rows))
+        before = mine.get(place, {})
+        if ACTIONS.name in before:
+            old = read_rows(lake_dir, before[ACTIONS.name])
+            yield NewFile(SUPERSEDED_ACTIONS.name, place, find_superseded(old, actions))
+        on_range(done, len(places))
+
+
+def _read_traces(lake_dir: Path, state: LogState, place: Place) -> pa.Table:
+    parts = [
+        read_rows(lake_dir, file)
+        for file in state.files
+        if file.table == TRACES.name and read_place(file.path) == place
+    ]
+    return pa.concat_tables(parts) if parts else TRACES.arrow.empty_table()
+
+
+def find_superseded(old: pa.Table, new: pa.Table) -> pa.Table:
+    """Return the old rows of all traces of which the new rows say something else."""
+    before, after = _sum_up(old), _sum_up(new)
+    changed = [trace_id for trace_id, said in before.items() if after.get(trace_id) != said]
+    wanted = pa.array(changed, ACTIONS.arrow.field("trace_id").type)
+    return old.filter(pc.is_in(old["trace_id"], value_set=wanted))
+
+
+def _sum_up(actions: pa.Table) -> dict[bytes, list[str]]:
+    """Return what is said of each trace, in an order that does not depend on that of rows."""
+    said: dict[bytes, list[str]] = {}
+    for row in actions.select(_COMPARED).to_pylist():
+        said.setdefault(row["trace_id"], []).append(repr(row))
+    return {trace_id: sorted(rows) for trace_id, rows in said.items()}
