@@ -215,7 +215,11 @@ RULES = (
         "evaa.supply",
         one_of(call(SUPPLY), _asks_with_jettons(SUPPLY)).then(
             _tells_user(SUPPLY_USER, "user").then(
-                one_of(call(SUPPLY_SUCCESS, name="success"), call(SUPPLY_FAIL), _JETTONS_BACK)
+                one_of(
+                    call(SUPPLY_SUCCESS, name="success").then(_TEXT),
+                    call(SUPPLY_FAIL).then(_TEXT),
+                    _JETTONS_BACK,
+                )
             )
         ),
         _make_supply,
