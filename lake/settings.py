@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PREFIX = "TONLAKE_"
 CONFIG_VARIABLE = "TONLAKE_CONFIG"
-OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "TONLAKE_CRASH_AT"})
+OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "TONLAKE_CRASH_AT", "TONLAKE_NATIVE"})
 """Variables that begin with the prefix and are no settings."""
 
 
@@ -58,7 +58,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 50_000
     lookup_part_rows: Annotated[
         int, Meta(description="Transactions held in memory while look-ups are built", ge=1)
-    ] = 250_000
+    ] = 50_000
     orphan_grace_s: Annotated[
         int,
         Meta(description="Seconds a file that no commit names is left alone", ge=0),

@@ -25,6 +25,8 @@ from api.v3.metadata import read_metadata
 from api.v3.operation import SortedPage, operation
 from api.v3.trace import Events, Trace, Traces, render_trace
 from api.v3.transaction_page import answer_transactions, list_addresses
+from queries.exact import Slice
+from queries.traced import find_trace_ids, find_traces, read_members
 
 if TYPE_CHECKING:
     from api.call import Call
@@ -156,16 +158,34 @@ def _ask(call: Call, query: TracesQuery) -> list[Row]:
     if query.account is not None:
         workchain, account = query.account.workchain, query.account.account
         return reader.rows("v3/traces_of_account", workchain=workchain, account=account, **filters)
-    if query.tx_hash:
-        found = reader.rows("v3/trace_ids_of_transactions", hashes=list(query.tx_hash))
-    elif query.msg_hash:
-        found = reader.rows("v3/trace_ids_of_messages", msg_hashes=list(query.msg_hash))
+    if query.tx_hash or query.msg_hash:
+        trace_ids = find_trace_ids(reader, tx_hashes=query.tx_hash, msg_hashes=query.msg_hash)
     elif query.trace_id:
-        found = [{"trace_id": trace_id} for trace_id in query.trace_id]
+        trace_ids = list(query.trace_id)
     else:
         return reader.rows("v3/traces", **filters)
-    trace_ids = [row["trace_id"] for row in found]
+    if _names_traces_only(query):
+        page = Slice(query.limit or 0, query.offset or 0, query.descending)
+        known = find_traces(reader, trace_ids, page)
+        if known is not None:
+            return known
     return reader.rows("v3/traces_by_id", trace_ids=trace_ids, **filters)
+
+
+def _names_traces_only(query: TracesQuery) -> bool:
+    """Tell whether nothing is asked but which traces, and how many of them."""
+    rest = msgspec.structs.replace(
+        query,
+        trace_id=(),
+        tx_hash=(),
+        msg_hash=(),
+        sort=None,
+        limit=None,
+        offset=None,
+        include_actions=None,
+        supported_action_types=(),
+    )
+    return rest == TracesQuery()
 
 
 def _read_members(call: Call, rows: list[Row]) -> dict[bytes, list[Row]]:
@@ -182,17 +202,7 @@ def _read_members(call: Call, rows: list[Row]) -> dict[bytes, list[Row]]:
             f"these traces have {count} transactions, more than {settings.v3_page_transactions}: "
             "ask for fewer traces"
         )
-    members: dict[bytes, list[Row]] = {row["trace_id"]: [] for row in shown}
-    if not shown:
-        return members
-    for member in call.reader.rows(
-        "v3/trace_transactions",
-        trace_ids=list(members),
-        first_lt=min(row["start_lt"] for row in shown),
-        last_lt=max(row["end_lt"] for row in shown),
-    ):
-        members[member["trace_id"]].append(member)
-    return members
+    return read_members(call.reader, shown) if shown else {}
 
 
 routes = [

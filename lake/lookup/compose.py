@@ -83,11 +83,14 @@ class Composer:
         states = _group_states(tables["account_states"])
         history = groupby(_list_transactions(tables["transactions"]), key=itemgetter(0, 1))
         messages = _group_messages(tables["messages"])
-        traces = tables["transaction_traces"]
-        self._traces.learn(traces["hash"].to_pylist(), traces["trace_id"].to_pylist())
+        self._traces.learn(tables["transaction_traces"])
         known = {account: list(rows) for account, rows in history}
         for account in sorted(known.keys() | states.keys()):
             self._add_account(account, known.get(account, []), states.get(account, {}), messages)
+
+    def add_ended_traces(self, traces: pa.Table) -> None:
+        """Add the complete traces that end in the range."""
+        self._traces.add_ended(traces)
 
     def _add_account(
         self,

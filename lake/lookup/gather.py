@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from lake.disk import TEMPORARY_PREFIX
 from lake.lookup.record import MESSAGE_COLUMNS, STATE_COLUMNS, TRANSACTION_COLUMNS
 from lake.rows import read_rows
-from lake.schema import TABLES
+from lake.schema import TABLES, TRACES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,9 +27,9 @@ SOURCES: dict[str, tuple[str, ...]] = {
     ),
     "messages": ("tx_account", "tx_hash", "mc_seqno", *MESSAGE_COLUMNS),
     "account_states": ("workchain", "account", "block_seqno", *STATE_COLUMNS),
-    "transaction_traces": ("account", "hash", "mc_seqno", "trace_id"),
+    "transaction_traces": ("account", "hash", "mc_seqno", "trace_id", "parent_hash"),
 }
-"""Tables and columns that runs are made of."""
+"""Tables and columns that runs are made of; and complete traces, which belong to no account."""
 
 _ACCOUNT = {"messages": "tx_account"}
 """Name of the column that has a row's account, where it is not ``account``."""
@@ -49,6 +49,20 @@ def read_source(lake_dir: Path, file: DataFile, mc_range: Range) -> pa.Table:
     lowest = 0 if first == 1 else first
     inside = pc.and_(pc.greater_equal(seqnos, lowest), pc.less_equal(seqnos, last))
     return rows if pc.all(inside).as_py() is not False else rows.filter(inside)
+
+
+def gather_ended(lake_dir: Path, files: Sequence[DataFile], mc_range: Range) -> pa.Table:
+    """Return the complete traces that end in the range.
+
+    Raises:
+        LakeCorrupt: a file is missing or damaged.
+    """
+    found = [read_rows(lake_dir, file) for file in files if file.table == TRACES.name]
+    rows = pa.concat_tables([TRACES.arrow.empty_table(), *found])
+    ends = rows["mc_seqno_end"]
+    return rows.filter(
+        pc.and_(pc.greater_equal(ends, mc_range[0]), pc.less_equal(ends, mc_range[1]))
+    )
 
 
 def gather_all(lake_dir: Path, files: Sequence[DataFile], mc_range: Range) -> Tables:

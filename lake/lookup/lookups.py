@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from lake.lookup.ends import opcode_end_key, opcode_key
@@ -103,6 +103,21 @@ class Lookups:
         found = [(run, run.body, *run.body.find(key)) for run in self.runs]
         wanted = Wanted("body_hash", body_hash, descending, offset, limit)
         return read_messages(found, wanted)
+
+    def find_trace(self, trace_id: bytes) -> Row | None:
+        """Return the row of a complete trace; None where there is none, or it is not complete."""
+        found = (run.traces.find_ended(trace_id) for run in self._newest_first)
+        return next((row for row in found if row is not None), None)
+
+    def list_trace(self, trace_id: bytes) -> list[Hit]:
+        """Return the transactions of a trace by logical time, then workchain and account."""
+        found = []
+        for run in self.runs:
+            for row in _rows_at(run.trace, cut_hash(trace_id)):
+                if run.traces.trace_of(row) == trace_id:
+                    account, workchain = run.account_of(run.account_number(row))
+                    found.append((run.lt[row], workchain, account, Hit(run, row)))
+        return [item[-1] for item in sorted(found, key=itemgetter(0, 1, 2))]
 
     def newest_state(self, account: bytes, workchain: int) -> Any:  # noqa: ANN401 - a row
         """Return an account's newest state by column names, or None if it is not known."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lake.errors import LakeCorrupt
 from lake.lookup.compose import Composer
-from lake.lookup.gather import gather_all
+from lake.lookup.gather import gather_all, gather_ended
 from lake.lookup.lookups import Lookups
 from lake.lookup.place import (
     count_rows,
@@ -116,5 +116,6 @@ def compose_run(lake_dir: Path, files: Sequence[DataFile], mc_range: Range) -> R
     stream = io.BytesIO()
     composer = Composer(stream)
     composer.add_part(gather_all(lake_dir, files, mc_range))
+    composer.add_ended_traces(gather_ended(lake_dir, files, mc_range))
     composer.finish(mc_range)
     return Run(RunFile(stream.getvalue(), f"{mc_range[0]}-{mc_range[1]} in memory"))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lake.log import RUN_FOLDER
 from lake.lookup.gather import SOURCES
 from lake.place import read_place
+from lake.schema import TRACES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -54,7 +55,7 @@ def files_within(files: Iterable[DataFile], mc_range: Range) -> list[DataFile]:
     first, last = mc_range
     found = []
     for file in files:
-        if file.table in SOURCES:
+        if file.table in SOURCES or file.table == TRACES.name:
             place = read_place(file.path)
             if place.first <= last and first <= place.last:
                 found.append(file)

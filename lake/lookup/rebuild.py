@@ -20,7 +20,7 @@ from lake.disk import (
 )
 from lake.log import RUN_FOLDER, DataFile, read_state
 from lake.lookup.compose import Composer
-from lake.lookup.gather import gather_parts
+from lake.lookup.gather import gather_ended, gather_parts
 from lake.lookup.place import (
     count_rows,
     digest_traces,
@@ -141,6 +141,7 @@ def _make_run(
         for part in gather_parts(lake_dir, files, mc_range, settings.lookup_part_rows, folder):
             composer.add_part(part)
             on_part(part["transactions"].num_rows)
+        composer.add_ended_traces(gather_ended(lake_dir, files, mc_range))
         rows = composer.finish(mc_range)
         reach("run.written")
         stream.flush()

@@ -11,6 +11,7 @@ from lake.errors import LakeCorrupt
 from lake.lookup.compose import account_id, split_account_id
 from lake.lookup.postings import Postings, cut_hash
 from lake.lookup.reading import open_source
+from lake.lookup.traces import RunTraces
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +44,7 @@ class Run:
         self.transaction, self.block = Postings(arrays, "transaction"), Postings(arrays, "block")
         self.message, self.body = Postings(arrays, "message"), Postings(arrays, "body")
         self.opcode, self.opcode_end = Postings(arrays, "opcode"), Postings(arrays, "opcode_end")
-        self.trace = Postings(arrays, "trace")
+        self.trace, self.traces = Postings(arrays, "trace"), RunTraces(arrays)
         self._hash, self._id = arrays["hash"], arrays["account.id"]
         self._account_key, self._account_row = arrays["account.key"], arrays["account.row"]
 

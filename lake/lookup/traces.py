@@ -1,72 +1,143 @@
-"""The trace of each transaction, and the transactions of each trace.
+"""The trace of each transaction, the transactions of each trace, and the complete traces.
 
-``root`` has for each row the row of the trace's first transaction; or, where that is not of this
-run, a place in ``other`` (32-byte hashes), counted down from the highest number; or ``NO_TRACE``.
-``trace`` are postings by trace id. All this may change when a range in the middle is filled in:
-the log says by which files the run is right.
+``root`` has for each row the row of the trace's first transaction, and ``parent`` that of the
+transaction which sent the in message; or, where that is not of this run, a place in ``other``
+(32-byte hashes), counted down from the highest number; or ``NO_TRACE``. ``trace`` are postings by
+trace id. All this may change when a range in the middle is filled in: the log says by which files
+the run is right. ``ended`` are the complete traces that end in the run, which never change: keys,
+places in ``ended.data``, and there the columns of each as MessagePack.
 """
 
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake.lookup.postings import as_arrow, cut_hash, write_postings
 from lake.lookup.reading import NO_TRACE
+from lake.schema import TRACES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from lake.lookup.runfile import RunWriter
 
 _HASH_BYTES = 32
+_NONE = bytes(_HASH_BYTES)
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder().decode
 
 
 class TracesBuilder:
-    """Collects the trace id of each transaction, in the order of rows."""
+    """Collects trace and parent of each transaction, in the order of rows, and complete traces."""
 
     def __init__(self) -> None:
         """Begin with none."""
-        self._known: dict[bytes, bytes] = {}
-        self._ids, self._hashes = bytearray(), bytearray()
+        self._known: dict[bytes, tuple[bytes, bytes | None]] = {}
+        self._ids, self._hashes, self._parents = bytearray(), bytearray(), bytearray()
+        self._ended: list[pa.Table] = []
 
-    def learn(self, hashes: Sequence[bytes], trace_ids: Sequence[bytes]) -> None:
-        """Take the trace ids of the transactions that are added next."""
-        self._known = dict(zip(hashes, trace_ids, strict=True))
+    def learn(self, rows: pa.Table) -> None:
+        """Take rows of ``transaction_traces``: of the transactions that are added next."""
+        pairs = zip(rows["trace_id"].to_pylist(), rows["parent_hash"].to_pylist(), strict=True)
+        self._known = dict(zip(rows["hash"].to_pylist(), pairs, strict=True))
 
     def add(self, tx_hash: bytes) -> None:
-        """Add the next row; zeroes stand for a trace that is not known."""
-        self._ids += self._known.get(tx_hash, bytes(_HASH_BYTES))
+        """Add the next row; zeroes stand for what is not known."""
+        trace_id, parent = self._known.get(tx_hash, (_NONE, None))
+        self._ids += trace_id
+        self._parents += parent or _NONE
         self._hashes += tx_hash
+
+    def add_ended(self, traces: pa.Table) -> None:
+        """Add complete traces that end in the run."""
+        self._ended.append(traces)
 
     def write(self, writer: RunWriter, by_hash: pa.Table, lts: pa.Array) -> None:
         """Write the arrays; ``by_hash`` has ``key`` and ``row`` of each transaction."""
-        keys = array("Q", (cut_hash(self._id(row)) for row in range(len(by_hash))))
-        trace_keys = as_arrow(keys)
-        places = pc.index_in(trace_keys, value_set=by_hash["key"].combine_chunks()).to_pylist()
-        other = bytearray()
-        numbers: dict[bytes, int] = {bytes(_HASH_BYTES): NO_TRACE}
-        roots = array("I")
-        for row, place in enumerate(places):
-            trace_id = self._id(row)
-            if place is not None and self._hash(place) == trace_id:
-                roots.append(place)
-                continue
-            if trace_id not in numbers:
-                numbers[trace_id] = NO_TRACE - len(numbers)
-                other += trace_id
-            roots.append(numbers[trace_id])
+        numbers: dict[bytes, int] = {_NONE: NO_TRACE}
+        keys, roots = self._find_rows(self._ids, by_hash["key"], numbers)
+        _, parents = self._find_rows(self._parents, by_hash["key"], numbers)
         writer.add("root", "I", roots)
-        writer.add("other", "B", other)
-        table = pa.table({"key": trace_keys, "lt": lts, "row": by_hash["row"]})
-        known = pc.not_equal(as_arrow(roots), NO_TRACE)
-        write_postings(writer, "trace", table.filter(known))
+        writer.add("parent", "I", parents)
+        writer.add("other", "B", b"".join(list(numbers)[1:]))
+        table = pa.table({"key": keys, "lt": lts, "row": by_hash["row"]})
+        write_postings(writer, "trace", table.filter(pc.not_equal(as_arrow(roots), NO_TRACE)))
+        self._write_ended(writer)
 
-    def _id(self, row: int) -> bytes:
-        return bytes(self._ids[row * _HASH_BYTES : (row + 1) * _HASH_BYTES])
+    def _find_rows(
+        self, hashes: bytearray, rows: pa.ChunkedArray, numbers: dict[bytes, int]
+    ) -> tuple[pa.Array, array[int]]:
+        """Return keys and rows of hashes; those of other runs get numbers."""
+        count = len(hashes) // _HASH_BYTES
+        keys = as_arrow(array("Q", (cut_hash(_at(hashes, row)) for row in range(count))))
+        found = array("I")
+        places = pc.index_in(keys, value_set=rows.combine_chunks()).to_pylist()
+        for row, place in enumerate(places):
+            tx_hash = _at(hashes, row)
+            if place is not None and _at(self._hashes, place) == tx_hash:
+                found.append(place)
+            else:
+                found.append(numbers.setdefault(tx_hash, NO_TRACE - len(numbers)))
+        return keys, found
 
-    def _hash(self, row: int) -> bytes:
-        return bytes(self._hashes[row * _HASH_BYTES : (row + 1) * _HASH_BYTES])
+    def _write_ended(self, writer: RunWriter) -> None:
+        rows = [row for table in self._ended for row in table.select(TRACES.names).to_pylist()]
+        rows.sort(key=lambda row: row["trace_id"])
+        places, data = array("Q", [0]), bytearray()
+        for row in rows:
+            data += _encode([row[name] for name in TRACES.names])
+            places.append(len(data))
+        writer.add("ended.key", "Q", array("Q", (cut_hash(row["trace_id"]) for row in rows)))
+        writer.add("ended.at", "Q", places)
+        writer.add("ended.data", "B", data)
+
+
+def _at(hashes: bytearray, row: int) -> bytes:
+    return bytes(hashes[row * _HASH_BYTES : (row + 1) * _HASH_BYTES])
+
+
+class RunTraces:
+    """The traces of an open run."""
+
+    def __init__(self, arrays: Mapping[str, memoryview]) -> None:
+        """Take the arrays of an open run."""
+        self._arrays = arrays
+        self._keys = arrays["ended.key"]
+
+    def trace_of(self, row: int) -> bytes | None:
+        """Return the trace id of a row; None where it is not known."""
+        return self._hash("root", row)
+
+    def parent_of(self, row: int) -> bytes | None:
+        """Return the hash of the transaction that sent a row's in message, where indexed."""
+        return self._hash("parent", row)
+
+    def find_ended(self, trace_id: bytes) -> dict[str, Any] | None:
+        """Return the row of a complete trace that ends in the run, or None."""
+        key = cut_hash(trace_id)
+        at = bisect_left(self._keys, key)
+        while at < len(self._keys) and self._keys[at] == key:
+            start, end = self._arrays["ended.at"][at : at + 2]
+            row = dict(
+                zip(TRACES.names, _decode(self._arrays["ended.data"][start:end]), strict=True)
+            )
+            if row["trace_id"] == trace_id:
+                return row
+            at += 1
+        return None
+
+    def _hash(self, name: str, row: int) -> bytes | None:
+        found: int = self._arrays[name][row]
+        if found == NO_TRACE:
+            return None
+        if found < len(self._arrays[name]):
+            hashes = self._arrays["hash"]
+        else:
+            hashes, found = self._arrays["other"], NO_TRACE - 1 - found
+        return bytes(hashes[found * _HASH_BYTES : (found + 1) * _HASH_BYTES])

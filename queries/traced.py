@@ -1,0 +1,97 @@
+"""Traces by id, by transaction or by message: from look-ups where a snapshot has them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from lake.lookup.lookups import Lookups
+    from queries.exact import Slice
+    from queries.reader import Reader
+
+Row = dict[str, Any]
+
+
+def find_trace_ids(
+    reader: Reader, *, tx_hashes: Sequence[bytes] = (), msg_hashes: Sequence[bytes] = ()
+) -> list[bytes]:
+    """Return the traces of transactions or of messages, each once, in no order.
+
+    As ``v3/trace_ids_of_transactions`` and ``v3/trace_ids_of_messages``.
+    """
+    lookups = _usable(reader)
+    if lookups is not None:
+        ends = (line.tx_hash for wanted in msg_hashes for line in lookups.find_messages(wanted))
+        return list(dict.fromkeys(_trace_ids(lookups, [*tx_hashes, *ends])))
+    if tx_hashes:
+        found = reader.rows("v3/trace_ids_of_transactions", hashes=list(tx_hashes))
+    else:
+        found = reader.rows("v3/trace_ids_of_messages", msg_hashes=list(msg_hashes))
+    return [row["trace_id"] for row in found]
+
+
+def _usable(reader: Reader) -> Lookups | None:
+    """Return look-ups that are right about traces."""
+    lookups = reader.lookups
+    return None if lookups is None or lookups.stale_traces else lookups
+
+
+def _trace_ids(lookups: Lookups, tx_hashes: Iterable[bytes]) -> Iterable[bytes]:
+    for tx_hash in tx_hashes:
+        hit = lookups.find_transaction(tx_hash)
+        trace_id = None if hit is None else hit.run.traces.trace_of(hit.row)
+        if trace_id is not None:
+            yield trace_id
+
+
+def find_traces(reader: Reader, trace_ids: Sequence[bytes], page: Slice) -> list[Row] | None:
+    """Return a page of traces by when they ended, as ``v3/traces_by_id`` without filters.
+
+    None where one of them is not complete, or there are no look-ups.
+    """
+    lookups = _usable(reader)
+    if lookups is None:
+        return None
+    rows = []
+    for trace_id in dict.fromkeys(trace_ids):
+        row = lookups.find_trace(trace_id)
+        if row is None:
+            return None
+        rows.append(row)
+    rows.sort(key=lambda row: (row["end_lt"], row["trace_id"]), reverse=page.descending)
+    return rows[page.offset : page.offset + page.limit]
+
+
+def read_members(reader: Reader, traces: Sequence[Row]) -> dict[bytes, list[Row]]:
+    """Return the keys of the transactions of each trace, by trace id.
+
+    As ``v3/trace_transactions``: by logical time, then workchain and account.
+    """
+    members: dict[bytes, list[Row]] = {row["trace_id"]: [] for row in traces}
+    lookups = _usable(reader)
+    if lookups is not None:
+        return {trace_id: _list_members(lookups, trace_id) for trace_id in members}
+    found = reader.rows(
+        "v3/trace_transactions",
+        trace_ids=list(members),
+        first_lt=min(row["start_lt"] for row in traces),
+        last_lt=max(row["end_lt"] for row in traces),
+    )
+    for member in found:
+        members[member["trace_id"]].append(member)
+    return members
+
+
+def _list_members(lookups: Lookups, trace_id: bytes) -> list[Row]:
+    return [
+        {
+            "hash": hit.run.hash_of(hit.row),
+            "lt": hit.run.lt[hit.row],
+            "trace_id": trace_id,
+            "parent_hash": hit.run.traces.parent_of(hit.row),
+            "hit": hit,
+        }
+        for hit in lookups.list_trace(trace_id)
+    ]
