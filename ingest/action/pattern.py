@@ -75,6 +75,7 @@ class Pattern:
         self._children: tuple[Pattern, ...] = ()
         self._parent: Pattern | None = None
         self._test: Callable[[Block], bool] | None = None
+        self._absorbed = _ABSORBED
 
     def then(self, *children: Pattern) -> Self:
         """Demand blocks that hang on this one, each another."""
@@ -91,6 +92,11 @@ class Pattern:
     def named(self, name: str) -> Self:
         """Give the block a name in the match."""
         return self._change(_name=name)
+
+    @property
+    def without_bounce(self) -> Self:
+        """The same, but what bounces is no part of it."""
+        return self._change(_absorbed={EXCESS_OPCODE})
 
     @property
     def maybe(self) -> Self:
@@ -117,9 +123,7 @@ class Pattern:
             found.names[self._name] = [block]
         if not self._match_children(block, found) or not self._match_parent(block, found):
             return None
-        # What bounced is left alone where the shape hoped for an answer and got none.
-        absorbed = _ABSORBED if not self._children or len(found.blocks) > 1 else {EXCESS_OPCODE}
-        found.blocks += [after for after in block.next if after.opcode in absorbed]
+        found.blocks += [after for after in block.next if after.opcode in self._absorbed]
         return found
 
     def _match_children(self, block: Block, found: Match) -> bool:
