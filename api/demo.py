@@ -94,7 +94,7 @@ def _ingest_archive(archive: Path, folder: Path, lake: Path, settings: Settings)
     database = next((path.parents[1] for path in folder.rglob("files/globalindex")), None)
     if database is None:
         raise DemoFailed(f"{archive.name} holds no node database: files/globalindex is missing")
-    with closing(open_node(database)) as source:
+    with closing(open_node(database, proofs=settings.block_proofs)) as source:
         span = Span(source.first_mc_seqno(), source.last_mc_seqno())
         return ingest(source, lake, span, settings)
 

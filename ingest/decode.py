@@ -19,6 +19,8 @@ import pyarrow as pa
 from ingest import native
 from ingest.block.block import decode_bundles
 from ingest.errors import IngestError
+from ingest.proof import list_proofs
+from lake.schema import BLOCK_PROOFS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,7 +37,7 @@ class Hole(msgspec.Struct, frozen=True):
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """Rows of all base tables for consecutive masterchain blocks ``first`` to ``last``."""
+    """Rows of all base and side tables for consecutive masterchain blocks ``first`` to ``last``."""
 
     first: int
     last: int
@@ -45,7 +47,8 @@ class Piece(msgspec.Struct, frozen=True):
 def decode_chunk(bundles: Sequence[McBundle]) -> list[Piece | Hole]:
     """Decode consecutive masterchain blocks; each bad one is a Hole between two pieces."""
     try:
-        return [Piece(bundles[0].mc_seqno, bundles[-1].mc_seqno, decode_bundles(bundles))]
+        tables = decode_bundles(bundles) | {BLOCK_PROOFS.name: list_proofs(bundles)}
+        return [Piece(bundles[0].mc_seqno, bundles[-1].mc_seqno, tables)]
     except IngestError as error:
         if len(bundles) == 1:
             return [Hole(bundles[0].mc_seqno, type(error).__name__, str(error))]

@@ -22,10 +22,16 @@ class BlockId(msgspec.Struct, frozen=True, order=True):
 
 
 class RawBlock(msgspec.Struct, frozen=True):
-    """A block's id and its bag of cells as stored; nothing about it is checked yet."""
+    """A block's id and its bag of cells as stored; nothing about it is checked yet.
+
+    ``proof`` is its BlockProof as stored, and ``mc_extra`` of a masterchain block with a proof
+    its McBlockExtra, both as bags; None where the source has none, or is not to give them.
+    """
 
     id: BlockId
     data: bytes
+    proof: bytes | None = None
+    mc_extra: bytes | None = None
 
 
 class McBundle(msgspec.Struct, frozen=True):

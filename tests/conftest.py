@@ -49,7 +49,7 @@ def demo_node(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def demo_lake(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake with everything of the demo node, from its zero state on; only for reading."""
     lake_dir = tmp_path_factory.mktemp("demo-lake")
-    with closing(open_node(demo_node)) as source:
+    with closing(open_node(demo_node, proofs=True)) as source:
         span = Span(source.first_mc_seqno(), source.last_mc_seqno())
         ingest(source, lake_dir, span, Settings())
     return lake_dir

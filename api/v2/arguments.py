@@ -8,20 +8,15 @@ from api.errors import RequestInvalid
 from api.params import Query
 from api.v2.param import (
     AccountAddress,
-    Bag,
-    CellObject,
     Flag,
     Hash,
     Hashes,
     Int32,
     Int64,
-    MethodId,
     OptionalAccountHash,
     OptionalHash,
     OptionalInt32,
     OptionalInt64,
-    RawList,
-    Text,
 )
 
 if TYPE_CHECKING:
@@ -67,63 +62,6 @@ class AccountParams(Params, frozen=True, kw_only=True):
         _check_seqno(self.seqno)
 
 
-class GetMethodParams(AccountParams, frozen=True, kw_only=True):
-    """A get-method of an account, and its arguments, the deepest first."""
-
-    method: MethodId
-    stack: RawList = ()
-
-
-class EstimateParams(Params, frozen=True, kw_only=True):
-    """An external message in parts, as bags of cells; an empty one of the last two is none."""
-
-    address: AccountAddress
-    body: Bag
-    init_code: Bag = b""
-    init_data: Bag = b""
-    ignore_chksig: Flag = True
-
-
-class EstimateCellParams(Params, frozen=True, kw_only=True):
-    """The same with each cell as an object of its data and its references."""
-
-    address: AccountAddress
-    body: CellObject
-    init_code: CellObject = b""
-    init_data: CellObject = b""
-    ignore_chksig: Flag = True
-
-
-class BagParams(Params, frozen=True, kw_only=True):
-    """A message to be sent, as bag of cells."""
-
-    boc: Bag
-
-    def check(self, settings: Settings) -> None:
-        """The bag is not empty."""
-        del settings
-        _refuse_unless(bool(self.boc), "empty boc")
-
-
-class CellParams(Params, frozen=True, kw_only=True):
-    """A message to be sent, as an object of its data and its references."""
-
-    cell: CellObject
-
-
-class ResolveParams(AccountParams, frozen=True, kw_only=True):
-    """A name to be asked of a resolver, and how many resolvers may be asked after it."""
-
-    name: Text = ""
-    category: OptionalHash = None
-    ttl: Int32 = 0
-
-    def check(self, settings: Settings) -> None:
-        """Neither number is negative."""
-        super().check(settings)
-        _check_natural(self.ttl, "ttl")
-
-
 class ProofParams(Params, frozen=True, kw_only=True):
     """A shard block, and the masterchain block that the reader trusts."""
 
@@ -136,7 +74,7 @@ class ProofParams(Params, frozen=True, kw_only=True):
         """Seqnos are positive."""
         del settings
         _check_seqno(self.seqno)
-        _check_natural(self.from_seqno, "from_seqno")
+        check_natural(self.from_seqno, "from_seqno")
 
 
 class HistoryParams(Params, frozen=True, kw_only=True):
@@ -157,9 +95,9 @@ class HistoryParams(Params, frozen=True, kw_only=True):
     def check(self, settings: Settings) -> None:
         """Limit is in bounds, and lt and hash come together."""
         if self.limit is not None:
-            _refuse_unless(self.limit > 0, "limit should be positive")
+            refuse_unless(self.limit > 0, "limit should be positive")
             most = settings.v2_max_limit
-            _refuse_unless(self.limit <= most, f"limit should be less or equal {most}")
+            refuse_unless(self.limit <= most, f"limit should be less or equal {most}")
         _check_pair(self.start_lt, self.hash, "lt and hash", "lt")
 
 
@@ -209,9 +147,9 @@ class BlockPageParams(BlockParams, frozen=True, kw_only=True):
         """Count is in bounds, and after_lt and after_hash come together."""
         super().check(settings)
         if self.count is not None:
-            _refuse_unless(self.count > 0, "count should be positive")
+            refuse_unless(self.count > 0, "count should be positive")
             most = settings.v2_max_count
-            _refuse_unless(self.count <= most, f"count should be less or equal {most}")
+            refuse_unless(self.count <= most, f"count should be less or equal {most}")
         _check_pair(self.after_lt, self.after_hash, "after_lt and after_hash", "after_lt")
 
 
@@ -228,10 +166,10 @@ class LookupParams(Params, frozen=True, kw_only=True):
         """Exactly one of the three is given."""
         del settings
         given = [name for name in ("seqno", "lt", "unixtime") if getattr(self, name) is not None]
-        _refuse_unless(len(given) == 1, "exactly one of seqno, lt, unixtime should be specified")
+        refuse_unless(len(given) == 1, "exactly one of seqno, lt, unixtime should be specified")
         _check_seqno(self.seqno)
-        _check_natural(self.lt, "lt")
-        _check_natural(self.unixtime, "unixtime")
+        check_natural(self.lt, "lt")
+        check_natural(self.unixtime, "unixtime")
 
 
 class ConfigParams(Params, frozen=True, kw_only=True):
@@ -259,11 +197,11 @@ class ConfigParamParams(ConfigParams, frozen=True, kw_only=True):
     def check(self, settings: Settings) -> None:
         """Exactly one name is used."""
         super().check(settings)
-        _refuse_unless(
+        refuse_unless(
             (self.param is None) != (self.config_id is None),
             "only one of config_id or param should be specified",
         )
-        _check_natural(self.number, "param")
+        check_natural(self.number, "param")
 
 
 class LibraryParams(Params, frozen=True, kw_only=True):
@@ -282,22 +220,24 @@ class LocateParams(Params, frozen=True, kw_only=True):
     def check(self, settings: Settings) -> None:
         """The logical time is not negative."""
         del settings
-        _check_natural(self.created_lt, "created_lt")
+        check_natural(self.created_lt, "created_lt")
 
 
-def _refuse_unless(kept: bool, rule: str) -> None:  # noqa: FBT001 - the outcome of a rule
+def refuse_unless(kept: bool, rule: str) -> None:  # noqa: FBT001 - the outcome of a rule
+    """Say which rule is broken, unless it is kept."""
     if not kept:
         raise RequestInvalid(rule)
 
 
 def _check_seqno(seqno: int | None) -> None:
-    _refuse_unless(seqno is None or seqno > 0, "seqno should be positive")
+    refuse_unless(seqno is None or seqno > 0, "seqno should be positive")
 
 
-def _check_natural(number: int | None, name: str) -> None:
-    _refuse_unless(number is None or number >= 0, f"{name} should be non-negative")
+def check_natural(number: int | None, name: str) -> None:
+    """Refuse a negative number."""
+    refuse_unless(number is None or number >= 0, f"{name} should be non-negative")
 
 
 def _check_pair(lt: int | None, hash_: bytes | None, names: str, lt_name: str) -> None:
-    _refuse_unless((lt is None) == (hash_ is None), f"{names} should be used together")
-    _check_natural(lt, lt_name)
+    refuse_unless((lt is None) == (hash_ is None), f"{names} should be used together")
+    check_natural(lt, lt_name)

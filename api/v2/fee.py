@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from api.call import Call
     from api.v2.account import AccountState
-    from api.v2.arguments import EstimateCellParams, EstimateParams
+    from api.v2.run_arguments import EstimateCellParams, EstimateParams
     from ingest.tvm.context import NetworkConfig
 
 LT_STEP = 1_000_000

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from api.call import Call
     from api.v2.account import AccountState
-    from api.v2.arguments import AccountParams, GetMethodParams
+    from api.v2.arguments import AccountParams
+    from api.v2.run_arguments import GetMethodParams
     from ingest.tvm.stack import StackValue
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from api.v2 import account, arguments, block, config, fee, form, get_method, send, transaction
+from api.v2 import run_arguments as runs
 
 
 class Method(msgspec.Struct, frozen=True):
@@ -57,15 +58,15 @@ METHODS: dict[str, Method] = {
     "getConfigParam": Method(arguments.ConfigParamParams, config.answer_config_param),
     "getConfigAll": Method(arguments.ConfigParams, config.answer_config_all),
     "getLibraries": Method(arguments.LibraryParams, config.answer_libraries),
-    "runGetMethod": Method(arguments.GetMethodParams, get_method.answer_run, post_only=True),
-    "runGetMethodStd": Method(arguments.GetMethodParams, get_method.answer_run_std, post_only=True),
-    "estimateFee": Method(arguments.EstimateParams, fee.answer_estimate, post_only=True),
-    "estimateFeeSimple": Method(arguments.EstimateCellParams, fee.answer_estimate, post_only=True),
-    "sendQuery": Method(arguments.EstimateParams, send.answer_send_query, post_only=True),
-    "sendQuerySimple": Method(arguments.EstimateCellParams, send.answer_send_query, post_only=True),
-    "sendCellSimple": Method(arguments.CellParams, send.answer_send_cell, post_only=True),
+    "runGetMethod": Method(runs.GetMethodParams, get_method.answer_run, post_only=True),
+    "runGetMethodStd": Method(runs.GetMethodParams, get_method.answer_run_std, post_only=True),
+    "estimateFee": Method(runs.EstimateParams, fee.answer_estimate, post_only=True),
+    "estimateFeeSimple": Method(runs.EstimateCellParams, fee.answer_estimate, post_only=True),
+    "sendQuery": Method(runs.EstimateParams, send.answer_send_query, post_only=True),
+    "sendQuerySimple": Method(runs.EstimateCellParams, send.answer_send_query, post_only=True),
+    "sendCellSimple": Method(runs.CellParams, send.answer_send_cell, post_only=True),
     **{
-        name: Method(arguments.BagParams, send.answer_with(name), post_only=True)
+        name: Method(runs.BagParams, send.answer_with(name), post_only=True)
         for name in ("sendBoc", "sendBocReturnHash", "sendBocReturnHashNoError", "sendBocUnsafe")
     },
 }

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from api.call import Call
-    from api.v2.arguments import BagParams, CellParams, EstimateCellParams, EstimateParams
+    from api.v2.run_arguments import BagParams, CellParams, EstimateCellParams, EstimateParams
 
 BAD_BAG = "INVALID_BAG_OF_CELLS"
 _PARTS = ("body", "init_code", "init_data")

@@ -25,10 +25,10 @@ from api.errors import (
     StackTypeUnknown,
 )
 from api.stack import encode_v3
-from api.v2.arguments import EstimateParams, GetMethodParams
 from api.v2.fee import estimate_fees
 from api.v2.get_method import run_get_method
 from api.v2.param import read_params
+from api.v2.run_arguments import EstimateParams, GetMethodParams
 from api.v3.coverage import describe_gaps
 
 if TYPE_CHECKING:
@@ -146,9 +146,13 @@ def _read_request(body: bytes, kind: type[R], required: Sequence[str]) -> R:
 
 
 routes = [
-    HTTPRouteHandler("/runGetMethod", http_method="POST", status_code=200, sync_to_thread=True)(
-        answer_run
-    ),
+    HTTPRouteHandler(
+        "/runGetMethod",
+        http_method="POST",
+        status_code=200,
+        sync_to_thread=True,
+        opt={"body": RunRequest, "answers": RunAnswer},
+    )(answer_run),
     HTTPRouteHandler("/estimateFee", http_method="POST", status_code=200, sync_to_thread=True)(
         answer_estimate
     ),

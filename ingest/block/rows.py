@@ -33,11 +33,15 @@ class RowSet:
         Raises:
             DecodeError: a number that does not fit its column; names the row by its key.
         """
-        return {name: _make_table(TABLES[name], rows) for name, rows in self.rows.items()}
+        return {name: make_table(TABLES[name], rows) for name, rows in self.rows.items()}
 
 
-def _make_table(table: Table, rows: list[Row]) -> pa.Table:
-    """Sort rows and turn them into columns."""
+def make_table(table: Table, rows: list[Row]) -> pa.Table:
+    """Sort rows and turn them into columns.
+
+    Raises:
+        DecodeError: a number that does not fit its column.
+    """
     rows.sort(key=itemgetter(*[table.names.index(name) for name in table.sort]))
     schema = table.arrow
     columns = zip(*rows, strict=True) if rows else [()] * len(schema)

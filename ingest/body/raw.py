@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ingest.body.codec import Codec, Value, Work, expect_text
 from ingest.cell.boc import parse_boc
-from ingest.cell.build import CellBuilder
+from ingest.cell.build import CellBuilder, graft_cell
 from ingest.cell.exotic import ORDINARY
 from ingest.cell.writer import serialize_boc
 from ingest.errors import BodyError
@@ -100,28 +100,11 @@ def plant(value: Value, tree: CellTree) -> int:
         BodyError: the value is no cell.
     """
     if isinstance(value, Raw):
-        return value.cell if value.tree is tree else _graft(value.tree, value.cell, tree)
+        return value.cell if value.tree is tree else graft_cell(tree, value.tree, value.cell)
     if value == {"@type": EMPTY_CELL}:
         return CellBuilder(tree).end()
     try:
         bag = parse_boc(b64decode(expect_text(value), validate=True))
     except ValueError as error:
         raise BodyError(f"{value!r} is no base64") from error
-    return _graft(bag, bag.roots[0], tree)
-
-
-def _graft(source: CellTree, root: int, target: CellTree) -> int:
-    """Copy a cell with everything under it into another tree; return its index there."""
-    planted: dict[int, int] = {}
-    todo = [root]
-    while todo:
-        cell = todo[-1]
-        missing = [kid for kid in source.refs(cell) if kid not in planted]
-        if missing:
-            todo += missing
-            continue
-        todo.pop()
-        if cell not in planted:
-            kids = tuple(planted[kid] for kid in source.refs(cell))
-            planted[cell] = target.append(source.cells[cell], kids)
-    return planted[root]
+    return graft_cell(tree, bag, bag.roots[0])

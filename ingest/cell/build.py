@@ -114,16 +114,33 @@ def append_cell(
 
 
 def graft(tree: CellTree, source: CellTree) -> int:
-    """Append all cells of another tree; return the index of its first root.
+    """Copy the first root of another tree into ``tree``; return its index there.
 
     Raises:
         BocError: the tree becomes too deep.
     """
-    places = [0] * source.count
-    for cell in range(source.count - 1, -1, -1):
-        kids = tuple(places[kid] for kid in source.refs(cell))
-        places[cell] = tree.append(source.cells[cell], kids)
-    return places[source.roots[0]]
+    return graft_cell(tree, source, source.roots[0])
+
+
+def graft_cell(target: CellTree, source: CellTree, root: int) -> int:
+    """Copy a cell with everything under it into another tree; return its index there.
+
+    Raises:
+        BocError: the tree becomes too deep.
+    """
+    planted: dict[int, int] = {}
+    todo = [root]
+    while todo:
+        cell = todo[-1]
+        missing = [kid for kid in source.refs(cell) if kid not in planted]
+        if missing:
+            todo += missing
+            continue
+        todo.pop()
+        if cell not in planted:
+            kids = tuple(planted[kid] for kid in source.refs(cell))
+            planted[cell] = target.append(source.cells[cell], kids)
+    return planted[root]
 
 
 def pack_head(d1: int, value: int, bits: int) -> bytes:

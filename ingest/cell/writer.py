@@ -12,7 +12,7 @@ from ingest.cell.crc32c import crc32c as compute_crc32c
 from ingest.cell.order import canonical_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ingest.cell.tree import CellTree
 
@@ -49,10 +49,32 @@ def serialize_single(cell: bytes) -> bytes:
 def _write(tree: CellTree, roots: Sequence[int]) -> bytes:
     """Return the bag of any cells; equal cells are written once."""
     order, twins = canonical_order(tree, roots)
-    count = len(order)
-    width = (count.bit_length() + 7) // 8
     places = {cell: place for place, cell in enumerate(order)}
     places |= {cell: places[twin] for cell, twin in twins.items()}
+    return _write_ordered(tree, roots, order, places)
+
+
+def copy_part(tree: CellTree, root: int) -> bytes:
+    """Return a bag of a cell and all below it as they stand in a parsed bag: nothing is hashed.
+
+    Equal cells that the bag holds twice are written twice, and their order is not the node's.
+    """
+    seen = {root}
+    todo = [root]
+    while todo:
+        fresh = [kid for kid in tree.links[todo.pop()] if kid not in seen]
+        seen.update(fresh)
+        todo += fresh
+    order = sorted(seen)  # in a bag parents stand before children
+    return _write_ordered(tree, [root], order, {cell: at for at, cell in enumerate(order)})
+
+
+def _write_ordered(
+    tree: CellTree, roots: Sequence[int], order: Sequence[int], places: Mapping[int, int]
+) -> bytes:
+    """Return the bag of cells in a given order; ``places`` says where in it each cell stands."""
+    count = len(order)
+    width = (count.bit_length() + 7) // 8
     cells = tree.cells
     links = tree.links
     place = places.__getitem__

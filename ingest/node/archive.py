@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ingest.errors import (
     BlockCorrupt,
     BlockNeverHad,
@@ -16,7 +18,7 @@ from ingest.errors import (
 )
 from ingest.node.bundle import Tops, collect_committed, read_tops
 from ingest.node.handle import MASTERCHAIN, name_mc_block
-from ingest.node.package import read_block_entry
+from ingest.node.package import read_block_entry, read_proof_entry
 from ingest.node.slice import Slice, SliceCache, name_index, name_package_folder
 from ingest.source import BlockId, McBundle, RawBlock
 
@@ -32,8 +34,11 @@ TOPS_KEPT = 4
 class Archive:
     """Reads bundles by the masterchain block's seqno, whatever the node says is complete."""
 
-    def __init__(self, db_dir: Path, index: GlobalIndex, slices: SliceCache) -> None:
-        """Join the list of slices and the open ones."""
+    def __init__(
+        self, db_dir: Path, index: GlobalIndex, slices: SliceCache, *, proofs: bool = False
+    ) -> None:
+        """Join the list of slices and the open ones; with ``proofs`` blocks come with theirs."""
+        self._read_block = _read_proven_block if proofs else _read_block
         self.db_dir = db_dir
         self.index = index
         self.slices = slices
@@ -102,7 +107,9 @@ class Archive:
         for block_id in absent:
             if not self._is_earlier(block_id, mc_seqno, tops):
                 raise _missing(block_id, mc_seqno, opened)
-        shards = (_read_block(opened, block_id, mc_seqno) for block_id in committed)
+        shards = (self._read_block(opened, block_id, mc_seqno) for block_id in committed)
+        if mc_block.proof is not None:
+            mc_block = msgspec.structs.replace(mc_block, mc_extra=tops.mc_extra)
         return McBundle(mc_seqno, (mc_block, *shards))
 
     def check_tops(self, mc_seqno: int) -> None:
@@ -176,7 +183,7 @@ class Archive:
             handle = opened.find_root_handle(MASTERCHAIN, mc_seqno)
         if handle is None:
             raise BlockNeverHad("the index has no such block", block=block, file=opened.store.name)
-        return opened, _read_block(opened, handle.id, mc_seqno)
+        return opened, self._read_block(opened, handle.id, mc_seqno)
 
 
 def _missing(block_id: BlockId, mc_seqno: int, opened: Slice) -> BlockNeverHad:
@@ -195,6 +202,16 @@ def _read_block(opened: Slice, block_id: BlockId, mc_seqno: int) -> RawBlock:
             return RawBlock(block_id, read_block_entry(place, block_id))
     reason = "the index has a handle, but no place for the block's data"
     raise BlockNeverHad(reason, block=block_id, file=opened.store.name)
+
+
+def _read_proven_block(opened: Slice, block_id: BlockId, mc_seqno: int) -> RawBlock:
+    """Return a block with its proof; without, where the node has none."""
+    block = _read_block(opened, block_id, mc_seqno)
+    with _corrupt(block_id):
+        place = opened.locate_proof(block_id, mc_seqno)
+        if place is None:
+            return block
+        return msgspec.structs.replace(block, proof=read_proof_entry(place, block_id))
 
 
 @contextmanager

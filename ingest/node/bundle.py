@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ingest.block.header import read_extra, read_parts
 from ingest.block.shard import read_shard_tops
 from ingest.cell.boc import parse_boc
+from ingest.cell.writer import copy_part
 from ingest.source import BlockId
 
 if TYPE_CHECKING:
@@ -17,11 +19,12 @@ if TYPE_CHECKING:
 class Tops(msgspec.Struct, frozen=True):
     """Shard tops that a masterchain block names, each with the one that committed it.
 
-    ``new`` are those that it commits itself.
+    ``new`` are those that it commits itself; ``mc_extra`` is McBlockExtra, which names them.
     """
 
     committed_by: dict[BlockId, int]
     new: tuple[BlockId, ...]
+    mc_extra: bytes | None
 
 
 def read_tops(data: bytes, mc_seqno: int) -> Tops:
@@ -32,14 +35,17 @@ def read_tops(data: bytes, mc_seqno: int) -> Tops:
     Raises:
         BocError, DecodeError: the bytes are no masterchain block.
     """
+    tree = parse_boc(data, check_crc=False)
     committed_by = {
         BlockId(top.workchain, top.shard, top.seqno, top.root_hash, top.file_hash): (
             top.reg_mc_seqno
         )
-        for top in read_shard_tops(parse_boc(data, check_crc=False))
+        for top in read_shard_tops(tree)
         if top.seqno > 0
     }
-    return Tops(committed_by, tuple(one for one, by in committed_by.items() if by >= mc_seqno))
+    new = tuple(one for one, by in committed_by.items() if by >= mc_seqno)
+    custom = read_extra(tree, read_parts(tree)).custom
+    return Tops(committed_by, new, None if custom is None else copy_part(tree, custom))
 
 
 def collect_committed(

@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from ingest.errors import EntryFlaw
+from ingest.node.handle import MASTERCHAIN
 from ingest.source import BlockId
 
 FILE_MAGIC = 0xAE8FDD01
@@ -27,7 +28,7 @@ ENTRY_MAGIC = 0x1E8B
 ENTRY_HEADER = struct.Struct("<HHI")
 DATA_BYTES_LIMIT = (1 << 31) - 1
 
-BLOCK_KIND = "block"
+BLOCK_KIND, PROOF_KIND, PROOF_LINK_KIND = "block", "proof", "prooflink"
 OTHER_KINDS = frozenset(
     ("proof", "prooflink", "signatures", "candidate", "candidateref", "info", "empty")
 )
@@ -48,10 +49,10 @@ class Place(msgspec.Struct, frozen=True):
     bound: int | None
 
 
-def format_entry_name(block_id: BlockId) -> str:
-    """Return the name of a block's entry."""
+def format_entry_name(block_id: BlockId, kind: str = BLOCK_KIND) -> str:
+    """Return the name of a block's entry, or of its proof."""
     root_hash, file_hash = block_id.root_hash.hex().upper(), block_id.file_hash.hex().upper()
-    return f"{BLOCK_KIND}_{block_id}:{root_hash}:{file_hash}"
+    return f"{kind}_{block_id}:{root_hash}:{file_hash}"
 
 
 def parse_entry_name(name: bytes) -> tuple[str, BlockId] | None:
@@ -72,16 +73,35 @@ def read_block_entry(place: Place, block_id: BlockId) -> bytes:
     Raises:
         EntryFlaw: the file is missing or too short, or the entry there is not this block.
     """
+    data = _read_named_entry(place, format_entry_name(block_id))
+    check_file_hash(data, block_id, file=place.name, offset=FILE_HEADER_BYTES + place.offset)
+    return data
+
+
+def name_proof_kind(block_id: BlockId) -> str:
+    """Return the kind of entry that a block's proof is."""
+    return PROOF_KIND if block_id.workchain == MASTERCHAIN else PROOF_LINK_KIND
+
+
+def read_proof_entry(place: Place, block_id: BlockId) -> bytes:
+    """Return the bytes of the proof of a block, whose entry is at ``place``.
+
+    Raises:
+        EntryFlaw: the file is missing or too short, or the entry there is not this proof.
+    """
+    return _read_named_entry(place, format_entry_name(block_id, name_proof_kind(block_id)))
+
+
+def _read_named_entry(place: Place, expected: str) -> bytes:
     position = FILE_HEADER_BYTES + place.offset
     try:
         with place.path.open("rb", buffering=0) as file:
             name, data = _read_entry(file.fileno(), position, place)
     except FileNotFoundError:
         raise EntryFlaw("the file does not exist", file=place.name, offset=position) from None
-    expected = format_entry_name(block_id).encode()
-    if name != expected:
-        raise _flaw(place, position, f"the entry is {name!r} where {expected!r} should be")
-    check_file_hash(data, block_id, file=place.name, offset=position)
+    if name != expected.encode():
+        reason = f"the entry is {name!r} where {expected.encode()!r} should be"
+        raise _flaw(place, position, reason)
     return data
 
 

@@ -32,6 +32,8 @@ from ingest.node.tl import (
     BLOCK_FILE_KEY,
     LT_DESC_KEY,
     LT_DESC_VALUE,
+    PROOF_KEY,
+    PROOF_LINK_KEY,
     TlReader,
     pack_block_id,
     pack_constructor,
@@ -118,13 +120,24 @@ class Slice:
         _first_index, _last_index = reader.read_int(), reader.read_int()
         return reader.read_int()
 
-    def locate(self, block_id: BlockId, mc_seqno: int) -> Place | None:
-        """Return where a block that ``mc_seqno`` commits is; None if the index names no place.
+    def locate_proof(self, block_id: BlockId, mc_seqno: int) -> Place | None:
+        """Return where the proof of a block is that ``mc_seqno`` commits; None if nowhere.
 
         Raises:
             SourceError: the index contradicts itself.
         """
-        file_key = pack_constructor(BLOCK_FILE_KEY) + pack_block_id(block_id)
+        is_master = block_id.workchain == MASTERCHAIN
+        return self.locate(block_id, mc_seqno, PROOF_KEY if is_master else PROOF_LINK_KEY)
+
+    def locate(self, block_id: BlockId, mc_seqno: int, key: int = BLOCK_FILE_KEY) -> Place | None:
+        """Return where a block that ``mc_seqno`` commits is; None if the index names no place.
+
+        With another ``key`` of the node's files it is not the block, but what it has under that.
+
+        Raises:
+            SourceError: the index contradicts itself.
+        """
+        file_key = pack_constructor(key) + pack_block_id(block_id)
         offset = self._number(hashlib.sha256(file_key).hexdigest().upper())
         if offset is None:
             return None

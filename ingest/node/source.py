@@ -45,7 +45,7 @@ SHARDS_BEHIND_LIMIT = 32
 class NodeSource:
     """Blocks of a node's database folder, which is only read; follows a node that is writing."""
 
-    def __init__(self, db_dir: Path, *, open_indexes: int) -> None:
+    def __init__(self, db_dir: Path, *, open_indexes: int, proofs: bool = False) -> None:
         """Open the node's small stores.
 
         Raises:
@@ -59,7 +59,7 @@ class NodeSource:
             self._client = self._read_client()
             store = FollowedStore(db_dir / INDEX_FOLDER, INDEX_FOLDER, self._scratch)
             slices = SliceCache(db_dir, self._scratch, open_indexes)
-            self._archive = Archive(db_dir, GlobalIndex(store), slices)
+            self._archive = Archive(db_dir, GlobalIndex(store), slices, proofs=proofs)
         except SourceError:
             self._scratch.close()
             raise
@@ -200,12 +200,13 @@ def _is_cut(error: BlockCorrupt) -> bool:
     return isinstance(error.__cause__, EntryFlaw) and error.__cause__.cut
 
 
-def open_node(db_dir: Path, *, open_indexes: int | None = None) -> NodeSource:
+def open_node(db_dir: Path, *, open_indexes: int | None = None, proofs: bool = False) -> NodeSource:
     """Open a node's database folder.
 
     Args:
         db_dir: The folder that holds ``archive``, ``files`` and ``state``.
         open_indexes: Most slices of the archive kept open; the setting's default if None.
+        proofs: Whether blocks come with their proofs.
 
     Raises:
         SourceError: the folder is no node's, or damaged.
@@ -217,4 +218,5 @@ def open_node(db_dir: Path, *, open_indexes: int | None = None) -> NodeSource:
             f"{db_dir.name} is no database folder of a TON node, it lacks {', '.join(missing)}"
             + (": name the folder db inside it" if inner else "")
         )
-    return NodeSource(db_dir, open_indexes=open_indexes or Settings().open_indexes)
+    limit = open_indexes or Settings().open_indexes
+    return NodeSource(db_dir, open_indexes=limit, proofs=proofs)
