@@ -44,7 +44,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 4 << 20
     row_group_rows: Annotated[
         int, Meta(description="Most rows in a row group of a Parquet file", ge=1)
-    ] = 16_384
+    ] = 65_536
     zstd_level: Annotated[
         int, Meta(description="Compression level of Parquet files", ge=1, le=22)
     ] = 1

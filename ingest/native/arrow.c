@@ -2,7 +2,8 @@
    column after the other is read out of them. */
 #include "table.h"
 
-#define TILE_ROWS 256
+#define TILE_ROWS 32
+#define MAX_WORD_BYTES 16
 
 typedef struct {
     const uint8_t *rows;
@@ -26,16 +27,35 @@ static size_t kind_bytes(Kind kind)
     return bytes[kind];
 }
 
-/* Allocate what the number of rows decides; bit maps begin as zeroes. */
-static bool prepare(Array *array, Kind kind, size_t rows)
+/* Bytes that the spans of a column take together. */
+static size_t measure_spans(const Table *table, size_t row_bytes, const Column *column)
 {
-    size_t map_bytes = (rows + 7) / 8, bytes = kind_bytes(kind) * rows;
+    size_t total = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        Span span;
+        memcpy(&span, table->rows + i * row_bytes + column->value, sizeof span);
+        total += span.size;
+    }
+    return total;
+}
+
+static bool is_span(Kind kind)
+{
+    return kind == KIND_bytes || kind == KIND_json || kind == KIND_hashes;
+}
+
+/* Allocate what the number of rows decides; bit maps begin as zeroes. */
+static bool prepare(Array *array, const Column *column, const Table *table, size_t row_bytes)
+{
+    Kind kind = column->kind;
+    size_t rows = table->count, map_bytes = (rows + 7) / 8, bytes = kind_bytes(kind) * rows;
     bool has_offsets = false;
     if (kind == KIND_bool) {
         bytes = map_bytes;
     } else if (!kind_bytes(kind)) {
         has_offsets = true;
-        bytes = 1; /* grows; Arrow wants a buffer even where all values are empty */
+        /* Arrow wants a buffer even where all values are empty. */
+        bytes = 1 + (is_span(kind) ? measure_spans(table, row_bytes, column) : 0);
     }
     if (!heap_reserve(&array->validity, map_bytes) || !heap_reserve(&array->values, bytes))
         return false;
@@ -71,10 +91,9 @@ static inline void fill_fixed(const Tile *tile, const Column *column, Array *arr
         memcpy(to, tile_row(tile, i) + column->value, width);
 }
 
-static Status append_bytes(Array *array, const void *bytes, size_t size, size_t unit)
+/* Put the end of the bytes so far behind the other offsets, for which there is room. */
+static Status end_value(Array *array, size_t unit)
 {
-    if (!heap_append(&array->values, bytes, size))
-        return NO_MEMORY;
     if (array->values.size / unit > INT32_MAX)
         return NOT_MINE;
     int32_t end = (int32_t)(array->values.size / unit);
@@ -86,10 +105,15 @@ static Status append_bytes(Array *array, const void *bytes, size_t size, size_t 
 static Status fill_words(const Tile *tile, const Column *column, Array *array)
 {
     Status status = DONE;
+    if (!heap_reserve(&array->values, (tile->end - tile->start) * MAX_WORD_BYTES))
+        return NO_MEMORY;
     for (size_t i = tile->start; status == DONE && i < tile->end; i++) {
         const uint8_t *row = tile_row(tile, i);
         const char *word = row[column->presence] ? WORDS[row[column->value]] : "";
-        status = append_bytes(array, word, strlen(word), 1);
+        size_t size = strlen(word);
+        memcpy(array->values.data + array->values.size, word, size);
+        array->values.size += size;
+        status = end_value(array, 1);
     }
     return status;
 }
@@ -100,7 +124,9 @@ static Status fill_spans(const Tile *tile, const Column *column, Array *array, s
     for (size_t i = tile->start; status == DONE && i < tile->end; i++) {
         Span span;
         memcpy(&span, tile_row(tile, i) + column->value, sizeof span);
-        status = append_bytes(array, span.size ? tile->heap + span.at : NULL, span.size, unit);
+        if (span.size && !heap_append(&array->values, tile->heap + span.at, span.size))
+            return NO_MEMORY;
+        status = end_value(array, unit);
     }
     return status;
 }
@@ -143,7 +169,7 @@ Status table_fill(const Table *table, TableName name, const uint32_t *order, Arr
     if (!table->count)
         return DONE;
     for (size_t c = 0; c < layout->column_count; c++)
-        if (!prepare(&arrays[c], layout->columns[c].kind, table->count))
+        if (!prepare(&arrays[c], &layout->columns[c], table, layout->row_bytes))
             return NO_MEMORY;
     for (size_t start = 0; start < table->count; start += TILE_ROWS) {
         size_t end = start + TILE_ROWS < table->count ? start + TILE_ROWS : table->count;

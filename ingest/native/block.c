@@ -64,6 +64,9 @@ static Status open_block(Block *block)
     const Hash *root_hash = tree_hash(&block->tree, block->tree.root, MAX_LEVEL);
     if (!hash_equal(root_hash, &raw->root_hash))
         return NOT_MINE;
+    status = writer_open(&block->decoder->writer, &block->tree);
+    if (status != DONE)
+        return status;
     block->known_count = block->tree.count;
     block->known = heap_renew(&block->decoder->known, block->known_count, sizeof *block->known);
     block->marks = heap_renew(&block->decoder->marks, block->known_count, 1);

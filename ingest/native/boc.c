@@ -203,6 +203,7 @@ Status tree_parse(Tree *tree, const Sha256 *sha, const uint8_t *data, size_t siz
     uint16_t *heights = heap_renew(&tree->memory.heights, count, sizeof *heights);
     tree->cells = heap_renew(&tree->memory.cells, count, sizeof *tree->cells);
     tree->root = (uint32_t)envelope.root;
+    tree->is_distinct = false;
     if (!tree->cells || !heights)
         return NO_MEMORY;
     status = read_cells(tree, data, &envelope, &stored);

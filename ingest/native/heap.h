@@ -22,6 +22,12 @@ typedef struct {
     size_t size, capacity;
 } Heap;
 
+/* From this size on, memory is asked for in huge pages: to get a page costs more than to fill it. */
+#define LARGE_BYTES (4u << 20)
+
+/* Tell the system that memory of LARGE_BYTES or more is going to be used. */
+void advise_large(void *data, size_t size);
+
 /* Make room for `extra` bytes behind the used ones; false when there is no memory. */
 static inline bool heap_reserve(Heap *heap, size_t extra)
 {
@@ -39,6 +45,8 @@ static inline bool heap_reserve(Heap *heap, size_t extra)
         return false;
     heap->data = data;
     heap->capacity = capacity;
+    if (capacity >= LARGE_BYTES)
+        advise_large(data, capacity);
     return true;
 }
 

@@ -19,7 +19,7 @@ typedef struct {
 } ModuleState;
 
 /* A spare decoder keeps at most this much memory. */
-#define MAX_SPARE_BYTES (64u << 20)
+#define MAX_SPARE_BYTES (128u << 20)
 
 static void buffer_dealloc(PyObject *self)
 {

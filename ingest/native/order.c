@@ -54,22 +54,25 @@ static bool make_slots(Writer *writer, const Tree *tree, uint32_t size, uint32_t
 static bool add_local(Writer *writer, const Tree *tree, uint32_t index)
 {
     const Cell *cell = &tree->cells[index];
-    Local local = {.cell = index, .cut = -1, .weight = cell->weight};
-    local.ref_count = (uint8_t)cell_ref_count(cell);
-    return heap_append(&writer->locals, &local, sizeof local);
+    if (!heap_reserve(&writer->locals, sizeof(Local)))
+        return false;
+    Local *local = (Local *)(writer->locals.data + writer->locals.size);
+    *local = (Local){.cell = index, .cut = -1, .weight = cell->weight};
+    local->ref_count = (uint8_t)cell_ref_count(cell);
+    memcpy(local->refs, cell->refs, sizeof local->refs);
+    writer->locals.size += sizeof *local;
+    return true;
 }
 
-/* Number the different cells under `root`; a cell's references become numbers. */
-static Status find_locals(Writer *writer, const Tree *tree, uint32_t root, uint32_t *count)
+/* Number the different cells under `root` where equal ones may stand at several places. */
+static Status find_by_hash(Writer *writer, const Tree *tree, uint32_t root, uint32_t *count)
 {
     uint32_t size = 256, found = 1;
-    writer->locals.size = 0;
     if (!add_local(writer, tree, root) || !make_slots(writer, tree, size, found))
         return NO_MEMORY;
     for (uint32_t i = 0; i < found; i++) {
-        const Cell *cell = &tree->cells[((Local *)writer->locals.data)[i].cell];
-        for (unsigned ref = 0; ref < cell_ref_count(cell); ref++) {
-            uint32_t kid = cell->refs[ref];
+        for (unsigned ref = 0; ref < ((Local *)writer->locals.data)[i].ref_count; ref++) {
+            uint32_t kid = ((Local *)writer->locals.data)[i].refs[ref];
             uint32_t *slot = find_slot(writer, tree, size - 1, tree_hash(tree, kid, MAX_LEVEL));
             uint32_t number = *slot ? *slot - 1 : found;
             if (!*slot) {
@@ -84,6 +87,39 @@ static Status find_locals(Writer *writer, const Tree *tree, uint32_t root, uint3
     }
     *count = found;
     return DONE;
+}
+
+/* Number the cells under `root` of a tree without equal ones. An appended root is equal to none
+   of them: it would stand below itself. */
+static Status find_by_index(Writer *writer, const Tree *tree, uint32_t root, uint32_t *count)
+{
+    uint32_t found = 1, *stamps = writer_stamps(writer, tree, tree->count);
+    uint32_t first = writer->first_stamp;
+    if (!stamps || !add_local(writer, tree, root))
+        return NO_MEMORY;
+    for (uint32_t i = 0; i < found; i++) {
+        for (unsigned ref = 0; ref < ((Local *)writer->locals.data)[i].ref_count; ref++) {
+            uint32_t kid = ((Local *)writer->locals.data)[i].refs[ref];
+            if (stamps[kid] < first) {
+                stamps[kid] = first + found++;
+                if (!add_local(writer, tree, kid))
+                    return NO_MEMORY;
+            }
+            ((Local *)writer->locals.data)[i].refs[ref] = stamps[kid] - first;
+        }
+    }
+    writer->next_stamp = first + found;
+    *count = found;
+    return DONE;
+}
+
+/* Number the different cells under `root`; a cell's references become numbers. */
+static Status find_locals(Writer *writer, const Tree *tree, uint32_t root, uint32_t *count)
+{
+    writer->locals.size = 0;
+    if (tree->is_distinct)
+        return find_by_index(writer, tree, root, count);
+    return find_by_hash(writer, tree, root, count);
 }
 
 /* List the cells that weigh more than `least`, children before parents. */

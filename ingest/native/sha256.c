@@ -60,11 +60,22 @@ static void compress_portable(uint32_t state[8], const uint8_t *blocks, size_t c
     }
 }
 
-static void compress_pair_portable(uint32_t left[8], const uint8_t *left_blocks, uint32_t right[8],
-                                   const uint8_t *right_blocks, size_t count)
+static void write_hash(const uint32_t state[8], Hash *to)
 {
-    compress_portable(left, left_blocks, count);
-    compress_portable(right, right_blocks, count);
+    for (unsigned i = 0; i < 8; i++)
+        store_be32(to->bytes + 4 * i, state[i]);
+}
+
+static void hash_pair_portable(const uint8_t *left, Hash *left_hash, const uint8_t *right,
+                               Hash *right_hash, size_t count)
+{
+    uint32_t state[8];
+    memcpy(state, START, sizeof state);
+    compress_portable(state, left, count);
+    write_hash(state, left_hash);
+    memcpy(state, START, sizeof state);
+    compress_portable(state, right, count);
+    write_hash(state, right_hash);
 }
 
 #ifdef HAS_SHA_NI
@@ -134,16 +145,28 @@ compress_sha_ni(uint32_t state[8], const uint8_t *blocks, size_t count)
     store_state(state, s);
 }
 
-__attribute__((target("sha,ssse3,sse4.1"))) static void
-compress_pair_sha_ni(uint32_t left[8], const uint8_t *left_blocks, uint32_t right[8],
-                     const uint8_t *right_blocks, size_t count)
+SHA_NI void write_state(Hash *to, State s)
 {
-    State a = load_state(left), b = load_state(right);
-    for (; count; count--, left_blocks += BLOCK_BYTES, right_blocks += BLOCK_BYTES) {
+    const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+    uint32_t words[8];
+    store_state(words, s);
+    for (unsigned i = 0; i < 2; i++) {
+        __m128i half = _mm_loadu_si128((const void *)(words + 4 * i));
+        _mm_storeu_si128((void *)(to->bytes + 16 * i), _mm_shuffle_epi8(half, swap));
+    }
+}
+
+/* Two messages at once: while one waits for an instruction, the other goes on. */
+__attribute__((target("sha,ssse3,sse4.1"))) static void
+hash_pair_sha_ni(const uint8_t *left, Hash *left_hash, const uint8_t *right, Hash *right_hash,
+                 size_t count)
+{
+    State a = load_state(START), b = a;
+    for (; count; count--, left += BLOCK_BYTES, right += BLOCK_BYTES) {
         State a_before = a, b_before = b;
         __m128i a_words[4], b_words[4];
-        load_block(a_words, left_blocks);
-        load_block(b_words, right_blocks);
+        load_block(a_words, left);
+        load_block(b_words, right);
 #pragma GCC unroll 16
         for (unsigned group = 0; group < 16; group++) {
             run_group(&a, a_words, group);
@@ -152,8 +175,8 @@ compress_pair_sha_ni(uint32_t left[8], const uint8_t *left_blocks, uint32_t righ
         a = add_states(a, a_before);
         b = add_states(b, b_before);
     }
-    store_state(left, a);
-    store_state(right, b);
+    write_state(left_hash, a);
+    write_state(right_hash, b);
 }
 
 bool sha256_has_instructions(void)
@@ -177,32 +200,28 @@ Sha256 sha256_choose(bool with_instructions)
 {
 #ifdef HAS_SHA_NI
     if (with_instructions)
-        return (Sha256){compress_sha_ni, compress_pair_sha_ni};
+        return (Sha256){compress_sha_ni, hash_pair_sha_ni};
 #endif
     (void)with_instructions;
-    return (Sha256){compress_portable, compress_pair_portable};
+    return (Sha256){compress_portable, hash_pair_portable};
 }
 
-/* Pad what is left of a message in `tail`, which has room for it; return the blocks it takes. */
-static size_t pad(uint8_t *tail, size_t left, size_t size)
+/* Pad what is left of a message in `tail`, which has room for it and for one block more; return the
+   blocks it takes. Clearing a fixed number of bytes is quicker than clearing the right one. */
+static inline size_t pad(uint8_t *tail, size_t left, size_t size)
 {
     size_t blocks = sha256_blocks(left);
-    memset(tail + left, 0, blocks * BLOCK_BYTES - left);
+    memset(tail + left, 0, BLOCK_BYTES + LENGTH_BYTES);
     tail[left] = 0x80;
-    store_be(tail + blocks * BLOCK_BYTES - LENGTH_BYTES, (uint64_t)size * 8, LENGTH_BYTES);
+    store_be32(tail + blocks * BLOCK_BYTES - 8, (uint32_t)((uint64_t)size >> 29));
+    store_be32(tail + blocks * BLOCK_BYTES - 4, (uint32_t)(size << 3));
     return blocks;
-}
-
-static void write_hash(const uint32_t state[8], Hash *to)
-{
-    for (unsigned i = 0; i < 8; i++)
-        store_be32(to->bytes + 4 * i, state[i]);
 }
 
 void sha256(const Sha256 *sha, const uint8_t *data, size_t size, Hash *to)
 {
     uint32_t state[8];
-    uint8_t tail[2 * BLOCK_BYTES];
+    uint8_t tail[3 * BLOCK_BYTES];
     size_t whole = size / BLOCK_BYTES, left = size % BLOCK_BYTES;
     memcpy(state, START, sizeof state);
     sha->compress(state, data, whole);
@@ -214,12 +233,7 @@ void sha256(const Sha256 *sha, const uint8_t *data, size_t size, Hash *to)
 
 void sha256_pair(const Sha256 *sha, Sha256Job *left, Sha256Job *right, size_t blocks)
 {
-    uint32_t left_state[8], right_state[8];
-    memcpy(left_state, START, sizeof START);
-    memcpy(right_state, START, sizeof START);
     pad(left->message, left->size, left->size);
     pad(right->message, right->size, right->size);
-    sha->compress_pair(left_state, left->message, right_state, right->message, blocks);
-    write_hash(left_state, left->to);
-    write_hash(right_state, right->to);
+    sha->hash_pair(left->message, left->to, right->message, right->to, blocks);
 }

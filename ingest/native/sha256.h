@@ -9,17 +9,17 @@
 #define SHA256_JOB_BLOCKS 5
 
 typedef void Sha256Compress(uint32_t state[8], const uint8_t *blocks, size_t count);
-typedef void Sha256CompressPair(uint32_t left[8], const uint8_t *left_blocks, uint32_t right[8],
-                                const uint8_t *right_blocks, size_t count);
+typedef void Sha256HashPair(const uint8_t *left, Hash *left_hash, const uint8_t *right,
+                            Hash *right_hash, size_t count);
 
 typedef struct {
     Sha256Compress *compress;
-    Sha256CompressPair *compress_pair;
+    Sha256HashPair *hash_pair; /* of two padded messages of `count` blocks each */
 } Sha256;
 
 /* A short message that is hashed together with another one. */
 typedef struct {
-    uint8_t message[SHA256_JOB_BLOCKS * SHA256_BLOCK_BYTES];
+    uint8_t message[(SHA256_JOB_BLOCKS + 1) * SHA256_BLOCK_BYTES]; /* one block more for padding */
     size_t size;
     Hash *to;
 } Sha256Job;

@@ -138,6 +138,8 @@ void *table_append(Table *table, TableName name)
             return NULL;
         table->rows = rows;
         table->capacity = capacity;
+        if (capacity * row_bytes >= LARGE_BYTES)
+            advise_large(rows, capacity * row_bytes);
     }
     return memset(table->rows + table->count++ * row_bytes, 0, row_bytes);
 }

@@ -34,6 +34,7 @@ typedef struct {
     uint16_t *depths;
     uint32_t hash_count;
     Chunk *chunks;
+    bool is_distinct; /* no two cells of the bag are equal, as writer_open found */
     struct {
         Heap cells, hashes, depths, heights, order;
     } memory; /* behind the arrays, kept from tree to tree */

@@ -54,19 +54,76 @@ Status write_single(const uint8_t *cell, size_t size, Heap *to)
     return DONE;
 }
 
+Status writer_open(Writer *writer, Tree *tree)
+{
+    uint32_t size = 256;
+    while (size < 2 * tree->count)
+        size *= 2;
+    uint32_t *tags = heap_renew(&writer->tags, size, sizeof *tags);
+    if (!tags)
+        return NO_MEMORY;
+    memset(tags, 0, size * sizeof *tags);
+    for (uint32_t cell = 0; cell < tree->count; cell++) {
+        uint64_t mixed = hash_mix(tree_hash(tree, cell, MAX_LEVEL), writer->seed);
+        uint32_t at = (uint32_t)mixed & (size - 1), tag;
+        memcpy(&tag, tree_hash(tree, cell, MAX_LEVEL)->bytes + sizeof mixed, sizeof tag);
+        tag |= 1;
+        for (; tags[at]; at = (at + 1) & (size - 1))
+            if (tags[at] == tag)
+                return DONE;
+        tags[at] = tag;
+    }
+    tree->is_distinct = true;
+    return DONE;
+}
+
+uint32_t *writer_stamps(Writer *writer, const Tree *tree, uint32_t count)
+{
+    size_t size = tree->count * sizeof(uint32_t), old = writer->stamps.size;
+    if (old < size) {
+        if (!heap_reserve(&writer->stamps, size - old))
+            return NULL;
+        memset(writer->stamps.data + old, 0, size - old);
+        writer->stamps.size = size;
+    }
+    if (!writer->next_stamp || count > UINT32_MAX - writer->next_stamp) {
+        memset(writer->stamps.data, 0, writer->stamps.size);
+        writer->next_stamp = 1;
+    }
+    writer->first_stamp = writer->next_stamp;
+    writer->next_stamp += count;
+    return (uint32_t *)writer->stamps.data;
+}
+
 typedef struct {
     uint32_t cells[LIGHT + MAX_REFS];
     uint8_t first_kid[LIGHT + MAX_REFS];
     unsigned count;
 } LightOrder;
 
+/* Whether some of the cells are equal, as far as the beginnings of their hashes tell. */
+static bool has_equals(const Tree *tree, const LightOrder *order)
+{
+    uint64_t prefixes[LIGHT + MAX_REFS];
+    for (unsigned i = 0; i < order->count; i++) {
+        memcpy(&prefixes[i], tree_hash(tree, order->cells[i], MAX_LEVEL), sizeof prefixes[i]);
+        for (unsigned j = 0; j < i; j++)
+            if (prefixes[i] == prefixes[j])
+                return true;
+    }
+    return false;
+}
+
 /* The order of a light tree: the children of the root, what is below the first child in the same
    way, what is below the second. False if it has more cells than that, or equal ones. */
-static bool order_light_tree(const Tree *tree, uint32_t root, LightOrder *order)
+static bool order_light_tree(const Tree *tree, uint32_t root, uint32_t *stamps, uint32_t stamp,
+                             LightOrder *order)
 {
     uint8_t todo[LIGHT + MAX_REFS];
-    uint64_t prefixes[LIGHT + MAX_REFS];
     unsigned waiting = 1;
+    bool has_met = false;
+    if (tree->cells[root].weight > LIGHT)
+        return false;
     order->cells[0] = root;
     order->count = 1;
     todo[0] = 0;
@@ -78,18 +135,14 @@ static bool order_light_tree(const Tree *tree, uint32_t root, LightOrder *order)
         for (unsigned i = 0; i < refs; i++) {
             todo[waiting + refs - 1 - i] = (uint8_t)order->count;
             order->cells[order->count++] = cell->refs[i];
+            has_met |= stamps[cell->refs[i]] == stamp;
+            stamps[cell->refs[i]] = stamp;
         }
         waiting += refs;
-        if (order->count > LIGHT)
+        if (has_met || order->count > LIGHT)
             return false;
     }
-    for (unsigned i = 0; i < order->count; i++) {
-        memcpy(&prefixes[i], tree_hash(tree, order->cells[i], MAX_LEVEL), sizeof prefixes[i]);
-        for (unsigned j = 0; j < i; j++)
-            if (prefixes[i] == prefixes[j])
-                return false;
-    }
-    return true;
+    return tree->is_distinct || !has_equals(tree, order);
 }
 
 static Status write_light_bag(const Tree *tree, const LightOrder *order, Heap *to)
@@ -140,7 +193,10 @@ static Status write_ordered_bag(Writer *writer, const Tree *tree, uint32_t root,
 Status write_bag(Writer *writer, const Tree *tree, uint32_t root, Heap *to)
 {
     LightOrder order;
-    if (order_light_tree(tree, root, &order))
+    uint32_t *stamps = writer_stamps(writer, tree, 1);
+    if (!stamps)
+        return NO_MEMORY;
+    if (order_light_tree(tree, root, stamps, writer->first_stamp, &order))
         return write_light_bag(tree, &order, to);
     return write_ordered_bag(writer, tree, root, to);
 }
@@ -152,4 +208,6 @@ void writer_free(Writer *writer)
     heap_free(&writer->stack);
     heap_free(&writer->listed);
     heap_free(&writer->placed);
+    heap_free(&writer->tags);
+    heap_free(&writer->stamps);
 }

@@ -9,8 +9,18 @@ typedef struct {
     uint32_t *slots; /* hash -> local cell + 1, a table of open addresses */
     size_t slot_count;
     Heap locals, stack, listed, placed;
+    Heap tags;       /* what writer_open needs */
+    Heap stamps;     /* cell -> first_stamp + local cell; smaller ones are of earlier bags */
+    uint32_t first_stamp, next_stamp;
     uint64_t seed;
 } Writer;
+
+/* Find out whether all cells of a bag just parsed differ, as a node writes them: then bags of its
+   sub-trees are written without looking at hashes. */
+Status writer_open(Writer *writer, Tree *tree);
+
+/* Make the stamps of all cells old, and room for `count` new ones; NULL without memory. */
+uint32_t *writer_stamps(Writer *writer, const Tree *tree, uint32_t count);
 
 /* Append the bag of the sub-tree under `root` to `to`, equal cells once. */
 Status write_bag(Writer *writer, const Tree *tree, uint32_t root, Heap *to);
