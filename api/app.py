@@ -15,7 +15,7 @@ from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFou
 
 import api.v2.routes
 import api.v3.routes
-from api import service
+from api import docs, service
 from api.answer_cache import AnswerCache, CachingApp
 from api.call import join_notes, measure_ms
 from api.errors import ApiError, status_of
@@ -49,6 +49,7 @@ def create_app(lake_dir: Path, settings: Settings) -> Litestar:
     app = CachingApp(
         route_handlers=[
             *service.routes,
+            *docs.routes,
             Router("/api/v2", route_handlers=api.v2.routes.routes),
             Router("/api/v3", route_handlers=api.v3.routes.routes),
         ],

@@ -33,6 +33,7 @@ _EXAMPLES = (
     "/api/v3/masterchainInfo",
     "/api/v3/transactions?limit=5",
     "/api/v2/getMasterchainInfo",
+    "/docs",
 )
 
 SERVE_HELP = """

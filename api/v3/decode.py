@@ -128,7 +128,16 @@ def _answer(opcodes: Sequence[str], bodies: Sequence[str], settings: Settings) -
 
 routes = [
     HTTPRouteHandler(
-        PATH, http_method=["GET", "HEAD"], sync_to_thread=True, opt={"query": DecodeQuery}
+        PATH,
+        http_method=["GET", "HEAD"],
+        sync_to_thread=True,
+        opt={"query": DecodeQuery, "answers": DecodeAnswer},
     )(answer_get),
-    HTTPRouteHandler(PATH, http_method="POST", status_code=200, sync_to_thread=True)(answer_post),
+    HTTPRouteHandler(
+        PATH,
+        http_method="POST",
+        status_code=200,
+        sync_to_thread=True,
+        opt={"body": DecodeRequest, "answers": DecodeAnswer},
+    )(answer_post),
 ]

@@ -14,7 +14,7 @@ from ingest.cell.boc import parse_boc
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-Payload: TypeAlias = "dict[str, object]"
+Payload: TypeAlias = dict[str, object]
 """A decoded body: ``@type`` and the fields of its layout."""
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from api.encoding import decode_currencies
-from api.v3.layout import NATIVE, NULL, Field, Kind, compile_layout, field, fields, make_writer
+from api.native import NATIVE
+from api.v3.layout import NULL, Field, Kind, compile_layout, field, fields, make_writer
 from api.v3.message import render_content, write_body
 from api.v3.transaction import NONEXIST_HASH
 

@@ -1,0 +1,101 @@
+"""Pages for people: what there is to click, and the API's description, readable and to try out.
+
+Nothing is loaded from elsewhere: Swagger UI comes out of an installed package.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from litestar import Response, get
+
+from api.openapi import describe_api
+from api.v3.routes import routes as v3_routes
+
+if TYPE_CHECKING:
+    from litestar.handlers import HTTPRouteHandler
+
+_ASSETS = {
+    "swagger-ui-bundle.js": "text/javascript",
+    "swagger-ui.css": "text/css",
+    "favicon-32x32.png": "image/png",
+}
+_DAY = {"Cache-Control": "max-age=86400"}
+_HTML = "text/html"
+
+_START = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>tonlake</title>
+<link rel="icon" href="/docs/favicon-32x32.png">
+<style>body{font:16px/1.6 sans-serif;max-width:44em;margin:3em auto;padding:0 1em}</style></head>
+<body><h1>tonlake</h1>
+<p>The TON Center API, versions 2 and 3, over a lake of Parquet files.</p>
+<ul>
+<li><a href="/docs">Documentation</a>: every operation, to read and to try out</li>
+<li><a href="/openapi.json">openapi.json</a>: the same for programs (OpenAPI 3.1)</li>
+<li><a href="/api/v3/masterchainInfo">/api/v3/masterchainInfo</a>: newest and oldest block</li>
+<li><a href="/api/v3/transactions?limit=5">/api/v3/transactions?limit=5</a></li>
+<li><a href="/api/v3/topAccountsByBalance?limit=10">/api/v3/topAccountsByBalance?limit=10</a></li>
+<li><a href="/api/v2/getMasterchainInfo">/api/v2/getMasterchainInfo</a></li>
+<li><a href="/readyz">/readyz</a>: what is served now</li>
+</ul></body></html>
+"""
+
+_DOCS = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>tonlake: API</title>
+<link rel="icon" href="/docs/favicon-32x32.png">
+<link rel="stylesheet" href="/docs/swagger-ui.css"></head>
+<body><div id="ui"></div>
+<script src="/docs/swagger-ui-bundle.js"></script>
+<script>
+SwaggerUIBundle({url: "/openapi.json", dom_id: "#ui", deepLinking: true, docExpansion: "none"});
+</script></body></html>
+"""
+
+
+@cache
+def write_description() -> bytes:
+    """Return the OpenAPI document as JSON."""
+    return msgspec.json.encode(describe_api(v3_routes))
+
+
+@cache
+def read_asset(name: str) -> bytes:
+    """Return a file of Swagger UI."""
+    spec = find_spec("swagger_ui")
+    if spec is None or not spec.submodule_search_locations:
+        return b""
+    return (Path(spec.submodule_search_locations[0]) / "static" / name).read_bytes()
+
+
+@get("/", media_type=_HTML, sync_to_thread=False)
+def answer_start() -> str:
+    """List what there is to click."""
+    return _START
+
+
+@get("/docs", media_type=_HTML, sync_to_thread=False)
+def answer_docs() -> str:
+    """Show the API's description, to read and to try out."""
+    return _DOCS
+
+
+@get("/openapi.json", sync_to_thread=True)
+def answer_openapi() -> Response[bytes]:
+    """Describe the API for programs."""
+    return Response(write_description(), media_type="application/json")
+
+
+def _make_asset_route(name: str) -> HTTPRouteHandler:
+    @get(f"/docs/{name}", sync_to_thread=True)
+    def answer_asset() -> Response[bytes]:
+        """Return a file of Swagger UI."""
+        return Response(read_asset(name), media_type=_ASSETS[name], headers=_DAY)
+
+    return answer_asset
+
+
+routes = [answer_start, answer_docs, answer_openapi, *map(_make_asset_route, _ASSETS)]

@@ -1,0 +1,228 @@
+"""The OpenAPI 3.1 description of both versions, made from what the routes themselves follow.
+
+Parameters come from the structs that convert them, answers from the structs that are encoded: the
+description cannot say anything else than the program does.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from api.params import converters_of
+from api.v2.method import METHODS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from litestar.handlers import HTTPRouteHandler
+
+    from api.params import Query
+    from api.v2.method import Method
+
+Schema = dict[str, Any]
+
+_REF = "#/components/schemas/{name}"
+_JSON = "application/json"
+_ERROR_3 = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
+_ERROR_2 = {
+    "type": "object",
+    "properties": {
+        "ok": {"const": False},
+        "error": {"type": "string"},
+        "code": {"type": "integer"},
+        "@extra": {"type": "string"},
+    },
+    "required": ["ok", "error", "code"],
+}
+_RPC = {
+    "type": "object",
+    "properties": {
+        "jsonrpc": {"type": "string"},
+        "id": {},
+        "method": {"type": "string", "enum": sorted(METHODS)},
+        "params": {"type": "object"},
+    },
+    "required": ["method"],
+}
+_SHARED = {
+    "snapshot": (
+        "query",
+        {"type": "integer"},
+        "Number of the commit that answers; else the newest.",
+    ),
+    "X-No-Address-Book": ("header", {"type": "boolean"}, "Leave the address book empty."),
+    "X-No-Metadata": ("header", {"type": "boolean"}, "Leave the metadata empty."),
+    "X-Timeout": ("header", {"type": "integer"}, "Milliseconds that queries may take."),
+}
+
+
+class _Types:
+    """The types that are spoken of, described together at the end: names are told apart then."""
+
+    def __init__(self) -> None:
+        self._kinds: list[Any] = []
+        self._shown: list[Schema] = []
+
+    def refer(self, kind: Any) -> Schema:  # noqa: ANN401 - any type
+        """Return the schema of a type, which ``describe`` fills in."""
+        self._kinds.append(kind)
+        self._shown.append({})
+        return self._shown[-1]
+
+    def describe(self) -> Schema:
+        """Return the schemas of all structs by name."""
+        found, named = msgspec.json.schema_components(
+            self._kinds, ref_template=_REF, schema_hook=_describe_anything
+        )
+        for shown, schema in zip(self._shown, found, strict=True):
+            shown.update(schema)
+        return named
+
+
+def describe_api(routes: Iterable[HTTPRouteHandler]) -> Schema:
+    """Return the whole document; ``routes`` are those of version 3, without their prefix."""
+    types = _Types()
+    paths: dict[str, Any] = {}
+    for route in routes:
+        for path in route.paths:
+            item = paths.setdefault(f"/api/v3{path}", {})
+            item.update(_describe_route(path, route, types))
+    for name, method in METHODS.items():
+        paths[f"/api/v2/{name}"] = dict(_describe_method(name, method))
+    paths["/api/v2/jsonRPC"] = {"post": _describe_rpc()}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "tonlake",
+            "version": version("tonlake"),
+            "description": "The TON Center API, versions 2 and 3, over a lake of Parquet files.",
+        },
+        "servers": [{"url": "/"}],
+        "paths": dict(sorted(paths.items())),
+        "components": {
+            "schemas": {"Error": _ERROR_3, "ErrorV2": _ERROR_2, **types.describe()},
+            "parameters": {
+                name: {"name": name, "in": place, "schema": schema, "description": text}
+                for name, (place, schema, text) in _SHARED.items()
+            },
+        },
+    }
+
+
+def _describe_route(path: str, route: HTTPRouteHandler, types: _Types) -> Schema:
+    """Return the operations of one route of version 3 by verb."""
+    kind: type[Query] | None = route.opt.get("query")
+    answer = route.opt.get("answer")
+    shown = answer or route.fn
+    described: Schema = {}
+    for verb in sorted(route.http_methods - {"HEAD"}):
+        operation = {
+            "operationId": f"v3_{verb.lower()}_{path.strip('/').replace('/', '_')}",
+            "tags": ["v3"],
+            "summary": _first_line(shown),
+            "parameters": [*_list_parameters(kind), *_refer_shared()],
+            "responses": _list_responses(_describe_answer(answer, route, types), "Error"),
+        }
+        if verb == "POST":
+            body = route.opt.get("body")
+            content = {"type": "object"} if body is None else types.refer(body)
+            operation["requestBody"] = _write_body(content)
+        described[verb.lower()] = operation
+    return described
+
+
+def _describe_method(name: str, method: Method) -> Iterator[tuple[str, Schema]]:
+    """Yield the operations of one method of version 2 by verb."""
+    result = {
+        "type": "object",
+        "properties": {"ok": {"const": True}, "result": {}, "@extra": {"type": "string"}},
+        "required": ["ok", "result", "@extra"],
+    }
+    common = {
+        "tags": ["v2"],
+        "summary": _first_line(method.answer) or name,
+        "responses": _list_responses(result, "ErrorV2"),
+    }
+    listed = _list_parameters(method.params)
+    if not method.post_only:
+        yield "get", {**common, "operationId": f"v2_get_{name}", "parameters": listed}
+    body = {
+        "type": "object",
+        "properties": {item["name"]: item["schema"] for item in listed},
+        "required": [item["name"] for item in listed if item["required"]],
+    }
+    yield "post", {**common, "operationId": f"v2_post_{name}", "requestBody": _write_body(body)}
+
+
+def _describe_rpc() -> Schema:
+    return {
+        "operationId": "v2_post_jsonRPC",
+        "tags": ["v2"],
+        "summary": "Any method by its name.",
+        "requestBody": _write_body(_RPC),
+        "responses": _list_responses({"type": "object"}, "ErrorV2"),
+    }
+
+
+def _write_body(schema: Schema) -> Schema:
+    return {"required": True, "content": {_JSON: {"schema": schema}}}
+
+
+def _list_responses(schema: Schema, error: str) -> Schema:
+    refused = {"schema": {"$ref": _REF.format(name=error)}}
+    return {
+        "200": {"description": "The answer.", "content": {_JSON: {"schema": schema}}},
+        "default": {"description": "Why there is none.", "content": {_JSON: refused}},
+    }
+
+
+def _list_parameters(kind: type[Query] | None) -> list[Schema]:
+    """Return the query parameters that a struct converts; lists are repeated parameters."""
+    if kind is None:
+        return []
+    required = {item.name for item in msgspec.structs.fields(kind) if item.required}
+    return [
+        {
+            "name": name,
+            "in": "query",
+            "required": name in required,
+            "schema": {"type": "array", "items": converter.schema}
+            if converter.many
+            else converter.schema,
+        }
+        for name, converter in converters_of(kind).items()
+    ]
+
+
+def _refer_shared() -> list[Schema]:
+    return [{"$ref": f"#/components/parameters/{name}"} for name in _SHARED]
+
+
+def _describe_answer(answer: Any, route: HTTPRouteHandler, types: _Types) -> Schema:  # noqa: ANN401
+    """Return the schema of what an operation answers, or of what its route says it answers."""
+    kind = route.opt.get("answers") if answer is None else _find_return_type(answer)
+    return {} if kind is None else types.refer(kind)
+
+
+def _find_return_type(answer: Any) -> Any:  # noqa: ANN401 - any annotation
+    """Evaluate a return annotation, whose names may be imported for type checks alone."""
+    names: dict[str, Any] = {}
+    for name, module in sorted(sys.modules.items()):
+        if name.startswith("api.v3."):
+            names.update(vars(module))
+    names.update(answer.__globals__)
+    return eval(answer.__annotations__["return"], names)  # noqa: S307 - the program's own text
+
+
+def _first_line(function: Any) -> str:  # noqa: ANN401 - a function
+    return (inspect.getdoc(function) or "").partition("\n")[0].rstrip(".")
+
+
+def _describe_anything(_kind: type) -> Schema:
+    """Describe what may be any JSON: bodies as they were decoded, and texts written before."""
+    return {"description": "Any JSON."}

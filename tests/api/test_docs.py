@@ -1,0 +1,78 @@
+"""Pages for people, and the description for programs: complete, valid, and from here alone."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from openapi_spec_validator import validate
+
+from api.params import converters_of
+from api.v2.method import METHODS
+from api.v3.routes import routes as v3_routes
+
+if TYPE_CHECKING:
+    from litestar.testing import TestClient
+
+_LINK = re.compile(r'(?:href|src)="([^"]+)"')
+
+
+@pytest.fixture(scope="module")
+def described(client: TestClient[Any]) -> dict[str, Any]:
+    answer = client.get("/openapi.json")
+    assert answer.headers["content-type"] == "application/json"
+    document: dict[str, Any] = answer.json()
+    return document
+
+
+def test_the_description_is_valid(described: dict[str, Any]) -> None:
+    assert described["openapi"].startswith("3.1.")
+    validate(described)
+    named = [
+        operation["operationId"]
+        for path in described["paths"].values()
+        for operation in path.values()
+    ]
+    assert len(set(named)) == len(named)
+
+
+def test_every_route_is_described_with_its_parameters(described: dict[str, Any]) -> None:
+    for route in v3_routes:
+        for path in route.paths:
+            item = described["paths"][f"/api/v3{path}"]
+            assert {verb.lower() for verb in route.http_methods} - {"head"} <= item.keys()
+            kind = route.opt.get("query")
+            if kind is not None:
+                names = [item.get("name") for item in item["get"]["parameters"]]
+                assert names[: len(converters_of(kind))] == list(converters_of(kind))
+    for name, method in METHODS.items():
+        item = described["paths"][f"/api/v2/{name}"]
+        assert ("get" in item, "post" in item) == (not method.post_only, True)
+    assert "post" in described["paths"]["/api/v2/jsonRPC"]
+
+
+def test_answers_are_those_of_the_structs(
+    described: dict[str, Any], client: TestClient[Any]
+) -> None:
+    schema = described["paths"]["/api/v3/masterchainInfo"]["get"]["responses"]["200"]["content"]
+    assert schema["application/json"]["schema"] == {"$ref": "#/components/schemas/MasterchainInfo"}
+    block = described["components"]["schemas"]["Block"]
+    assert client.get("/api/v3/masterchainInfo").json()["last"].keys() == block["properties"].keys()
+
+
+@pytest.mark.parametrize("page", ["/", "/docs"])
+def test_every_link_of_a_page_leads_somewhere_here(client: TestClient[Any], page: str) -> None:
+    answer = client.get(page)
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert "://" not in answer.text
+    links = [link for link in _LINK.findall(answer.text) if not link.startswith("data:")]
+    assert links
+    for link in links:
+        found = client.get(link)
+        assert (found.status_code, bool(found.content)) == (200, True), link
+
+
+def test_other_files_of_the_package_are_not_served(client: TestClient[Any]) -> None:
+    for name in ("swagger-ui.js", "../templates/doc.html", "index.html"):
+        assert client.get(f"/docs/{name}").status_code == 404
