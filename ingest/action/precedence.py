@@ -20,6 +20,8 @@ from ingest.action.protocol import (
     sale,
     subscription,
     tgbtc,
+    tonco,
+    tonco_liquidity,
     tonstakers,
     vesting,
 )
@@ -44,7 +46,8 @@ RULES: tuple[Rule, ...] = (
     jetton.PTON_RULE,
     # 17 dedust withdraw
     jetton.BURN_RULE,
-    # 19-22 swaps: dedust, stonfi, stonfi v2, tonco
+    # 19-21 swaps: dedust, stonfi, stonfi v2
+    tonco.SWAP_RULE,
     dns.RELEASE_RULE,
     dns.PURCHASE_RULE,
     sale.UPDATE_RULE,
@@ -72,7 +75,9 @@ RULES: tuple[Rule, ...] = (
     *jvault.RULES,
     *evaa.RULES,
     *tgbtc.RULES,
-    # 62-64 tonco liquidity
+    tonco_liquidity.DEPOSIT_RULE,
+    tonco.DEPLOY_POOL_RULE,
+    tonco_liquidity.WITHDRAW_RULE,
     # 65-75 coffee
     *layerzero.RULES,
     *cocoon.RULES,

@@ -1,0 +1,87 @@
+"""What the rules about exchanges share: transfers into a pool and out of it, and their columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ingest.action.protocol.jetton import asset_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ingest.action.block import Block, Columns
+
+
+class Leg(NamedTuple):
+    """Coins or jettons on their way; without an asset they are coins.
+
+    ``source`` and ``destination`` are owners, the wallets those of the jetton.
+    """
+
+    amount: int | None
+    source: str | None
+    source_wallet: str | None
+    destination: str | None
+    destination_wallet: str | None
+    asset: str | None
+
+    def show(self) -> Columns:
+        """Return the leg as the columns of an action have it."""
+        return {
+            "amount": self.amount,
+            "source": self.source,
+            "source_jetton_wallet": self.source_wallet,
+            "destination": self.destination,
+            "destination_jetton_wallet": self.destination_wallet,
+            "asset": self.asset,
+        }
+
+
+class Hop(NamedTuple):
+    """One of several swaps in a row."""
+
+    asset_in: str | None
+    amount_in: int | None
+    asset_out: str | None
+    amount_out: int | None
+
+
+def read_jettons(block: Block, *, raw: bool = False) -> Leg:
+    """Return the leg of a ``jetton_transfer``; ``raw`` keeps jettons that stand for coins."""
+    asset = block["asset"]
+    return Leg(
+        amount=block["amount"],
+        source=block["source"],
+        source_wallet=block["source_secondary"],
+        destination=block["destination"],
+        destination_wallet=block["destination_secondary"],
+        asset=asset if raw else asset_of(asset),
+    )
+
+
+def show_swap(
+    dex: str,
+    incoming: Leg,
+    outgoing: Leg,
+    *,
+    hops: Sequence[Hop] = (),
+    min_out_amount: int | None = None,
+    asset_out: str | None = None,
+) -> Columns:
+    """Return the columns of a ``jetton_swap``; ``asset_out`` is what was wanted, if not had."""
+    return {
+        "source": incoming.source,
+        "source_secondary": incoming.source_wallet,
+        "destination": outgoing.destination,
+        "destination_secondary": outgoing.destination_wallet,
+        "asset": incoming.asset,
+        "asset2": outgoing.asset if asset_out is None else asset_out,
+        "jetton_swap_data": {
+            "dex": dex,
+            "sender": incoming.source,
+            "dex_incoming_transfer": incoming.show(),
+            "dex_outgoing_transfer": outgoing.show(),
+            "min_out_amount": min_out_amount,
+            "peer_swaps": [hop._asdict() for hop in hops],
+        },
+    }
