@@ -63,9 +63,18 @@ def run_get_method(
     """
     stack = (*decode_stack(arguments, call.settings), method)
     state = find_state(call, params)
+    return state, run_on_state(call, state, stack)
+
+
+def run_on_state(call: Call, state: AccountState, stack: tuple[StackValue, ...]) -> Outcome:
+    """Run a get-method on a state; the stack has the deepest argument first, the id last.
+
+    Raises:
+        LiteServerError, ResultDeep, TvmError: as ``run_get_method``.
+    """
     code, data = read_cells(call, state)
     if code is None:
-        return state, Outcome(NO_CODE, 0, stack)
+        return Outcome(NO_CODE, 0, stack)
     if call.tvm is None:
         raise TvmMissing(HOW_TO_INSTALL)
     named, libraries = read_libraries(
@@ -89,7 +98,7 @@ def run_get_method(
             f"{STATE_UNKNOWN}: {name_ranges(call)}, and library {missing[0].hex()}, "
             f"which {state.address} needs, was not published in that range up to {seqno}"
         )
-    return state, outcome
+    return outcome
 
 
 def _describe_context(call: Call, state: AccountState, code: bytes) -> Context:

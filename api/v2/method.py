@@ -7,7 +7,18 @@ from typing import Any
 
 import msgspec
 
-from api.v2 import account, arguments, block, config, fee, form, get_method, send, transaction
+from api.v2 import (
+    account,
+    arguments,
+    block,
+    config,
+    fee,
+    form,
+    get_method,
+    proof,
+    send,
+    transaction,
+)
 from api.v2 import run_arguments as runs
 
 
@@ -51,6 +62,10 @@ METHODS: dict[str, Method] = {
     "shards": Method(arguments.MasterParams, block.answer_shards),
     "getShards": Method(arguments.MasterParams, block.answer_shards),
     "getBlockHeader": Method(arguments.BlockParams, block.answer_header),
+    "getMasterchainBlockSignatures": Method(arguments.MasterParams, proof.answer_signatures),
+    "getShardBlockProof": Method(arguments.ProofParams, proof.answer_shard_proof),
+    "getOutMsgQueueSize": Method(arguments.NoParams, proof.answer_queue_sizes),
+    "getOutMsgQueueSizes": Method(arguments.NoParams, proof.answer_queue_sizes),
     "getBlockTransactions": Method(arguments.BlockPageParams, block.answer_block_transactions),
     "getBlockTransactionsExt": Method(
         arguments.BlockPageParams, block.answer_block_transactions_ext

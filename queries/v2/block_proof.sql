@@ -1,0 +1,17 @@
+-- The proof of a block, as its node kept it.
+--
+-- $workchain integer  workchain of the block
+-- $shard     bigint   its shard
+-- $seqno     bigint   its seqno
+-- $mc_seqno  bigint   masterchain block that commits it
+--
+-- returns: no row where the lake was made without proofs
+select
+    proof,
+    mc_extra
+from block_proofs
+where
+    workchain = $workchain
+    and shard = $shard
+    and seqno = $seqno
+    and mc_seqno = $mc_seqno
