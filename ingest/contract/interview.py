@@ -14,8 +14,9 @@ import msgspec
 from ingest.cell.exotic import LIBRARY
 from ingest.cell.slice import CellSlice
 from ingest.contract.interface import find_method_ids
+from ingest.contract.layout import Subject
 from ingest.contract.network import join_library
-from ingest.contract.reader import find_reader
+from ingest.contract.reader import find_reader, list_readable
 from ingest.contract.stack import Cell, Mismatch, from_tvm, to_tvm
 from ingest.errors import BocError, TvmError, TvmMissing
 from ingest.tvm.call import GetMethodCall, method_id
@@ -101,7 +102,8 @@ class Interview:
             self._world.load_cells([library])
             whole = self._world.find_cell(library)
             if whole is None:
-                return None
+                readable = frozenset(map(method_id, list_readable(code_hash)))
+                return Code(cell, library, cell, readable)
         methods = find_method_ids(whole.tree, whole.root)
         return Code(cell, library, whole, None if methods is None else frozenset(methods))
 
@@ -113,12 +115,12 @@ class Interview:
         code = self._codes[state.code_hash]
         if code is None:
             return None
-        if code.library is not None and not self._network.is_public(code.library, mc_seqno):
-            return None
-        reader = find_reader(code.whole.hash, question.method)
+        reader = find_reader(state.code_hash, question.method)
         try:
             if reader is not None:
-                return list(reader(code.cell, data, question.arguments))
+                return reader(Subject(state.address, code.cell, data, question.arguments))
+            if code.library is not None and not self._network.is_public(code.library, mc_seqno):
+                return None
             return self._run(question, state, code, data, mc_seqno)
         except (BocError, Mismatch):
             return None

@@ -79,13 +79,9 @@ class ItemDetector:
     def _ask_domain(self, me: Address, collection: Address) -> Generator[Question, Any, str | None]:
         """Return the domain of an item of a root collection.
 
-        Other networks have no roots that are known: there a collection that resolves names is one.
+        Other networks have no roots that are known: there any item with a domain is one.
         """
-        if self._roots is None:
-            name = (_make_root_name(), _ALL_CATEGORIES)
-            if (yield Question(collection, "dnsresolve", name, required=False)) is None:
-                return None
-        elif collection not in self._roots:
+        if self._roots is not None and collection not in self._roots:
             return None
         name = yield Question(me, "get_domain", required=False)
         if name is not None:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from ingest.contract.stack import Cell, Value
+from ingest.contract import jetton_data, nft_data, order_data
 
-Reader = Callable[[Cell, Cell, Sequence[Value]], Sequence[Value]]
-"""From the code cell, the data cell and the arguments of a get-method to the stack it leaves."""
+if TYPE_CHECKING:
+    from ingest.contract.layout import Reader
 
-READERS: dict[tuple[bytes, str], Reader] = {}
+READERS: dict[tuple[bytes, str], Reader] = {
+    (bytes.fromhex(code_hash), method): reader
+    for module in (jetton_data, nft_data, order_data)
+    for (code_hash, method), reader in module.READERS.items()
+}
+"""By code hash of the account (that of a library cell where the code is one), and method."""
 
 
 def find_reader(code_hash: bytes, method: str) -> Reader | None:
-    """Return what answers a method for a code (the library itself where it is one), if known."""
+    """Return what answers a method of a code, if it is known."""
     return READERS.get((code_hash, method))
+
+
+def list_readable(code_hash: bytes) -> list[str]:
+    """Return the methods of a code that can be answered from its data."""
+    return [method for code, method in READERS if code == code_hash]
