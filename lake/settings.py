@@ -80,9 +80,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 1_000_000
     contract_wall_ms: Annotated[
         int,
-        Meta(
-            description="Milliseconds a get-method may run at ingest; gas ends it before", ge=1
-        ),
+        Meta(description="Milliseconds a get-method may run at ingest; gas ends it before", ge=1),
     ] = 10_000
     follow_poll_ms: Annotated[
         int,
@@ -133,6 +131,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     requests_in_flight: Annotated[
         int, Meta(description="Requests served at once; more are told to come later", ge=1)
     ] = 100
+    cells_in_memory: Annotated[
+        int,
+        Meta(description="Most cells of code and data kept in memory; more are found by SQL", ge=0),
+    ] = 500_000
     answer_cache_mib: Annotated[
         int,
         Meta(

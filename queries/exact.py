@@ -107,7 +107,8 @@ def _read_keys(lists: Sequence[Listed], page: Slice) -> list[Row]:
 
 
 def _key(hit: Hit) -> Row:
-    return {"hash": hit.run.hash_of(hit.row), "lt": hit.run.lt[hit.row], "hit": hit}
+    run, row = hit
+    return {"hash": run.hash_of(row), "lt": run.lt[row], "hit": hit}
 
 
 def read_transactions(reader: Reader, keys: Sequence[Row]) -> Transactions:
@@ -177,9 +178,8 @@ def _query_states(reader: Reader, rows: Sequence[Row]) -> dict[StateKey, Row]:
 
 def find_states(reader: Reader, accounts: Sequence[Account]) -> dict[Account, Row]:
     """Return the newest states of accounts that are known, in their order, as ``v3/accounts``."""
-    lookups = reader.lookups
-    if lookups is not None:
-        states = ((key, lookups.newest_state(key[1], key[0])) for key in accounts)
+    if reader.lookups is not None:
+        states = zip(accounts, reader.lookups.newest_states(accounts), strict=True)
         return {key: state for key, state in states if state is not None}
     rows = reader.rows(
         "v3/accounts",
@@ -226,7 +226,7 @@ def find_messages(
         )
     if lines is None:
         return None
-    return [_describe(lookups.find_ends(line)) for line in lines]
+    return [_describe(ends) for ends in lookups.find_all_ends(lines)]
 
 
 def _messages_by_hash(lookups: Lookups, hashes: Sequence[bytes], page: Slice) -> list[Row]:
@@ -247,10 +247,11 @@ def _creation(key: Row) -> tuple[int, bytes]:
 
 def _describe(lines: Sequence[Any]) -> Row:
     """Return one message, with the last transactions at its two ends."""
-    last = max(lines, key=attrgetter("tx_lt"))
     ends = {"in": None, "out": None}
-    for line in sorted(lines, key=attrgetter("tx_lt")):
+    last = lines[0]
+    for line in sorted(lines, key=_tx_lt) if len(lines) > 1 else lines:
         ends[line.direction] = line.tx_hash
+        last = line if line.tx_lt > last.tx_lt else last
     return {
         "msg_hash": last.msg_hash,
         "in_tx_hash": ends["in"],
@@ -259,3 +260,6 @@ def _describe(lines: Sequence[Any]) -> Row:
         "tx_lt": last.tx_lt,
         "line": last,
     }
+
+
+_tx_lt = attrgetter("tx_lt")

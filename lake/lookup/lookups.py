@@ -72,15 +72,21 @@ class Lookups:
                 ]
         return found
 
-    def find_ends(self, line: Any) -> list[Any]:  # noqa: ANN401 - a MessageRow
-        """Return the rows of all ends of a message of which one is known."""
-        found = [line]
+    def find_all_ends(self, lines: Sequence[Any]) -> list[list[Any]]:
+        """Return the rows of all ends of messages, given one end of each."""
+        found = [[line] for line in lines]
         for run in self.runs:
-            rows = _rows_at(run.message, cut_hash(line.msg_hash))
-            for record in run.read_records(
-                [row for row in rows if run.hash_of(row) != line.tx_hash]
-            ):
-                found += [other for other in record.messages if other.msg_hash == line.msg_hash]
+            find, rows = run.message.find, run.message.rows
+            wanted, owners = [], []
+            for number, line in enumerate(lines):
+                start, end = find(cut_hash(line.msg_hash))
+                for at in range(start, end):
+                    if run.lt[rows[at]] != line.tx_lt or run.hash_of(rows[at]) != line.tx_hash:
+                        wanted.append(rows[at])
+                        owners.append(number)
+            for number, record in zip(owners, run.read_records(wanted), strict=True):
+                msg_hash = lines[number].msg_hash
+                found[number] += [other for other in record.messages if other.msg_hash == msg_hash]
         return found
 
     def read_opcode_messages(
@@ -121,12 +127,22 @@ class Lookups:
 
     def newest_state(self, account: bytes, workchain: int) -> Any:  # noqa: ANN401 - a row
         """Return an account's newest state by column names, or None if it is not known."""
+        return self.newest_states([(workchain, account)])[0]
+
+    def newest_states(self, accounts: Sequence[tuple[int, bytes]]) -> list[Any]:
+        """Return the newest states of accounts, None where one is not known."""
+        states: list[Any] = [None] * len(accounts)
         for run in self._newest_first:
-            number = run.find_account(account, workchain)
-            state = None if number is None else run.state_of(number)
-            if state is not None:
-                return state
-        return None
+            left = [
+                (at, number)
+                for at, (workchain, account) in enumerate(accounts)
+                if states[at] is None
+                and (number := run.find_account(account, workchain)) is not None
+            ]
+            found = run.read_states([number for _, number in left])
+            for (at, _), state in zip(left, found, strict=True):
+                states[at] = state
+        return states
 
     def rank_accounts(self, offset: int, limit: int) -> list[tuple[int, int, bytes]]:
         """Return balance, workchain and account of a page of accounts, the richest first."""
@@ -137,18 +153,16 @@ class Lookups:
     def read_records(self, hits: Iterable[Hit]) -> list[Any]:
         """Return the records of transactions, in their order."""
         listed = list(hits)
-        by_run: dict[int, list[int]] = {}
-        for hit in listed:
-            by_run.setdefault(id(hit.run), []).append(hit.row)
-        runs = {id(hit.run): hit.run for hit in listed}
-        read = {
-            (key, row): record
-            for key, rows in by_run.items()
-            for row, record in zip(rows, runs[key].read_records(rows), strict=True)
-        }
-        records = [read[id(hit.run), hit.row] for hit in listed]
-        if len(self.runs) > 1:
-            for record in records:
+        if len(self.runs) == 1:
+            return self.runs[0].read_records([hit[1] for hit in listed])
+        places: dict[Run, list[int]] = {}
+        for place, hit in enumerate(listed):
+            places.setdefault(hit.run, []).append(place)
+        records: list[Any] = [None] * len(listed)
+        for run, here in places.items():
+            read = run.read_records([listed[place].row for place in here])
+            for place, record in zip(here, read, strict=True):
+                records[place] = record
                 if record.before is None:
                     self._find_before(record)
         return records
