@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from ingest.action.protocol import (
     auction,
     cocoon,
+    coffee,
+    coffee_pool,
+    coffee_staking,
     dns,
     election,
     ethena,
@@ -78,7 +81,13 @@ RULES: tuple[Rule, ...] = (
     tonco_liquidity.DEPOSIT_RULE,
     tonco.DEPLOY_POOL_RULE,
     tonco_liquidity.WITHDRAW_RULE,
-    # 65-75 coffee
+    coffee_pool.DEPOSIT_RULE,
+    coffee.SWAP_RULE,
+    coffee_pool.WITHDRAW_RULE,
+    coffee_pool.VAULT_RULE,
+    coffee_pool.POOL_CREATOR_RULE,
+    coffee_pool.POOL_RULE,
+    *coffee_staking.RULES,
     *layerzero.RULES,
     *cocoon.RULES,
 )
