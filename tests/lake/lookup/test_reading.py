@@ -1,0 +1,126 @@
+"""Both readers of records give the same, and damage never harms more than the answer."""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lake.errors import LakeCorrupt
+from lake.log import read_state
+from lake.lookup.compose import Composer
+from lake.lookup.gather import gather_all
+from lake.lookup.rebuild import rebuild_lookups
+from lake.lookup.run import Run
+from lake.lookup.runfile import RunFile
+from lake.lookup.shape import fold, unfold
+from lake.settings import Settings
+from tests.lake.chain import Chain, commit_chain
+
+ROOT = Path(__file__).resolve().parents[3]
+DUMP = """
+import sys
+from pathlib import Path
+from lake.lookup.record import FACTS, MESSAGE, NATIVE, STATE, TRANSACTION
+from lake.lookup.opening import open_lookups
+from lake.settings import Settings
+from lake.snapshot import open_snapshot
+
+def show(kind, row):
+    return None if row is None else [getattr(row, name) for name in kind.columns]
+
+lookups = open_lookups(open_snapshot(Path(sys.argv[1])), Settings())
+for run in lookups.runs:
+    for record in run.read_records(range(len(run.lt))):
+        print(show(TRANSACTION, record.row), record.row.trace_id, record.row.hash)
+        print(record.row.workchain, record.row.account, record.row.lt, record.row.now)
+        for place, line in enumerate(record.messages):
+            print(show(MESSAGE, line), line.tx_hash, line.tx_lt, line.get("nothing", 5))
+            assert show(MESSAGE, line) == show(MESSAGE, record.messages[place])
+        print(show(FACTS, record.before), show(FACTS, record.after))
+    for state in run.read_states(range(len(run.balance))):
+        print(show(STATE, state))
+print(NATIVE is not None, file=sys.stderr)
+"""
+
+
+@pytest.fixture
+def chained(tmp_path: Path) -> Path:
+    lake = tmp_path / "lake"
+    commit_chain(lake, Chain(8), 1, 12)
+    rebuild_lookups(lake, Settings())
+    return lake
+
+
+def dump(lake: Path, native: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", DUMP, str(lake)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        env=os.environ | {"TONLAKE_NATIVE": native},
+    )
+
+
+def test_python_and_the_extension_read_the_same(chained: Path) -> None:
+    python, native = dump(chained, "0"), dump(chained, "1")
+    assert python.stderr.strip() == "False"
+    if native.stderr.strip() == "False":
+        pytest.skip("the extension is not built")
+    assert python.stdout == native.stdout
+    assert len(python.stdout.splitlines()) > 100
+
+
+def compose(lake: Path) -> bytes:
+    stream = io.BytesIO()
+    composer = Composer(stream)
+    composer.add_part(gather_all(lake, read_state(lake).files, (1, 12)))
+    composer.finish((1, 12))
+    return stream.getvalue()
+
+
+def test_damage_is_an_error_or_a_wrong_value_and_no_crash(chained: Path) -> None:
+    whole = compose(chained)
+    rng = random.Random(3)  # noqa: S311 - the same damage every time
+    refused = 0
+    for _ in range(300):
+        data = bytearray(whole)
+        for _ in range(rng.choice((1, 3, 20))):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        try:
+            run = Run(RunFile(bytes(data), "damaged"))
+            rows = len(run.lt)
+            run.read_records(range(rows))
+            run.read_lines([(row, place) for row in range(rows) for place in range(2)])
+            run.read_states(range(len(run.balance)))
+        except (LakeCorrupt, ValueError, IndexError, KeyError, TypeError, OverflowError):
+            refused += 1
+    assert refused > 10
+
+
+def test_places_outside_of_a_run_are_refused(chained: Path) -> None:
+    run = Run(RunFile(compose(chained), "whole"))
+    rows = len(run.lt)
+    for read in (
+        lambda: run.read_records([rows]),
+        lambda: run.read_records([-rows - 1]),
+        lambda: run.read_lines([(0, 99)]),
+        lambda: run.read_states([len(run.balance)]),
+    ):
+        with pytest.raises((ValueError, IndexError)):
+            read()
+
+
+@given(st.integers(-(2**63), 2**63 - 1), st.integers(0, 2**63 - 1))
+@settings(deadline=None)
+def test_numbers_fold_and_unfold(value: int, base: int) -> None:
+    assert unfold(fold(value - base), base) == value
+    assert 0 <= fold(value - base) < 2**64
