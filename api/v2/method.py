@@ -12,11 +12,13 @@ from api.v2 import (
     arguments,
     block,
     config,
+    dns,
     fee,
     form,
     get_method,
     proof,
     send,
+    token,
     transaction,
 )
 from api.v2 import run_arguments as runs
@@ -51,6 +53,8 @@ METHODS: dict[str, Method] = {
     "getAddressBalance": Method(arguments.AccountParams, account.answer_balance),
     "getAddressState": Method(arguments.AccountParams, account.answer_state),
     "getShardAccountCell": Method(arguments.AccountParams, account.answer_shard_account),
+    "getTokenData": Method(arguments.AccountParams, token.answer_token),
+    "dnsResolve": Method(runs.ResolveParams, dns.answer_resolve),
     "getTransactions": Method(arguments.HistoryParamsZero, transaction.answer_transactions),
     "getTransactionsStd": Method(arguments.HistoryParams, transaction.answer_transactions_std),
     "tryLocateTx": Method(arguments.LocateParams, transaction.answer_receiver),
