@@ -10,6 +10,7 @@ from api.native import NATIVE
 from ingest.cell.record import assemble_boc
 from ingest.cell.writer import add_crc32c
 from ingest.errors import MissingCell
+from queries.cells import find_cell_trees
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -33,9 +34,7 @@ def read_cell_trees(reader: Reader, hashes: Iterable[bytes | None]) -> dict[byte
     found = _CACHE.get_many(reader.snapshot, wanted)
     missing = sorted(wanted - found.keys())
     if missing:
-        rows = reader.rows("cell_tree", hashes=missing)
-        cells = {row["hash"]: (row["cell"], row["refs"]) for row in rows}
-        whole = _assemble(missing, cells)
+        whole = _assemble(missing, find_cell_trees(reader, missing))
         _CACHE.put_many(reader.snapshot, whole)
         found |= whole
     return found

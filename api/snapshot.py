@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from lake.cells import open_cells
 from lake.log import LOG_FOLDER, list_log
 from lake.lookup.opening import open_lookups
 from lake.snapshot import Snapshot, open_snapshot
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from lake.cells import CellStore
     from lake.lookup.lookups import Lookups
     from lake.settings import Settings
 
@@ -25,7 +27,14 @@ LOOK_EVERY_S = 0.1
 
 KEPT_SNAPSHOTS = 4
 
-_Opened = tuple[Snapshot, "duckdb.DuckDBPyConnection", "Lookups | None"]
+
+class _Opened(NamedTuple):
+    """A snapshot, and what it is asked through."""
+
+    snapshot: Snapshot
+    connection: duckdb.DuckDBPyConnection
+    lookups: Lookups | None
+    cells: CellStore | None
 
 
 class SnapshotHolder:
@@ -50,9 +59,14 @@ class SnapshotHolder:
             LakeCorrupt: a file is not what was committed.
         """
         opened = self._open_newest() if number is None else self._open(number)
-        snapshot, connection, lookups = opened
         limit_ms = self._settings.query_timeout_ms if timeout_ms is None else timeout_ms
-        return Reader(snapshot, connection, lookups=lookups, timeout_ms=limit_ms)
+        return Reader(
+            opened.snapshot,
+            opened.connection,
+            lookups=opened.lookups,
+            cells=opened.cells,
+            timeout_ms=limit_ms,
+        )
 
     def newest_open(self) -> int | None:
         """Return the number of the snapshot that new requests are answered from, without waiting.
@@ -68,15 +82,15 @@ class SnapshotHolder:
         """Let go of every snapshot; readers that are still at work keep theirs."""
         with self._lock:
             kept, self._kept = self._kept, OrderedDict()
-        for _snapshot, connection, _lookups in kept.values():
-            connection.close()
+        for opened in kept.values():
+            opened.connection.close()
 
     def _open_newest(self) -> _Opened:
         """Open what is newest; while one thread does so, the others go on with the one before."""
         newest = self._look()
         with self._lock:
             found = self._kept.get(newest) or next(reversed(self._kept.values()), None)
-        if found is not None and (found[0].number >= newest or self._opening.locked()):
+        if found is not None and (found.snapshot.number >= newest or self._opening.locked()):
             return found
         return self._open(newest or None)
 
@@ -87,7 +101,7 @@ class SnapshotHolder:
         with self._opening:
             opened = self._kept.get(number or 0) or self._connect(number)
         with self._lock:
-            self._kept[opened[0].number] = opened
+            self._kept[opened.snapshot.number] = opened
             self._kept = OrderedDict(sorted(self._kept.items())[-KEPT_SNAPSHOTS:])
         return opened
 
@@ -95,7 +109,8 @@ class SnapshotHolder:
         check = self._settings.check_digests
         snapshot = open_snapshot(self._lake_dir, number, check_digests=check)
         lookups = open_lookups(snapshot, self._settings)
-        return snapshot, snapshot.connect(self._settings), lookups
+        cells = open_cells(snapshot, self._settings)
+        return _Opened(snapshot, snapshot.connect(self._settings), lookups, cells)
 
     def _look(self) -> int:
         """Return the number of the newest commit, looking no more often than need be."""

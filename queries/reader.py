@@ -15,6 +15,7 @@ from queries.watch import WATCH
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from lake.cells import CellStore
     from lake.lookup.lookups import Lookups
     from lake.snapshot import Snapshot
 
@@ -28,11 +29,13 @@ class Reader:
         connection: duckdb.DuckDBPyConnection,
         *,
         lookups: Lookups | None = None,
+        cells: CellStore | None = None,
         timeout_ms: int = 0,
     ) -> None:
-        """Take a snapshot, a connection on it, and its look-ups; 0 ms means no limit."""
+        """Take a snapshot, a connection on it, its look-ups and cells; 0 ms means no limit."""
         self.snapshot = snapshot
         self.lookups = lookups
+        self.cells = cells
         self._shared = connection
         self._timeout_ms = timeout_ms
 
