@@ -21,6 +21,7 @@ from ingest.action.protocol import (
     nft,
     nominator,
     sale,
+    stonfi,
     subscription,
     tgbtc,
     tonco,
@@ -49,7 +50,9 @@ RULES: tuple[Rule, ...] = (
     jetton.PTON_RULE,
     # 17 dedust withdraw
     jetton.BURN_RULE,
-    # 19-21 swaps: dedust, stonfi, stonfi v2
+    # 19 dedust swap
+    stonfi.SWAP_V1_RULE,
+    stonfi.SWAP_RULE,
     tonco.SWAP_RULE,
     dns.RELEASE_RULE,
     dns.PURCHASE_RULE,

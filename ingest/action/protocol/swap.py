@@ -59,6 +59,39 @@ def read_jettons(block: Block, *, raw: bool = False) -> Leg:
     )
 
 
+def read_coins(block: Block, receiver: str | None) -> Leg:
+    """Return the leg of coins that come through the router's wallet for them (01f3835d)."""
+    message = block.message
+    return Leg(
+        amount=message.arguments().skip(64).coins(),
+        source=message.source,
+        source_wallet=None,
+        destination=receiver,
+        destination_wallet=message.destination,
+        asset=None,
+    )
+
+
+def read_paid_coins(block: Block) -> Leg:
+    """Return the leg of coins that the router's wallet paid out (01f3835d)."""
+    message = block.message
+    paid = block.previous
+    return Leg(
+        amount=message.arguments().skip(64).coins(),
+        source=None if paid is None else _source_of(paid),
+        source_wallet=None,
+        destination=message.destination,
+        destination_wallet=None,
+        asset=None,
+    )
+
+
+def _source_of(block: Block) -> str | None:
+    """Return who sent a message or jettons."""
+    source = block.columns.get("source")
+    return source if isinstance(source, str) else None
+
+
 def show_swap(
     dex: str,
     incoming: Leg,

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.action.pattern import EXCESS_OPCODE, Pattern, built, call, one_of
 from ingest.action.protocol.jetton import NOTIFY, PTON_TRANSFER, TRANSFER, asset_of
-from ingest.action.protocol.swap import Hop, Leg, read_jettons, show_swap
+from ingest.action.protocol.swap import (
+    Hop,
+    Leg,
+    read_coins,
+    read_jettons,
+    read_paid_coins,
+    show_swap,
+)
 from ingest.action.rule import Draft, Rule
 
 if TYPE_CHECKING:
@@ -59,39 +66,6 @@ def find_asset(interfaces: Interfaces, wallet: str | None) -> str | None:
     """Return the asset of a wallet of the router, None for coins."""
     known = interfaces.jetton_wallet(wallet)
     return None if known is None else asset_of(known.jetton)
-
-
-def read_coins(block: Block, receiver: str | None) -> Leg:
-    """Return the leg of coins that come through the router's wallet for them (01f3835d)."""
-    message = block.message
-    return Leg(
-        amount=message.arguments().skip(64).coins(),
-        source=message.source,
-        source_wallet=None,
-        destination=receiver,
-        destination_wallet=message.destination,
-        asset=None,
-    )
-
-
-def read_paid_coins(block: Block) -> Leg:
-    """Return the leg of coins that the router's wallet paid out (01f3835d)."""
-    message = block.message
-    paid = block.previous
-    return Leg(
-        amount=message.arguments().skip(64).coins(),
-        source=None if paid is None else _source_of(paid),
-        source_wallet=None,
-        destination=message.destination,
-        destination_wallet=None,
-        asset=None,
-    )
-
-
-def _source_of(block: Block) -> str | None:
-    """Return who sent a message or jettons."""
-    source = block.columns.get("source")
-    return source if isinstance(source, str) else None
 
 
 def _make_swap(match: Match, interfaces: Interfaces) -> Draft | None:

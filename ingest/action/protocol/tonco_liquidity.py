@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.action.pattern import EXCESS_OPCODE, Pattern, built, call, one_of
 from ingest.action.protocol.jetton import NOTIFY, PTON_TRANSFER, TRANSFER
-from ingest.action.protocol.swap import Leg, read_jettons
+from ingest.action.protocol.swap import Leg, read_coins, read_jettons, read_paid_coins
 from ingest.action.protocol.tonco import (
     DEX,
     PAY_TO,
     find_asset,
-    read_coins,
-    read_paid_coins,
     read_payment,
 )
 from ingest.action.rule import Draft, Rule
