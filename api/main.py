@@ -10,6 +10,7 @@ import api.cli
 import api.demo
 import ingest.cli
 import lake.cli
+import lake.compact_cli
 from ingest import native
 
 
@@ -27,5 +28,11 @@ def show_decoder(context: click.Context, _result: object) -> None:
         click.echo(f"blocks are decoded by: {native.describe()}", err=True)
 
 
-for command in (*ingest.cli.commands, *lake.cli.commands, *api.cli.commands, *api.demo.commands):
+for command in (
+    *ingest.cli.commands,
+    *lake.cli.commands,
+    *lake.compact_cli.commands,
+    *api.cli.commands,
+    *api.demo.commands,
+):
     main.add_command(command)

@@ -75,7 +75,7 @@ def status_command(*, lake_dir: Path, as_json: bool) -> None:
 @click.option("--sweep", is_flag=True, help="Remove old files that no commit names.")
 def verify_command(*, lake_dir: Path, as_json: bool, sweep: bool) -> None:
     """Compare every file with its digest, and the log with itself; exit 1 on any damage."""
-    with failing_cleanly(), _progress_bar("files") as show:
+    with failing_cleanly(), show_progress("files") as show:
         settings, _ = load_settings()
         swept = sweep_orphans(lake_dir, settings.orphan_grace_s) if sweep else []
         report = verify_lake(lake_dir, show)
@@ -97,7 +97,7 @@ def verify_command(*, lake_dir: Path, as_json: bool, sweep: bool) -> None:
 
 
 @contextmanager
-def _progress_bar(noun: str) -> Iterator[Callable[[int, int], None]]:
+def show_progress(noun: str) -> Iterator[Callable[[int, int], None]]:
     """Show a bar on stderr when that is a terminal; otherwise nothing."""
     console = Console(stderr=True)
     columns = (TextColumn(noun), BarColumn(), MofNCompleteColumn())

@@ -33,6 +33,12 @@ POINTS = (
     "run.written",
     "run.synced",
     "run.renamed",
+    "merge.created",
+    "merge.written",
+    "merge.synced",
+    "merge.renamed",
+    "compact.renamed",
+    "compact.folders_synced",
     "sweep.removed",
 )
 """Every point of this package, in the order in which a commit passes them."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 from lake.crash import reach
-from lake.disk import make_folder, sync_folder, write_temporary
+from lake.disk import begin_grace, make_folder, sync_folder, write_temporary
 from lake.log import DataFile
 from lake.schema import SCHEMA_VERSION, TABLES
 from lake.writer import encode_parquet
@@ -53,10 +52,7 @@ def write_changes(
         reach("commit.folders_synced")
         undo.pop_all()
     removed = sorted(live.intersection(wanted.removed) - {file.path for file in written})
-    for path in removed:
-        # The sweep's grace time begins now, for those who still read an earlier snapshot.
-        with suppress(FileNotFoundError):
-            os.utime(lake_dir / path)
+    begin_grace(lake_dir, removed)
     return Changes(tuple(_only_new(written, live)), tuple(removed))
 
 

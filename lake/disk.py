@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
 import secrets
 from contextlib import contextmanager, suppress
@@ -13,7 +14,8 @@ from lake.crash import reach
 from lake.errors import LakeFull
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+    from io import BufferedRandom
     from pathlib import Path
 
 TEMPORARY_PREFIX = ".tmp-"
@@ -61,6 +63,39 @@ def write_temporary(final: Path, data: bytes | memoryview, crash_name: str) -> P
                 temporary.unlink()
             raise
     return temporary
+
+
+@contextmanager
+def open_temporary(folder: Path, crash_name: str) -> Iterator[tuple[BufferedRandom, Path]]:
+    """Give a new file under a temporary name, which is gone in the end unless it was renamed.
+
+    Raises:
+        LakeFull: no room for what was written.
+    """
+    path = folder / f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(8)}"
+    try:
+        with naming_full_disk(path), path.open("x+b") as stream:
+            reach(f"{crash_name}.created")
+            yield stream, path
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def seal_file(stream: BufferedRandom, crash_name: str) -> str:
+    """Sync what was written, and return its SHA-256 in hex."""
+    reach(f"{crash_name}.written")
+    stream.flush()
+    os.fsync(stream.fileno())
+    reach(f"{crash_name}.synced")
+    stream.seek(0)
+    return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def begin_grace(lake_dir: Path, paths: Iterable[str]) -> None:
+    """Let the sweep's grace time begin now, for those who still read an earlier snapshot."""
+    for path in paths:
+        with suppress(FileNotFoundError):
+            os.utime(lake_dir / path)
 
 
 def make_folder(folder: Path) -> None:

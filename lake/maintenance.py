@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from lake.commit import append_commit
+from lake.disk import begin_grace
 from lake.log import Commit
 from lake.place import read_place
 from lake.schema import SCHEMA_VERSION
@@ -53,8 +52,6 @@ def commit_maintenance(
         runs=runs,
     )
     kept = {run.path for run in (state.runs if runs is None else runs)}
-    for path in (run.path for run in state.runs if run.path not in kept):
-        with suppress(FileNotFoundError):
-            os.utime(lake_dir / path)
+    begin_grace(lake_dir, (run.path for run in state.runs if run.path not in kept))
     append_commit(lake_dir, state, commit, settings)
     return commit

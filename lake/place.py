@@ -38,6 +38,12 @@ class Place(NamedTuple):
         return self.first == 0
 
 
+def path_at(table: str, place: Place, sha256: str) -> str:
+    """Return the path in the lake of a table's file at a place, given its digest in hex."""
+    stem = "open" if place.is_open else f"{place.first}-{place.last}"
+    return f"{table}/day={place.day}/{stem}-{sha256[:_DIGEST_LETTERS]}.parquet"
+
+
 class NewFile(NamedTuple):
     """Rows that are to become one file of a table."""
 
@@ -47,9 +53,7 @@ class NewFile(NamedTuple):
 
     def path(self, sha256: str) -> str:
         """Return the file's path in the lake, given the digest of its bytes in hex."""
-        first, last, day = self.place
-        stem = "open" if self.place.is_open else f"{first}-{last}"
-        return f"{self.table}/day={day}/{stem}-{sha256[:_DIGEST_LETTERS]}.parquet"
+        return path_at(self.table, self.place, sha256)
 
 
 class Derivation(NamedTuple):

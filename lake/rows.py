@@ -12,7 +12,7 @@ from lake.errors import LakeCorrupt
 from lake.schema import TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     import pyarrow.compute as pc
@@ -43,3 +43,29 @@ def read_rows(
     wanted = pa.schema([fields.field(name) for name in columns or fields.names])
     rows = pq.read_table(pa.BufferReader(data), columns=wanted.names, filters=where)
     return pa.table(rows.columns, schema=wanted)
+
+
+def stream_rows(lake_dir: Path, file: DataFile, rows_at_once: int) -> Iterator[pa.Table]:
+    """Yield the rows of a file, some at a time, with all of the schema's fields.
+
+    Columns that are newer than the file are NULL.
+
+    Raises:
+        LakeCorrupt: the file is missing, or its bytes are not those that were committed.
+    """
+    fields = TABLES[file.table].arrow
+    try:
+        with (lake_dir / file.path).open("rb") as stream:
+            if hashlib.file_digest(stream, "sha256").hexdigest() != file.sha256:
+                raise LakeCorrupt(file.path, "its bytes do not give its digest")
+            stream.seek(0)
+            for batch in pq.ParquetFile(stream).iter_batches(rows_at_once):
+                columns = [
+                    batch[field.name]
+                    if field.name in batch.schema.names
+                    else pa.nulls(batch.num_rows, field.type)
+                    for field in fields
+                ]
+                yield pa.table(columns, schema=fields)
+    except OSError as error:
+        raise LakeCorrupt(file.path, f"it cannot be read ({error.strerror})") from error

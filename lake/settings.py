@@ -59,6 +59,21 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lookup_part_rows: Annotated[
         int, Meta(description="Transactions held in memory while look-ups are built", ge=1)
     ] = 50_000
+    compact_rows: Annotated[
+        int, Meta(description="Most rows of one table that compaction puts into one file", ge=1)
+    ] = 1_000_000
+    compact_commits: Annotated[
+        int,
+        Meta(
+            description=(
+                "While following, this many small commits side by side are merged; 0: none"
+            ),
+            ge=0,
+        ),
+    ] = 64
+    compact_memory_rows: Annotated[
+        int, Meta(description="Rows of one table held in memory while files are merged", ge=1)
+    ] = 200_000
     orphan_grace_s: Annotated[
         int,
         Meta(description="Seconds a file that no commit names is left alone", ge=0),

@@ -9,6 +9,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import IO
+
     from lake.schema import Column, Table
     from lake.settings import Settings
 
@@ -35,25 +38,67 @@ _BLOOM_ODDS = 0.01
 def encode_parquet(rows: pa.Table, table: Table, settings: Settings) -> pa.Buffer:
     """Return the whole Parquet file of ``rows``, which have the schema's fields already."""
     sink = pa.BufferOutputStream()
-    group_rows = min(settings.row_group_rows, rows.num_rows)
-    pq.write_table(
-        sort_rows(rows, table),
+    write_parquet(sink, [sort_rows(rows, table)], table, settings, rows.num_rows)
+    return sink.getvalue()
+
+
+def write_parquet(
+    sink: pa.NativeFile | IO[bytes],
+    pieces: Iterable[pa.Table],
+    table: Table,
+    settings: Settings,
+    most_rows: int,
+) -> int:
+    """Write rows that are in order already, and return their number.
+
+    The bytes depend on the rows alone, not on how they are cut into pieces.
+
+    Args:
+        sink: Where the file goes.
+        pieces: The rows, with the schema's fields.
+        table: Whose rows they are.
+        settings: Row groups and compression.
+        most_rows: Rows that there can be in all.
+    """
+    count = 0
+    with pq.ParquetWriter(
         sink,
-        row_group_size=settings.row_group_rows,
+        table.arrow,
         compression="zstd",
         compression_level=settings.zstd_level,
         use_dictionary=[column.name for column in table.columns if _repeats(column)],
         write_statistics=[column.name for column in table.columns if not _may_mislead(column)],
         bloom_filter_options={
-            name: {"ndv": group_rows, "fpp": _BLOOM_ODDS}
+            name: {"ndv": min(settings.row_group_rows, most_rows), "fpp": _BLOOM_ODDS}
             for name in table.names
             if name in _LOOKED_UP
         },
         sorting_columns=[pq.SortingColumn(table.names.index(name)) for name in table.sort],
         write_page_checksum=True,
         store_schema=False,
-    )
-    return sink.getvalue()
+    ) as writer:
+        for group in _cut_groups(pieces, settings.row_group_rows):
+            writer.write_table(group, row_group_size=settings.row_group_rows)
+            count += group.num_rows
+    return count
+
+
+def _cut_groups(pieces: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
+    """Yield the rows in groups of ``size``, and the rest; pages end where chunks do, so in one."""
+    held: list[pa.Table] = []
+    count = 0
+    for piece in pieces:
+        held.append(piece)
+        count += piece.num_rows
+        if count < size:
+            continue
+        joined = pa.concat_tables(held)
+        whole = count - count % size
+        for start in range(0, whole, size):
+            yield joined.slice(start, size).combine_chunks()
+        held, count = [joined.slice(whole)], count - whole
+    if count:
+        yield pa.concat_tables(held).combine_chunks()
 
 
 def _repeats(column: Column) -> bool:

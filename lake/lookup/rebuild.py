@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-import secrets
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from lake.crash import reach
 from lake.digest import find_damage
 from lake.disk import (
     LOCK_FILE,
-    TEMPORARY_PREFIX,
+    begin_grace,
     hold_lock,
     make_folder,
-    naming_full_disk,
+    open_temporary,
+    seal_file,
     sync_folder,
 )
 from lake.log import RUN_FOLDER, DataFile, read_state
@@ -32,8 +29,7 @@ from lake.lookup.place import (
 from lake.maintenance import commit_maintenance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from io import BufferedRandom
+    from collections.abc import Callable
     from pathlib import Path
 
     from lake.log import Commit, LogState, Range
@@ -80,8 +76,7 @@ def rebuild_lookups(
         now = read_state(lake_dir)
         # Another rebuild may have ended meanwhile; what overlaps ours gives way to it.
         others = [run for run in now.runs if not any(_meets(run, at) for at in wanted)]
-        for run in made:
-            os.utime(lake_dir / run.path)
+        begin_grace(lake_dir, (run.path for run in made))
         return commit_maintenance(lake_dir, now, settings, runs=(*others, *made))
 
 
@@ -136,34 +131,17 @@ def _make_run(
     """Write one run durably under its own name."""
     folder = lake_dir / RUN_FOLDER
     files = files_within(state.files, mc_range)
-    with _temporary_file(folder) as (stream, temporary):
+    with open_temporary(folder, "run") as (stream, temporary):
         composer = Composer(stream)
         for part in gather_parts(lake_dir, files, mc_range, settings.lookup_part_rows, folder):
             composer.add_part(part)
             on_part(part["transactions"].num_rows)
         composer.add_ended_traces(gather_ended(lake_dir, files, mc_range))
         rows = composer.finish(mc_range)
-        reach("run.written")
-        stream.flush()
-        os.fsync(stream.fileno())
-        reach("run.synced")
-        stream.seek(0)
-        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+        sha256 = seal_file(stream, "run")
         size = temporary.stat().st_size
         path = run_path(mc_range, sha256)
         temporary.replace(lake_dir / path)
     reach("run.renamed")
     traces = digest_traces(files, mc_range)
     return DataFile(path, RUN_FOLDER, rows, size, sha256, RUN_FORMAT, traces)
-
-
-@contextmanager
-def _temporary_file(folder: Path) -> Iterator[tuple[BufferedRandom, Path]]:
-    """Give a new file under a temporary name, which is gone in the end unless it was renamed."""
-    path = folder / f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(8)}"
-    try:
-        with naming_full_disk(path), path.open("x+b") as stream:
-            reach("run.created")
-            yield stream, path
-    finally:
-        path.unlink(missing_ok=True)

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMIT_POINTS = [point for point in POINTS if not point.startswith(("sweep", "run"))]
+LATER = ("sweep", "run", "merge", "compact")
+COMMIT_POINTS = [point for point in POINTS if not point.startswith(LATER)]
 RANDOM_KILLS = 12
 
 
