@@ -1,31 +1,20 @@
-"""Wallets known by their code: which kind a code hash stands for, and how its data begins.
-
-Data layouts, of which only the beginning is read: seqno:uint32 (v1, v2); seqno:uint32
-wallet_id:int32 (v3, v4); signature_allowed:Bool seqno:uint32 wallet_id:int32 (v5, whose beta
-has a longer id that begins with these bits).
-"""
+"""Wallets known by their code, in the words of the API: the kinds whose seqno it tells."""
 
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from ingest.cell.boc import BocError, parse_boc
-
-if TYPE_CHECKING:
-    from ingest.cell.slice import CellSlice
-
-_WORD_BITS = 32
+from ingest.contract.wallet import read_wallet
 
 
 class WalletKind(msgspec.Struct, frozen=True):
-    """A kind of wallet: its name as the API says it, and what stands in its data."""
+    """A kind of wallet: its name as the API says it, and the hash of its code."""
 
     name: str
-    has_wallet_id: bool = True
-    has_signature_flag: bool = False
+    code_hash: bytes
 
 
 class WalletData(msgspec.Struct, frozen=True):
@@ -36,29 +25,28 @@ class WalletData(msgspec.Struct, frozen=True):
     is_signature_allowed: bool | None = None
 
 
-_PLAIN = {"has_wallet_id": False}
-_SIGNED = {"has_signature_flag": True}
-_TABLE: tuple[tuple[str, str, dict[str, bool]], ...] = (
-    ("wallet v1 r1", "oM/CxIruFqJx8s/AtzgtgXVs7LEBfQd/qqs7tgL2how=", _PLAIN),
-    ("wallet v1 r2", "1JAvzJ+tdGmPqONTIgpo2g3PcuMryy657gQhfBfTBiw=", _PLAIN),
-    ("wallet v1 r3", "WHzHie/xyE9G7DeX5F/ICaFP9a4k8eDHpqmcydyQYf8=", _PLAIN),
-    ("wallet v2 r1", "XJpeaMEI4YchoHxC+ZVr+zmtd+xtYktgxXbsiO7mUyk=", _PLAIN),
-    ("wallet v2 r2", "/pUw0yQ4Uwg+8u8LTCkIwKv2+hwx6iQ6rKpb+MfXU/E=", _PLAIN),
-    ("wallet v3 r1", "thBBpYp5gLlG6PueGY48kE0keZ/6NldOpCUcQaVm9YE=", {}),
-    ("wallet v3 r2", "hNr6RJ+Ypph3ibojI1gHK8D3bcRSQAKl0JGLmnXS1Zk=", {}),
-    ("wallet v4 r1", "ZN1UgFUixb6KnbWc6gEFzPDQh4bKeb64y3nogKjXMi0=", {}),
-    ("wallet v4 r2", "/rX/aCDi/w2Ug+fg1iyBfYRniftK5YDIeIZtlZ2r1cA=", {}),
-    ("wallet v5 beta", "89fKU0k97trCizgZhqhJQDy6w9LFhHea8IEGWvCsS5M=", _SIGNED),
-    ("wallet v5 r1", "IINLe3KxEhR+Gy+0V7hOdNGjDwT3N9T2KmaOlVLSty8=", _SIGNED),
+_TABLE: tuple[tuple[str, str], ...] = (
+    ("wallet v1 r1", "oM/CxIruFqJx8s/AtzgtgXVs7LEBfQd/qqs7tgL2how="),
+    ("wallet v1 r2", "1JAvzJ+tdGmPqONTIgpo2g3PcuMryy657gQhfBfTBiw="),
+    ("wallet v1 r3", "WHzHie/xyE9G7DeX5F/ICaFP9a4k8eDHpqmcydyQYf8="),
+    ("wallet v2 r1", "XJpeaMEI4YchoHxC+ZVr+zmtd+xtYktgxXbsiO7mUyk="),
+    ("wallet v2 r2", "/pUw0yQ4Uwg+8u8LTCkIwKv2+hwx6iQ6rKpb+MfXU/E="),
+    ("wallet v3 r1", "thBBpYp5gLlG6PueGY48kE0keZ/6NldOpCUcQaVm9YE="),
+    ("wallet v3 r2", "hNr6RJ+Ypph3ibojI1gHK8D3bcRSQAKl0JGLmnXS1Zk="),
+    ("wallet v4 r1", "ZN1UgFUixb6KnbWc6gEFzPDQh4bKeb64y3nogKjXMi0="),
+    ("wallet v4 r2", "/rX/aCDi/w2Ug+fg1iyBfYRniftK5YDIeIZtlZ2r1cA="),
+    ("wallet v5 beta", "89fKU0k97trCizgZhqhJQDy6w9LFhHea8IEGWvCsS5M="),
+    ("wallet v5 r1", "IINLe3KxEhR+Gy+0V7hOdNGjDwT3N9T2KmaOlVLSty8="),
 )
 WALLETS: dict[bytes, WalletKind] = {
-    base64.b64decode(code_hash): WalletKind(name, **flags) for name, code_hash, flags in _TABLE
+    code_hash: WalletKind(name, code_hash)
+    for name, code_hash in ((name, base64.b64decode(text)) for name, text in _TABLE)
 }
-"""Kinds of wallets by code hash."""
+"""Kinds of wallets by code hash; highload wallets and others without a seqno are not among them."""
 
 
 def read_wallet_data(kind: WalletKind, data: bytes) -> WalletData | None:
-    """Read the beginning of a wallet's data.
+    """Read a wallet's data.
 
     Args:
         kind: What its code hash says it is.
@@ -69,13 +57,9 @@ def read_wallet_data(kind: WalletKind, data: bytes) -> WalletData | None:
     """
     try:
         tree = parse_boc(data)
-        return _read(kind, tree.slice(tree.roots[0]))
+        found = read_wallet(kind.code_hash, tree.slice(tree.roots[0]))
     except BocError:
         return None
-
-
-def _read(kind: WalletKind, start: CellSlice) -> WalletData:
-    allowed = start.load_bit() if kind.has_signature_flag else None
-    seqno = start.load_uint(_WORD_BITS)
-    wallet_id = start.load_int(_WORD_BITS) if kind.has_wallet_id else None
-    return WalletData(seqno, wallet_id, allowed)
+    if found is None or found["seqno"] is None:
+        return None
+    return WalletData(found["seqno"], found["wallet_id"], found["is_signature_allowed"])

@@ -26,6 +26,17 @@ WALLETS = {
     "wallet_v4r2": "wallet v4 r2",
     "wallet_v5r1": "wallet v5 r1",
 }
+INTERFACES = {
+    "wallet_hv3": ["wallet_highload_v3r1"],
+    "jetton_master": ["jetton_master"],
+    "jetton_wallet": ["jetton_wallet_v1"],
+    "nft_collection": ["nft_collection"],
+    "nft_item": ["nft_item_simple"],
+    "dns_collection": ["dns", "nft_collection"],
+    "dns_item": ["dns", "editable", "nft_item"],
+    "config": None,
+    "elector": None,
+}
 
 
 def _hash_of(boc: str) -> str:
@@ -51,7 +62,10 @@ def test_every_account_is_what_the_lite_server_says(ask: Asker, facts: Facts) ->
             else:
                 assert {f"{name}_hash", f"{name}_boc"}.isdisjoint(state)
     assert set(answer["address_book"]) == set(states)
-    assert answer["metadata"] == {}
+    kinds = ("jetton_master", "jetton_wallet", "nft_collection", "nft_item", "dns_item")
+    kinds = (*kinds, "dns_collection")
+    tokens = {c["address"].upper() for c in facts.contracts if c["kind"] in kinds}
+    assert set(answer["metadata"]) == tokens
 
 
 def test_bodies_only_when_wanted(ask: Asker, facts: Facts) -> None:
@@ -95,13 +109,8 @@ def test_the_address_book_writes_wallets_not_bounceable(ask: Asker, facts: Facts
         (row,) = ask("addressBook", address=contract["address"]).values()
         is_wallet = contract["kind"] in WALLETS
         assert row["user_friendly"][:2] in (("UQ", "Uf") if is_wallet else ("EQ", "Ef"))
-        assert row["domain"] is None
         assert row["interfaces"] == (
-            [contract["kind"]]
-            if is_wallet
-            else ["wallet_highload_v3r1"]
-            if contract["kind"] == "wallet_hv3"
-            else []
+            [contract["kind"]] if is_wallet else INTERFACES[contract["kind"]]
         )
 
 

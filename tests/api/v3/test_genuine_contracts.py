@@ -1,0 +1,97 @@
+"""Contracts of genuine nodes: what is listed is what their get-methods say, now and in the past."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from litestar.testing import TestClient
+
+from api.app import create_app
+from ingest.node.source import open_node
+from ingest.pipeline import ingest
+from ingest.span import Span
+from lake.settings import Settings
+from tests.api.v3.conftest import Asker
+from tests.api.v3.genuine import compare_contract, to_raw
+from tests.conftest import unpack
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.api.v3.conftest import Facts
+
+PAST = 150
+
+
+@pytest.mark.usefixtures("tvm")
+def test_contracts_of_the_demo_node(ask: Asker, facts: Facts) -> None:
+    compared = [item["kind"] for item in facts.contracts if compare_contract(ask, item)]
+    assert len(compared) == 38
+    assert len(set(compared)) == 6
+
+
+@pytest.mark.usefixtures("tvm")
+@pytest.mark.parametrize(
+    ("operation", "key", "parameter", "method", "kind", "values"),
+    [
+        ("jetton/wallets", "jetton_wallets", "address", "get_wallet_data", "jetton_wallet",
+         lambda row: (row["balance"],)),
+        ("jetton/masters", "jetton_masters", "address", "get_jetton_data", "jetton_master",
+         lambda row: (row["total_supply"], str(-row["mintable"]))),
+        ("nft/collections", "nft_collections", "collection_address", "get_collection_data",
+         "nft_collection", lambda row: (row["next_item_index"],)),
+    ],
+)  # fmt: skip
+def test_the_past_is_what_get_methods_say_of_it(
+    ask: Asker, facts: Facts, operation: str, key: str, parameter: str, method: str, kind: str,
+    values: Any,
+) -> None:  # fmt: skip
+    differing = 0
+    for contract in [item for item in facts.contracts if item["kind"] == kind]:
+        address = to_raw(contract["address"])
+        rows = ask(operation, **{parameter: address, "mc_seqno": PAST})[key]
+        body = {"address": address, "method": method, "stack": [], "seqno": PAST}
+        answer = ask.client.post("/api/v3/runGetMethod", json=body).json()
+        if not rows:
+            assert answer["exit_code"] != 0
+            continue
+        said = values(rows[0])
+        stack = [str(int(entry["value"], 16)) for entry in answer["stack"][: len(said)]]
+        assert tuple(stack) == said
+        (now,) = ask(operation, **{parameter: address})[key]
+        differing += values(now) != said
+    assert differing or kind == "nft_collection"
+
+
+@pytest.mark.usefixtures("tvm")
+def test_everything_of_a_trace_moves_as_balances_say(ask: Asker) -> None:
+    """Jettons: each transfer of a complete trace takes from one owner and gives to another."""
+    rows = ask("jetton/transfers", limit=20)["jetton_transfers"]
+    assert rows
+    for row in rows:
+        found = ask("balanceChanges", trace_id=row["trace_id"])
+        gained = found["jettons"].get(row["destination"], {}).get(row["jetton_master"])
+        lost = found["jettons"].get(row["source"], {}).get(row["jetton_master"])
+        (trace,) = ask("traces", trace_id=row["trace_id"])["traces"]
+        accounts = {tx["account"] for tx in trace["transactions"].values()}
+        assert set(found["changes"]) == set(found["fees"]) == accounts
+        if trace["trace_info"]["transactions"] < 6:
+            assert gained == row["amount"]
+            assert lost == f"-{row['amount']}"
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("tvm")
+def test_contracts_of_a_larger_node(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("larger")
+    node = unpack(shared / "node" / "localnet-db.tar.zst", folder / "node")
+    with closing(open_node(node)) as source:
+        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
+        ingest(source, folder / "lake", span, Settings())
+    contracts = json.loads((shared / "node" / "expected.json").read_bytes())["contracts"]
+    with TestClient(create_app(folder / "lake", Settings())) as client:
+        compared = {item["kind"] for item in contracts if compare_contract(Asker(client), item)}
+    assert len(compared) == 11
