@@ -63,7 +63,7 @@ def estimate_fees(call: Call, params: EstimateParams | EstimateCellParams) -> Fe
         if not isinstance(made, NotAccepted):
             return read_fees(made, global_version=config.version)
         account = None if state.state_hash is None else split_shard_account(asked.account)[0]
-        return estimate_unaccepted(account, message, target.workchain, config.params, asked.now)
+        return estimate_unaccepted(account, message, config.params, asked.now)
     except (TvmRefusal, DecodeError, BocError) as error:
         raise LiteServerError(f"LITE_SERVER_UNKNOWN: cannot run the message: {error}") from error
 

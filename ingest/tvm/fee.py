@@ -15,6 +15,7 @@ from ingest.block.transaction import decode_transaction
 from ingest.cell.boc import parse_boc
 from ingest.cell.dictionary import iter_hashmap
 from ingest.errors import DecodeError
+from ingest.tvm.message import read_destination
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 MASTERCHAIN = -1
 _STORAGE_PRICES = 18
 _MASTERCHAIN_MESSAGES, _MESSAGES = 24, 25
+_SPECIAL_ACCOUNTS = 31
 _MESSAGE_TAG, _STORAGE_TAG = 0xEA, 0xCC
 _FRACTION_BITS = 16
 _UTIME_BITS = 32
@@ -51,26 +53,39 @@ def read_fees(made: Emulated, *, global_version: int) -> Fees:
 
 
 def estimate_unaccepted(
-    account: bytes | None, message: bytes, workchain: int, params: Mapping[int, bytes], now: int
+    account: bytes | None, message: bytes, params: Mapping[int, bytes], now: int
 ) -> Fees:
     """Return what a message that is not accepted would cost up to there: no gas, no actions.
 
     Args:
         account: Account as bag; None if there is none.
         message: Message as bag.
-        workchain: Workchain of the account.
         params: The configuration by number.
         now: Unix seconds.
 
     Raises:
-        DecodeError: the configuration lacks the prices.
+        DecodeError: the configuration lacks the prices, or the message goes to no account.
     """
-    return Fees(
-        compute_forward_fee(message, params, is_masterchain=workchain == MASTERCHAIN),
-        compute_storage_fee(account, params, now, is_masterchain=workchain == MASTERCHAIN),
-        0,
-        0,
-    )
+    workchain, address = read_destination(message)
+    if is_special(params, workchain, address):
+        return Fees(0, 0, 0, 0)
+    is_masterchain = workchain == MASTERCHAIN
+    price = compute_forward_fee(message, params, is_masterchain=is_masterchain)
+    storage = compute_storage_fee(account, params, now, is_masterchain=is_masterchain)
+    return Fees(price, storage, 0, 0)
+
+
+def is_special(params: Mapping[int, bytes], workchain: int, account: bytes) -> bool:
+    """Tell whether an account is one of those that pay nothing (parameter 31).
+
+    TL-B: fundamental_smc_addr:(HashmapE 256 True).
+    """
+    if workchain != MASTERCHAIN or _SPECIAL_ACCOUNTS not in params:
+        return False
+    tree = parse_boc(params[_SPECIAL_ACCOUNTS])
+    root = tree.slice(tree.roots[0]).load_maybe_ref()
+    wanted = int.from_bytes(account, "big")
+    return root is not None and any(key == wanted for key, _leaf in iter_hashmap(tree, root, 256))
 
 
 def compute_forward_fee(
