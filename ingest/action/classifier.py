@@ -10,6 +10,7 @@ from ingest.action.engine import run_rules
 from ingest.action.ghost import make_ghosts
 from ingest.action.node import build_nodes
 from ingest.action.precedence import RULES
+from ingest.action.protocol.dedust_deposit import merge_deposits
 from ingest.action.row import Action, make_actions, make_unknown
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def find_blocks(trace: Trace, interfaces: Interfaces, rules: Sequence[Rule] = RU
     roots = build_blocks(build_nodes(trace))
     blocks = list(walk(roots))
     if len(blocks) <= MAX_NODES:
-        blocks = run_rules(roots, rules, interfaces)
+        blocks = merge_deposits(run_rules(roots, rules, interfaces))
     return [*blocks, *_lift_deployments(blocks)]
 
 

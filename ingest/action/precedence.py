@@ -10,6 +10,8 @@ from ingest.action.protocol import (
     coffee,
     coffee_pool,
     coffee_staking,
+    dedust,
+    dedust_deposit,
     dns,
     election,
     ethena,
@@ -39,7 +41,8 @@ CLASSIFIER_VERSION = 1
 RULES: tuple[Rule, ...] = (
     nft.MINT_RULE,
     tonstakers.DELAYED_WITHDRAW_RULE,
-    # 3-4 dedust deposits
+    dedust_deposit.WHOLE_RULE,
+    dedust_deposit.PARTIAL_RULE,
     tonstakers.DEPOSIT_RULE,
     tonstakers.WITHDRAW_RULE,
     *multisig.RULES,
@@ -48,9 +51,9 @@ RULES: tuple[Rule, ...] = (
     *nominator.RULES,
     jetton.TRANSFER_RULE,
     jetton.PTON_RULE,
-    # 17 dedust withdraw
+    dedust.WITHDRAW_RULE,
     jetton.BURN_RULE,
-    # 19 dedust swap
+    dedust.SWAP_RULE,
     stonfi.SWAP_V1_RULE,
     stonfi.SWAP_RULE,
     tonco.SWAP_RULE,
