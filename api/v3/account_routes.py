@@ -15,6 +15,7 @@ from api.params import (
     ConversionError,
     Flag,
     Hashes,
+    Int32,
     Query,
     Texts,
     parse_any_address,
@@ -27,7 +28,7 @@ from api.v3.answer import (
     AddressBookRow,
 )
 from api.v3.book import describe_addresses, read_accounts, read_address_book
-from api.v3.coverage import check_accounts_known, is_current
+from api.v3.coverage import check_accounts_known, check_mc_seqno, is_current
 from api.v3.interface import NO_CODE, CodeFacts, read_codes
 from api.v3.metadata import read_metadata
 from api.v3.operation import Page, operation
@@ -50,6 +51,7 @@ class AccountStatesQuery(Query, frozen=True, kw_only=True):
     address: Addresses = ()
     code_hash: Hashes = ()
     include_boc: Flag = None
+    mc_seqno: Int32 = None
 
 
 class AddressBookQuery(Query, frozen=True, kw_only=True):
@@ -63,12 +65,13 @@ class TopAccountsQuery(Page, frozen=True, kw_only=True):
 
 
 def get_account_states(call: Call, query: AccountStatesQuery) -> AccountStates:
-    """List the newest states of accounts that are known.
+    """List the states of accounts that are known, the newest or those after a block.
 
     Raises:
         RequestInvalid: no address.
+        NotCovered: the lake does not cover the block.
     """
-    accounts = find_accounts(call, query.address, query.code_hash)
+    accounts = find_accounts(call, query.address, query.code_hash, mc_seqno=query.mc_seqno)
     cells: Mapping[bytes, bytes] = {}
     if query.include_boc is not False:
         cells = read_bodies(call, list(accounts.values()))
@@ -84,19 +87,29 @@ def get_account_states(call: Call, query: AccountStatesQuery) -> AccountStates:
 
 
 def find_accounts(
-    call: Call, addresses: Sequence[Address], code_hashes: Sequence[bytes] = ()
+    call: Call,
+    addresses: Sequence[Address],
+    code_hashes: Sequence[bytes] = (),
+    *,
+    mc_seqno: int | None = None,
 ) -> dict[Address, Row]:
-    """Return the newest states of accounts that are known, in order of address.
+    """Return the states of accounts that are known, in order of address.
 
     A state from before a hole of the lake may be out of date, and counts as unknown.
 
     Raises:
         RequestInvalid: no address.
+        NotCovered: the lake does not cover the masterchain block.
     """
     if not addresses:
         raise RequestInvalid("address of account is required")
-    newest = read_accounts(call, addresses)
-    found = {address: row for address, row in newest.items() if is_current(call.reader, row)}
+    if mc_seqno is not None:
+        check_mc_seqno(call.reader, mc_seqno)
+    found = {
+        address: row
+        for address, row in read_accounts(call, addresses, mc_seqno).items()
+        if is_current(call.reader, row, mc_seqno)
+    }
     unknown = sorted(set(addresses) - found.keys())
     if unknown:
         _warn_of_unknown(call, unknown)

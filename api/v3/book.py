@@ -20,11 +20,19 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
-def read_accounts(call: Call, addresses: Iterable[Address]) -> dict[Address, Row]:
-    """Return the newest state of each account that the lake knows, by workchain and account."""
+def read_accounts(
+    call: Call, addresses: Iterable[Address], mc_seqno: int | None = None
+) -> dict[Address, Row]:
+    """Return the state of each account that the lake knows, by workchain and account.
+
+    It is the newest, or that after a masterchain block.
+    """
     wanted = sorted(set(addresses))
     if not wanted:
         return {}
+    if mc_seqno is not None:
+        rows = call.reader.rows("v3/accounts", **pair_addresses(wanted), mc_seqno=mc_seqno)
+        return {Address(row["workchain"], row["account"]): row for row in rows}
     states = find_states(call.reader, [(item.workchain, item.account) for item in wanted])
     return {Address(*account): row for account, row in states.items()}
 

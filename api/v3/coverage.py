@@ -89,10 +89,15 @@ def check_accounts_known(reader: Reader, unknown: Sequence[Address]) -> None:
     )
 
 
-def is_current(reader: Reader, state: Mapping[str, Any]) -> bool:
-    """Tell whether an account's newest known state is its state now: no hole came after it."""
+def is_current(reader: Reader, state: Mapping[str, Any], mc_seqno: int | None = None) -> bool:
+    """Tell whether an account's last known state is its state at a block: no hole came after it.
+
+    ``mc_seqno`` is a masterchain block that the lake covers; the newest without it.
+    """
     ranges = reader.snapshot.ranges
-    return len(ranges) == 1 or bool(state["mc_seqno"] >= ranges[-1][0])
+    at_block = ranges[-1][1] if mc_seqno is None else mc_seqno
+    begin = max(first for first, _last in ranges if first <= at_block)
+    return begin == ranges[0][0] or bool(state["mc_seqno"] >= begin)
 
 
 def describe_gaps(ranges: Sequence[Range]) -> str | None:

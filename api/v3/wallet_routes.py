@@ -8,11 +8,11 @@ from msgspec import UNSET
 
 from api.encoding import decode_currencies, encode_bytes, encode_optional
 from api.errors import AnswerConflict, CredentialMissing
-from api.params import Addresses, Flag, OneAddress, Query
+from api.params import Addresses, Flag, Int32, OneAddress, Query
 from api.v3.account_routes import find_accounts, read_bodies
 from api.v3.answer import AddressInformation, WalletInformation, WalletState, WalletStates
 from api.v3.book import read_accounts, read_address_book
-from api.v3.coverage import check_accounts_known, is_current
+from api.v3.coverage import check_accounts_known, check_mc_seqno, is_current
 from api.v3.metadata import read_metadata
 from api.v3.operation import operation
 from api.wallet import WALLETS, WalletData, read_wallet_data
@@ -37,9 +37,10 @@ UNKNOWN: Row = {
 
 
 class WalletStatesQuery(Query, frozen=True, kw_only=True):
-    """Accounts."""
+    """Accounts, and the masterchain block after which they are told; the newest without it."""
 
     address: Addresses = ()
+    mc_seqno: Int32 = None
 
 
 class InformationQuery(Query, frozen=True, kw_only=True):
@@ -47,6 +48,7 @@ class InformationQuery(Query, frozen=True, kw_only=True):
 
     address: OneAddress = None
     use_v2: Flag = None
+    mc_seqno: Int32 = None
 
 
 def get_wallet_states(call: Call, query: WalletStatesQuery) -> WalletStates:
@@ -55,7 +57,7 @@ def get_wallet_states(call: Call, query: WalletStatesQuery) -> WalletStates:
     Raises:
         RequestInvalid: no address.
     """
-    accounts = find_accounts(call, query.address)
+    accounts = find_accounts(call, query.address, mc_seqno=query.mc_seqno)
     wallets = [row for row in accounts.values() if row["code_hash"] in WALLETS]
     cells = read_bodies(call, wallets, columns=("data_hash",))
     return WalletStates(
@@ -72,7 +74,7 @@ def get_address_information(call: Call, query: InformationQuery) -> AddressInfor
         CredentialMissing: no address.
         NotCovered: the lake cannot know the account.
     """
-    row = _read_account(call, query.address)
+    row = _read_account(call, query)
     cells = read_bodies(call, [row])
     return AddressInformation(
         balance=str(row["balance"]),
@@ -93,7 +95,7 @@ def get_wallet_information(call: Call, query: InformationQuery) -> WalletInforma
         NotCovered: the lake cannot know the account.
         AnswerConflict: the account is no wallet.
     """
-    row = _read_account(call, query.address)
+    row = _read_account(call, query)
     kind = WALLETS.get(row["code_hash"])
     if kind is None and row["account_status"] != "uninit":
         raise AnswerConflict("not a wallet")
@@ -109,11 +111,14 @@ def get_wallet_information(call: Call, query: InformationQuery) -> WalletInforma
     )
 
 
-def _read_account(call: Call, address: Address | None) -> Row:
+def _read_account(call: Call, query: InformationQuery) -> Row:
+    address, mc_seqno = query.address, query.mc_seqno
     if address is None:
         raise CredentialMissing("address of account is required")
-    row = read_accounts(call, [address]).get(address)
-    if row is None or not is_current(call.reader, row):
+    if mc_seqno is not None:
+        check_mc_seqno(call.reader, mc_seqno)
+    row = read_accounts(call, [address], mc_seqno).get(address)
+    if row is None or not is_current(call.reader, row, mc_seqno):
         check_accounts_known(call.reader, [address])
     return row or UNKNOWN
 

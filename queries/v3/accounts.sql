@@ -1,9 +1,10 @@
--- The newest states of some accounts; accounts that the lake does not know are absent.
+-- The states of some accounts at a masterchain block; accounts not known by then are absent.
 --
--- $workchains  integer[]  workchains of the accounts
--- $accounts    blob[]     account ids
+-- $workchains  integer[]         workchains of the accounts
+-- $accounts    blob[]            account ids
+-- $mc_seqno    bigint    = null  as of this masterchain block; null: the newest
 --
--- returns: the account and its newest state; by workchain and account
+-- returns: the account and its state; by workchain and account
 select
     workchain,
     account,
@@ -18,11 +19,13 @@ select
     code_hash,
     data_hash
 from account_states
-where (workchain, account) in (
-    select
-        unnest($workchains::integer[]),
-        unnest($accounts::blob[])
-)
+where
+    ($mc_seqno is null or mc_seqno <= $mc_seqno)
+    and (workchain, account) in (
+        select
+            unnest($workchains::integer[]),
+            unnest($accounts::blob[])
+    )
 qualify row_number() over (
     partition by
         workchain,

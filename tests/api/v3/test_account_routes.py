@@ -234,3 +234,21 @@ def test_a_state_that_is_not_whole_is_never_guessed(demo_node: Path, tmp_path: P
         single = client.get("/api/v3/account", params={"address": partial[0]["address"]})
         assert single.json()["code"] is None
         assert "not whole in the lake" in single.headers["x-tonlake-warning"]
+
+
+def test_states_and_wallets_of_the_past(ask: Asker, facts: Facts) -> None:
+    wallet = facts.contract("wallet_v4r2")["address"].upper()
+    history = [row for row in facts.transactions if row["address"] == wallet]
+    before = history[-1]["mc_seqno"] - 1
+    (now,) = ask("accountStates", address=wallet)["accounts"]
+    (then,) = ask("accountStates", address=wallet, mc_seqno=before)["accounts"]
+    lts = [row["lt"] for row in history if row["mc_seqno"] <= before]
+    assert then["last_transaction_lt"] == str(max(lts))
+    assert then["account_state_hash"] != now["account_state_hash"]
+    (state,) = ask("walletStates", address=wallet, mc_seqno=before)["wallets"]
+    information = ask("walletInformation", address=wallet, mc_seqno=before)
+    assert state["last_transaction_lt"] == information["last_transaction_lt"] == str(max(lts))
+    assert state["seqno"] == information["seqno"]
+    assert state["seqno"] <= ask("walletInformation", address=wallet)["seqno"]
+    assert ask.refused("accountStates", address=wallet, mc_seqno=10**6)[0] == 404
+    assert ask.refused("walletInformation", address=wallet, mc_seqno=10**6)[0] == 404
