@@ -64,7 +64,8 @@ class KeyedRow(msgspec.Struct, gc=False):
 class Kind(NamedTuple):
     """A kind of rows: its number, columns, their codes, and the type of its rows.
 
-    Rows have further columns, which are not written: None, or filled in on reading.
+    Rows have further columns, which are not written: None, or filled in on reading. Together
+    they are ``width``. ``may_open`` are the places of columns that shapes may leave open.
     """
 
     number: int
@@ -72,6 +73,7 @@ class Kind(NamedTuple):
     codes: str
     row_type: Any
     width: int
+    may_open: tuple[tuple[int, str], ...]
 
 
 def make_row_type(name: str, columns: Sequence[str]) -> Any:  # noqa: ANN401
@@ -88,7 +90,9 @@ def _make_kind(
     types = {column.name: column.type for column in table.columns}
     codes = "".join(_CLOSE.get(name) or _CODES.get(types[name], "i") for name in columns)
     every = (*columns, *added)
-    return Kind(number, columns, codes, make_row_type(f"{table.name}_{number}", every), len(every))
+    row_type = make_row_type(f"{table.name}_{number}", every)
+    may_open = tuple((at, code) for at, code in enumerate(codes) if code != ".")
+    return Kind(number, columns, codes, row_type, len(every), may_open)
 
 
 TRANSACTION = _make_kind(0, TRANSACTIONS, TRANSACTION_COLUMNS, (*_IN_ARRAYS, "trace_id"))

@@ -127,7 +127,7 @@ class RecordEncoder:
     def encode_shapes(self) -> bytes:
         """Return all shapes as MessagePack: kind, codes and constants of each."""
         shapes = []
-        for kind, *values in self._shapes:
+        for *values, kind in self._shapes:
             pairs = list(zip(values, KINDS[kind].codes, strict=True))
             codes = "".join(code if value is _OPEN else "." for value, code in pairs)
             constants = [None if value is _OPEN else value for value in values]
@@ -150,16 +150,15 @@ class RecordEncoder:
         *,
         bias: int = 0,
     ) -> None:
-        shape: list[Any] = [kind.number]
+        shape: list[Any] = [*values, kind.number]
         left = []
-        for code, value in zip(kind.codes, values, strict=True):
-            if code == "." or value is None or value in (ZERO, b"", ""):
-                shape.append(value)
-            elif not value and code != "b":
-                shape.append(0)
-            else:
-                shape.append(_OPEN)
+        for at, code in kind.may_open:
+            value = shape[at]
+            if value and value != ZERO:
                 left.append((code, value))
+                shape[at] = _OPEN
+            elif code == "a" and value is not None:
+                shape[at] = 0
         number = self._shapes.setdefault(tuple(shape), len(self._shapes))
         append_number(out, number + bias)
         for code, value in left:

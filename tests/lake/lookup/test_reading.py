@@ -60,7 +60,7 @@ def chained(tmp_path: Path) -> Path:
 
 
 def dump(lake: Path, native: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # noqa: S603 - our own interpreter
+    return subprocess.run(
         [sys.executable, "-c", DUMP, str(lake)],
         capture_output=True,
         text=True,
