@@ -193,6 +193,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tvm_libraries: Annotated[
         int, Meta(description="Most public libraries that are read for one get-method", ge=0)
     ] = 256
+    emulated_transactions: Annotated[
+        int, Meta(description="An emulated trace is cut after so many transactions", ge=1)
+    ] = 256
     upstream_url: Annotated[
         str,
         Meta(

@@ -1,9 +1,15 @@
 """Types of actions by the version of clients that know them, and the names of groups.
 
-Source: the versions ``v1`` to ``v4`` of TON Center's API v3.
+Source: the versions ``v1`` to ``v4`` of TON Center's API v3, and the names that its parameter
+``supported_action_types`` takes.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 V1 = (
     *("call_contract", "contract_deploy", "ton_transfer", "stake_deposit", "stake_withdrawal"),
@@ -12,6 +18,64 @@ V1 = (
     *("renew_dns", "subscribe", "dex_withdraw_liquidity", "unsubscribe", "election_deposit"),
     *("election_recover", "auction_bid", "tick_tock"),
 )
+_STAKING = ("stake_deposit", "stake_withdrawal", "stake_withdrawal_request")
+_MULTISIG = ("multisig_create_order", "multisig_approve", "multisig_execute")
+_VESTING = ("vesting_send_message", "vesting_add_whitelist")
+_EVAA = ("evaa_supply", "evaa_withdraw", "evaa_liquidate")
+_JVAULT = ("jvault_stake", "jvault_unstake", "jvault_claim", "jvault_unstake_request")
+_COFFEE = (
+    *("coffee_create_vault", "coffee_create_pool_creator", "coffee_create_pool"),
+    *("coffee_mev_protect_hold_funds", "coffee_staking_claim_rewards"),
+    *("coffee_staking_deposit", "coffee_staking_withdraw"),
+)
+_NFT = ("nft_transfer", "nft_mint", "auction_bid")
+_SALES = (
+    *("nft_put_on_sale", "nft_put_on_auction", "auction_outbid", "nft_cancel_sale"),
+    *("nft_purchase", "nft_cancel_auction", "nft_finish_auction", "teleitem_start_auction"),
+    *("teleitem_cancel_auction", "nft_update_sale", "dns_purchase", "dns_release"),
+)
+_LAYERZERO = (
+    *("layerzero_send", "layerzero_send_tokens", "layerzero_receive"),
+    *("layerzero_commit_packet", "layerzero_dvn_verify"),
+)
+_COCOON = (
+    *("cocoon_worker_payout", "cocoon_proxy_payout", "cocoon_proxy_charge"),
+    *("cocoon_client_top_up", "cocoon_register_proxy", "cocoon_unregister_proxy"),
+    *("cocoon_client_register", "cocoon_client_change_secret_hash"),
+    *("cocoon_client_request_refund", "cocoon_grant_refund"),
+    *("cocoon_client_increase_stake", "cocoon_client_withdraw"),
+)
+_TGBTC = (
+    *("tgbtc_dkg_log_fallback", "tgbtc_new_key", "tgbtc_new_key_fallback", "tgbtc_burn"),
+    *("tgbtc_burn_fallback", "tgbtc_mint", "tgbtc_mint_fallback"),
+)
+_DNS = ("change_dns", "delete_dns", "renew_dns", "dns_purchase", "dns_release")
+
+NAMES: dict[str, tuple[str, ...]] = {
+    "v1": V1,
+    "v2": (
+        *("v1", "unknown", "nft_discovery", "tonco_deploy_pool", "coffee_mev_protect_failed_swap"),
+        *(*_MULTISIG, *_VESTING, *_EVAA, *_JVAULT, *_COFFEE),
+    ),
+    "v3": ("v2", *_SALES, *_LAYERZERO),
+    "v4": ("v3", *_COCOON),
+    "latest": ("v4",),
+    "staking": _STAKING,
+    "jettons": ("jetton_transfer", "jetton_burn", "jetton_mint"),
+    "nft": _NFT,
+    "nft.v3": ("nft", *_SALES),
+    "dns": _DNS,
+    "dns.v2": ("dns", "dns_purchase", "dns_release"),
+    "multisig": _MULTISIG,
+    "vesting": _VESTING,
+    "evaa": _EVAA,
+    "jvault": _JVAULT,
+    "coffee": _COFFEE,
+    "tgbtc": _TGBTC,
+    "layerzero": _LAYERZERO,
+    "cocoon": _COCOON,
+}
+"""Names that stand for types and for other names."""
 
 V1_BLOCKS = frozenset(
     (
@@ -25,3 +89,21 @@ V1_BLOCKS = frozenset(
     )
 )
 """Types of blocks whose actions hide what they are made of."""
+
+
+def expand_names(names: Iterable[str]) -> frozenset[str]:
+    """Return the types that names stand for; v1 is always among them.
+
+    A name of no version and no group is that of a type.
+    """
+    types: set[str] = set()
+    seen: set[str] = set()
+    todo = ["v1", *names]
+    while todo:
+        name = todo.pop()
+        if name not in NAMES:
+            types.add(name)
+        elif name not in seen:
+            seen.add(name)
+            todo += NAMES[name]
+    return frozenset(types)

@@ -27,16 +27,23 @@ Row = dict[str, Any]
 class World(Protocol):
     """What the emulator needs to know of the chain at one moment."""
 
-    config: bytes
-    """The configuration as Hashmap 32 ^Cell."""
-    global_version: int
     now: int
     """Unix seconds of the block that is made up."""
     lt: int
     """First logical time of that block."""
-    previous: StackValue
-    """PrevBlocksInfo."""
     rand_seed: bytes
+
+    @property
+    def config(self) -> bytes:
+        """The configuration as Hashmap 32 ^Cell."""
+
+    @property
+    def global_version(self) -> int:
+        """The version of the configuration."""
+
+    @property
+    def previous(self) -> StackValue:
+        """PrevBlocksInfo."""
 
     def read_account(self, workchain: int, account: bytes) -> bytes:
         """Return ShardAccount of an account, also of one that does not exist."""
