@@ -27,8 +27,10 @@ from ingest.span import Span, SpanError, parse_span
 from ingest.trace.cli import rebuild_traces_command, replay_recording
 from lake.cli import rebuild_group
 from lake.errors import LakeError
+from lake.lookup.rebuild import rebuild_lookups
 from lake.orphan import sweep_orphans
 from lake.settings import load_settings
+from lake.upkeep import Upkeep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -130,12 +132,16 @@ def _run(
     workers = workers or ((os.cpu_count() or 1) if many else 1)
     sweep_orphans(lake, settings.orphan_grace_s)
     with _progress_bar() as show:
-        return ingest(source, lake, span, settings, show, workers=workers)
+        report = ingest(source, lake, span, settings, show, workers=workers)
+    if settings.build_lookups and report.commits:
+        rebuild_lookups(lake, settings)
+    return report
 
 
 def _follow(source: BlockSource, lake: Path, settings: Settings, *, as_json: bool) -> None:
     """Ingest every new masterchain block until the process is told to stop."""
     newest, swept_s = source.last_mc_seqno(), time.monotonic()
+    upkeep = Upkeep(lake, settings, lambda reason: click.echo(f"upkeep failed: {reason}", err=True))
     with closing(Pipeline(source, lake, settings)) as pipeline:
         while True:
             if time.monotonic() - swept_s > settings.orphan_grace_s:
@@ -149,6 +155,7 @@ def _follow(source: BlockSource, lake: Path, settings: Settings, *, as_json: boo
             report = pipeline.bring(Span(newest + 1, source.last_mc_seqno()))
             newest = source.last_mc_seqno() if report.stopped_at is None else report.stopped_at - 1
             _print_report(report, as_json=as_json)
+            upkeep.count(report.commits)
 
 
 @contextmanager

@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from lake.log import Commit, LogState
     from lake.settings import Settings
 
-_ONCE = {"state_cells": "hash", "interfaces": "code_hash"}
-"""Tables with rows that say the same in every commit that has them, and by what those are known:
-the first stays when files are merged."""
+_ONCE = {"state_cells": "hash"}
+"""Tables whose view shows a row once that several commits have, and by what those are known: the
+first stays when files are merged."""
 
 
 class CompactReport(msgspec.Struct):

@@ -59,15 +59,26 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lookup_part_rows: Annotated[
         int, Meta(description="Transactions held in memory while look-ups are built", ge=1)
     ] = 50_000
+    build_lookups: Annotated[
+        bool, Meta(description="Build look-ups after ingest, and while following")
+    ] = True
+    upkeep_commits: Annotated[
+        int,
+        Meta(
+            description=(
+                "While following, look-ups are built and small files merged every so many "
+                "commits; 0: never"
+            ),
+            ge=0,
+        ),
+    ] = 64
     compact_rows: Annotated[
         int, Meta(description="Most rows of one table that compaction puts into one file", ge=1)
     ] = 1_000_000
     compact_commits: Annotated[
         int,
         Meta(
-            description=(
-                "While following, this many small commits side by side are merged; 0: none"
-            ),
+            description="While following, this many small commits are merged at a time; 0: none",
             ge=0,
         ),
     ] = 64

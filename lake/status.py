@@ -9,6 +9,7 @@ import msgspec
 from rich.table import Table
 
 from lake.log import Commit, Network, Range
+from lake.lookup.place import range_of, subtract_ranges
 from lake.schema import SCHEMA_VERSION, TABLES
 
 if TYPE_CHECKING:
@@ -26,6 +27,19 @@ class TableStatus(msgspec.Struct, frozen=True):
     bytes_per_row: float | None
 
 
+class LookupStatus(msgspec.Struct, frozen=True):
+    """Look-up runs: their number, transactions and bytes; masterchain blocks that have none.
+
+    Transactions without a run are looked up in memory while they are few.
+    """
+
+    runs: int
+    rows: int
+    bytes: int
+    missing: tuple[Range, ...]
+    rows_missing: int
+
+
 class Status(msgspec.Struct, frozen=True):
     """The lake as of one commit; ``holes`` are masterchain blocks missing between ranges."""
 
@@ -38,6 +52,7 @@ class Status(msgspec.Struct, frozen=True):
     holes: tuple[Range, ...]
     tables: dict[str, TableStatus]
     bytes: int
+    lookups: LookupStatus
     last_commit: Commit
 
 
@@ -54,8 +69,17 @@ def read_status(snapshot: Snapshot, last_commit: Commit) -> Status:
         holes=tuple((left[1] + 1, right[0] - 1) for left, right in pairwise(snapshot.ranges)),
         tables=tables,
         bytes=sum(table.bytes for table in tables.values()),
+        lookups=_lookup_status(snapshot, tables["transactions"].rows),
         last_commit=last_commit,
     )
+
+
+def _lookup_status(snapshot: Snapshot, transactions: int) -> LookupStatus:
+    runs = snapshot.runs
+    rows = sum(run.rows for run in runs)
+    missing = tuple(subtract_ranges(snapshot.ranges, map(range_of, runs)))
+    size = sum(run.bytes for run in runs)
+    return LookupStatus(len(runs), rows, size, missing, transactions - rows)
 
 
 def _table_status(snapshot: Snapshot, name: str) -> TableStatus:
@@ -77,6 +101,7 @@ def render_status(status: Status, console: Console) -> None:
         f"Last commit: masterchain blocks {commit.first_mc_seqno}..{commit.last_mc_seqno} "
         f"of {commit.day}"
     )
+    console.print(_describe_lookups(status.lookups))
     grid = Table(box=None, pad_edge=False)
     grid.add_column("table")
     for heading in ("files", "rows", "bytes", "bytes/row"):
@@ -86,6 +111,15 @@ def render_status(status: Status, console: Console) -> None:
         grid.add_row(name, f"{table.files:,}", f"{table.rows:,}", f"{table.bytes:,}", per_row)
     grid.add_row("all", "", "", f"{status.bytes:,}", "")
     console.print(grid)
+
+
+def _describe_lookups(lookups: LookupStatus) -> str:
+    if not lookups.missing:
+        return f"Look-ups: {lookups.runs:,} runs, {lookups.bytes:,} bytes, for every block"
+    return (
+        f"Look-ups: {lookups.runs:,} runs, {lookups.bytes:,} bytes; none for masterchain blocks "
+        f"{_spans(lookups.missing)} ({lookups.rows_missing:,} transactions)"
+    )
 
 
 def _spans(ranges: tuple[Range, ...]) -> str:

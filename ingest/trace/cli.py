@@ -11,6 +11,7 @@ from ingest.errors import IngestError
 from ingest.trace.rebuild import rebuild_traces
 from ingest.trace.replay import replay_traces
 from lake.cli import failing_cleanly, lake_option
+from lake.lookup.rebuild import rebuild_lookups
 from lake.schema import TRACES, TRANSACTION_TRACES
 from lake.settings import load_settings
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 def replay_recording(recording: Path, lake_dir: Path, settings: Settings, *, as_json: bool) -> None:
     """Bring a file of recorded traces into the lake, and say what was done."""
     report = replay_traces(recording, lake_dir, settings)
+    if settings.build_lookups and report.commits:
+        rebuild_lookups(lake_dir, settings)
     if as_json:
         click.echo(msgspec.json.encode(report).decode())
         return

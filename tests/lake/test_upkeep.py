@@ -1,0 +1,80 @@
+"""Upkeep: look-ups reach the newest commits, small files are merged, and nobody waits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from lake.log import read_commit, read_state
+from lake.lookup.opening import open_lookups
+from lake.place import list_places
+from lake.settings import Settings
+from lake.snapshot import open_snapshot
+from lake.status import read_status
+from lake.upkeep import Upkeep, keep_up
+from lake.verify import verify_lake
+from tests.lake.chain import Chain, commit_chain
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lake.status import LookupStatus
+
+OPTIONS = Settings(upkeep_commits=4, compact_commits=4, compact_rows=1000)
+
+
+def read_lookups(lake: Path) -> LookupStatus:
+    snapshot = open_snapshot(lake)
+    return read_status(snapshot, read_commit(lake, snapshot.number)[0]).lookups
+
+
+def test_work_starts_when_enough_was_committed(tmp_path: Path) -> None:
+    lake, chain, failures = tmp_path / "lake", Chain(3), list[str]()
+    upkeep = Upkeep(lake, OPTIONS, failures.append)
+    for at in range(1, 12):
+        commit_chain(lake, chain, at, at)
+        upkeep.count(1)
+        upkeep.wait()
+    assert not failures
+    status = read_lookups(lake)
+    assert status.missing == ((9, 11),)
+    assert status.rows + status.rows_missing == sum(
+        file.rows for file in read_state(lake).files if file.table == "transactions"
+    )
+    assert len(list_places(read_state(lake))) < 8
+    lookups = open_lookups(open_snapshot(lake), OPTIONS)
+    assert lookups is not None
+    assert not lookups.stale_traces
+    assert not verify_lake(lake).damage
+
+
+def test_it_can_be_left_out(tmp_path: Path) -> None:
+    lake, chain = tmp_path / "lake", Chain(4)
+    never = Upkeep(lake, msgspec.structs.replace(OPTIONS, upkeep_commits=0), print)
+    for at in range(1, 6):
+        commit_chain(lake, chain, at, at)
+        never.count(1)
+    never.wait()
+    keep_up(lake, msgspec.structs.replace(OPTIONS, build_lookups=False, compact_commits=0))
+    assert read_state(lake).number == 5
+    assert read_lookups(lake).missing == ((1, 5),)
+
+
+def test_failure_is_told_and_work_is_tried_again(tmp_path: Path) -> None:
+    lake, chain, failures = tmp_path / "lake", Chain(5), list[str]()
+    upkeep = Upkeep(lake, OPTIONS, failures.append)
+    for at in range(1, 5):
+        commit_chain(lake, chain, at, at)
+    file = next(file for file in read_state(lake).files if file.table == "transactions")
+    data = (lake / file.path).read_bytes()
+    (lake / file.path).write_bytes(data[:-1])
+    upkeep.count(4)
+    upkeep.wait()
+    assert len(failures) == 1
+    assert file.path in failures[0]
+    (lake / file.path).write_bytes(data)
+    upkeep.count(4)
+    upkeep.wait()
+    assert len(failures) == 1
+    assert read_lookups(lake).missing == ()
