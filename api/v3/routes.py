@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from api.v3 import (
     account_routes,
+    action_routes,
     balance_routes,
     block_routes,
     decode,
+    echo_routes,
     jetton_routes,
     message_routes,
     metadata,
@@ -26,6 +28,7 @@ routes = [
     *transaction_routes.routes,
     *message_routes.routes,
     *trace_routes.routes,
+    *action_routes.routes,
     *account_routes.routes,
     *wallet_routes.routes,
     *decode.routes,
@@ -38,4 +41,5 @@ routes = [
     *vesting_routes.routes,
     *pending_routes.routes,
     *balance_routes.routes,
+    *echo_routes.routes,
 ]
