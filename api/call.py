@@ -45,6 +45,9 @@ class Call(msgspec.Struct, frozen=True):
     """Runs get-methods; None outside of the service."""
     no_address_book: bool = False
     no_metadata: bool = False
+    actions_version: str = ""
+    """Header X-Actions-Version: the one name of the action types that the client knows."""
+
     notes: list[str] = msgspec.field(default_factory=list)
     """Lines of the answer's warning header."""
 
@@ -95,6 +98,7 @@ def open_call(request: ApiRequest, arguments: Arguments) -> Call:
         tvm=request.app.state.tvm,
         no_address_book=_read_flag(request, arguments, "x_no_address_book"),
         no_metadata=_read_flag(request, arguments, "x_no_metadata"),
+        actions_version=request.headers.get("x-actions-version", ""),
         notes=request.scope["state"].setdefault("notes", []),
         headers=request.scope["state"].setdefault("headers", {}),
     )

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from lake.log import DataFile
 
+_FEW_ROWS = 1_000
+
 
 def read_rows(
     lake_dir: Path,
@@ -41,7 +43,13 @@ def read_rows(
         raise LakeCorrupt(file.path, "its bytes do not give its digest")
     fields = TABLES[file.table].arrow
     wanted = pa.schema([fields.field(name) for name in columns or fields.names])
-    rows = pq.read_table(pa.BufferReader(data), columns=wanted.names, filters=where)
+    source = pa.BufferReader(data)
+    if where is None:
+        # Without the threads of a data set: those may still be starting when a short command
+        # ends, which aborts the process.
+        rows = pq.ParquetFile(source).read(wanted.names, use_threads=file.rows > _FEW_ROWS)
+    else:
+        rows = pq.read_table(source, columns=wanted.names, filters=where)
     return pa.table(rows.columns, schema=wanted)
 
 

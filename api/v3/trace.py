@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET
 
 from api.encoding import encode_bytes, encode_optional
+from api.v3.action import Action
 from api.v3.answer import AddressBook, Metadata
 from api.v3.model import Omitted, Transaction
 
@@ -43,7 +44,7 @@ class Trace(msgspec.Struct):
     trace_info: TraceMeta
     is_incomplete: bool
     warning: str | Omitted = UNSET
-    actions: list[dict[str, object]] | Omitted = UNSET
+    actions: list[Action] | Omitted = UNSET
     trace: msgspec.Raw | Omitted = UNSET
     transactions_order: list[str] | Omitted = UNSET
     transactions: dict[str, Transaction] | Omitted = UNSET

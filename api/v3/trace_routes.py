@@ -20,6 +20,7 @@ from api.params import (
     Texts,
     Utime,
 )
+from api.v3.classified import read_trace_actions
 from api.v3.coverage import check_lt, check_mc_seqno, check_no_gap, check_utime
 from api.v3.metadata import read_metadata
 from api.v3.operation import SortedPage, operation
@@ -114,8 +115,9 @@ def _answer(
     known = {transaction.hash: transaction for transaction in page.transactions}
     traces = [render_trace(row, members.get(row["trace_id"]), known) for row in rows]
     if with_actions:
-        for trace in traces:
-            trace.actions = []
+        found, _rows = read_trace_actions(call, rows, query.supported_action_types)
+        for trace, row in zip(traces, rows, strict=True):
+            trace.actions = found[row["trace_id"]]
     return traces, page
 
 

@@ -1,0 +1,145 @@
+"""An action as version 3 writes it: what is common to all, and the details of its type."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+from msgspec import UNSET
+
+from api.encoding import encode_bytes, encode_number
+from api.v3.action_field import SPECIAL
+from api.v3.model import Omitted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Row = dict[str, Any]
+
+_FIELDS_FILE = "actions.txt"
+_NEVER, _SPECIAL = "-", "*"
+_OPTIONAL = "?"
+FINALIZED = "finalized"
+
+
+class Action(msgspec.Struct, kw_only=True):
+    """An action; ``details`` has the fields of its type."""
+
+    trace_id: str
+    action_id: str
+    start_lt: str
+    end_lt: str
+    start_utime: int
+    end_utime: int
+    trace_end_lt: str
+    trace_end_utime: int
+    trace_mc_seqno_end: int
+    transactions: list[str]
+    success: bool
+    type: str
+    details: dict[str, Any]
+    trace_external_hash: str | Omitted = UNSET
+    trace_external_hash_norm: str | Omitted = UNSET
+    accounts: list[str] | Omitted = UNSET
+    transactions_full: list[Any] | Omitted = UNSET
+    finality: str = FINALIZED
+
+
+class Field(NamedTuple):
+    """One field of the details: its name, its kind, where its value stands, and when it shows."""
+
+    name: str
+    kind: str
+    place: str
+    is_optional: bool
+
+
+@cache
+def load_fields() -> Mapping[str, tuple[Field, ...]]:
+    """Return the fields of the details by type of action, from the packaged table."""
+    text = files("api.v3").joinpath(_FIELDS_FILE).read_text(encoding="utf-8")
+    fields: dict[str, tuple[Field, ...]] = {}
+    types: list[str] = []
+    for line in text.splitlines():
+        if not line or line.startswith("#"):
+            continue
+        if not line.startswith(" "):
+            types = line.split(", ")
+            fields |= dict.fromkeys(types, ())
+            continue
+        name, kind, place = line.split()
+        field = Field(name.rstrip(_OPTIONAL), kind, place, name.endswith(_OPTIONAL))
+        for each in types:
+            fields[each] = (*fields[each], field)
+    return fields
+
+
+def render_action(row: Row) -> Action:
+    """Return the action of a row of ``actions``."""
+    action = Action(
+        trace_id=encode_bytes(row["trace_id"]),
+        action_id=encode_bytes(row["action_id"]),
+        start_lt=str(row["start_lt"]),
+        end_lt=str(row["end_lt"]),
+        start_utime=row["start_utime"],
+        end_utime=row["end_utime"],
+        trace_end_lt=str(row["trace_end_lt"]),
+        trace_end_utime=row["trace_end_utime"],
+        trace_mc_seqno_end=row["mc_seqno"],
+        transactions=[encode_bytes(tx_hash) for tx_hash in row["tx_hashes"]],
+        success=row["success"],
+        type=row["type"],
+        details=render_details(row),
+    )
+    external, norm = row["trace_external_hash"], row["trace_external_hash_norm"]
+    if external is not None:
+        action.trace_external_hash = encode_bytes(external)
+    if norm not in {None, external}:
+        action.trace_external_hash_norm = encode_bytes(norm)
+    return action
+
+
+def render_details(row: Row) -> Row:
+    """Return the details of the type of an action."""
+    kind = row["type"]
+    if kind == "tick_tock":
+        return {}
+    fields = load_fields().get(kind)
+    if fields is None:
+        return {"error": f"unsupported action type: '{kind}'"}
+    parts = json.loads(row["details"] or "{}")
+    details: Row = {}
+    for field in fields:
+        if field.place == _SPECIAL:
+            details |= SPECIAL[field.name](row, parts)
+            continue
+        value = _show(field.kind, _find(row, parts, field.place))
+        if value is not None or not field.is_optional:
+            details[field.name] = value
+    return details
+
+
+def _find(row: Row, parts: Row, place: str) -> object:
+    """Return what stands in a column, or in a field of one of the objects of ``details``."""
+    if place == _NEVER:
+        return None
+    group, _, name = place.rpartition(".")
+    if not group:
+        return row[name]
+    return (parts.get(group) or {}).get(name)
+
+
+def _show(kind: str, value: Any) -> object:  # noqa: ANN401 - details hold any JSON
+    """Return a value in the form of its kind."""
+    if value is None:
+        return None
+    if kind == "text":
+        return encode_number(value)
+    if kind == "opcode":
+        return f"0x{value:08x}"
+    if kind == "map":
+        return json.loads(value)
+    return value

@@ -1,0 +1,73 @@
+"""Which actions a client knows, whether the lake has them, and those of a page of traces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from api.errors import NotDerived
+from api.v3.action import Action, render_action
+from api.v3.coverage import name_ranges
+from ingest.action.version import expand_names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from api.call import Call
+
+Row = dict[str, Any]
+
+LATEST = "latest"
+
+
+def choose_types(call: Call, names: Sequence[str]) -> frozenset[str]:
+    """Return the types a client knows: by the header X-Actions-Version, else by the parameter."""
+    if call.actions_version:
+        return expand_names([call.actions_version])
+    return expand_names(names or [LATEST])
+
+
+def check_classified(call: Call, *, is_empty: bool) -> None:
+    """Say of which blocks nobody classified the traces.
+
+    Raises:
+        NotDerived: nothing was found, and that may be why.
+    """
+    held = call.reader.snapshot.ranges
+    done = [
+        (row["first_mc_seqno"], row["last_mc_seqno"])
+        for row in call.reader.rows("v3/action_ranges")
+    ]
+    count = sum(last - first + 1 for first, last in done)
+    if count >= sum(last - first + 1 for first, last in held):
+        return
+    told = f"masterchain {name_ranges(done)} only" if done else "no block"
+    advice = f"traces are classified of {told}; run 'tonlake rebuild actions'"
+    if is_empty:
+        raise NotDerived(advice)
+    call.warn(advice)
+
+
+def read_trace_actions(
+    call: Call, traces: Sequence[Row], names: Sequence[str]
+) -> tuple[dict[bytes, list[Action]], list[Row]]:
+    """Return the actions of rows of ``traces`` by trace id, and their rows.
+
+    Raises:
+        NotDerived: nobody classified the traces of this lake.
+    """
+    found: dict[bytes, list[Action]] = {row["trace_id"]: [] for row in traces}
+    if not traces:
+        return found, []
+    supported = sorted(choose_types(call, names))
+    rows = call.reader.rows(
+        "v3/actions_of_traces",
+        trace_ids=list(found),
+        first_lt=min(row["end_lt"] for row in traces),
+        last_lt=max(row["end_lt"] for row in traces),
+        types=supported,
+        hidden_under=supported,
+    )
+    check_classified(call, is_empty=not rows)
+    for row in rows:
+        found[row["trace_id"]].append(render_action(row))
+    return found, rows

@@ -1,0 +1,53 @@
+-- What the classifier says of traces that its version before told otherwise.
+--
+-- One row for each kind of change: how many actions of a type came, went, or say something else.
+--
+-- $before integer = null  version before; null: any
+-- $after  integer = null  version now; null: any
+--
+-- returns: before_version, after_version, change (added, removed, changed), type, actions,
+-- example (hex hash of a trace's root transaction); most frequent first
+with was as (
+    select *
+    from superseded_actions
+    where $before is null or classifier_version = $before
+),
+
+now_said as (
+    select *
+    from actions
+    where
+        ($after is null or classifier_version = $after)
+        and trace_id in (select trace_id from was)
+),
+
+compared as (
+    select
+        coalesce(was.trace_id, now_said.trace_id) as trace_id,
+        coalesce(now_said.type, was.type) as type,
+        case
+            when was.action_id is null then 'added'
+            when now_said.action_id is null then 'removed'
+            when
+                (was.success, was.type, was.details, was.accounts)
+                is distinct from (
+                    now_said.success, now_said.type, now_said.details, now_said.accounts
+                )
+                then 'changed'
+        end as change
+    from was
+    full join now_said
+        on was.trace_id = now_said.trace_id and was.action_id = now_said.action_id
+)
+
+select
+    (select max(classifier_version) from was) as before_version,
+    (select max(classifier_version) from now_said) as after_version,
+    change,
+    type,
+    count(*) as actions,
+    lower(hex(any_value(trace_id))) as example
+from compared
+where change is not null
+group by change, type
+order by actions desc, change, type
