@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ from http.client import HTTPConnection
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from lake.settings import Settings
 from tests.bench.blocks import ROOT
 from tests.bench.clock import cpu_clock_of
 from tests.bench.figure import Figure, Target, at_most
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 CONNECTIONS = 8
 WARM_UP_S = 2
+ANEW_S = 3
+"""Answers that take long are asked for longer, so that some come even beside other programs."""
 PAGE_MS, SMALL_PER_S = 2.0, 5_000
 
 _REQUESTS = re.compile(r"(\d+) requests in")
@@ -35,11 +39,14 @@ _REFUSED = re.compile(r"Non-2xx or 3xx responses: (\d+)")
 
 
 @contextmanager
-def serving(lake_dir: Path) -> Iterator[tuple[str, int]]:
+def serving(lake_dir: Path, cache_mib: int) -> Iterator[tuple[str, int]]:
     """Serve a lake as the product does; yield its address and the server's process id."""
+    environment = {**os.environ, "TONLAKE_ANSWER_CACHE_MIB": str(cache_mib)}
     start = "from api.main import main; main()"
     command = [sys.executable, "-c", start, "serve", "--lake", str(lake_dir), "--port", "0"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environment
+    ) as server:
         try:
             line = server.stdout.readline() if server.stdout else ""
             yield line.split("/api/")[0].strip(), server.pid
@@ -73,9 +80,19 @@ def list_pages(draw: Draw) -> list[tuple[str, str, dict[str, Target]]]:
 
 
 def measure_http(lake_dir: Path, draw: Draw, *, seconds: int) -> list[Figure]:
-    """Load every page in turn; return CPU in the server per request, and requests per second."""
+    """Load every page in turn, with answers sent again and with each of them made anew.
+
+    Returns CPU in the server per request, and requests per second.
+    """
+    sent_again = _measure_pages(lake_dir, draw, seconds, "sent again", Settings().answer_cache_mib)
+    return sent_again + _measure_pages(lake_dir, draw, max(seconds, ANEW_S), "made anew", 0)
+
+
+def _measure_pages(
+    lake_dir: Path, draw: Draw, seconds: int, what: str, cache_mib: int
+) -> list[Figure]:
     figures = []
-    with serving(lake_dir) as (address, pid):
+    with serving(lake_dir, cache_mib) as (address, pid):
         for name, path, targets in list_pages(draw):
             url = address + path
             with urllib.request.urlopen(url, timeout=60) as answer:  # noqa: S310 - loopback
@@ -87,7 +104,7 @@ def measure_http(lake_dir: Path, draw: Draw, *, seconds: int) -> list[Figure]:
             figures.append(
                 Figure(
                     area="HTTP, CPU in the server per request",
-                    name=f"{name}, {size:,} bytes",
+                    name=f"{name}, {size:,} bytes, {what}",
                     unit="ms",
                     value=spent_s / requests * 1000,
                     targets=targets,
