@@ -24,6 +24,7 @@ from ingest.action.protocol import (
     nominator,
     sale,
     stonfi,
+    stonfi_liquidity,
     subscription,
     tgbtc,
     tonco,
@@ -80,7 +81,8 @@ RULES: tuple[Rule, ...] = (
     ethena.WITHDRAWAL_REQUEST_RULE,
     jetton.MINT_RULE,
     ethena.DEPOSIT_RULE,
-    # 46-47 stonfi v2 liquidity
+    stonfi_liquidity.DEPOSIT_RULE,
+    stonfi_liquidity.WITHDRAW_RULE,
     *jvault.RULES,
     *evaa.RULES,
     *tgbtc.RULES,

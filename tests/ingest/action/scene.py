@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Self
 from ingest.action.classifier import classify
 from ingest.action.interface import Interfaces
 from ingest.action.model import Message, Trace, Transaction
+from ingest.action.protocol import jetton
 from ingest.cell.build import CellBuilder
 from ingest.cell.writer import serialize_boc
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ingest.action.interface import Facts
     from ingest.action.row import Action
     from ingest.cell.tree import CellTree
@@ -121,6 +124,26 @@ class Step:
         if to is not None:
             self.scene.steps.append(step)
         return step
+
+    def send_jettons(
+        self,
+        wallet: str,
+        to: str,
+        taken_by: str,
+        amount: int,
+        write: Callable[[Cell], Cell] | None = None,
+    ) -> Step:
+        """Let a wallet of the step's account send jettons; return the wallet that takes them.
+
+        ``write`` writes the forward payload.
+        """
+        body = Cell(jetton.TRANSFER).uint(7, 64).coins(amount).address(to).address(self.address)
+        body.uint(0, 1).coins(1)
+        if write is None:
+            body.uint(0, 1)
+        else:
+            body.uint(1, 1).ref(write(body.child()))
+        return self.send(wallet, body).send(taken_by, opcode=jetton.INTERNAL)
 
     def abort(self, exit_code: int = 35) -> Self:
         """Let the transaction fail."""
