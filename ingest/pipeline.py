@@ -166,10 +166,13 @@ class Pipeline:
             yield chunk
 
     def _is_full(self, pending: list[Piece], piece: Piece) -> bool:
-        rows = sum(other.tables["transactions"].num_rows for other in [*pending, piece])
+        pieces = [*pending, piece]
+        rows = sum(other.tables["transactions"].num_rows for other in pieces)
+        held_bytes = sum(table.nbytes for other in pieces for table in other.tables.values())
         return (
             piece.last - pending[0].first + 1 > self.settings.mc_blocks_per_commit
             or rows > self.settings.transactions_per_commit
+            or held_bytes > self.settings.commit_bytes
         )
 
     def _flush(self, pending: list[Piece]) -> None:

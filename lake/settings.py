@@ -35,6 +35,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         int,
         Meta(description="A commit is cut once it holds this many transactions", ge=1),
     ] = 200_000
+    commit_bytes: Annotated[
+        int, Meta(description="A commit is cut once its rows take this much memory", ge=1)
+    ] = 384 << 20
     mc_blocks_per_chunk: Annotated[
         int, Meta(description="Most masterchain blocks decoded as one piece of work", ge=1)
     ] = 64

@@ -25,6 +25,10 @@ _REPEATING = frozenset(
 """The hashes that come again and again; in others, and in ``boc`` and ``cell``, nearly every value
 is new, and a dictionary would only be built and thrown away (measured: 1 to 4 % more bytes)."""
 
+_ASCENDING = frozenset({"lt", "tx_lt"})
+"""Columns that files are sorted by and that seldom repeat: written as differences (measured: a
+fifth to a third of the bytes that a dictionary needs)."""
+
 _LOOKED_UP = frozenset(
     {"hash", "root_hash", "file_hash", "msg_hash", "hash_norm", "in_msg_hash"}
     | {"trace_id", "parent_hash"}
@@ -67,6 +71,7 @@ def write_parquet(
         compression="zstd",
         compression_level=settings.zstd_level,
         use_dictionary=[column.name for column in table.columns if _repeats(column)],
+        column_encoding={name: "DELTA_BINARY_PACKED" for name in table.names if name in _ASCENDING},
         write_statistics=[column.name for column in table.columns if not _may_mislead(column)],
         bloom_filter_options={
             name: {"ndv": min(settings.row_group_rows, most_rows), "fpp": _BLOOM_ODDS}
@@ -104,7 +109,7 @@ def _cut_groups(pieces: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
 def _repeats(column: Column) -> bool:
     if column.type == "hash":
         return column.name in _REPEATING
-    return column.name not in {"boc", "cell"}
+    return column.name not in {"boc", "cell"} | _ASCENDING
 
 
 def _may_mislead(column: Column) -> bool:
@@ -119,5 +124,5 @@ def _may_mislead(column: Column) -> bool:
 def sort_rows(rows: pa.Table, table: Table) -> pa.Table:
     """Return the rows in the table's order; equal keys keep the order they came in."""
     order = pc.sort_indices(rows, [(name, "ascending") for name in table.sort])
-    in_place = pa.array(range(rows.num_rows), order.type)
+    in_place = pa.arange(0, rows.num_rows).cast(order.type)
     return rows if order.equals(in_place) else rows.take(order)

@@ -115,7 +115,7 @@ def _is_accepted(bundle: McBundle) -> bool:
     name = raw.id
     hashes = (name.root_hash, name.file_hash)
     item = (raw.data, name.workchain, name.shard, name.seqno, *hashes, bundle.mc_seqno)
-    count, _ = native._extension.decode([item], 1, False)  # noqa: FBT003 - as the binding has it
+    count, _ = native._extension.decode([item], 1, native._portable)
     return bool(count)
 
 

@@ -85,6 +85,13 @@ def test_ranges_in_any_order_give_the_sameask(lake: Path, demo_node: Path, tmp_p
     assert ask(tmp_path / "parts", cells) == ask(lake, cells)
 
 
+def test_commits_are_cut_by_the_memory_of_their_rows(demo_node: Path, tmp_path: Path) -> None:
+    settings = msgspec.structs.replace(SMALL, mc_blocks_per_chunk=5, commit_bytes=1)
+    with closing(open_node(demo_node)) as source:
+        report = _bring(source, tmp_path / "lake", Span(1, 20), settings=settings)
+    assert report.committed == ["1:5", "6:10", "11:15", "16:20"]
+
+
 def test_the_node_is_left_as_it_was(demo_node: Path, tmp_path: Path) -> None:
     before = _tree_digest(demo_node)
     with closing(open_node(demo_node)) as source:
