@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 MASTERCHAIN = -1
 _STORAGE_PRICES = 18
 _MASTERCHAIN_MESSAGES, _MESSAGES = 24, 25
-_SPECIAL_ACCOUNTS = 31
+_CONFIG_ACCOUNT, _SPECIAL_ACCOUNTS = 0, 31
+_ACCOUNT_BITS = 256
 _MESSAGE_TAG, _STORAGE_TAG = 0xEA, 0xCC
 _FRACTION_BITS = 16
 _UTIME_BITS = 32
@@ -76,16 +77,22 @@ def estimate_unaccepted(
 
 
 def is_special(params: Mapping[int, bytes], workchain: int, account: bytes) -> bool:
-    """Tell whether an account is one of those that pay nothing (parameter 31).
+    """Tell whether an account is one of those that pay nothing.
 
-    TL-B: fundamental_smc_addr:(HashmapE 256 True).
+    TL-B: config_addr:bits256 (parameter 0), fundamental_smc_addr:(HashmapE 256 True) (31).
     """
-    if workchain != MASTERCHAIN or _SPECIAL_ACCOUNTS not in params:
+    if workchain != MASTERCHAIN:
         return False
-    tree = parse_boc(params[_SPECIAL_ACCOUNTS])
-    root = tree.slice(tree.roots[0]).load_maybe_ref()
-    wanted = int.from_bytes(account, "big")
-    return root is not None and any(key == wanted for key, _leaf in iter_hashmap(tree, root, 256))
+    special = set()
+    if _CONFIG_ACCOUNT in params:
+        tree = parse_boc(params[_CONFIG_ACCOUNT])
+        special.add(tree.slice(tree.roots[0]).load_uint(_ACCOUNT_BITS))
+    if _SPECIAL_ACCOUNTS in params:
+        tree = parse_boc(params[_SPECIAL_ACCOUNTS])
+        root = tree.slice(tree.roots[0]).load_maybe_ref()
+        if root is not None:
+            special |= {key for key, _leaf in iter_hashmap(tree, root, _ACCOUNT_BITS)}
+    return int.from_bytes(account, "big") in special
 
 
 def compute_forward_fee(

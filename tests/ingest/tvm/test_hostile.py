@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.cell.build import CellBuilder
+from ingest.block.transaction import decode_transaction
+from ingest.cell.boc import parse_boc
+from ingest.cell.build import CellBuilder, graft
 from ingest.cell.tree import CellTree
-from ingest.cell.writer import serialize_boc
+from ingest.cell.writer import serialize_boc, serialize_single
 from ingest.errors import BocError, TvmError
 from ingest.tvm.call import Outcome
+from ingest.tvm.emulation import (
+    Emulated,
+    EmulationCall,
+    join_shard_account,
+)
 from tests.ingest.tvm import programs
 from tests.ingest.tvm.programs import make_call
+from tests.ingest.tvm.replay import Replay
 from tests.ingest.tvm.values import VALUES
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ingest.tvm.call import GetMethodCall
     from ingest.tvm.pool import TvmPool
 
@@ -69,19 +80,113 @@ def run(pool: TvmPool, call: GetMethodCall) -> Outcome | TvmError:
         assert time.monotonic() - start_s < 20 + 30
 
 
-@settings(max_examples=400, deadline=None)
-@given(code=trees(), stack=st.lists(VALUES, max_size=3), library=st.booleans())
+def check_program(pool: TvmPool, code: bytes, stack: list[Any], *, library: bool) -> None:
+    """Run a program, whatever it is, and then one that is known."""
+    c7 = (0x076EF1EA, 0, 0, 5, 0, 0, 0, (5, None), None, None)
+    ended = run(pool, make_call(code, *stack, c7=c7, libraries=code if library else None))
+    if isinstance(ended, Outcome):
+        assert 0 <= ended.gas_used <= 4_000_000
+    assert pool.run_get_method(make_call("75")).stack == (5,)
+
+
+DRAWN = {"code": trees(), "stack": st.lists(VALUES, max_size=3), "library": st.booleans()}
+
+
+@settings(max_examples=100, deadline=None)
+@given(**DRAWN)
 def test_generated_programs_end(
     pool: TvmPool,
     code: bytes,
     stack: list[Any],
     library: bool,  # noqa: FBT001 - drawn
 ) -> None:
-    c7 = (0x076EF1EA, 0, 0, 5, 0, 0, 0, (5, None), None, None)
-    ended = run(pool, make_call(code, *stack, c7=c7, libraries=code if library else None))
-    if isinstance(ended, Outcome):
-        assert 0 <= ended.gas_used <= 4_000_000
+    check_program(pool, code, stack, library=library)
+
+
+@pytest.mark.long
+@settings(max_examples=1000, deadline=None)
+@given(**DRAWN)
+def test_a_thousand_generated_programs_end(
+    pool: TvmPool,
+    code: bytes,
+    stack: list[Any],
+    library: bool,  # noqa: FBT001 - drawn
+) -> None:
+    check_program(pool, code, stack, library=library)
+
+
+@pytest.fixture(scope="module")
+def config(demo_lake: Path) -> bytes:
+    """Give the configuration of a genuine network."""
+    replay = Replay(demo_lake)
+    asked = replay.describe(replay.transactions("workchain = 0")[0])
+    assert asked is not None
+    return asked[0].config
+
+
+def deploy(code: bytes, data: bytes, body: bytes) -> bytes:
+    """Return an internal message with money that brings a contract to the address it has."""
+    tree = CellTree()
+    parts = [graft(tree, parse_boc(boc)) for boc in (code, data, body)]
+    init = CellBuilder(tree).store_uint(0, 2)
+    state = init.store_maybe_ref(parts[0]).store_maybe_ref(parts[1]).store_bit(0).end()
+    builder = CellBuilder(tree).store_uint(0b0110, 4)  # int_msg_info, no IHR, to be bounced
+    builder.store_uint(0b100, 3).store_int(0, 8).store_uint(1, 256)
+    builder.store_uint(0b100, 3).store_int(0, 8).store_bytes(tree.hash(state))
+    builder.store_coins(10**9).store_bit(0).store_coins(0).store_coins(0)
+    builder.store_uint(0, 64).store_uint(0, 32)
+    builder.store_uint(0b11, 2).store_ref(state).store_bit(1).store_ref(parts[2])
+    return serialize_boc(tree, [builder.end()])
+
+
+def check_emulation(pool: TvmPool, config: bytes, message: bytes) -> bool:
+    """Let a contract with any code run, and then a known one; tell whether it got to run."""
+    asked = EmulationCall(
+        account=join_shard_account(None, bytes(32), 0),
+        message=message,
+        config=config,
+        now=1_700_000_000,
+        lt=1_000_000,
+    )
+    made = None
+    with suppress(TvmError):
+        made = pool.emulate(asked)
     assert pool.run_get_method(make_call("75")).stack == (5,)
+    if not isinstance(made, Emulated):
+        return False
+    row, _messages = decode_transaction(made.transaction)
+    return row["compute_gas_used"] is not None
+
+
+MESSAGES = {"code": trees(), "data": trees(), "body": trees()}
+
+
+@settings(max_examples=50, deadline=None)
+@given(**MESSAGES)
+def test_generated_messages_end(
+    pool: TvmPool, config: bytes, code: bytes, data: bytes, body: bytes
+) -> None:
+    check_emulation(pool, config, deploy(code, data, body))
+
+
+@pytest.mark.long
+@settings(max_examples=1000, deadline=None)
+@given(**MESSAGES)
+def test_a_thousand_generated_messages_end(
+    pool: TvmPool, config: bytes, code: bytes, data: bytes, body: bytes
+) -> None:
+    check_emulation(pool, config, deploy(code, data, body))
+
+
+@pytest.mark.parametrize(
+    "name", ["ENDLESS_LOOP", "PUSH_FOREVER", "CALL_ITSELF", "RECURSE", "DEEPEN_CELL"]
+)
+def test_contracts_without_end(pool: TvmPool, config: bytes, name: str) -> None:
+    builder = CellBuilder()
+    code = bytes.fromhex(getattr(programs, name))
+    program = serialize_boc(builder.tree, [builder.store_bytes(code).end()])
+    nothing = serialize_single(b"\0\0")
+    assert check_emulation(pool, config, deploy(program, nothing, nothing))
 
 
 @pytest.mark.parametrize(
