@@ -165,10 +165,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Meta(description="Most cells of code and data kept in memory; more are found by SQL", ge=0),
     ] = 500_000
     answer_cache_mib: Annotated[
-        int,
-        Meta(
-            description="Memory for answers that are sent again until the next commit, in MiB", ge=0
-        ),
+        int, Meta(description="Memory for answers sent again until a commit, in MiB", ge=0)
     ] = 64
     strict_parameters: Annotated[
         bool,
