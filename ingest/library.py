@@ -67,7 +67,7 @@ class LibraryBook:
             snapshot = open_snapshot(self._lake_dir, check_digests=False)
         except LakeNotFound:
             return {}
-        with snapshot.connect(self._settings) as connection:
+        with snapshot.connect(self._settings, tables=["libraries"]) as connection:
             rows = connection.execute(
                 "select hash, publishers from libraries where mc_seqno < $before "
                 "qualify row_number() over (partition by hash order by mc_seqno desc) = 1 "

@@ -57,7 +57,7 @@ class CellFinder:
             snapshot = open_snapshot(self._lake_dir, check_digests=False)
         except LakeNotFound:
             snapshot = Snapshot(self._lake_dir, LogState())
-        return stack.enter_context(snapshot.connect(self._settings))
+        return stack.enter_context(snapshot.connect(self._settings, tables=["state_cells"]))
 
 
 def _find_in_lake(connection: duckdb.DuckDBPyConnection, wanted: set[bytes]) -> Cells:

@@ -97,7 +97,8 @@ class World:
     def connection(self) -> duckdb.DuckDBPyConnection:
         """The lake before the commit."""
         if self._connection is None:
-            opened = self._snapshot.connect(self._settings)
+            tables = ["account_states", "config_params", "libraries"]
+            opened = self._snapshot.connect(self._settings, tables=tables)
             self._connection = self._stack.enter_context(opened)
         return self._connection
 
@@ -157,6 +158,10 @@ class World:
         """Return a cell that was looked up, with all below it; None where the lake lacks some."""
         place = None if root is None else self._places.get(root)
         return None if place is None else Cell(self._tree, place)
+
+    def keep_cell(self, cell: Cell) -> None:
+        """Let ``find_cell`` find a cell that was made on the tree of those it gives."""
+        self._places[cell.hash] = cell.root
 
 
 def _read_histories(states: pa.Table | None) -> dict[Address, list[AccountState]]:
