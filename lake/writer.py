@@ -25,9 +25,12 @@ _REPEATING = frozenset(
 """The hashes that come again and again; in others, and in ``boc`` and ``cell``, nearly every value
 is new, and a dictionary would only be built and thrown away (measured: 1 to 4 % more bytes)."""
 
-_ASCENDING = frozenset({"lt", "tx_lt"})
-"""Columns that files are sorted by and that seldom repeat: written as differences (measured: a
-fifth to a third of the bytes that a dictionary needs)."""
+_LOGICAL_TIMES = frozenset(
+    {"lt", "tx_lt", "prev_trans_lt", "last_trans_lt", "storage_last_trans_lt"}
+    | {"start_lt", "end_lt"}
+)
+"""Columns written as differences: sorted, or close to their neighbours, and seldom repeated
+(measured: 32 of 721 bytes a transaction less than with dictionaries; ``created_lt`` gains none)."""
 
 _LOOKED_UP = frozenset(
     {"hash", "root_hash", "file_hash", "msg_hash", "hash_norm", "in_msg_hash"}
@@ -71,7 +74,9 @@ def write_parquet(
         compression="zstd",
         compression_level=settings.zstd_level,
         use_dictionary=[column.name for column in table.columns if _repeats(column)],
-        column_encoding={name: "DELTA_BINARY_PACKED" for name in table.names if name in _ASCENDING},
+        column_encoding={
+            name: "DELTA_BINARY_PACKED" for name in table.names if name in _LOGICAL_TIMES
+        },
         write_statistics=[column.name for column in table.columns if not _may_mislead(column)],
         bloom_filter_options={
             name: {"ndv": min(settings.row_group_rows, most_rows), "fpp": _BLOOM_ODDS}
@@ -109,7 +114,7 @@ def _cut_groups(pieces: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
 def _repeats(column: Column) -> bool:
     if column.type == "hash":
         return column.name in _REPEATING
-    return column.name not in {"boc", "cell"} | _ASCENDING
+    return column.name not in {"boc", "cell"} | _LOGICAL_TIMES
 
 
 def _may_mislead(column: Column) -> bool:
