@@ -71,10 +71,10 @@ class Interview:
             raise Mismatch("no such method")
         key = (
             *(state.workchain, state.account, state.code_hash, state.data_hash),
-            *(question.method, _make_key(question.arguments)),
+            *(question.method, make_key(question.arguments)),
         )
         if key not in self._answers:
-            self._answers[key] = self._answer(question, state, mc_seqno)
+            self._answers[key] = self.answer(question, state, mc_seqno)
         answer = self._answers[key]
         if answer is None:
             raise Mismatch("no answer")
@@ -107,7 +107,7 @@ class Interview:
         methods = find_method_ids(whole.tree, whole.root)
         return Code(cell, library, whole, None if methods is None else frozenset(methods))
 
-    def _answer(self, question: Question, state: AccountState, mc_seqno: int) -> list[Value] | None:
+    def answer(self, question: Question, state: AccountState, mc_seqno: int) -> list[Value] | None:
         """Return the stack of an answer; None where there is none."""
         data = self._world.find_cell(state.data_hash)
         if data is None or state.code_hash is None:
@@ -121,22 +121,25 @@ class Interview:
                 return reader(Subject(state.address, code.cell, data, question.arguments))
             if code.library is not None and not self._network.is_public(code.library, mc_seqno):
                 return None
-            return self._run(question, state, code, data, mc_seqno)
+            return self.run_tvm(question, state, mc_seqno)
         except (BocError, Mismatch):
             return None
 
-    def _run(
-        self, question: Question, state: AccountState, code: Code, data: Cell, mc_seqno: int
-    ) -> list[Value] | None:
-        """Run the TVM; None where it fails."""
-        if self._tvm is None:
+    def run_tvm(self, question: Question, state: AccountState, mc_seqno: int) -> list[Value] | None:
+        """Return the stack that the TVM leaves; None where it fails, or none is there.
+
+        Raises:
+            BocError, Mismatch: the stack cannot be read.
+        """
+        code = None if state.code_hash is None else self.find_code(state.code_hash)
+        data = self._world.find_cell(state.data_hash)
+        if code is None or data is None or self._tvm is None:
             return None
         bag = code.cell.boc()
-        arguments = tuple(map(to_tvm, question.arguments))
         call = GetMethodCall(
             code=bag,
             data=data.boc(),
-            stack=(*arguments, method_id(question.method)),
+            stack=(*map(to_tvm, question.arguments), method_id(question.method)),
             c7=build_c7(self._describe(state, bag, mc_seqno)),
             libraries=None
             if code.library is None
@@ -178,12 +181,12 @@ def read_library(cell: Cell) -> bytes | None:
     return cell.tree.payload(cell.root)[1:33]
 
 
-def _make_key(value: Value) -> Hashable:
+def make_key(value: Value) -> Hashable:
     """Return what tells an argument from others."""
     if isinstance(value, Cell):
         return value.hash
     if isinstance(value, tuple | list):
-        return tuple(map(_make_key, value))
+        return tuple(map(make_key, value))
     if isinstance(value, CellSlice):
         kids = value.tree.refs(value.cell)[value.ref :]
         bits = value.bits_left

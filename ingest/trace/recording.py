@@ -17,6 +17,8 @@ import pyarrow as pa
 from ingest.block.message import MessageDecoder
 from ingest.block.rows import RowSet
 from ingest.cell.boc import parse_boc
+from ingest.contract.recording import make_recorded
+from ingest.contract.transfer import make_moves
 from ingest.errors import BocError, DecodeError, RecordingMalformed
 from lake.schema import MESSAGES, TRANSACTIONS
 
@@ -81,6 +83,7 @@ class RecordedTrace(msgspec.Struct, frozen=True, kw_only=True):
     """One line."""
 
     transactions: list[RecordedTransaction]
+    interfaces: dict[str, dict[str, Any]] = {}
 
 
 class Recorded(NamedTuple):
@@ -101,7 +104,7 @@ def read_recording(path: Path) -> Iterator[Recorded]:
     for number, line in enumerate(read_lines(path), 1):
         try:
             yield decode_line(line)
-        except (BocError, DecodeError, ValueError, IndexError) as error:
+        except (BocError, DecodeError, ValueError, LookupError) as error:
             # msgspec's errors and those of base64 are ValueErrors, as is a cell that ends too
             # early, where it is no IndexError (see ingest.block.currency).
             raise RecordingMalformed(f"{path.name}, line {number}: {error}") from error
@@ -129,7 +132,8 @@ def decode_line(line: bytes) -> Recorded:
         ValueError, IndexError: the JSON, or a cell in it, is not as it must be.
         BocError, DecodeError: a cell is not valid.
     """
-    transactions = msgspec.json.decode(line, type=RecordedTrace).transactions
+    trace = msgspec.json.decode(line, type=RecordedTrace)
+    transactions = trace.transactions
     if not transactions:
         raise DecodeError("the trace has no transaction")
     rows = RowSet()
@@ -138,12 +142,18 @@ def decode_line(line: bytes) -> Recorded:
         rows.table(MESSAGES.name).extend(_list_messages(transaction))
     seqnos = [transaction.mc_block_seqno for transaction in transactions]
     first = min(transaction.now for transaction in transactions)
+    lt = min(transaction.lt for transaction in transactions)
+    contracts = make_recorded(trace.interfaces, min(seqnos), lt, first)
     tables = rows.to_arrow()
     return Recorded(
         first_mc_seqno=min(seqnos),
         last_mc_seqno=max(seqnos),
         day=f"{datetime.fromtimestamp(first, UTC):%Y-%m-%d}",
-        tables={name: tables[name] for name in (TRANSACTIONS.name, MESSAGES.name)},
+        tables={
+            **{name: tables[name] for name in (TRANSACTIONS.name, MESSAGES.name)},
+            **contracts,
+            **make_moves(tables, contracts),
+        },
     )
 
 

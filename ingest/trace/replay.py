@@ -61,6 +61,8 @@ def replay_traces(path: Path, lake_dir: Path, settings: Settings) -> ReplayRepor
         )
         report.commits += 1
         for name, rows in group.tables.items():
+            if not rows.num_rows:
+                continue
             report.rows[name] = report.rows.get(name, 0) + rows.num_rows
     return report
 

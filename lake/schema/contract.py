@@ -174,8 +174,8 @@ DEX_POOLS = _table(
     "dex_pools",
     "Liquidity pools whose factory answers with their address.",
     Column("dex", "text", "dedust"),
-    Column("pool_type", "text", "stable or volatile"),
     *optional(
+        Column("pool_type", "text", "stable or volatile; NULL in recorded traces"),
         Column("asset_1", "text", "Raw address of a jetton master; NULL: TON"),
         Column("asset_2", "text", "Raw address of a jetton master; NULL: TON"),
         Column("reserve_1", "amount", "Smallest units of asset_1; NULL in recorded traces"),

@@ -1,0 +1,41 @@
+"""The world of the demo node, for tests of what its contracts answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.contract.world import World
+from ingest.statecell import CellFinder
+from lake.log import read_state
+from lake.place import list_places
+from lake.rows import read_rows
+from lake.schema import BASE_TABLES
+from lake.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import pyarrow as pa
+
+BASE = {table.name for table in BASE_TABLES}
+
+
+@pytest.fixture(scope="package")
+def demo_rows(demo_lake: Path) -> dict[str, pa.Table]:
+    """Base rows of the demo lake, which has one range."""
+    state = read_state(demo_lake)
+    assert len(list_places(state)) == 1
+    return {file.table: read_rows(demo_lake, file) for file in state.files if file.table in BASE}
+
+
+@pytest.fixture
+def demo_world(demo_lake: Path, demo_rows: dict[str, pa.Table]) -> Iterator[World]:
+    """The demo node's chain as a commit that holds all of it."""
+    settings = Settings()
+    finder = CellFinder(demo_lake, settings)
+    world = World(demo_lake, read_state(demo_lake), settings, finder, demo_rows)
+    yield world
+    world.close()
