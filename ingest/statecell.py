@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -30,6 +29,7 @@ class CellFinder:
         """Look up in ``lake_dir``, which need not be there yet."""
         self._lake_dir = lake_dir
         self._settings = settings
+        self._opened: tuple[int, duckdb.DuckDBPyConnection] | None = None
 
     def find_trees(self, roots: set[bytes], fresh: pa.Table, *, in_lake: bool = True) -> Cells:
         """Find the cells under ``roots``, level by level, as far as they are known.
@@ -39,25 +39,32 @@ class CellFinder:
         """
         found: Cells = {}
         wanted = roots
-        with ExitStack() as stack:
-            connection: duckdb.DuckDBPyConnection | None = None
-            while wanted:
-                level = _pick(fresh.filter(_is_in(fresh["hash"], wanted)))
-                lacking = wanted - level.keys()
-                if lacking and in_lake:
-                    connection = connection or self._open(stack)
-                    level |= _find_in_lake(connection, lacking)
-                found |= level
-                wanted = {kid for _, kids in level.values() for kid in kids} - found.keys()
+        connection: duckdb.DuckDBPyConnection | None = None
+        while wanted:
+            level = _pick(fresh.filter(_is_in(fresh["hash"], wanted)))
+            lacking = wanted - level.keys()
+            if lacking and in_lake:
+                connection = connection or self._open()
+                level |= _find_in_lake(connection, lacking)
+            found |= level
+            wanted = {kid for _, kids in level.values() for kid in kids} - found.keys()
         return found
 
-    def _open(self, stack: ExitStack) -> duckdb.DuckDBPyConnection:
-        """Return a connection to the newest snapshot, or to nothing where there is no lake."""
+    def _open(self) -> duckdb.DuckDBPyConnection:
+        """Return a connection to the newest snapshot, or to nothing where there is no lake.
+
+        It is kept as long as there is no newer one.
+        """
         try:
             snapshot = open_snapshot(self._lake_dir, check_digests=False)
         except LakeNotFound:
             snapshot = Snapshot(self._lake_dir, LogState())
-        return stack.enter_context(snapshot.connect(self._settings, tables=["state_cells"]))
+        if self._opened is None or self._opened[0] != snapshot.number:
+            if self._opened is not None:
+                self._opened[1].close()
+            connection = snapshot.connect(self._settings, tables=["state_cells"])
+            self._opened = snapshot.number, connection
+        return self._opened[1]
 
 
 def _find_in_lake(connection: duckdb.DuckDBPyConnection, wanted: set[bytes]) -> Cells:
