@@ -18,6 +18,7 @@ from rich.progress import Progress as ProgressBar
 from ingest import native
 from ingest.action.cli import commands as action_commands
 from ingest.action.cli import rebuild_actions_command
+from ingest.body.cli import rebuild_bodies_command
 from ingest.contract.cli import rebuild_contracts_command
 from ingest.errors import IngestError
 from ingest.node.packs import open_packs
@@ -205,6 +206,7 @@ def _print_report(report: IngestReport, *, as_json: bool) -> None:
 
 
 rebuild_group.add_command(rebuild_traces_command)
+rebuild_group.add_command(rebuild_bodies_command)
 rebuild_group.add_command(rebuild_actions_command)
 rebuild_group.add_command(rebuild_contracts_command)
 commands: list[click.Command] = [ingest_command, *action_commands]

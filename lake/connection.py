@@ -37,6 +37,7 @@ DERIVED_VIEWS = {
     "latest_account_states": ("account_states",),
     "traced_transactions": ("transactions", "transaction_traces"),
     "traced_messages": ("messages", "transaction_traces"),
+    "decoded_messages": ("messages", "message_bodies"),
     **{f"latest_{table.name}": (table.name,) for table in HISTORY_TABLES},
 }
 """Views over views, and the views each is made of; their text is in ``sql/<name>.sql``, with

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lake.log import DataFile, LogState, Range
     from lake.settings import Settings
 
-_TELLING = frozenset({"blocks", "action_ranges"})
+_TELLING = frozenset({"blocks", "action_ranges", "message_bodies"})
 """Tables whose files say what is known of a place: places that differ in them stay apart."""
 
 _UNCOUNTED = "state_cells"

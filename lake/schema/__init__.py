@@ -3,6 +3,7 @@
 from lake.schema.account import ACCOUNT_STATES, STATE_CELLS
 from lake.schema.action import ACTION_TABLES
 from lake.schema.block import BLOCKS, SHARD_BLOCKS
+from lake.schema.body import MESSAGE_BODIES
 from lake.schema.column import ARROW_TYPES, Column, Table
 from lake.schema.config import CONFIG_PARAMS, LIBRARIES
 from lake.schema.contract import CONTRACT_TABLES
@@ -32,6 +33,7 @@ DERIVED_TABLES: tuple[Table, ...] = (
     *(TRANSACTION_TRACES, TRACES, OPEN_EDGES),
     *CONTRACT_TABLES,
     *ACTION_TABLES,
+    MESSAGE_BODIES,
 )
 """Tables whose rows follow from those of the base tables."""
 
@@ -51,6 +53,7 @@ __all__ = [
     "DERIVED_TABLES",
     "LIBRARIES",
     "MESSAGES",
+    "MESSAGE_BODIES",
     "OPEN_EDGES",
     "SCHEMA_VERSION",
     "SHARD_BLOCKS",

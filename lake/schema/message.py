@@ -4,7 +4,11 @@ from lake.schema.column import Column, Table, optional
 
 MESSAGES = Table(
     name="messages",
-    doc="One row per message and transaction: 'in' where consumed, 'out' where produced.",
+    doc=(
+        "One row per message and transaction: 'in' where consumed, 'out' where produced. Its trace "
+        "is in transaction_traces (tx_hash = hash, tx_lt = lt), what its body says in "
+        "message_bodies; the views traced_messages and decoded_messages have both joined."
+    ),
     key=("tx_hash", "direction", "msg_index"),
     sort=("tx_lt", "tx_workchain", "tx_account", "direction", "msg_index"),
     columns=(

@@ -1,0 +1,111 @@
+"""Bodies of a lake decoded into a table: for those who ask in SQL or read the files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ingest.body.body import Decoded, decode_message_body
+from ingest.cell.boc import parse_boc
+from ingest.errors import BocError
+from lake.datafile import write_changes
+from lake.disk import LOCK_FILE, hold_lock
+from lake.log import read_state
+from lake.maintenance import commit_maintenance
+from lake.place import Derivation, NewFile, Place, list_places, read_place
+from lake.rows import read_rows
+from lake.schema import MESSAGE_BODIES, MESSAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from lake.log import DataFile, LogState
+    from lake.settings import Settings
+
+_COLUMNS = ("body_hash", "kind", "mc_seqno", "body")
+
+
+def rebuild_bodies(
+    lake_dir: Path,
+    settings: Settings,
+    *,
+    everything: bool = False,
+    on_range: Callable[[int, int], None] = lambda _done, _all: None,
+) -> int:
+    """Decode the bodies of all ranges that have none decoded, a commit for each; return how many.
+
+    Readers and writers go on meanwhile: the lock is held for the commits alone.
+
+    Args:
+        lake_dir: Folder of the lake.
+        settings: File options.
+        everything: Decode all bodies anew.
+        on_range: Called after each range with the number of ranges done and of all.
+
+    Raises:
+        LakeNotFound: the folder holds no lake.
+        LakeCorrupt: a file of messages is damaged.
+    """
+    todo = _list_todo(read_state(lake_dir), everything=everything)
+    for done, (place, file) in enumerate(sorted(todo.items()), 1):
+        rows = decode_bodies(read_rows(lake_dir, file, _COLUMNS))
+        with hold_lock(lake_dir / LOCK_FILE):
+            state = read_state(lake_dir)
+            # A range that was merged meanwhile waits for the next run.
+            if place in list_places(state):
+                _commit_bodies(lake_dir, state, NewFile(MESSAGE_BODIES.name, place, rows), settings)
+        on_range(done, len(todo))
+    return len(todo)
+
+
+def _list_todo(state: LogState, *, everything: bool) -> dict[Place, DataFile]:
+    """Return the files of messages whose bodies are to be decoded, by their places."""
+    files: dict[str, dict[Place, DataFile]] = {MESSAGES.name: {}, MESSAGE_BODIES.name: {}}
+    for file in state.files:
+        if file.table in files:
+            files[file.table][read_place(file.path)] = file
+    known = {} if everything else files[MESSAGE_BODIES.name]
+    return {place: file for place, file in files[MESSAGES.name].items() if place not in known}
+
+
+def _commit_bodies(lake_dir: Path, state: LogState, file: NewFile, settings: Settings) -> None:
+    old = frozenset(
+        known.path
+        for known in state.files
+        if known.table == file.table and read_place(known.path) == file.place
+    )
+    added, removed = write_changes(lake_dir, state, Derivation([file], old), settings)
+    if added or removed:
+        commit_maintenance(lake_dir, state, settings, added=added, removed=removed)
+
+
+def decode_bodies(messages: pa.Table) -> pa.Table:
+    """Return a row of ``message_bodies`` for each body that stands in rows of ``messages``."""
+    present = messages.filter(pc.is_valid(messages["body"])).sort_by("mc_seqno")
+    found: dict[tuple[bytes, bool], dict[str, Any]] = {}
+    for row in present.to_pylist():
+        key = row["body_hash"], row["kind"] == "ext_in"
+        if key in found:
+            continue
+        name, value = _decode(row["body"], external_in=key[1])
+        found[key] = {
+            "body_hash": key[0],
+            "external_in": key[1],
+            "mc_seqno": row["mc_seqno"],
+            "decoded_opcode": name,
+            "decoded": None if value is None else msgspec.json.encode(value).decode(),
+        }
+    return pa.Table.from_pylist(list(found.values()), schema=MESSAGE_BODIES.arrow)
+
+
+def _decode(body: bytes, *, external_in: bool) -> Decoded:
+    try:
+        tree = parse_boc(body)
+    except BocError:
+        # Recorded traces may hold anything as a body.
+        return Decoded(None, None)
+    return decode_message_body(tree, tree.roots[0], external_in=external_in)
