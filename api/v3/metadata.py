@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET
@@ -25,8 +25,24 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-TOKEN_METHODS = frozenset({97026, 106029, 102491, 102351})
-"""Ids of get_wallet_data, get_jetton_data, get_collection_data and get_nft_data."""
+
+class TokenKind(NamedTuple):
+    """One kind of token contract: its name in answers, its get-method, and who tells its rows."""
+
+    name: str
+    method: int
+    query: str
+
+
+WALLETS = TokenKind("jetton_wallets", 97026, "v3/token_wallets")
+MASTERS = TokenKind("jetton_masters", 106029, "v3/token_masters")
+KINDS = (
+    WALLETS,
+    MASTERS,
+    TokenKind("nft_collections", 102491, "v3/token_collections"),
+    TokenKind("nft_items", 102351, "v3/token_items"),
+)
+"""With the ids of get_wallet_data, get_jetton_data, get_collection_data and get_nft_data."""
 
 _NAMED = ("name", "symbol", "description", "image")
 
@@ -61,21 +77,24 @@ def describe_tokens(call: Call, addresses: Iterable[Address]) -> Metadata:
         call.warn("metadata is left out: this lake does not say what its accounts are")
         return {}
     wanted = _select_tokens(call, addresses)
-    rows = _read_tokens(call, wanted)
-    masters = {
-        Address(row["jetton_workchain"], row["jetton"])
-        for row in rows
-        if row["kind"] == "jetton_wallets"
-    }
-    rows += _read_tokens(call, masters - wanted)
     found: Metadata = {}
-    for row in rows:
-        address = render_raw(row["workchain"], row["account"])
-        known = found.setdefault(address, AddressMetadata(is_indexed=True, token_info=[]))
-        info, is_indexed = _describe_token(row)
-        known.token_info.append(info)
-        known.is_indexed = known.is_indexed and is_indexed
+    masters = set(wanted[MASTERS])
+    for row in _read_tokens(call, WALLETS, wanted[WALLETS]):
+        masters.add(Address(row["jetton_workchain"], row["jetton"]))
+        _add(found, row, _describe_wallet(row))
+    for kind in KINDS[1:]:
+        chosen = masters if kind is MASTERS else wanted[kind]
+        for row in _read_tokens(call, kind, chosen):
+            _add(found, row, _describe_token(kind, row))
     return found
+
+
+def _add(found: Metadata, row: Row, described: tuple[TokenInfo, bool]) -> None:
+    info, is_indexed = described
+    address = render_raw(row["workchain"], row["account"])
+    known = found.setdefault(address, AddressMetadata(is_indexed=True, token_info=[]))
+    known.token_info.append(info)
+    known.is_indexed = known.is_indexed and is_indexed
 
 
 def _parse(text: str) -> list[Address]:
@@ -85,37 +104,35 @@ def _parse(text: str) -> list[Address]:
         return []
 
 
-def _select_tokens(call: Call, addresses: Iterable[Address]) -> set[Address]:
-    """Leave out the accounts whose code has none of the methods of token contracts."""
+def _select_tokens(call: Call, addresses: Iterable[Address]) -> dict[TokenKind, set[Address]]:
+    """Return which accounts may be of which kind: those whose code has the method of the kind."""
     accounts = read_accounts(call, addresses)
     codes = read_codes(call.reader, (row["code_hash"] for row in accounts.values()))
-    selected = set()
+    selected: dict[TokenKind, set[Address]] = {kind: set() for kind in KINDS}
     for address, row in accounts.items():
         if row["code_hash"] is None:
             continue
         methods = codes[row["code_hash"]].methods
-        if methods is None or not TOKEN_METHODS.isdisjoint(methods):
-            selected.add(address)
+        for kind in KINDS:
+            if methods is None or kind.method in methods:
+                selected[kind].add(address)
     return selected
 
 
-def _read_tokens(call: Call, addresses: Iterable[Address]) -> list[Row]:
+def _read_tokens(call: Call, kind: TokenKind, addresses: Iterable[Address]) -> list[Row]:
     pairs = pair_addresses(sorted(addresses))
-    return call.reader.rows("v3/tokens", **pairs) if pairs["accounts"] else []
+    return call.reader.rows(kind.query, **pairs) if pairs["accounts"] else []
 
 
-def _describe_token(row: Row) -> tuple[TokenInfo, bool]:
-    """Return what a row of ``v3/tokens`` says, and whether that is all there is to say."""
-    kind = row["kind"]
-    if kind == "jetton_wallets":
-        return TokenInfo(type=kind, valid=True, extra=_describe_wallet(row)), True
-    index = UNSET if row["item_index"] is None else row["item_index"]
+def _describe_token(kind: TokenKind, row: Row) -> tuple[TokenInfo, bool]:
+    """Return what a token says of itself, and whether that is all there is to say."""
+    index = row.get("item_index", UNSET)
     content = decode_content(row["content"])
     if content is None:
-        return TokenInfo(type=kind, valid=False, nft_index=index), True
+        return TokenInfo(type=kind.name, valid=False, nft_index=index), True
     named = {key: content[key] for key in _NAMED if isinstance(content.get(key), str)}
     extra = {key: value for key, value in content.items() if key not in named}
-    info = msgspec.convert({"type": kind, **named}, TokenInfo)
+    info = msgspec.convert({"type": kind.name, **named}, TokenInfo)
     info.nft_index = index
     info.extra = extra or UNSET
     if set(content) != {"uri"}:
@@ -123,12 +140,14 @@ def _describe_token(row: Row) -> tuple[TokenInfo, bool]:
     return info, "uri" not in content
 
 
-def _describe_wallet(row: Row) -> dict[str, object]:
-    return {
+def _describe_wallet(row: Row) -> tuple[TokenInfo, bool]:
+    """Return what a jetton wallet holds; there is no more to say of it."""
+    held: dict[str, object] = {
         "balance": str(row["balance"]),
         "owner": encode_account(row["owner_workchain"], row["owner"]),
         "jetton": render_raw(row["jetton_workchain"], row["jetton"]),
     }
+    return TokenInfo(type=WALLETS.name, valid=True, extra=held), True
 
 
 routes = [operation("/metadata", MetadataQuery, get_metadata)]

@@ -1,0 +1,26 @@
+-- What NFT items among some accounts say of themselves.
+--
+-- $workchains integer[]  workchains of the accounts
+-- $accounts   blob[]     account ids
+--
+-- returns: the account, and these of its columns in the newest state; by account
+select
+    workchain,
+    account,
+    item_index,
+    content
+from nft_items
+where (workchain, account) in (
+    select
+        unnest($workchains::integer[]),
+        unnest($accounts::blob[])
+)
+qualify row_number() over (
+    partition by
+        workchain,
+        account
+    order by mc_seqno desc
+) = 1
+order by
+    workchain,
+    account
