@@ -8,13 +8,27 @@
 -- returns: before_version, after_version, change (added, removed, changed), type, actions,
 -- example (hex hash of a trace's root transaction); most frequent first
 with was as (
-    select *
+    select
+        trace_id,
+        action_id,
+        type,
+        success,
+        accounts,
+        details,
+        classifier_version
     from superseded_actions
     where $before is null or classifier_version = $before
 ),
 
 now_said as (
-    select *
+    select
+        trace_id,
+        action_id,
+        type,
+        success,
+        accounts,
+        details,
+        classifier_version
     from actions
     where
         ($after is null or classifier_version = $after)

@@ -22,7 +22,40 @@
 -- $offset       integer = 0      rows to pass over
 --
 -- returns: the columns of actions; in order
-select *
+select
+    trace_id,
+    action_id,
+    type,
+    success,
+    start_lt,
+    end_lt,
+    start_utime,
+    end_utime,
+    mc_seqno_end,
+    mc_seqno,
+    trace_end_lt,
+    trace_end_utime,
+    trace_external_hash,
+    trace_external_hash_norm,
+    tx_hashes,
+    accounts,
+    source,
+    source_secondary,
+    destination,
+    destination_secondary,
+    asset,
+    asset_secondary,
+    asset2,
+    asset2_secondary,
+    opcode,
+    amount,
+    value,
+    value_extra_currencies,
+    details,
+    parent_action_id,
+    ancestor_type,
+    rule,
+    classifier_version
 from actions
 where
     (len($trace_ids::blob[]) = 0 or trace_id in (select unnest($trace_ids::blob[])))

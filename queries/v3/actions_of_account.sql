@@ -1,4 +1,5 @@
--- A page of the actions of one account by when their traces ended; a filter that is null or empty filters nothing.
+-- A page of the actions of one account by when their traces ended; a filter that is null or
+-- empty filters nothing.
 --
 -- $workchain    integer          workchain of the account
 -- $account      blob             account id
@@ -67,7 +68,40 @@ with page as (
     offset $offset
 )
 
-select actions.*
+select
+    actions.trace_id,
+    actions.action_id,
+    actions.type,
+    actions.success,
+    actions.start_lt,
+    actions.end_lt,
+    actions.start_utime,
+    actions.end_utime,
+    actions.mc_seqno_end,
+    actions.mc_seqno,
+    actions.trace_end_lt,
+    actions.trace_end_utime,
+    actions.trace_external_hash,
+    actions.trace_external_hash_norm,
+    actions.tx_hashes,
+    actions.accounts,
+    actions.source,
+    actions.source_secondary,
+    actions.destination,
+    actions.destination_secondary,
+    actions.asset,
+    actions.asset_secondary,
+    actions.asset2,
+    actions.asset2_secondary,
+    actions.opcode,
+    actions.amount,
+    actions.value,
+    actions.value_extra_currencies,
+    actions.details,
+    actions.parent_action_id,
+    actions.ancestor_type,
+    actions.rule,
+    actions.classifier_version
 from actions
 inner join page using (trace_id, action_id)
 where
