@@ -18,6 +18,7 @@ from ingest.action.derivation import ActionFiles
 from ingest.block.zerostate import decode_zero_states
 from ingest.chain import MASTERCHAIN, Chain, read_chain
 from ingest.contract.derivation import ContractFiles, ContractFinder
+from ingest.contract.rebuild import rebuild_contracts
 from ingest.currency import CurrencyBook
 from ingest.decode import Hole, Piece, decode_in_order, join_tables
 from ingest.errors import BlockNotYet, BlockUnavailable
@@ -118,6 +119,11 @@ class Pipeline:
             self._bring_span(span)
             if self.report.stopped_at is not None:
                 break
+        if todo and self.report.committed and self.contracts is not None:
+            # What lies after a range could not know of the accounts in it.
+            later = [span for span in self.chain.covered if span.first > todo[0].first]
+            if later:
+                rebuild_contracts(self.lake_dir, self.settings, within=later)
         return self.report
 
     def _bring_span(self, span: Span) -> None:

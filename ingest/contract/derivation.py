@@ -1,7 +1,8 @@
 """Contracts as files of the lake: those of the account states and messages of one commit.
 
 The files of a range follow from its base rows and those of the ranges before it. A range that comes
-after later ones changes what these could know: ``tonlake rebuild contracts`` derives all anew.
+after later ones changes what these could know, so the run that brought it derives them again at its
+end; after one that was killed ``tonlake rebuild contracts`` does.
 """
 
 from __future__ import annotations

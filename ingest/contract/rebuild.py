@@ -15,9 +15,10 @@ from lake.rows import read_rows
 from lake.schema import BASE_TABLES, BLOCKS, CONTRACT_TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from ingest.span import Span
     from lake.log import Commit, DataFile, LogState
     from lake.settings import Settings
 
@@ -29,6 +30,8 @@ def rebuild_contracts(
     lake_dir: Path,
     settings: Settings,
     on_range: Callable[[int, int], None] = lambda _done, _all: None,
+    *,
+    within: Sequence[Span] | None = None,
 ) -> Commit | None:
     """Drop what is known of contracts and derive it again; None if nothing differs.
 
@@ -38,6 +41,7 @@ def rebuild_contracts(
         lake_dir: Folder of the lake.
         settings: File options, and limits of get-methods.
         on_range: Called after each range with the number of ranges done and of all.
+        within: Masterchain blocks whose ranges are derived again; None for all.
 
     Raises:
         LakeNotFound: the folder holds no lake.
@@ -46,7 +50,11 @@ def rebuild_contracts(
     read_state(lake_dir)  # A folder without a lake has no lock to hold.
     with hold_lock(lake_dir / LOCK_FILE):
         state = read_state(lake_dir)
-        base = _list_base(state)
+        base = {
+            place: files
+            for place, files in _list_base(state).items()
+            if within is None or any(span.first <= place.first <= span.last for span in within)
+        }
         wanted = Derivation(
             files=_derive_all(lake_dir, state, base, settings, on_range),
             removed=frozenset(
