@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.action.block import CALL, Block, walk
-from ingest.errors import IngestError
+from ingest.action.pattern import UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -66,9 +66,8 @@ def _apply(rule: Rule, block: Block, interfaces: Interfaces, index: Index) -> No
         return
     try:
         draft = rule.make(match, interfaces)
-    except (IngestError, LookupError, ValueError, TypeError, AttributeError):
-        # A body or an interface that is not as the protocol has it: no match, as for any shape
-        # that does not fit.
+    except UNREADABLE:
+        # No match, as for any shape that does not fit.
         return
     if draft is None:
         return

@@ -13,11 +13,12 @@ from ingest.action.basic import make_block
 from ingest.action.block import TRANSFER
 from ingest.action.model import Message
 from ingest.action.node import Node
+from ingest.action.pattern import UNREADABLE
 from ingest.action.protocol import jetton
 from ingest.action.row import Action, make_action
 from ingest.block.message import MessageDecoder
 from ingest.cell.dictionary import iter_hashmap
-from ingest.errors import ActionUnreadable, IngestError
+from ingest.errors import ActionUnreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,8 +52,7 @@ def make_ghosts(trace: Trace, interfaces: Interfaces) -> list[Action]:
             _make_ghost(message, transaction, interfaces)
             for message in read_outgoing(external, transaction.account)
         ]
-    except (IngestError, ValueError, IndexError):
-        # Cells that end too early are a ValueError or an IndexError: see ingest.block.currency.
+    except UNREADABLE:
         return []
     return [_make_action(block) for block in blocks if block is not None]
 

@@ -77,7 +77,9 @@ class Interfaces:
     def jetton_wallet(self, account: str | None) -> JettonWallet | None:
         """Return the jetton wallet at an account."""
         facts = self.find(account, "JettonWallet")
-        return None if facts is None else JettonWallet(facts["owner"], facts["jetton"])
+        if facts is None or not facts.get("owner") or not facts.get("jetton"):
+            return None
+        return JettonWallet(facts["owner"], facts["jetton"])
 
     def nft_item(self, account: str | None) -> NftItem | None:
         """Return the NFT item at an account."""

@@ -18,6 +18,7 @@ import copy
 from typing import TYPE_CHECKING
 
 from ingest.action.block import CALL, Block
+from ingest.errors import IngestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 EXCESS_OPCODE = 0xD53276DB
 BOUNCE_OPCODE = 0xFFFFFFFF
 _ABSORBED = {EXCESS_OPCODE, BOUNCE_OPCODE}
+
+UNREADABLE = (IngestError, LookupError, ValueError, TypeError, AttributeError)
+"""What a body or an interface raises that is not as the protocol has it."""
 
 Head = int | str
 """What an anchor is found by: the opcode of a call, or the type of a block."""
@@ -112,7 +116,7 @@ class Pattern:
             and (block.opcode is None or block.opcode not in heads)
         ):
             return False
-        return self._test is None or self._test(block)
+        return self._test is None or passes(self._test, block)
 
     def match(self, block: Block) -> Match | None:
         """Return the blocks of the shape around one, None when it does not fit."""
@@ -173,7 +177,7 @@ class Choice(Pattern):
                 continue
             if self._name:
                 found.names.setdefault(self._name, []).append(block)
-            if self._test is not None and not self._test(block):
+            if self._test is not None and not passes(self._test, block):
                 return None
             if self._match_children(block, found) and self._match_parent(block, found):
                 return found
@@ -215,6 +219,14 @@ class Chain(Pattern):
                 if pattern.match(after) is not None:
                     return after
         return None
+
+
+def passes(test: Callable[[Block], bool], block: Block) -> bool:
+    """Whether a test of a block holds; it does not where the message is not as it expects."""
+    try:
+        return test(block)
+    except UNREADABLE:
+        return False
 
 
 def call(*opcodes: int, name: str = "") -> Pattern:
