@@ -13,6 +13,8 @@ from ingest.tvm.engine import Native, enter_value, parse_cell, parse_kept_cell
 
 _KEPT_EMULATORS = 8
 _EXIT_CODE = re.compile(r"terminating vm with exit code (-?\d+)")
+_NOT_RUN = "inbound external message rejected"
+"""What the emulator says where there is no code, or no money, to run a message from outside."""
 _RULES = 1
 """Version of the rules of transactions: those since 2020."""
 
@@ -29,7 +31,13 @@ def run_emulation(call: EmulationCall) -> Emulated | NotAccepted:
     if call.message is None:
         done = emulator.emulate_tick_tock_transaction(account, call.is_tock, *moment)
     else:
-        done = emulator.emulate_transaction(account, parse_cell(call.message), *moment)
+        message = parse_cell(call.message)
+        try:
+            done = emulator.emulate_transaction(account, message, *moment)
+        except RuntimeError as error:
+            if _NOT_RUN not in str(error):
+                raise
+            return NotAccepted(None)
     if not done:  # to read a transaction now would end the process
         codes = _EXIT_CODE.findall(emulator.vm_log)
         return NotAccepted(int(codes[-1]) if codes else None)
