@@ -1,10 +1,12 @@
-"""The operation that echoes values as they were understood: for people who write clients."""
+"""For people who write clients: values as they were understood, and the way to the documents."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
+from litestar import get
+from litestar.response import Redirect
 
 from api.encoding import encode_bytes, encode_shard
 from api.params import Addresses, Converter, Hashes, Query, parse_shard
@@ -16,6 +18,10 @@ if TYPE_CHECKING:
 Shards = Annotated[
     tuple[int, ...], Converter(parse_shard, {"type": "string"}, many=True, commas=True)
 ]
+
+
+MOVED: Final = 301
+"""Moved for good."""
 
 
 class EchoQuery(Query, frozen=True, kw_only=True):
@@ -44,4 +50,16 @@ def get_echo(call: Call, query: EchoQuery) -> Echo:
     )
 
 
-routes = [operation("/__testMethod", EchoQuery, get_echo)]
+@get("/index.html", status_code=MOVED, sync_to_thread=False)
+def answer_index() -> Redirect:
+    """Lead from where the peer has its documentation to ours."""
+    return Redirect("/docs", status_code=MOVED)
+
+
+@get("/doc.json", status_code=MOVED, sync_to_thread=False)
+def answer_document() -> Redirect:
+    """Lead from where the peer has its description for programs to ours."""
+    return Redirect("/openapi.json", status_code=MOVED)
+
+
+routes = [operation("/__testMethod", EchoQuery, get_echo), answer_index, answer_document]

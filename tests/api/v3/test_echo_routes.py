@@ -1,4 +1,4 @@
-"""The echo of values."""
+"""The echo of values, and where the documents are."""
 
 from __future__ import annotations
 
@@ -25,3 +25,10 @@ def test_a_bad_value_is_named(ask: Asker) -> None:
     status, text = ask.refused("__testMethod", my_shard=["1", "x"])
     assert status == 422
     assert text == 'schema: error converting value for index 1 of "my_shard"'
+
+
+def test_the_way_to_the_documents(ask: Asker) -> None:
+    for path, target in (("index.html", "/docs"), ("doc.json", "/openapi.json")):
+        answer = ask.client.get(f"/api/v3/{path}", follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (301, target)
+        assert ask.client.get(f"/api/v3/{path}").status_code == 200

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import base64
+import threading
+from http.server import ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from litestar.testing import TestClient
 from pytoniq_core import begin_cell
 
+from api.app import create_app
+from lake.settings import Settings
+from tests.api.v2.test_send import Upstream
+
 if TYPE_CHECKING:
-    from litestar.testing import TestClient
+    from pathlib import Path
 
     from tests.api.v3.conftest import Asker
 
@@ -59,3 +66,22 @@ def test_messages(client: TestClient[Any], body: dict[str, Any], status: int, te
     answer = client.post("/api/v3/message", json=body)
     assert answer.status_code == status
     assert text in answer.json()["error"]
+
+
+def test_an_upstream_is_asked(demo_lake: Path) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Upstream)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}/api/v2"
+    settings = Settings(upstream_url=url, upstream_timeout_ms=60_000)
+    body = {"boc": base64.b64encode(BAG).decode()}
+    Upstream.asked.clear()
+    with TestClient(create_app(demo_lake, settings)) as client:
+        Upstream.answer = (200, b'{"ok": true, "result": {"hash": "A=", "hash_norm": "B="}}')
+        answer = client.post("/api/v3/message", json=body)
+        assert answer.json() == {"message_hash": "A=", "message_hash_norm": "B="}
+        assert Upstream.asked[0][0] == "/api/v2/sendBocReturnHash"
+        Upstream.answer = (406, b'{"ok": false, "error": "too late", "code": 406}')
+        answer = client.post("/api/v3/message", json=body)
+        assert (answer.status_code, answer.json()) == (406, {"error": "too late"})
+    server.shutdown()
+    server.server_close()
