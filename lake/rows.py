@@ -67,10 +67,12 @@ def stream_rows(lake_dir: Path, file: DataFile, rows_at_once: int) -> Iterator[p
             if hashlib.file_digest(stream, "sha256").hexdigest() != file.sha256:
                 raise LakeCorrupt(file.path, "its bytes do not give its digest")
             stream.seek(0)
-            for batch in pq.ParquetFile(stream).iter_batches(rows_at_once):
+            source = pq.ParquetFile(stream)
+            present = set(source.schema_arrow.names)
+            for batch in source.iter_batches(rows_at_once, use_threads=file.rows > _FEW_ROWS):
                 columns = [
                     batch[field.name]
-                    if field.name in batch.schema.names
+                    if field.name in present
                     else pa.nulls(batch.num_rows, field.type)
                     for field in fields
                 ]
