@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NAMES = {table.name for table in CONTRACT_TABLES}
 SMALL = Settings(mc_blocks_per_commit=100)
-SPANS = (Span(1, 100), Span(101, 200))
+SPANS = (Span(1, 60), Span(61, 120))
 
 
 def list_files(lake_dir: Path) -> set[str]:
