@@ -23,6 +23,8 @@ _FIELDS_FILE = "actions.txt"
 _NEVER, _SPECIAL = "-", "*"
 _OPTIONAL = "?"
 FINALIZED = "finalized"
+CURRENCY_TRANSFER = "extra_currency_transfer"
+"""Type of transfers and calls that carry extra currencies, which keep their details."""
 
 
 class Action(msgspec.Struct, kw_only=True):
@@ -107,10 +109,13 @@ def render_details(row: Row) -> Row:
     kind = row["type"]
     if kind == "tick_tock":
         return {}
-    fields = load_fields().get(kind)
+    parts = json.loads(row["details"] or "{}")
+    shape = kind
+    if kind == CURRENCY_TRANSFER:
+        shape = "ton_transfer" if "ton_transfer_data" in parts else "call_contract"
+    fields = load_fields().get(shape)
     if fields is None:
         return {"error": f"unsupported action type: '{kind}'"}
-    parts = json.loads(row["details"] or "{}")
     details: Row = {}
     for field in fields:
         if field.place == _SPECIAL:
@@ -134,12 +139,12 @@ def _find(row: Row, parts: Row, place: str) -> object:
 
 def _show(kind: str, value: Any) -> object:  # noqa: ANN401 - details hold any JSON
     """Return a value in the form of its kind."""
+    if kind == "map":
+        return json.loads(value) if value else {}
     if value is None:
         return None
     if kind == "text":
         return encode_number(value)
     if kind == "opcode":
         return f"0x{value:08x}"
-    if kind == "map":
-        return json.loads(value)
     return value

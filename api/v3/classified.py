@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from api.errors import NotDerived
-from api.v3.action import Action, render_action
+from api.v3.action import CURRENCY_TRANSFER, Action, render_action
 from api.v3.coverage import name_ranges
 from ingest.action.version import expand_names
 
@@ -20,10 +20,12 @@ LATEST = "latest"
 
 
 def choose_types(call: Call, names: Sequence[str]) -> frozenset[str]:
-    """Return the types a client knows: by the header X-Actions-Version, else by the parameter."""
-    if call.actions_version:
-        return expand_names([call.actions_version])
-    return expand_names(names or [LATEST])
+    """Return the types a client knows: by the header X-Actions-Version, else by the parameter.
+
+    Who knows transfers knows those of extra currencies.
+    """
+    chosen = [call.actions_version] if call.actions_version else names or [LATEST]
+    return expand_names([*chosen, CURRENCY_TRANSFER])
 
 
 def check_classified(call: Call, *, is_empty: bool) -> None:

@@ -63,6 +63,7 @@ def read_transfer(message: Message) -> tuple[str | None, bool]:
 def _make_transfer(node: Node, message: Message) -> Block:
     """Return the block of a transfer; one to an account without code is a success."""
     comment, is_encrypted = read_transfer(message)
+    comment = comment or None  # empty text says nothing
     columns = _take_common(message) | {
         "ton_transfer_data": {"content": comment, "encrypted": is_encrypted}
     }
