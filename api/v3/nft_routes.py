@@ -20,19 +20,16 @@ from api.v3.nft import (
     NFTSale,
     NFTTransfer,
     render_collection,
-    render_item,
     render_nft_transfer,
     render_sale,
 )
+from api.v3.nft_page import complete_items, read_items
 from api.v3.operation import Page, SortedPage, operation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from api.call import Call
 
 Row = dict[str, Any]
-Account = tuple[int, bytes]
 MOST_SALES = 1000
 """Sale contracts of one request, as in the peer."""
 
@@ -162,7 +159,7 @@ def get_items(call: Call, query: ItemsQuery) -> NFTItems:
         offset=query.offset,
     )
     named = {item for row in rows for item in list_addresses(row, "collection", "owner")}
-    items = _complete_items(call, rows, query.mc_seqno)
+    items = complete_items(call, rows, query.mc_seqno)
     return NFTItems(
         nft_items=list(items.values()),
         address_book=read_address_book(call, named),
@@ -211,7 +208,7 @@ def get_sales(call: Call, query: SalesQuery) -> NFTSales:
     at_block = query.mc_seqno
     rows = read_contracts(call, "nft_sales", query.address, mc_seqno=at_block, limit=MOST_SALES)
     sold = {Address(row["nft_workchain"], row["nft"]) for row in rows if row["nft"]}
-    items = _complete_items(call, _read_items(call, sorted(sold), at_block), at_block)
+    items = complete_items(call, read_items(call, sorted(sold), at_block), at_block)
     names = ("nft", "nft_owner", "marketplace")
     named = {address for row in rows for address in list_addresses(row, *names)}
     return NFTSales(
@@ -228,62 +225,6 @@ def _check_items(query: ItemsQuery) -> None:
         raise RequestInvalid("index parameter is not allowed without the collection_address")
     if len(query.collection_address) > 1 and len(query.owner_address) != 1:
         raise RequestInvalid("exact one owner_address required for multiple collection_address")
-
-
-def _complete_items(
-    call: Call, rows: Sequence[Row], mc_seqno: int | None
-) -> dict[Account, NFTItem]:
-    """Return items by account, in their order, each with its collection and its sale."""
-    collections = _read_collections(call, rows, mc_seqno)
-    owners = [Address(row["owner_workchain"], row["owner"]) for row in rows if row["owner"]]
-    sales = {
-        (sale["workchain"], sale["account"]): sale
-        for sale in _read_sales(call, owners, mc_seqno)
-        if sale["kind"] != "telemint"
-    }
-    return {
-        (row["workchain"], row["account"]): render_item(row, collections, sales) for row in rows
-    }
-
-
-def _read_items(call: Call, addresses: Sequence[Address], mc_seqno: int | None) -> list[Row]:
-    if not addresses:
-        return []
-    return call.reader.rows(
-        "v3/nft_items",
-        **pair_addresses(addresses),
-        **name_addresses("collection", ()),
-        **name_addresses("owner", ()),
-        indexes=[],
-        mc_seqno=mc_seqno,
-        limit=len(addresses),
-    )
-
-
-def _read_collections(
-    call: Call, rows: Sequence[Row], mc_seqno: int | None
-) -> dict[Account, NFTCollection]:
-    named = {
-        Address(row["collection_workchain"], row["collection"]) for row in rows if row["collection"]
-    }
-    if not named:
-        return {}
-    found = call.reader.rows(
-        "v3/nft_collections",
-        **pair_addresses(sorted(named)),
-        **name_addresses("owner", ()),
-        mc_seqno=mc_seqno,
-        limit=len(named),
-    )
-    return {(row["workchain"], row["account"]): render_collection(row) for row in found}
-
-
-def _read_sales(call: Call, addresses: Sequence[Address], mc_seqno: int | None) -> list[Row]:
-    if not addresses:
-        return []
-    return call.reader.rows(
-        "v3/nft_sales", **pair_addresses(addresses), mc_seqno=mc_seqno, limit=len(addresses)
-    )
 
 
 routes = [
