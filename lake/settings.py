@@ -204,6 +204,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tvm_libraries: Annotated[
         int, Meta(description="Most public libraries that are read for one get-method", ge=0)
     ] = 256
+    emulator_library: Annotated[
+        str,
+        Meta(description="Path of a libemulator that emulates messages; unset: that of tonpy"),
+    ] = ""
     emulated_transactions: Annotated[
         int, Meta(description="An emulated trace is cut after so many transactions", ge=1)
     ] = 256

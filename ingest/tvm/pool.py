@@ -46,6 +46,7 @@ class TvmPool:
             stack_entries=settings.tvm_stack_entries,
             stack_depth=settings.tvm_stack_depth,
             result_bytes=settings.tvm_result_bytes,
+            library=settings.emulator_library,
         )
         self._workers = [WorkerProcess(limits) for _ in range(settings.tvm_workers)]
         self._idle: queue.LifoQueue[WorkerProcess] = queue.LifoQueue()

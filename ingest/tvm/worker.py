@@ -18,6 +18,7 @@ from ingest.errors import TvmStackDeep, TvmStackLarge
 from ingest.tvm.call import GetMethodCall
 from ingest.tvm.channel import Channel
 from ingest.tvm.emulation import Emulated, EmulationCall, NotAccepted
+from ingest.tvm.libemulator import LibraryEmulator
 from ingest.tvm.stack import pack_value, unpack_value
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class WorkerSettings(msgspec.Struct, frozen=True):
     stack_entries: int
     stack_depth: int
     result_bytes: int
+    library: str = ""
+    """Path of a libemulator that makes transactions; empty takes that of tonpy."""
 
 
 def serve(channel: Channel, settings: WorkerSettings) -> None:
@@ -72,8 +75,14 @@ def load_engine(settings: WorkerSettings) -> Callable[[Any], Answer]:
         ended = engine.run_call(unpack_call(message), limits)
         return ["ended", ended.exit_code, ended.gas_used, [pack_value(v) for v in ended.stack]]
 
+    run_emulation = (
+        LibraryEmulator(settings.library).run_emulation
+        if settings.library
+        else emulator.run_emulation
+    )
+
     def emulate(message: list[Any]) -> Answer:
-        return _pack_emulated(emulator.run_emulation(unpack_emulation(message)))
+        return _pack_emulated(run_emulation(unpack_emulation(message)))
 
     tasks = {RUN: run, EMULATE: emulate}
 

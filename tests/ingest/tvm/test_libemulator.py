@@ -1,0 +1,60 @@
+"""An operator's own emulator: the same interface, and the same transactions."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.errors import TvmMissing
+from ingest.tvm.emulation import EmulationCall
+from ingest.tvm.libemulator import LibraryEmulator
+from ingest.tvm.pool import TvmPool
+from lake.settings import Settings
+from tests.ingest.tvm.replay import Replay, replay_all
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VARIABLE = "TONLAKE_EMULATOR_LIBRARY"
+
+
+@pytest.fixture
+def library() -> str:
+    """Give the path of the library that the settings name."""
+    path = os.environ.get(VARIABLE, "")
+    if not path:
+        pytest.skip(f"no libemulator is named by {VARIABLE}")
+    return path
+
+
+@pytest.mark.usefixtures("tvm")
+def test_transactions_of_the_demo_node(library: str, demo_lake: Path) -> None:
+    limits = Settings(
+        tvm_wall_ms=60_000, tvm_wait_ms=60_000, tvm_memory_mib=2048, emulator_library=library
+    )
+    pool = TvmPool(limits)
+    try:
+        verdict = replay_all(Replay(demo_lake), pool.emulate, "descr = 'ord' or mc_seqno < 30")
+    finally:
+        pool.close()
+    assert verdict.others == []
+    assert verdict.equal["external"] == 300
+
+
+@pytest.mark.usefixtures("tvm")
+def test_a_path_to_nothing_is_named(tmp_path: Path) -> None:
+    path = str(tmp_path / "libemulator.so")
+    pool = TvmPool(Settings(emulator_library=path, tvm_wait_ms=60_000))
+    call = EmulationCall(account=b"", message=None, config=b"", now=0, lt=0)
+    with pytest.raises(TvmMissing, match=r"libemulator\.so"):
+        pool.emulate(call)
+    pool.close()
+
+
+def test_a_library_without_the_interface() -> None:
+    import _ctypes  # noqa: PLC0415 - any shared library does
+
+    with pytest.raises(OSError, match="no libemulator"):
+        LibraryEmulator(_ctypes.__file__)
