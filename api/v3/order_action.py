@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from api.v3.order_body import Fields, encode_rest, load_address, read_body, read_message
+from api.v3.order_body import read_body
+from api.v3.order_field import Fields, encode_rest, load_address, read_message
 from ingest.cell.boc import parse_boc
 from ingest.cell.dictionary import iter_hashmap
 from ingest.errors import BocError, BodyError, DecodeError
