@@ -15,13 +15,13 @@ from ingest.action.model import Message
 from ingest.action.node import Node
 from ingest.action.pattern import UNREADABLE
 from ingest.action.protocol import jetton
-from ingest.action.row import Action, make_action
+from ingest.action.row import Action, make_action, name_action
 from ingest.block.message import MessageDecoder
 from ingest.cell.dictionary import iter_hashmap
 from ingest.errors import ActionUnreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ingest.action.block import Block
     from ingest.action.interface import Interfaces
@@ -54,7 +54,11 @@ def make_ghosts(trace: Trace, interfaces: Interfaces) -> list[Action]:
         ]
     except UNREADABLE:
         return []
-    return [_make_action(block) for block in blocks if block is not None]
+    actions: list[Action] = []
+    for block in blocks:
+        if block is not None:
+            actions.append(_make_action(block, [action.action_id for action in actions]))
+    return actions
 
 
 def read_outgoing(external: Message, account: str) -> list[Message]:
@@ -141,11 +145,18 @@ def _make_ghost(message: Message, transaction: Transaction, interfaces: Interfac
     return None
 
 
-def _make_action(block: Block) -> Action:
-    """Return the action, which lists no account that it did not reach."""
+def _make_action(block: Block, taken: Sequence[bytes]) -> Action:
+    """Return the action, which lists no account that it did not reach.
+
+    Messages that are the same all over are told apart by their number.
+    """
     block.failed = True
     action = make_action(block)
     unreached = block.columns["destination"]
     action.accounts = [account for account in action.accounts if account != unreached]
     action.rule = "ghost"
+    first, number = action.action_id, 1
+    while action.action_id in taken:
+        number += 1
+        action.action_id = name_action(first, f"{block.type}{number}")
     return action
