@@ -25,11 +25,12 @@ from tests.bench.decode import measure_decoders
 from tests.bench.figure import Figure, print_figures
 from tests.bench.ingest import measure_follow, measure_ingest
 from tests.bench.lookup import compare_sizes, measure_lake
+from tests.bench.tvm import measure_tvm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-AREAS = ("decode", "ingest", "lookup", "http", "growth")
+AREAS = ("decode", "ingest", "lookup", "http", "growth", "tvm")
 DEFAULT_ROWS, QUICK_ROWS = 5_000_000, 200_000
 INGEST_SIZES = (10_000, 100_000, 1_000_000)
 WIDTH = 170
@@ -91,6 +92,8 @@ def main(
             sizes = INGEST_SIZES[:1] if quick else INGEST_SIZES + ((5_000_000,) if large else ())
             add("ingest", lambda: measure_ingest(folder, sizes))
             add("follow", lambda: measure_follow(folder))
+        if "tvm" in areas:
+            add("tvm", lambda: measure_tvm(folder, quick=quick))
         if {"lookup", "http", "growth"} & set(areas):
             lakes = [rows]
             if "growth" in areas:

@@ -43,7 +43,7 @@ class Replay:
         """Read blocks, configurations, libraries and cells."""
         self._snapshot = open_snapshot(lake_dir, check_digests=False)
         self._connection = self._snapshot.connect(Settings())
-        self._cells = {
+        self.cells = {
             row["hash"]: (row["cell"], row["refs"])
             for row in self.rows("select hash, cell, refs from state_cells")
         }
@@ -109,7 +109,7 @@ class Replay:
     def _read_state(self, state_hash: bytes) -> bytes | None:
         if state_hash in self._after:
             return self._after[state_hash]
-        return assemble_boc(state_hash, self._cells) if state_hash in self._cells else None
+        return assemble_boc(state_hash, self.cells) if state_hash in self.cells else None
 
     def _read_configs(self) -> dict[int, NetworkConfig]:
         params: dict[int, dict[int, bytes]] = {}
@@ -136,7 +136,7 @@ class Replay:
         there = {row["hash"]: row["present"] for row in self._libraries if row["mc_seqno"] <= seqno}
         tree = CellTree()
         entries = [
-            (int.from_bytes(key, "big"), graft(tree, parse_boc(assemble_boc(key, self._cells))))
+            (int.from_bytes(key, "big"), graft(tree, parse_boc(assemble_boc(key, self.cells))))
             for key in sorted(there)
             if there[key]
         ]

@@ -1,0 +1,97 @@
+"""The machine: get-methods and emulated transactions a second, on one core, in its own process."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from ingest.cell.record import assemble_boc
+from ingest.node.source import open_node
+from ingest.pipeline import ingest
+from ingest.span import Span
+from ingest.tvm.call import GetMethodCall, method_id
+from ingest.tvm.context import Context, NetworkConfig, PreviousBlocks, build_c7
+from ingest.tvm.worker import WorkerSettings, load_engine, pack_call, pack_emulation
+from lake.settings import Settings
+from tests.bench.figure import Figure
+from tests.conftest import DEMO, unpack
+from tests.ingest.tvm.replay import Replay
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+LIMITS = WorkerSettings(1 << 30, 8000, 100, 16 << 20)
+CALLS = 200
+
+
+def measure_tvm(scratch: Path, *, quick: bool) -> list[Figure]:
+    """Return get-methods and transactions a second; nothing where no machine is installed."""
+    try:
+        answer = load_engine(LIMITS)
+    except (ImportError, OSError):
+        return []
+    replay = Replay(_make_lake(scratch))
+    seconds = 0.5 if quick else 5.0
+    runs = {
+        "seqno of wallets": ("get-methods/s", [pack_call(call) for call in list_calls(replay)]),
+        "transactions of a node": ("emulations/s", _list_emulations(replay)),
+    }
+    return [
+        Figure(area="tvm", name=name, unit=unit, value=_measure(answer, messages, seconds))
+        for name, (unit, messages) in runs.items()
+    ]
+
+
+def _make_lake(scratch: Path) -> Path:
+    lake_dir = scratch / "tvm.lake"
+    with closing(open_node(unpack(DEMO / "demo-node.tar.zst", scratch / "tvm.node"))) as source:
+        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
+        ingest(source, lake_dir, span, Settings())
+    return lake_dir
+
+
+def list_calls(replay: Replay) -> list[GetMethodCall]:
+    """Return the get-method ``seqno`` of states of wallets."""
+    asked = replay.describe(replay.transactions("workchain = 0")[0])
+    if asked is None:
+        raise LookupError("the lake does not begin at its zero state")
+    rows = replay.rows(
+        "select * from account_states where account_status = 'active' and workchain = 0"
+        " and code_hash in (select code_hash from account_states group by 1"
+        " order by count(*) desc limit 3) order by last_trans_lt limit 200"
+    )
+    cells = replay.cells
+    found = []
+    for row in rows:
+        code, data = (assemble_boc(row[name], cells) for name in ("code_hash", "data_hash"))
+        context = _describe(row["account"], row["utime"], code, asked[1])
+        found.append(
+            GetMethodCall(code, data, (method_id("seqno"),), build_c7(context), gas_limit=1_000_000)
+        )
+    return found
+
+
+def _describe(account: bytes, now: int, code: bytes, config: NetworkConfig) -> Context:
+    return Context(0, account, now, 10**9, {}, code, config, PreviousBlocks())
+
+
+def _list_emulations(replay: Replay) -> list[list[object]]:
+    asked = [replay.describe(row) for row in replay.transactions("workchain = 0")[:CALLS]]
+    return [pack_emulation(one[0]) for one in asked if one is not None]
+
+
+def _measure(
+    answer: Callable[[object], list[object]], messages: Sequence[object], seconds: float
+) -> float:
+    """Return answers a second of CPU; calls that are refused would flatter, so none may be."""
+    for message in messages:
+        if answer(message)[0] not in ("ended", "made"):
+            raise RuntimeError("a call that is measured was refused")
+    count, start_s = 0, time.process_time()
+    while time.process_time() - start_s < seconds:
+        for message in messages:
+            answer(message)
+        count += len(messages)
+    return count / (time.process_time() - start_s)
