@@ -1,0 +1,61 @@
+"""Lakes that were not searched for contracts say so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from litestar.testing import TestClient
+
+from api.app import create_app
+from lake.settings import Settings
+from tests.api.v3.conftest import Asker
+from tests.api.v3.scene import Scene, make_raw
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ANN = make_raw("ann")
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
+    """Ask a lake of blocks and states alone."""
+    scene = Scene(2)
+    scene.put("account_states", account="ann", mc_seqno=1, account_status="active", code_hash="x")
+    lake_dir = scene.commit(tmp_path_factory.mktemp("plain") / "lake")
+    with TestClient(create_app(lake_dir, Settings())) as client:
+        yield Asker(client)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        "jetton/masters",
+        "jetton/wallets",
+        "jetton/transfers",
+        "jetton/burns",
+        "nft/collections",
+        "nft/items",
+        "nft/transfers",
+        f"nft/sales?address={ANN}",
+        f"dns/records?wallet={ANN}",
+        f"multisig/wallets?address={ANN}",
+        f"multisig/orders?address={ANN}",
+        f"vesting?contract_address={ANN}",
+        f"metadata?address={ANN}",
+        f"balanceChanges?trace_id={'ab' * 32}",
+    ],
+)
+def test_not_searched_is_not_empty(plain: Asker, operation: str) -> None:
+    answer = plain.client.get(f"/api/v3/{operation}")
+    assert answer.status_code == 503
+    assert "run 'tonlake rebuild contracts'" in answer.json()["error"]
+
+
+def test_states_come_without_metadata_and_say_so(plain: Asker) -> None:
+    answer = plain.client.get("/api/v3/accountStates", params={"address": ANN})
+    found = answer.json()
+    assert found["metadata"] == {}
+    assert [row["interfaces"] for row in found["accounts"]] == [[]]
+    assert "does not say what its accounts are" in answer.headers["x-tonlake-warning"]
