@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 Facts = dict[str, Any]
 
+DNS_ITEM = "DnsItem"
+"""Interface of domains that are auctioned off by themselves."""
+
 
 class JettonWallet(NamedTuple):
     """A jetton wallet: its owner and the master of its jetton."""

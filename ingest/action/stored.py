@@ -12,11 +12,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ingest.action.interface import Facts, Interfaces
+from ingest.action.interface import DNS_ITEM, Facts, Interfaces
 from ingest.action.model import Message, Trace, Transaction
 from lake.schema import MESSAGES, TRANSACTION_TRACES, TRANSACTIONS
 from lake.schema.account import ACCOUNT_STATES
-from lake.schema.contract import DEX_POOLS, JETTON_WALLETS, NFT_ITEMS, NFT_SALES
+from lake.schema.contract import (
+    DEX_POOLS,
+    JETTON_WALLETS,
+    MULTISIG_ORDERS,
+    NFT_ITEMS,
+    NFT_SALES,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -41,13 +47,19 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
     NFT_ITEMS.name: NFT_ITEMS.names,
     NFT_SALES.name: NFT_SALES.names,
     DEX_POOLS.name: DEX_POOLS.names,
+    MULTISIG_ORDERS.name: ("workchain", "account", "mc_seqno", "signers"),
     ACCOUNT_STATES.name: ("workchain", "account", "mc_seqno", "code_hash", "data_hash"),
 }
 """Columns that classification reads, by table."""
 
-NOMINATOR_POOL_CODE = bytes.fromhex(
-    "9a3ec14bc098f6b44064c305222caea2800f17dda85ee6a8198a7095ede10dcf"
-)
+_NAMES_BY_CODE = {
+    bytes.fromhex("9a3ec14bc098f6b44064c305222caea2800f17dda85ee6a8198a7095ede10dcf"): (
+        "NominatorPool"
+    ),
+    bytes.fromhex("8b5ffc9ebfd39064d8d5f56e4659c826bb7593923f5ca48728be4d60af6f51f9"): DNS_ITEM,
+}
+"""Interfaces that only the hash of the code tells."""
+
 _OPCODE_MASK = 0xFFFFFFFF
 
 
@@ -223,9 +235,14 @@ def _read_pool(row: Row, _address: str) -> Iterator[tuple[str, Facts]]:
         yield "DedustPool", {"assets": assets}
 
 
+def _read_order(row: Row, address: str) -> Iterator[tuple[str, Facts]]:
+    yield "MultisigOrder", {"address": address, "signers": row["signers"] or []}
+
+
 def _read_state(row: Row, address: str) -> Iterator[tuple[str, Facts]]:
-    if row["code_hash"] == NOMINATOR_POOL_CODE:
-        yield "NominatorPool", {"address": address}
+    name = _NAMES_BY_CODE.get(row["code_hash"])
+    if name is not None:
+        yield name, {"address": address}
 
 
 _READERS: dict[str, Callable[[Row, str], Iterator[tuple[str, Facts]]]] = {
@@ -233,5 +250,6 @@ _READERS: dict[str, Callable[[Row, str], Iterator[tuple[str, Facts]]]] = {
     NFT_ITEMS.name: _read_nft_item,
     NFT_SALES.name: _read_nft_sale,
     DEX_POOLS.name: _read_pool,
+    MULTISIG_ORDERS.name: _read_order,
     ACCOUNT_STATES.name: _read_state,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.action.block import TRANSFER as TON_TRANSFER
+from ingest.action.interface import DNS_ITEM
 from ingest.action.pattern import Pattern, built, call, one_of
 from ingest.action.protocol.trade import (
     CANCEL_AUCTION,
@@ -38,7 +39,9 @@ def _make_bid(match: Match, interfaces: Interfaces) -> Draft | None:
         return None
     auction = interfaces.nft_auction(address)
     item = find_item(interfaces, address if auction is None else auction.nft)
-    if auction is None and not is_telegram_item(item) and not _is_domain_on_auction(block, item):
+    is_domain = item.collection == DNS_COLLECTION or interfaces.has(address, DNS_ITEM)
+    is_open_domain = is_domain and _is_on_auction(block, item)
+    if auction is None and not is_telegram_item(item) and not is_open_domain:
         return None
     columns = {
         "source": block.message.source,
@@ -51,10 +54,9 @@ def _make_bid(match: Match, interfaces: Interfaces) -> Draft | None:
     return Draft("auction_bid", columns, failed=block.failed)
 
 
-def _is_domain_on_auction(block: Block, item: NftItem) -> bool:
+def _is_on_auction(block: Block, item: NftItem) -> bool:
     """Whether coins for a domain were a bid: it has no owner yet, or somebody was outbid."""
-    is_open = item.owner is None or any(after.opcode == OUTBID for after in block.next)
-    return item.collection == DNS_COLLECTION and is_open
+    return item.owner is None or any(after.opcode == OUTBID for after in block.next)
 
 
 def _make_outbid(match: Match, interfaces: Interfaces) -> Draft:
