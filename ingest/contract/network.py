@@ -16,8 +16,6 @@ from lake.schema import BLOCKS, CONFIG_PARAMS, LIBRARIES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import duckdb
-
     from ingest.contract.world import World
 
 _PARAM_BITS, _LIBRARY_BITS = 32, 256
@@ -79,11 +77,11 @@ def _make_params(version: int) -> Params:
 
 
 def _read_configs(world: World, first: int) -> dict[int, Params]:
-    rows = world.connection.execute(
+    rows = world.ask_lake(
         "select mc_seqno, param, boc from config_params where mc_seqno = "
         "(select max(mc_seqno) from config_params where mc_seqno < $first)",
         {"first": first},
-    ).fetchall()
+    )
     fresh = world.tables.get(CONFIG_PARAMS.name)
     if fresh is not None:
         columns = (fresh[name].to_pylist() for name in ("mc_seqno", "param", "boc"))
@@ -102,17 +100,11 @@ def _read_version(world: World) -> int:
 
 
 def _read_libraries(world: World, first: int) -> list[tuple[int, bytes, bool]]:
-    rows = _select_libraries(world.connection, first)
+    rows = world.ask_lake(
+        "select mc_seqno, hash, present from libraries where mc_seqno < $first", {"first": first}
+    )
     fresh = world.tables.get(LIBRARIES.name)
     if fresh is not None:
         columns = (fresh[name].to_pylist() for name in ("mc_seqno", "hash", "present"))
         rows += zip(*columns, strict=True)
-    return rows
-
-
-def _select_libraries(
-    connection: duckdb.DuckDBPyConnection, first: int
-) -> list[tuple[int, bytes, bool]]:
-    return connection.execute(
-        "select mc_seqno, hash, present from libraries where mc_seqno < $first", {"first": first}
-    ).fetchall()
+    return [(mc_seqno, library, present) for mc_seqno, library, present in rows]

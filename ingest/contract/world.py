@@ -93,14 +93,15 @@ class World:
         """Let go of the lake."""
         self._stack.close()
 
-    @property
-    def connection(self) -> duckdb.DuckDBPyConnection:
-        """The lake before the commit."""
+    def ask_lake(self, query: str, parameters: Mapping[str, object]) -> list[tuple[Any, ...]]:
+        """Return the answer of the lake before the commit; nothing where there is none."""
+        if not self._snapshot.number:
+            return []
         if self._connection is None:
             tables = ["account_states", "config_params", "libraries"]
             opened = self._snapshot.connect(self._settings, tables=tables)
             self._connection = self._stack.enter_context(opened)
-        return self._connection
+        return self._connection.execute(query, dict(parameters)).fetchall()
 
     def list_states(self) -> Iterator[AccountState]:
         """Yield the states of the commit, by account and masterchain block."""
@@ -126,14 +127,14 @@ class World:
         wanted = set(addresses) - self._before.keys()
         if not wanted:
             return
-        rows = self.connection.execute(
+        rows = self.ask_lake(
             "select workchain, account, mc_seqno, last_trans_lt, utime, "
             "balance, extra_currencies, code_hash, data_hash from account_states "
             "where account in (select unnest($accounts)) and mc_seqno < $before "
             "qualify row_number() over ("
             "partition by workchain, account order by mc_seqno desc, block_seqno desc) = 1",
             {"accounts": sorted(address.account for address in wanted), "before": before},
-        ).fetchall()
+        )
         states = (AccountState(*row) for row in rows)
         self._before |= dict.fromkeys(wanted)
         self._before |= {state.address: state for state in states if state.address in wanted}
