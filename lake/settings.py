@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from lake.errors import SettingsError
+from lake.stream_settings import StreamSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +26,7 @@ OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "TONLAKE_CRASH_AT", "TONLAKE_NATIV
 """Variables that begin with the prefix and are no settings."""
 
 
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Settings(StreamSettings, frozen=True, forbid_unknown_fields=True):
     """All settings with their defaults; each field's description is its documentation."""
 
     mc_blocks_per_commit: Annotated[
@@ -65,16 +66,6 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     build_lookups: Annotated[
         bool, Meta(description="Build look-ups after ingest, and while following")
     ] = True
-    upkeep_commits: Annotated[
-        int,
-        Meta(
-            description=(
-                "While following, look-ups are built and small files merged every so many "
-                "commits; 0: never"
-            ),
-            ge=0,
-        ),
-    ] = 64
     compact_rows: Annotated[
         int, Meta(description="Most rows of one table that compaction puts into one file", ge=1)
     ] = 1_000_000
@@ -111,10 +102,6 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         int,
         Meta(description="Milliseconds a get-method may run at ingest; gas ends it before", ge=1),
     ] = 10_000
-    follow_poll_ms: Annotated[
-        int,
-        Meta(description="Milliseconds between looks for new blocks with --follow", ge=1),
-    ] = 500
     duckdb_memory_mib: Annotated[int, Meta(description="Memory limit of DuckDB in MiB", ge=64)] = (
         1024
     )
