@@ -72,13 +72,16 @@ class Cell:
 
     def ref(self, child: Cell) -> Self:
         """Store a reference to a cell that ``child`` gave."""
-        self._builder.store_ref(child._builder.end())
+        self._builder.store_ref(child.end())
         return self
+
+    def end(self) -> int:
+        """Return the cell, written, in its tree."""
+        return self._builder.end()
 
     def boc(self) -> bytes:
         """Return the bag of cells."""
-        root = self._builder.end()
-        return serialize_boc(self._builder.tree, (root,))
+        return serialize_boc(self._builder.tree, (self.end(),))
 
 
 class Step:
