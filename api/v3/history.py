@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from api.errors import NotDerived
 from api.v3.book import pair_addresses
-from api.v3.coverage import check_lt, check_mc_seqno, check_no_gap, check_utime
+from api.v3.coverage import check_lt, check_mc_seqno, check_no_gap, check_utime, name_ranges
+from lake.place import read_place
 from queries.exact import find_states
 
 if TYPE_CHECKING:
@@ -14,8 +16,12 @@ if TYPE_CHECKING:
 
     from api.address import Address
     from api.call import Call
+    from lake.snapshot import Snapshot
 
 Row = dict[str, Any]
+
+REMEDY = "run 'tonlake rebuild contracts'"
+"""What to do about a lake that was not searched for contracts."""
 
 
 def name_addresses(prefix: str, addresses: Sequence[Address]) -> dict[str, list[Any]]:
@@ -44,6 +50,7 @@ def read_contracts(
         check_mc_seqno(call.reader, mc_seqno)
     rows = call.reader.rows(f"v3/{name}", **pair_addresses(addresses), mc_seqno=mc_seqno, **filters)
     if not rows and not filters.get("offset") and not _are_known(call, addresses):
+        _check_all_searched(call)
         check_no_gap(call.reader)
     return rows
 
@@ -78,6 +85,7 @@ def read_moves(call: Call, name: str, query: Any, **filters: object) -> list[Row
         check_utime(call.reader, *utime)
         check_lt(call.reader, *lt)
         if not query.offset:
+            _check_all_searched(call)
             check_no_gap(call.reader, utime=utime, lt=lt)
     return rows
 
@@ -98,19 +106,44 @@ def read_trace_ids(call: Call, moves: Sequence[Row]) -> dict[bytes, bytes]:
 def check_derived(call: Call) -> None:
     """Refuse to speak of contracts in a lake that has states, but was not searched for them.
 
+    One that was searched in part says so in the answer's warning.
+
     Raises:
         NotDerived: says what to do.
     """
     if not is_derived(call):
-        raise NotDerived(
-            "this lake does not say what its accounts are; run 'tonlake rebuild contracts'"
-        )
+        raise NotDerived(f"this lake does not say what its accounts are; {REMEDY}")
+    if ranges := find_unsearched(call.reader.snapshot):
+        call.warn(f"masterchain {name_ranges(ranges)} was not searched for contracts; {REMEDY}")
 
 
 def is_derived(call: Call) -> bool:
-    """Tell whether the accounts of this lake were searched for contracts."""
+    """Tell whether the accounts of this lake were searched for contracts, at least in part."""
     files = call.reader.snapshot.files
     return bool(files["interfaces"]) or not files["account_states"]
+
+
+@lru_cache(maxsize=8)
+def find_unsearched(snapshot: Snapshot) -> tuple[tuple[int, int], ...]:
+    """Return the ranges of masterchain blocks whose account states have no codes beside them."""
+    searched = [read_place(file.path) for file in snapshot.files["interfaces"]]
+    places = [read_place(file.path) for file in snapshot.files["account_states"]]
+    return tuple(
+        sorted(
+            (place.first, place.last)
+            for place in places
+            if not any(at.first <= place.last and place.first <= at.last for at in searched)
+        )
+    )
+
+
+def _check_all_searched(call: Call) -> None:
+    """Refuse to say that there is none, where it may be in a range that was not searched."""
+    if ranges := find_unsearched(call.reader.snapshot):
+        raise NotDerived(
+            f"nothing found, and masterchain {name_ranges(ranges)} was not searched for "
+            f"contracts; {REMEDY}"
+        )
 
 
 def _are_known(call: Call, addresses: Sequence[Address]) -> bool:

@@ -43,13 +43,13 @@ def make_raw(name: str) -> str:
 
 
 class Scene:
-    """Rows of a lake whose masterchain blocks run from 1 on without a hole."""
+    """Rows of one commit, whose masterchain blocks run without a hole."""
 
-    def __init__(self, last_mc_seqno: int) -> None:
-        """Begin with the headers of the masterchain blocks, and a zero state."""
-        self.last_mc_seqno = last_mc_seqno
+    def __init__(self, last_mc_seqno: int, first_mc_seqno: int = 1) -> None:
+        """Begin with the headers of the masterchain blocks, and a zero state before the first."""
+        self.first_mc_seqno, self.last_mc_seqno = first_mc_seqno, last_mc_seqno
         self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
-        for mc_seqno in range(1, last_mc_seqno + 1):
+        for mc_seqno in range(first_mc_seqno, last_mc_seqno + 1):
             self.put(
                 "blocks",
                 workchain=-1,
@@ -60,7 +60,8 @@ class Scene:
                 start_lt=mc_seqno * 100,
                 end_lt=mc_seqno * 100 + 99,
             )
-        self.put("account_states", account="zero state", mc_seqno=0, account_status="active")
+        if first_mc_seqno == 1:
+            self.put("account_states", account="zero state", mc_seqno=0, account_status="active")
 
     def put(self, table: str, **values: Any) -> None:
         """Add a row.
@@ -102,7 +103,7 @@ class Scene:
                 name: pa.Table.from_pylist(rows, schema=TABLES[name].arrow)
                 for name, rows in self.rows.items()
             },
-            first_mc_seqno=1,
+            first_mc_seqno=self.first_mc_seqno,
             last_mc_seqno=self.last_mc_seqno,
             day=DAY,
             source={"kind": "scene"},

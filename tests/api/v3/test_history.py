@@ -14,6 +14,7 @@ from tests.api.v3.scene import Scene, make_raw
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 ANN = make_raw("ann")
 
@@ -59,3 +60,20 @@ def test_states_come_without_metadata_and_say_so(plain: Asker) -> None:
     assert found["metadata"] == {}
     assert [row["interfaces"] for row in found["accounts"]] == [[]]
     assert "does not say what its accounts are" in answer.headers["x-tonlake-warning"]
+
+
+def test_what_was_searched_in_part_is_said(tmp_path: Path) -> None:
+    scene = Scene(2)
+    scene.put_state("jetton_masters", "gold", 1, wallet_code_hash="w", content="{}")
+    scene.put("interfaces", code_hash="code of jetton_masters", mc_seqno=1)
+    lake_dir = scene.commit(tmp_path / "lake")
+    later = Scene(4, first_mc_seqno=3)
+    later.put("account_states", account="ann", mc_seqno=3, account_status="active", code_hash="x")
+    later.commit(lake_dir)
+    with TestClient(create_app(lake_dir, Settings())) as client:
+        found = client.get("/api/v3/jetton/masters")
+        assert len(found.json()["jetton_masters"]) == 1
+        assert "masterchain 3..4 was not searched" in found.headers["x-tonlake-warning"]
+        none = client.get("/api/v3/nft/items")
+        assert none.status_code == 503
+        assert "masterchain 3..4 was not searched for contracts" in none.json()["error"]
