@@ -1,0 +1,142 @@
+"""Actions in a lake: the same however its blocks came, and made anew without a trace of before."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+from ingest.action import derivation, rebuild, table
+from ingest.action.cli import explain_command, find_stored, rebuild_actions_command
+from ingest.action.rebuild import find_superseded, rebuild_actions
+from ingest.node.source import open_node
+from ingest.pipeline import ingest
+from ingest.span import Span
+from lake.log import read_state
+from lake.rows import read_rows
+from lake.schema.action import ACTION_ACCOUNTS, ACTION_RANGES, ACTIONS, SUPERSEDED_ACTIONS
+from lake.settings import Settings
+from lake.snapshot import open_snapshot
+from queries.reader import Reader
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Row = dict[str, Any]
+
+
+def read_table(lake_dir: Path, name: str) -> list[Row]:
+    """Return all rows of a table, in one order."""
+    state = read_state(lake_dir)
+    rows = [
+        row
+        for file in state.files
+        if file.table == name
+        for row in read_rows(lake_dir, file).to_pylist()
+    ]
+    return sorted(rows, key=repr)
+
+
+@pytest.fixture(scope="module")
+def pieces(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of the demo node in small commits, of which an early one came last."""
+    lake_dir = tmp_path_factory.mktemp("pieces")
+    settings = Settings(mc_blocks_per_commit=60)
+    with closing(open_node(demo_node)) as source:
+        last = source.last_mc_seqno()
+        for span in (Span(1, 70), Span(101, last), Span(71, 100)):
+            ingest(source, lake_dir, span, settings)
+    return lake_dir
+
+
+def test_actions_do_not_depend_on_commits(pieces: Path, demo_lake: Path) -> None:
+    classified = {row["trace_id"] for row in read_table(pieces, ACTIONS.name)}
+    assert classified == {row["trace_id"] for row in read_table(demo_lake, ACTIONS.name)}
+    # A range between others may know less of contracts, until all is derived anew.
+    rebuild_actions(pieces, Settings(), everything=True)
+    whole = {(row["trace_id"], row["action_id"]) for row in read_table(demo_lake, ACTIONS.name)}
+    parts = {(row["trace_id"], row["action_id"]) for row in read_table(pieces, ACTIONS.name)}
+    assert parts == whole
+
+
+def test_ranges_say_what_is_classified(pieces: Path) -> None:
+    ranges = read_table(pieces, ACTION_RANGES.name)
+    snapshot = open_snapshot(pieces)
+    assert sum(row["last_mc_seqno"] - row["first_mc_seqno"] + 1 for row in ranges) == (
+        snapshot.last_mc_seqno
+    )
+    complete = sum(row["traces"] for row in ranges)
+    with closing(snapshot.connect(Settings())) as connection:
+        (expected,) = connection.execute(
+            "select count(*) from traces where state = 'complete'"
+        ).fetchone() or (0,)
+    assert complete == expected
+    assert sum(row["actions"] for row in ranges) == len(read_table(pieces, ACTIONS.name))
+
+
+def test_every_account_of_an_action_finds_it(demo_lake: Path) -> None:
+    listed = {
+        (f"{row['workchain']}:{row['account'].hex().upper()}", row["action_id"])
+        for row in read_table(demo_lake, ACTION_ACCOUNTS.name)
+    }
+    assert listed == {
+        (account, row["action_id"])
+        for row in read_table(demo_lake, ACTIONS.name)
+        for account in row["accounts"]
+    }
+
+
+def test_nothing_to_rebuild(pieces: Path) -> None:
+    assert rebuild_actions(pieces, Settings()) is None
+
+
+def test_another_version_leaves_what_was_said_before(
+    pieces: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = read_table(pieces, ACTIONS.name)
+    for module in (table, derivation, rebuild):
+        monkeypatch.setattr(module, "CLASSIFIER_VERSION", 99)
+    monkeypatch.setattr(rebuild, "_COMPARED", ("trace_id", "classifier_version"))
+    runner = CliRunner()
+    answer = runner.invoke(rebuild_actions_command, ["--lake", str(pieces)])
+    assert answer.exit_code == 0, answer.output
+    assert {row["classifier_version"] for row in read_table(pieces, ACTIONS.name)} == {99}
+    assert read_table(pieces, SUPERSEDED_ACTIONS.name) == before
+    snapshot = open_snapshot(pieces)
+    with closing(snapshot.connect(Settings())) as connection:
+        reader = Reader(snapshot, connection)
+        assert reader.rows("actions_compared") == []
+        assert reader.rows("actions_compared", after=98)[0]["change"] == "removed"
+
+
+def test_rows_of_traces_that_changed() -> None:
+    empty = dict.fromkeys(ACTIONS.names)
+    base = empty | {"tx_hashes": [], "accounts": [], "ancestor_type": []}
+    schema = pa.schema([field.with_nullable(nullable=True) for field in ACTIONS.arrow])
+    old = [
+        base | {"trace_id": bytes([trace] * 32), "action_id": bytes([action] * 32), "type": "x"}
+        for trace, action in ((1, 1), (1, 2), (2, 3))
+    ]
+    new = [old[1], old[0], old[2] | {"type": "y"}]
+    changed = find_superseded(
+        pa.Table.from_pylist(old, schema), pa.Table.from_pylist(new, schema)
+    ).to_pylist()
+    assert [row["trace_id"] for row in changed] == [bytes([2] * 32)]
+
+
+def test_explain(demo_lake: Path) -> None:
+    transfer = next(
+        row for row in read_table(demo_lake, ACTIONS.name) if row["type"] == "nft_transfer"
+    )
+    assert find_stored(demo_lake, bytes(32)) is None
+    runner = CliRunner()
+    where = ["--lake", str(demo_lake)]
+    answer = runner.invoke(explain_command, [transfer["trace_id"].hex(), *where])
+    assert answer.exit_code == 0, answer.output
+    assert "nft_transfer [nft.transfer]" in answer.output
+    assert runner.invoke(explain_command, ["00" * 32, *where]).exit_code == 1
+    assert runner.invoke(explain_command, ["00", *where]).exit_code == 2
+    assert runner.invoke(explain_command, ["00" * 32]).exit_code == 2
