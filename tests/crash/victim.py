@@ -28,6 +28,9 @@ SETTINGS = msgspec.structs.replace(
     mc_blocks_per_chunk=8,
     checkpoint_commits=4,
     orphan_grace_s=0,
+    # Files of contracts are written as all others are; to find contracts a process of the TVM is
+    # started, which would be done anew for each of the many kills.
+    detect_contracts=False,
 )
 
 
