@@ -7,7 +7,7 @@ their ranges have.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,11 +22,13 @@ from lake.schema import MESSAGES, TABLES, TRACES, TRANSACTION_TRACES, TRANSACTIO
 from lake.schema.action import ACTION_RANGES, ACTION_TABLES, ACTIONS, SUPERSEDED_ACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from lake.log import DataFile, LogState
     from lake.place import Derive
+
+Row = dict[str, Any]
 
 _NAMES = frozenset(table.name for table in ACTION_TABLES)
 _LT_COLUMNS = {TRANSACTIONS.name: "lt", MESSAGES.name: "tx_lt", TRANSACTION_TRACES.name: "lt"}
@@ -91,9 +93,12 @@ class ActionFiles:
             if file.table != TRACES.name or at.is_open or (at != place and at not in mine):
                 continue
             before = mine.get(at, {})
-            fresh = self._leave_out_known(state, file)
+            ranges = _read_ranges(self._lake_dir, before) or make_range(at, 0, 0).to_pylist()
+            fresh = _keep_within(self._leave_out_known(state, file), ranges)
             sources = gather_sources(self._lake_dir, state, fresh, at_hand, place)
-            added += _extend(self._lake_dir, at, before, classify_traces(fresh, sources))
+            found = classify_traces(fresh, sources)
+            added += _extend(self._lake_dir, at, before, found.tables)
+            added.append(NewFile(ACTION_RANGES.name, at, _count(ranges, fresh, found)))
             removed.update(old.path for old in before.values())
         return Derivation([*files, *added], derived.removed | removed)
 
@@ -110,20 +115,46 @@ class ActionFiles:
         return file.rows.filter(pc.invert(is_known))
 
 
+def _read_ranges(lake_dir: Path, before: Mapping[str, DataFile]) -> list[Row]:
+    """Return the ranges that a file of them names: one, or those of merged commits."""
+    if ACTION_RANGES.name not in before:
+        return []
+    rows: list[Row] = read_rows(lake_dir, before[ACTION_RANGES.name]).to_pylist()
+    return rows
+
+
+def _keep_within(traces: pa.Table, ranges: Sequence[Row]) -> pa.Table:
+    """Return the traces that end in one of the ranges; others are not classified yet."""
+    ends = traces["mc_seqno_end"].to_pylist()
+    kept = [
+        any(row["first_mc_seqno"] <= end <= row["last_mc_seqno"] for row in ranges) for end in ends
+    ]
+    return traces.filter(pa.array(kept, pa.bool_()))
+
+
+def _count(ranges: Sequence[Row], fresh: pa.Table, found: Classification) -> pa.Table:
+    """Return rows of ``action_ranges`` that also count what was found now."""
+    counted = [
+        (fresh["mc_seqno_end"].to_pylist(), "traces"),
+        (found.tables[ACTIONS.name]["mc_seqno"].to_pylist(), "actions"),
+    ]
+    rows = []
+    for row in ranges:
+        first, last = row["first_mc_seqno"], row["last_mc_seqno"]
+        more = {
+            name: row[name] + sum(first <= end <= last for end in ends) for ends, name in counted
+        }
+        rows.append(row | more)
+    return pa.Table.from_pylist(rows, schema=ACTION_RANGES.arrow)
+
+
 def _extend(
-    lake_dir: Path, place: Place, before: Mapping[str, DataFile], found: Classification
+    lake_dir: Path, place: Place, before: Mapping[str, DataFile], found: Mapping[str, pa.Table]
 ) -> Iterator[NewFile]:
     """Yield the files of a range: what they had, and what was found now."""
-    traces = found.traces
-    if ACTION_RANGES.name in before:
-        traces += read_rows(lake_dir, before[ACTION_RANGES.name])["traces"][0].as_py()
-    count = 0
-    for name, fresh in found.tables.items():
+    for name, fresh in found.items():
         parts = [read_rows(lake_dir, before[name])] if name in before else []
-        table = pa.concat_tables([*parts, fresh])
-        yield NewFile(name, place, table)
-        count = table.num_rows if name == ACTIONS.name else count
-    yield NewFile(ACTION_RANGES.name, place, make_range(place, traces, count))
+        yield NewFile(name, place, pa.concat_tables([*parts, fresh]))
     if SUPERSEDED_ACTIONS.name in before:
         old = read_rows(lake_dir, before[SUPERSEDED_ACTIONS.name])
         yield NewFile(SUPERSEDED_ACTIONS.name, place, old)

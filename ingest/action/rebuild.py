@@ -60,7 +60,7 @@ def rebuild_actions(
         places = [
             place
             for place in list_places(state)
-            if everything or not _is_current(lake_dir, mine.get(place, {}))
+            if everything or not _is_current(lake_dir, place, mine.get(place, {}))
         ]
         if not places:
             return None
@@ -76,11 +76,14 @@ def rebuild_actions(
         return commit_maintenance(lake_dir, state, settings, added=added, removed=removed)
 
 
-def _is_current(lake_dir: Path, files: Mapping[str, DataFile]) -> bool:
+def _is_current(lake_dir: Path, place: Place, files: Mapping[str, DataFile]) -> bool:
+    """Whether this version classified every block of a place."""
     if ACTION_RANGES.name not in files:
         return False
-    rows = read_rows(lake_dir, files[ACTION_RANGES.name], ("classifier_version",))
-    return bool(rows["classifier_version"][0].as_py() == CLASSIFIER_VERSION)
+    rows = read_rows(lake_dir, files[ACTION_RANGES.name]).to_pylist()
+    done = sum(row["last_mc_seqno"] - row["first_mc_seqno"] + 1 for row in rows)
+    versions = {row["classifier_version"] for row in rows}
+    return versions == {CLASSIFIER_VERSION} and done == place.last - place.first + 1
 
 
 def _derive_all(
