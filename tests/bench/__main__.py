@@ -2,8 +2,8 @@
 
     python -m tests.bench [--quick] [--transactions N] [--only AREA ...] [--json FILE]
 
-Areas: decode, ingest, lookup, http, growth. Everything happens in a scratch folder that goes away
-with all processes that were started, however the run ends.
+Areas: decode, ingest, lookup, http, growth, tvm, actions. Everything happens in a scratch folder
+that goes away with all processes that were started, however the run ends.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import click
 import msgspec
 from rich.console import Console
 
+from tests.bench.action import measure_classifier
 from tests.bench.decode import measure_decoders
 from tests.bench.figure import Figure, print_figures
 from tests.bench.ingest import measure_follow, measure_ingest
@@ -30,7 +31,7 @@ from tests.bench.tvm import measure_tvm
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-AREAS = ("decode", "ingest", "lookup", "http", "growth", "tvm")
+AREAS = ("decode", "ingest", "lookup", "http", "growth", "tvm", "actions")
 DEFAULT_ROWS, QUICK_ROWS = 5_000_000, 200_000
 INGEST_SIZES = (10_000, 100_000, 1_000_000)
 WIDTH = 170
@@ -94,6 +95,8 @@ def main(
             add("follow", lambda: measure_follow(folder))
         if "tvm" in areas:
             add("tvm", lambda: measure_tvm(folder, quick=quick))
+        if "actions" in areas:
+            add("actions", lambda: measure_classifier(quick=quick))
         if {"lookup", "http", "growth"} & set(areas):
             lakes = [rows]
             if "growth" in areas:
