@@ -14,6 +14,9 @@ ApiError
 ├── LiteServerError          version 2: what a lite server refuses, in the words clients match on
 ├── SendingUnavailable       no upstream is set that could hand a message to the network
 ├── UpstreamRefusal          the upstream refuses; has a status of its own
+├── SqlOff                   SQL over HTTP is not enabled
+├── SqlBusy                  too many statements run and wait: ask again later
+├── SqlUnavailable           this machine cannot run statements safely
 └── LakeUnavailable          no commit yet, or a snapshot that is gone: ask again later
     └── NotDerived           the lake has the blocks, but nobody derived this from them yet
 
@@ -97,6 +100,18 @@ class UpstreamRefusal(ApiError):
         super().__init__(text)
 
 
+class SqlOff(ApiError):
+    """SQL over HTTP is not enabled; says how it is."""
+
+
+class SqlBusy(ApiError):
+    """Too many statements run and wait: ask again later."""
+
+
+class SqlUnavailable(ApiError):
+    """Statements cannot be run safely on this machine, or not at all; says why."""
+
+
 class LakeUnavailable(ApiError):
     """No commit yet, or not readable now: ask again later."""
 
@@ -116,6 +131,9 @@ STATUS: dict[type[Exception], int] = {
     GetMethodFailed: 500,
     LiteServerError: 500,
     SendingUnavailable: 503,
+    SqlOff: 403,
+    SqlBusy: 503,
+    SqlUnavailable: 500,
     LakeUnavailable: 503,
     SnapshotNotFound: 404,
     LakeNotFound: 503,

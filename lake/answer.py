@@ -39,7 +39,17 @@ def ask(snapshot: Snapshot, query: str, settings: Settings) -> pa.RecordBatchRea
         QueryError: no statement, several, one that writes, or one that DuckDB refuses.
         LakeCorrupt: the statement asks a table that is damaged.
     """
-    connection = snapshot.connect(settings)
+    return ask_connection(snapshot.connect(settings), snapshot, query)
+
+
+def ask_connection(
+    connection: duckdb.DuckDBPyConnection, snapshot: Snapshot, query: str
+) -> pa.RecordBatchReader:
+    """Return the answer of a connection on the snapshot; ``ask`` makes one for each question.
+
+    Raises:
+        QueryError, LakeCorrupt: as ``ask``.
+    """
     with naming_the_fault(snapshot):
         _check_statement(connection, query)
         return connection.sql(query).to_arrow_reader(_BATCH_ROWS)
@@ -75,7 +85,7 @@ def write_table(batches: pa.RecordBatchReader, stream: IO[str], max_rows: int) -
         numeric = pa.types.is_integer(field.type) or pa.types.is_decimal(field.type)
         table.add_column(Text(field.name), justify="right" if numeric else "left", no_wrap=True)
     count = 0
-    for row in _rows(batches):
+    for row in plain_rows(batches):
         count += 1
         if count <= max_rows:
             table.add_row(*(Text("NULL" if value is None else _text(value)) for value in row))
@@ -88,7 +98,7 @@ def write_csv(batches: pa.RecordBatchReader, stream: IO[str]) -> None:
     """Write a header and the rows as CSV; NULL is an empty field, nested values are JSON."""
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(batches.schema.names)
-    for row in _rows(batches):
+    for row in plain_rows(batches):
         writer.writerow("" if value is None else _text(value) for value in row)
 
 
@@ -103,7 +113,7 @@ def write_json(batches: pa.RecordBatchReader, stream: IO[str]) -> None:
     if twice:
         raise QueryError(f"JSON needs a name of its own for every column: {', '.join(twice)}")
     separator = "[\n"
-    for row in _rows(batches):
+    for row in plain_rows(batches):
         stream.write(separator + _json(dict(zip(names, row, strict=True))))
         separator = ",\n"
     stream.write("[]\n" if separator == "[\n" else "\n]\n")
@@ -122,7 +132,8 @@ TEXT_WRITERS: dict[str, Callable[[pa.RecordBatchReader, IO[str]], None]] = {
 }
 
 
-def _rows(batches: pa.RecordBatchReader) -> Iterator[tuple[Any, ...]]:
+def plain_rows(batches: pa.RecordBatchReader) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows as tuples with hex text in place of bytes, at any depth."""
     for batch in batches:
         yield from zip(*(_plain(column.to_pylist()) for column in batch.columns), strict=True)
 
@@ -144,8 +155,9 @@ def _text(value: object) -> str:
     return _json(value) if isinstance(value, list | dict) else str(value)
 
 
-_encoder = msgspec.json.Encoder(enc_hook=str, decimal_format="number")
+ENCODER = msgspec.json.Encoder(enc_hook=str, decimal_format="number")
+"""Writes any SQL value as JSON; what JSON has no form for becomes text."""
 
 
 def _json(value: object) -> str:
-    return _encoder.encode(value).decode()
+    return ENCODER.encode(value).decode()

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from lake.errors import SettingsError
-from lake.stream_settings import StreamSettings
+from lake.sql_settings import SqlSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,7 @@ OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "TONLAKE_CRASH_AT", "TONLAKE_NATIV
 """Variables that begin with the prefix and are no settings."""
 
 
-class Settings(StreamSettings, frozen=True, forbid_unknown_fields=True):
+class Settings(SqlSettings, frozen=True, forbid_unknown_fields=True):
     """All settings with their defaults; each field's description is its documentation."""
 
     mc_blocks_per_commit: Annotated[
@@ -205,7 +205,7 @@ class Settings(StreamSettings, frozen=True, forbid_unknown_fields=True):
             pattern="^(https?://.+)?$",
         ),
     ] = ""
-    upstream_key: Annotated[str, Meta(description="API key for the upstream")] = ""
+    upstream_key: Annotated[str, Meta(description="API key that the upstream is asked with")] = ""
     upstream_timeout_ms: Annotated[
         int, Meta(description="Milliseconds that the upstream may take to answer", ge=1)
     ] = 10_000

@@ -1,0 +1,263 @@
+"""Runs statements, each in a process of its own that is killed when its time is over."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from api.errors import RequestInvalid, SqlBusy, SqlUnavailable
+from api.sql.job import READY, Damaged, Head, Job
+from api.sql.sandbox import Bounds
+
+if TYPE_CHECKING:
+    from lake.settings import Settings
+    from lake.snapshot import Snapshot
+
+START_S = 60.0
+"""How long a process may take to open the lake, on a busy computer too."""
+
+CPU_SPARE_S = 2
+_HEAD_BYTES = 1 << 20
+_PIECE_BYTES = 1 << 20
+_COMMAND = (sys.executable, "-P", "-m", "api.sql.worker")
+"""The import path without the working folder, which may hold anything."""
+
+_PASSED_ON = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "PYTHONPATH",
+    "VIRTUAL_ENV",
+    "LD_LIBRARY_PATH",
+)
+"""What of the environment a process gets: keys and passwords are none of it."""
+
+DIED = (
+    "the process of the statement died: it most likely needed more memory than the "
+    "{memory} MiB that are allowed"
+)
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """An answer in the form that was asked for, its rows, and whether these are all."""
+
+    body: bytes
+    rows: int
+    complete: bool
+    duration_ms: float
+
+
+class SqlPool:
+    """For all threads; keeps one process ready, which saves the next statement its start."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Make the pool; nothing is started before the first statement."""
+        self._settings = settings
+        self._places = threading.Semaphore(settings.sql_workers)
+        self._lock = threading.Lock()
+        self._waiting = 0
+        self._spare: subprocess.Popen[bytes] | None = None
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._closed = False
+
+    def run(self, snapshot: Snapshot, query: str, form: str, most_rows: int) -> Answer:
+        """Answer a statement about a snapshot, with its first rows.
+
+        Raises:
+            RequestInvalid: the statement cannot be answered, or not within the bounds.
+            SqlBusy: too many statements run and wait.
+            SqlUnavailable: this machine cannot run them safely.
+        """
+        self._take_place()
+        try:
+            return self._run(self._write_job(snapshot, query, form, most_rows))
+        finally:
+            self._places.release()
+            self._keep_spare()
+
+    def close(self) -> None:
+        """End every process; whoever waits for one gets an error."""
+        with self._lock:
+            self._closed = True
+            left = [*self._running, *([self._spare] if self._spare else [])]
+            self._spare = None
+        for process in left:
+            process.kill()
+        for process in left:
+            _bury(process)
+
+    def _write_job(self, snapshot: Snapshot, query: str, form: str, most_rows: int) -> Job:
+        settings = self._settings
+        damaged = (Damaged(each.file, each.reason) for each in snapshot.damaged.values())
+        seconds = -(-settings.sql_timeout_ms // 1000)
+        return Job(
+            lake_dir=str(snapshot.lake_dir.absolute()),
+            snapshot=snapshot.number,
+            damaged=tuple(damaged),
+            query=query,
+            form=form,
+            most_rows=most_rows,
+            most_bytes=settings.response_bytes,
+            memory_mib=settings.sql_memory_mib,
+            threads=settings.duckdb_threads,
+            bounds=Bounds(
+                memory_bytes=settings.sql_memory_mib << 20,
+                # Counted from the start of the process, whose own start takes some as well.
+                cpu_s=(seconds + CPU_SPARE_S) * settings.duckdb_threads + int(START_S),
+                user=settings.sql_user,
+            ),
+        )
+
+    def _take_place(self) -> None:
+        if self._places.acquire(blocking=False):
+            return
+        with self._lock:
+            if self._waiting >= self._settings.sql_queue:
+                raise SqlBusy("too many statements wait to be run: ask again later")
+            self._waiting += 1
+        try:
+            if not self._places.acquire(timeout=self._settings.sql_timeout_ms / 1000):
+                raise SqlBusy("no process for the statement became free in time: ask again later")
+        finally:
+            with self._lock:
+                self._waiting -= 1
+
+    def _run(self, job: Job) -> Answer:
+        process = self._take_process()
+        try:
+            return self._converse(process, job)
+        finally:
+            process.kill()
+            _bury(process)
+            with self._lock:
+                self._running.discard(process)
+
+    def _converse(self, process: subprocess.Popen[bytes], job: Job) -> Answer:
+        output = _Output(process)
+        try:
+            if process.stdin is not None:
+                process.stdin.write(msgspec.json.encode(job))
+                process.stdin.close()
+        except BrokenPipeError as error:
+            raise SqlUnavailable("the process of the statement did not start") from error
+        first = output.read_line(time.monotonic() + START_S)
+        began_s = time.monotonic()
+        if first != READY:
+            head = _read_head(first)
+            text = "the process of the statement did not start" if head is None else head.error
+            raise SqlUnavailable(str(text))
+        limit_ms = self._settings.sql_timeout_ms
+        try:
+            head = _read_head(output.read_line(began_s + limit_ms / 1000))
+            if head is None:
+                raise RequestInvalid(DIED.format(memory=job.memory_mib))
+            body = output.read_rest(job.most_bytes, time.monotonic() + START_S)
+        except TimeoutError as error:
+            raise RequestInvalid(
+                f"the statement did not end within {limit_ms} ms: ask for less, "
+                "or raise the setting sql_timeout_ms"
+            ) from error
+        if head.error is not None:
+            raise RequestInvalid(head.error)
+        duration_ms = (time.monotonic() - began_s) * 1000
+        return Answer(body, head.rows, head.complete, duration_ms)
+
+    def _take_process(self) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._closed:
+                raise SqlBusy("the service is stopping")
+            process, self._spare = self._spare, None
+            if process is None or process.poll() is not None:
+                process = _start()
+            self._running.add(process)
+            return process
+
+    def _keep_spare(self) -> None:
+        with self._lock:
+            if not self._closed and self._spare is None:
+                self._spare = _start()
+
+
+def _start() -> subprocess.Popen[bytes]:
+    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    return subprocess.Popen(  # noqa: S603 - this interpreter, and nothing of a stranger's
+        _COMMAND,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+    )
+
+
+def _bury(process: subprocess.Popen[bytes]) -> None:
+    """Wait for a process that was killed, and close what led to it."""
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            try:
+                pipe.close()
+            except BrokenPipeError:
+                continue  # A job that it never read.
+
+
+def _read_head(line: bytes) -> Head | None:
+    """Return what a process says of its answer; None where it says nothing that can be read."""
+    try:
+        return msgspec.json.decode(line, type=Head)
+    except msgspec.DecodeError:
+        return None
+
+
+class _Output:
+    """What a process writes, read up to bounds of bytes and time."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None  # noqa: S101 - it was started with a pipe
+        self._descriptor = process.stdout.fileno()
+        self._held = bytearray()
+
+    def read_line(self, deadline_s: float) -> bytes:
+        """Return the next line with its end; less where the output ends.
+
+        Raises:
+            TimeoutError: the deadline passed.
+        """
+        while b"\n" not in self._held and len(self._held) < _HEAD_BYTES:
+            if not self._read_more(deadline_s):
+                break
+        end = self._held.find(b"\n") + 1 or len(self._held)
+        line = bytes(self._held[:end])
+        del self._held[:end]
+        return line
+
+    def read_rest(self, most: int, deadline_s: float) -> bytes:
+        """Return all that follows.
+
+        Raises:
+            RequestInvalid: it is more than ``most`` bytes.
+            TimeoutError: the deadline passed.
+        """
+        while self._read_more(deadline_s):
+            if len(self._held) > most:
+                raise RequestInvalid(f"the answer has more than {most:,} bytes: ask for less")
+        return bytes(self._held)
+
+    def _read_more(self, deadline_s: float) -> bool:
+        """Take the next piece; False where the output ends."""
+        waiter = select.poll()
+        waiter.register(self._descriptor, select.POLLIN)
+        left_ms = max(0, int((deadline_s - time.monotonic()) * 1000))
+        if not waiter.poll(left_ms):
+            raise TimeoutError
+        piece = os.read(self._descriptor, _PIECE_BYTES)
+        self._held += piece
+        return bool(piece)

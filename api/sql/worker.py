@@ -1,0 +1,123 @@
+"""The process that runs one statement: ``python -m api.sql.worker``.
+
+Reads a job from its input, opens the snapshot, gives up everything but reading, says that it is
+ready, and writes one line of JSON (Head) followed by the answer. Nobody trusts it after that.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import pyarrow as pa
+
+from api.errors import SqlUnavailable
+from api.sql.job import READY, Head, Job
+from api.sql.sandbox import confine
+from api.table_format import JSON, WRITERS
+from lake.answer import ENCODER, ask_connection, naming_the_fault, plain_rows
+from lake.errors import LakeCorrupt, LakeError
+from lake.log import read_state
+from lake.settings import Settings
+from lake.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    import duckdb
+
+_MEMORY_SHARE = 0.75
+"""Part of the allowed memory that DuckDB is told of, so that it is the first to say no."""
+
+
+_EVERY_TYPE = """
+    select 1::decimal(38, 2), 1::hugeint, 1::double, 'a', 'a'::blob, true, uuid(),
+        now(), now()::timestamp, today(), localtime, [1], {'a': 1}, map {'a': 1}, null, bit '01',
+        'a'::enum ('a', 'b')
+"""
+"""One value of every type that every form can hold."""
+
+
+def answer_job(job: Job) -> tuple[Head, bytes]:
+    """Open the snapshot, confine this process, and answer the statement.
+
+    Raises:
+        LakeError: the lake or the statement is at fault.
+        SqlUnavailable: the process cannot be confined.
+    """
+    lake_dir = Path(job.lake_dir)
+    damage = [LakeCorrupt(each.file, each.reason) for each in job.damaged]
+    snapshot = Snapshot(lake_dir, read_state(lake_dir, job.snapshot), damage)
+    settings = Settings(
+        duckdb_threads=job.threads, duckdb_memory_mib=max(64, int(job.memory_mib * _MEMORY_SHARE))
+    )
+    connection = snapshot.connect(settings)
+    _warm_up(connection)
+    files = (files[0].path for files in snapshot.files.values() if files)
+    confine(job.bounds, (lake_dir.absolute() / path for path in files))
+    _say(READY)
+    reader = ask_connection(connection, snapshot, job.query)
+    with naming_the_fault(snapshot):
+        table, complete = take_rows(reader, job.most_rows)
+        body = write_answer(table, job.form, job.snapshot, complete=complete)
+    head = Head(rows=table.num_rows, complete=complete)
+    if len(body) > job.most_bytes:
+        text = f"the answer has {len(body):,} bytes, more than {job.most_bytes:,}: ask for less"
+        return Head(error=text), b""
+    return head, body
+
+
+def take_rows(reader: pa.RecordBatchReader, most: int) -> tuple[pa.Table, bool]:
+    """Return the first rows, and whether these are all."""
+    batches, count = [], 0
+    for batch in reader:
+        batches.append(batch)
+        count += batch.num_rows
+        if count > most:
+            break
+    table = pa.Table.from_batches(batches, reader.schema)
+    return table.slice(0, most), count <= most
+
+
+def write_answer(table: pa.Table, form: str, snapshot: int, *, complete: bool) -> bytes:
+    """Return the rows in a form; JSON names the columns with their types, and the snapshot."""
+    if form != JSON:
+        return WRITERS[form](table.to_reader())
+    return ENCODER.encode(
+        {
+            "columns": [{"name": field.name, "type": str(field.type)} for field in table.schema],
+            "rows": list(plain_rows(table.to_reader())),
+            "row_count": table.num_rows,
+            "complete": complete,
+            "snapshot": snapshot,
+        }
+    )
+
+
+def _warm_up(connection: duckdb.DuckDBPyConnection) -> None:
+    """Write every type in every form, so that all modules are loaded while they can be read."""
+    table = connection.sql(_EVERY_TYPE).to_arrow_table()
+    for form in (JSON, *WRITERS):
+        write_answer(table, form, 0, complete=True)
+
+
+def _say(data: bytes) -> None:
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def main() -> None:
+    """Run the one job that the input holds."""
+    job = msgspec.json.decode(sys.stdin.buffer.read(), type=Job)
+    try:
+        head, body = answer_job(job)
+    except (LakeError, SqlUnavailable) as error:
+        text = str(error).replace(str(Path(job.lake_dir).absolute()), "<lake>")
+        head, body = Head(error=text), b""
+    except MemoryError:
+        head, body = Head(error="the statement needs more memory than is allowed"), b""
+    _say(msgspec.json.encode(head) + b"\n" + body)
+
+
+if __name__ == "__main__":
+    main()

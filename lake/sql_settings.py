@@ -1,0 +1,41 @@
+"""Settings of SQL over HTTP: whether there is any, and what one statement may use."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from lake.stream_settings import StreamSettings
+
+
+class SqlSettings(StreamSettings, frozen=True, forbid_unknown_fields=True):
+    """The part of the settings that ``/sql`` reads."""
+
+    sql_enabled: Annotated[
+        bool, Meta(description="Answer SQL over HTTP: /sql, for programs and as a page")
+    ] = False
+    sql_workers: Annotated[
+        int, Meta(description="SQL over HTTP: statements that run at once, a process each", ge=1)
+    ] = 2
+    sql_queue: Annotated[
+        int, Meta(description="SQL over HTTP: statements that may wait for a process", ge=0)
+    ] = 8
+    sql_timeout_ms: Annotated[
+        int, Meta(description="SQL over HTTP: milliseconds a statement may run", ge=1)
+    ] = 10_000
+    sql_memory_mib: Annotated[
+        int, Meta(description="SQL over HTTP: memory a statement may use, in MiB", ge=128)
+    ] = 1024
+    sql_rows: Annotated[int, Meta(description="SQL over HTTP: most rows of one answer", ge=1)] = (
+        100_000
+    )
+    sql_text_bytes: Annotated[
+        int, Meta(description="SQL over HTTP: most bytes of one statement", ge=1)
+    ] = 65_536
+    sql_user: Annotated[
+        str,
+        Meta(
+            description="SQL over HTTP: user that statements run as where the service runs as root"
+        ),
+    ] = "nobody"
