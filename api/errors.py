@@ -14,6 +14,10 @@ ApiError
 ├── LiteServerError          version 2: what a lite server refuses, in the words clients match on
 ├── SendingUnavailable       no upstream is set that could hand a message to the network
 ├── UpstreamRefusal          the upstream refuses; has a status of its own
+├── KeyMissing               the service asks for an API key
+├── KeyUnknown               the API key is not one of this service
+├── RateExceeded             more requests a second than the key or the address may make
+├── KeyFileInvalid           the file of keys cannot be read or written
 ├── SqlOff                   SQL over HTTP is not enabled
 ├── SqlBusy                  too many statements run and wait: ask again later
 ├── SqlUnavailable           this machine cannot run statements safely
@@ -100,6 +104,27 @@ class UpstreamRefusal(ApiError):
         super().__init__(text)
 
 
+class KeyMissing(ApiError):
+    """The service answers those alone who have an API key."""
+
+
+class KeyUnknown(ApiError):
+    """The API key is not one of this service; the key itself is never named."""
+
+
+class RateExceeded(ApiError):
+    """More requests a second than the key or the address may make; says when to come again."""
+
+    def __init__(self, rps: int, retry_after_s: int) -> None:
+        """Take the limit, and the whole seconds until a request is admitted."""
+        self.retry_after_s = retry_after_s
+        super().__init__(f"Ratelimit exceeded: {rps} requests a second are allowed")
+
+
+class KeyFileInvalid(ApiError):
+    """The file of keys cannot be read or written; for those who run the service."""
+
+
 class SqlOff(ApiError):
     """SQL over HTTP is not enabled; says how it is."""
 
@@ -131,6 +156,10 @@ STATUS: dict[type[Exception], int] = {
     GetMethodFailed: 500,
     LiteServerError: 500,
     SendingUnavailable: 503,
+    KeyMissing: 401,
+    KeyUnknown: 401,
+    RateExceeded: 429,
+    KeyFileInvalid: 500,
     SqlOff: 403,
     SqlBusy: 503,
     SqlUnavailable: 500,

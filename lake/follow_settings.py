@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta
 
+from lake.access_settings import AccessSettings
 
-class FollowSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+
+class FollowSettings(AccessSettings, frozen=True, forbid_unknown_fields=True):
     """The part of the settings that a follower and those who watch it read."""
 
     follow_poll_ms: Annotated[

@@ -1,0 +1,111 @@
+"""The command ``tonlake key``: who may ask a service."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import click
+import msgspec
+
+from api.access.key import add_key, read_keys, revoke_key
+from api.errors import KeyFileInvalid
+from lake.cli import json_option
+from lake.errors import LakeError
+from lake.settings import Settings, load_settings
+
+EXIT_DATA = 1
+
+EXAMPLES = """
+Examples:
+
+\b
+  tonlake key add "our wallet" --rps 25 --keys keys.json
+  tonlake key list --keys keys.json
+  tonlake key revoke 1f0c88a2 --keys keys.json
+  TONLAKE_KEYS_FILE=keys.json tonlake serve --lake mainnet.lake
+
+A running service sees a change of the file within a second. The public service of TON Center
+grants 1 request a second without a key, and 10, 25 or 100 with one.
+"""
+
+keys_option = click.option(
+    "--keys",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File of keys.  [default: setting keys_file]",
+)
+
+
+@click.group("key", epilog=EXAMPLES)
+def key_group() -> None:
+    """API keys of a service; the file of keys holds salted hashes, never the keys."""
+
+
+@key_group.command("add", epilog="Example: tonlake key add wallet --rps 25 --keys keys.json")
+@click.argument("name")
+@click.option(
+    "--rps", type=click.IntRange(min=1), help="Requests a second.  [default: setting key_rps]"
+)
+@keys_option
+def add_command(*, name: str, rps: int | None, keys: Path | None) -> None:
+    """Make a key for NAME and print it; it is not shown again."""
+    settings, path = _open(keys)
+    try:
+        click.echo(add_key(path, name, rps or settings.key_rps))
+    except KeyFileInvalid as error:
+        _fail(error)
+
+
+@key_group.command("list", epilog="Example: tonlake key list --keys keys.json")
+@keys_option
+@json_option
+def list_command(*, keys: Path | None, as_json: bool) -> None:
+    """Print the id, limit, day and name of every key."""
+    _settings, path = _open(keys)
+    try:
+        records = read_keys(path).values()
+    except KeyFileInvalid as error:
+        _fail(error)
+    shown = [
+        {"id": one.id, "name": one.name, "rps": one.rps, "made_at": one.made_at} for one in records
+    ]
+    if as_json:
+        click.echo(msgspec.json.encode(shown))
+        return
+    for line in shown:
+        click.echo(f"{line['id']}  {line['rps']:>6}/s  {line['made_at']}  {line['name']}")
+
+
+@key_group.command("revoke", epilog="Example: tonlake key revoke 1f0c88a2 --keys keys.json")
+@click.argument("identity", metavar="ID")
+@keys_option
+def revoke_command(*, identity: str, keys: Path | None) -> None:
+    """Take away the key that tonlake key list shows as ID."""
+    _settings, path = _open(keys)
+    try:
+        gone = revoke_key(path, identity)
+    except KeyFileInvalid as error:
+        _fail(error)
+    if gone is None:
+        _fail(KeyFileInvalid(f"{path} has no key {identity!r}; see tonlake key list"))
+    click.echo(f"revoked: {gone.id} {gone.name}")
+
+
+def _open(keys: Path | None) -> tuple[Settings, Path]:
+    """Return the settings, and the file of keys that was named."""
+    try:
+        settings = load_settings()[0]
+    except LakeError as error:
+        raise click.UsageError(str(error)) from error
+    if keys is None and not settings.keys_file:
+        raise click.UsageError("name the file of keys with --keys, or in the setting keys_file")
+    return settings, keys or Path(settings.keys_file)
+
+
+def _fail(error: KeyFileInvalid) -> NoReturn:
+    click.echo(f"error: {error}", err=True)
+    sys.exit(EXIT_DATA)
+
+
+commands: list[click.Command] = [key_group]

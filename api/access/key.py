@@ -1,0 +1,138 @@
+"""API keys and the file that keeps them: salted hashes, never the keys themselves.
+
+A key is ``tl_<id>_<secret>``: the id finds its record, and the secret of 256 random bits proves
+it. Nobody can try so many secrets, so one round of SHA-256 is as good here as a slow hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from api.errors import KeyFileInvalid
+from lake.disk import TEMPORARY_PREFIX, hold_lock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+PREFIX = "tl"
+ID_BYTES, SALT_BYTES, SECRET_BYTES = 4, 16, 32
+_PARTS = 3
+
+
+class KeyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is known of a key: ``digest`` is SHA-256 of the salt's bytes and the whole key."""
+
+    id: str
+    name: str
+    salt: str
+    digest: str
+    rps: int
+    made_at: str
+
+    def matches(self, key: str) -> bool:
+        """Tell whether a key is this one, in a time that says nothing about how it differs."""
+        return hmac.compare_digest(_digest(self.salt, key), self.digest)
+
+
+class _KeyFile(msgspec.Struct, forbid_unknown_fields=True):
+    version: int = 1
+    keys: list[KeyRecord] = []
+
+
+_NOBODY = KeyRecord("", "", "00" * SALT_BYTES, "00" * 32, 1, "")
+
+
+def make_key(name: str, rps: int) -> tuple[str, KeyRecord]:
+    """Return a new key, which is shown once, and the record that is kept of it."""
+    identity, salt = secrets.token_hex(ID_BYTES), secrets.token_hex(SALT_BYTES)
+    key = f"{PREFIX}_{identity}_{secrets.token_urlsafe(SECRET_BYTES)}"
+    made_at = datetime.now(UTC).isoformat(timespec="seconds")
+    return key, KeyRecord(identity, name, salt, _digest(salt, key), rps, made_at)
+
+
+def find_record(records: dict[str, KeyRecord], key: str) -> KeyRecord | None:
+    """Return the record of a key, or None; a key without a record costs as much as a wrong one."""
+    parts = key.split("_", _PARTS - 1)
+    record = records.get(parts[1], _NOBODY) if len(parts) == _PARTS else _NOBODY
+    return record if record.matches(key) else None
+
+
+def read_keys(path: Path) -> dict[str, KeyRecord]:
+    """Return the records of a file of keys by id; none if there is no file.
+
+    Raises:
+        KeyFileInvalid: it cannot be read.
+    """
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=_KeyFile)
+    except FileNotFoundError:
+        return {}
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise KeyFileInvalid(f"the file of keys {path} cannot be read: {error}") from error
+    return {record.id: record for record in found.keys}
+
+
+def add_key(path: Path, name: str, rps: int) -> str:
+    """Make a key, keep its record in a file, and return the key.
+
+    Raises:
+        KeyFileInvalid: the file cannot be read or written.
+    """
+    key, record = make_key(name, rps)
+    with _changing(path):
+        _write_keys(path, [*read_keys(path).values(), record])
+    return key
+
+
+def revoke_key(path: Path, identity: str) -> KeyRecord | None:
+    """Take a key out of a file and return its record; None if it is not there.
+
+    Raises:
+        KeyFileInvalid: the file cannot be read or written.
+    """
+    with _changing(path):
+        records = read_keys(path)
+        gone = records.pop(identity, None)
+        if gone is not None:
+            _write_keys(path, records.values())
+    return gone
+
+
+@contextmanager
+def _changing(path: Path) -> Iterator[None]:
+    """Keep others from changing a file of keys, and name what the system refuses."""
+    try:
+        with hold_lock(path.with_name(f"{path.name}.lock")):
+            yield
+    except OSError as error:
+        raise KeyFileInvalid(
+            f"the file of keys {path} cannot be written: {error.strerror}"
+        ) from error
+
+
+def _write_keys(path: Path, records: Iterable[KeyRecord]) -> None:
+    """Replace a file of keys by one that its owner alone may read."""
+    temporary = path.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{path.name}")
+    data = msgspec.json.format(msgspec.json.encode(_KeyFile(keys=list(records))), indent=2)
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data + b"\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _digest(salt: str, key: str) -> str:
+    return hashlib.sha256(bytes.fromhex(salt) + key.encode("utf-8", "replace")).hexdigest()

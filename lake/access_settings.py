@@ -1,0 +1,44 @@
+"""Settings of who may ask, how often, and what those who run the service see of it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+
+class AccessSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The part of the settings that keys, limits, metrics and logs read."""
+
+    keys_file: Annotated[
+        str,
+        Meta(description="File of API keys, kept with tonlake key; unset: keys are not looked at"),
+    ] = ""
+    keys_required: Annotated[
+        bool, Meta(description="Refuse requests without an API key; needs keys_file")
+    ] = False
+    rate_limits: Annotated[
+        Literal["auto", "on", "off"],
+        Meta(description="Limit requests a second; auto: unless http_host is this machine's own"),
+    ] = "auto"
+    anonymous_rps: Annotated[
+        int, Meta(description="Requests a second of one address without an API key", ge=1)
+    ] = 1
+    key_rps: Annotated[
+        int, Meta(description="Requests a second of a new API key: tonlake key add --rps", ge=1)
+    ] = 10
+    cors_origins: Annotated[
+        str,
+        Meta(description="Web origins whose pages may ask, with commas; *: all, unset: none"),
+    ] = "*"
+    metrics_public: Annotated[
+        bool,
+        Meta(description="Answer /metrics without a key where others than this machine may ask"),
+    ] = False
+    log_format: Annotated[
+        Literal["text", "json"], Meta(description="How the service logs: a JSON object a line")
+    ] = "text"
+    log_requests: Annotated[
+        bool, Meta(description="Log every request: route, status, time; never keys or parameters")
+    ] = False

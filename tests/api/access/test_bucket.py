@@ -1,0 +1,99 @@
+"""Token buckets on a clock of the test's own."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.access.bucket import TokenBuckets, is_own_machine, name_address
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.mark.parametrize("rps", [1, 10, 25, 100])
+def test_a_minute_admits_what_it_should(rps: int) -> None:
+    clock = Clock()
+    buckets = TokenBuckets(clock)
+    admitted = 0
+    for tick in range(60 * 400):
+        clock.now_s = tick / 400
+        admitted += buckets.take("a", rps) == 0.0
+    assert abs(admitted / (60 * rps) - 1) <= 0.02
+
+
+@given(st.integers(1, 100), st.lists(st.floats(0, 3), max_size=80))
+def test_any_span_admits_no_more_than_rate_and_burst(rps: int, pauses: list[float]) -> None:
+    clock = Clock()
+    buckets = TokenBuckets(clock)
+    times = []
+    for pause_s in pauses:
+        clock.now_s += pause_s
+        wait_s = buckets.take("a", rps)
+        assert wait_s >= 0
+        if wait_s == 0:
+            times.append(clock.now_s)
+    for start in range(len(times)):
+        for end in range(start, len(times)):
+            assert end - start + 1 <= rps * (times[end] - times[start]) + rps + 1e-6
+
+
+@given(st.integers(1, 100))
+def test_who_waits_as_told_is_admitted(rps: int) -> None:
+    clock = Clock()
+    buckets = TokenBuckets(clock)
+    while (wait_s := buckets.take("a", rps)) == 0:
+        pass
+    assert buckets.take("b", rps) == 0
+    clock.now_s += wait_s + 1e-9
+    assert buckets.take("a", rps) == 0
+    assert buckets.take("a", rps) > 0
+
+
+def test_a_clock_that_goes_back_gives_nothing() -> None:
+    clock = Clock()
+    buckets = TokenBuckets(clock)
+    assert buckets.take("a", 1) == 0
+    clock.now_s = -1000
+    assert buckets.take("a", 1) == 1
+
+
+def test_askers_are_bounded() -> None:
+    buckets = TokenBuckets(Clock(), most=3)
+    for asker in "abcd":
+        assert buckets.take(asker, 1) == 0
+    assert buckets.take("d", 1) > 0
+    assert buckets.take("a", 1) == 0  # forgotten, so its bucket is full
+    assert len(buckets._buckets) == 3
+
+
+@pytest.mark.parametrize(
+    ("host", "asker"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("testclient", "testclient"),
+        ("", ""),
+    ],
+)
+def test_addresses_of_one_asker(host: str, asker: str) -> None:
+    assert name_address(host) == asker
+
+
+@pytest.mark.parametrize(
+    ("host", "own"),
+    [
+        *(("127.0.0.1", True), ("127.8.9.1", True), ("::1", True), ("localhost", True)),
+        *(("0.0.0.0", False), ("::", False), ("192.0.2.1", False), ("example.org", False)),  # noqa: S104
+    ],
+)
+def test_own_machine(host: str, own: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    assert is_own_machine(host) is own
