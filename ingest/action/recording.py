@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ingest.action.body import read_body
 from ingest.action.interface import Interfaces
 from ingest.action.model import Message, Trace, Transaction
-from ingest.errors import RecordingMalformed
+from ingest.errors import IngestError, RecordingMalformed
 from ingest.trace.recording import read_lines
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class LineMessage(msgspec.Struct, frozen=True, kw_only=True):
     destination: str | None = None
     value: int | None = None
     value_extra_currencies: dict[str, str | int] | None = None
-    opcode: int | None = None
+    opcode: int | msgspec.UnsetType | None = msgspec.UNSET
     created_lt: int | None = None
     created_at: int | None = None
     bounce: bool | None = None
@@ -131,6 +132,7 @@ def _make_transaction(line: LineTransaction) -> Transaction:
 
 
 def _make_message(line: LineMessage) -> Message:
+    boc = None if line.body_boc is None else base64.b64decode(line.body_boc)
     return Message(
         msg_hash=base64.b64decode(line.msg_hash),
         source=line.source,
@@ -139,9 +141,19 @@ def _make_message(line: LineMessage) -> Message:
         extra_currencies={
             name: str(amount) for name, amount in (line.value_extra_currencies or {}).items()
         },
-        opcode=None if line.opcode is None else line.opcode & _OPCODE_MASK,
+        opcode=_read_opcode(line.opcode, boc),
         created_lt=line.created_lt,
         created_at=line.created_at,
         bounce=bool(line.bounce),
-        boc=None if line.body_boc is None else base64.b64decode(line.body_boc),
+        boc=boc,
     )
+
+
+def _read_opcode(recorded: int | msgspec.UnsetType | None, boc: bytes | None) -> int | None:
+    """Return the opcode without a sign; where it was not recorded, that of the body."""
+    if recorded is not msgspec.UNSET:
+        return None if recorded is None else recorded & _OPCODE_MASK
+    try:
+        return read_body(boc).peek_opcode()
+    except IngestError:
+        return None

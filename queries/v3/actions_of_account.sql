@@ -23,6 +23,7 @@
 -- returns: the columns of actions; in order
 with page as (
     select
+        trace_end_lt,
         trace_id,
         action_id
     from action_accounts
@@ -103,7 +104,7 @@ select
     actions.rule,
     actions.classifier_version
 from actions
-inner join page using (trace_id, action_id)
+inner join page using (trace_end_lt, trace_id, action_id)
 where
     ($mc_seqno is null or actions.mc_seqno = $mc_seqno)
     and ($start_lt is null or actions.trace_end_lt >= $start_lt)
