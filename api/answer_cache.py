@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from litestar import Litestar
 
+from api.access.gate import REFUSAL
 from api.call import ANSWER_HEADERS, LASTING, VARYING, measure_ms, write_moment
+from api.table_format import WRITERS, choose_format
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,13 +57,21 @@ class AnswerCache:
         self._number = 0
         self._bytes = 0
         self._answers: OrderedDict[Key, tuple[KeptAnswer, int]] = OrderedDict()
+        self.hits = self.misses = 0
 
     def get(self, number: int | None, key: Key) -> KeptAnswer | None:
         """Return the answer that snapshot ``number`` gave, if it is kept."""
         if number != self._number or key not in self._answers:
+            self.misses += 1
             return None
+        self.hits += 1
         self._answers.move_to_end(key)
         return self._answers[key][0]
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes that all answers take, about."""
+        return self._bytes
 
     def put(self, number: int, key: Key, answer: KeptAnswer) -> None:
         """Keep an answer of snapshot ``number``, unless a newer one is known already."""
@@ -80,14 +90,20 @@ class AnswerCache:
 class CachingApp(Litestar):
     """An application that sends kept answers before anything else is done for a request."""
 
-    def keep_answers(self, cache: AnswerCache, newest: Callable[[], int | None]) -> None:
-        """Take the cache, and the way to ask which snapshot answers are made from now."""
+    def keep_answers(
+        self, cache: AnswerCache, newest: Callable[[], int | None], *, any_origin: bool = True
+    ) -> None:
+        """Take the cache, and the way to ask which snapshot answers are made from now.
+
+        ``any_origin`` says that pages of every web origin get the same answer.
+        """
+        self._any_origin = any_origin
         self._cache = cache
         self._newest = newest
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401
         """Answer one request, or serve the events of the process."""
-        key = read_key(scope) if scope["type"] == "http" else None
+        key = read_key(scope, self._any_origin) if scope["type"] == "http" else None
         if key is None:
             await super().__call__(scope, receive, send)
             return
@@ -109,16 +125,20 @@ class CachingApp(Litestar):
         await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
-def read_key(scope: HTTPScope) -> Key | None:
+def read_key(scope: HTTPScope, any_origin: bool) -> Key | None:  # noqa: FBT001
     """Return what an answer depends on beside the snapshot; None where none would be kept."""
-    if scope["method"] not in ("GET", "HEAD"):
+    if scope["method"] not in ("GET", "HEAD") or REFUSAL in scope.get("state", {}):
         return None
     given = []
     for name, value in scope["headers"]:
         if name in ANSWER_HEADERS:
             given.append((name, value))
+        elif name == b"accept":
+            form = choose_format(value.decode("latin-1"))
+            if form in WRITERS:
+                given.append((name, form.encode()))
         elif name == b"origin":
-            given.append((name, b""))  # Every origin is answered in the same way.
+            given.append((name, b"" if any_origin else value))
         elif name == b"cookie":
             return None  # A browser that sends one is answered with its origin by name.
     return scope["path"], scope["query_string"], tuple(given)

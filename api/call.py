@@ -150,12 +150,21 @@ def answer_json(body: bytes, settings: Settings, status: int = 200) -> Response[
     Raises:
         RequestInvalid: it is larger than the settings allow.
     """
+    check_size(body, settings)
+    return Response(content=body, status_code=status, media_type="application/json")
+
+
+def check_size(body: bytes, settings: Settings) -> None:
+    """Refuse an answer that is larger than the settings allow.
+
+    Raises:
+        RequestInvalid: it is.
+    """
     if len(body) > settings.response_bytes:
         raise RequestInvalid(
             f"the answer has {len(body)} bytes, more than {settings.response_bytes}: "
             "ask for fewer rows"
         )
-    return Response(content=body, status_code=status, media_type="application/json")
 
 
 def _read_snapshot_number(arguments: Arguments) -> int | None:

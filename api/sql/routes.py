@@ -39,7 +39,7 @@ class SqlRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def answer_sql(request: ApiRequest, body: RawBody) -> Response[bytes]:
     """Answer the statement in ``query`` or in the body: plain text, a form, or JSON.
 
-    Without one, browsers are shown the page to write it.
+    Without one, there is the page to write it.
     """
     arguments = read_arguments(request)
     if request.method == "POST":
@@ -67,12 +67,13 @@ def _read_body(body: bytes, media_type: str) -> SqlRequest:
 def _answer(request: ApiRequest, arguments: Arguments) -> Response[bytes]:
     settings: Settings = request.app.state.settings
     note_warnings(request, arguments.warnings(_KNOWN, _SHARED), settings)
-    form = arguments.last("format") or choose_format(request.headers.get("accept", "")) or JSON
+    query = arguments.last("query")
+    usual = HTML if query is None and request.method != "POST" else JSON
+    form = arguments.last("format") or choose_format(request.headers.get("accept", "")) or usual
     if form not in _FORMATS:
         raise RequestInvalid(f"format is one of {', '.join(_FORMATS)}, and not {form[:80]!r}")
-    query = arguments.last("query") or ""
     answer = _answer_page if form == HTML else _answer_rows
-    answered = answer(request, arguments, query, form)
+    answered = answer(request, arguments, query or "", form)
     answered.headers["Vary"] = "Accept, Cookie"
     return answered
 

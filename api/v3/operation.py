@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+import re
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
-from litestar import Response  # noqa: TC002 - Litestar reads the annotations
+from litestar import Response
 from litestar.handlers import HTTPRouteHandler
 
 from api.call import (
@@ -13,14 +14,26 @@ from api.call import (
     ApiRequest,
     Call,
     answer_json,
+    check_size,
     keep_answer,
     note_warnings,
     open_call,
     read_arguments,
 )
 from api.errors import RequestInvalid
-from api.params import Int32, Query, Sort, converters_of, read_query
+from api.params import (
+    Arguments,
+    ConversionError,
+    Converter,
+    Int32,
+    Query,
+    Sort,
+    converters_of,
+    read_query,
+)
+from api.table_format import MEDIA_TYPES, WRITERS, choose_format
 from api.v3.coverage import describe_gaps
+from api.v3.listing import list_rows, tabulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,11 +41,43 @@ if TYPE_CHECKING:
     from lake.settings import Settings
 
 
+CURSOR = "X-Tonlake-Cursor"
+"""Header of a full page: what the parameter ``cursor`` is to be for the next one."""
+
+_CURSOR = re.compile(r"([0-9]{1,10})-([0-9]{1,10})")
+
+
+class PageCursor(msgspec.Struct, frozen=True):
+    """Where a page begins, in the snapshot that the first page was answered from."""
+
+    snapshot: int
+    offset: int
+
+    def __str__(self) -> str:
+        """Return the text of the parameter."""
+        return f"{self.snapshot}-{self.offset}"
+
+
+def parse_page_cursor(text: str) -> PageCursor:
+    """Read what an earlier page gave in the header ``X-Tonlake-Cursor``."""
+    match = _CURSOR.fullmatch(text)
+    if match is None or max(int(match[1]), int(match[2])) > INT32_MAX:
+        raise ConversionError(text)
+    return PageCursor(int(match[1]), int(match[2]))
+
+
+INT32_MAX = (1 << 31) - 1
+
+
 class Page(Query, frozen=True, kw_only=True):
-    """Rows of a list to give: at most ``limit`` after the first ``offset``."""
+    """Rows of a list to give: at most ``limit`` after the first ``offset``, or from ``cursor``.
+
+    Lists that have a cursor of their own declare it anew.
+    """
 
     limit: Int32 = None
     offset: Int32 = None
+    cursor: Annotated[Any, Converter(parse_page_cursor, {"type": "string"})] = None
 
 
 class SortedPage(Page, frozen=True, kw_only=True):
@@ -63,16 +108,22 @@ def operation(
             be sent again until the next commit.
     """
     known = converters_of(kind)
+    # Lists with a cursor of their own say themselves where the next page begins.
+    pages = "cursor" in known and known["cursor"].parse is parse_page_cursor
 
     def handle(request: ApiRequest) -> Response[bytes]:
         settings: Settings = request.app.state.settings
         arguments = read_arguments(request)
         note_warnings(request, arguments.warnings(known, SHARED_PARAMETERS), settings)
         query = check_page(read_query(kind, arguments), settings)
+        _keep_snapshot(query, arguments)
         call = open_call(request, arguments)
         if gaps := describe_gaps(call.reader.snapshot.ranges):
             call.warn(gaps)
-        body = answer_json(msgspec.json.encode(answer(call, query)), settings)
+        answered = answer(call, query)
+        if pages:
+            _name_next_page(call, query, answered)
+        body = write_answer(answered, request.headers.get("accept", ""), settings)
         if lasting:
             keep_answer(request)
         return body
@@ -85,6 +136,39 @@ def operation(
         opt={"query": kind, "answer": answer},
     )
     return route(handle)
+
+
+def write_answer(answered: object, accept: str, settings: Settings) -> Response[bytes]:
+    """Return an answer in the form that the client likes best; what is no list is JSON.
+
+    Raises:
+        RequestInvalid: it is larger than the settings allow.
+    """
+    form = choose_format(accept)
+    table = tabulate(answered) if form in WRITERS else None
+    if form is None or table is None:
+        written = answer_json(msgspec.json.encode(answered), settings)
+    else:
+        body = WRITERS[form](table.to_reader())
+        check_size(body, settings)
+        written = Response(body, media_type=MEDIA_TYPES[form])
+    written.headers["Vary"] = "Accept"
+    return written
+
+
+def _keep_snapshot(query: Query, arguments: Arguments) -> None:
+    """Let every page of a list be answered from the snapshot of its first one."""
+    cursor = query.cursor if isinstance(query, Page) else None
+    if isinstance(cursor, PageCursor) and arguments.last("snapshot") is None:
+        arguments.values["snapshot"] = [str(cursor.snapshot)]
+
+
+def _name_next_page(call: Call, query: Query, answered: object) -> None:
+    """Say in a header where the next page begins, if this one is full."""
+    rows = list_rows(answered)
+    if isinstance(query, Page) and rows is not None and query.limit and len(rows) >= query.limit:
+        following = (query.offset or 0) + query.limit
+        call.headers[CURSOR] = str(PageCursor(call.reader.snapshot.number, following))
 
 
 def check_page(query: P, settings: Settings) -> P:
@@ -100,4 +184,7 @@ def check_page(query: P, settings: Settings) -> P:
     limit = settings.v3_default_limit if query.limit is None else max(1, query.limit)
     if limit > settings.v3_max_limit:
         raise RequestInvalid(f"limit is not allowed: {limit} > {settings.v3_max_limit}")
-    return msgspec.structs.replace(query, limit=limit, offset=max(0, query.offset or 0))
+    offset = max(0, query.offset or 0)
+    if isinstance(query.cursor, PageCursor):
+        offset = query.cursor.offset
+    return msgspec.structs.replace(query, limit=limit, offset=offset)
