@@ -19,6 +19,7 @@ from api import docs, service
 from api.answer_cache import AnswerCache, CachingApp
 from api.call import join_notes, measure_ms
 from api.errors import ApiError, status_of
+from api.explorer.routes import create_router
 from api.snapshot import SnapshotHolder
 from ingest.errors import TvmError
 from ingest.tvm.pool import TvmPool
@@ -50,6 +51,7 @@ def create_app(lake_dir: Path, settings: Settings) -> Litestar:
         route_handlers=[
             *service.routes,
             *docs.routes,
+            create_router(explain_error),
             Router("/api/v2", route_handlers=api.v2.routes.routes),
             Router("/api/v3", route_handlers=api.v3.routes.routes),
         ],
@@ -107,10 +109,7 @@ async def add_headers(message: Message, scope: Scope) -> None:
 
 def answer_error(request: ApiRequest, error: Exception) -> Response[bytes]:
     """Answer an error in the words of the API version that was asked."""
-    status, text = describe_error(request, error)
-    expected = HTTPException | ApiError | LakeError | QueryTimeout | TvmError
-    if status >= 500 and not isinstance(error, expected):  # noqa: PLR2004
-        LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    status, text = explain_error(request, error)
     if request.url.path.startswith("/api/v2"):
         answer = api.v2.routes.answer_error(request, status, text)
     else:
@@ -119,6 +118,15 @@ def answer_error(request: ApiRequest, error: Exception) -> Response[bytes]:
     if status == 503:  # noqa: PLR2004 - Service Unavailable
         answer.headers["Retry-After"] = RETRY_AFTER_S
     return answer
+
+
+def explain_error(request: ApiRequest, error: Exception) -> tuple[int, str]:
+    """Return status and text of an error; one that nobody expected is logged."""
+    status, text = describe_error(request, error)
+    expected = HTTPException | ApiError | LakeError | QueryTimeout | TvmError
+    if status >= 500 and not isinstance(error, expected):  # noqa: PLR2004
+        LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return status, text
 
 
 def describe_error(request: ApiRequest, error: Exception) -> tuple[int, str]:

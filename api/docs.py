@@ -1,4 +1,4 @@
-"""Pages for people: what there is to click, and the API's description, readable and to try out.
+"""The API's description, readable and to try out.
 
 Nothing is loaded from elsewhere: Swagger UI comes out of an installed package.
 """
@@ -27,23 +27,6 @@ _ASSETS = {
 _DAY = {"Cache-Control": "max-age=86400"}
 _HTML = "text/html"
 
-_START = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>tonlake</title>
-<link rel="icon" href="/docs/favicon-32x32.png">
-<style>body{font:16px/1.6 sans-serif;max-width:44em;margin:3em auto;padding:0 1em}</style></head>
-<body><h1>tonlake</h1>
-<p>The TON Center API, versions 2 and 3, over a lake of Parquet files.</p>
-<ul>
-<li><a href="/docs">Documentation</a>: every operation, to read and to try out</li>
-<li><a href="/openapi.json">openapi.json</a>: the same for programs (OpenAPI 3.1)</li>
-<li><a href="/api/v3/masterchainInfo">/api/v3/masterchainInfo</a>: newest and oldest block</li>
-<li><a href="/api/v3/transactions?limit=5">/api/v3/transactions?limit=5</a></li>
-<li><a href="/api/v3/topAccountsByBalance?limit=10">/api/v3/topAccountsByBalance?limit=10</a></li>
-<li><a href="/api/v2/getMasterchainInfo">/api/v2/getMasterchainInfo</a></li>
-<li><a href="/readyz">/readyz</a>: what is served now</li>
-</ul></body></html>
-"""
-
 _DOCS = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>tonlake: API</title>
 <link rel="icon" href="/docs/favicon-32x32.png">
@@ -71,12 +54,6 @@ def read_asset(name: str) -> bytes:
     return (Path(spec.submodule_search_locations[0]) / "static" / name).read_bytes()
 
 
-@get("/", media_type=_HTML, sync_to_thread=False)
-def answer_start() -> str:
-    """List what there is to click."""
-    return _START
-
-
 @get("/docs", media_type=_HTML, sync_to_thread=False)
 def answer_docs() -> str:
     """Show the API's description, to read and to try out."""
@@ -98,4 +75,4 @@ def _make_asset_route(name: str) -> HTTPRouteHandler:
     return answer_asset
 
 
-routes = [answer_start, answer_docs, answer_openapi, *map(_make_asset_route, _ASSETS)]
+routes = [answer_docs, answer_openapi, *map(_make_asset_route, _ASSETS)]

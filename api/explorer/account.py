@@ -1,0 +1,160 @@
+"""The page of an account: what it is and holds, and what it did."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import msgspec
+
+from api.errors import RequestInvalid
+from api.explorer import chart
+from api.explorer.asking import ask_or_say, link, read_address, read_offset
+from api.explorer.frame import Question, Shown
+from api.explorer.sentence import tell_actions
+from api.params import ConversionError
+from api.v3.account_routes import AccountStatesQuery, get_account_states
+from api.v3.action_routes import ActionsQuery, get_actions, parse_cursor
+from api.v3.jetton_routes import WalletsQuery, get_wallets
+from api.v3.name_routes import RecordsQuery, get_records
+from api.v3.nft_routes import ItemsQuery, get_items
+from api.v3.transaction_page import answer_transactions
+from api.v3.transaction_search import TransactionsQuery, find_keys
+from api.v3.wallet_routes import WalletStatesQuery, get_wallet_states
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from api.address import Address
+    from api.explorer.sentence import Told
+    from api.v3.answer import WalletState
+
+Values = dict[str, Any]
+
+ROWS = 20
+CHART_ROWS = 500
+"""Balances of a chart; an account with more changes shows the newest of them."""
+
+
+def show_account(question: Question) -> Shown:
+    """Show an account: its state, its balance over time, and one of four lists."""
+    address = read_address(question)
+    states = get_account_states(
+        question.call, AccountStatesQuery(address=(address,), include_boc=False)
+    )
+    question.names.learn(states.address_book, states.metadata)
+    raw = str(address)
+    shown = question.argument("show")
+    shown = shown if shown in LISTS else next(iter(LISTS))
+    values: Values = {
+        "raw": raw,
+        "friendly": question.names.friendly(raw),
+        "state": states.accounts[0] if states.accounts else None,
+        "wallet": _describe_wallet(question, address),
+        "domains": ask_or_say(lambda: _list_domains(question, address)),
+        "balances": _draw_balance(question, address),
+        "show": shown,
+        "lists": {name: title for name, (title, _) in LISTS.items()},
+        "listed": ask_or_say(lambda: LISTS[shown][1](question, address)),
+    }
+    return Shown("account.html", f"Account {question.names.label(raw)}", values)
+
+
+def name_path(question: Question, kind: str, raw: str) -> str:
+    """Return the path of a page about an account."""
+    return f"/{kind}/{quote(question.names.friendly(raw))}"
+
+
+def _describe_wallet(question: Question, address: Address) -> WalletState | None:
+    found = get_wallet_states(question.call, WalletStatesQuery(address=(address,))).wallets
+    return found[0] if found and found[0].is_wallet else None
+
+
+def _list_domains(question: Question, address: Address) -> list[str]:
+    found = get_records(question.call, RecordsQuery(wallet=address, limit=ROWS, offset=0))
+    return [record.domain for record in found.records]
+
+
+def _draw_balance(question: Question, address: Address) -> chart.Line | None:
+    rows = question.call.reader.rows(
+        "explorer/balances",
+        workchain=address.workchain,
+        account=address.account,
+        limit=CHART_ROWS,
+    )
+    return chart.plot_steps([(row["utime"], row["balance"]) for row in reversed(rows)])
+
+
+class History(msgspec.Struct, frozen=True):
+    """A list of an account's page, and where older rows stand."""
+
+    rows: list[Any]
+    older: str
+    newest: str
+
+
+def _list_actions(question: Question, address: Address) -> History:
+    cursor = question.argument("cursor")
+    try:
+        after = parse_cursor(cursor) if cursor else None
+    except ConversionError as error:
+        raise RequestInvalid("the cursor is none that a page gave") from error
+    query = ActionsQuery(account=address, limit=ROWS, offset=0, cursor=after)
+    found = get_actions(question.call, query)
+    question.names.learn(found.address_book, found.metadata)
+    told: list[Told] = tell_actions(found.actions, question.names)
+    older = question.call.headers.pop("X-Tonlake-Cursor", "")
+    return _page(question, address, told, cursor=older, is_first=not cursor)
+
+
+def _list_transactions(question: Question, address: Address) -> History:
+    offset = read_offset(question)
+    keys = find_keys(
+        question.call, TransactionsQuery(account=(address,), limit=ROWS, offset=offset)
+    )
+    found = answer_transactions(question.call, keys)
+    question.names.learn(found.address_book)
+    return _page_by_offset(question, address, found.transactions, offset)
+
+
+def _list_tokens(question: Question, address: Address) -> History:
+    offset = read_offset(question)
+    query = WalletsQuery(owner_address=(address,), limit=ROWS, offset=offset)
+    found = get_wallets(question.call, query)
+    question.names.learn(found.address_book, found.metadata)
+    return _page_by_offset(question, address, found.jetton_wallets, offset)
+
+
+def _list_items(question: Question, address: Address) -> History:
+    offset = read_offset(question)
+    query = ItemsQuery(owner_address=(address,), limit=ROWS, offset=offset)
+    found = get_items(question.call, query)
+    question.names.learn(found.address_book, found.metadata)
+    return _page_by_offset(question, address, found.nft_items, offset)
+
+
+def _page_by_offset(question: Question, address: Address, rows: list[Any], offset: int) -> History:
+    older = offset + ROWS if len(rows) == ROWS else None
+    return _page(question, address, rows, offset=older, is_first=not offset)
+
+
+def _page(
+    question: Question, address: Address, rows: list[Any], *, is_first: bool, **older: object
+) -> History:
+    path = name_path(question, "account", str(address))
+    show = question.argument("show")
+    more = any(value not in (None, "") for value in older.values())
+    return History(
+        rows,
+        older=link(path, show=show, **older) if more else "",
+        newest="" if is_first else link(path, show=show),
+    )
+
+
+LISTS: dict[str, tuple[str, Callable[[Question, Address], History]]] = {
+    "history": ("History", _list_actions),
+    "transactions": ("Transactions", _list_transactions),
+    "tokens": ("Tokens", _list_tokens),
+    "nfts": ("NFTs", _list_items),
+}
+"""The lists of an account's page: title, and who asks for them."""

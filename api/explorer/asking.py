@@ -1,0 +1,63 @@
+"""What pages share in asking: parts of a page that the lake may not know, and their paging."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlencode
+
+from api.errors import AnswerNotFound, LakeUnavailable, RequestInvalid
+from api.params import ConversionError, parse_any_address, parse_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from api.address import Address
+    from api.explorer.frame import Question
+
+MOST_OFFSET = (1 << 31) - 1
+
+T = TypeVar("T")
+
+
+def ask_or_say(ask: Callable[[], T]) -> T | str:
+    """Return an answer; or, where the lake does not know, the words that say why."""
+    try:
+        return ask()
+    except (AnswerNotFound, LakeUnavailable) as error:
+        return str(error)
+
+
+def link(path: str, **parameters: object) -> str:
+    """Return a path with those parameters that have a value."""
+    given = {name: value for name, value in parameters.items() if value not in (None, "")}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+def read_offset(question: Question) -> int:
+    """Return how many rows of a list to pass over; what is no number is 0."""
+    text = question.argument("offset")
+    return min(int(text), MOST_OFFSET) if text.isascii() and text.isdecimal() else 0
+
+
+def read_hash(question: Question) -> bytes:
+    """Return the hash in the path of a page.
+
+    Raises:
+        RequestInvalid: it is none.
+    """
+    try:
+        return parse_hash(question.parts["hash"])
+    except ConversionError as error:
+        raise RequestInvalid("a hash is 64 hex digits, or 44 characters of base64") from error
+
+
+def read_address(question: Question) -> Address:
+    """Return the address in the path of a page, in any form.
+
+    Raises:
+        RequestInvalid: it is none.
+    """
+    try:
+        return parse_any_address(question.parts["address"])
+    except ConversionError as error:
+        raise RequestInvalid("the path names no address: a digit of it may be mistyped") from error

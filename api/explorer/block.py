@@ -1,0 +1,166 @@
+"""The start page, the latest blocks, and the page of one block."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from api.errors import AnswerNotFound, RequestInvalid
+from api.explorer.asking import ask_or_say, link, read_offset
+from api.explorer.frame import Question, Shown
+from api.explorer.sentence import tell_actions
+from api.params import ConversionError, parse_int32, parse_shard
+from api.v3.action_routes import ActionsQuery, get_actions
+from api.v3.block_routes import BlocksQuery, get_blocks
+from api.v3.transaction_page import answer_transactions
+from api.v3.transaction_search import TransactionsQuery, find_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from api.explorer.sentence import Told
+    from api.v3.model import Block
+    from lake.log import Range
+    from queries.reader import Reader
+
+Row = dict[str, Any]
+
+START_ROWS = 8
+PAGE_ROWS = 25
+BLOCK_ROWS = 50
+MOST_COMMITTED = 1000
+MASTERCHAIN = -1
+_ID = re.compile(r"(-?[0-9]{1,10}):([0-9a-fA-F]{16}):([0-9]{1,10})")
+
+
+def show_start(question: Question) -> Shown:
+    """Offer the search, and show what is newest."""
+    reader = question.call.reader
+    blocks = read_latest(reader, START_ROWS)
+    snapshot = reader.snapshot
+    values = {
+        "blocks": blocks,
+        "last": snapshot.last_mc_seqno,
+        "lag": time.time() - blocks[0]["utime"] if blocks else 0,
+        "transactions": sum(file.rows for file in snapshot.files["transactions"]),
+        "size": sum(file.bytes for each in snapshot.files.values() for file in each),
+        "actions": ask_or_say(lambda: _tell_latest(question)),
+    }
+    return Shown("start.html", "Start", values)
+
+
+def _tell_latest(question: Question) -> list[Told]:
+    found = get_actions(question.call, ActionsQuery(limit=START_ROWS, offset=0))
+    question.names.learn(found.address_book, found.metadata)
+    return tell_actions(found.actions, question.names)
+
+
+def show_blocks(question: Question) -> Shown:
+    """List masterchain blocks, newest first."""
+    before = _read_before(question)
+    blocks = read_latest(question.call.reader, PAGE_ROWS, before)
+    more = blocks and blocks[-1]["mc_seqno"] > question.call.reader.snapshot.ranges[0][0]
+    values = {
+        "blocks": blocks,
+        "before": before,
+        "limit": PAGE_ROWS,
+        "older": f"/blocks?before={blocks[-1]['mc_seqno']}" if more else "",
+    }
+    return Shown("blocks.html", "Latest blocks", values)
+
+
+def show_rows(question: Question) -> Shown:
+    """List the newest masterchain blocks as rows of a table, for the script."""
+    asked = question.argument("limit")
+    limit = min(int(asked), PAGE_ROWS) if asked.isascii() and asked.isdecimal() else PAGE_ROWS
+    return Shown("block_rows.html", "", {"blocks": read_latest(question.call.reader, limit)})
+
+
+def _read_before(question: Question) -> int | None:
+    text = question.argument("before")
+    try:
+        return parse_int32(text) or None
+    except ConversionError:
+        return None
+
+
+def read_latest(reader: Reader, limit: int, before: int | None = None) -> list[Row]:
+    """Return the newest masterchain blocks held, those before one of them if it is given."""
+    first = _find_first(reader.snapshot.ranges, limit, before)
+    return reader.rows("explorer/latest_blocks", first=first, before=before, limit=limit)
+
+
+def _find_first(ranges: Sequence[Range], limit: int, before: int | None) -> int:
+    """Return where to begin reading, so that ``limit`` blocks are found despite holes."""
+    missing = limit
+    for first, last in reversed(ranges):
+        end = last if before is None else min(last, before - 1)
+        if end - first + 1 >= missing:
+            return end - missing + 1
+        missing -= max(0, end - first + 1)
+    return 0
+
+
+def show_block(question: Question) -> Shown:
+    """Show a block: its header, the blocks that it commits, and its transactions.
+
+    Raises:
+        RequestInvalid: the path names no block.
+        AnswerNotFound, NotCovered: the lake has none of this id.
+    """
+    workchain, shard, seqno = _read_id(question.parts["id"])
+    query = BlocksQuery(workchain=workchain, shard=shard, seqno=seqno, limit=1, offset=0)
+    found = get_blocks(question.call, query).blocks
+    if not found:
+        raise AnswerNotFound(f"there is no block {question.parts['id']} in this lake")
+    block = found[0]
+    offset = read_offset(question)
+    keys = find_keys(
+        question.call,
+        TransactionsQuery(
+            workchain=workchain,
+            shard=shard,
+            seqno=seqno,
+            limit=BLOCK_ROWS,
+            offset=offset,
+            sort="asc",
+        ),
+    )
+    listed = answer_transactions(question.call, keys)
+    question.names.learn(listed.address_book)
+    here = f"/block/{workchain}:{block.shard.lower()}:{seqno}"
+    values = {
+        "block": block,
+        "committed": _list_committed(question, seqno) if workchain == MASTERCHAIN else [],
+        "transactions": listed.transactions,
+        "next_seqno": _find_next(question, query),
+        "newest": here if offset else "",
+        "older": link(here, offset=offset + BLOCK_ROWS) if len(keys) == BLOCK_ROWS else "",
+    }
+    return Shown("block.html", f"Block {workchain}:{block.shard.lower()}:{seqno}", values)
+
+
+def _read_id(text: str) -> tuple[int, int, int]:
+    match = _ID.fullmatch(text)
+    if match is None:
+        raise RequestInvalid("a block is named workchain:shard:seqno, the shard as 16 hex digits")
+    try:
+        return parse_int32(match[1]), parse_shard(match[2]), parse_int32(match[3])
+    except ConversionError as error:
+        raise RequestInvalid("workchain and seqno of a block are 32-bit numbers") from error
+
+
+def _list_committed(question: Question, mc_seqno: int) -> list[Block]:
+    query = BlocksQuery(mc_seqno=mc_seqno, limit=MOST_COMMITTED, offset=0)
+    found = get_blocks(question.call, query).blocks
+    return [each for each in found if each.workchain != MASTERCHAIN]
+
+
+def _find_next(question: Question, query: BlocksQuery) -> int | None:
+    """Return the next seqno of the same shard, where the lake has it."""
+    wanted = msgspec.structs.replace(query, seqno=(query.seqno or 0) + 1)
+    found = ask_or_say(lambda: get_blocks(question.call, wanted).blocks)
+    return wanted.seqno if found and not isinstance(found, str) else None

@@ -1,0 +1,134 @@
+"""Geometry of the pictures: lines, bars and calendars; templates turn it into SVG."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+WIDTH, HEIGHT = 720, 200
+LEFT, RIGHT, TOP, BOTTOM = 10, 10, 14, 24
+"""Margins of a line chart, in units of its own."""
+
+CELL = 14
+"""Side of a day in the calendar, gap included."""
+
+WEEK_DAYS = 7
+MOST_WEEKS = 54
+SHADES = 4
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A stepped line: paths of line and area, and the ends of both axes."""
+
+    line: str
+    area: str
+    low: int
+    high: int
+    first_utime: int
+    last_utime: int
+
+
+class Slice(msgspec.Struct, frozen=True):
+    """A piece of a bar: its name, its number, its place in percent, and its colour."""
+
+    name: str
+    number: int
+    start: float
+    width: float
+    shade: int
+
+
+class Day(msgspec.Struct, frozen=True):
+    """A day of a calendar; ``shade`` 0 is a day without rows."""
+
+    day: date
+    rows: int
+    x: int
+    y: int
+    shade: int
+
+
+class Calendar(msgspec.Struct, frozen=True):
+    """Days in columns of weeks, Monday first, and the months above them."""
+
+    days: list[Day]
+    months: list[tuple[int, str]]
+    width: int
+    earlier: int
+    """Days with rows before the first one shown."""
+
+
+def plot_steps(points: Sequence[tuple[int, int]]) -> Line | None:
+    """Return the line through (Unix seconds, amount), oldest first; each holds until the next.
+
+    None for less than two points, which make no line.
+    """
+    if len(points) < 2 or points[0][0] == points[-1][0]:  # noqa: PLR2004
+        return None
+    amounts = [amount for _utime, amount in points]
+    low, high = min(amounts), max(amounts)
+    first, last = points[0][0], points[-1][0]
+    inner_width, inner_height = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
+
+    def place(utime: int, amount: int) -> tuple[float, float]:
+        share = (amount - low) / (high - low) if high > low else 0.5
+        x = LEFT + inner_width * (utime - first) / (last - first)
+        return round(x, 1), round(TOP + inner_height * (1 - share), 1)
+
+    placed = [place(*point) for point in points]
+    steps = [f"M{placed[0][0]} {placed[0][1]}"]
+    steps += [f"H{x}V{y}" for x, y in placed[1:]]
+    line = "".join(steps)
+    floor = HEIGHT - BOTTOM
+    return Line(line, f"{line}V{floor}H{LEFT}Z", low, high, first, last)
+
+
+def slice_bar(numbers: Mapping[str, int]) -> list[Slice]:
+    """Return the parts of one bar as wide as their sum; parts of nothing are left out."""
+    total = sum(numbers.values())
+    slices: list[Slice] = []
+    start = 0.0
+    for shade, (name, number) in enumerate(numbers.items(), 1):
+        if number > 0:
+            width = 100 * number / total
+            slices.append(Slice(name, number, round(start, 3), round(width, 3), shade))
+            start += width
+    return slices
+
+
+def fill_calendar(rows_by_day: Mapping[date, int]) -> Calendar | None:
+    """Return the days from the first with rows to the last, at most some 54 weeks of them."""
+    if not rows_by_day:
+        return None
+    last = max(rows_by_day)
+    monday = last - timedelta(days=last.weekday())
+    begin = max(min(rows_by_day), monday - timedelta(weeks=MOST_WEEKS - 1))
+    origin = begin - timedelta(days=begin.weekday())
+    most = max(rows_by_day.values())
+    days = []
+    for offset in range((last - origin).days + 1):
+        day = origin + timedelta(days=offset)
+        if day < begin:
+            continue
+        rows = rows_by_day.get(day, 0)
+        shade = 0 if rows == 0 else min(SHADES, 1 + SHADES * rows // (most + 1))
+        x, y = divmod(offset, WEEK_DAYS)
+        days.append(Day(day, rows, x * CELL, y * CELL, shade))
+    weeks = days[-1].x // CELL + 1
+    earlier = sum(1 for day in rows_by_day if day < begin)
+    return Calendar(days, _name_months(days), weeks * CELL, earlier)
+
+
+def _name_months(days: Sequence[Day]) -> list[tuple[int, str]]:
+    """Return where months begin, and their names; the first day names its own."""
+    found = [(days[0].x, f"{days[0].day:%b %Y}")]
+    for before, after in pairwise(days):
+        if after.day.month != before.day.month and after.x - found[-1][0] > 3 * CELL:
+            found.append((after.x, f"{after.day:%b %Y}"))
+    return found

@@ -1,0 +1,105 @@
+"""How pages write amounts, times, sizes, hashes and addresses; each is a filter of templates."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from datetime import UTC, datetime
+
+NANO_DIGITS = 9
+"""Decimal places of TON: amounts are nanoton."""
+
+LEAST_BRIEF_NANO = 10**6
+"""What is smaller is nothing at three decimals."""
+
+MOST_DIGITS = 255
+"""Decimal places that a jetton may claim (TEP-64 gives them one byte)."""
+
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+_STEP = 1000
+
+
+def write_units(amount: str | int | None, digits: int = NANO_DIGITS) -> str:
+    """Return an amount of smallest units with its decimal places, thousands set apart."""
+    if amount is None:
+        return "unknown"
+    number = int(amount)
+    sign, number = ("-", -number) if number < 0 else ("", number)
+    digits = min(max(digits, 0), MOST_DIGITS)
+    whole, rest = divmod(number, 10**digits)
+    fraction = str(rest).rjust(digits, "0").rstrip("0") if rest else ""
+    return f"{sign}{whole:,}" + (f".{fraction}" if fraction else "")
+
+
+def write_ton(nano: str | int | None) -> str:
+    """Return nanoton as TON."""
+    return "unknown" if nano is None else f"{write_units(nano)} TON"
+
+
+def write_brief(nano: int) -> str:
+    """Return nanoton as TON with at most three decimals, for pictures."""
+    if 0 < nano < LEAST_BRIEF_NANO:
+        return "< 0.001 TON"
+    return f"{nano / 10**NANO_DIGITS:,.3f}".rstrip("0").rstrip(".") + " TON"
+
+
+def write_count(number: str | int) -> str:
+    """Return a number, thousands set apart."""
+    return f"{int(number):,}"
+
+
+def write_moment(utime: str | int) -> str:
+    """Return Unix seconds as date and time of day, UTC."""
+    return read_moment(utime).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def write_iso(utime: str | int) -> str:
+    """Return Unix seconds for machines (ISO 8601)."""
+    return read_moment(utime).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def read_moment(utime: str | int) -> datetime:
+    """Return the moment of Unix seconds."""
+    return datetime.fromtimestamp(int(utime), UTC)
+
+
+def write_bytes(size: float) -> str:
+    """Return a size in the unit that suits it."""
+    unit = 0
+    while size >= _STEP and unit < len(_UNITS) - 1:
+        size, unit = size / _STEP, unit + 1
+    return f"{size:,.0f} {_UNITS[unit]}" if unit == 0 else f"{size:,.1f} {_UNITS[unit]}"
+
+
+def write_duration(seconds: float) -> str:
+    """Return a span of time in its largest unit."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.0f} {unit}"
+    return f"{max(0, seconds):,.0f} s"
+
+
+def write_hex(text: str) -> str:
+    """Return a hash in base64 as hex; other text stays as it is."""
+    try:
+        return base64.b64decode(text, validate=True).hex()
+    except (binascii.Error, ValueError):
+        return text
+
+
+def shorten(text: str, keep: int = 6) -> str:
+    """Return the two ends of a long text."""
+    return text if len(text) <= 2 * keep + 1 else f"{text[:keep]}…{text[-keep:]}"
+
+
+FILTERS = {
+    "ton": write_ton,
+    "units": write_units,
+    "count": write_count,
+    "moment": write_moment,
+    "iso": write_iso,
+    "bytes": write_bytes,
+    "duration": write_duration,
+    "hex": write_hex,
+    "shorten": shorten,
+}

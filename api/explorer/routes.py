@@ -1,0 +1,59 @@
+"""The routes of the explorer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+from litestar import Response, Router, post
+
+from api.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
+from api.explorer import account, block, lake, search, static_files, token, trace, transaction
+from api.explorer.frame import HEADERS, THEME_COOKIE, THEMES, Shown, page, render
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+YEAR_S = 365 * 86400
+
+
+@post("/theme", status_code=303)
+async def choose_theme(request: ApiRequest) -> Response[bytes]:
+    """Remember which colours the reader likes, and lead back."""
+    form = dict(parse_qsl((await request.body()).decode("latin-1")))
+    theme = form.get("theme")
+    back = form.get("back", "/")
+    is_ours = back.startswith("/") and not back.startswith(("//", "/\\"))
+    headers = {**HEADERS, "Location": back if is_ours and back.isprintable() else "/"}
+    answer: Response[bytes] = Response(b"", status_code=303, headers=headers)
+    if theme in THEMES:
+        answer.set_cookie(THEME_COOKIE, theme, max_age=YEAR_S, httponly=True, samesite="lax")
+    return answer
+
+
+def create_router(describe: Callable[[ApiRequest, Exception], tuple[int, str]]) -> Router:
+    """Return the pages; ``describe`` tells status and text of an error."""
+
+    def show_error(request: ApiRequest, error: Exception) -> Response[Any]:
+        status, text = describe(request, error)
+        return render(request, Shown("error.html", f"Error {status}", {"text": text}, status), {})
+
+    return Router(
+        "/",
+        route_handlers=[
+            page("/", block.show_start),
+            page("/blocks", block.show_blocks),
+            page("/blocks/rows", block.show_rows),
+            page("/account/{address:str}", account.show_account),
+            page("/search", search.show_search),
+            page("/transaction/{hash:str}", transaction.show_transaction),
+            page("/trace/{hash:str}", trace.show_trace),
+            page("/block/{id:str}", block.show_block),
+            page("/jetton/{address:str}", token.show_jetton),
+            page("/nft/{address:str}", token.show_nft),
+            page("/lake", lake.show_lake),
+            choose_theme,
+            *static_files.routes,
+        ],
+        exception_handlers={Exception: show_error},
+    )

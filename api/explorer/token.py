@@ -1,0 +1,159 @@
+"""The pages of tokens: a jetton, and an NFT or a collection of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from api.errors import AnswerNotFound
+from api.explorer.asking import ask_or_say, link, read_address, read_offset
+from api.explorer.frame import Elsewhere, Question, Shown
+from api.v3 import jetton_routes, nft_routes
+from api.v3.coverage import check_no_gap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from api.address import Address
+    from api.v3.nft import NFTCollection, NFTItem
+
+Listed = tuple[list[Any], str, str]
+"""Rows, and the paths of the newest and of older ones."""
+
+ROWS = 25
+MOST_CONTENT_CHARACTERS = 2000
+"""What a token says of itself may be long; one field of it is cut here."""
+
+
+def show_jetton(question: Question) -> Shown:
+    """Show a jetton: its supply, who holds it, and its transfers.
+
+    Raises:
+        AnswerNotFound: the account is no jetton master.
+        NotDerived, NotCovered: the lake does not know.
+    """
+    address = read_address(question)
+    found = jetton_routes.get_masters(
+        question.call, jetton_routes.MastersQuery(address=(address,), limit=1, offset=0)
+    )
+    if not found.jetton_masters:
+        check_no_gap(question.call.reader)
+        raise AnswerNotFound(f"{question.names.friendly(str(address))} is no jetton master")
+    question.names.learn(found.address_book, found.metadata)
+    shown = question.argument("show")
+    shown = shown if shown in LISTS else next(iter(LISTS))
+    master = found.jetton_masters[0]
+    values = {
+        "master": master,
+        "content": clip_content(master.jetton_content),
+        "show": shown,
+        "lists": {name: title for name, (title, _) in LISTS.items()},
+        "listed": ask_or_say(lambda: LISTS[shown][1](question, address)),
+        "supply": int(master.total_supply),
+    }
+    return Shown("jetton.html", f"Jetton {question.names.label(master.address)}", values)
+
+
+def _list_holders(question: Question, address: Address) -> Listed:
+    offset = read_offset(question)
+    query = jetton_routes.WalletsQuery(
+        jetton_address=(address,), exclude_zero_balance=True, sort="desc", limit=ROWS, offset=offset
+    )
+    found = jetton_routes.get_wallets(question.call, query)
+    question.names.learn(found.address_book, found.metadata)
+    return _page(question, "jetton", address, found.jetton_wallets)
+
+
+def _list_transfers(question: Question, address: Address) -> Listed:
+    offset = read_offset(question)
+    query = jetton_routes.TransfersQuery(jetton_master=address, limit=ROWS, offset=offset)
+    found = jetton_routes.get_transfers(question.call, query)
+    question.names.learn(found.address_book, found.metadata)
+    return _page(question, "jetton", address, found.jetton_transfers)
+
+
+def _list_burns(question: Question, address: Address) -> Listed:
+    offset = read_offset(question)
+    query = jetton_routes.BurnsQuery(jetton_master=address, limit=ROWS, offset=offset)
+    found = jetton_routes.get_burns(question.call, query)
+    question.names.learn(found.address_book, found.metadata)
+    return _page(question, "jetton", address, found.jetton_burns)
+
+
+LISTS: dict[str, tuple[str, Callable[[Question, Address], Listed]]] = {
+    "holders": ("Holders", _list_holders),
+    "transfers": ("Transfers", _list_transfers),
+    "burns": ("Burns", _list_burns),
+}
+"""The lists of a jetton's page: title, and who asks for them."""
+
+
+def show_nft(question: Question) -> Shown | Elsewhere:
+    """Show an NFT with its transfers, or a collection with its items.
+
+    Raises:
+        AnswerNotFound: the account is neither.
+        NotDerived, NotCovered: the lake does not know.
+    """
+    address = read_address(question)
+    query = nft_routes.ItemsQuery(address=(address,), limit=1, offset=0)
+    items = nft_routes.get_items(question.call, query)
+    question.names.learn(items.address_book, items.metadata)
+    if items.nft_items:
+        return _show_item(question, address, items.nft_items[0])
+    wanted = nft_routes.CollectionsQuery(collection_address=(address,), limit=1, offset=0)
+    found = nft_routes.get_collections(question.call, wanted)
+    question.names.learn(found.address_book, found.metadata)
+    if found.nft_collections:
+        return _show_collection(question, address, found.nft_collections[0])
+    check_no_gap(question.call.reader)
+    raise AnswerNotFound(f"{question.names.friendly(str(address))} is neither NFT nor collection")
+
+
+def _show_item(question: Question, address: Address, item: NFTItem) -> Shown:
+    values = {
+        "item": item,
+        "content": clip_content(item.content),
+        "listed": ask_or_say(lambda: _list_moves(question, address)),
+    }
+    return Shown("nft.html", f"NFT {question.names.label(item.address)}", values)
+
+
+def _show_collection(question: Question, address: Address, collection: NFTCollection) -> Shown:
+    values = {
+        "collection": collection,
+        "content": clip_content(collection.collection_content),
+        "listed": ask_or_say(lambda: _list_items(question, address)),
+    }
+    title = f"Collection {question.names.label(collection.address)}"
+    return Shown("collection.html", title, values)
+
+
+def _list_moves(question: Question, address: Address) -> Listed:
+    offset = read_offset(question)
+    query = nft_routes.TransfersQuery(item_address=(address,), limit=ROWS, offset=offset)
+    found = nft_routes.get_transfers(question.call, query)
+    question.names.learn(found.address_book, found.metadata)
+    return _page(question, "nft", address, found.nft_transfers)
+
+
+def _list_items(question: Question, address: Address) -> Listed:
+    offset = read_offset(question)
+    query = nft_routes.ItemsQuery(collection_address=(address,), limit=ROWS, offset=offset)
+    found = nft_routes.get_items(question.call, query)
+    question.names.learn(found.address_book, found.metadata)
+    return _page(question, "nft", address, found.nft_items)
+
+
+def _page(question: Question, kind: str, address: Address, rows: list[Any]) -> Listed:
+    offset, show = read_offset(question), question.argument("show")
+    path = f"/{kind}/{quote(question.names.friendly(str(address)))}"
+    older = link(path, show=show, offset=offset + ROWS) if len(rows) == ROWS else ""
+    return rows, link(path, show=show) if offset else "", older
+
+
+def clip_content(content: dict[str, object] | None) -> dict[str, str] | None:
+    """Return what a token says of itself as text, long fields cut."""
+    if content is None:
+        return None
+    return {name: str(value)[:MOST_CONTENT_CHARACTERS] for name, value in content.items()}

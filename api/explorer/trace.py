@@ -1,0 +1,73 @@
+"""The page of a trace: what it did in words, its tree, and its transactions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from api.errors import AnswerNotFound, RequestInvalid
+from api.explorer.asking import ask_or_say, read_hash
+from api.explorer.frame import Question, Shown
+from api.explorer.sentence import tell_actions
+from api.explorer.tree import draw_tree
+from api.v3.action_routes import ActionsQuery, get_actions
+from api.v3.coverage import check_no_gap
+from api.v3.trace_routes import TracesQuery, get_traces
+from queries.traced import find_trace_ids
+
+if TYPE_CHECKING:
+    from api.call import Call
+    from api.explorer.sentence import Told
+    from api.v3.trace import Traces
+
+MOST_ACTIONS = 100
+
+
+def show_trace(question: Question) -> Shown:
+    """Show a trace by its id, or by a transaction or message in it.
+
+    Raises:
+        AnswerNotFound: there is none.
+        NotCovered: the lake has gaps, and it may lie there.
+    """
+    trace_id = find_trace(question.call, read_hash(question))
+    try:
+        found = get_traces(question.call, TracesQuery(trace_id=(trace_id,), limit=1, offset=0))
+    except RequestInvalid as error:
+        text = {"text": f"This trace is too large for a page: {error}"}
+        return Shown("error.html", "Trace", text, status=422)
+    return _describe(question, found, trace_id)
+
+
+def find_trace(call: Call, any_hash: bytes) -> bytes:
+    """Return the id of the trace of a transaction or message.
+
+    Raises:
+        AnswerNotFound, NotCovered: as for the page.
+    """
+    ids = find_trace_ids(call.reader, tx_hashes=[any_hash])
+    ids = ids or find_trace_ids(call.reader, msg_hashes=[any_hash])
+    if not ids:
+        check_no_gap(call.reader)
+        raise AnswerNotFound(f"there is no trace with a transaction or message {any_hash.hex()}")
+    return ids[0]
+
+
+def _describe(question: Question, found: Traces, trace_id: bytes) -> Shown:
+    question.names.learn(found.address_book, found.metadata)
+    trace = found.traces[0]
+    known = trace.transactions or {}
+    transactions = [known[each] for each in trace.transactions_order or ()]
+    values = {
+        "trace": trace,
+        "told": ask_or_say(lambda: _tell(question, trace_id)),
+        "transactions": transactions,
+        "tree": draw_tree(transactions, question.names) if transactions else None,
+    }
+    return Shown("trace.html", f"Trace {trace_id.hex()[:8]}", values)
+
+
+def _tell(question: Question, trace_id: bytes) -> list[Told]:
+    query = ActionsQuery(trace_id=(trace_id,), limit=MOST_ACTIONS, offset=0, sort="asc")
+    found = get_actions(question.call, query)
+    question.names.learn(found.address_book, found.metadata)
+    return tell_actions(found.actions, question.names)
