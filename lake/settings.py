@@ -95,6 +95,10 @@ class Settings(SqlSettings, frozen=True, forbid_unknown_fields=True):
     detect_contracts: Annotated[
         bool, Meta(description="Find out at ingest which accounts are wallets, jettons, NFTs ...")
     ] = True
+    classify_actions: Annotated[
+        bool,
+        Meta(description="Say at ingest what traces did; else `tonlake rebuild actions` does"),
+    ] = True
     contract_gas_limit: Annotated[
         int, Meta(description="Gas a get-method may use that is run at ingest", ge=1)
     ] = 1_000_000

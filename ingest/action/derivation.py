@@ -7,6 +7,7 @@ their ranges have.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -34,6 +35,10 @@ _NAMES = frozenset(table.name for table in ACTION_TABLES)
 _LT_COLUMNS = {TRANSACTIONS.name: "lt", MESSAGES.name: "tx_lt", TRANSACTION_TRACES.name: "lt"}
 _BATCH_TRACES = 5_000
 """Traces classified at a time: their messages are Python objects."""
+
+
+_find_place = lru_cache(maxsize=1 << 16)(read_place)
+"""A lake that follows a node has thousands of files, of which each commit asks."""
 
 
 class Classification(NamedTuple):
@@ -107,7 +112,7 @@ class ActionFiles:
         known = [
             read_rows(self._lake_dir, each, ("trace_id",))["trace_id"].combine_chunks()
             for each in state.files
-            if each.table == TRACES.name and read_place(each.path) == file.place
+            if each.table == TRACES.name and _find_place(each.path) == file.place
         ]
         if not known:
             return file.rows
@@ -165,7 +170,7 @@ def list_action_files(state: LogState) -> dict[Place, dict[str, DataFile]]:
     found: dict[Place, dict[str, DataFile]] = {}
     for file in state.files:
         if file.table in _NAMES:
-            found.setdefault(read_place(file.path), {})[file.table] = file
+            found.setdefault(_find_place(file.path), {})[file.table] = file
     return found
 
 
@@ -190,8 +195,9 @@ def gather_sources(
     first, last = pc.min(traces["mc_seqno_start"]).as_py(), pc.max(traces["mc_seqno_end"]).as_py()
     first_lt, last_lt = pc.min(traces["start_lt"]).as_py(), pc.max(traces["end_lt"]).as_py()
     parts: dict[str, list[pa.Table]] = {}
-    for file in state.files:
-        if file.table not in SOURCES or not _overlaps(read_place(file.path), first, last):
+    is_all_at_hand = bool(at_hand) and place.first <= first and last <= place.last
+    for file in () if is_all_at_hand else state.files:
+        if file.table not in SOURCES or not _overlaps(_find_place(file.path), first, last):
             continue
         where = None
         if file.table in _LT_COLUMNS:

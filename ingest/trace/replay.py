@@ -44,6 +44,7 @@ def replay_traces(path: Path, lake_dir: Path, settings: Settings) -> ReplayRepor
         known = read_state(lake_dir).ranges
     except LakeNotFound:
         known = ()
+    derive = TraceFiles(lake_dir)
     for group in join_overlapping(read_recording(path)):
         place = f"{group.first_mc_seqno}:{group.last_mc_seqno}"
         if overlaps(known, (group.first_mc_seqno, group.last_mc_seqno)):
@@ -57,7 +58,7 @@ def replay_traces(path: Path, lake_dir: Path, settings: Settings) -> ReplayRepor
             day=group.day,
             source={"kind": "traces", "file": path.name},
             settings=settings,
-            derive=ActionFiles(lake_dir, TraceFiles(lake_dir)),
+            derive=ActionFiles(lake_dir, derive) if settings.classify_actions else derive,
         )
         report.commits += 1
         for name, rows in group.tables.items():
