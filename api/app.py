@@ -13,6 +13,7 @@ from litestar.config.cors import CORSConfig
 from litestar.datastructures import MutableScopeHeaders, State
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
 
+import api.stream.routes
 import api.v2.routes
 import api.v3.routes
 from api import docs, service
@@ -21,6 +22,7 @@ from api.call import join_notes, measure_ms
 from api.errors import ApiError, status_of
 from api.explorer.routes import create_router
 from api.snapshot import SnapshotHolder
+from api.stream.hub import Hub
 from ingest.errors import TvmError
 from ingest.tvm.pool import TvmPool
 from lake.errors import LakeError, LakeNotFound, SnapshotNotFound
@@ -47,16 +49,19 @@ def create_app(lake_dir: Path, settings: Settings) -> Litestar:
     """Return the application over the lake in ``lake_dir``, which may still be empty."""
     holder = SnapshotHolder(lake_dir, settings)
     tvm = TvmPool(settings)
+    hub = Hub(lake_dir, holder, settings)
     app = CachingApp(
         route_handlers=[
             *service.routes,
             *docs.routes,
+            *api.stream.routes.routes,
             create_router(explain_error),
             Router("/api/v2", route_handlers=api.v2.routes.routes),
             Router("/api/v3", route_handlers=api.v3.routes.routes),
         ],
-        state=State({"holder": holder, "settings": settings, "tvm": tvm}),
-        on_shutdown=[holder.close, tvm.close],
+        state=State({"holder": holder, "settings": settings, "tvm": tvm, "hub": hub}),
+        on_startup=[hub.start],
+        on_shutdown=[hub.close, holder.close, tvm.close],
         middleware=[count_requests(settings.requests_in_flight)],
         before_send=[add_headers],
         exception_handlers={Exception: answer_error},
@@ -76,6 +81,9 @@ def count_requests(most: int) -> Any:  # noqa: ANN401 - Litestar's own middlewar
     def wrap(app: ASGIApp) -> ASGIApp:
         async def call(scope: Scope, receive: Receive, send: Send) -> None:
             nonlocal in_flight
+            if scope["path"].startswith(api.stream.routes.PREFIX):
+                await app(scope, receive, send)  # they last, and have a bound of their own
+                return
             scope.setdefault("state", {})["started_s"] = time.perf_counter()
             if in_flight >= most:
                 raise HTTPException(status_code=503, detail="too many requests at once")

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 import pyarrow as pa
-import uvicorn
 
 from api.app import create_app
 from api.rows import decode_block_rows
-from api.server import configure_server
+from api.server import StreamingServer
 from api.v3.decoded import render_decoded
 from ingest.errors import IngestError
 from lake.errors import LakeError
@@ -85,7 +84,7 @@ def serve_lake(lake: Path, settings: Settings, *, host: str, port: int) -> None:
     name = f"[{host}]" if family == socket.AF_INET6 else host
     for path in _EXAMPLES:
         click.echo(f"http://{name}:{listener.getsockname()[1]}{path}")
-    server = uvicorn.Server(configure_server(create_app(lake, settings)))
+    server = StreamingServer(create_app(lake, settings))
     with suppress(KeyboardInterrupt):  # Ctrl-C is the usual end, no fault.
         server.run(sockets=[listener])
 

@@ -8,7 +8,11 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 if TYPE_CHECKING:
+    import socket
+
     from litestar import Litestar
+
+    from api.stream.hub import Hub
 
 REQUEST_HEAD_BYTES = 1 << 20
 """Long lists of addresses in a URL are accepted up to here, as by the peer."""
@@ -53,3 +57,17 @@ def configure_server(app: Litestar) -> uvicorn.Config:
     return uvicorn.Config(
         app, http=BoundedProtocol, loop="uvloop", log_level="warning", server_header=False
     )
+
+
+class StreamingServer(uvicorn.Server):
+    """Ends streams once it is told to stop: it waits for all connections, and those last."""
+
+    def __init__(self, app: Litestar) -> None:
+        """Take an application with its hub of streams."""
+        super().__init__(configure_server(app))
+        self._hub: Hub = app.state.hub
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close what listens and all connections, and end the application."""
+        self._hub.end_clients()
+        await super().shutdown(sockets)

@@ -68,6 +68,10 @@ class SnapshotHolder:
             timeout_ms=limit_ms,
         )
 
+    def newest_number(self) -> int:
+        """Return the number of the newest commit, which may not be open yet; 0 without any."""
+        return self._look()
+
     def newest_open(self) -> int | None:
         """Return the number of the snapshot that new requests are answered from, without waiting.
 

@@ -60,8 +60,8 @@ def render_transaction(
         block_ref=_render_block_ref(row),
         in_msg=next(iter(by_direction["in"]), None),
         out_msgs=by_direction["out"],
-        account_state_before=_render_state(row, "account_state_hash_before", states),
-        account_state_after=_render_state(row, "account_state_hash_after", states),
+        account_state_before=render_state(row, "account_state_hash_before", states),
+        account_state_after=render_state(row, "account_state_hash_after", states),
         trace_id=encode_optional(row.get("trace_id")) or UNSET,
     )
 
@@ -73,10 +73,13 @@ def _render_block_ref(row: Row) -> model.BlockId | None:
     return model.BlockId(workchain=row["workchain"], shard=shard, seqno=row["block_seqno"])
 
 
-def _render_state(
+def render_state(
     row: Row, column: str, states: Mapping[tuple[int, bytes, bytes], Row]
 ) -> model.AccountState:
-    """Fill in the state if it is known; one that does not exist needs no row to be known."""
+    """Return the state whose hash stands in a column of a row with workchain and account.
+
+    It is filled in if it is known; one that does not exist needs no row to be known.
+    """
     state_hash = row[column]
     if state_hash == NONEXIST_HASH:
         return model.AccountState(

@@ -1,0 +1,115 @@
+"""Rows of the blocks of one commit, a few blocks at a time, however old the commit is.
+
+While the files are there that the commit added, they are read. Once they were merged into larger
+ones and removed, the newest lake has the same rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow.compute as pc
+
+from lake.errors import LakeCorrupt
+from lake.log import read_commit, read_state
+from lake.place import read_place
+from lake.rows import read_rows
+from lake.schema import MESSAGES, TABLES, TRACES, TRANSACTIONS
+from lake.schema.action import ACTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from lake.log import Commit, DataFile
+
+Row = dict[str, Any]
+
+CHUNK_TRANSACTIONS = 2_000
+"""Transactions, about, that are read at a time."""
+
+_SEQNO_COLUMNS = {TRACES.name: "mc_seqno_end", ACTIONS.name: "mc_seqno"}
+_LEFT_OUT = {TRANSACTIONS.name: ("boc", "time"), MESSAGES.name: ()}
+
+
+class Chunk(NamedTuple):
+    """Masterchain blocks ``first..last`` of a commit."""
+
+    commit: int
+    first: int
+    last: int
+
+
+class CommitRows:
+    """Reads the rows of commits from the files of a lake."""
+
+    def __init__(self, lake_dir: Path) -> None:
+        """Take the folder; nothing is read yet."""
+        self._lake_dir = lake_dir
+
+    def list_chunks(self, number: int) -> list[Chunk]:
+        """Return the blocks that a commit brought, in order, a few at a time; [] if it has none.
+
+        Raises:
+            LakeCorrupt: the log is damaged.
+        """
+        commit, _digest = read_commit(self._lake_dir, number)
+        if not commit.has_blocks:
+            return []
+        first, last = commit.first_mc_seqno, commit.last_mc_seqno
+        rows = sum(file.rows for file in commit.added if file.table == TRANSACTIONS.name)
+        step = max(1, (last - first + 1) * CHUNK_TRANSACTIONS // max(rows, CHUNK_TRANSACTIONS))
+        return [
+            Chunk(number, start, min(start + step - 1, last))
+            for start in range(first, last + 1, step)
+        ]
+
+    def read(self, chunk: Chunk, table: str) -> list[Row]:
+        """Return the rows of a table that belong to the blocks, in the order of its files.
+
+        Raises:
+            LakeCorrupt: a file or the log is damaged.
+        """
+        commit, _digest = read_commit(self._lake_dir, chunk.commit)
+        own = _list_own(commit, table)
+        if all((self._lake_dir / file.path).exists() for file in own):
+            try:
+                return list(self._read_files(own, chunk))
+            except LakeCorrupt:
+                # It may have been swept this very moment: then the newest lake does without it.
+                newest = self._list_newest(chunk, table)
+                if any(file in newest for file in own):
+                    raise
+        return list(self._read_files(self._list_newest(chunk, table), chunk))
+
+    def _list_newest(self, chunk: Chunk, table: str) -> list[DataFile]:
+        """Return the files of the newest lake that may have rows of the blocks."""
+        found = []
+        for file in read_state(self._lake_dir).files:
+            if file.table == table:
+                place = read_place(file.path)
+                if not place.is_open and place.first <= chunk.last and place.last >= chunk.first:
+                    found.append(file)
+        return found
+
+    def _read_files(self, files: Sequence[DataFile], chunk: Chunk) -> Iterator[Row]:
+        for file in files:
+            columns = TABLES[file.table].names
+            if file.table in _LEFT_OUT:
+                columns = tuple(name for name in columns if name not in _LEFT_OUT[file.table])
+            seqno = pc.field(_SEQNO_COLUMNS.get(file.table, "mc_seqno"))
+            where = (seqno >= chunk.first) & (seqno <= chunk.last)
+            place = read_place(file.path)
+            is_whole = chunk.first <= max(1, place.first) and chunk.last >= place.last
+            if is_whole and place.first > 1:  # what begins at 1 has the zero state as well
+                yield from read_rows(self._lake_dir, file, columns).to_pylist()
+            else:
+                yield from read_rows(self._lake_dir, file, columns, where).to_pylist()
+
+
+def _list_own(commit: Commit, table: str) -> list[DataFile]:
+    """Return the files of a table that hold rows of the commit's own blocks."""
+    span = commit.first_mc_seqno, commit.last_mc_seqno
+    return [
+        file for file in commit.added if file.table == table and read_place(file.path)[:2] == span
+    ]

@@ -1,0 +1,261 @@
+"""Reads new commits once for all clients of streams, and old ones for those who come back.
+
+Commits are read by one task, in order; every event is made once, and offered to the clients that
+may want it. A client that gives the id of the last event it got is first sent what came since,
+read from the lake by the same code, and then joins between two commits: nothing is left out and
+nothing comes twice, whether or not the server was started anew in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING
+
+from api.errors import LakeUnavailable, RequestInvalid
+from api.stream.client import Client
+from api.stream.commits import CommitRows
+from api.stream.event import TYPES, Cursor
+from api.stream.rendering import EventMaker
+from lake.errors import LakeError
+from queries.errors import QueryTimeout
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterable
+    from pathlib import Path
+
+    from api.snapshot import SnapshotHolder
+    from api.stream.commits import Chunk
+    from api.stream.event import Event
+    from api.stream.subscription import Subscription
+    from lake.settings import Settings
+
+LOG = logging.getLogger("tonlake.stream")
+
+LOOK_EVERY_S = 0.05
+"""How often a new commit is looked for while there are clients."""
+
+KEPT_EVENTS = 20_000
+"""Events of the past that are kept, about, for clients that come back at the same time."""
+
+STOPPED = "the server stops: come back with last_event_id"
+UNREADABLE = "the lake cannot be read: {error}"
+NO_SUCH_COMMIT = "last_event_id names commit {number}, and the lake has {newest}"
+TOO_MANY = "too many clients of streams at once"
+
+
+class Hub:
+    """All clients of the streams of one server."""
+
+    def __init__(self, lake_dir: Path, holder: SnapshotHolder, settings: Settings) -> None:
+        """Take the lake; nothing is read before ``start``."""
+        self._holder = holder
+        self._settings = settings
+        self._rows = CommitRows(lake_dir)
+        self._maker = EventMaker(self._rows, holder, settings)
+        self._newest = 0
+        """The last commit whose events were offered to all clients."""
+        self._clients: set[Client] = set()
+        self._live = _Index()
+        self._turn = asyncio.Lock()
+        self._reading = asyncio.Lock()
+        self._kept: OrderedDict[tuple[Chunk, str], list[Event]] = OrderedDict()
+        self._task: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def start(self) -> None:
+        """Begin to look for commits, from the one that is the newest now."""
+        self._loop = asyncio.get_running_loop()
+        self._newest = await asyncio.to_thread(self._holder.newest_number)
+        self._task = asyncio.create_task(self._run())
+
+    async def close(self) -> None:
+        """Close all clients, and stop looking."""
+        self.end_clients()
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    def count_clients(self) -> int:
+        """Return how many clients there are."""
+        return len(self._clients)
+
+    def end_clients(self) -> None:
+        """Close all clients; they are told so."""
+        for client in self._clients:
+            client.close(STOPPED)
+
+    def join(self, subscription: Subscription, cursor: Cursor | None) -> Client:
+        """Take in a client that begins after a place; None: with the next commit.
+
+        Raises:
+            LakeUnavailable: there are too many clients.
+            RequestInvalid: the place is not of this lake.
+        """
+        if len(self._clients) >= self._settings.stream_clients:
+            raise LakeUnavailable(TOO_MANY)
+        newest = max(self._newest, self._holder.newest_number())
+        if cursor is not None and cursor.commit > newest + 1:
+            raise RequestInvalid(NO_SUCH_COMMIT.format(number=cursor.commit, newest=newest))
+        start = Cursor(self._newest + 1) if cursor is None else cursor
+        client = Client(subscription, start, self._settings.stream_client_events)
+        self._clients.add(client)
+        return client
+
+    def leave(self, client: Client) -> None:
+        """Let go of a client."""
+        self._clients.discard(client)
+        self._live.remove(client)
+
+    async def follow(self, client: Client, wait_s: float) -> AsyncGenerator[list[Event], None]:
+        """Yield lists of events for a client, past ones first; [] after so long without any.
+
+        It ends when the client is closed, and lets go of it in any case.
+        """
+        try:
+            async with aclosing(self._list_past(client)) as past:
+                async for events in past:
+                    if client.fault is not None:
+                        break
+                    if events:
+                        yield events
+            while client.fault is None:
+                events = await client.take(wait_s)
+                if not events and client.fault is None:
+                    client.pass_over(Cursor(self._newest + 1))
+                if events or client.fault is None:
+                    yield events
+        except (LakeError, QueryTimeout) as error:
+            LOG.exception("past commits cannot be sent to a client")
+            client.close(UNREADABLE.format(error=error))
+        finally:
+            self.leave(client)
+
+    async def _list_past(self, client: Client) -> AsyncGenerator[list[Event], None]:
+        """Yield what the client wants of past commits, in order; then it is told of new ones."""
+        while True:
+            for number in range(max(1, client.sent.commit), self._newest + 1):
+                async for events in self._read(number, client.subscription.types, client.sent):
+                    after, wanted = client.sent, client.subscription
+                    yield [one for one in events if _is_after(one, after) and wanted.accepts(one)]
+                client.pass_over(Cursor(number + 1))
+            async with self._turn:
+                if client.sent.commit > self._newest:
+                    self._live.add(client)
+                    return
+
+    def publish(self, events: list[Event]) -> None:
+        """Offer events that no commit holds; from any thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._offer, events)
+
+    async def _run(self) -> None:
+        while True:
+            newest = await asyncio.to_thread(self._holder.newest_number)
+            while self._newest < newest:
+                async with self._turn:
+                    await self._advance(newest)
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    async def _advance(self, newest: int) -> None:
+        """Offer the events of the next commit; without clients go to the newest at once."""
+        types = self._live.types
+        if not types:
+            self._newest = newest
+            return
+        try:
+            async for events in self._read(self._newest + 1, types, Cursor(0)):
+                self._offer(events)
+        except (LakeError, QueryTimeout) as error:
+            LOG.exception("commit %d cannot be sent to clients", self._newest + 1)
+            for client in self._live.clients:
+                client.close(UNREADABLE.format(error=error))
+            self._live = _Index()
+        self._newest += 1
+
+    def _offer(self, events: Iterable[Event]) -> None:
+        for event in events:
+            for client in self._live.find(event):
+                if client.subscription.accepts(event) and not client.push(event):
+                    self._live.remove(client)
+
+    async def _read(
+        self, number: int, types: Iterable[str], after: Cursor
+    ) -> AsyncGenerator[list[Event], None]:
+        """Yield the events of a commit, in order, a few blocks at a time.
+
+        Raises:
+            LakeError, QueryTimeout: they cannot be read.
+        """
+        for chunk in await asyncio.to_thread(self._rows.list_chunks, number):
+            if number == after.commit and chunk.last < after.mc_seqno:
+                continue
+            events: list[Event] = []
+            for kind in TYPES:
+                if kind in types:
+                    events += await self._make(chunk, kind)
+            yield sorted(events, key=lambda event: event.cursor or after)
+
+    async def _make(self, chunk: Chunk, kind: str) -> list[Event]:
+        async with self._reading:
+            found = self._kept.get((chunk, kind))
+            if found is None:
+                found = await asyncio.to_thread(self._maker.make, chunk, kind)
+                self._kept[chunk, kind] = found
+                while len(self._kept) > 1 and sum(map(len, self._kept.values())) > KEPT_EVENTS:
+                    self._kept.popitem(last=False)
+            return found
+
+
+def _is_after(event: Event, cursor: Cursor) -> bool:
+    return event.cursor is not None and event.cursor > cursor
+
+
+class _Index:
+    """Clients by what they ask for, so that an event is not offered to all of them."""
+
+    def __init__(self) -> None:
+        self.clients: set[Client] = set()
+        self._open: set[Client] = set()
+        self._by_account: dict[str, set[Client]] = {}
+        self._by_norm: dict[bytes, set[Client]] = {}
+
+    @property
+    def types(self) -> frozenset[str]:
+        """The types that anybody wants."""
+        return frozenset[str]().union(*(client.subscription.types for client in self.clients))
+
+    def add(self, client: Client) -> None:
+        self.clients.add(client)
+        if client.subscription.is_open:
+            self._open.add(client)
+        for account in client.subscription.accounts:
+            self._by_account.setdefault(account, set()).add(client)
+        for norm in client.subscription.norms:
+            self._by_norm.setdefault(norm, set()).add(client)
+
+    def remove(self, client: Client) -> None:
+        if client not in self.clients:
+            return
+        self.clients.discard(client)
+        self._open.discard(client)
+        for account in client.subscription.accounts:
+            self._by_account[account].discard(client)
+            if not self._by_account[account]:
+                del self._by_account[account]
+        for norm in client.subscription.norms:
+            self._by_norm[norm].discard(client)
+            if not self._by_norm[norm]:
+                del self._by_norm[norm]
+
+    def find(self, event: Event) -> set[Client]:
+        """Return all clients that may want an event."""
+        found = set(self._open)
+        for account in event.accounts:
+            found |= self._by_account.get(account, set())
+        if event.norm is not None:
+            found |= self._by_norm.get(event.norm, set())
+        return found

@@ -1,0 +1,248 @@
+"""Events from rows: what the blocks of a commit did, as clients of a stream are told."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from api.address import render_raw
+from api.call import Call
+from api.encoding import encode_account, encode_bytes, encode_number
+from api.errors import NotDerived
+from api.params import Arguments
+from api.stream.event import (
+    ACTIONS,
+    FINALITIES,
+    FINALIZED,
+    JETTONS,
+    POSITIONS_PER_TYPE,
+    STATES,
+    TRACES,
+    TRANSACTIONS,
+    TYPES,
+    Cursor,
+    Event,
+)
+from api.v3.action import render_action
+from api.v3.trace_routes import TracesQuery, get_traces
+from api.v3.transaction import render_state, render_transaction
+from api.v3.transaction_layout import find_writer
+from lake import schema
+from lake.schema.account import ACCOUNT_STATES
+from lake.schema.action import ACTIONS as ACTIONS_TABLE
+from lake.schema.contract import JETTON_WALLETS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from api.snapshot import SnapshotHolder
+    from api.stream.commits import Chunk, CommitRows
+    from api.v3.trace import Trace
+    from lake.settings import Settings
+
+Row = dict[str, Any]
+
+KEPT_NORMS = 50_000
+"""Traces of which it is remembered which message began them."""
+
+TRACES_AT_ONCE = 4_000
+"""Transactions, about, of the traces that are read together."""
+
+_ALL_ACTIONS = ("latest",)
+
+
+class EventMaker:
+    """Makes the events of one type from the rows of some blocks."""
+
+    def __init__(self, rows: CommitRows, holder: SnapshotHolder, settings: Settings) -> None:
+        """Take what is read from."""
+        self._rows = rows
+        self._holder = holder
+        self._settings = settings
+        self._norms: OrderedDict[bytes, bytes | None] = OrderedDict()
+        self._makers: dict[str, Callable[[Chunk], Iterator[tuple[int, Event]]]] = {
+            TRANSACTIONS: self._make_transactions,
+            STATES: self._make_states,
+            JETTONS: self._make_jettons,
+            TRACES: self._make_traces,
+            ACTIONS: self._make_actions,
+        }
+
+    def make(self, chunk: Chunk, kind: str) -> list[Event]:
+        """Return the events of a type, in order; the same whenever they are made.
+
+        Raises:
+            LakeError: a file is damaged.
+            QueryTimeout: a question about traces took too long.
+        """
+        events = []
+        counts: dict[int, int] = {}
+        start = TYPES.index(kind) * POSITIONS_PER_TYPE
+        for mc_seqno, event in self._makers[kind](chunk):
+            counts[mc_seqno] = place = counts.get(mc_seqno, 0) + 1
+            event.cursor = Cursor(chunk.commit, mc_seqno, start + place)
+            events.append(event)
+        events.sort(key=lambda event: event.cursor or Cursor(0))
+        return events
+
+    def _make_transactions(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
+        rows = self._rows.read(chunk, schema.TRANSACTIONS.name)
+        messages: dict[bytes, list[Row]] = {row["hash"]: [] for row in rows}
+        for message in self._rows.read(chunk, schema.MESSAGES.name):
+            messages[message["tx_hash"]].append(message)
+        states = {
+            (row["workchain"], row["account"], row["hash"]): row
+            for row in self._rows.read(chunk, ACCOUNT_STATES.name)
+        }
+        norms = self._read_norms(chunk, messages)
+        write = find_writer(self._settings.opcode_format)
+        for row in sorted(rows, key=lambda row: (row["lt"], row["workchain"], row["account"])):
+            row["trace_id"], norm = norms.get(row["hash"], (None, None))
+            if write is None:
+                form = self._settings.opcode_format
+                shown = render_transaction(row, messages[row["hash"]], states, form)
+                text = msgspec.json.encode(shown)
+            else:
+                text = write(row, messages[row["hash"]], states)
+            body = write_head(TRANSACTIONS, norm) + b',"transactions":[%b]}' % text
+            accounts = frozenset((render_raw(row["workchain"], row["account"]),))
+            yield row["mc_seqno"], Event(TRANSACTIONS, body, accounts=accounts, norm=norm)
+
+    def _read_norms(
+        self, chunk: Chunk, messages: dict[bytes, list[Row]]
+    ) -> dict[bytes, tuple[bytes, bytes | None]]:
+        """Return the trace of each transaction, and the message from outside that began it."""
+        traces = {
+            row["hash"]: row["trace_id"]
+            for row in self._rows.read(chunk, schema.TRANSACTION_TRACES.name)
+        }
+        for tx_hash, trace_id in traces.items():
+            if tx_hash == trace_id:
+                received = [one for one in messages[tx_hash] if one["direction"] == "in"]
+                self._norms[trace_id] = received[0]["hash_norm"] if received else None
+        unknown = set(traces.values()) - self._norms.keys()
+        if unknown:
+            self._norms.update(dict.fromkeys(unknown))
+            found = self._holder.reader().rows("v3/trace_norms", trace_ids=list(unknown))
+            self._norms.update((row["trace_id"], row["external_hash_norm"]) for row in found)
+        named = {tx_hash: (trace_id, self._norms[trace_id]) for tx_hash, trace_id in traces.items()}
+        while len(self._norms) > KEPT_NORMS:
+            self._norms.popitem(last=False)
+        return named
+
+    def _make_states(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
+        for row in self._rows.read(chunk, ACCOUNT_STATES.name):
+            key = row["workchain"], row["account"], row["hash"]
+            account = render_raw(row["workchain"], row["account"])
+            body = {"account": account, "state": render_state(row, "hash", {key: row})}
+            yield row["mc_seqno"], _make_event(STATES, body, [account])
+
+    def _make_jettons(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
+        for row in self._rows.read(chunk, JETTON_WALLETS.name):
+            address = render_raw(row["workchain"], row["account"])
+            owner = encode_account(row["owner_workchain"], row["owner"])
+            jetton = {
+                "address": address,
+                "balance": encode_number(row["balance"]),
+                "owner": owner,
+                "jetton": encode_account(row["jetton_workchain"], row["jetton"]),
+                "last_transaction_lt": encode_number(row["lt"]),
+            }
+            yield row["mc_seqno"], _make_event(JETTONS, {"jetton": jetton}, [address, owner])
+
+    def _make_actions(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
+        rows = self._rows.read(chunk, ACTIONS_TABLE.name)
+        order = ("trace_end_lt", "trace_id", "start_lt", "end_lt", "action_id")
+        for row in sorted(rows, key=lambda row: [row[name] for name in order]):
+            yield row["mc_seqno"], make_action_event(row, FINALIZED)
+
+    def _make_traces(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
+        rows = self._rows.read(chunk, schema.TRACES.name)
+        rows = [row for row in rows if row["state"] == "complete"]
+        rows.sort(key=lambda row: (row["mc_seqno_end"], row["end_lt"], row["trace_id"]))
+        for batch in _cut(rows):
+            call = Call(Arguments([]), self._settings, self._holder.reader(), no_metadata=True)
+            found = {trace.trace_id: trace for trace in _ask_traces(call, batch)}
+            for row in batch:
+                trace = found[encode_bytes(row["trace_id"])]
+                yield row["mc_seqno_end"], make_trace_event(trace, row["external_hash_norm"])
+
+
+def _cut(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """Yield the rows of traces in lists of not too many transactions together."""
+    batch: list[Row] = []
+    for row in rows:
+        if batch and sum(one["transactions"] for one in [*batch, row]) > TRACES_AT_ONCE:
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch
+
+
+def _ask_traces(call: Call, rows: Sequence[Row]) -> list[Trace]:
+    query = TracesQuery(
+        trace_id=tuple(row["trace_id"] for row in rows),
+        supported_action_types=_ALL_ACTIONS,
+        include_actions=True,
+        limit=len(rows),
+        offset=0,
+    )
+    try:
+        return get_traces(call, query).traces
+    except NotDerived:
+        query = msgspec.structs.replace(query, include_actions=False)
+        return get_traces(call, query).traces
+
+
+def make_trace_event(trace: Trace, norm: bytes | None, finality: int = FINALIZED) -> Event:
+    """Return the event of a trace with its transactions and actions."""
+    body = {
+        "trace_id": trace.trace_id,
+        "is_incomplete": trace.is_incomplete,
+        "trace": trace.trace,
+        "transactions": trace.transactions,
+        "actions": trace.actions,
+    }
+    transactions = trace.transactions or {}
+    accounts = {transaction.account for transaction in transactions.values()}
+    return _make_event(TRACES, body, accounts, norm=norm, finality=finality)
+
+
+def make_action_event(row: Row, finality: int) -> Event:
+    """Return the event of an action, a row of ``actions``."""
+    action = render_action(row)
+    action.finality = FINALITIES[finality]
+    event = _make_event(
+        ACTIONS,
+        {"actions": [action]},
+        row["accounts"],
+        norm=row["trace_external_hash_norm"],
+        finality=finality,
+    )
+    event.action = row["type"], frozenset(row["ancestor_type"] or ())
+    return event
+
+
+def _make_event(
+    kind: str,
+    body: dict[str, Any],
+    accounts: Iterable[str | None],
+    *,
+    norm: bytes | None = None,
+    finality: int = FINALIZED,
+) -> Event:
+    given = {name: value for name, value in body.items() if value is not msgspec.UNSET}
+    text = write_head(kind, norm, finality) + b"," + msgspec.json.encode(given)[1:]
+    named = frozenset(account for account in accounts if account)
+    return Event(kind, text, accounts=named, norm=norm, finality=finality)
+
+
+def write_head(kind: str, norm: bytes | None, finality: int = FINALIZED) -> bytes:
+    """Return how the JSON of an event begins: what all of them say."""
+    head = {"type": kind, "finality": FINALITIES[finality]}
+    if norm is not None:
+        head["trace_external_hash_norm"] = encode_bytes(norm)
+    return msgspec.json.encode(head)[:-1]

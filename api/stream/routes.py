@@ -1,0 +1,203 @@
+"""Streams over HTTP: server-sent events, and a WebSocket; both send the same events."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from litestar import WebSocket, get, post, websocket
+from litestar.exceptions import WebSocketDisconnect
+from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotations
+from litestar.response import Stream
+
+from api.call import SHARED_PARAMETERS, ApiRequest, note_warnings, read_arguments
+from api.errors import ApiError, RequestInvalid
+from api.params import ConversionError, converters_of, read_query
+from api.stream.event import Cursor, parse_cursor
+from api.stream.subscription import (
+    StreamQuery,
+    make_subscription,
+    read_json_query,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from api.stream.client import Client
+    from api.stream.event import Event
+    from api.stream.hub import Hub
+
+PREFIX = "/api/streaming/v2"
+KEEP_ALIVE_S = 15.0
+"""A client to which nothing was sent for so long is told how far it is."""
+
+PIECE_BYTES = 64 << 10
+"""Bytes, about, that are handed to a connection at once."""
+
+_CLOSE_TRY_AGAIN = 1013
+
+
+@get(f"{PREFIX}/sse", sync_to_thread=False)
+def answer_query(request: ApiRequest) -> Stream:
+    """Send the events that the parameters choose, until the client goes away.
+
+    Raises:
+        RequestInvalid: a parameter that cannot be read, or a place that is not of this lake.
+        LakeUnavailable: there are too many clients.
+    """
+    arguments = read_arguments(request)
+    known = converters_of(StreamQuery)
+    note_warnings(request, arguments.warnings(known, SHARED_PARAMETERS), request.app.state.settings)
+    return _stream(request, read_query(StreamQuery, arguments))
+
+
+@post(f"{PREFIX}/sse", sync_to_thread=False, status_code=200)
+def answer_body(request: ApiRequest, body: RawBody) -> Stream:
+    """Send the events that a JSON object chooses, until the client goes away.
+
+    Raises:
+        RequestInvalid: no object, or as above.
+        LakeUnavailable: there are too many clients.
+    """
+    return _stream(request, read_json_query(_decode(body)))
+
+
+def _stream(request: ApiRequest, query: StreamQuery) -> Stream:
+    hub: Hub = request.app.state.hub
+    header = request.headers.get("last-event-id")
+    cursor = query.last_event_id
+    if header:
+        try:
+            cursor = parse_cursor(header)
+        except ConversionError as error:
+            raise RequestInvalid("the header Last-Event-ID is no id of an event") from error
+    client = hub.join(make_subscription(query), cursor)
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    return Stream(_write_frames(hub, client), media_type="text/event-stream", headers=headers)
+
+
+async def _write_frames(hub: Hub, client: Client) -> AsyncIterator[bytes]:
+    """Yield what is sent to a client of server-sent events."""
+    told = {"status": "subscribed", "last_event_id": str(client.sent)}
+    yield b"id: %s\nevent: subscribed\ndata: %b\n\n" % (
+        str(client.sent).encode(),
+        msgspec.json.encode(told),
+    )
+    async with aclosing(hub.follow(client, KEEP_ALIVE_S)) as batches:
+        async for events in batches:
+            if not events:
+                yield b"id: %s\n\n" % str(client.sent).encode()
+            for part in _cut(events):
+                yield b"".join(event.frame for event in part)
+                client.pass_over(_last_cursor(part, client.sent))
+    yield b"event: error\ndata: %b\n\n" % _tell_end(client)
+
+
+def _cut(events: list[Event]) -> list[list[Event]]:
+    """Return the same events in lists that are handed over one by one."""
+    parts: list[list[Event]] = []
+    size = PIECE_BYTES
+    for event in events:
+        if size >= PIECE_BYTES:
+            parts.append([])
+            size = 0
+        parts[-1].append(event)
+        size += len(event.body)
+    return parts
+
+
+def _last_cursor(events: list[Event], before: Cursor) -> Cursor:
+    return max((one.cursor for one in events if one.cursor is not None), default=before)
+
+
+def _tell_end(client: Client) -> bytes:
+    told = {"type": "error", "error": client.fault, "last_event_id": str(client.sent)}
+    return msgspec.json.encode(told)
+
+
+def _decode(text: bytes | str) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RequestInvalid(f"failed to parse the request: {error}") from error
+
+
+@websocket(f"{PREFIX}/ws")
+async def serve_socket(socket: WebSocket[Any, Any, Any]) -> None:
+    """Take subscriptions over a WebSocket, and send the events of the newest one."""
+    await socket.accept()
+    session = _Session(socket)
+    try:
+        while True:
+            await session.take(await socket.receive_text())
+    except WebSocketDisconnect:
+        pass
+    finally:
+        await session.stop()
+
+
+class _Session:
+    """One WebSocket and its subscription."""
+
+    def __init__(self, socket: WebSocket[Any, Any, Any]) -> None:
+        self._socket = socket
+        self._hub: Hub = socket.app.state.hub
+        self._task: asyncio.Task[None] | None = None
+
+    async def take(self, text: str) -> None:
+        """Do what a message says, and answer it."""
+        given: object = None
+        client = None
+        try:
+            given = _decode(text)
+            answer, client = await self._obey(given)
+        except ApiError as error:
+            answer = {"error": str(error)}
+        if isinstance(given, dict) and "id" in given:
+            answer = {"id": given["id"]} | answer
+        await self._send(answer)
+        if client is not None:
+            self._task = asyncio.create_task(self._run(client))
+
+    async def _obey(self, given: object) -> tuple[dict[str, Any], Client | None]:
+        name = given.get("operation") if isinstance(given, dict) else None
+        if name == "ping":
+            return {"status": "pong"}, None
+        if name == "unsubscribe":
+            await self.stop()
+            return {"status": "unsubscribed"}, None
+        if name != "subscribe":
+            raise RequestInvalid("operation should be one of: subscribe, unsubscribe, ping")
+        query = read_json_query(given)
+        subscription = make_subscription(query)
+        await self.stop()
+        client = self._hub.join(subscription, query.last_event_id)
+        return {"status": "subscribed", "last_event_id": str(client.sent)}, client
+
+    async def stop(self) -> None:
+        """End the subscription, if there is one."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+    async def _run(self, client: Client) -> None:
+        with suppress(WebSocketDisconnect):
+            async with aclosing(self._hub.follow(client, KEEP_ALIVE_S)) as batches:
+                async for events in batches:
+                    if not events:
+                        await self._send({"type": "progress", "last_event_id": str(client.sent)})
+                    for event in events:
+                        await self._socket.send_text(event.message)
+                        client.pass_over(event.cursor or client.sent)
+            await self._socket.send_text(_tell_end(client).decode())
+            await self._socket.close(_CLOSE_TRY_AGAIN)
+
+    async def _send(self, answer: dict[str, Any]) -> None:
+        await self._socket.send_text(msgspec.json.encode(answer).decode())
+
+
+routes = [answer_query, answer_body, serve_socket]

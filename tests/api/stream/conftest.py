@@ -1,0 +1,141 @@
+"""A lake that grows commit by commit, served over real HTTP."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import msgspec
+import pytest
+
+from api.app import create_app
+from api.server import StreamingServer
+from ingest.node.source import open_node
+from ingest.pipeline import ingest
+from ingest.span import Span
+from lake.log import LOG_FOLDER
+from lake.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LAST_BLOCK, BLOCKS_PER_COMMIT = 90, 15
+WAIT_S = 60.0
+
+
+class Growth:
+    """A lake into which the commits of another one are brought, one at a time."""
+
+    def __init__(self, whole: Path, lake_dir: Path) -> None:
+        """Take the lake that has all commits, and a folder for the other one."""
+        self.lake_dir = lake_dir
+        self.commits = len([path for path in (whole / LOG_FOLDER).iterdir() if path.stem.isdigit()])
+        self.shown = 0
+        self._whole = whole
+        shutil.copytree(whole, lake_dir, ignore=shutil.ignore_patterns("*.json"))
+
+    def show(self, count: int = 1) -> None:
+        """Bring in the next commits."""
+        for _ in range(count):
+            self.shown += 1
+            name = f"{LOG_FOLDER}/{self.shown}.json"
+            shutil.copy(self._whole / name, self.lake_dir / f"{name}.new")
+            (self.lake_dir / f"{name}.new").rename(self.lake_dir / name)
+
+
+@pytest.fixture(scope="session")
+def many_commits(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first blocks of the demo node in commits of a few."""
+    lake_dir = tmp_path_factory.mktemp("many-commits")
+    settings = Settings(
+        mc_blocks_per_commit=BLOCKS_PER_COMMIT,
+        mc_blocks_per_chunk=BLOCKS_PER_COMMIT,
+        build_lookups=False,
+    )
+    with closing(open_node(demo_node)) as source:
+        ingest(source, lake_dir, Span(source.first_mc_seqno(), LAST_BLOCK), settings)
+    return lake_dir
+
+
+@pytest.fixture
+def growth(many_commits: Path, tmp_path: Path) -> Growth:
+    """A lake of which nothing is shown yet."""
+    return Growth(many_commits, tmp_path / "lake")
+
+
+class Served:
+    """A running server, and what is asked of it."""
+
+    def __init__(self, port: int) -> None:
+        """Take the port."""
+        self.url = f"http://127.0.0.1:{port}"
+        self.socket_url = f"ws://127.0.0.1:{port}/api/streaming/v2/ws"
+
+    @contextmanager
+    def stream(self, last: str | None = None, **params: Any) -> Iterator[Frames]:
+        """Open a stream; the first frame, which says that it is open, is taken already."""
+        headers = {} if last is None else {"Last-Event-ID": last}
+        url = f"{self.url}/api/streaming/v2/sse"
+        with httpx.stream("GET", url, params=params, headers=headers, timeout=WAIT_S) as answer:
+            assert answer.status_code == 200, answer.read()
+            frames = Frames(answer)
+            assert frames.next().name == "subscribed"
+            yield frames
+
+
+class Frame(msgspec.Struct):
+    """One event as a client of server-sent events sees it."""
+
+    id: str
+    name: str
+    data: Any
+
+
+class Frames:
+    """Reads events as browsers do."""
+
+    def __init__(self, answer: httpx.Response) -> None:
+        """Take an answer whose body is read as it comes."""
+        self._lines = answer.iter_lines()
+        self._id = ""
+
+    def next(self) -> Frame:
+        """Return the next event; StopIteration where the server has ended the stream."""
+        name, data = "message", ""
+        while True:
+            line = next(self._lines)
+            key, _, value = line.partition(": ")
+            if key == "id":
+                self._id = value
+            elif key == "event":
+                name = value
+            elif key == "data":
+                data = value
+            elif not line and data:
+                return Frame(self._id, name, msgspec.json.decode(data))
+
+    def take(self, count: int) -> list[Frame]:
+        """Return the next events."""
+        return [self.next() for _ in range(count)]
+
+
+@contextmanager
+def serve(lake_dir: Path, **settings: Any) -> Iterator[Served]:
+    """Serve a lake on a free port until the block ends."""
+    server = StreamingServer(create_app(lake_dir, Settings(**settings)))
+    server.config.port = 0
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive()
+        thread.join(0.01)
+    try:
+        yield Served(server.servers[0].sockets[0].getsockname()[1])
+    finally:
+        server.should_exit = True
+        thread.join(WAIT_S)
+        assert not thread.is_alive(), "the server does not stop while there are streams"

@@ -1,0 +1,300 @@
+"""Streams over real HTTP: every event once, in order, wherever a client comes back."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import msgspec
+import pytest
+from litestar.testing import TestClient
+from websockets.sync.client import connect
+
+from api.app import create_app
+from api.snapshot import SnapshotHolder
+from api.stream.commits import CommitRows
+from api.stream.event import TYPES, Cursor, Event
+from api.stream.rendering import EventMaker
+from api.stream.subscription import StreamQuery, make_subscription
+from lake.compact import compact_lake
+from lake.orphan import sweep_orphans
+from lake.settings import Settings
+from tests.api.stream.conftest import WAIT_S, Frame, Frames, Growth, serve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+Shown = list[tuple[str, Any]]
+
+
+def list_events(lake_dir: Path, commits: Iterable[int], *kinds: str) -> list[Event]:
+    """Return all events of commits, by the code under test but without hub and server."""
+    settings = Settings()
+    rows, holder = CommitRows(lake_dir), SnapshotHolder(lake_dir, settings)
+    maker = EventMaker(rows, holder, settings)
+    found = [
+        event
+        for number in commits
+        for chunk in rows.list_chunks(number)
+        for kind in kinds or TYPES
+        for event in maker.make(chunk, kind)
+    ]
+    holder.close()
+    return sorted(found, key=lambda event: event.cursor or Cursor(0))
+
+
+def show_events(events: Iterable[Event]) -> Shown:
+    return [(str(event.cursor), msgspec.json.decode(event.body)) for event in events]
+
+
+def show_frames(frames: Iterable[Frame]) -> Shown:
+    return [(frame.id, frame.data) for frame in frames]
+
+
+@pytest.fixture(scope="module")
+def expected(many_commits: Path, tmp_path_factory: pytest.TempPathFactory) -> Shown:
+    """All events of all commits that one is told who asks for nothing in particular."""
+    growth = Growth(many_commits, tmp_path_factory.mktemp("expected") / "lake")
+    growth.show(growth.commits)
+    wanted = make_subscription(StreamQuery())
+    events = list_events(growth.lake_dir, range(1, growth.commits + 1))
+    return show_events(event for event in events if wanted.accepts(event))
+
+
+def test_a_stream_says_what_lists_say(many_commits: Path, expected: Shown) -> None:
+    """Every transaction, complete trace and action of the lake is one event, with its words."""
+    told: dict[str, list[Any]] = {kind: [] for kind in TYPES}
+    for _id, data in expected:
+        assert data["finality"] == "finalized"
+        told[data["type"]].append(data)
+    limit = 1000
+    with TestClient(create_app(many_commits, Settings(query_timeout_ms=60_000))) as client:
+
+        def list_all(path: str, key: str) -> list[Any]:
+            pages = (
+                client.get(f"/api/v3/{path}", params={"limit": limit, "offset": at, "sort": "asc"})
+                for at in itertools.count(0, limit)
+            )
+            rows = (page.json()[key] for page in pages)
+            return list(itertools.chain.from_iterable(itertools.takewhile(bool, rows)))
+
+        transactions = {one["hash"]: one for one in list_all("transactions", "transactions")}
+        actions = {one["action_id"] for one in list_all("actions", "actions")}
+        traces = {one["trace_id"]: one for one in list_all("traces", "traces")}
+    assert len(told["transactions"]) == len(transactions) > 500
+    for data in told["transactions"]:
+        (one,) = data["transactions"]
+        known = transactions[one["hash"]]
+        sides = {"account_state_before", "account_state_after"}
+        assert all(one[side]["hash"] == known[side]["hash"] for side in sides)
+        assert {name: one[name] for name in one.keys() - sides} == {
+            name: known[name] for name in known.keys() - sides
+        }
+    assert sorted(data["actions"][0]["action_id"] for data in told["actions"]) == sorted(actions)
+    complete = [one for one in traces.values() if not one["is_incomplete"]]
+    assert len(told["trace"]) == len(complete)
+    for data in told["trace"]:
+        known = traces[data["trace_id"]]
+        assert (data["trace"], data["transactions"]) == (known["trace"], known["transactions"])
+    assert told["account_state_change"]
+    assert told["jettons_change"]
+    ids = [Cursor(*map(int, name.split(":"))) for name, _ in expected]
+    assert ids == sorted(set(ids))
+
+
+def test_what_was_merged_is_told_as_before(growth: Growth, expected: Shown) -> None:
+    growth.show(growth.commits)
+    names = {path.name for path in growth.lake_dir.rglob("*.parquet")}
+    compact_lake(growth.lake_dir, Settings(orphan_grace_s=0))
+    sweep_orphans(growth.lake_dir, 0)
+    assert not names & {path.name for path in growth.lake_dir.rglob("transactions/**/*.parquet")}
+    commits = range(1, len(list((growth.lake_dir / "_log").glob("*[0-9].json"))) + 1)
+    assert len(commits) > growth.commits
+    wanted = make_subscription(StreamQuery())
+    events = list_events(growth.lake_dir, commits)
+    assert show_events(event for event in events if wanted.accepts(event)) == expected
+
+
+def test_many_clients_while_the_lake_grows(growth: Growth, expected: Shown) -> None:
+    """All are told the same; one that goes comes back where it was, even to another server."""
+    growth.show(2)
+    new = [one for one in expected if Cursor(*map(int, one[0].split(":"))) >= (3, 0, 0)]
+    half = len(new) // 2
+    with (
+        serve(growth.lake_dir) as server,
+        server.stream() as first,
+        server.stream() as second,
+        server.stream(types="transactions") as third,
+    ):
+        growth.show(growth.commits - 2)
+        assert show_frames(first.take(len(new))) == new
+        part = second.take(half)
+        assert show_frames(part) == new[:half]
+        wanted = [one for one in new if one[1]["type"] == "transactions"]
+        assert show_frames(third.take(len(wanted))) == wanted
+    with serve(growth.lake_dir) as server:
+        with server.stream(last=part[-1].id) as again:
+            assert show_frames(again.take(len(new) - half)) == new[half:]
+        for place in (0, 1, len(new) // 3, len(new) - 2):
+            with server.stream(last=new[place][0], types=["transactions", "actions"]) as again:
+                rest = [
+                    one for one in new[place + 1 :] if one[1]["type"] in ("transactions", "actions")
+                ]
+                assert show_frames(again.take(len(rest))) == rest
+
+
+def test_a_client_that_was_told_nothing_misses_nothing(growth: Growth, expected: Shown) -> None:
+    """The first frame has an id: what comes while the client is away is told when it is back."""
+    growth.show(3)
+    with (
+        serve(growth.lake_dir) as server,
+        httpx.stream("GET", f"{server.url}/api/streaming/v2/sse", timeout=WAIT_S) as answer,
+    ):
+        start = Frames(answer).next()
+    growth.show(2)
+    with serve(growth.lake_dir) as server, server.stream(last=start.id) as again:
+        growth.show()
+        wanted = [one for one in expected if "4:" <= one[0][:2] <= "6:"]
+        assert show_frames(again.take(len(wanted))) == wanted
+
+
+def test_accounts_and_types_of_actions(growth: Growth, expected: Shown) -> None:
+    growth.show()
+    account = next(
+        one["actions"][0]["details"]["destination"]
+        for _id, one in expected
+        if one["type"] == "actions" and one["actions"][0]["type"] == "ton_transfer"
+    )
+    transfers = [
+        one
+        for one in expected
+        if one[1]["type"] == "actions"
+        and one[1]["actions"][0]["type"] == "ton_transfer"
+        and account in str(one[1]["actions"][0]["details"])
+    ]
+    states = [
+        one
+        for one in expected
+        if one[1]["type"] == "account_state_change" and one[1]["account"] == account
+    ]
+    with serve(growth.lake_dir) as server:
+        wanted = {"addresses": account.lower(), "last_event_id": "1:0:0"}
+        with (
+            server.stream(types="actions", action_types="ton_transfer", **wanted) as told,
+            server.stream(types="account_state_change", **wanted) as changed,
+        ):
+            growth.show(growth.commits - 1)
+            assert show_frames(told.take(len(transfers))) == transfers
+            assert show_frames(changed.take(len(states))) == states
+
+
+def test_messages_that_began_traces(growth: Growth, expected: Shown) -> None:
+    norms = [one.get("trace_external_hash_norm") for _id, one in expected]
+    norm = next(name for name in norms if name and norms.count(name) > 3)
+    wanted = [one for one in expected if one[1].get("trace_external_hash_norm") == norm]
+    assert {one[1]["type"] for one in wanted} == {"transactions", "trace", "actions"}
+    growth.show(growth.commits)
+    with serve(growth.lake_dir) as server:
+        asked = {"trace_external_hash_norms": [norm], "last_event_id": "1:0:0"}
+        url = f"{server.url}/api/streaming/v2/sse"
+        with httpx.stream("POST", url, json=asked, timeout=WAIT_S) as answer:
+            frames = Frames(answer)
+            assert frames.next().name == "subscribed"
+            assert show_frames(frames.take(len(wanted))) == wanted
+
+
+def test_a_client_that_cannot_follow_is_closed(growth: Growth, expected: Shown) -> None:
+    """More comes with one block than may wait: it is told how far it got, and goes on there."""
+    growth.show()
+    with serve(growth.lake_dir, stream_client_events=3) as server:
+        with server.stream() as frames:
+            growth.show()
+            got = []
+            while (frame := frames.next()).name == "message":
+                got.append(frame)
+            assert frame.name == "error"
+            assert "more than 3 events waited" in frame.data["error"]
+            last = got[-1].id if got else "2:0:0"
+            assert frame.data["last_event_id"] == last
+            with pytest.raises(StopIteration):
+                frames.next()
+        with server.stream(last=last) as frames:
+            wanted = [one for one in expected if one[0].startswith("2:")]
+            rest = wanted[len(got) :]
+            assert show_frames(got) == wanted[: len(got)]
+            assert show_frames(frames.take(len(rest))) == rest
+
+
+def test_a_damaged_file_ends_the_stream(growth: Growth) -> None:
+    growth.show()
+    damaged = growth.lake_dir / "transactions"
+    shutil.rmtree(damaged)
+    with serve(growth.lake_dir) as server:
+        for last in (None, "1:0:0"):
+            with server.stream(last=last, types="transactions") as frames:
+                growth.show()
+                frame = frames.next()
+                assert frame.name == "error"
+                assert "the lake cannot be read" in frame.data["error"]
+
+
+@pytest.mark.parametrize(
+    ("params", "status", "text"),
+    [
+        ({"types": "blocks"}, 422, "unknown event type 'blocks': transactions, account_state"),
+        ({"addresses": "x"}, 422, 'error converting value for index 0 of "addresses"'),
+        ({"min_finality": "x"}, 422, "min_finality should be one of: pending, confirmed"),
+        ({"last_event_id": "x"}, 422, 'error converting value for "last_event_id"'),
+        ({"last_event_id": "9:0:0"}, 422, "last_event_id names commit 9, and the lake has 1"),
+    ],
+)
+def test_what_is_refused(growth: Growth, params: dict[str, Any], status: int, text: str) -> None:
+    growth.show()
+    with TestClient(create_app(growth.lake_dir, Settings())) as client:
+        answers = [
+            client.get("/api/streaming/v2/sse", params=params),
+            client.post("/api/streaming/v2/sse", json=params),
+        ]
+    for answer in answers:
+        assert answer.status_code == status
+        assert text in answer.json()["error"]
+
+
+def test_odd_requests_are_refused(growth: Growth) -> None:
+    growth.show()
+    with TestClient(create_app(growth.lake_dir, Settings(stream_clients=0))) as client:
+        assert client.get("/api/streaming/v2/sse").status_code == 503
+        answer = client.get("/api/streaming/v2/sse", headers={"Last-Event-ID": "x"})
+        assert (answer.status_code, "Last-Event-ID" in answer.text) == (422, True)
+        for body in (b"[]", b"{", b'{"types": 7}', b'{"types": [7]}', b"\xff"):
+            assert client.post("/api/streaming/v2/sse", content=body).status_code == 422
+
+
+def test_a_socket(growth: Growth, expected: Shown) -> None:
+    """The same events as messages; their ids stand in them."""
+    wanted = [one for one in expected if one[1]["type"] == "transactions"]
+    growth.show()
+    with serve(growth.lake_dir) as server, connect(server.socket_url, max_size=None) as socket:
+
+        def receive() -> Any:
+            return msgspec.json.decode(socket.recv(timeout=WAIT_S))
+
+        def ask(**asked: Any) -> Any:
+            socket.send(msgspec.json.encode(asked).decode())
+            return receive()
+
+        assert ask(operation="ping", id="a") == {"id": "a", "status": "pong"}
+        assert "operation should be one of" in ask(operation="x")["error"]
+        assert "unknown event type" in ask(operation="subscribe", types=["x"], id=7)["error"]
+        socket.send("{")
+        assert "failed to parse" in receive()["error"]
+        told = ask(operation="subscribe", types=["transactions"], last_event_id="1:0:0", id="b")
+        assert told == {"id": "b", "status": "subscribed", "last_event_id": "1:0:0"}
+        growth.show(growth.commits - 1)
+        for name, data in wanted:
+            assert receive() == {"event_id": name} | data
+        assert ask(operation="unsubscribe")["status"] == "unsubscribed"
+        assert ask(operation="ping")["status"] == "pong"
