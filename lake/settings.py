@@ -93,7 +93,10 @@ class Settings(SqlSettings, frozen=True, forbid_unknown_fields=True):
         bool, Meta(description="Keep the proofs and signatures that a node has of its blocks")
     ] = True
     detect_contracts: Annotated[
-        bool, Meta(description="Find out at ingest which accounts are wallets, jettons, NFTs ...")
+        bool,
+        Meta(
+            description="Find out at ingest which accounts are wallets, jettons, NFTs and the like"
+        ),
     ] = True
     classify_actions: Annotated[
         bool,
