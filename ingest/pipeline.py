@@ -217,7 +217,9 @@ class Pipeline:
         derive: Derive = TraceFiles(self.lake_dir)
         if self.contracts is not None:
             derive = ContractFiles(self.contracts, derive)
-        return ActionFiles(self.lake_dir, derive)
+        if self.settings.classify_actions:
+            derive = ActionFiles(self.lake_dir, derive)
+        return derive
 
     def _network(self, blocks: pa.Table) -> Network:
         global_id = blocks["global_id"][0].as_py()
