@@ -38,7 +38,24 @@ with matching as (
 
 states as (
     select
-        dns_records.*,
+        workchain,
+        account,
+        mc_seqno,
+        lt,
+        utime,
+        code_hash,
+        data_hash,
+        domain,
+        collection_workchain,
+        collection,
+        owner_workchain,
+        owner,
+        next_resolver_workchain,
+        next_resolver,
+        wallet_workchain,
+        wallet,
+        site_adnl,
+        storage_bag_id,
         min(lt) over (
             partition by
                 workchain,
@@ -61,7 +78,26 @@ states as (
     ) = 1
 )
 
-select *
+select
+    workchain,
+    account,
+    mc_seqno,
+    lt,
+    utime,
+    code_hash,
+    data_hash,
+    domain,
+    collection_workchain,
+    collection,
+    owner_workchain,
+    owner,
+    next_resolver_workchain,
+    next_resolver,
+    wallet_workchain,
+    wallet,
+    site_adnl,
+    storage_bag_id,
+    first_lt
 from states
 where
     (workchain, account, mc_seqno) in (

@@ -2,7 +2,12 @@
 --
 -- returns: workchain, account, domain; in no order
 with names as (
-    select *
+    select
+        owner_workchain,
+        owner,
+        wallet_workchain,
+        wallet,
+        domain
     from dns_records
     qualify row_number() over (
         partition by

@@ -16,7 +16,23 @@
 -- $offset            integer   = 0      rows to pass over
 --
 -- returns: the columns of jetton_burns; in order
-select *
+select
+    workchain,
+    account,
+    lt,
+    mc_seqno,
+    now,
+    tx_hash,
+    aborted,
+    query_id,
+    jetton_workchain,
+    jetton,
+    owner_workchain,
+    owner,
+    amount,
+    response_destination_workchain,
+    response_destination,
+    custom_payload
 from jetton_burns
 where
     (

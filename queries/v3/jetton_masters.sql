@@ -36,7 +36,19 @@ with matching as (
 
 states as (
     select
-        jetton_masters.*,
+        workchain,
+        account,
+        mc_seqno,
+        lt,
+        utime,
+        code_hash,
+        data_hash,
+        total_supply,
+        mintable,
+        admin_workchain,
+        admin,
+        content,
+        wallet_code_hash,
         min(lt) over (
             partition by
                 workchain,
@@ -59,7 +71,21 @@ states as (
     ) = 1
 )
 
-select *
+select
+    workchain,
+    account,
+    mc_seqno,
+    lt,
+    utime,
+    code_hash,
+    data_hash,
+    total_supply,
+    mintable,
+    admin_workchain,
+    admin,
+    content,
+    wallet_code_hash,
+    first_lt
 from states
 where
     (workchain, account, mc_seqno) in (

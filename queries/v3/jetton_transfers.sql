@@ -18,7 +18,28 @@
 -- $offset            integer   = 0      rows to pass over
 --
 -- returns: the columns of jetton_transfers; in order
-select *
+select
+    workchain,
+    account,
+    lt,
+    mc_seqno,
+    now,
+    tx_hash,
+    aborted,
+    query_id,
+    jetton_workchain,
+    jetton,
+    source_workchain,
+    source,
+    destination_workchain,
+    destination,
+    amount,
+    response_destination_workchain,
+    response_destination,
+    forward_ton_amount,
+    custom_payload,
+    forward_payload,
+    forward_payload_inline
 from jetton_transfers
 where
     (

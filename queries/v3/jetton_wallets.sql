@@ -51,7 +51,19 @@ with matching as (
 
 states as (
     select
-        jetton_wallets.*,
+        workchain,
+        account,
+        mc_seqno,
+        lt,
+        utime,
+        code_hash,
+        data_hash,
+        balance,
+        owner_workchain,
+        owner,
+        jetton_workchain,
+        jetton,
+        is_claimed,
         min(lt) over (
             partition by
                 workchain,
@@ -74,7 +86,21 @@ states as (
     ) = 1
 )
 
-select *
+select
+    workchain,
+    account,
+    mc_seqno,
+    lt,
+    utime,
+    code_hash,
+    data_hash,
+    balance,
+    owner_workchain,
+    owner,
+    jetton_workchain,
+    jetton,
+    is_claimed,
+    first_lt
 from states
 where
     (workchain, account, mc_seqno) in (

@@ -37,7 +37,23 @@ with matching as (
 
 states as (
     select
-        multisig_orders.*,
+        workchain,
+        account,
+        mc_seqno,
+        lt,
+        utime,
+        code_hash,
+        data_hash,
+        multisig_workchain,
+        multisig,
+        order_seqno,
+        threshold,
+        sent_for_execution,
+        signers,
+        approvals_mask,
+        approvals_num,
+        expiration_date,
+        order_boc,
         min(lt) over (
             partition by
                 workchain,
@@ -60,7 +76,25 @@ states as (
     ) = 1
 )
 
-select *
+select
+    workchain,
+    account,
+    mc_seqno,
+    lt,
+    utime,
+    code_hash,
+    data_hash,
+    multisig_workchain,
+    multisig,
+    order_seqno,
+    threshold,
+    sent_for_execution,
+    signers,
+    approvals_mask,
+    approvals_num,
+    expiration_date,
+    order_boc,
+    first_lt
 from states
 where
     (workchain, account, mc_seqno) in (

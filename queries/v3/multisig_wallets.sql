@@ -33,7 +33,17 @@ with matching as (
 
 states as (
     select
-        multisig_wallets.*,
+        workchain,
+        account,
+        mc_seqno,
+        lt,
+        utime,
+        code_hash,
+        data_hash,
+        next_order_seqno,
+        threshold,
+        signers,
+        proposers,
         min(lt) over (
             partition by
                 workchain,
@@ -56,7 +66,19 @@ states as (
     ) = 1
 )
 
-select *
+select
+    workchain,
+    account,
+    mc_seqno,
+    lt,
+    utime,
+    code_hash,
+    data_hash,
+    next_order_seqno,
+    threshold,
+    signers,
+    proposers,
+    first_lt
 from states
 where
     (workchain, account, mc_seqno) in (

@@ -36,7 +36,17 @@ with matching as (
 
 states as (
     select
-        nft_collections.*,
+        workchain,
+        account,
+        mc_seqno,
+        lt,
+        utime,
+        code_hash,
+        data_hash,
+        next_item_index,
+        owner_workchain,
+        owner,
+        content,
         min(lt) over (
             partition by
                 workchain,
@@ -59,7 +69,19 @@ states as (
     ) = 1
 )
 
-select *
+select
+    workchain,
+    account,
+    mc_seqno,
+    lt,
+    utime,
+    code_hash,
+    data_hash,
+    next_item_index,
+    owner_workchain,
+    owner,
+    content,
+    first_lt
 from states
 where
     (workchain, account, mc_seqno) in (

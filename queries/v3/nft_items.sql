@@ -88,7 +88,20 @@ matching as (
 
 states as (
     select
-        nft_items.*,
+        workchain,
+        account,
+        mc_seqno,
+        lt,
+        utime,
+        code_hash,
+        data_hash,
+        init,
+        item_index,
+        collection_workchain,
+        collection,
+        owner_workchain,
+        owner,
+        content,
         min(lt) over (
             partition by
                 workchain,
@@ -111,7 +124,22 @@ states as (
     ) = 1
 )
 
-select states.*
+select
+    states.workchain,
+    states.account,
+    states.mc_seqno,
+    states.lt,
+    states.utime,
+    states.code_hash,
+    states.data_hash,
+    states.init,
+    states.item_index,
+    states.collection_workchain,
+    states.collection,
+    states.owner_workchain,
+    states.owner,
+    states.content,
+    states.first_lt
 from states
 left join sales on
     states.owner_workchain = sales.workchain

@@ -26,7 +26,22 @@ with matching as (
 
 states as (
     select
-        nft_sales.*,
+        workchain,
+        account,
+        mc_seqno,
+        lt,
+        utime,
+        code_hash,
+        data_hash,
+        kind,
+        nft_workchain,
+        nft,
+        nft_owner_workchain,
+        nft_owner,
+        marketplace_workchain,
+        marketplace,
+        created_at,
+        details,
         min(lt) over (
             partition by
                 workchain,
@@ -49,7 +64,24 @@ states as (
     ) = 1
 )
 
-select *
+select
+    workchain,
+    account,
+    mc_seqno,
+    lt,
+    utime,
+    code_hash,
+    data_hash,
+    kind,
+    nft_workchain,
+    nft,
+    nft_owner_workchain,
+    nft_owner,
+    marketplace_workchain,
+    marketplace,
+    created_at,
+    details,
+    first_lt
 from states
 where
     (workchain, account, mc_seqno) in (

@@ -18,7 +18,28 @@
 -- $offset                integer   = 0      rows to pass over
 --
 -- returns: the columns of nft_transfers; in order
-select *
+select
+    workchain,
+    account,
+    lt,
+    mc_seqno,
+    now,
+    tx_hash,
+    aborted,
+    query_id,
+    item_index,
+    collection_workchain,
+    collection,
+    old_owner_workchain,
+    old_owner,
+    new_owner_workchain,
+    new_owner,
+    response_destination_workchain,
+    response_destination,
+    forward_amount,
+    custom_payload,
+    forward_payload,
+    forward_payload_inline
 from nft_transfers
 where
     (

@@ -43,7 +43,23 @@ with matching as (
 
 states as (
     select
-        vesting_contracts.*,
+        workchain,
+        account,
+        mc_seqno,
+        lt,
+        utime,
+        code_hash,
+        data_hash,
+        start_time,
+        total_duration,
+        unlock_period,
+        cliff_duration,
+        total_amount,
+        sender_workchain,
+        sender,
+        owner_workchain,
+        owner,
+        whitelist,
         min(lt) over (
             partition by
                 workchain,
@@ -66,7 +82,25 @@ states as (
     ) = 1
 )
 
-select *
+select
+    workchain,
+    account,
+    mc_seqno,
+    lt,
+    utime,
+    code_hash,
+    data_hash,
+    start_time,
+    total_duration,
+    unlock_period,
+    cliff_duration,
+    total_amount,
+    sender_workchain,
+    sender,
+    owner_workchain,
+    owner,
+    whitelist,
+    first_lt
 from states
 where
     (workchain, account, mc_seqno) in (
