@@ -11,9 +11,8 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-WIDTH, HEIGHT = 720, 200
-LEFT, RIGHT, TOP, BOTTOM = 10, 10, 14, 24
-"""Margins of a line chart, in units of its own."""
+WIDTH, HEIGHT, EDGE = 720, 180, 2
+"""Size of a line chart in units of its own, and what it keeps free above and below."""
 
 CELL = 14
 """Side of a day in the calendar, gap included."""
@@ -74,19 +73,17 @@ def plot_steps(points: Sequence[tuple[int, int]]) -> Line | None:
     amounts = [amount for _utime, amount in points]
     low, high = min(amounts), max(amounts)
     first, last = points[0][0], points[-1][0]
-    inner_width, inner_height = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
 
     def place(utime: int, amount: int) -> tuple[float, float]:
         share = (amount - low) / (high - low) if high > low else 0.5
-        x = LEFT + inner_width * (utime - first) / (last - first)
-        return round(x, 1), round(TOP + inner_height * (1 - share), 1)
+        x = WIDTH * (utime - first) / (last - first)
+        return round(x, 1), round(EDGE + (HEIGHT - 2 * EDGE) * (1 - share), 1)
 
     placed = [place(*point) for point in points]
     steps = [f"M{placed[0][0]} {placed[0][1]}"]
     steps += [f"H{x}V{y}" for x, y in placed[1:]]
     line = "".join(steps)
-    floor = HEIGHT - BOTTOM
-    return Line(line, f"{line}V{floor}H{LEFT}Z", low, high, first, last)
+    return Line(line, f"{line}V{HEIGHT}H0Z", low, high, first, last)
 
 
 def slice_bar(numbers: Mapping[str, int]) -> list[Slice]:

@@ -36,8 +36,9 @@ def write_ton(nano: str | int | None) -> str:
     return "unknown" if nano is None else f"{write_units(nano)} TON"
 
 
-def write_brief(nano: int) -> str:
+def write_brief(nano: str | int) -> str:
     """Return nanoton as TON with at most three decimals, for pictures."""
+    nano = int(nano)
     if 0 < nano < LEAST_BRIEF_NANO:
         return "< 0.001 TON"
     return f"{nano / 10**NANO_DIGITS:,.3f}".rstrip("0").rstrip(".") + " TON"
@@ -87,6 +88,11 @@ def write_hex(text: str) -> str:
         return text
 
 
+def clip(text: str, most: int) -> str:
+    """Return the beginning of a text that is too long."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def shorten(text: str, keep: int = 6) -> str:
     """Return the two ends of a long text."""
     return text if len(text) <= 2 * keep + 1 else f"{text[:keep]}…{text[-keep:]}"
@@ -95,6 +101,7 @@ def shorten(text: str, keep: int = 6) -> str:
 FILTERS = {
     "ton": write_ton,
     "units": write_units,
+    "brief": write_brief,
     "count": write_count,
     "moment": write_moment,
     "iso": write_iso,

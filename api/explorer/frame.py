@@ -12,7 +12,7 @@ from litestar import Response
 from litestar.handlers import HTTPRouteHandler
 
 from api.call import ApiRequest, Call, open_call, read_arguments
-from api.explorer import form, message
+from api.explorer import body, form, message
 from api.explorer.names import Names
 from api.params import Arguments
 
@@ -132,5 +132,5 @@ def load_templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= form.FILTERS | message.FILTERS
+    found.filters |= form.FILTERS | message.FILTERS | body.FILTERS
     return found

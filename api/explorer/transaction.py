@@ -88,9 +88,10 @@ def split_fees(transaction: Transaction) -> dict[str, int]:
         "Storage": _read(about.storage_ph, "storage_fees_collected"),
         "Gas": _read(about.compute_ph, "gas_fees"),
         "Actions": _read(about.action, "total_action_fees"),
-        "Import of the message": int((message and message.import_fee) or 0),
     }
-    return parts | {"Other": max(0, total - sum(parts.values()))}
+    # Nobody but the account pays for a message from outside; no field has that part alone.
+    rest = "Import of the message" if message is not None and not message.source else "Other"
+    return parts | {rest: max(0, total - sum(parts.values()))}
 
 
 def _read(phase: object, name: str) -> int:

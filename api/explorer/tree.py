@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from api.explorer.form import write_brief
-from api.explorer.message import name_call
+from api.explorer.form import clip, write_brief
+from api.explorer.message import name_call, write_opcode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ MOST_BOXES = 400
 TURN, CORNER = 12, 6
 """Where a line turns down, and how round."""
 
-MOST_LABEL_CHARACTERS = 22
+MOST_LABEL_CHARACTERS = 23
 
 
 class Box(msgspec.Struct, frozen=True):
@@ -47,6 +47,7 @@ class Edge(msgspec.Struct, frozen=True):
     x: int
     y: int
     value: str
+    opcode: str
     bounced: bool
 
 
@@ -122,8 +123,8 @@ def _draw_box(transaction: Transaction, column: int, row: int, names: Names) -> 
         x=MARGIN + column * COLUMN,
         y=MARGIN + row * ROW,
         tx_hash=transaction.hash,
-        label=names.label(transaction.account)[:MOST_LABEL_CHARACTERS],
-        call=call[:MOST_LABEL_CHARACTERS],
+        label=clip(names.label(transaction.account), MOST_LABEL_CHARACTERS),
+        call=clip(call, MOST_LABEL_CHARACTERS),
         success=not transaction.description.aborted,
     )
 
@@ -141,5 +142,6 @@ def _draw_edge(start: Box, end: Box, message: Message) -> Edge:
         x=x2 - MARGIN,
         y=y2 - MARGIN // 2,
         value="" if message.value is None else write_brief(int(message.value)),
+        opcode=write_opcode(message.opcode),
         bounced=bool(message.bounced),
     )
