@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from litestar.testing import TestClient
 
+from api.app import create_app
 from api.v3.action import load_fields, render_details
+from ingest.action.rebuild import rebuild_actions
 from ingest.action.version import NAMES, V1, expand_names
+from ingest.node.source import open_node
+from ingest.pipeline import ingest
+from ingest.span import Span
+from lake.settings import Settings
 
 if TYPE_CHECKING:
-    from litestar.testing import TestClient
+    from pathlib import Path
 
     from tests.api.v3.conftest import Asker
 
@@ -132,6 +140,24 @@ def test_details_of_actions_without_any(kind: str) -> None:
         ]
     )
     details = render_details({**row, "type": kind})
-    assert details == {
-        name: value for name, value in details.items() if value in (None, [], False) or value
+    plain = {
+        each.name for each in load_fields()[kind] if not each.is_optional and each.place != "*"
     }
+    assert plain <= details.keys()
+    flat = {**details, **(details.get("value") or {})}
+    assert all(not value or isinstance(value, dict) for value in flat.values())
+
+
+def test_what_nobody_classified_is_not_empty(demo_node: Path, tmp_path: Path) -> None:
+    settings = Settings(classify_actions=False, detect_contracts=False)
+    with closing(open_node(demo_node)) as source:
+        ingest(source, tmp_path, Span(1, 60), settings)
+    with TestClient(create_app(tmp_path, Settings())) as service:
+        answer = service.get("/api/v3/actions")
+        assert answer.status_code == 503
+        assert "tonlake rebuild actions" in answer.json()["error"]
+    rebuild_actions(tmp_path, settings)
+    with TestClient(create_app(tmp_path, Settings())) as service:
+        answer = service.get("/api/v3/actions")
+        assert answer.status_code == 200
+        assert answer.json()["actions"]
