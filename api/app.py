@@ -13,15 +13,23 @@ from litestar.config.cors import CORSConfig
 from litestar.datastructures import MutableScopeHeaders, State
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
 
+import api.metrics.routes
+import api.sql.routes
 import api.stream.routes
 import api.v2.routes
 import api.v3.routes
 from api import docs, service
-from api.answer_cache import AnswerCache, CachingApp
+from api.access.gate import Gate, refuse
+from api.answer_cache import AnswerCache
 from api.call import join_notes, measure_ms
 from api.errors import ApiError, status_of
 from api.explorer.routes import create_router
+from api.metrics.collector import ServiceCollector
+from api.metrics.meter import Meter
+from api.served import ServedApp
+from api.pending.pool import PendingPool
 from api.snapshot import SnapshotHolder
+from api.sql.pool import SqlPool
 from api.stream.hub import Hub
 from ingest.errors import TvmError
 from ingest.tvm.pool import TvmPool
@@ -41,36 +49,57 @@ LOG = logging.getLogger("tonlake.api")
 RETRY_AFTER_S = "1"
 EXPOSED_HEADERS = [
     *("X-Tonlake-Snapshot", "X-Tonlake-Warning", "X-Tonlake-Cursor"),
-    *("X-API-Version", "Server-timing"),
+    *("X-API-Version", "X-Tonlake-Rows", "Server-timing"),
 ]
 
 
 def create_app(lake_dir: Path, settings: Settings) -> Litestar:
     """Return the application over the lake in ``lake_dir``, which may still be empty."""
-    holder = SnapshotHolder(lake_dir, settings)
+    meter = Meter(log_requests=settings.log_requests)
+    holder = SnapshotHolder(lake_dir, settings, meter.observe_query)
     tvm = TvmPool(settings)
+    sql = SqlPool(settings)
     hub = Hub(lake_dir, holder, settings)
-    app = CachingApp(
+    pending = PendingPool(holder, settings, tvm, hub.publish)
+    hub.watch(pending.settle)
+    origins = [one.strip() for one in settings.cors_origins.split(",") if one.strip()]
+    app = ServedApp(
         route_handlers=[
             *service.routes,
             *docs.routes,
+            *api.stream.routes.routes,
+            *api.metrics.routes.routes,
+            *api.sql.routes.routes,
             *api.stream.routes.routes,
             create_router(explain_error),
             Router("/api/v2", route_handlers=api.v2.routes.routes),
             Router("/api/v3", route_handlers=api.v3.routes.routes),
         ],
-        state=State({"holder": holder, "settings": settings, "tvm": tvm, "hub": hub}),
+        state=State(
+            {
+                "holder": holder,
+                "settings": settings,
+                "tvm": tvm,
+                "sql": sql,
+                "hub": hub,
+                "pending": pending,
+                "meter": meter,
+            }
+        ),
         on_startup=[hub.start],
-        on_shutdown=[hub.close, holder.close, tvm.close],
-        middleware=[count_requests(settings.requests_in_flight)],
+        on_shutdown=[hub.close, holder.close, tvm.close, sql.close],
+        middleware=[refuse, count_requests(settings.requests_in_flight)],
         before_send=[add_headers],
         exception_handlers={Exception: answer_error},
-        cors_config=CORSConfig(allow_origins=["*"], expose_headers=EXPOSED_HEADERS),
+        cors_config=CORSConfig(allow_origins=origins, expose_headers=EXPOSED_HEADERS),
         request_max_body_size=settings.request_body_bytes,
         openapi_config=None,
         logging_config=None,
     )
-    app.keep_answers(AnswerCache(settings.answer_cache_mib << 20), holder.newest_open)
+    cache = AnswerCache(settings.answer_cache_mib << 20)
+    app.keep_answers(cache, holder.newest_open, any_origin="*" in origins)
+    app.stand_behind(Gate(settings), meter)
+    meter.registry.register(ServiceCollector(holder, cache, tvm, hub.count_clients))
     return app
 
 
@@ -105,6 +134,7 @@ async def add_headers(message: Message, scope: Scope) -> None:
     headers = MutableScopeHeaders.from_message(message)
     state: dict[str, Any] = scope.get("state") or {}
     headers["X-API-Version"] = version("tonlake")
+    headers["X-Content-Type-Options"] = "nosniff"
     if "started_s" in state:
         headers["Server-timing"] = f"app;dur={measure_ms(state['started_s']):.1f}"
     if "snapshot" in state:

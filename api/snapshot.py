@@ -14,6 +14,7 @@ from lake.snapshot import Snapshot, open_snapshot
 from queries.reader import Reader
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     import duckdb
@@ -40,8 +41,17 @@ class _Opened(NamedTuple):
 class SnapshotHolder:
     """Opens snapshots once and shares them; every reader has a cursor of its own."""
 
-    def __init__(self, lake_dir: Path, settings: Settings) -> None:
-        """Remember where the lake is; nothing is opened before the first question."""
+    def __init__(
+        self,
+        lake_dir: Path,
+        settings: Settings,
+        observe: Callable[[str, float], None] | None = None,
+    ) -> None:
+        """Remember where the lake is; nothing is opened before the first question.
+
+        ``observe`` is told the name of every query of a reader, and the seconds it took.
+        """
+        self._observe = observe
         self._lake_dir = lake_dir
         self._settings = settings
         self._lock = threading.Lock()
@@ -66,6 +76,7 @@ class SnapshotHolder:
             lookups=opened.lookups,
             cells=opened.cells,
             timeout_ms=limit_ms,
+            observe=self._observe,
         )
 
     def newest_number(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from queries.loader import REQUIRED, Query, load_queries
 from queries.watch import WATCH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from lake.cells import CellStore
     from lake.lookup.lookups import Lookups
@@ -31,13 +32,18 @@ class Reader:
         lookups: Lookups | None = None,
         cells: CellStore | None = None,
         timeout_ms: int = 0,
+        observe: Callable[[str, float], None] | None = None,
     ) -> None:
-        """Take a snapshot, a connection on it, its look-ups and cells; 0 ms means no limit."""
+        """Take a snapshot, a connection on it, its look-ups and cells; 0 ms means no limit.
+
+        ``observe`` is told the name of every query, and the seconds it took.
+        """
         self.snapshot = snapshot
         self.lookups = lookups
         self.cells = cells
         self._shared = connection
         self._timeout_ms = timeout_ms
+        self._observe = observe
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
@@ -55,7 +61,7 @@ class Reader:
         query = load_queries().get(name)
         if query is None:
             raise QueryUnknown(f"no query is called {name!r}; see queries/**/*.sql")
-        with self._deadline(name):
+        with self._measured(name), self._deadline(name):
             cursor = self._connection.execute(query.sql, bind_parameters(query, parameters))
             names = [column[0] for column in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
@@ -64,6 +70,17 @@ class Reader:
         """Answer one query by its first row, or None if there is none."""
         found = self.rows(name, **parameters)
         return found[0] if found else None
+
+    @contextmanager
+    def _measured(self, name: str) -> Iterator[None]:
+        if self._observe is None:
+            yield
+            return
+        started_s = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._observe(name, time.perf_counter() - started_s)
 
     @contextmanager
     def _deadline(self, name: str) -> Iterator[None]:

@@ -35,6 +35,19 @@ _REFUSALS: dict[str, type[TvmError]] = {
 }
 
 
+class PoolLoad(msgspec.Struct, frozen=True):
+    """What a pool does: processes that live, calls at work and waiting, and starts so far.
+
+    ``restarts`` are starts in place of a process that died or was killed.
+    """
+
+    alive: int
+    busy: int
+    waiting: int
+    starts: int
+    restarts: int
+
+
 class TvmPool:
     """Runs get-methods and emulates messages in processes that may die of it; for all threads."""
 
@@ -77,6 +90,17 @@ class TvmPool:
             TvmMissing, TvmBusy, TvmTimeout, TvmCrash, TvmRefusal: as ``run_get_method``.
         """
         return _read_emulated(self._ask(pack_emulation(call)))
+
+    def measure(self) -> PoolLoad:
+        """Return what the pool does just now."""
+        workers = self._workers
+        return PoolLoad(
+            alive=sum(worker.pid is not None for worker in workers),
+            busy=0 if self._closed else len(workers) - self._idle.qsize(),
+            waiting=self._waiting,
+            starts=sum(worker.starts for worker in workers),
+            restarts=sum(max(0, worker.starts - 1) for worker in workers),
+        )
 
     def _ask(self, message: object) -> list[Any]:
         """Give a message to a worker and return what it answers.

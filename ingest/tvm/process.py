@@ -34,6 +34,7 @@ class WorkerProcess:
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: Channel | None = None
+        self.starts = 0
 
     @property
     def pid(self) -> int | None:
@@ -91,6 +92,7 @@ class WorkerProcess:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
+        self.starts += 1
         self._channel = Channel(here)
         self._greet(self._channel)
         return self._channel

@@ -1,0 +1,147 @@
+"""Counts of what was asked and how long it took, as Prometheus wants them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from api.access.gate import KEY_ID, REFUSAL
+from api.errors import RateExceeded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from litestar.types import Message, Scope, Send
+
+LOG = logging.getLogger("tonlake.requests")
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Upper ends of the histograms' buckets."""
+
+UNKNOWN_ROUTE = "unknown"
+STREAM_PREFIX = "/api/streaming/"
+"""Streams last as long as their clients like, which says nothing about the service."""
+
+METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS", "WEBSOCKET"})
+OTHER_METHOD = "other"
+UNANSWERED = "none"
+"""The status of a request whose client went away before an answer."""
+
+
+class Meter:
+    """Counts requests by route, method and status, and queries by name; one for a service.
+
+    Labels come from sets that are bounded: routes that exist, methods, statuses, queries. A path
+    or a parameter that a client made up is never one.
+    """
+
+    def __init__(
+        self, *, log_requests: bool = False, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        """Begin with nothing; ``clock`` gives seconds."""
+        self.registry = CollectorRegistry()
+        self._clock, self._log = clock, log_requests
+        self._routes: frozenset[str] = frozenset()
+        self._requests = Counter(
+            "tonlake_requests",
+            "Requests answered, by route, method and status",
+            ("route", "method", "status"),
+            registry=self.registry,
+        )
+        self._request_seconds = Histogram(
+            "tonlake_request_seconds",
+            "Time from a request to the end of its answer, by route",
+            ("route",),
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        self._refusals = Counter(
+            "tonlake_requests_refused",
+            "Requests refused by keys and limits",
+            ("reason",),
+            registry=self.registry,
+        )
+        self._in_flight = Gauge(
+            "tonlake_requests_in_flight",
+            "Requests being answered now, streams included",
+            registry=self.registry,
+        )
+        self._query_seconds = Histogram(
+            "tonlake_query_seconds",
+            "Time of a named query with its rows, by name; also of those that failed",
+            ("query",),
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+
+    def know_routes(self, paths: Iterable[str]) -> None:
+        """Take the routes that exist; those without parameters are known by their path alone."""
+        self._routes = frozenset(path for path in paths if "{" not in path)
+
+    def observe_query(self, name: str, seconds: float) -> None:
+        """Count one query; from any thread."""
+        self._query_seconds.labels(name).observe(seconds)
+
+    def track(self, scope: Scope, send: Send) -> Tracked:
+        """Begin to count a request whose answer goes to ``send``."""
+        self._in_flight.inc()
+        return Tracked(self, scope, send, self._clock())
+
+    def note_end(self, scope: Scope, status: str, started_s: float) -> None:
+        """Count a request that has ended."""
+        seconds = self._clock() - started_s
+        self._in_flight.dec()
+        route = self._name_route(scope)
+        method = str(scope.get("method", "WEBSOCKET"))
+        method = method if method in METHODS else OTHER_METHOD
+        self._requests.labels(route, method, status).inc()
+        if not route.startswith(STREAM_PREFIX):
+            self._request_seconds.labels(route).observe(seconds)
+        state: dict[str, Any] = scope.get("state") or {}
+        refusal = state.get(REFUSAL)
+        if refusal is not None:
+            self._refusals.labels("rate" if isinstance(refusal, RateExceeded) else "key").inc()
+        if self._log:
+            fields = {
+                "route": route,
+                "method": method,
+                "status": status,
+                "duration_ms": round(seconds * 1000, 3),
+                "client": (scope.get("client") or ("",))[0],
+                "key_id": state.get(KEY_ID),
+                "snapshot": state.get("snapshot"),
+            }
+            LOG.info("%s %s %s", method, route, status, extra={"fields": fields})
+
+    def _name_route(self, scope: Any) -> str:  # noqa: ANN401 - a scope before and after routing
+        found = scope.get("path_template")
+        if found is None:
+            found = scope["path"] if scope["path"] in self._routes else UNKNOWN_ROUTE
+        return str(found)
+
+
+class Tracked:
+    """One request being answered."""
+
+    def __init__(self, meter: Meter, scope: Scope, send: Send, started_s: float) -> None:
+        """Take the request and where its answer goes."""
+        self._meter, self._scope, self._send = meter, scope, send
+        self._started_s = started_s
+        self._status = UNANSWERED
+
+    async def send(self, message: Message) -> None:
+        """Pass a part of the answer on."""
+        kind = message["type"]
+        if kind == "http.response.start":
+            self._status = str(message["status"])  # type: ignore[typeddict-item]
+        elif kind == "websocket.accept":
+            self._status = "101"
+        elif kind == "websocket.close" and self._status == UNANSWERED:
+            self._status = "403"
+        await self._send(message)
+
+    def end(self) -> None:
+        """Count the request."""
+        self._meter.note_end(self._scope, self._status, self._started_s)

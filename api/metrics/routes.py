@@ -1,0 +1,35 @@
+"""The page that Prometheus reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from litestar import Response, get
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+
+from api.access.bucket import is_own_machine
+from api.access.gate import KEY_ID, KEY_WANTED
+from api.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
+from api.errors import KeyMissing
+
+if TYPE_CHECKING:
+    from api.metrics.meter import Meter
+    from lake.settings import Settings
+
+
+@get("/metrics", sync_to_thread=True)
+def answer_metrics(request: ApiRequest) -> Response[bytes]:
+    """Show the service's figures in the text format of Prometheus.
+
+    Raises:
+        KeyMissing: others than this machine may ask the service, and the request has no key.
+    """
+    settings: Settings = request.app.state.settings
+    closed = not (settings.metrics_public or is_own_machine(settings.http_host))
+    if closed and KEY_ID not in request.scope["state"]:
+        raise KeyMissing(KEY_WANTED)
+    meter: Meter = request.app.state.meter
+    return Response(generate_latest(meter.registry), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+
+routes = [answer_metrics]

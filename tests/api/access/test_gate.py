@@ -1,0 +1,205 @@
+"""Keys and limits as clients meet them: no way of asking gets around them."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from litestar.exceptions import WebSocketDisconnect
+from litestar.testing import TestClient
+
+from api.access.gate import Gate
+from api.access.key import add_key
+from api.app import create_app
+from api.errors import KeyFileInvalid
+from lake.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+INFO = "/api/v3/masterchainInfo"
+WAYS = [
+    ("GET", INFO, None),
+    ("HEAD", INFO, None),
+    ("GET", INFO + "/", None),
+    ("GET", "/api/v3//masterchainInfo", None),
+    ("GET", "/api/v2/getMasterchainInfo", None),
+    ("POST", "/api/v2/jsonRPC", {"method": "getMasterchainInfo", "params": {}}),
+    ("POST", "/api/v3/runGetMethod", {}),
+    ("GET", "/metrics", None),
+    ("GET", "/sql", None),
+    ("GET", "/", None),
+    ("GET", "/api/streaming/v2/sse?types=blocks", None),
+]
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@contextmanager
+def serving(lake: Path, clock: Clock, **settings: Any) -> Iterator[TestClient[Any]]:
+    app: Any = create_app(lake, chosen := Settings(**settings))
+    app.stand_behind(Gate(chosen, clock), app.state.meter)
+    with TestClient(app, raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    return tmp_path / "keys.json"
+
+
+def test_no_way_of_asking_gets_around_a_required_key(demo_lake: Path, keys: Path) -> None:
+    key = add_key(keys, "mine", 10)
+    wrong: list[Any] = [{}, {"X-API-Key": ""}, {"X-API-Key": key[:-1]}, {"X-API-Key": b"\xff"}]
+    with serving(demo_lake, Clock(), keys_file=str(keys), keys_required=True) as client:
+        assert client.get(INFO, headers={"X-API-Key": key}).status_code == 200  # kept from now on
+        for method, path, body in WAYS:
+            for headers in wrong:
+                answer = client.request(method, path, json=body, headers=headers)
+                assert answer.status_code == 401, (method, path)
+                assert key[:-1] not in answer.text
+
+
+def test_a_key_opens_by_header_and_by_parameter(demo_lake: Path, keys: Path) -> None:
+    key = add_key(keys, "mine", 10)
+    with serving(demo_lake, Clock(), keys_file=str(keys), keys_required=True) as client:
+        for _ in range(2):
+            assert client.get(INFO, headers={"x-api-key": key}).status_code == 200
+            assert client.get(INFO, params={"api_key": key}).status_code == 200
+            assert client.get("/api/v2/getMasterchainInfo", params={"api_key": key}).json()["ok"]
+        wrong = client.get(INFO, params={"api_key": key}, headers={"X-API-Key": "other"})
+        assert wrong.status_code == 401  # the header counts
+        assert wrong.json() == {"error": "API key does not exist"}
+        asked = client.get("/api/v2/getMasterchainInfo").json()
+        assert (asked["ok"], asked["code"]) == (False, 401)
+        assert "X-API-Key" in asked["error"]
+
+
+def test_who_watches_needs_no_key(demo_lake: Path, keys: Path) -> None:
+    with serving(demo_lake, Clock(), keys_file=str(keys), keys_required=True) as client:
+        for path in ("/healthz", "/healthcheck", "/readyz", "/version", "/docs", "/openapi.json"):
+            assert client.get(path).status_code == 200, path
+        preflight = client.options(
+            INFO, headers={"Origin": "https://a.example", "Access-Control-Request-Method": "GET"}
+        )
+        assert preflight.status_code == 204
+
+
+def test_without_a_file_keys_are_not_looked_at(demo_lake: Path) -> None:
+    with serving(demo_lake, Clock()) as client:
+        assert client.get(INFO, headers={"X-API-Key": "anything"}).status_code == 200
+
+
+def test_keys_that_are_required_need_a_file() -> None:
+    with pytest.raises(KeyFileInvalid, match="keys_file"):
+        Gate(Settings(keys_required=True))
+
+
+def test_limits_hold_for_kept_answers_too(demo_lake: Path) -> None:
+    clock = Clock()
+    with serving(demo_lake, clock, rate_limits="on", anonymous_rps=2) as client:
+        for second in range(3):
+            clock.now_s = second * 10
+            assert [client.get(INFO).status_code for _ in range(4)] == [200, 200, 429, 429]
+            refused = client.get(INFO, headers={"Origin": "https://a.example"})
+            assert refused.headers["retry-after"] == "1"
+            assert refused.headers["access-control-allow-origin"] == "*"
+            assert refused.json() == {
+                "error": "Ratelimit exceeded: 2 requests a second are allowed"
+            }
+            assert client.get("/api/v2/getMasterchainInfo").json()["code"] == 429
+            assert client.get("/").status_code == 429
+            assert client.get("/healthz").status_code == 200
+
+
+def test_each_key_has_a_limit_of_its_own(demo_lake: Path, keys: Path) -> None:
+    slow, fast = add_key(keys, "slow", 2), add_key(keys, "fast", 5)
+    with serving(demo_lake, Clock(), keys_file=str(keys), rate_limits="on") as client:
+        counts = [
+            sum(client.get(INFO, headers=headers).status_code == 200 for _ in range(8))
+            for headers in ({"X-API-Key": slow}, {"X-API-Key": fast}, {})
+        ]
+        assert counts == [2, 5, 1]
+        guesses = [client.get(INFO, headers={"X-API-Key": f"{n}"}).status_code for n in range(3)]
+        assert guesses == [429, 429, 429]  # guessing counts as asking without a key
+
+
+@pytest.mark.parametrize(
+    ("host", "chosen", "limited"),
+    [
+        *(("127.0.0.1", "auto", False), ("0.0.0.0", "auto", True), ("::1", "auto", False)),  # noqa: S104
+        *(("127.0.0.1", "on", True), ("0.0.0.0", "off", False)),  # noqa: S104
+    ],
+)
+def test_limits_are_off_on_the_own_machine(
+    host: str,
+    chosen: Any,
+    limited: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    gate = Gate(Settings(http_host=host, rate_limits=chosen), Clock())
+    scopes: list[Any] = [
+        {"type": "http", "path": INFO, "headers": [], "query_string": b"", "client": ("::2", 1)}
+        for _ in range(2)
+    ]
+    for scope in scopes:
+        gate.admit(scope)
+    assert "refusal" not in scopes[0].get("state", {})
+    assert ("refusal" in scopes[1].get("state", {})) is limited
+
+
+def test_a_socket_without_a_key_is_not_opened(demo_lake: Path, keys: Path) -> None:
+    key = add_key(keys, "mine", 10)
+    with serving(demo_lake, Clock(), keys_file=str(keys), keys_required=True) as client:
+        with client.websocket_connect(f"/api/streaming/v2/ws?api_key={key}") as socket:
+            socket.send_json({"operation": "ping"})
+            assert socket.receive_json() == {"status": "pong"}
+        with (
+            pytest.raises(WebSocketDisconnect),
+            client.websocket_connect("/api/streaming/v2/ws") as socket,
+        ):
+            socket.receive_json()
+
+
+def test_keys_are_in_no_log_and_no_answer(
+    demo_lake: Path, keys: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    known = [add_key(keys, f"{n}", 1000) for n in range(3)]
+    unknown = [f"tl_00000000_{n:040}" for n in range(3)]
+    seen: list[str] = []
+    with (
+        caplog.at_level(logging.DEBUG),
+        serving(demo_lake, Clock(), keys_file=str(keys), log_requests=True) as client,
+    ):
+        for key in (*known, *unknown):
+            for path in (INFO, "/api/v3/nothing", "/api/v3/blocks?limit=x", "/metrics"):
+                by_header = client.get(path, headers={"X-API-Key": key})
+                by_query = client.get(path, params={"api_key": key}, follow_redirects=False)
+                seen += [answer.text + str(answer.headers) for answer in (by_header, by_query)]
+    seen += [str(vars(one)) for one in caplog.records if one.name.startswith("tonlake")]
+    text = "\n".join(seen)
+    assert "tonlake.requests" in text
+    assert not [key for key in (*known, *unknown) if key.split("_", 2)[2] in text]
+
+
+def test_chosen_origins_alone_are_answered(demo_lake: Path) -> None:
+    ours, other = "https://a.example", "https://b.example"
+    with serving(demo_lake, Clock(), cors_origins=f"{ours}, https://c.example") as client:
+        for _ in range(2):
+            shown = client.get(INFO, headers={"Origin": ours}).headers
+            assert shown["access-control-allow-origin"] == ours
+            hidden = client.get(INFO, headers={"Origin": other}).headers
+            assert "access-control-allow-origin" not in hidden
+    with serving(demo_lake, Clock(), cors_origins="") as client:
+        assert (
+            "access-control-allow-origin" not in client.get(INFO, headers={"Origin": ours}).headers
+        )
