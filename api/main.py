@@ -9,6 +9,7 @@ import click
 import api.cli
 import api.demo
 import ingest.cli
+import ingest.transfer_cli
 import lake.cli
 import lake.compact_cli
 from ingest import native
@@ -30,6 +31,7 @@ def show_decoder(context: click.Context, _result: object) -> None:
 
 for command in (
     *ingest.cli.commands,
+    *ingest.transfer_cli.commands,
     *lake.cli.commands,
     *lake.compact_cli.commands,
     *api.cli.commands,

@@ -10,7 +10,9 @@ LakeError
 │   ├── NetworkMismatch   the rows come from another network than the lake's
 │   ├── RangeOverlap      the lake has some of these masterchain blocks already
 │   ├── CommitConflict    another writer took the next place in the log
+│   ├── UndoRefused       blocks of another chain cannot be taken out of the lake
 │   └── LakeFull          the file system has no room for a file
+├── PieceRefused          a folder is no export, or one that this version cannot take
 └── QueryError            a person's SQL cannot be answered
 """
 
@@ -65,8 +67,16 @@ class CommitConflict(CommitError):
     """Another writer took the next place in the log; reading the log again shows its range."""
 
 
+class UndoRefused(CommitError):
+    """Blocks that are no part of the chain any more cannot be taken out of the lake."""
+
+
 class LakeFull(CommitError):
     """The file system has no room for a file of the lake."""
+
+
+class PieceRefused(LakeError):
+    """A folder is no export of a lake, or one that this version cannot take."""
 
 
 class QueryError(LakeError):
