@@ -26,8 +26,8 @@ from api.errors import ApiError, status_of
 from api.explorer.routes import create_router
 from api.metrics.collector import ServiceCollector
 from api.metrics.meter import Meter
-from api.served import ServedApp
 from api.pending.pool import PendingPool
+from api.served import ServedApp
 from api.snapshot import SnapshotHolder
 from api.sql.pool import SqlPool
 from api.stream.hub import Hub
@@ -67,7 +67,6 @@ def create_app(lake_dir: Path, settings: Settings) -> Litestar:
         route_handlers=[
             *service.routes,
             *docs.routes,
-            *api.stream.routes.routes,
             *api.metrics.routes.routes,
             *api.sql.routes.routes,
             *api.stream.routes.routes,
