@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -113,7 +112,7 @@ def _read_hash(text: str) -> bytes:
         return bytes.fromhex(text)
     try:
         data = base64.b64decode(text.replace("-", "+").replace("_", "/"), validate=True)
-    except binascii.Error:
+    except ValueError:
         data = b""
     if len(data) != _HASH_BYTES:
         raise click.UsageError(f"{text!r} is no hash: 64 hex digits or 44 base64 ones are needed")

@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 
 from ingest.action.classifier import classify
 from ingest.action.precedence import CLASSIFIER_VERSION
-from ingest.action.stored import SOURCES, Rows, read_stored
+from ingest.action.stored import SOURCES, Rows, list_data_hashes, read_stored
 from ingest.action.table import ActionRows
 from lake.place import Derivation, NewFile, Place, read_place
 from lake.rows import read_rows
-from lake.schema import MESSAGES, TABLES, TRACES, TRANSACTION_TRACES, TRANSACTIONS
+from lake.schema import MESSAGES, STATE_CELLS, TABLES, TRACES, TRANSACTION_TRACES, TRANSACTIONS
 from lake.schema.action import ACTION_RANGES, ACTION_TABLES, ACTIONS, SUPERSEDED_ACTIONS
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ Row = dict[str, Any]
 
 _NAMES = frozenset(table.name for table in ACTION_TABLES)
 _LT_COLUMNS = {TRANSACTIONS.name: "lt", MESSAGES.name: "tx_lt", TRANSACTION_TRACES.name: "lt"}
+_READ = frozenset((*SOURCES, STATE_CELLS.name))
 _BATCH_TRACES = 5_000
 """Traces classified at a time: their messages are Python objects."""
 
@@ -196,8 +197,13 @@ def gather_sources(
     first_lt, last_lt = pc.min(traces["start_lt"]).as_py(), pc.max(traces["end_lt"]).as_py()
     parts: dict[str, list[pa.Table]] = {}
     is_all_at_hand = bool(at_hand) and place.first <= first and last <= place.last
-    for file in () if is_all_at_hand else state.files:
-        if file.table not in SOURCES or not _overlaps(_find_place(file.path), first, last):
+    files = [
+        file
+        for file in (() if is_all_at_hand else state.files)
+        if file.table in _READ and _overlaps(_find_place(file.path), first, last)
+    ]
+    for file in files:
+        if file.table not in SOURCES:
             continue
         where = None
         if file.table in _LT_COLUMNS:
@@ -210,7 +216,29 @@ def gather_sources(
             schema = pa.schema([TABLES[name].arrow.field(column) for column in columns])
             rows = pa.table(at_hand[name].select(columns).columns, schema=schema)
             parts.setdefault(name, []).append(rows)
-    return Rows({name: pa.concat_tables(tables) for name, tables in parts.items()})
+    rows = Rows({name: pa.concat_tables(tables) for name, tables in parts.items()})
+    return _add_cells(lake_dir, files, rows, at_hand)
+
+
+def _add_cells(
+    lake_dir: Path, files: Sequence[DataFile], rows: Rows, at_hand: Mapping[str, pa.Table]
+) -> Rows:
+    """Return rows with the cells of data that the rules may read."""
+    wanted = list_data_hashes(rows)
+    if not len(wanted):
+        return rows
+    columns = ("hash", "cell")
+    where = pc.field("hash").isin(wanted)
+    parts = [
+        read_rows(lake_dir, file, columns, where)
+        for file in files
+        if file.table == STATE_CELLS.name
+    ]
+    if STATE_CELLS.name in at_hand:
+        fresh = at_hand[STATE_CELLS.name].select(columns)
+        parts.append(fresh.filter(pc.is_in(fresh["hash"], value_set=wanted)))
+    tables = [pa.table(part.columns, names=columns) for part in parts]
+    return Rows({**rows.tables, STATE_CELLS.name: pa.concat_tables(tables)}) if tables else rows
 
 
 def _overlaps(place: Place, first: int, last: int) -> bool:

@@ -6,6 +6,7 @@ it is stands in the rows of the same blocks.
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,8 +15,9 @@ import pyarrow.compute as pc
 
 from ingest.action.interface import DNS_ITEM, Facts, Interfaces
 from ingest.action.model import Message, Trace, Transaction
+from ingest.cell.writer import serialize_single
 from lake.schema import MESSAGES, TRANSACTION_TRACES, TRANSACTIONS
-from lake.schema.account import ACCOUNT_STATES
+from lake.schema.account import ACCOUNT_STATES, STATE_CELLS
 from lake.schema.contract import (
     DEX_POOLS,
     JETTON_WALLETS,
@@ -60,6 +62,10 @@ _NAMES_BY_CODE = {
 }
 """Interfaces that only the hash of the code tells."""
 
+_READS_DATA = pa.array([0x499A9262, 0x0168D4B7, 0xF5C5BAA3 - (1 << 32)], pa.int32())
+"""Opcodes (signed) of messages to contracts of which the rules read the data: JVault's."""
+
+_REFS_MASK = 0xF8
 _OPCODE_MASK = 0xFFFFFFFF
 
 
@@ -92,6 +98,17 @@ def read_stored(traces: pa.Table, rows: Rows) -> Iterator[tuple[Trace, Interface
         own = sorted(members.get(row["trace_id"], ()), key=lambda each: (each.lt, each.account))
         if own:
             yield _make_trace(row, own), Interfaces(_choose(facts, own))
+
+
+def list_data_hashes(rows: Rows) -> pa.Array:
+    """Return the hashes of data cells that the rules may read."""
+    messages = rows.take(MESSAGES.name)
+    states = rows.take(ACCOUNT_STATES.name)
+    if not messages.num_rows or not states.num_rows:
+        return pa.array([], pa.binary(32))
+    wanted = messages.filter(pc.is_in(messages["opcode"], value_set=_READS_DATA))["destination"]
+    states = _filter(states, "account", wanted.unique())
+    return states["data_hash"].drop_null().unique()
 
 
 def _filter(rows: pa.Table, column: str, values: pa.Array) -> pa.Table:
@@ -173,9 +190,25 @@ def read_facts(rows: Rows, accounts: pa.Array) -> History:
             address = show_address(row["workchain"], row["account"]) or ""
             for interface, facts in read(row, address):
                 history.setdefault(address, []).append((row["mc_seqno"], interface, facts))
+    for address, mc_seqno, facts in _read_data(rows, accounts):
+        history.setdefault(address, []).append((mc_seqno, "data_boc", facts))
     for states in history.values():
         states.sort(key=lambda each: each[0])
     return history
+
+
+def _read_data(rows: Rows, accounts: pa.Array) -> Iterator[tuple[str, int, Facts]]:
+    """Yield the first cells of data that are at hand, each as a bag without its children."""
+    cells = rows.tables.get(STATE_CELLS.name)
+    if cells is None:
+        return
+    by_hash = dict(zip(cells["hash"].to_pylist(), cells["cell"].to_pylist(), strict=True))
+    for row in _filter(rows.take(ACCOUNT_STATES.name), "account", accounts).to_pylist():
+        cell = by_hash.get(row["data_hash"])
+        if cell is not None:
+            bag = serialize_single(bytes((cell[0] & _REFS_MASK,)) + cell[1:])
+            address = show_address(row["workchain"], row["account"]) or ""
+            yield address, row["mc_seqno"], {"data_boc": base64.b64encode(bag).decode()}
 
 
 def _choose(history: History, transactions: Iterable[Transaction]) -> dict[str, Facts]:

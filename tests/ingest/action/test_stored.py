@@ -1,0 +1,85 @@
+"""Facts of accounts from rows of the lake."""
+
+from __future__ import annotations
+
+import base64
+
+import pyarrow as pa
+
+from ingest.action.body import read_body
+from ingest.action.stored import SOURCES, Rows, list_data_hashes, read_facts
+from lake.schema import MESSAGES
+from lake.schema.account import ACCOUNT_STATES, STATE_CELLS
+from lake.schema.contract import JETTON_WALLETS, MULTISIG_ORDERS, NFT_SALES
+
+STAKE_WALLET, OTHER = b"s" * 32, b"o" * 32
+DATA = b"d" * 32
+
+
+def rows_of(name: str, *rows: dict[str, object]) -> pa.Table:
+    """Return rows of a table with the columns that are read; what is missing is null."""
+    columns = SOURCES.get(name, ("hash", "cell"))
+    return pa.table({column: [row.get(column) for row in rows] for column in columns})
+
+
+def state(account: bytes, **fields: object) -> dict[str, object]:
+    """Return a row of an account."""
+    return {"workchain": 0, "account": account, "mc_seqno": 5, **fields}
+
+
+def test_data_of_contracts_that_rules_look_into() -> None:
+    messages = rows_of(
+        MESSAGES.name,
+        {"opcode": 0x499A9262, "destination": STAKE_WALLET},
+        {"opcode": 0x12345678, "destination": OTHER},
+    )
+    states = rows_of(
+        ACCOUNT_STATES.name, state(STAKE_WALLET, data_hash=DATA), state(OTHER, data_hash=b"x" * 32)
+    )
+    found = Rows({MESSAGES.name: messages, ACCOUNT_STATES.name: states})
+    assert list_data_hashes(found).to_pylist() == [DATA]
+    cell = {"hash": DATA, "cell": bytes((2, 8)) + (0xABCD1234).to_bytes(4, "big")}
+    rows = Rows({**found.tables, STATE_CELLS.name: rows_of(STATE_CELLS.name, cell)})
+    ((at, interface, facts),) = read_facts(rows, pa.array([STAKE_WALLET]))[
+        f"0:{STAKE_WALLET.hex().upper()}"
+    ]
+    assert (at, interface) == (5, "data_boc")
+    assert read_body(base64.b64decode(facts["data_boc"])).uint(32) == 0xABCD1234
+
+
+def test_nothing_to_look_into() -> None:
+    assert list_data_hashes(Rows({})).to_pylist() == []
+
+
+def test_interfaces_of_accounts() -> None:
+    sale = {"full_price": "7", "marketplace_fee": "1"}
+    rows = Rows(
+        {
+            JETTON_WALLETS.name: rows_of(
+                JETTON_WALLETS.name,
+                state(
+                    OTHER, owner_workchain=0, owner=DATA, jetton_workchain=-1, jetton=STAKE_WALLET
+                ),
+            ),
+            MULTISIG_ORDERS.name: rows_of(MULTISIG_ORDERS.name, state(OTHER, signers=["0:AB"])),
+            NFT_SALES.name: rows_of(
+                NFT_SALES.name,
+                state(OTHER, kind="getgems_sale", details=str(sale).replace("'", '"')),
+            ),
+            ACCOUNT_STATES.name: rows_of(
+                ACCOUNT_STATES.name,
+                state(
+                    OTHER,
+                    code_hash=bytes.fromhex(
+                        "9a3ec14bc098f6b44064c305222caea2800f17dda85ee6a8198a7095ede10dcf"
+                    ),
+                ),
+            ),
+        }
+    )
+    address = f"0:{OTHER.hex().upper()}"
+    facts = {name: fields for _at, name, fields in read_facts(rows, pa.array([OTHER]))[address]}
+    assert facts["JettonWallet"]["jetton"] == f"-1:{STAKE_WALLET.hex().upper()}"
+    assert facts["MultisigOrder"]["signers"] == ["0:AB"]
+    assert facts["NftSale"]["full_price"] == "7"
+    assert "NominatorPool" in facts
