@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test long fuzz bench notebooks lint types format lock clean
+.PHONY: help setup demo test long fuzz bench notebooks docs lint types format lock clean
 
 help:  ## print this menu
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -44,6 +44,10 @@ notebooks: $(READY)  ## the notebooks as .ipynb, for those who live in Jupyter
 	mkdir -p build/notebooks
 	for path in notebooks/*.py; do $(BIN)/marimo --quiet export ipynb $$path --force \
 		--output build/notebooks/$$(basename $$path .py).ipynb || exit 1; done
+
+docs: $(READY)  ## write the generated pages of docs/ again: data dictionary and settings
+	$(BIN)/tonlake schema --markdown > docs/data-dictionary.md
+	$(BIN)/tonlake config --markdown 2>/dev/null > docs/settings.md
 
 lint: $(READY)  ## ruff: lint and format check
 	$(BIN)/ruff check .

@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from lake.answer import TEXT_WRITERS, ask, naming_the_fault, write_parquet, write_table
-from lake.dictionary import render_json, render_markdown
+from lake.dbt import render_dbt
+from lake.dictionary import render_json, render_markdown, render_settings
 from lake.disk import unfinished
 from lake.errors import LakeError
 from lake.log import read_commit
@@ -178,7 +179,16 @@ def views_command(*, lake_dir: Path, root: str | None) -> None:
             click.echo(str(path))
 
 
-@click.command("schema", epilog="Example: tonlake schema --markdown > tables.md")
+SCHEMA_EXAMPLES = """
+Examples:
+
+\b
+  tonlake schema --markdown > tables.md
+  tonlake schema --dbt > models/tonlake_sources.yml
+"""
+
+
+@click.command("schema", epilog=SCHEMA_EXAMPLES)
 @click.option(
     "--markdown",
     "output_format",
@@ -187,16 +197,40 @@ def views_command(*, lake_dir: Path, root: str | None) -> None:
     help="Print Markdown for people (the default).",
 )
 @click.option("--json", "output_format", flag_value="json", help="Print JSON for machines.")
+@click.option(
+    "--dbt",
+    "output_format",
+    flag_value="dbt",
+    help="Print a dbt source file for the views of catalog.duckdb.",
+)
 def schema_command(*, output_format: str) -> None:
     """Print the data dictionary: every table and column."""
-    click.echo(render_json() if output_format == "json" else render_markdown())
+    writers = {"json": render_json, "dbt": render_dbt, "markdown": render_markdown}
+    click.echo(writers[output_format]())
 
 
-@click.command("config", epilog="Example: TONLAKE_HTTP_PORT=8082 tonlake config")
+CONFIG_EXAMPLES = """
+Examples:
+
+\b
+  tonlake config
+  TONLAKE_HTTP_PORT=8082 tonlake config
+  tonlake config --config tonlake.toml --json
+
+The file holds one setting a line, such as http_port = 8082. The order is: command line,
+environment (TONLAKE_HTTP_PORT), file (--config, or the one that TONLAKE_CONFIG names), default.
+"""
+
+
+@click.command("config", epilog=CONFIG_EXAMPLES)
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="TOML file.")
 @json_option
-def config_command(*, config_file: Path | None, as_json: bool) -> None:
+@click.option("--markdown", is_flag=True, help="Print all settings and defaults as Markdown.")
+def config_command(*, config_file: Path | None, as_json: bool, markdown: bool) -> None:
     """Show every setting: its value, where that comes from, and what it is for."""
+    if markdown:
+        click.echo(render_settings(), nl=False)
+        return
     with failing_cleanly():
         settings, origins = load_settings(config_file)
     docs = describe_settings()
