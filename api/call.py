@@ -16,6 +16,7 @@ from lake.settings import Settings
 from queries.reader import Reader
 
 if TYPE_CHECKING:
+    from api.pending.pool import PendingPool
     from api.snapshot import SnapshotHolder
 
 SHARED_PARAMETERS = frozenset(
@@ -43,6 +44,8 @@ class Call(msgspec.Struct, frozen=True):
     reader: Reader
     tvm: TvmPool | None = None
     """Runs get-methods; None outside of the service."""
+    pending: PendingPool | None = None
+    """Messages that are in no block yet; None outside of the service."""
     no_address_book: bool = False
     no_metadata: bool = False
     actions_version: str = ""
@@ -96,6 +99,7 @@ def open_call(request: ApiRequest, arguments: Arguments) -> Call:
         settings,
         reader,
         tvm=request.app.state.tvm,
+        pending=request.app.state.pending,
         no_address_book=_read_flag(request, arguments, "x_no_address_book"),
         no_metadata=_read_flag(request, arguments, "x_no_metadata"),
         actions_version=request.headers.get("x-actions-version", ""),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import OrderedDict
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ from lake.errors import LakeError
 from queries.errors import QueryTimeout
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable
+    from collections.abc import AsyncGenerator, Callable, Iterable
     from pathlib import Path
 
     from api.snapshot import SnapshotHolder
@@ -36,6 +37,9 @@ LOG = logging.getLogger("tonlake.stream")
 
 LOOK_EVERY_S = 0.05
 """How often a new commit is looked for while there are clients."""
+
+WATCH_S = 1.0
+"""How often what else waits for commits is called without any."""
 
 KEPT_EVENTS = 20_000
 """Events of the past that are kept, about, for clients that come back at the same time."""
@@ -63,7 +67,12 @@ class Hub:
         self._reading = asyncio.Lock()
         self._kept: OrderedDict[tuple[Chunk, str], list[Event]] = OrderedDict()
         self._task: asyncio.Task[None] | None = None
+        self._watcher: Callable[[], None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+
+    def watch(self, watcher: Callable[[], None]) -> None:
+        """Have something done after every commit, and every second; in a thread."""
+        self._watcher = watcher
 
     async def start(self) -> None:
         """Begin to look for commits, from the one that is the newest now."""
@@ -153,11 +162,16 @@ class Hub:
             self._loop.call_soon_threadsafe(self._offer, events)
 
     async def _run(self) -> None:
+        watched_s = 0.0
         while True:
             newest = await asyncio.to_thread(self._holder.newest_number)
+            is_new = self._newest < newest
             while self._newest < newest:
                 async with self._turn:
                     await self._advance(newest)
+            if self._watcher is not None and (is_new or time.monotonic() - watched_s > WATCH_S):
+                await asyncio.to_thread(self._watcher)
+                watched_s = time.monotonic()
             await asyncio.sleep(LOOK_EVERY_S)
 
     async def _advance(self, newest: int) -> None:

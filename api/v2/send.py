@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from api.errors import LiteServerError
@@ -9,6 +10,7 @@ from api.upstream import ask_upstream
 from api.v2.value import render_base64
 from ingest.cell.boc import parse_boc
 from ingest.errors import BocError
+from ingest.tvm.message import build_external_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +56,15 @@ def send_bag(call: Call, boc: bytes, method: str = "sendBoc") -> Any:  # noqa: A
         SendingUnavailable, UpstreamRefusal: it could not be handed on, or was refused.
     """
     check_bag(boc, "body")
-    return ask_upstream(call.settings, method, {"boc": render_base64(boc)})
+    answer = ask_upstream(call.settings, method, {"boc": render_base64(boc)})
+    keep_pending(call, boc)
+    return answer
+
+
+def keep_pending(call: Call, boc: bytes) -> None:
+    """Keep a message that the upstream took, until it is in a block."""
+    if call.pending is not None:
+        call.pending.add(call, boc)
 
 
 def answer_with(method: str) -> Callable[[Call, BagParams], Any]:
@@ -75,5 +85,10 @@ def answer_send_query(call: Call, params: EstimateParams | EstimateCellParams) -
     """sendQuery, sendQuerySimple: a message in parts."""
     check_parts(params)
     written = {name: render_base64(getattr(params, name)) for name in _PARTS}
-    target = str(params.address.address)
-    return ask_upstream(call.settings, "sendQuery", {"address": target, **written})
+    target = params.address.address
+    answer = ask_upstream(call.settings, "sendQuery", {"address": str(target), **written})
+    init = (params.init_code or None, params.init_data or None)
+    with suppress(BocError):  # a workchain that no message of the network can go to
+        message = build_external_message(target.workchain, target.account, params.body, init)
+        keep_pending(call, message)
+    return answer

@@ -1,7 +1,6 @@
 """Operations about what is not in a block yet: pending lists, and handing in a message.
 
-Nobody tells this service of messages on their way, so the lists are empty; they check what they
-are asked like all others.
+The lists tell of the messages that were handed in here and that an upstream took.
 """
 
 from __future__ import annotations
@@ -22,17 +21,26 @@ from api.call import (
     open_call,
     read_arguments,
 )
+from api.encoding import encode_bytes
 from api.errors import CredentialMissing, LiteServerError, RequestInvalid
 from api.params import Addresses, Flag, Hashes, OneAddress, Query, Texts
 from api.v2.send import send_bag
+from api.v3.action import Action
+from api.v3.action_routes import list_addresses as list_action_addresses
 from api.v3.answer import AddressBook, Metadata, Transactions
+from api.v3.book import read_address_book
+from api.v3.classified import choose_types
 from api.v3.decode import read_cells
+from api.v3.metadata import read_metadata
 from api.v3.model import Omitted
 from api.v3.operation import operation
 from api.v3.trace import Traces
+from api.v3.transaction_page import list_addresses
 
 if TYPE_CHECKING:
+    from api.address import Address
     from api.call import Call
+    from api.pending.trace import PendingTrace
 
 
 class TransactionsQuery(Query, frozen=True, kw_only=True):
@@ -59,7 +67,7 @@ class ActionsQuery(TracesQuery, frozen=True, kw_only=True):
 class PendingActions(msgspec.Struct):
     """Actions of pending traces."""
 
-    actions: list[dict[str, object]]
+    actions: list[Action]
     address_book: AddressBook
     metadata: Metadata
 
@@ -85,37 +93,93 @@ class _SentMessage(msgspec.Struct, frozen=True):
 
 
 def get_transactions(call: Call, query: TransactionsQuery) -> Transactions:
-    """List transactions that are not in a block yet.
+    """List transactions that are not in a block yet, as far as they can be foreseen.
 
     Raises:
         RequestInvalid: neither account nor trace.
     """
-    del call
     if not (query.account or query.trace_id):
         raise RequestInvalid("at least 1 account address required")
-    return Transactions(transactions=[], address_book={})
+    accounts = {str(address) for address in query.account}
+    shown = [
+        transaction
+        for trace in _list_traces(call)
+        if not query.trace_id or {trace.row["trace_id"], trace.norm} & set(query.trace_id)
+        for transaction in trace.transactions.values()
+        if not accounts or transaction.account in accounts
+    ]
+    return Transactions(
+        transactions=shown, address_book=read_address_book(call, list_addresses(shown))
+    )
 
 
 def get_traces(call: Call, query: TracesQuery) -> Traces:
-    """List traces that are not in blocks yet.
+    """List traces that are not in blocks yet, as far as they can be foreseen.
 
     Raises:
         RequestInvalid: neither account nor message.
     """
-    del call
-    _check(query)
-    return Traces(traces=[], address_book={}, metadata={})
+    found = _find(call, query)
+    types = choose_types(call, query.supported_action_types)
+    shown = [one for trace in found for one in trace.transactions.values()]
+    addresses = list_addresses(shown)
+    return Traces(
+        traces=[trace.render(types) for trace in found],
+        address_book=read_address_book(call, addresses),
+        metadata=read_metadata(call, addresses),
+    )
 
 
 def get_actions(call: Call, query: ActionsQuery) -> PendingActions:
-    """List actions of traces that are not in blocks yet.
+    """List actions of traces that are not in blocks yet, as far as they can be foreseen.
 
     Raises:
         RequestInvalid: neither account nor message.
     """
-    del call
+    types = choose_types(call, query.supported_action_types)
+    account = None if query.account is None else str(query.account)
+    actions = []
+    addresses: set[Address] = set()
+    for trace in _find(call, query):
+        by_id = {encode_bytes(row["action_id"]): row for row in trace.action_rows}
+        for action in trace.render_actions(types):
+            row = by_id[action.action_id]
+            if account is not None and account not in row["accounts"]:
+                continue
+            addresses.update(list_action_addresses([row]))
+            if query.include_transactions:
+                action.transactions_full = [trace.transactions[one] for one in action.transactions]
+            actions.append(action)
+    actions.sort(
+        key=lambda one: (int(one.trace_end_lt), int(one.end_lt), int(one.start_lt)), reverse=True
+    )
+    return PendingActions(
+        actions=actions,
+        address_book=read_address_book(call, addresses),
+        metadata=read_metadata(call, addresses),
+    )
+
+
+def _list_traces(call: Call) -> list[PendingTrace]:
+    if call.pending is None:
+        return []
+    return [message.trace for message in call.pending.list_messages() if message.trace is not None]
+
+
+def _find(call: Call, query: TracesQuery) -> list[PendingTrace]:
+    """Return the traces that are asked for, latest first."""
     _check(query)
-    return PendingActions(actions=[], address_book={}, metadata={})
+    account = None if query.account is None else str(query.account)
+    found = [
+        trace
+        for trace in _list_traces(call)
+        if (account is None or account in trace.accounts)
+        and (
+            not query.ext_msg_hash
+            or {trace.row["external_hash"], trace.norm} & set(query.ext_msg_hash)
+        )
+    ]
+    return sorted(found, key=lambda trace: trace.row["end_lt"], reverse=True)
 
 
 def _check(query: TracesQuery) -> None:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from litestar.testing import TestClient
 
 from api.app import create_app
+from ingest.node.source import open_node
+from ingest.pipeline import ingest
+from ingest.span import Span
 from lake.settings import Settings
+from tests.api.growth import Growth
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+
+LAST_BLOCK, BLOCKS_PER_COMMIT = 90, 15
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +28,23 @@ def client(demo_lake: Path) -> Iterator[TestClient[Any]]:
     """Ask the API over the whole demo lake."""
     with TestClient(create_app(demo_lake, Settings())) as asker:
         yield asker
+
+
+@pytest.fixture(scope="session")
+def many_commits(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first blocks of the demo node in commits of a few."""
+    lake_dir = tmp_path_factory.mktemp("many-commits")
+    settings = Settings(
+        mc_blocks_per_commit=BLOCKS_PER_COMMIT,
+        mc_blocks_per_chunk=BLOCKS_PER_COMMIT,
+        build_lookups=False,
+    )
+    with closing(open_node(demo_node)) as source:
+        ingest(source, lake_dir, Span(source.first_mc_seqno(), LAST_BLOCK), settings)
+    return lake_dir
+
+
+@pytest.fixture
+def growth(many_commits: Path, tmp_path: Path) -> Growth:
+    """A lake of which nothing is shown yet."""
+    return Growth(many_commits, tmp_path / "lake")

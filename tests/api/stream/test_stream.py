@@ -21,7 +21,7 @@ from api.stream.subscription import StreamQuery, make_subscription
 from lake.compact import compact_lake
 from lake.orphan import sweep_orphans
 from lake.settings import Settings
-from tests.api.stream.conftest import WAIT_S, Frame, Frames, Growth, serve
+from tests.api.growth import WAIT_S, Frame, Frames, Growth, serve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import shutil
 import threading
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import msgspec
-import pytest
 
 from api.app import create_app
 from api.server import StreamingServer
-from ingest.node.source import open_node
-from ingest.pipeline import ingest
-from ingest.span import Span
 from lake.log import LOG_FOLDER
 from lake.settings import Settings
 
@@ -23,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-LAST_BLOCK, BLOCKS_PER_COMMIT = 90, 15
 WAIT_S = 60.0
 
 
@@ -45,26 +40,6 @@ class Growth:
             name = f"{LOG_FOLDER}/{self.shown}.json"
             shutil.copy(self._whole / name, self.lake_dir / f"{name}.new")
             (self.lake_dir / f"{name}.new").rename(self.lake_dir / name)
-
-
-@pytest.fixture(scope="session")
-def many_commits(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The first blocks of the demo node in commits of a few."""
-    lake_dir = tmp_path_factory.mktemp("many-commits")
-    settings = Settings(
-        mc_blocks_per_commit=BLOCKS_PER_COMMIT,
-        mc_blocks_per_chunk=BLOCKS_PER_COMMIT,
-        build_lookups=False,
-    )
-    with closing(open_node(demo_node)) as source:
-        ingest(source, lake_dir, Span(source.first_mc_seqno(), LAST_BLOCK), settings)
-    return lake_dir
-
-
-@pytest.fixture
-def growth(many_commits: Path, tmp_path: Path) -> Growth:
-    """A lake of which nothing is shown yet."""
-    return Growth(many_commits, tmp_path / "lake")
 
 
 class Served:

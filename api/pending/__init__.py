@@ -1,0 +1,1 @@
+"""Messages that were sent and are in no block yet, and what they would do."""

@@ -1,0 +1,189 @@
+"""The pool of messages that were handed on: kept until they are in a block, or given up.
+
+A message leaves the pool when the lake has the transaction that consumed it, when its account has
+done something else so that it can no longer be accepted, or when its time is over.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from api.address import render_raw
+from api.call import Call
+from api.emulation import emulate_message
+from api.errors import ApiError
+from api.params import Arguments
+from api.pending.trace import PendingTrace
+from api.stream.event import INVALIDATED, PENDING, Event
+from api.stream.rendering import write_head
+from ingest.action.version import expand_names
+from ingest.errors import IngestError
+from ingest.tvm.emulation import NotAccepted
+from ingest.tvm.message import read_message
+from lake.errors import LakeError
+from queries.errors import QueryTimeout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from api.snapshot import SnapshotHolder
+    from ingest.tvm.pool import TvmPool
+    from lake.settings import Settings
+
+LOG = logging.getLogger("tonlake.pending")
+
+_EXTERNAL, _STANDARD = "ext_in", "std"
+
+
+class PendingMessage:
+    """One message, and what it would set off as far as that is known."""
+
+    def __init__(self, boc: bytes, first_mc_seqno: int, due_s: float) -> None:
+        """Read a message from outside to a standard address.
+
+        Raises:
+            IngestError: it is no message, or another one.
+        """
+        read = read_message(boc)
+        if (read["kind"], read["destination_kind"]) != (_EXTERNAL, _STANDARD):
+            raise IngestError("the message does not come from outside to a standard address")
+        self.boc = boc
+        self.hash: bytes = read["msg_hash"]
+        self.norm: bytes = read["hash_norm"]
+        self.target: tuple[int, bytes] = (read["destination_workchain"], read["destination"])
+        self.first_mc_seqno = first_mc_seqno
+        """First block that may have it."""
+        self.due_s = due_s
+        self.emulated_mc_seqno = 0
+        """Block on whose states it was emulated."""
+        self.trace: PendingTrace | None = None
+
+
+class PendingPool:
+    """All messages on their way; for all threads."""
+
+    def __init__(
+        self,
+        holder: SnapshotHolder,
+        settings: Settings,
+        tvm: TvmPool,
+        publish: Callable[[list[Event]], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Keep none yet; ``publish`` is told what changes, ``clock`` gives seconds."""
+        self._holder = holder
+        self._settings = settings
+        self._tvm = tvm
+        self._publish = publish
+        self._clock = clock
+        self._messages: dict[bytes, PendingMessage] = {}
+        self._lock = threading.Lock()
+        self._settling = threading.Lock()
+        self._settled = 0
+        self._types = expand_names(["latest"])
+
+    def add(self, call: Call, boc: bytes) -> None:
+        """Keep a message that was handed on; what is no message from outside is not kept."""
+        first = call.reader.snapshot.last_mc_seqno + 1
+        due_s = self._clock() + self._settings.pending_expiry_s
+        try:
+            message = PendingMessage(boc, first, due_s)
+        except IngestError as error:
+            LOG.info("what was sent is not kept as pending: %s", error)
+            return
+        if not self._settings.pending_messages or message.norm in self._messages:
+            return
+        self._emulate(call, message)
+        with self._lock:
+            self._messages.setdefault(message.norm, message)
+            spare = len(self._messages) - self._settings.pending_messages
+            dropped = [next(iter(self._messages.values()))] if spare > 0 else []
+        for one in dropped:
+            self._drop(one)
+
+    def list_messages(self) -> list[PendingMessage]:
+        """Return the messages that are pending now, oldest first."""
+        self.settle()
+        with self._lock:
+            return list(self._messages.values())
+
+    def settle(self) -> None:
+        """Let go of what is in a block by now, cannot come into one any more, or took too long."""
+        with self._settling:
+            now_s = self._clock()
+            with self._lock:
+                kept = list(self._messages.values())
+            number = self._holder.newest_number()
+            if kept and number > self._settled:
+                try:
+                    self._compare(kept)
+                except (LakeError, QueryTimeout):
+                    LOG.exception("pending messages cannot be looked for in the lake")
+                else:
+                    self._settled = number
+            for message in kept:
+                if message.due_s <= now_s and message.norm in self._messages:
+                    self._drop(message)
+
+    def _compare(self, kept: list[PendingMessage]) -> None:
+        """Look for messages in the lake, and for accounts that did something since."""
+        call = Call(Arguments([]), self._settings, self._holder.reader(), tvm=self._tvm)
+        landed = call.reader.rows(
+            "pending/landed",
+            hashes=[message.norm for message in kept],
+            first_mc_seqno=min(message.first_mc_seqno for message in kept),
+        )
+        last = {row[name]: row["mc_seqno"] for row in landed for name in ("msg_hash", "hash_norm")}
+        rest = []
+        for message in kept:
+            if last.get(message.norm, 0) >= message.first_mc_seqno:
+                with self._lock:
+                    self._messages.pop(message.norm, None)
+            else:
+                rest.append(message)
+        if rest:
+            self._emulate_again(call, rest)
+
+    def _emulate_again(self, call: Call, messages: list[PendingMessage]) -> None:
+        touched = call.reader.rows(
+            "pending/touched",
+            accounts=[message.target[1] for message in messages],
+            first_mc_seqno=min(message.emulated_mc_seqno for message in messages) + 1,
+        )
+        last = {(row["workchain"], row["account"]): row["mc_seqno"] for row in touched}
+        for message in messages:
+            if last.get(message.target, 0) > message.emulated_mc_seqno:
+                was_accepted = message.trace is not None
+                if not self._emulate(call, message) and was_accepted:
+                    self._drop(message)
+
+    def _emulate(self, call: Call, message: PendingMessage) -> bool:
+        """Find out what a message would set off now; False if its account does not accept it.
+
+        Nothing changes where that cannot be found out.
+        """
+        message.emulated_mc_seqno = call.reader.snapshot.last_mc_seqno
+        try:
+            made = emulate_message(call, message.boc)
+            trace = None if isinstance(made, NotAccepted) else PendingTrace(call, made)
+        except (ApiError, IngestError, LakeError, QueryTimeout) as error:
+            LOG.warning("a pending message cannot be emulated: %s", error)
+            return True
+        if trace is not None:
+            message.trace = trace
+            self._publish(trace.make_events(self._types))
+        return trace is not None
+
+    def _drop(self, message: PendingMessage) -> None:
+        """Forget a message that will not come into a block, and say so."""
+        with self._lock:
+            self._messages.pop(message.norm, None)
+        accounts = frozenset((render_raw(*message.target),))
+        if message.trace is not None:
+            accounts |= message.trace.accounts
+        body = write_head(INVALIDATED, message.norm, PENDING) + b"}"
+        event = Event(INVALIDATED, body, accounts=accounts, norm=message.norm, finality=PENDING)
+        self._publish([event])

@@ -1,0 +1,13 @@
+-- States of accounts, as far as actions are told by them.
+--
+-- $accounts blob[]  account ids, in any workchain
+--
+-- returns: the columns of account_states that classification reads; in no order
+select
+    workchain,
+    account,
+    mc_seqno,
+    code_hash,
+    data_hash
+from account_states
+where account in (select unnest($accounts::blob[]))

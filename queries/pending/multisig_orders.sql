@@ -1,0 +1,12 @@
+-- What accounts were as orders of multisig wallets.
+--
+-- $accounts blob[]  account ids, in any workchain
+--
+-- returns: the columns of multisig_orders that classification reads; in no order
+select
+    workchain,
+    account,
+    mc_seqno,
+    signers
+from multisig_orders
+where account in (select unnest($accounts::blob[]))

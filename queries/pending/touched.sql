@@ -1,0 +1,17 @@
+-- The last transactions of accounts.
+--
+-- $accounts       blob[]  account ids, in any workchain
+-- $first_mc_seqno bigint  first masterchain block that is looked at
+--
+-- returns: workchain, account, mc_seqno of the last one; in no order
+select
+    workchain,
+    account,
+    max(mc_seqno) as mc_seqno
+from transactions
+where
+    mc_seqno >= $first_mc_seqno
+    and account in (select unnest($accounts::blob[]))
+group by
+    workchain,
+    account
