@@ -7,7 +7,6 @@ Converters therefore read text; a JSON value is written out before it is read.
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -100,7 +99,7 @@ def parse_bag(text: str) -> bytes:
     plain = text.replace(" ", "+").replace("-", "+").replace("_", "/").rstrip("=")
     try:
         return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
-    except binascii.Error as error:
+    except ValueError as error:  # binascii.Error, or what is said of text beyond ASCII
         raise ConversionError("the text is no base64") from error
 
 

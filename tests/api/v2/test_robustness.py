@@ -44,6 +44,8 @@ WANTED = {
     "created_lt": 5,
     "method": "seqno",
     "stack": [["num", 5], ["tvm.Slice", "te6ccgEBAQEAAgAAAA=="]],
+    "boc": "te6ccgEBAQEAAgAAAA==",
+    "body": "te6ccgEBAQEAAgAAAA==",
 }
 
 
@@ -78,3 +80,15 @@ def test_every_answer_is_an_envelope(ask: Asker, request: tuple[str, dict[str, A
                 expected |= {405} if answer is by_get else {503, 542}
             assert answer.status_code in expected
             assert body["error"] != "internal server error"
+
+
+def test_text_beyond_ascii_is_no_bag(ask: Asker) -> None:
+    for method, names in (
+        ("sendBoc", ("boc",)),
+        ("sendQuery", ("body", "init_code", "init_data")),
+        ("estimateFee", ("body", "init_code", "init_data")),
+    ):
+        for name in names:
+            params = {"address": ADDRESS, "body": WANTED["body"], name: "\u0663"}
+            answer = ask.client.post(f"/api/v2/{method}", json=params)
+            assert answer.status_code == 422, (method, name, answer.text)
