@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from typing import TYPE_CHECKING
 
@@ -49,7 +50,15 @@ def sweep_orphans(lake_dir: Path, grace_s: int) -> list[Path]:
         newest_s = time.time() - grace_s
         for path in list_orphans(lake_dir, state):
             if path.stat().st_mtime <= newest_s:
-                path.unlink()
+                _remove(path)
                 removed.append(path)
                 reach("sweep.removed")
     return removed
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, or the folder in which a killed process sorted rows."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()

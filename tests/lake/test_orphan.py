@@ -10,7 +10,7 @@ import pytest
 
 from lake.disk import LOCK_FILE, hold_lock
 from lake.errors import LakeCorrupt
-from lake.log import read_state
+from lake.log import RUN_FOLDER, read_state
 from lake.orphan import list_orphans, sweep_orphans
 from tests.lake.rows import commit_rows, file_bytes
 
@@ -52,6 +52,14 @@ def test_only_old_orphans_are_removed(littered: Path) -> None:
     after = file_bytes(littered)
     assert set(before) - set(after) == set(LEFT[1:])
     assert sweep_orphans(littered, 0) == [littered / LEFT[0]]
+
+
+def test_a_temporary_folder_goes_with_all_in_it(lake: Path) -> None:
+    folder = lake / RUN_FOLDER / ".tmp-sorting"
+    (folder / "parts").mkdir(parents=True)
+    (folder / "parts" / "0").write_text("rows")
+    assert sweep_orphans(lake, 0) == [folder]
+    assert not folder.exists()
 
 
 def test_files_before_the_first_commit_are_orphans(tmp_path: Path) -> None:
