@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.action.block import TRANSFER as TON_TRANSFER
-from ingest.action.interface import DNS_ITEM
 from ingest.action.pattern import Pattern, built, call, one_of
 from ingest.action.protocol.trade import (
     CANCEL_AUCTION,
     CLOSE_AUCTION,
-    DNS_COLLECTION,
     FINISH_AUCTION,
     GETGEMS,
     OUTBID,
     closes_auction,
     comment_of,
     find_item,
+    is_domain,
     is_telegram_item,
 )
 from ingest.action.rule import Draft, Rule
@@ -39,8 +38,7 @@ def _make_bid(match: Match, interfaces: Interfaces) -> Draft | None:
         return None
     auction = interfaces.nft_auction(address)
     item = find_item(interfaces, address if auction is None else auction.nft)
-    is_domain = item.collection == DNS_COLLECTION or interfaces.has(address, DNS_ITEM)
-    is_open_domain = is_domain and _is_on_auction(block, item)
+    is_open_domain = is_domain(interfaces, item) and _is_on_auction(block, item)
     if auction is None and not is_telegram_item(item) and not is_open_domain:
         return None
     columns = {

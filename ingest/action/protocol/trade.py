@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from ingest.action.block import TRANSFER as TON_TRANSFER
-from ingest.action.interface import NftItem
+from ingest.action.interface import DNS_ITEM, NftItem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,6 +39,16 @@ def is_telegram_item(item: NftItem) -> bool:
     """Whether an item is a user name or a number of Telegram, as its metadata says."""
     uri = item.content.get("uri")
     return isinstance(uri, str) and urlsplit(uri).hostname == _TELEGRAM_HOST
+
+
+def is_domain(interfaces: Interfaces, item: NftItem) -> bool:
+    """Whether an item is a domain under .ton: by its collection, its code or its metadata."""
+    domain = item.content.get("domain")
+    return (
+        item.collection == DNS_COLLECTION
+        or interfaces.has(item.address, DNS_ITEM)
+        or (isinstance(domain, str) and domain.endswith(".ton"))
+    )
 
 
 def comment_of(block: Block) -> str | None:
