@@ -1,0 +1,69 @@
+"""A process confined as those of SQL over HTTP, which then runs whatever it is told to.
+
+It reads a list of statements from its input. Nothing looks at them first: what holds here holds
+where a statement gets past every check.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from api.sql.sandbox import Bounds, confine
+from lake.log import read_state
+from lake.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def attempt(act: Callable[[], object]) -> str:
+    """Return what an attempt came to."""
+    try:
+        act()
+    except (OSError, ValueError, duckdb.Error, ImportError) as error:
+        return f"{type(error).__name__}: {error}"[:200]
+    return "done"
+
+
+def main() -> None:
+    """Run the statements, and some tries of Python's own."""
+    asked: dict[str, Any] = json.load(sys.stdin)
+    lake_dir, out = Path(asked["lake"]), Path(asked["out"])
+    snapshot = Snapshot(lake_dir, read_state(lake_dir))
+    connection = snapshot.connect()
+    files = [lake_dir / group[0].path for group in snapshot.files.values() if group]
+    confine(Bounds(memory_bytes=512 << 20, cpu_s=60, user="nobody"), files)
+    outcomes = {text: attempt(partial(connection.execute, text)) for text in asked["statements"]}
+    file = files[0]
+    tries: dict[str, Callable[[], object]] = {
+        "open": lambda: os.open(out / "x", os.O_WRONLY | os.O_CREAT),
+        "append": lambda: os.open(file, os.O_WRONLY | os.O_APPEND),
+        "truncate": lambda: os.truncate(file, 0),
+        "unlink": file.unlink,
+        "rename": lambda: file.rename(f"{file}.x"),
+        "mkdir": (out / "x").mkdir,
+        "link": lambda: (out / "x").symlink_to("/etc/passwd"),
+        "chmod": lambda: file.chmod(0o700),
+        "utime": lambda: os.utime(file, (0, 0)),
+        "socket": socket.socket,
+        "fork": os.fork,
+        "program": lambda: subprocess.run(["/bin/true"], check=False),
+        "kill": lambda: os.kill(1, 0),
+        "root": lambda: os.setuid(0) if os.getuid() else os.chroot(out),
+    }
+    outcomes |= {name: attempt(act) for name, act in tries.items()}
+    connection.execute("select 1")
+    sys.stdout.write(json.dumps({"outcomes": outcomes, "uid": os.getuid()}))
+
+
+if __name__ == "__main__":
+    main()
