@@ -73,8 +73,8 @@ class Names:
             return NANO_DIGITS if raw is None else 0
         extra = info.extra or {}
         text = str(extra.get("decimals", NANO_DIGITS))
-        known = text.isascii() and text.isdecimal() and len(text) < len(str(MOST_DIGITS)) + 1
-        return min(int(text), MOST_DIGITS) if known else NANO_DIGITS
+        known = text.isascii() and text.isdecimal() and len(text) <= len(str(MOST_DIGITS))
+        return int(text) if known and int(text) <= MOST_DIGITS else NANO_DIGITS
 
     def amount(self, amount: str | int | None, jetton: str | None = None) -> str:
         """Return an amount in whole units with its symbol; of TON without a jetton."""

@@ -1,0 +1,141 @@
+"""How pages write numbers, times and texts."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.explorer import form
+from api.explorer.body import MOST_CHARACTERS, unwrap, write_body
+from api.explorer.message import name_call, sum_values, write_opcode
+from api.explorer.names import Names
+from api.v3.answer import AddressMetadata, TokenInfo
+from api.v3.model import Message, MessageContent
+
+if TYPE_CHECKING:
+    from api.call import Call
+
+GOLD = f"0:{'C' * 64}"
+
+
+@given(st.integers(-(10**40), 10**40), st.integers(0, 40))
+def test_units_lose_nothing(amount: int, digits: int) -> None:
+    text = form.write_units(amount, digits)
+    assert Fraction(text.replace(",", "")) * 10**digits == amount
+    assert "." not in text or not text.endswith("0")
+
+
+@pytest.mark.parametrize(
+    ("nano", "text"),
+    [(0, "0 TON"), (1, "< 0.001 TON"), (10**6, "0.001 TON"), ("1500000000", "1.5 TON")],
+)
+def test_brief_amounts(nano: str | int, text: str) -> None:
+    assert form.write_brief(nano) == text
+
+
+def test_sizes_and_spans() -> None:
+    assert [form.write_bytes(size) for size in (0, 999, 1000, 25 * 10**11)] == [
+        *("0 B", "999 B", "1.0 kB", "2.5 TB")
+    ]
+    assert [form.write_duration(span) for span in (-5, 0.4, 119, 120, 7200, 10**6)] == [
+        *("0 s", "0 s", "119 s", "2 min", "2 h", "12 d")
+    ]
+
+
+@given(st.integers(0, (1 << 32) - 1))
+def test_moments_read_back(utime: int) -> None:
+    text = form.write_moment(utime).replace(" ", "T") + "Z"
+    assert text == form.write_iso(utime)
+    assert form.read_moment(utime).timestamp() == utime
+
+
+@given(st.text(max_size=200), st.integers(1, 20))
+def test_shortened_texts_keep_their_ends(text: str, keep: int) -> None:
+    short = form.shorten(text, keep)
+    assert len(short) <= max(2 * keep + 1, 1)
+    assert (text[:keep], text[-keep:]) == (short[:keep], short[-keep:])
+    assert len(form.clip(text, keep)) <= keep
+
+
+@given(st.binary(max_size=64))
+def test_hashes_become_hex(data: bytes) -> None:
+    import base64  # noqa: PLC0415 - only here
+
+    assert form.write_hex(base64.b64encode(data).decode()) == data.hex()
+
+
+def test_text_that_is_no_hash_stays() -> None:
+    assert form.write_hex("not base64!") == "not base64!"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=12,
+)
+
+
+@given(JSON)
+def test_bodies_without_wrapping_stay(value: Any) -> None:
+    assert unwrap(value) == value
+
+
+def test_bodies_are_unwrapped() -> None:
+    wrapped = {
+        "@type": "jetton_transfer",
+        "amount": {"@type": "var_uint", "len": "5", "value": "7"},
+        "destination": {
+            "@type": "addr_std",
+            "anycast": {"@type": "nothing_from_maybe"},
+            "workchain_id": "0",
+            "address": "AB",
+        },
+        "response": {"@type": "addr_none"},
+        "payload": {"@type": "something_from_maybe", "value": ["x"]},
+    }
+    assert unwrap(wrapped) == {
+        "@type": "jetton_transfer",
+        "amount": "7",
+        "destination": "0:AB",
+        "response": None,
+        "payload": ["x"],
+    }
+
+
+def _message(**fields: Any) -> Message:
+    empty: dict[str, Any] = dict.fromkeys(Message.__struct_fields__[:18])
+    return Message(**(empty | {"hash": ""} | fields))
+
+
+def test_large_bodies_are_cut() -> None:
+    decoded = {"x": "y" * 2 * MOST_CHARACTERS}
+    text = write_body(_message(message_content=MessageContent("", "", decoded)))
+    assert MOST_CHARACTERS < len(text) < MOST_CHARACTERS + 100
+    assert write_body(_message()) == ""
+
+
+def test_calls_are_named() -> None:
+    assert name_call(None) == ""
+    assert name_call(_message(opcode=-1)) == "0xffffffff"
+    assert name_call(_message(opcode="0x1", decoded_opcode="excess")) == "excess"
+    assert name_call(_message(bounced=True)) == "bounced"
+    assert write_opcode(None) == ""
+    assert sum_values([_message(value="2"), _message()]) == 2
+
+
+@pytest.mark.parametrize(
+    ("decimals", "text"),
+    [("3", "1 AU"), ("0", "1,000 AU"), ("x", "0.000001 AU"), ("999", "0.000001 AU"), (None, "")],
+)
+def test_jettons_have_their_own_decimals(decimals: str | None, text: str) -> None:
+    names = Names(cast("Call", None))
+    extra: dict[str, object] = {} if decimals is None else {"decimals": decimals}
+    info = TokenInfo(type="jetton_masters", symbol="AU", extra=extra)
+    names.learn({}, {GOLD: AddressMetadata(is_indexed=True, token_info=[info])})
+    assert names.amount(1000, GOLD) == (text or "0.000001 AU")
+    assert names.amount(None, GOLD) == "an unknown amount of AU"
+    assert names.amount(10**9) == "1 TON"

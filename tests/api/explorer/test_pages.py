@@ -1,0 +1,333 @@
+"""Every page over the demo lake by HTTP: what it says, where its links lead, what it loads."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from contextlib import closing
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from litestar.testing import TestClient
+
+from api.app import create_app
+from ingest.node.source import open_node
+from ingest.pipeline import ingest
+from ingest.span import Span
+from lake.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import httpx
+
+VOID = frozenset({"meta", "link", "input", "img", "br", "hr", "source"})
+BARE = frozenset({"path", "rect"})
+"""Parts of pictures that may close themselves."""
+
+
+class Page(HTMLParser):
+    """Reads a page: its links, what it loads, its words; refuses tags that do not match."""
+
+    def __init__(self, text: str) -> None:
+        """Read the whole page."""
+        super().__init__()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words = ""
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self.tags.append((tag, found))
+        if tag == "a":
+            self.links.append(found["href"] or "")
+        for name in ("src", "href", "action", "data-live"):
+            if name in found and tag != "a":
+                self.loads.append(found[name] or "")
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        assert tag in BARE | VOID
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+class Walker:
+    """Goes from page to page."""
+
+    def __init__(self, client: TestClient[Any]) -> None:
+        """Take the client of an application."""
+        self.client = client
+
+    def __call__(self, path: str, status: int = 200, **params: str) -> Page:
+        """Return a page, after checking what holds for all of them."""
+        answer = self.client.get(path, params=params or None)
+        assert answer.status_code == status, (path, answer.text)
+        _check_headers(answer)
+        page = Page(answer.text)
+        for each in (*page.links, *page.loads):
+            assert each.startswith(("/", "#")), each
+            assert not each.startswith("//"), each
+        ids = [attrs["id"] for _tag, attrs in page.tags if "id" in attrs]
+        assert len(ids) == len(set(ids))
+        return page
+
+
+def _check_headers(answer: httpx.Response) -> None:
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'self'" in policy
+    assert "unsafe" not in policy
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert not re.search(r"<script(?![^>]*src=)|\son[a-z]+=|\sstyle=", answer.text)
+
+
+@pytest.fixture(scope="module")
+def walk(client: TestClient[Any]) -> Walker:
+    return Walker(client)
+
+
+@pytest.fixture(scope="module")
+def ask(client: TestClient[Any]) -> Callable[..., Any]:
+    def call(operation: str, **params: object) -> Any:
+        return client.get(f"/api/v3/{operation}", params=params).json()
+
+    return call
+
+
+def to_hex(text: str) -> str:
+    return base64.b64decode(text).hex()
+
+
+@pytest.fixture(scope="module")
+def transfer(ask: Callable[..., Any]) -> dict[str, Any]:
+    """The newest transfer of a jetton."""
+    found: dict[str, Any] = ask("actions", action_type="jetton_transfer", limit=1)["actions"][0]
+    return found
+
+
+def test_the_start_page_leads_everywhere(walk: Walker, client: TestClient[Any]) -> None:
+    page = walk("/")
+    assert {"/blocks", "/lake", "/docs", "/openapi.json"} <= set(page.links)
+    assert "/sql" not in page.links
+    assert "238" in page.words
+    for load in set(page.loads) - {"/search", "/theme"}:
+        assert client.get(load).status_code == 200, load
+
+
+def test_a_walk_from_search_to_block_and_back(
+    walk: Walker, client: TestClient[Any], transfer: dict[str, Any]
+) -> None:
+    sender = transfer["details"]["sender"]
+    found = client.get("/search", params={"q": sender}, follow_redirects=False)
+    assert found.status_code == 303
+    account = walk(found.headers["location"])
+    trace_path = next(link for link in account.links if link.startswith("/trace/"))
+    trace = walk(trace_path)
+    block_path = next(link for link in trace.links if link.startswith("/block/"))
+    block = walk(block_path)
+    shard_path = next(link for link in block.links if link.startswith("/block/0:"))
+    shard = walk(shard_path)
+    assert any(link.startswith("/block/-1:8000000000000000:") for link in shard.links)
+    transaction_path = next(link for link in trace.links if link.startswith("/transaction/"))
+    transaction = walk(transaction_path)
+    assert any(link.startswith("/account/") for link in transaction.links)
+    assert "/" in transaction.links
+
+
+def test_a_trace_is_drawn_and_told(walk: Walker, transfer: dict[str, Any]) -> None:
+    page = walk(f"/trace/{to_hex(transfer['trace_id'])}")
+    boxes = [attrs for tag, attrs in page.tags if tag == "rect" and attrs.get("class") == "box"]
+    edges = [attrs for tag, attrs in page.tags if attrs.get("class") == "edge"]
+    assert len(boxes) == len(edges) + 1 >= 4
+    assert " sent " in page.words
+    assert "0x0f8a7ea5" in page.words
+    assert "jetton_transfer" in page.words
+
+
+def test_a_trace_is_found_by_message_and_transaction(
+    walk: Walker, ask: Callable[..., Any], transfer: dict[str, Any]
+) -> None:
+    last = transfer["transactions"][-1]
+    transaction = ask("transactions", hash=last)["transactions"][0]
+    for each in (last, transaction["in_msg"]["hash"]):
+        assert to_hex(transfer["trace_id"]) in walk(f"/trace/{to_hex(each)}").words
+
+
+def test_a_transaction_shows_phases_fees_and_bodies(
+    walk: Walker, transfer: dict[str, Any], ask: Callable[..., Any]
+) -> None:
+    root = transfer["trace_id"]
+    transaction = ask("transactions", hash=root)["transactions"][0]
+    page = walk(f"/transaction/{to_hex(root)}")
+    for word in ("Storage", "Compute", "Action", "Gas", "Import of the message", "Decoded body"):
+        assert word in page.words
+    for message in (transaction["in_msg"], *transaction["out_msgs"]):
+        assert to_hex(message["hash"]) in page.words
+        assert message["decoded_opcode"] in page.words
+    assert f"Total {int(transaction['total_fees']) / 1e9:.9f}".rstrip("0") in page.words
+
+
+def test_an_account_shows_all_that_it_has(walk: Walker, ask: Callable[..., Any]) -> None:
+    wallet = ask("jetton/wallets", exclude_zero_balance="true", limit=1)["jetton_wallets"][0]
+    path = f"/account/{wallet['owner']}"
+    page = walk(path)
+    state = ask("accountStates", address=wallet["owner"])["accounts"][0]
+    assert f"{int(state['balance']) / 1e9:,.9f}".rstrip("0").rstrip(".") in page.words
+    assert any(attrs.get("class") == "line" for _tag, attrs in page.tags)
+    tokens = walk(path, show="tokens")
+    assert any(link.startswith("/jetton/") for link in tokens.links)
+    transactions = walk(path, show="transactions")
+    hashes = [
+        to_hex(each["hash"])
+        for each in ask("transactions", account=wallet["owner"], limit=20)["transactions"]
+    ]
+    listed = [link for link in transactions.links if link.startswith("/transaction/")]
+    assert [f"/transaction/{each}" for each in hashes] == listed[-len(hashes) :]
+
+
+def test_history_pages_follow_each_other(walk: Walker) -> None:
+    path: str | None = f"/account/-1:{'5' * 64}"
+    traces: list[str] = []
+    pages = 0
+    while path is not None and pages < 5:
+        page = walk(path)
+        told = [link for link in page.links if link.startswith("/trace/")]
+        assert not set(told) & set(traces)
+        traces += told
+        pages += 1
+        older = [attrs["href"] for tag, attrs in page.tags if tag == "a" and attrs.get("rel")]
+        path = older[0] if older else None
+    assert pages >= 1
+
+
+def test_an_account_that_never_was_is_told_from_an_unknown_one(
+    walk: Walker, demo_node: Path, tmp_path: Path
+) -> None:
+    path = f"/account/0:{'AB' * 32}"
+    assert "does not exist" in walk(path).words
+    with closing(open_node(demo_node)) as source:
+        ingest(source, tmp_path, Span(100, 110), Settings())
+    with TestClient(create_app(tmp_path, Settings())) as client:
+        later = Walker(client)
+        assert "The lake does not know this account" in later(path).words
+        assert "Not indexed." in later(path).words
+        assert "Blocks before 100 are not indexed" in later("/lake").words
+        assert "this lake covers" in later("/block/-1:8000000000000000:5", status=404).words
+
+
+def test_jettons_and_nfts(walk: Walker, ask: Callable[..., Any]) -> None:
+    master = next(
+        each for each in ask("jetton/masters")["jetton_masters"] if each["jetton_content"]
+    )
+    page = walk(f"/jetton/{master['address']}")
+    assert master["jetton_content"]["symbol"] in page.words
+    assert "%" in page.words
+    for show in ("transfers", "burns"):
+        assert "succeeded" in walk(f"/jetton/{master['address']}", show=show).words
+    item = ask("nft/items", limit=1)["nft_items"][0]
+    page = walk(f"/nft/{item['address']}")
+    collection = next(link for link in page.links if link.startswith("/nft/"))
+    assert "Items" in walk(collection).words
+    walk(f"/nft/{master['address']}", status=404)
+    walk(f"/jetton/{item['address']}", status=404)
+
+
+def test_blocks_of_both_kinds(walk: Walker, ask: Callable[..., Any]) -> None:
+    blocks = ask("blocks", limit=3, mc_seqno=100)["blocks"]
+    assert {block["workchain"] for block in blocks} == {-1, 0}
+    for block in blocks:
+        page = walk(f"/block/{block['workchain']}:{block['shard']}:{block['seqno']}")
+        assert to_hex(block["root_hash"]) in page.words
+    walk("/block/-1:8000000000000000:9999", status=404)
+    walk("/block/nothing", status=422)
+    walk("/block/9999999999:8000000000000000:1", status=422)
+
+
+def test_latest_blocks_go_back_to_the_first(walk: Walker) -> None:
+    path = "/blocks"
+    seen: list[int] = []
+    while path:
+        page = walk(path)
+        seen += [
+            int(link.rsplit(":", 1)[1])
+            for link in page.links
+            if link.startswith("/block/-1:8000000000000000:")
+        ]
+        older = [attrs["href"] for tag, attrs in page.tags if attrs.get("rel") == "next"]
+        path = older[0] or "" if older else ""
+    assert seen == list(range(238, 0, -1))
+
+
+def test_rows_for_the_script_are_sent_once(client: TestClient[Any]) -> None:
+    answer = client.get("/blocks/rows", params={"limit": "3"})
+    assert answer.text.count("<tr>") == 3
+    again = client.get("/blocks/rows", headers={"If-None-Match": answer.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_the_lake_in_figures(walk: Walker) -> None:
+    page = walk("/lake")
+    assert "No holes" in page.words
+    for word in ("transactions", "account_states", "Snapshot", "Behind the clock"):
+        assert word in page.words
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_colours_are_remembered_without_a_script(demo_lake: Path, theme: str) -> None:
+    with TestClient(create_app(demo_lake, Settings())) as client:
+        form = {"theme": theme, "back": "/lake"}
+        answer = client.post("/theme", data=form, follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/lake")
+        assert f'data-theme="{theme}"' in client.get("/lake").text
+
+
+@pytest.mark.parametrize("back", ["https://evil.example", "//evil.example", "/\\evil", "x", ""])
+def test_nobody_is_led_away(client: TestClient[Any], back: str) -> None:
+    form = {"theme": "purple", "back": back}
+    answer = client.post("/theme", data=form, follow_redirects=False)
+    assert answer.headers["location"] == "/"
+    assert "set-cookie" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "words"),
+    [
+        ("/account/zz", 422, "no address"),
+        ("/transaction/zz", 422, "64 hex digits"),
+        ("/trace/zz", 422, "64 hex digits"),
+        (f"/transaction/{'0' * 64}", 404, "no transaction"),
+        (f"/trace/{'0' * 64}", 404, "no trace"),
+        (f"/account/0:{'0' * 64}?cursor=1", 422, "cursor"),
+        ("/lake?snapshot=9", 404, "no such snapshot"),
+    ],
+)
+def test_errors_are_pages_in_words(walk: Walker, path: str, status: int, words: str) -> None:
+    assert words in walk(path, status=status).words
+
+
+def test_a_lake_without_commits_says_so(tmp_path: Path) -> None:
+    with TestClient(create_app(tmp_path, Settings())) as client:
+        page = Walker(client)("/", status=503)
+    assert "no commit yet" in page.words
+
+
+def test_facts_of_the_demo_node_are_found(walk: Walker, demo_facts: Path) -> None:
+    rows = (demo_facts / "expected-transactions.jsonl").read_text().splitlines()
+    for row in map(json.loads, rows[:: len(rows) // 8]):
+        page = walk(f"/transaction/{row['hash']}")
+        assert str(row["lt"]) in page.words

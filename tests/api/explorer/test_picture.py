@@ -1,0 +1,124 @@
+"""Pictures: what they draw is what was asked, and nothing lies upon another."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from itertools import pairwise
+from typing import Any, cast
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.explorer import chart, tree
+from api.explorer.names import Names
+from api.v3.model import Message, Transaction, TransactionDescr
+
+
+class Labels(Names):
+    """Names without a lake."""
+
+    def __init__(self) -> None:
+        pass
+
+    def label(self, raw: str) -> str:
+        return raw
+
+
+def _message(number: int) -> Message:
+    empty: dict[str, Any] = dict.fromkeys(Message.__struct_fields__[:18])
+    return Message(**(empty | {"hash": f"m{number}", "value": str(number), "opcode": "0x1"}))
+
+
+def _transaction(number: int, children: list[int]) -> Transaction:
+    empty: dict[str, Any] = dict.fromkeys(Transaction.__struct_fields__[:17])
+    return Transaction(
+        **empty
+        | {
+            "account": f"a{number}",
+            "hash": f"t{number}",
+            "description": TransactionDescr(type="ord", aborted=False),
+            "in_msg": _message(number),
+            "out_msgs": [_message(child) for child in children],
+        }
+    )
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> list[Transaction]:
+    """Transactions of a tree, parents first: each one's parent is any before it."""
+    count = draw(st.integers(1, 30))
+    parents = [draw(st.integers(0, at - 1)) for at in range(1, count)]
+    children: list[list[int]] = [[] for _ in range(count)]
+    for at, parent in enumerate(parents, 1):
+        children[parent].append(at)
+    return [_transaction(at, children[at]) for at in range(count)]
+
+
+@given(traces())
+def test_every_transaction_has_a_place_of_its_own(transactions: list[Transaction]) -> None:
+    picture = tree.draw_tree(transactions, Labels())
+    places = {(box.x, box.y) for box in picture.boxes}
+    assert len(places) == len(picture.boxes) == len(transactions)
+    assert len(picture.edges) == len(transactions) - 1
+    assert all(box.x + tree.BOX_WIDTH <= picture.width for box in picture.boxes)
+    assert all(box.y + tree.BOX_HEIGHT <= picture.height for box in picture.boxes)
+    columns = {each.hash: column for each, column, _row in tree.place_tree(transactions)}
+    for parent in transactions:
+        for message in parent.out_msgs:
+            assert columns[f"t{message.hash[1:]}"] == columns[parent.hash] + 1
+
+
+def test_deep_and_large_traces_are_drawn() -> None:
+    count = 3000
+    chain = [_transaction(at, [at + 1]) for at in range(count)]
+    assert len(tree.place_tree(chain)) == count
+    picture = tree.draw_tree(chain, Labels())
+    assert (len(picture.boxes), picture.hidden) == (tree.MOST_BOXES, count - tree.MOST_BOXES)
+
+
+POINTS = st.lists(st.tuples(st.integers(0, 2**32), st.integers(0, 2**63)), max_size=40)
+
+
+@given(POINTS)
+def test_lines_stay_inside(points: list[tuple[int, int]]) -> None:
+    points.sort()
+    line = chart.plot_steps(points)
+    if len(points) < 2 or points[0][0] == points[-1][0]:
+        assert line is None
+        return
+    assert line is not None
+    assert (line.low, line.high) == (min(y for _, y in points), max(y for _, y in points))
+    numbers = line.line.replace("M", " ").replace("H", " ").replace("V", " ").split()
+    assert all(0 <= float(each) <= chart.WIDTH for each in numbers)
+
+
+@given(st.dictionaries(st.text(max_size=3), st.integers(0, 2**63), max_size=5))
+def test_slices_fill_the_bar(numbers: dict[str, int]) -> None:
+    slices = chart.slice_bar(numbers)
+    assert sum(each.number for each in slices) == sum(numbers.values())
+    for before, after in pairwise(slices):
+        assert abs(before.start + before.width - after.start) < 0.01
+    if slices:
+        assert abs(slices[-1].start + slices[-1].width - 100) < 0.01
+
+
+@given(
+    st.dictionaries(
+        st.dates(date(2019, 11, 15), date(2030, 1, 1)), st.integers(1, 10**9), max_size=20
+    )
+)
+def test_calendars_have_every_day(rows: dict[date, int]) -> None:
+    calendar = chart.fill_calendar(rows)
+    if calendar is None:
+        assert rows == {}
+        return
+    days = [each.day for each in calendar.days]
+    assert days == [days[0] + timedelta(days=at) for at in range(len(days))]
+    assert days[-1] == max(rows)
+    assert calendar.earlier + sum(day in rows for day in days) == len(rows)
+    for each in calendar.days:
+        assert (each.shade == 0) == (each.rows == 0)
+        assert each.shade <= chart.SHADES
+        assert each.y == each.day.weekday() * chart.CELL
+        assert each.x < calendar.width
+    assert cast("int", calendar.width) <= chart.MOST_WEEKS * chart.CELL

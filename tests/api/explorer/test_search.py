@@ -1,0 +1,100 @@
+"""The search finds every kind of thing in every form."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from api.address import parse_address, render_friendly
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from litestar.testing import TestClient
+
+
+@pytest.fixture(scope="module")
+def find(client: TestClient[Any]) -> Callable[[str], str | None]:
+    def ask(text: str) -> str | None:
+        answer = client.get("/search", params={"q": text}, follow_redirects=False)
+        if answer.status_code == 404:
+            return None
+        assert answer.status_code == 303, answer.text
+        assert client.get(answer.headers["location"]).status_code == 200
+        return str(answer.headers["location"])
+
+    return ask
+
+
+def _first(demo_facts: Path, name: str) -> dict[str, Any]:
+    lines = (demo_facts / f"expected-{name}.jsonl").read_text().splitlines()
+    found: dict[str, Any] = json.loads(lines[len(lines) // 2])
+    return found
+
+
+def _forms(digest: str) -> list[str]:
+    data = bytes.fromhex(digest)
+    plain = base64.b64encode(data).decode()
+    return [digest, digest.upper(), f"0x{digest}", plain, plain.translate({43: 45, 47: 95})]
+
+
+def test_addresses_in_any_form(find: Callable[[str], str | None], demo_facts: Path) -> None:
+    row = _first(demo_facts, "transactions")
+    raw = f"{row['workchain']}:{row['account']}"
+    address = parse_address(raw)
+    forms = [
+        render_friendly(address, bounceable=bounceable, test_only=test_only, url_safe=url_safe)
+        for bounceable in (True, False)
+        for test_only in (True, False)
+        for url_safe in (True, False)
+    ]
+    assert {find(form) for form in (raw, raw.upper(), f" {raw} ", *forms)} == {
+        f"/account/{str(address).replace(':', '%3A')}"
+    }
+    assert find(row["account"]) == f"/account/{str(address).replace(':', '%3A')}"
+
+
+def test_transactions_and_messages(find: Callable[[str], str | None], demo_facts: Path) -> None:
+    row = _first(demo_facts, "transactions")
+    assert {find(form) for form in _forms(row["hash"])} == {f"/transaction/{row['hash']}"}
+    assert find(row["in_msg_hash"]) == f"/trace/{row['in_msg_hash']}"
+
+
+def test_blocks(find: Callable[[str], str | None], demo_facts: Path) -> None:
+    block = _first(demo_facts, "blocks")
+    shard = f"{block['shard'] & 0xFFFFFFFFFFFFFFFF:016x}"
+    wanted = f"/block/{block['workchain']}:{shard}:{block['seqno']}"
+    for form in (
+        f"{block['workchain']}:{shard}:{block['seqno']}",
+        f"({block['workchain']},{shard},{block['seqno']})",
+        block["root_hash"],
+        block["file_hash"],
+    ):
+        assert find(form) == wanted
+    assert find("100") == "/block/-1:8000000000000000:100"
+
+
+def test_domains(find: Callable[[str], str | None], client: TestClient[Any]) -> None:
+    path = find("Harbour-Club.ton")
+    assert path is not None
+    assert "harbour-club.ton" in client.get(path).text
+
+
+@pytest.mark.parametrize(
+    "text", ["nothing", "no.such.domain.ton", "f" * 64, "x" * 5000, "9" * 10, "<b>&</b>", "%", "é"]
+)
+def test_what_is_not_there_is_said(client: TestClient[Any], text: str) -> None:
+    answer = client.get("/search", params={"q": text}, follow_redirects=False)
+    assert answer.status_code == 404
+    assert "Nothing in this lake" in answer.text
+    assert "<b>&" not in answer.text
+
+
+def test_nothing_leads_to_the_start(client: TestClient[Any]) -> None:
+    for query in ("", "?q=", "?q=%20"):
+        answer = client.get(f"/search{query}", follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/")

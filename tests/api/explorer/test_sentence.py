@@ -1,0 +1,112 @@
+"""Actions in words: every type has a sentence, of fields that the type has."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from api.explorer.sentence import Part, load_sentences, parse_sentence, tell
+from api.v3.action import Action, load_fields
+
+ANN, BOB, GOLD = (f"0:{digit * 64}" for digit in "ABC")
+
+
+class Book:
+    """Names without a lake."""
+
+    def amount(self, amount: int | None, jetton: str | None = None) -> str:
+        return f"{amount} {self.symbol(jetton)}"
+
+    def symbol(self, raw: str | None) -> str:
+        return "TON" if raw is None else "AU"
+
+
+def _action(kind: str, **details: Any) -> Action:
+    return Action(
+        trace_id="",
+        action_id="",
+        start_lt="1",
+        end_lt="1",
+        start_utime=1,
+        end_utime=1,
+        trace_end_lt="1",
+        trace_end_utime=1,
+        trace_mc_seqno_end=1,
+        transactions=[],
+        success=True,
+        type=kind,
+        details=details,
+    )
+
+
+def _words(kind: str, **details: Any) -> str:
+    parts = tell(_action(kind, **details), Book())  # type: ignore[arg-type]
+    return "".join({ANN: "Ann", BOB: "Bob"}.get(part.text, part.text) for part in parts)
+
+
+def test_every_type_has_a_sentence() -> None:
+    assert load_fields().keys() - load_sentences().keys() == set()
+
+
+@pytest.mark.parametrize("kind", sorted(load_sentences()))
+def test_sentences_speak_of_fields_that_there_are(kind: str) -> None:
+    text = files("api.explorer").joinpath("sentences.txt").read_text()
+    line = next(line for line in text.splitlines() if line.startswith(f"{kind}: "))
+    named = set()
+    for name, _, form in (each.partition(" ") for each in re.findall(r"\{([^}]+)\}", line)):
+        named.add(name.split(".")[0])
+        if form.startswith("of "):
+            named.add(form.removeprefix("of ").split(".")[0])
+    known = {field.name for field in load_fields().get(kind, ())}
+    assert named <= known | {"asset"}, named - known
+
+
+def test_what_has_no_value_is_left_out() -> None:
+    sent = {"source": ANN, "destination": BOB, "value": "1500000000"}
+    assert _words("ton_transfer", **sent, comment=None) == "Ann sent 1500000000 TON to Bob"
+    assert _words("ton_transfer", **sent, comment="hi") == "Ann sent 1500000000 TON to Bob: hi"
+
+
+def test_what_must_have_a_value_is_said_to_be_unknown() -> None:
+    assert _words("jetton_transfer", amount="5", asset=GOLD) == "somebody sent 5 AU to somebody"
+    assert "None TON" in _words("ton_transfer", source=ANN)
+
+
+def test_values_of_objects() -> None:
+    swap = {
+        "sender": ANN,
+        "dex": "stonfi",
+        "dex_incoming_transfer": {"amount": "1", "asset": None},
+        "dex_outgoing_transfer": {"amount": "2", "asset": GOLD},
+    }
+    assert _words("jetton_swap", **swap) == "Ann swapped 1 TON for 2 AU on stonfi"
+    assert "somebody swapped None TON" in _words("jetton_swap")
+
+
+def test_a_type_without_sentence_is_told_plainly() -> None:
+    told = tell(_action("new_thing", who=ANN, whom=BOB, again=ANN, n="5"), Book())  # type: ignore[arg-type]
+    assert told == [
+        Part("text", "new thing"),
+        Part("text", " between "),
+        Part("account", ANN),
+        Part("text", ", "),
+        Part("account", BOB),
+    ]
+
+
+def test_long_comments_are_cut_and_keys_are_no_accounts() -> None:
+    parts = tell(
+        _action("ton_transfer", source="javascript:alert(1)", value="x", comment="y" * 9999),
+        Book(),  # type: ignore[arg-type]
+    )
+    assert {part.kind for part in parts if part.text.startswith("javascript")} == {"text"}
+    assert max(len(part.text) for part in parts) <= 300
+
+
+def test_the_grammar() -> None:
+    first, second = parse_sentence("a {b} c[ {d TON} e]")
+    assert (first.pieces, first.optional) == (("a ", "b", " c"), False)
+    assert (second.pieces, second.optional) == ((" ", "d TON", " e"), True)
