@@ -1,0 +1,122 @@
+"""SQL over HTTP: what is asked, in which form, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from litestar.testing import TestClient
+
+from api.app import create_app
+from lake.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+QUERY = "select workchain, count(*) as blocks from blocks group by all order by workchain"
+
+
+@pytest.fixture(scope="module")
+def sql(demo_lake: Path) -> Iterator[TestClient[Any]]:
+    settings = Settings(sql_enabled=True, sql_rows=1000, sql_text_bytes=2000)
+    with TestClient(create_app(demo_lake, settings)) as client:
+        yield client
+
+
+def test_off_unless_enabled(client: TestClient[Any]) -> None:
+    for answer in (client.get("/sql", params={"query": QUERY}), client.post("/sql", content=QUERY)):
+        assert answer.status_code == 403
+        assert "sql_enabled" in answer.json()["error"]
+    page = client.get("/sql", headers={"Accept": "text/html"})
+    assert (page.status_code, "Not enabled." in page.text) == (200, True)
+
+
+def test_json(sql: TestClient[Any], client: TestClient[Any]) -> None:
+    answer = sql.post("/sql", json={"query": QUERY})
+    body = answer.json()
+    assert [each["name"] for each in body["columns"]] == ["workchain", "blocks"]
+    assert [each["type"] for each in body["columns"]] == ["int32", "int64"]
+    assert [row[0] for row in body["rows"]] == [-1, 0]
+    last = client.get("/api/v3/masterchainInfo").json()["last"]["seqno"]
+    assert body["rows"][0][1] == last
+    assert (body["row_count"], body["complete"], body["snapshot"]) == (2, True, 1)
+    assert answer.headers["X-Tonlake-Rows"] == "2"
+    assert answer.headers["X-Tonlake-Snapshot"] == f"1:{last}"
+
+
+def test_forms(sql: TestClient[Any]) -> None:
+    accept = "application/vnd.apache.arrow.stream"
+    arrow = sql.get("/sql", params={"query": QUERY}, headers={"Accept": accept})
+    table = pa.ipc.open_stream(arrow.content).read_all()
+    assert table.schema.types == [pa.int32(), pa.int64()]
+    parquet = sql.post("/sql", data={"query": QUERY, "format": "parquet"})
+    assert pq.read_table(io.BytesIO(parquet.content)).equals(table)
+    text = sql.post("/sql", params={"format": "csv"}, content=QUERY).text
+    lines = list(csv.reader(io.StringIO(text)))
+    assert lines[0] == table.column_names
+    assert [[int(each) for each in line] for line in lines[1:]] == [
+        list(row.values()) for row in table.to_pylist()
+    ]
+
+
+def test_rows_have_a_bound(sql: TestClient[Any]) -> None:
+    answer = sql.post("/sql", content="from range(1001)")
+    assert (answer.json()["row_count"], answer.json()["complete"]) == (1000, False)
+    assert "cut after 1000 rows" in answer.headers["X-Tonlake-Warning"]
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "words"),
+    [
+        ("", 400, "query is required"),
+        ("  ", 400, "query is required"),
+        ("select 1 as " + "a" * 2000, 422, "more than 2,000 bytes"),
+    ],
+)
+def test_refused_before_it_runs(sql: TestClient[Any], query: str, status: int, words: str) -> None:
+    answer = sql.post("/sql", content=query)
+    assert (answer.status_code, words in answer.json()["error"]) == (status, True)
+
+
+def test_a_statement_that_cannot_be_answered(sql: TestClient[Any], demo_lake: Path) -> None:
+    answer = sql.post("/sql", content="select nobody from blocks, read_text('x')")
+    assert answer.status_code == 422
+    assert str(demo_lake) not in answer.text
+
+
+@pytest.mark.parametrize("form", ["xml", "table"])
+def test_an_unknown_form(sql: TestClient[Any], form: str) -> None:
+    answer = sql.get("/sql", params={"query": QUERY, "format": form})
+    assert answer.status_code == 422
+    assert "json, csv, arrow, parquet, html" in answer.json()["error"]
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b'{"query": 1}', b'{"query": "x", "a": 1}', b"\xff"])
+def test_a_body_that_is_none(sql: TestClient[Any], body: bytes) -> None:
+    answer = sql.post("/sql", content=body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, "body" in answer.json()["error"]) == (422, True)
+
+
+def test_the_page_shows_rows_and_a_picture(sql: TestClient[Any]) -> None:
+    query = "select 'a<b' as name, 3 as number union all select null, 4"
+    page = sql.get("/sql", params={"query": query, "format": "html"})
+    assert page.status_code == 200
+    assert "2 rows" in page.text
+    assert "a&lt;b" in page.text
+    assert "a<b" not in page.text
+    assert 'aria-label="number by name, as bars"' in page.text
+    assert "format=parquet" in page.text
+
+
+def test_the_page_lists_tables_and_says_what_is_wrong(sql: TestClient[Any]) -> None:
+    start = sql.get("/sql").text
+    for word in ("transactions", "latest_account_states", "mc_seqno", "Busiest accounts"):
+        assert word in start
+    wrong = sql.get("/sql", params={"query": "selec <1>", "format": "html"})
+    assert (wrong.status_code, "syntax error" in wrong.text) == (422, True)
+    assert "selec &lt;1&gt;" in wrong.text
