@@ -6,8 +6,10 @@ from importlib.metadata import version
 
 import click
 
+import api.access.cli
 import api.cli
 import api.demo
+import api.doctor.cli
 import ingest.cli
 import ingest.transfer_cli
 import lake.cli
@@ -34,7 +36,9 @@ for command in (
     *ingest.transfer_cli.commands,
     *lake.cli.commands,
     *lake.compact_cli.commands,
+    *api.access.cli.commands,
     *api.cli.commands,
     *api.demo.commands,
+    *api.doctor.cli.commands,
 ):
     main.add_command(command)

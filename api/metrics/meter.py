@@ -10,13 +10,14 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from api.access.gate import KEY_ID, REFUSAL
 from api.errors import RateExceeded
+from api.logs import REQUESTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from litestar.types import Message, Scope, Send
 
-LOG = logging.getLogger("tonlake.requests")
+LOG = logging.getLogger(REQUESTS)
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper ends of the histograms' buckets."""
 
