@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.action.pattern import BOUNCE_OPCODE, call
-from ingest.action.protocol.trade import FILL_UP, find_item, is_domain
+from ingest.action.protocol.trade import DNS_COLLECTION, FILL_UP, find_item
 from ingest.action.rule import Draft, Rule
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _make_purchase(match: Match, interfaces: Interfaces) -> Draft | None:
     """The end of an auction: the first call after it makes the domain pay its collection."""
     block = match.block
     item = find_item(interfaces, block.message.source)
-    if not is_domain(interfaces, item) or block.message.destination != item.collection:
+    if item.collection != DNS_COLLECTION or block.message.destination != DNS_COLLECTION:
         return None
     cause = match["cause"]
     columns = {
