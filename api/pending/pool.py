@@ -130,7 +130,7 @@ class PendingPool:
 
     def _compare(self, kept: list[PendingMessage]) -> None:
         """Look for messages in the lake, and for accounts that did something since."""
-        call = Call(Arguments([]), self._settings, self._holder.reader(), tvm=self._tvm)
+        call = Call(Arguments([]), self._settings, self._holder.reader(timeout_ms=0), tvm=self._tvm)
         landed = call.reader.rows(
             "pending/landed",
             hashes=[message.norm for message in kept],

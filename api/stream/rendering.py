@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from api.address import render_raw
 from api.call import Call
 from api.encoding import encode_account, encode_bytes, encode_number
-from api.errors import NotDerived
-from api.params import Arguments
+from api.params import Arguments, parse_hash
 from api.stream.event import (
     ACTIONS,
     FINALITIES,
@@ -25,10 +24,12 @@ from api.stream.event import (
     Cursor,
     Event,
 )
-from api.v3.action import render_action
+from api.v3.action import Action, render_action
+from api.v3.trace import render_trace
 from api.v3.trace_routes import TracesQuery, get_traces
 from api.v3.transaction import render_state, render_transaction
 from api.v3.transaction_layout import find_writer
+from ingest.action.version import expand_names
 from lake import schema
 from lake.schema.account import ACCOUNT_STATES
 from lake.schema.action import ACTIONS as ACTIONS_TABLE
@@ -50,7 +51,7 @@ KEPT_NORMS = 50_000
 TRACES_AT_ONCE = 4_000
 """Transactions, about, of the traces that are read together."""
 
-_ALL_ACTIONS = ("latest",)
+_ALL_ACTIONS = expand_names(["latest"])
 
 
 class EventMaker:
@@ -88,17 +89,10 @@ class EventMaker:
         return events
 
     def _make_transactions(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
-        rows = self._rows.read(chunk, schema.TRANSACTIONS.name)
-        messages: dict[bytes, list[Row]] = {row["hash"]: [] for row in rows}
-        for message in self._rows.read(chunk, schema.MESSAGES.name):
-            messages[message["tx_hash"]].append(message)
-        states = {
-            (row["workchain"], row["account"], row["hash"]): row
-            for row in self._rows.read(chunk, ACCOUNT_STATES.name)
-        }
+        rows, messages, states = self._read_sources(chunk)
         norms = self._read_norms(chunk, messages)
         write = find_writer(self._settings.opcode_format)
-        for row in sorted(rows, key=lambda row: (row["lt"], row["workchain"], row["account"])):
+        for row in sorted(rows.values(), key=_place_of):
             row["trace_id"], norm = norms.get(row["hash"], (None, None))
             if write is None:
                 form = self._settings.opcode_format
@@ -125,7 +119,9 @@ class EventMaker:
         unknown = set(traces.values()) - self._norms.keys()
         if unknown:
             self._norms.update(dict.fromkeys(unknown))
-            found = self._holder.reader().rows("v3/trace_norms", trace_ids=list(unknown))
+            found = self._holder.reader(timeout_ms=0).rows(
+                "v3/trace_norms", trace_ids=list(unknown)
+            )
             self._norms.update((row["trace_id"], row["external_hash_norm"]) for row in found)
         named = {tx_hash: (trace_id, self._norms[trace_id]) for tx_hash, trace_id in traces.items()}
         while len(self._norms) > KEPT_NORMS:
@@ -162,12 +158,73 @@ class EventMaker:
         rows = self._rows.read(chunk, schema.TRACES.name)
         rows = [row for row in rows if row["state"] == "complete"]
         rows.sort(key=lambda row: (row["mc_seqno_end"], row["end_lt"], row["trace_id"]))
-        for batch in _cut(rows):
-            call = Call(Arguments([]), self._settings, self._holder.reader(), no_metadata=True)
-            found = {trace.trace_id: trace for trace in _ask_traces(call, batch)}
-            for row in batch:
-                trace = found[encode_bytes(row["trace_id"])]
-                yield row["mc_seqno_end"], make_trace_event(trace, row["external_hash_norm"])
+        actions: dict[bytes, list[Row]] = {row["trace_id"]: [] for row in rows}
+        for action in self._rows.read(chunk, ACTIONS_TABLE.name):
+            actions.setdefault(action["trace_id"], []).append(action)
+        found = self._render_whole(chunk, rows)
+        for batch in _cut([row for row in rows if row["trace_id"] not in found]):
+            call = Call(Arguments([]), self._settings, self._holder.reader(timeout_ms=0))
+            ids = tuple(row["trace_id"] for row in batch)
+            asked = TracesQuery(trace_id=ids, limit=len(ids), offset=0)
+            found |= {parse_hash(one.trace_id): one for one in get_traces(call, asked).traces}
+        for row in rows:
+            trace = found[row["trace_id"]]
+            trace.actions = _show_actions(actions[row["trace_id"]])
+            yield row["mc_seqno_end"], make_trace_event(trace, row["external_hash_norm"])
+
+    def _render_whole(self, chunk: Chunk, rows: Sequence[Row]) -> dict[bytes, Trace]:
+        """Return the traces that have all their transactions in these blocks."""
+        whole = {row["trace_id"]: row for row in rows if row["mc_seqno_start"] >= chunk.first}
+        members: dict[bytes, list[Row]] = {trace_id: [] for trace_id in whole}
+        trace_of = {}
+        for member in self._rows.read(chunk, schema.TRANSACTION_TRACES.name):
+            if member["trace_id"] in whole:
+                members[member["trace_id"]].append(member)
+                trace_of[member["hash"]] = {"trace_id": member["trace_id"]}
+        sources = self._read_sources(chunk)
+        form = self._settings.opcode_format
+        known = {
+            encode_bytes(tx_hash): render_transaction(
+                sources.rows[tx_hash] | mine, sources.messages[tx_hash], sources.states, form
+            )
+            for tx_hash, mine in trace_of.items()
+        }
+        for listed in members.values():
+            listed.sort(key=_place_of)
+        return {
+            trace_id: render_trace(row, members[trace_id], known) for trace_id, row in whole.items()
+        }
+
+    def _read_sources(self, chunk: Chunk) -> _Sources:
+        rows = {row["hash"]: row for row in self._rows.read(chunk, schema.TRANSACTIONS.name)}
+        messages: dict[bytes, list[Row]] = {tx_hash: [] for tx_hash in rows}
+        for message in self._rows.read(chunk, schema.MESSAGES.name):
+            messages[message["tx_hash"]].append(message)
+        states = {
+            (row["workchain"], row["account"], row["hash"]): row
+            for row in self._rows.read(chunk, ACCOUNT_STATES.name)
+        }
+        return _Sources(rows, messages, states)
+
+
+class _Sources(NamedTuple):
+    """What transactions are written from, by their hashes; states by account and hash."""
+
+    rows: dict[bytes, Row]
+    messages: dict[bytes, list[Row]]
+    states: dict[tuple[int, bytes, bytes], Row]
+
+
+def _show_actions(rows: Sequence[Row]) -> list[Action]:
+    """Return the actions of one trace that are shown to who knows all types."""
+    shown = [row for row in rows if _ALL_ACTIONS.isdisjoint(row["ancestor_type"] or ())]
+    shown.sort(key=lambda row: (row["start_lt"], row["end_lt"], row["action_id"]))
+    return [render_action(row) for row in shown]
+
+
+def _place_of(row: Row) -> tuple[int, int, bytes]:
+    """Return by what transactions are ordered."""
+    return row["lt"], row["workchain"], row["account"]
 
 
 def _cut(rows: Sequence[Row]) -> Iterator[list[Row]]:
@@ -180,21 +237,6 @@ def _cut(rows: Sequence[Row]) -> Iterator[list[Row]]:
         batch.append(row)
     if batch:
         yield batch
-
-
-def _ask_traces(call: Call, rows: Sequence[Row]) -> list[Trace]:
-    query = TracesQuery(
-        trace_id=tuple(row["trace_id"] for row in rows),
-        supported_action_types=_ALL_ACTIONS,
-        include_actions=True,
-        limit=len(rows),
-        offset=0,
-    )
-    try:
-        return get_traces(call, query).traces
-    except NotDerived:
-        query = msgspec.structs.replace(query, include_actions=False)
-        return get_traces(call, query).traces
 
 
 def make_trace_event(trace: Trace, norm: bytes | None, finality: int = FINALIZED) -> Event:
