@@ -33,11 +33,17 @@ CASES ?= 1000000
 FUZZ_SEED ?= 1
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g
 
-fuzz: $(READY)  ## CASES damaged blocks through both decoders, the native one under sanitizers
-	CFLAGS="$(SANITIZE)" LDFLAGS="$(SANITIZE)" $(BIN)/python setup.py --quiet build_ext --force \
+ROWS_CASES ?= 20000
+SANITIZED := LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0
+
+fuzz: $(READY)  ## damaged blocks and look-up runs through the native parts, built with sanitizers
+	CFLAGS="$(SANITIZE)" LDFLAGS="$(SANITIZE)" $(BIN)/python setup.py --quiet build --force \
 		--build-lib build/fuzz --build-temp build/fuzz-objects
-	LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
-		$(BIN)/python -m tests.fuzz.native --cases $(CASES) --seed $(FUZZ_SEED) \
+	$(SANITIZED) $(BIN)/python -m pytest --override-ini pythonpath="build/fuzz ." -n0 \
+		--pythonwarnings ignore tests/api/native tests/lake/lookup/test_reading.py
+	cd build/fuzz && $(SANITIZED) PYTHONPATH=.:$(CURDIR) $(CURDIR)/$(BIN)/python \
+		-m tests.fuzz.rows --cases $(ROWS_CASES) --seed $(FUZZ_SEED)
+	$(SANITIZED) $(BIN)/python -m tests.fuzz.native --cases $(CASES) --seed $(FUZZ_SEED) \
 		--extension build/fuzz/ingest/native/_core.abi3.so
 
 notebooks: $(READY)  ## the notebooks as .ipynb, for those who live in Jupyter

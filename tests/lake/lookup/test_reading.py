@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import random
 import subprocess
@@ -13,15 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake.errors import LakeCorrupt
-from lake.log import read_state
-from lake.lookup.compose import Composer
-from lake.lookup.gather import gather_all
 from lake.lookup.rebuild import rebuild_lookups
 from lake.lookup.run import Run
 from lake.lookup.runfile import RunFile
 from lake.lookup.shape import fold, unfold
 from lake.settings import Settings
+from tests.fuzz.rows import compose, damage, read_all
 from tests.lake.chain import Chain, commit_chain
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -79,30 +75,10 @@ def test_python_and_the_extension_read_the_same(chained: Path) -> None:
     assert len(python.stdout.splitlines()) > 100
 
 
-def compose(lake: Path) -> bytes:
-    stream = io.BytesIO()
-    composer = Composer(stream)
-    composer.add_part(gather_all(lake, read_state(lake).files, (1, 12)))
-    composer.finish((1, 12))
-    return stream.getvalue()
-
-
 def test_damage_is_an_error_or_a_wrong_value_and_no_crash(chained: Path) -> None:
     whole = compose(chained)
     rng = random.Random(3)  # noqa: S311 - the same damage every time
-    refused = 0
-    for _ in range(300):
-        data = bytearray(whole)
-        for _ in range(rng.choice((1, 3, 20))):
-            data[rng.randrange(len(data))] = rng.randrange(256)
-        try:
-            run = Run(RunFile(bytes(data), "damaged"))
-            rows = len(run.lt)
-            run.read_records(range(rows))
-            run.read_lines([(row, place) for row in range(rows) for place in range(2)])
-            run.read_states(range(len(run.balance)))
-        except (LakeCorrupt, ValueError, IndexError, KeyError, TypeError, OverflowError):
-            refused += 1
+    refused = sum(bool(read_all(damage(whole, rng))) for _ in range(100))
     assert refused > 10
 
 

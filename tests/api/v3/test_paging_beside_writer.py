@@ -1,0 +1,154 @@
+"""Pages of every list while commits arrive: their union is the snapshot of the first page."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from litestar.testing import TestClient
+
+from api import snapshot
+from api.app import create_app
+from ingest.node.source import open_node
+from ingest.pipeline import ingest
+from ingest.span import Span
+from lake.settings import Settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BLOCKS, COMMITS, BEFORE = 16, 6, 4
+"""Masterchain blocks of a commit; commits in all, and those that are there at the start."""
+CURSOR = "X-Tonlake-Cursor"
+ROUTES: dict[str, dict[str, object]] = {
+    "blocks": {},
+    "transactions": {"end_lt": 12000000},
+    "messages": {"end_lt": 12000000},
+    "traces": {},
+    "events": {},
+    "actions": {},
+    "jetton/masters": {},
+    "jetton/wallets": {},
+    "jetton/transfers": {},
+    "jetton/burns": {},
+    "nft/collections": {},
+    "nft/items": {},
+    "nft/transfers": {},
+    "topAccountsByBalance": {},
+    "transactionsByMasterchainBlock": {"seqno": 20},
+    "transactionsByMessage": {"opcode": "0x0f8a7ea5"},
+}
+MOVING = {"traces", "events", "actions"}
+"""Their own cursors say where a page begins, not in which snapshot: that is asked for."""
+
+
+@pytest.fixture(scope="module")
+def written(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of many commits."""
+    lake_dir = tmp_path_factory.mktemp("written")
+    sizes = {"mc_blocks_per_commit": BLOCKS, "mc_blocks_per_chunk": BLOCKS}
+    with closing(open_node(demo_node)) as source:
+        ingest(source, lake_dir, Span(1, BLOCKS * COMMITS), Settings(**sizes))
+    return lake_dir
+
+
+class Growing:
+    """A lake to which another's commits are brought one by one: a commit is its log entry."""
+
+    def __init__(self, written: Path, lake_dir: Path) -> None:
+        shutil.copytree(written, lake_dir, copy_function=os.link)
+        self._from, self._to, self.commits = written / "_log", lake_dir / "_log", 0
+        for entry in self._to.glob("*.json"):
+            entry.unlink()
+
+    def commit(self) -> None:
+        if self.commits < COMMITS:
+            self.commits += 1
+            name = f"{self.commits}.json"
+            os.link(self._from / name, self._to / name)
+
+
+class Walk(msgspec.Struct):
+    """A list that is read page by page."""
+
+    client: TestClient[Any]
+    route: str
+    params: dict[str, object]
+    limit: int
+    snapshot: int
+    found: list[Any] = []
+    cursor: str | None = None
+    ended: bool = False
+
+    def ask(self, **params: object) -> Any:
+        answer = self.client.get(f"/api/v3/{self.route}", params={**self.params, **params})
+        assert answer.status_code == 200, answer.text
+        return answer
+
+    def turn(self) -> None:
+        """Read the next page."""
+        params: dict[str, object] = {"limit": self.limit}
+        if self.cursor is not None:
+            params["cursor"] = self.cursor
+        if self.route in MOVING:
+            params["snapshot"] = self.snapshot
+        answer = self.ask(**params)
+        page = rows_of(answer)
+        assert len(page) <= self.limit
+        self.found += page
+        self.cursor = answer.headers.get(CURSOR)
+        self.ended = self.cursor is None or not page
+
+
+def rows_of(answer: Any) -> list[Any]:
+    body = answer.json()
+    if isinstance(body, list):
+        return body
+    return next(value for value in body.values() if isinstance(value, list))
+
+
+@pytest.fixture
+def _always_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot, "LOOK_EVERY_S", 0)
+
+
+@pytest.mark.usefixtures("_always_look")
+@settings(
+    max_examples=1,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(pages=st.integers(2, 3), sort=st.sampled_from(("asc", "desc")))
+def test_pages_are_those_of_one_snapshot(
+    written: Path, tmp_path_factory: pytest.TempPathFactory, pages: int, sort: str
+) -> None:
+    growing = Growing(written, tmp_path_factory.mktemp("growing") / "lake")
+    for _ in range(BEFORE):
+        growing.commit()
+    with TestClient(create_app(growing._to.parent, Settings())) as client:
+        walks, wholes = [], []
+        for route, params in ROUTES.items():
+            order = params if route == "topAccountsByBalance" else params | {"sort": sort}
+            walk = Walk(client, route, order, 1, BEFORE)
+            whole = walk.ask(snapshot=BEFORE, limit=1000)
+            walk.limit = max(1, len(rows_of(whole)) // pages)
+            walks.append(walk)
+            wholes.append(whole)
+        assert sum(len(rows_of(whole)) > 1 for whole in wholes) > len(ROUTES) // 2
+        while any(not walk.ended for walk in walks):
+            for walk in walks:
+                if not walk.ended:
+                    walk.turn()
+            growing.commit()
+        assert growing.commits > BEFORE + 1
+        for walk, whole in zip(walks, wholes, strict=True):
+            assert walk.found == rows_of(whole), walk.route
+            assert walk.ask(snapshot=BEFORE, limit=1000).content == whole.content, walk.route
+        newest = walks[0].ask(limit=1000)
+        assert len(rows_of(newest)) > len(walks[0].found), "the commits were seen"

@@ -1,0 +1,102 @@
+"""Damaged look-up runs through both readers of records: nothing but an error or a wrong value.
+
+``make fuzz`` runs this with the extension built with AddressSanitizer and
+UndefinedBehaviorSanitizer: what either finds ends the process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import tempfile
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+from lake.errors import LakeCorrupt
+from lake.log import read_state
+from lake.lookup.compose import Composer
+from lake.lookup.gather import gather_all
+from lake.lookup.rebuild import rebuild_lookups
+from lake.lookup.record import NATIVE
+from lake.lookup.run import Run
+from lake.lookup.runfile import RunFile
+from lake.settings import Settings
+from tests.lake.chain import Chain, commit_chain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+REFUSALS = (LakeCorrupt, ValueError, IndexError, KeyError, TypeError, OverflowError)
+MOST_ROWS = 60
+
+
+def compose(lake: Path) -> bytes:
+    """Return one run with the masterchain blocks 1..12 of a lake."""
+    stream = io.BytesIO()
+    composer = Composer(stream)
+    composer.add_part(gather_all(lake, read_state(lake).files, (1, 12)))
+    composer.finish((1, 12))
+    return stream.getvalue()
+
+
+def damage(whole: bytes, choices: Random) -> bytes:
+    """Change 1 to 20 bytes: any value, the ends of a number's range, or one bit."""
+    data = bytearray(whole)
+    for _ in range(choices.choice((1, 1, 3, 20))):
+        place = choices.randrange(len(data))
+        flipped = data[place] ^ 1 << choices.randrange(8)
+        data[place] = choices.choice((choices.randrange(256), 0, 127, 128, 255, flipped))
+    return bytes(data)
+
+
+def read_all(data: bytes) -> Counter[str]:
+    """Read every record, line and state of a run, and count what was refused."""
+    refused: Counter[str] = Counter()
+    try:
+        run = Run(RunFile(data, "damaged"))
+        rows, accounts = len(run.lt), len(run.balance)
+    except REFUSALS:
+        return Counter(("open",))
+
+    def check(name: str, read: Callable[[], object]) -> None:
+        try:
+            read()
+        except REFUSALS:
+            refused[name] += 1
+
+    for row in range(min(rows, MOST_ROWS)):
+        check("record", lambda row=row: run.read_records([row]))  # type: ignore[misc]
+        for place in range(2):
+            check("line", lambda at=(row, place): run.read_lines([at]))  # type: ignore[misc]
+    for number in range(min(accounts, MOST_ROWS)):
+        check("state", lambda number=number: run.read_states([number]))  # type: ignore[misc]
+    return refused
+
+
+def make_run(folder: Path) -> bytes:
+    """Return the run that is damaged: the same every time."""
+    commit_chain(folder / "lake", Chain(8), 1, 12)
+    rebuild_lookups(folder / "lake", Settings())
+    return compose(folder / "lake")
+
+
+def main() -> None:
+    """Read the arguments and run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        whole = make_run(Path(folder))
+    choices = Random(arguments.seed)  # noqa: S311 - repeatable, no secret
+    refused: Counter[str] = Counter()
+    for _ in range(arguments.cases):
+        refused += read_all(damage(whole, choices))
+    reader = "Python" if NATIVE is None else NATIVE.__file__
+    print(f"{arguments.cases:,} runs, 0 findings, refused: {dict(refused)} ({reader})")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
