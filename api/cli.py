@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import signal
 import socket
 import sys
 from contextlib import contextmanager, suppress
@@ -15,10 +16,14 @@ import msgspec
 import pyarrow as pa
 
 from api.app import create_app
+from api.errors import KeyFileInvalid
+from api.logs import configure_logs
 from api.rows import decode_block_rows
 from api.server import StreamingServer
+from api.tail import Tail
 from api.v3.decoded import render_decoded
 from ingest.errors import IngestError
+from ingest.tail import name_command
 from lake.errors import LakeError
 from lake.settings import Settings, load_settings
 
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
 
 EXIT_DATA, EXIT_PARTIAL = 1, 3
 _ZSTD_MAGIC = bytes.fromhex("28b52ffd")
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _EXAMPLES = (
     "/api/v3/masterchainInfo",
@@ -41,6 +47,10 @@ Examples:
 \b
   tonlake serve --lake mainnet.lake
   tonlake serve --lake mainnet.lake --host 0.0.0.0 --port 8080
+  tonlake serve --node /var/ton-work/db --lake mainnet.lake --follow
+
+With --follow a process beside the server ingests what the node writes; the lake is made if it is
+not there yet. /readyz and tonlake status say how far it is behind.
 """
 
 DECODE_HELP = """
@@ -54,12 +64,18 @@ Examples:
 
 @click.command("serve", epilog=SERVE_HELP)
 @click.option("--lake", type=click.Path(path_type=Path), required=True, help="Folder of the lake.")
+@click.option("--node", type=_FOLDER, help="Database folder of the TON node to follow (read only).")
+@click.option("--follow", is_flag=True, help="Ingest what the node writes while serving.")
 @click.option("--host", help="Address to listen on.  [default: setting http_host]")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port; 0 takes a free one.")
-def serve_command(*, lake: Path, host: str | None, port: int | None) -> None:
-    """Serve the HTTP API, versions 2 and 3, over a lake."""
+def serve_command(
+    *, lake: Path, node: Path | None, follow: bool, host: str | None, port: int | None
+) -> None:
+    """Serve the HTTP API, versions 2 and 3, over a lake; with --follow, and follow a node."""
+    if follow != (node is not None):
+        raise click.UsageError("--node and --follow go together: name both, or a lake alone")
     settings = _load_settings(http_host=host, http_port=port)
-    serve_lake(lake, settings, host=settings.http_host, port=settings.http_port)
+    serve_lake(lake, settings, host=settings.http_host, port=settings.http_port, node=node)
 
 
 def _load_settings(**flags: object) -> Settings:
@@ -69,11 +85,13 @@ def _load_settings(**flags: object) -> Settings:
         raise click.UsageError(str(error)) from error
 
 
-def serve_lake(lake: Path, settings: Settings, *, host: str, port: int) -> None:
+def serve_lake(
+    lake: Path, settings: Settings, *, host: str, port: int, node: Path | None = None
+) -> None:
     """Serve a lake until the process is told to stop; prints addresses to click.
 
     Port 0 takes a free one. A lake without commits is served as well: it answers 503 until one
-    is there.
+    is there. With ``node`` a process beside this one follows it, and ends with it.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -84,9 +102,32 @@ def serve_lake(lake: Path, settings: Settings, *, host: str, port: int) -> None:
     name = f"[{host}]" if family == socket.AF_INET6 else host
     for path in _EXAMPLES:
         click.echo(f"http://{name}:{listener.getsockname()[1]}{path}")
-    server = StreamingServer(create_app(lake, settings))
-    with suppress(KeyboardInterrupt):  # Ctrl-C is the usual end, no fault.
+    try:
+        app = create_app(lake, settings)
+    except KeyFileInvalid as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(EXIT_DATA)
+    app.state.followed = node is not None
+    server = StreamingServer(app)
+    configure_logs(settings)
+    with _following(node, lake, settings), suppress(KeyboardInterrupt):  # Ctrl-C is no fault.
         server.run(sockets=[listener])
+
+
+@contextmanager
+def _following(node: Path | None, lake: Path, settings: Settings) -> Iterator[None]:
+    """Keep a process running that follows a node, if there is one to follow."""
+    if node is None:
+        yield
+        return
+    # The server raises the signal anew that ended it, and the process beside it must end too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    tail = Tail(name_command(node, lake), most_pause_s=settings.follow_restart_s)
+    tail.start()
+    try:
+        yield
+    finally:
+        tail.stop()
 
 
 @click.group("decode", epilog=DECODE_HELP)

@@ -6,8 +6,10 @@ from importlib.metadata import version
 
 import msgspec
 from litestar import Response, get
+from litestar.exceptions import ServiceUnavailableException
 
 from api.call import ApiRequest, answer_json, open_call, read_arguments
+from lake.following import find_lateness, measure_lag
 
 
 @get(["/healthcheck", "/healthz"], media_type="text/plain", sync_to_thread=False)
@@ -18,10 +20,18 @@ def answer_health() -> str:
 
 @get("/readyz", sync_to_thread=True)
 def answer_ready(request: ApiRequest) -> Response[bytes]:
-    """Say which snapshot is served; 503 while there is none."""
+    """Say which snapshot is served, and how far it is behind the node that somebody follows.
+
+    503 while there is no lake, and while a followed one is later than ``ready_lag_s`` allows.
+    """
     call = open_call(request, read_arguments(request))
     snapshot = call.reader.snapshot
-    body = {"snapshot": snapshot.number, "masterchain_ranges": snapshot.ranges}
+    lag = measure_lag(snapshot.lake_dir, snapshot)
+    followed = bool(request.app.state.get("followed"))
+    late = find_lateness(lag, call.settings.ready_lag_s, followed=followed)
+    if late is not None:
+        raise ServiceUnavailableException(late)
+    body = {"snapshot": snapshot.number, "masterchain_ranges": snapshot.ranges, "lag": lag}
     return answer_json(msgspec.json.encode(body), call.settings)
 
 

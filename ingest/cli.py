@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,9 +20,10 @@ from ingest.action.cli import rebuild_actions_command
 from ingest.body.cli import rebuild_bodies_command
 from ingest.contract.cli import rebuild_contracts_command
 from ingest.errors import IngestError
+from ingest.follow import MANY_MC_BLOCKS, Follower
 from ingest.node.packs import open_packs
 from ingest.node.source import open_node
-from ingest.pipeline import IngestReport, Pipeline, Progress, ingest
+from ingest.pipeline import IngestReport, Progress, ingest
 from ingest.span import Span, SpanError, parse_span
 from ingest.trace.cli import rebuild_traces_command, replay_recording
 from lake.cli import rebuild_group
@@ -31,7 +31,6 @@ from lake.errors import LakeError
 from lake.lookup.rebuild import rebuild_lookups
 from lake.orphan import sweep_orphans
 from lake.settings import load_settings
-from lake.upkeep import Upkeep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,9 +40,6 @@ if TYPE_CHECKING:
 
 EXIT_DATA, EXIT_PARTIAL = 1, 3
 HOLES_SHOWN = 20
-MANY_MC_BLOCKS = 500
-"""From this many masterchain blocks on, starting decode processes pays."""
-
 EXAMPLES = """
 Examples:
 
@@ -92,21 +88,19 @@ def ingest_command(  # noqa: PLR0913 - one for each option
         raise click.UsageError("name one source: --node DIR, --packs DIR or --traces FILE")
     if traces is not None and any((span, first, last, workers, follow)):
         raise click.UsageError("--traces takes a whole file: leave out ranges and workers")
-    if span is not None and (first is not None or last is not None):
-        raise click.UsageError("--range already has both ends: leave out --from and --to")
-    if follow and (last is not None or (span is not None and not span.endswith(":"))):
-        raise click.UsageError("--follow has no last block: end the range with a colon")
-    wanted = span or f"{first if first is not None else ''}:{last if last is not None else ''}"
+    wanted = _join_range(span, first, last, follow=follow)
     try:
         settings, _origins = load_settings()
         if traces is not None:
             replay_recording(traces, lake, settings, as_json=as_json)
             return
+        if follow and wanted == ":":
+            _follow(node, packs, lake, settings, as_json=as_json)
         with closing(_open_source(node, packs, settings)) as source:
             report = _run(source, lake, wanted, settings, workers)
-            _print_report(report, as_json=as_json)
-            if follow:
-                _follow(source, lake, settings, as_json=as_json)
+        _print_report(report, as_json=as_json)
+        if follow:
+            _follow(node, packs, lake, settings, as_json=as_json)
     except SpanError as error:
         raise click.UsageError(str(error)) from error
     except (IngestError, LakeError) as error:
@@ -114,6 +108,19 @@ def ingest_command(  # noqa: PLR0913 - one for each option
         sys.exit(EXIT_DATA)
     if report.holes or report.stopped_at is not None:
         sys.exit(EXIT_PARTIAL)
+
+
+def _join_range(span: str | None, first: int | None, last: int | None, *, follow: bool) -> str:
+    """Return the range that the options name together.
+
+    Raises:
+        click.UsageError: they contradict each other.
+    """
+    if span is not None and (first is not None or last is not None):
+        raise click.UsageError("--range already has both ends: leave out --from and --to")
+    if follow and (last is not None or (span is not None and not span.endswith(":"))):
+        raise click.UsageError("--follow has no last block: end the range with a colon")
+    return span or f"{first if first is not None else ''}:{last if last is not None else ''}"
 
 
 def _open_source(node: Path | None, packs: Path | None, settings: Settings) -> BlockSource:
@@ -139,24 +146,34 @@ def _run(
     return report
 
 
-def _follow(source: BlockSource, lake: Path, settings: Settings, *, as_json: bool) -> None:
-    """Ingest every new masterchain block until the process is told to stop."""
-    newest, swept_s = source.last_mc_seqno(), time.monotonic()
-    upkeep = Upkeep(lake, settings, lambda reason: click.echo(f"upkeep failed: {reason}", err=True))
-    with closing(Pipeline(source, lake, settings)) as pipeline:
-        while True:
-            if time.monotonic() - swept_s > settings.orphan_grace_s:
-                # Each commit leaves behind the open traces of the one before.
-                sweep_orphans(lake, settings.orphan_grace_s)
-                swept_s = time.monotonic()
-            source.refresh()
-            if source.last_mc_seqno() == newest:
-                time.sleep(settings.follow_poll_ms / 1000)
-                continue
-            report = pipeline.bring(Span(newest + 1, source.last_mc_seqno()))
-            newest = source.last_mc_seqno() if report.stopped_at is None else report.stopped_at - 1
-            _print_report(report, as_json=as_json)
-            upkeep.count(report.commits)
+def _follow(
+    node: Path | None,
+    packs: Path | None,
+    lake: Path,
+    settings: Settings,
+    *,
+    as_json: bool,
+) -> None:
+    """Ingest every new masterchain block until the process is told to stop.
+
+    Raises:
+        NetworkMismatch, UndoRefused: a person has to decide.
+    """
+    follower = Follower(
+        lambda: _open_source(node, packs, settings),
+        lake,
+        settings,
+        tell=lambda text: click.echo(f"follow: {text}", err=True),
+        on_report=lambda report: _print_report(report, as_json=as_json),
+    )
+    problem = None
+    try:
+        follower.run(lambda: False)
+    except LakeError as error:
+        problem = str(error)
+        raise
+    finally:
+        follower.close(problem)
 
 
 @contextmanager

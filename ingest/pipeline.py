@@ -99,6 +99,7 @@ class Pipeline:
         self.done = 0
         self.total = 0
         self.report = IngestReport("")
+        self._stop_at_hole = False
 
     def close(self) -> None:
         """Stop the processes that the run needed."""
@@ -106,9 +107,17 @@ class Pipeline:
             self.contracts.close()
 
     def bring(
-        self, wanted: Span, on_progress: Callable[[Progress], None] | None = None
+        self,
+        wanted: Span,
+        on_progress: Callable[[Progress], None] | None = None,
+        *,
+        stop_at_hole: bool = False,
     ) -> IngestReport:
-        """Bring what the lake lacks of ``wanted``; does and raises what ``ingest`` says."""
+        """Bring what the lake lacks of ``wanted``; does and raises what ``ingest`` says.
+
+        With ``stop_at_hole`` a block that cannot be given ends the run, as one not yet there.
+        """
+        self._stop_at_hole = stop_at_hole
         self.on_progress = on_progress or _ignore
         self.chain = read_chain(self.lake_dir, wanted)
         self.done = 0
@@ -133,6 +142,8 @@ class Pipeline:
             if isinstance(outcome, Hole):
                 self._flush(pending)
                 self._note_hole(outcome)
+                if self._stop_at_hole:
+                    break
                 continue
             for piece in split_by_day(outcome):
                 if pending and (
@@ -156,6 +167,8 @@ class Pipeline:
                 break
             except BlockUnavailable as error:
                 self._note_hole(Hole(mc_seqno, type(error).__name__, str(error)))
+                if self._stop_at_hole:
+                    break
                 if chunk:
                     yield chunk
                     chunk, size_bytes = [], 0
@@ -234,6 +247,8 @@ class Pipeline:
 
     def _note_hole(self, hole: Hole) -> None:
         self.report.holes.append(hole)
+        if self._stop_at_hole:
+            self.report.stopped_at = hole.mc_seqno
         self.done += 1
         self._tell()
 

@@ -50,6 +50,14 @@ class ZeroState(msgspec.Struct, frozen=True):
     data: bytes
 
 
+class McHead(msgspec.Struct, frozen=True):
+    """Which masterchain block has a seqno, and its time in Unix seconds, where known."""
+
+    mc_seqno: int
+    root_hash: bytes
+    gen_utime: int | None
+
+
 class BlockSource(Protocol):
     """Gives masterchain blocks with all shard blocks they commit, as raw bytes with ids."""
 
@@ -71,6 +79,9 @@ class BlockSource(Protocol):
             BlockNeverHad: never stored.
             BlockCorrupt: stored with wrong bytes.
         """
+
+    def find_head(self, mc_seqno: int) -> McHead | None:
+        """Return which masterchain block this source has at a seqno; None if it has none."""
 
     def zero_states(self) -> tuple[ZeroState, ...]:
         """Return the zero states that this source holds, masterchain first."""

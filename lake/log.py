@@ -17,6 +17,7 @@ import msgspec
 from lake.errors import LakeCorrupt, LakeNotFound, NetworkMismatch, SnapshotNotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 LOG_FOLDER = "_log"
@@ -60,8 +61,9 @@ class Commit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``shards`` maps ``workchain:shard`` (shard as 16 hex digits) to the seqnos of its blocks, and
     ``previous`` is the digest of the entry before. A commit without blocks replaces files whose
-    rows the lake has anyway; its range is that of the whole lake. ``runs`` are all look-up runs
-    from this commit on, or None where they stay as they are.
+    rows the lake has anyway; its range is that of the whole lake, or, where it is ``undone``, that
+    of the blocks which are no part of the chain any more and are gone from here on. ``runs`` are
+    all look-up runs from this commit on, or None where they stay as they are.
     """
 
     number: int
@@ -78,6 +80,15 @@ class Commit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     previous: str
     has_blocks: bool = True
     runs: tuple[DataFile, ...] | None = None
+    undone: bool = False
+
+
+class Undoing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A commit that took masterchain blocks out of the lake: its number, and their range."""
+
+    commit: int
+    first_mc_seqno: int
+    last_mc_seqno: int
 
 
 class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,6 +100,7 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ranges: tuple[Range, ...] = ()
     network: Network | None = None
     runs: tuple[DataFile, ...] = ()
+    undoings: tuple[Undoing, ...] = ()
 
     def add(self, commit: Commit, digest: str) -> LogState:
         """Return the state after one more commit."""
@@ -96,9 +108,13 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if commit.removed:
             removed = set(commit.removed)
             kept = tuple(file for file in kept if file.path not in removed)
-        ranges = self.ranges
+        ranges, undoings = self.ranges, self.undoings
+        first, last = commit.first_mc_seqno, commit.last_mc_seqno
         if commit.has_blocks:
-            ranges = merge_ranges((*ranges, (commit.first_mc_seqno, commit.last_mc_seqno)))
+            ranges = merge_ranges((*ranges, (first, last)))
+        elif commit.undone:
+            ranges = subtract_ranges(ranges, [(first, last)])
+            undoings = (*undoings, Undoing(commit.number, first, last))
         return LogState(
             number=commit.number,
             digest=digest,
@@ -106,6 +122,7 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             ranges=ranges,
             network=join_networks(self.network, commit.network),
             runs=self.runs if commit.runs is None else commit.runs,
+            undoings=undoings,
         )
 
 
@@ -118,6 +135,19 @@ def merge_ranges(ranges: tuple[Range, ...]) -> tuple[Range, ...]:
         else:
             merged.append((first, last))
     return tuple(merged)
+
+
+def subtract_ranges(ranges: Iterable[Range], covered: Iterable[Range]) -> tuple[Range, ...]:
+    """Return what of ``ranges`` no range of ``covered`` has, in order."""
+    left = sorted(ranges)
+    for first, last in covered:
+        left = [
+            part
+            for start, end in left
+            for part in ((start, min(end, first - 1)), (max(start, last + 1), end))
+            if part[0] <= part[1]
+        ]
+    return tuple(left)
 
 
 def overlaps(ranges: tuple[Range, ...], wanted: Range) -> list[Range]:

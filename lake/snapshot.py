@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from lake.errors import LakeCorrupt
-    from lake.log import Commit, DataFile, LogState, Network, Range
+    from lake.log import Commit, DataFile, LogState, Network, Range, Undoing
 
 _DEFAULTS = Settings()
 _MISSING_VIEW = re.compile(r"Table with name (\w+) does not exist")
@@ -37,6 +37,7 @@ class Snapshot:
         self.number: int = state.number
         self.ranges: tuple[Range, ...] = state.ranges
         self.network: Network | None = state.network
+        self.undoings: tuple[Undoing, ...] = state.undoings
         self.files: dict[str, tuple[DataFile, ...]] = {
             name: tuple(file for file in state.files if file.table == name) for name in TABLES
         }

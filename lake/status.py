@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import msgspec
 from rich.table import Table
 
-from lake.log import Commit, Network, Range
-from lake.lookup.place import range_of, subtract_ranges
+from lake.following import Lag, measure_lag
+from lake.log import Commit, Network, Range, Undoing, subtract_ranges
+from lake.lookup.place import range_of
 from lake.schema import SCHEMA_VERSION, TABLES
 
 if TYPE_CHECKING:
@@ -41,7 +42,11 @@ class LookupStatus(msgspec.Struct, frozen=True):
 
 
 class Status(msgspec.Struct, frozen=True):
-    """The lake as of one commit; ``holes`` are masterchain blocks missing between ranges."""
+    """The lake as of one commit; ``holes`` are masterchain blocks missing between ranges.
+
+    ``undoings`` are commits that took blocks out which are no part of the chain any more, and
+    ``lag`` how far the lake is behind the node that somebody follows, as of now.
+    """
 
     snapshot: int
     schema_version: int
@@ -54,6 +59,8 @@ class Status(msgspec.Struct, frozen=True):
     bytes: int
     lookups: LookupStatus
     last_commit: Commit
+    undoings: tuple[Undoing, ...]
+    lag: Lag
 
 
 def read_status(snapshot: Snapshot, last_commit: Commit) -> Status:
@@ -71,13 +78,15 @@ def read_status(snapshot: Snapshot, last_commit: Commit) -> Status:
         bytes=sum(table.bytes for table in tables.values()),
         lookups=_lookup_status(snapshot, tables["transactions"].rows),
         last_commit=last_commit,
+        undoings=snapshot.undoings,
+        lag=measure_lag(snapshot.lake_dir, snapshot),
     )
 
 
 def _lookup_status(snapshot: Snapshot, transactions: int) -> LookupStatus:
     runs = snapshot.runs
     rows = sum(run.rows for run in runs)
-    missing = tuple(subtract_ranges(snapshot.ranges, map(range_of, runs)))
+    missing = subtract_ranges(snapshot.ranges, map(range_of, runs))
     size = sum(run.bytes for run in runs)
     return LookupStatus(len(runs), rows, size, missing, transactions - rows)
 
@@ -101,6 +110,11 @@ def render_status(status: Status, console: Console) -> None:
         f"Last commit: masterchain blocks {commit.first_mc_seqno}..{commit.last_mc_seqno} "
         f"of {commit.day}"
     )
+    for undone in status.undoings:
+        blocks = _spans(((undone.first_mc_seqno, undone.last_mc_seqno),))
+        console.print(f"Undone by commit {undone.commit}: masterchain blocks {blocks}")
+    if status.lag.lag_s is not None:
+        console.print(_describe_lag(status.lag))
     console.print(_describe_lookups(status.lookups))
     grid = Table(box=None, pad_edge=False)
     grid.add_column("table")
@@ -111,6 +125,14 @@ def render_status(status: Status, console: Console) -> None:
         grid.add_row(name, f"{table.files:,}", f"{table.rows:,}", f"{table.bytes:,}", per_row)
     grid.add_row("all", "", "", f"{status.bytes:,}", "")
     console.print(grid)
+
+
+def _describe_lag(lag: Lag) -> str:
+    text = f"Followed: {lag.lag_s:,.1f} s behind the node's masterchain block"
+    text += f" {lag.node_last_mc_seqno}"
+    if lag.block_age_s is not None:
+        text += f"; the newest block is {lag.block_age_s:,.1f} s old"
+    return f"{text}; {lag.problem}" if lag.problem else text
 
 
 def _describe_lookups(lookups: LookupStatus) -> str:

@@ -10,7 +10,8 @@ from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from lake.lookup.place import range_of, subtract_ranges
+from lake.log import subtract_ranges
+from lake.lookup.place import range_of
 from lake.place import Place, is_open, read_place
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from ingest.node.bundle import Tops, collect_committed, read_tops
 from ingest.node.handle import MASTERCHAIN, name_mc_block
 from ingest.node.package import read_block_entry, read_proof_entry
 from ingest.node.slice import Slice, SliceCache, name_index, name_package_folder
-from ingest.source import BlockId, McBundle, RawBlock
+from ingest.source import BlockId, McBundle, McHead, RawBlock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -68,6 +68,20 @@ class Archive:
             if last is not None:
                 return last
         return 0
+
+    def find_head(self, mc_seqno: int) -> McHead | None:
+        """Return which masterchain block has a seqno; None if the archive has none.
+
+        Raises:
+            SourceError: the index is damaged.
+        """
+        try:
+            handle = self._open_slice(mc_seqno).find_root_handle(MASTERCHAIN, mc_seqno)
+        except (BlockNeverHad, BlockPruned):
+            return None
+        except BlockCorrupt as error:
+            raise SourceError(str(error)) from error
+        return None if handle is None else McHead(mc_seqno, handle.id.root_hash, handle.unixtime)
 
     def find_zero_states(self, workchains: Iterable[int]) -> list[BlockId]:
         """Return the ids of the zero states that the archive's first slice knows."""

@@ -24,7 +24,7 @@ from ingest.errors import (
 from ingest.node.bundle import Tops, collect_committed, read_tops
 from ingest.node.handle import MASTERCHAIN, name_mc_block
 from ingest.node.packgroup import PackGroup, list_packages
-from ingest.source import BlockId, McBundle, RawBlock, ZeroState
+from ingest.source import BlockId, McBundle, McHead, RawBlock, ZeroState
 from lake.settings import Settings
 
 if TYPE_CHECKING:
@@ -111,6 +111,15 @@ class PackSource:
 
         committed = collect_committed(tops.new, find_prev)
         return McBundle(mc_seqno, (mc_block, *(blocks[block_id] for block_id in committed)))
+
+    def find_head(self, mc_seqno: int) -> McHead | None:
+        """Return which masterchain block the packages have at a seqno; None if none."""
+        try:
+            block = self._read_mc_block(self._find_group(mc_seqno), mc_seqno)
+        except BlockUnavailable:
+            return None
+        gen_utime = read_header(parse_boc(block.data)).gen_utime
+        return McHead(mc_seqno, block.id.root_hash, gen_utime)
 
     def zero_states(self) -> tuple[ZeroState, ...]:
         """Return nothing: packages hold no states."""

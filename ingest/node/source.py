@@ -30,7 +30,7 @@ from lake.settings import Settings
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ingest.source import McBundle, ZeroState
+    from ingest.source import McBundle, McHead, ZeroState
 
 STATE_FOLDER = "state"
 INDEX_FOLDER = "files/globalindex"
@@ -140,6 +140,14 @@ class NodeSource:
                 raise
             reason = f"the archive ends with masterchain block {self._last}. {error}"
             raise BlockNotYet(reason, block=name_mc_block(mc_seqno), file=error.file) from error
+
+    def find_head(self, mc_seqno: int) -> McHead | None:
+        """Return which masterchain block the node has at a seqno; None if it has none.
+
+        Raises:
+            SourceError: a store is damaged.
+        """
+        return self._archive.find_head(mc_seqno) if mc_seqno <= self._client else None
 
     def zero_states(self) -> tuple[ZeroState, ...]:
         """Return the zero states of the node's folder, the masterchain's first.

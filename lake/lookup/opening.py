@@ -8,6 +8,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from lake.errors import LakeCorrupt
+from lake.log import subtract_ranges
 from lake.lookup.compose import Composer
 from lake.lookup.gather import gather_all, gather_ended
 from lake.lookup.lookups import Lookups
@@ -17,7 +18,6 @@ from lake.lookup.place import (
     digest_traces,
     files_within,
     range_of,
-    subtract_ranges,
 )
 from lake.lookup.run import Run
 from lake.lookup.runfile import RunFile, map_run

@@ -37,19 +37,6 @@ def range_of(run: DataFile) -> Range:
     return int(match[1]), int(match[2])
 
 
-def subtract_ranges(ranges: Iterable[Range], covered: Iterable[Range]) -> list[Range]:
-    """Return what of ``ranges`` no range of ``covered`` has, in order."""
-    left = sorted(ranges)
-    for first, last in covered:
-        left = [
-            part
-            for start, end in left
-            for part in ((start, min(end, first - 1)), (max(start, last + 1), end))
-            if part[0] <= part[1]
-        ]
-    return left
-
-
 def files_within(files: Iterable[DataFile], mc_range: Range) -> list[DataFile]:
     """Return the files that runs are made of and that may have rows of a range."""
     first, last = mc_range

@@ -15,7 +15,7 @@ from lake.disk import (
     seal_file,
     sync_folder,
 )
-from lake.log import RUN_FOLDER, DataFile, read_state
+from lake.log import RUN_FOLDER, DataFile, read_state, subtract_ranges
 from lake.lookup.compose import Composer
 from lake.lookup.gather import gather_ended, gather_parts
 from lake.lookup.place import (
@@ -24,7 +24,6 @@ from lake.lookup.place import (
     files_within,
     range_of,
     run_path,
-    subtract_ranges,
 )
 from lake.maintenance import commit_maintenance
 
@@ -51,6 +50,8 @@ def rebuild_lookups(
 ) -> Commit | None:
     """Make runs for all blocks that have none, and commit them; None if there are no such blocks.
 
+    None as well if blocks were undone meanwhile.
+
     Readers and writers go on meanwhile: the lock is held for the commit alone. What is damaged or
     of another format is made anew as well.
 
@@ -74,6 +75,8 @@ def rebuild_lookups(
     sync_folder(lake_dir / RUN_FOLDER)
     with hold_lock(lake_dir / LOCK_FILE):
         now = read_state(lake_dir)
+        if now.undoings != state.undoings:
+            return None  # Some of the blocks may be others by now; the next rebuild makes runs.
         # Another rebuild may have ended meanwhile; what overlaps ours gives way to it.
         others = [run for run in now.runs if not any(_meets(run, at) for at in wanted)]
         begin_grace(lake_dir, (run.path for run in made))

@@ -1,0 +1,82 @@
+"""The process that follows a node beside the server: started, and started again when it dies."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import threading
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LOG = logging.getLogger("tonlake.follow")
+FIRST_PAUSE_S = 0.5
+STEADY_S = 60.0
+"""A process that lived so long has started well: the next pause is short again."""
+
+END_S = 10.0
+"""How long it may take to end before it is killed; a commit is whole or absent all the same."""
+
+
+class Tail:
+    """Keeps one process running; its death is logged, and never that of the server."""
+
+    def __init__(self, command: Sequence[str], *, most_pause_s: float) -> None:
+        """Take the command and the longest pause before it is started again."""
+        self._command = tuple(command)
+        self._most_pause_s = most_pause_s
+        self._is_over = threading.Event()
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._thread = threading.Thread(target=self._keep, name="tail", daemon=True)
+
+    @property
+    def pid(self) -> int | None:
+        """Number of the process, if there is one now."""
+        with self._lock:
+            return None if self._process is None else self._process.pid
+
+    def start(self) -> None:
+        """Start the process; return at once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the process and wait until it is gone."""
+        with self._lock:
+            self._is_over.set()
+            process = self._process
+        if process is not None:
+            process.terminate()
+            try:
+                process.wait(END_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        self._thread.join()
+
+    def _keep(self) -> None:
+        pause_s = FIRST_PAUSE_S
+        while not self._is_over.is_set():
+            began_s = time.monotonic()
+            code = self._run_once()
+            if code is None:
+                return
+            if time.monotonic() - began_s > STEADY_S:
+                pause_s = FIRST_PAUSE_S
+            LOG.warning("the follower ended with code %s: again in %.1f s", code, pause_s)
+            self._is_over.wait(pause_s)
+            pause_s = min(self._most_pause_s, pause_s * 2)
+
+    def _run_once(self) -> int | None:
+        """Run the process to its end, and return its exit code; None once all is over."""
+        with self._lock:
+            if self._is_over.is_set():
+                return None
+            # Its standard input ends with this process, however that ends.
+            self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE)  # noqa: S603 - ours
+        with self._process as process:
+            code = process.wait()
+        with self._lock:
+            self._process = None
+            return None if self._is_over.is_set() else code

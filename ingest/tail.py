@@ -1,0 +1,82 @@
+"""A process that follows a node for a server: ``python -m ingest.tail --node DIR --lake DIR``.
+
+It ends when it is told to, and when the one who started it is gone: that one holds the other end
+of its standard input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from ingest.errors import IngestError
+from ingest.follow import Follower
+from ingest.node.source import open_node
+from lake.errors import LakeError
+from lake.settings import load_settings
+
+EXIT_REFUSED = 1
+
+
+def name_command(node: Path, lake: Path) -> list[str]:
+    """Return the command that starts this process."""
+    options = ["--node", str(node), "--lake", str(lake)]
+    return [sys.executable, "-P", "-m", "ingest.tail", *options]
+
+
+def follow_node(node: Path, lake: Path) -> int:
+    """Follow a node until this process is told to end; return its exit code."""
+    settings, _origins = load_settings()
+    follower = Follower(
+        lambda: open_node(node, open_indexes=settings.open_indexes, proofs=settings.block_proofs),
+        lake,
+        settings,
+        tell=_tell,
+    )
+    problem: str | None = None
+    try:
+        follower.run(lambda: False)
+    except (IngestError, LakeError) as error:
+        problem = str(error)
+        _tell(problem)
+    finally:
+        follower.close(problem)
+    return EXIT_REFUSED
+
+
+def _tell(text: str) -> None:
+    sys.stderr.write(f"follow: {text}\n")
+    sys.stderr.flush()
+
+
+def _end(_number: int, _frame: object) -> None:
+    """End in an orderly way; a commit under way is whole or absent."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise SystemExit(0)
+
+
+def _watch_parent() -> None:
+    while os.read(sys.stdin.fileno(), 1):  # Not through its buffer, which ends with a lock.
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main() -> int:
+    """Run the process."""
+    parser = argparse.ArgumentParser(prog="ingest.tail", description="Follow a node.")
+    parser.add_argument("--node", type=Path, required=True)
+    parser.add_argument("--lake", type=Path, required=True)
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, _end)
+    # Ctrl-C reaches the whole group: the one who started this process tells it to end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_watch_parent, name="parent", daemon=True).start()
+    return follow_node(options.node, options.lake)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+"""Blocks that are no part of the chain any more, taken out of the lake by a commit of its own.
+
+Files are removed whole: where one has blocks on both sides of the border, all blocks of its range
+go, to be ingested again. The commit says which blocks are gone; earlier snapshots stay readable
+for the grace time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from lake.commit import append_commit
+from lake.datafile import write_changes
+from lake.disk import LOCK_FILE, begin_grace, hold_lock
+from lake.errors import UndoRefused
+from lake.log import Commit, read_state
+from lake.lookup.place import range_of
+from lake.place import Derivation, is_open, list_places, read_place
+from lake.schema import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from lake.log import LogState
+    from lake.place import NewFile
+    from lake.settings import Settings
+
+Reopen = Callable[["LogState", int], Iterable["NewFile"]]
+"""Makes the open files of a lake without the blocks from a seqno on, from the lake before."""
+
+
+def find_border(state: LogState, last_kept: int) -> int:
+    """Return the first masterchain block that goes with all after ``last_kept``."""
+    gone = [place.first for place in list_places(state) if place.last > last_kept]
+    return min(gone, default=last_kept + 1)
+
+
+def undo_after(
+    lake_dir: Path,
+    last_kept: int,
+    settings: Settings,
+    *,
+    source: Mapping[str, str],
+    reopen: Reopen,
+) -> Commit | None:
+    """Take every masterchain block after ``last_kept`` out of the lake; None if there is none.
+
+    Args:
+        lake_dir: Folder of the lake.
+        last_kept: Newest masterchain block that is part of the chain.
+        settings: File options, and how many blocks may be undone.
+        source: Fingerprint of what says so.
+        reopen: Makes the files of derived rows that become unfinished again.
+
+    Raises:
+        UndoRefused: more blocks than the settings allow would go, or all of them.
+        LakeCorrupt: a file that is needed is damaged.
+        LakeFull: no room; nothing was undone.
+    """
+    with hold_lock(lake_dir / LOCK_FILE):
+        state = read_state(lake_dir)
+        newest = state.ranges[-1][1]
+        if newest <= last_kept:
+            return None
+        first_gone = find_border(state, last_kept)
+        kept = _check_border(state, last_kept, first_gone, settings)
+        gone = {file.path for file in state.files if _goes(file.path, first_gone)}
+        wanted = Derivation(reopen(state, first_gone), frozenset(gone))
+        changes = write_changes(lake_dir, state, wanted, settings)
+        runs = tuple(run for run in state.runs if range_of(run)[1] < first_gone)
+        begin_grace(lake_dir, (run.path for run in state.runs if run not in runs))
+        commit = Commit(
+            number=state.number + 1,
+            first_mc_seqno=first_gone,
+            last_mc_seqno=newest,
+            day=kept,
+            added=changes.added,
+            removed=changes.removed,
+            schema_version=SCHEMA_VERSION,
+            source=dict(source),
+            shards={},
+            zero_state=False,
+            network=state.network,
+            previous=state.digest,
+            has_blocks=False,
+            runs=runs,
+            undone=True,
+        )
+        append_commit(lake_dir, state, commit, settings)
+    return commit
+
+
+def _goes(path: str, first_gone: int) -> bool:
+    """Tell whether a file goes: it has blocks that do, or what was unfinished after them."""
+    return is_open(path) or read_place(path).last >= first_gone
+
+
+def _check_border(state: LogState, last_kept: int, first_gone: int, settings: Settings) -> str:
+    """Return the day of the last block that stays.
+
+    Raises:
+        UndoRefused: too many blocks would go, or all.
+    """
+    newest = state.ranges[-1][1]
+    kept = [place for place in list_places(state) if place.last < first_gone]
+    if not kept:
+        raise UndoRefused(
+            f"the chain differs from the lake after masterchain block {last_kept}, and no file"
+            f" of the lake ends before that: ingest into a new lake"
+        )
+    if newest - last_kept > settings.undo_mc_blocks:
+        raise UndoRefused(
+            f"the chain differs from the lake after masterchain block {last_kept}: to undo all up"
+            f" to {newest}, set undo_mc_blocks to {newest - last_kept} or more (it is"
+            f" {settings.undo_mc_blocks}); if the node is the wrong one, name another"
+        )
+    return kept[-1].day

@@ -1,0 +1,311 @@
+"""A follower and a node to which everything happens: the lake ends up as if nothing had."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from ingest.border import find_last_common
+from ingest.errors import SourceError
+from ingest.follow import Follower
+from ingest.node.source import open_node
+from ingest.pipeline import ingest
+from ingest.span import Span
+from lake.compact import compact_lake
+from lake.errors import UndoRefused
+from lake.following import measure_lag, read_following
+from lake.log import read_state
+from lake.lookup.rebuild import rebuild_lookups
+from lake.schema import TABLES
+from lake.settings import Settings
+from lake.snapshot import open_snapshot
+from lake.verify import verify_lake
+from tests.ingest.facts import ask
+from tests.ingest.simulator.chain import fork
+from tests.ingest.simulator.node import SimulatedNode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from ingest.source import McBundle
+
+SETTINGS = Settings(
+    detect_contracts=False,
+    follow_patience_ms=3_600_000,
+    follow_shorter_ms=0,
+    upkeep_commits=0,
+    checkpoint_commits=10,
+    block_proofs=False,
+)
+
+
+@pytest.fixture(scope="module")
+def bundles(demo_node: Path) -> list[McBundle]:
+    """All bundles of the demo node, in order."""
+    with closing(open_node(demo_node)) as source:
+        return [source.read_bundle(seqno) for seqno in range(1, source.last_mc_seqno() + 1)]
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[SimulatedNode]:
+    with closing(SimulatedNode(tmp_path / "db")) as simulated:
+        yield simulated
+
+
+class Watched(Follower):
+    """A follower with all that it told."""
+
+    def __init__(self, db_dir: Path, lake: Path, settings: Settings = SETTINGS) -> None:
+        self.told: list[str] = []
+        super().__init__(
+            lambda: open_node(db_dir, open_indexes=2), lake, settings, tell=self.told.append
+        )
+
+
+@pytest.fixture
+def follower(node: SimulatedNode, tmp_path: Path) -> Iterator[Watched]:
+    with closing(Watched(node.db_dir, tmp_path / "lake")) as watched:
+        yield watched
+
+
+def write(node: SimulatedNode, bundles: list[McBundle], last: int) -> None:
+    for bundle in bundles[node.last : last]:
+        node.write(bundle)
+
+
+def check(lake: Path, bundles: list[McBundle], folder: Path) -> None:
+    """Compare a lake's rows with those of one that was made of the same chain at once."""
+    node = SimulatedNode(folder / "reference-db", slices=(0,))
+    with closing(node):
+        write(node, bundles, len(bundles))
+        with closing(open_node(node.db_dir)) as source:
+            ingest(source, folder / "reference", Span(1, len(bundles)), SETTINGS)
+    for name in sorted(TABLES):
+        if name in {"state_cells", "action_ranges"}:
+            continue
+        sql = f"select * exclude (day) from {name} order by all"  # noqa: S608 - names of tables
+        assert ask(lake, sql) == ask(folder / "reference", sql), name
+    cells = "select distinct hash, cell, refs from state_cells order by hash"
+    assert ask(lake, cells) == ask(folder / "reference", cells)
+    assert not verify_lake(lake).damage
+
+
+def test_each_block_is_there_after_the_next_step(
+    node: SimulatedNode, follower: Watched, tmp_path: Path, bundles: list[McBundle]
+) -> None:
+    for last in (1, 2, 3, 10, 30):
+        write(node, bundles, last)
+        follower.step()
+        assert open_snapshot(tmp_path / "lake").ranges == ((1, last),)
+    number = read_state(tmp_path / "lake").number
+    follower.step()
+    assert read_state(tmp_path / "lake").number == number == 5
+    assert not follower.told
+
+
+def test_another_chain_is_undone_by_a_commit(
+    node: SimulatedNode, follower: Watched, tmp_path: Path, bundles: list[McBundle]
+) -> None:
+    lake = tmp_path / "lake"
+    for last in range(20, 121, 5):
+        write(node, bundles, last)
+        follower.step()
+    before = open_snapshot(lake)
+    other = fork(bundles[:140], 92, salt=7)
+    node.roll_back(92)
+    write(node, other, 130)
+    follower.step()
+    undoing = read_state(lake).undoings[0]
+    # The commit of blocks 91 to 95 spans the border, so it went as a whole.
+    assert (undoing.first_mc_seqno, undoing.last_mc_seqno) == (91, 120)
+    gone = f"masterchain blocks 91..120 undone by commit {undoing.commit}"
+    assert follower.told == [f"{gone}: the node's chain differs after 92"]
+    write(node, other, 140)
+    follower.step()
+    check(lake, other, tmp_path)
+    old = open_snapshot(lake, before.number)
+    assert old.ranges == ((1, 120),)
+    with old.connect() as connection:
+        sql = "select max(mc_seqno) from transactions"
+        assert connection.execute(sql).fetchall()[0][0] <= 120
+
+
+def test_a_shorter_chain_is_undone_and_may_grow_again(
+    node: SimulatedNode, follower: Watched, tmp_path: Path, bundles: list[McBundle]
+) -> None:
+    lake = tmp_path / "lake"
+    for last in (60, 70, 80, 90, 111):
+        write(node, bundles, last)
+        follower.step()
+    node.roll_back(75)
+    follower.step()
+    follower.step()
+    assert open_snapshot(lake).ranges == ((1, 75),)
+    check(lake, bundles[:75], tmp_path / "shorter")
+    write(node, bundles, 119)
+    follower.step()
+    check(lake, bundles[:119], tmp_path / "again")
+
+
+def test_a_shorter_chain_is_waited_for(
+    node: SimulatedNode, tmp_path: Path, bundles: list[McBundle]
+) -> None:
+    patient = msgspec.structs.replace(SETTINGS, follow_shorter_ms=3_600_000)
+    with closing(Watched(node.db_dir, tmp_path / "lake", patient)) as follower:
+        write(node, bundles, 20)
+        follower.step()
+        node.roll_back(15)
+        follower.step()
+        assert open_snapshot(tmp_path / "lake").ranges == ((1, 20),)
+        assert follower.told == ["the node's chain ends with 15, the lake's with 20"]
+        lag = measure_lag(tmp_path / "lake", read_state(tmp_path / "lake"))
+        assert lag.problem == follower.told[0]
+        write(node, bundles, 22)
+        follower.step()
+        assert open_snapshot(tmp_path / "lake").ranges == ((1, 22),)
+        assert follower.told[1:] == ["it goes on"]
+
+
+def test_what_was_compacted_and_looked_up_is_undone_with_its_whole_file(
+    node: SimulatedNode, follower: Watched, tmp_path: Path, bundles: list[McBundle]
+) -> None:
+    lake = tmp_path / "lake"
+    for last in range(10, 101, 10):
+        write(node, bundles, last)
+        follower.step()
+    rows = Counter[str]()
+    for file in read_state(lake).files:
+        rows[file.table] += file.rows
+    halves = msgspec.structs.replace(SETTINGS, compact_rows=max(rows.values()) * 3 // 5)
+    assert compact_lake(lake, halves).commits == 2
+    rebuild_lookups(lake, SETTINGS)
+    node.roll_back(88)
+    other = fork(bundles[:110], 88, salt=3)
+    write(node, other, 110)
+    follower.step()
+    assert read_state(lake).undoings[0].first_mc_seqno < 80
+    check(lake, other, tmp_path)
+
+
+def test_a_file_over_the_border_needs_its_blocks(
+    node: SimulatedNode, follower: Watched, tmp_path: Path, bundles: list[McBundle]
+) -> None:
+    write(node, bundles, 40)
+    follower.step()
+    write(node, bundles, 60)
+    follower.step()
+    node.roll_back(50)
+    write(node, fork(bundles[:60], 50, salt=1), 60)
+    node.prune(0)
+    number = read_state(tmp_path / "lake").number
+    with pytest.raises(UndoRefused, match="begins with block 41, and the node has blocks only"):
+        follower.step()
+    assert read_state(tmp_path / "lake").number == number
+
+
+def test_an_unlike_chain_and_too_many_blocks_are_refused(
+    node: SimulatedNode, tmp_path: Path, bundles: list[McBundle]
+) -> None:
+    lake = tmp_path / "lake"
+    few = msgspec.structs.replace(SETTINGS, undo_mc_blocks=5)
+    with closing(Watched(node.db_dir, lake, few)) as follower:
+        write(node, bundles, 10)
+        follower.step()
+        write(node, bundles, 20)
+        follower.step()
+        node.roll_back(14)
+        with pytest.raises(UndoRefused, match="set undo_mc_blocks to 6 or more"):
+            follower.step()
+        write(node, fork(bundles[:20], 3, salt=1)[:14] and bundles, 20)
+    other = SimulatedNode(tmp_path / "other")
+    with closing(other):
+        write(other, fork(bundles[:30], 0, salt=1), 30)
+        with closing(open_node(other.db_dir)) as source:
+            state = read_state(lake)
+            with pytest.raises(SourceError, match="follows another chain"):
+                find_last_common(source, lake, state, 30, most_mc_blocks=50)
+
+
+def test_a_torn_package_is_waited_for(
+    node: SimulatedNode, follower: Watched, tmp_path: Path, bundles: list[McBundle]
+) -> None:
+    write(node, bundles, 20)
+    follower.step()
+    write(node, bundles, 21)
+    tail = node.tear(100)
+    follower.step()
+    assert open_snapshot(tmp_path / "lake").ranges == ((1, 20),)
+    node.mend(tail)
+    write(node, bundles, 25)
+    follower.step()
+    assert open_snapshot(tmp_path / "lake").ranges == ((1, 25),)
+    check(tmp_path / "lake", bundles[:25], tmp_path)
+
+
+def test_a_block_that_stays_unreadable_becomes_a_hole_and_is_healed(
+    node: SimulatedNode, tmp_path: Path, bundles: list[McBundle]
+) -> None:
+    hasty = msgspec.structs.replace(SETTINGS, follow_patience_ms=0)
+    lake = tmp_path / "lake"
+    with closing(Watched(node.db_dir, lake, hasty)) as follower:
+        write(node, bundles, 21)
+        tail = node.tear(100)
+        write(node, bundles, 21)
+        path = node._torn
+        whole = path.read_bytes() + tail
+        path.write_bytes(whole[:-100] + bytes(100))
+        for bundle in bundles[21:25]:
+            node.write(bundle)
+        for _ in range(3):
+            follower.step()
+        assert open_snapshot(lake).ranges == ((1, 20), (22, 25))
+        assert any("masterchain block 21 cannot be read" in line for line in follower.told)
+        assert measure_lag(lake, read_state(lake)).holes == 1
+        content = path.read_bytes()
+        path.write_bytes(whole + content[len(whole) :])
+        follower._heal(read_state(lake))
+        assert open_snapshot(lake).ranges == ((1, 25),)
+    check(lake, bundles[:25], tmp_path)
+
+
+def test_restarts_upgrades_and_pruning_are_passed(tmp_path: Path, bundles: list[McBundle]) -> None:
+    lake = tmp_path / "lake"
+    node = SimulatedNode(tmp_path / "db", slices=(0,), form="oldest")
+    with closing(node), closing(Watched(node.db_dir, lake)) as follower:
+        for at, form in ((31, "old"), (61, "new")):
+            write(node, bundles, at - 6)
+            follower.step()
+            node.restart()
+            write(node, bundles, at - 1)
+            node.upgrade(form, at)
+            write(node, bundles, at + 3)
+            follower.step()
+            assert open_snapshot(lake).ranges == ((1, at + 3),)
+        node.prune(31)
+        node.compact()
+        write(node, bundles, 80)
+        follower.step()
+        assert not follower.told
+    check(lake, bundles[:80], tmp_path)
+
+
+def test_a_node_that_is_gone_is_waited_for(
+    node: SimulatedNode, follower: Watched, tmp_path: Path, bundles: list[McBundle]
+) -> None:
+    write(node, bundles, 5)
+    follower.step()
+    node.db_dir.rename(tmp_path / "away")
+    assert follower.step() > 0
+    assert "SourceError" in follower.told[0]
+    note = read_following(tmp_path / "lake")
+    assert note is not None
+    assert note.problem == follower.told[0]
+    (tmp_path / "away").rename(node.db_dir)
+    write(node, bundles, 8)
+    follower.step()
+    assert open_snapshot(tmp_path / "lake").ranges == ((1, 8),)
