@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,9 +19,9 @@ from lake.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 INFO = "/api/v3/masterchainInfo"
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -159,3 +162,17 @@ def test_times_fall_into_their_buckets() -> None:
     unanswered = {"route": "/a", "method": "GET", "status": "none"}
     assert meter.registry.get_sample_value("tonlake_requests_total", unanswered) == 3
     assert meter.registry.get_sample_value("tonlake_requests_in_flight") == 0
+
+
+@pytest.mark.parametrize("name", ["grafana.json", "operations.md"])
+def test_boards_and_alerts_name_figures_that_exist(fresh: TestClient[Any], name: str) -> None:
+    text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    if name.endswith(".json"):
+        panels = json.loads(text)["panels"]
+        assert len({panel["id"] for panel in panels}) == len(panels) > 5
+    named = set(re.findall(r"tonlake_[a-z_]+", text))
+    shown = set(re.findall(r"^# TYPE (tonlake_[a-z_]+)", fresh.get("/metrics").text, re.MULTILINE))
+    followed = {"lake_lag_seconds", "lake_block_age_seconds", "node_last_mc_seqno"}
+    known = {*shown, *(f"{one}_bucket" for one in shown), *(f"tonlake_{one}" for one in followed)}
+    assert named
+    assert named <= known
