@@ -1,0 +1,175 @@
+"""A browser walks every page: no request elsewhere, no error, no overflow, nothing unlabelled."""
+
+from __future__ import annotations
+
+import base64
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+import uvicorn
+
+from api.app import create_app
+from api.server import configure_server
+from lake.settings import Settings
+from tests.api.explorer.chrome import Chrome, find_chrome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.long
+
+AUDIT = Path(__file__).with_name("audit.js").read_text(encoding="utf-8")
+START_S = 60
+
+
+class Announcing(uvicorn.Server):
+    """A server that says when it listens."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        """Take what is to be served."""
+        super().__init__(config)
+        self.ready = threading.Event()
+
+    async def startup(self, sockets: list[Any] | None = None) -> None:
+        """Begin to listen, and say so."""
+        await super().startup(sockets)
+        self.ready.set()
+
+
+@pytest.fixture(scope="module")
+def origin(demo_lake: Path) -> Iterator[str]:
+    """The demo lake, served over a port of its own."""
+    config = configure_server(create_app(demo_lake, Settings(sql_enabled=True)))
+    config.port = 0
+    server = Announcing(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    assert server.ready.wait(START_S)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join(START_S)
+
+
+@pytest.fixture(scope="module")
+def chrome(origin: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    program = find_chrome()
+    if program is None:
+        pytest.skip("no Chromium on this machine")
+    with Chrome(program, tmp_path_factory.mktemp("profile"), origin) as browser:
+        yield browser
+
+
+def _hex(text: str) -> str:
+    return base64.b64decode(text).hex()
+
+
+@pytest.fixture(scope="module")
+def paths(origin: str) -> dict[str, str]:
+    """One page of every kind."""
+
+    def ask(operation: str) -> Any:
+        return httpx.get(f"{origin}/api/v3/{operation}").json()
+
+    transfer = ask("actions?action_type=jetton_transfer&limit=1")["actions"][0]
+    item = ask("nft/items?limit=1")["nft_items"][0]
+    account = f"/account/{transfer['details']['sender']}"
+    jetton = f"/jetton/{transfer['details']['asset']}"
+    return {
+        "start": "/",
+        "blocks": "/blocks",
+        "lake": "/lake",
+        "search": "/search?q=nothing",
+        "history": account,
+        "transactions": f"{account}?show=transactions",
+        "tokens": f"{account}?show=tokens",
+        "nfts": f"{account}?show=nfts",
+        "transaction": f"/transaction/{_hex(transfer['trace_id'])}",
+        "trace": f"/trace/{_hex(transfer['trace_id'])}",
+        "block": f"/block/-1:8000000000000000:{transfer['trace_mc_seqno_end']}",
+        "holders": jetton,
+        "transfers": f"{jetton}?show=transfers",
+        "nft": f"/nft/{item['address']}",
+        "collection": f"/nft/{item['collection_address']}",
+        "sql": "/sql",
+        "rows": "/sql?format=html&query=select+now,lt+from+transactions+limit+9",
+        "error": "/account/zz",
+    }
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (1280, "dark")])
+def test_every_page_is_clean(
+    chrome: Chrome, paths: dict[str, str], width: int, scheme: str
+) -> None:
+    found = {}
+    for name, path in paths.items():
+        chrome.problems.clear()
+        chrome.open(path, width=width, scheme=scheme)
+        # A page that says 404 or 422 is one, and the browser logs its status.
+        logged = [
+            each for each in chrome.problems if "the server responded with a status" not in each
+        ]
+        if faults := [*chrome.run(AUDIT), *logged]:
+            found[name] = faults
+    assert found == {}
+
+
+def test_the_audit_finds_what_is_wrong(chrome: Chrome, paths: dict[str, str]) -> None:
+    chrome.open(paths["error"], width=390)
+    chrome.problems.clear()
+    chrome.run(
+        """{
+        const main = document.querySelector("main");
+        main.insertAdjacentHTML("beforeend", "<input><a href='/'></a><h4>deep</h4>");
+        const wide = document.createElement("div");
+        wide.style.width = "500px";
+        wide.style.color = wide.style.backgroundColor = "rgb(120, 120, 120)";
+        wide.textContent = "unreadable";
+        main.append(wide);
+        fetch("https://elsewhere.example/").catch(() => 0);
+        }"""
+    )
+    text = " ".join(chrome.run(AUDIT))
+    for fault in ("overflow: ", "no label", "no name", "heading skips", "contrast 1.00"):
+        assert fault in text
+    assert any("elsewhere.example" in each for each in chrome.problems)
+
+
+def test_a_walk_by_clicks(chrome: Chrome, paths: dict[str, str]) -> None:
+    chrome.open(paths["start"])
+    sender = paths["history"].removeprefix("/account/")
+    chrome.run(f"document.getElementById('q').value = '{sender}'")
+    for step in (
+        "document.querySelector('main form.find').requestSubmit()",
+        "document.querySelector('.story a[href^=\"/trace/\"]').click()",
+        "document.querySelector('main a[href^=\"/block/\"]').click()",
+        "history.back()",
+        "history.back()",
+    ):
+        seen = chrome.loads
+        chrome.run(step)
+        chrome.wait_load(seen)
+    assert chrome.run("location.pathname").startswith("/account/")
+
+
+def test_keys_alone_lead_through(chrome: Chrome, paths: dict[str, str]) -> None:
+    chrome.open(paths["lake"])
+    chrome.press("Tab")
+    assert chrome.run("document.activeElement.className") == "skip"
+    assert chrome.run("document.activeElement.getBoundingClientRect().left >= 0")
+    chrome.press("/")
+    assert chrome.run("document.activeElement.id") == "q"
+    assert chrome.run("getComputedStyle(document.activeElement).outlineStyle") != "none"
+    assert chrome.run("document.activeElement.value") == ""
+
+
+def test_pages_work_without_scripts(chrome: Chrome, paths: dict[str, str]) -> None:
+    chrome.call("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        chrome.open(paths["blocks"])
+    finally:
+        chrome.call("Emulation.setScriptExecutionDisabled", value=False)
+    assert chrome.run("document.querySelectorAll('tbody tr').length") == 25
