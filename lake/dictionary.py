@@ -36,8 +36,8 @@ def render_settings() -> str:
     lines = [
         "# Settings",
         "",
-        "A value is taken from the command line, else from the environment (the name in capitals "
-        f"behind `{PREFIX}`), else from the TOML file that `TONLAKE_CONFIG` names, else it is the "
+        "A value is taken from the command line, else from the environment (the name in capitals",
+        f"behind `{PREFIX}`), else from the TOML file that `TONLAKE_CONFIG` names, else it is the",
         "default. `tonlake config` shows each value and where it came from.",
         "",
         "| setting | default | what it does |",

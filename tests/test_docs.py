@@ -1,0 +1,169 @@
+"""The documents: complete, up to date, and what they show is what happens."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import duckdb
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from api.main import main
+from ingest.action.classifier import classify
+from ingest.action.interface import Interfaces
+from lake.dbt import SOURCE, render_dbt
+from lake.dictionary import render_markdown, render_settings
+from lake.settings import NAMES
+from lake.views import write_views
+from tests.ingest.action.scene import Cell, Scene, account
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ingest.action.row import Action
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted([ROOT / "README.md", ROOT / "api" / "DIFFERENCES.md", *DOCS.glob("*.md")])
+BIN = Path(sys.executable).parent
+
+
+def read(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+def list_commands(group: click.Group, path: str = "tonlake") -> Iterator[tuple[str, click.Command]]:
+    """Yield every command that does something, with the words it is called by."""
+    for name, command in group.commands.items():
+        words = f"{path} {name}"
+        if isinstance(command, click.Group):
+            yield from list_commands(command, words)
+        else:
+            yield words, command
+
+
+COMMANDS = dict(list_commands(main))
+
+
+@pytest.mark.parametrize("words", sorted(COMMANDS))
+def test_every_command_is_documented(words: str) -> None:
+    text = " ".join(page.read_text(encoding="utf-8") for page in PAGES)
+    assert words in text
+
+
+@pytest.mark.parametrize("words", sorted(COMMANDS))
+def test_every_command_and_option_says_what_it_is_for(words: str) -> None:
+    command = COMMANDS[words]
+    assert command.help
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, parameter.name
+
+
+def test_the_data_dictionary_is_that_of_the_code() -> None:
+    assert read("data-dictionary.md") == render_markdown() + "\n", "run make docs"
+
+
+def test_the_list_of_settings_is_that_of_the_code() -> None:
+    text = read("settings.md")
+    assert text == render_settings(), "run make docs"
+    assert set(re.findall(r"^\| `(\w+)`", text, re.MULTILINE)) == set(NAMES)
+
+
+def test_settings_that_pages_name_are_there() -> None:
+    named = {
+        name.lower()
+        for page in PAGES
+        for name in re.findall(r"\bTONLAKE_([A-Z0-9_]+)\b", page.read_text(encoding="utf-8"))
+    }
+    assert named <= {*NAMES, "config", "native"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for link in re.findall(r"\]\((?!https?:)([^)#]*)(?:#[^)]*)?\)", text):
+        assert (page.parent / link).exists(), link
+
+
+def test_the_index_names_every_page() -> None:
+    index = read("index.md")
+    assert [page.name for page in DOCS.glob("*.md") if page.name not in index] == ["index.md"]
+
+
+@pytest.mark.parametrize(
+    "statement", re.findall(r"```sql\n(.*?)```", read("sql.md"), re.DOTALL), ids=hash
+)
+def test_the_examples_in_sql_find_something(statement: str, demo_lake: Path) -> None:
+    answer = CliRunner().invoke(main, ["sql", "--lake", str(demo_lake), statement])
+    assert answer.exit_code == 0, answer.output
+    assert len(answer.stdout.splitlines()) > 2
+
+
+SHOWN = re.findall(
+    r'\$ tonlake sql --lake \.demo/lake "(.*?)"\n(.*?)```', read("tutorial.md"), re.DOTALL
+)
+
+
+@pytest.mark.parametrize(("statement", "shown"), SHOWN, ids=range(len(SHOWN)))
+def test_the_tutorial_shows_what_is_answered(statement: str, shown: str, demo_lake: Path) -> None:
+    answer = CliRunner().invoke(main, ["sql", "--lake", str(demo_lake), statement])
+    assert [line.rstrip() for line in answer.stdout.splitlines()] == shown.splitlines()
+
+
+def test_the_protocol_that_is_added_as_an_example_works() -> None:
+    names: dict[str, object] = {}
+    module, test = re.findall(r"```python\n(.*?)```", read("adding-a-protocol.md"), re.DOTALL)
+    exec(module, names)  # noqa: S102 - our own page
+    rule: Any = names["CLAIM_RULE"]
+
+    class Tried(Scene):
+        def classify(self) -> list[Action]:
+            return classify(self.trace(), Interfaces(self.facts), rules=[rule]).actions
+
+    class Faucet:
+        CLAIM, PAYOUT = names["CLAIM"], names["PAYOUT"]
+
+    words = {
+        "Scene": Tried,
+        "Cell": Cell,
+        "faucet": Faucet,
+        "WALLET": account("wallet"),
+        "FAUCET": account("faucet"),
+    }
+    exec(f"{test}\ntest_claim()", words)  # noqa: S102 - as above
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_shells_get_their_completion(shell: str) -> None:
+    assert f"_TONLAKE_COMPLETE={shell}_source" in read("install.md") or shell == "zsh"
+    done = subprocess.run(
+        [BIN / "tonlake"],
+        env={"_TONLAKE_COMPLETE": f"{shell}_source", "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "_tonlake_completion" in done.stdout
+
+
+def test_dbt_finds_its_sources(demo_lake: Path, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    lake.symlink_to(demo_lake, target_is_directory=True)
+    catalog = next(path for path in write_views(lake) if path.suffix == ".duckdb")
+    source = yaml.safe_load(render_dbt())["sources"][0]
+    assert source["name"] == source["database"] == SOURCE
+    with duckdb.connect() as connection:
+        connection.execute(f"attach '{catalog}' as {SOURCE} (read_only)")
+        for table in source["tables"]:
+            view = connection.table(f"{SOURCE}.{source['schema']}.{table['name']}")
+            assert view.columns == [column["name"] for column in table["columns"]]
+            required = [each["name"] for each in table["columns"] if "data_tests" in each]
+            wrong = " or ".join(f'"{name}" is null' for name in required)
+            assert view.filter(wrong).fetchall() == []
