@@ -17,8 +17,8 @@ from api.emulation import emulate_message
 from api.errors import ApiError
 from api.params import Arguments
 from api.pending.trace import PendingTrace
+from api.stream.body import write_head
 from api.stream.event import INVALIDATED, PENDING, Event
-from api.stream.rendering import write_head
 from ingest.action.version import expand_names
 from ingest.errors import IngestError
 from ingest.tvm.emulation import NotAccepted

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 
+from api.stream.body import make_action_event, make_trace_event, write_head
 from api.stream.event import PENDING, TRANSACTIONS, Event
-from api.stream.rendering import make_action_event, make_trace_event, write_head
 from api.v3.action import render_action
 from api.v3.trace import render_trace
 from api.v3.transaction import render_transaction

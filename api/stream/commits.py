@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from lake.log import Commit, DataFile
+    from lake.log import Commit, DataFile, Range
 
 Row = dict[str, Any]
 
@@ -46,6 +46,15 @@ class CommitRows:
     def __init__(self, lake_dir: Path) -> None:
         """Take the folder; nothing is read yet."""
         self._lake_dir = lake_dir
+
+    def find_undone(self, number: int) -> Range | None:
+        """Return the blocks that a commit took out of the lake, if that is what it did.
+
+        Raises:
+            LakeCorrupt: the log is damaged.
+        """
+        commit, _digest = read_commit(self._lake_dir, number)
+        return (commit.first_mc_seqno, commit.last_mc_seqno) if commit.undone else None
 
     def list_chunks(self, number: int) -> list[Chunk]:
         """Return the blocks that a commit brought, in order, a few at a time; [] if it has none.
@@ -80,7 +89,18 @@ class CommitRows:
                 newest = self._list_newest(chunk, table)
                 if any(file in newest for file in own):
                     raise
-        return list(self._read_files(self._list_newest(chunk, table), chunk))
+        column = _name_seqno(table)
+        undone = [
+            range(one.first_mc_seqno, one.last_mc_seqno + 1)
+            for one in read_state(self._lake_dir).undoings
+            if one.commit > chunk.commit
+        ]
+        # What stands at the place of undone blocks by now is of other blocks.
+        return [
+            row
+            for row in self._read_files(self._list_newest(chunk, table), chunk)
+            if not any(row[column] in gone for gone in undone)
+        ]
 
     def _list_newest(self, chunk: Chunk, table: str) -> list[DataFile]:
         """Return the files of the newest lake that may have rows of the blocks."""
@@ -97,7 +117,7 @@ class CommitRows:
             columns = TABLES[file.table].names
             if file.table in _LEFT_OUT:
                 columns = tuple(name for name in columns if name not in _LEFT_OUT[file.table])
-            seqno = pc.field(_SEQNO_COLUMNS.get(file.table, "mc_seqno"))
+            seqno = pc.field(_name_seqno(file.table))
             where = (seqno >= chunk.first) & (seqno <= chunk.last)
             place = read_place(file.path)
             is_whole = chunk.first <= max(1, place.first) and chunk.last >= place.last
@@ -105,6 +125,10 @@ class CommitRows:
                 yield from read_rows(self._lake_dir, file, columns).to_pylist()
             else:
                 yield from read_rows(self._lake_dir, file, columns, where).to_pylist()
+
+
+def _name_seqno(table: str) -> str:
+    return _SEQNO_COLUMNS.get(table, "mc_seqno")
 
 
 def _list_own(commit: Commit, table: str) -> list[DataFile]:

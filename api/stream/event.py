@@ -10,6 +10,9 @@ from api.params import INT64_MAX, ConversionError
 
 TRANSACTIONS, STATES, JETTONS = "transactions", "account_state_change", "jettons_change"
 TRACES, ACTIONS, INVALIDATED = "trace", "actions", "trace_invalidated"
+UNDONE = "blocks_undone"
+"""Masterchain blocks are no part of the chain any more; sent to every client."""
+
 TYPES = (TRANSACTIONS, STATES, JETTONS, TRACES, ACTIONS)
 """Types that can be subscribed to, in the order in which those of one block are sent."""
 

@@ -16,9 +16,10 @@ from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING
 
 from api.errors import LakeUnavailable, RequestInvalid
+from api.stream.body import make_undoing
 from api.stream.client import Client
 from api.stream.commits import CommitRows
-from api.stream.event import TYPES, Cursor
+from api.stream.event import TYPES, UNDONE, Cursor
 from api.stream.rendering import EventMaker
 from lake.errors import LakeError
 from queries.errors import QueryTimeout
@@ -204,6 +205,9 @@ class Hub:
         Raises:
             LakeError, QueryTimeout: they cannot be read.
         """
+        undone = await asyncio.to_thread(self._rows.find_undone, number)
+        if undone is not None:
+            yield [make_undoing(number, *undone)]
         for chunk in await asyncio.to_thread(self._rows.list_chunks, number):
             if number == after.commit and chunk.last < after.mc_seqno:
                 continue
@@ -267,6 +271,8 @@ class _Index:
 
     def find(self, event: Event) -> set[Client]:
         """Return all clients that may want an event."""
+        if event.kind == UNDONE:
+            return set(self.clients)
         found = set(self._open)
         for account in event.accounts:
             found |= self._by_account.get(account, set())

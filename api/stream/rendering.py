@@ -11,9 +11,9 @@ from api.address import render_raw
 from api.call import Call
 from api.encoding import encode_account, encode_bytes, encode_number
 from api.params import Arguments, parse_hash
+from api.stream.body import make_action_event, make_event, make_trace_event, write_head
 from api.stream.event import (
     ACTIONS,
-    FINALITIES,
     FINALIZED,
     JETTONS,
     POSITIONS_PER_TYPE,
@@ -36,7 +36,7 @@ from lake.schema.action import ACTIONS as ACTIONS_TABLE
 from lake.schema.contract import JETTON_WALLETS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from api.snapshot import SnapshotHolder
     from api.stream.commits import Chunk, CommitRows
@@ -133,7 +133,7 @@ class EventMaker:
             key = row["workchain"], row["account"], row["hash"]
             account = render_raw(row["workchain"], row["account"])
             body = {"account": account, "state": render_state(row, "hash", {key: row})}
-            yield row["mc_seqno"], _make_event(STATES, body, [account])
+            yield row["mc_seqno"], make_event(STATES, body, [account])
 
     def _make_jettons(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
         for row in self._rows.read(chunk, JETTON_WALLETS.name):
@@ -146,7 +146,7 @@ class EventMaker:
                 "jetton": encode_account(row["jetton_workchain"], row["jetton"]),
                 "last_transaction_lt": encode_number(row["lt"]),
             }
-            yield row["mc_seqno"], _make_event(JETTONS, {"jetton": jetton}, [address, owner])
+            yield row["mc_seqno"], make_event(JETTONS, {"jetton": jetton}, [address, owner])
 
     def _make_actions(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
         rows = self._rows.read(chunk, ACTIONS_TABLE.name)
@@ -168,7 +168,9 @@ class EventMaker:
             asked = TracesQuery(trace_id=ids, limit=len(ids), offset=0)
             found |= {parse_hash(one.trace_id): one for one in get_traces(call, asked).traces}
         for row in rows:
-            trace = found[row["trace_id"]]
+            trace = found.get(row["trace_id"])
+            if trace is None:
+                continue  # its blocks were undone since
             trace.actions = _show_actions(actions[row["trace_id"]])
             yield row["mc_seqno_end"], make_trace_event(trace, row["external_hash_norm"])
 
@@ -237,54 +239,3 @@ def _cut(rows: Sequence[Row]) -> Iterator[list[Row]]:
         batch.append(row)
     if batch:
         yield batch
-
-
-def make_trace_event(trace: Trace, norm: bytes | None, finality: int = FINALIZED) -> Event:
-    """Return the event of a trace with its transactions and actions."""
-    body = {
-        "trace_id": trace.trace_id,
-        "is_incomplete": trace.is_incomplete,
-        "trace": trace.trace,
-        "transactions": trace.transactions,
-        "actions": trace.actions,
-    }
-    transactions = trace.transactions or {}
-    accounts = {transaction.account for transaction in transactions.values()}
-    return _make_event(TRACES, body, accounts, norm=norm, finality=finality)
-
-
-def make_action_event(row: Row, finality: int) -> Event:
-    """Return the event of an action, a row of ``actions``."""
-    action = render_action(row)
-    action.finality = FINALITIES[finality]
-    event = _make_event(
-        ACTIONS,
-        {"actions": [action]},
-        row["accounts"],
-        norm=row["trace_external_hash_norm"],
-        finality=finality,
-    )
-    event.action = row["type"], frozenset(row["ancestor_type"] or ())
-    return event
-
-
-def _make_event(
-    kind: str,
-    body: dict[str, Any],
-    accounts: Iterable[str | None],
-    *,
-    norm: bytes | None = None,
-    finality: int = FINALIZED,
-) -> Event:
-    given = {name: value for name, value in body.items() if value is not msgspec.UNSET}
-    text = write_head(kind, norm, finality) + b"," + msgspec.json.encode(given)[1:]
-    named = frozenset(account for account in accounts if account)
-    return Event(kind, text, accounts=named, norm=norm, finality=finality)
-
-
-def write_head(kind: str, norm: bytes | None, finality: int = FINALIZED) -> bytes:
-    """Return how the JSON of an event begins: what all of them say."""
-    head = {"type": kind, "finality": FINALITIES[finality]}
-    if norm is not None:
-        head["trace_external_hash_norm"] = encode_bytes(norm)
-    return msgspec.json.encode(head)[:-1]

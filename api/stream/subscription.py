@@ -18,7 +18,16 @@ from api.params import (
     Texts,
     read_query,
 )
-from api.stream.event import FINALITIES, FINALIZED, INVALIDATED, TYPES, Cursor, Event, parse_cursor
+from api.stream.event import (
+    FINALITIES,
+    FINALIZED,
+    INVALIDATED,
+    TYPES,
+    UNDONE,
+    Cursor,
+    Event,
+    parse_cursor,
+)
 from ingest.action.version import expand_names
 
 if TYPE_CHECKING:
@@ -57,6 +66,8 @@ class Subscription(msgspec.Struct, frozen=True):
 
     def accepts(self, event: Event) -> bool:
         """Tell whether an event is wanted."""
+        if event.kind == UNDONE:
+            return True
         if event.finality < self.min_finality:
             return False
         if event.kind not in self.types and event.kind != INVALIDATED:

@@ -18,9 +18,12 @@ from api.stream.commits import CommitRows
 from api.stream.event import TYPES, Cursor, Event
 from api.stream.rendering import EventMaker
 from api.stream.subscription import StreamQuery, make_subscription
+from ingest.trace.reopening import reopen_traces
 from lake.compact import compact_lake
 from lake.orphan import sweep_orphans
 from lake.settings import Settings
+from lake.undo import undo_after
+from tests.api.conftest import BLOCKS_PER_COMMIT
 from tests.api.growth import WAIT_S, Frame, Frames, Growth, serve
 
 if TYPE_CHECKING:
@@ -247,6 +250,39 @@ def test_a_damaged_file_ends_the_stream(growth: Growth) -> None:
                 frame = frames.next()
                 assert frame.name == "error"
                 assert "the lake cannot be read" in frame.data["error"]
+
+
+def test_blocks_that_are_undone(growth: Growth, expected: Shown) -> None:
+    """All clients are told, whatever they asked for, and those who come back at the same place."""
+    growth.show(growth.commits)
+    last_kept = (growth.commits - 1) * BLOCKS_PER_COMMIT
+    with serve(growth.lake_dir) as server:
+        with server.stream(types="actions", addresses="0:" + "00" * 32) as frames:
+            commit = undo_after(
+                growth.lake_dir,
+                last_kept,
+                Settings(),
+                source={},
+                reopen=lambda state, first: reopen_traces(growth.lake_dir, state, first),
+            )
+            assert commit is not None
+            told = frames.next()
+        assert told.id == f"{commit.number}:{last_kept + 1}:1"
+        assert told.data == {
+            "type": "blocks_undone",
+            "first_mc_seqno": last_kept + 1,
+            "last_mc_seqno": commit.last_mc_seqno,
+        }
+        before = [one for one in expected if one[0].startswith(f"{growth.commits}:")]
+        with server.stream(last=f"{growth.commits}:0:0") as frames:
+            assert show_frames(frames.take(len(before))) == before
+            assert frames.next() == told
+    sweep_orphans(growth.lake_dir, 0)
+    with (
+        serve(growth.lake_dir) as server,
+        server.stream(last=f"{growth.commits}:0:0") as frames,
+    ):
+        assert frames.next() == told, "what is gone from the lake is not made up"
 
 
 @pytest.mark.parametrize(
