@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from api.explorer.form import shorten
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 WIDTH, HEIGHT, BAR_HEIGHT = 720, 260, 24
 LEFT, RIGHT, TOP, BOTTOM = 60, 10, 14, 34
 NAME_WIDTH = 190
-MOST_SERIES, MOST_BARS, MOST_NAME = 4, 40, 26
+MOST_SERIES, MOST_BARS = 4, 40
+KEPT_ENDS = 10
+"""Characters of a long name that are shown of either end."""
 _NUMBERS = ("int", "uint", "double", "float", "decimal")
 _TIMES = ("date", "timestamp")
 
@@ -147,8 +151,7 @@ def _read_place(value: Any) -> float | None:  # noqa: ANN401 - any JSON
 
 
 def _cut(value: Any) -> str:  # noqa: ANN401 - any JSON
-    text = "NULL" if value is None else str(value)
-    return text if len(text) <= MOST_NAME else f"{text[: MOST_NAME - 1]}…"
+    return "NULL" if value is None else shorten(str(value), KEPT_ENDS)
 
 
 def _write_number(number: float) -> str:
