@@ -56,7 +56,9 @@ def test_the_statement_gives_the_same_in_both_tools(
     assert list(csv.reader(io.StringIO(theirs))) == rows
 
 
-@pytest.mark.parametrize("path", re.findall(r"curl 'http://127.0.0.1:8080(/[^']+)'", README))
+@pytest.mark.parametrize(
+    "path", re.findall(r"curl 'http://127.0.0.1:8080(/[^']+)'$", README, re.MULTILINE)
+)
 def test_the_requests_are_answered(path: str, demo_lake: Path) -> None:
     with TestClient(create_app(demo_lake, Settings())) as client:
         assert client.get(path).status_code == 200
