@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test long fuzz bench notebooks docs lint types format lock clean
+.PHONY: help setup demo test long soak fuzz bench notebooks docs lint types format lock clean
 
 help:  ## print this menu
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -25,6 +25,12 @@ test: $(READY) lint types  ## lint, types and the test suite
 
 long: $(READY)  ## the tests that take longer than the suite's budget
 	$(BIN)/pytest -m long
+
+SOAK ?= --blocks 5000 --faults 200 --readers 8
+
+soak: $(READY)  ## a follower and readers beside a simulated node with faults (SOAK=options)
+	mkdir -p build/soak
+	$(BIN)/python -m tests.ingest.simulator.soak tests/data/node-demo/demo-node.tar.zst build/soak $(SOAK)
 
 bench: $(READY)  ## measure decode, ingest, look-ups beside PostgreSQL, HTTP (ARGS=--quick: two minutes)
 	$(BIN)/python -m tests.bench $(ARGS)

@@ -79,4 +79,10 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        code = main()
+    except SystemExit as end:
+        code = int(end.code or 0)
+    # All is closed: what is left are libraries whose own ends would complain of each other.
+    sys.stderr.flush()
+    os._exit(code)

@@ -20,11 +20,9 @@ from lake.errors import UndoRefused
 from lake.following import measure_lag, read_following
 from lake.log import read_state
 from lake.lookup.rebuild import rebuild_lookups
-from lake.schema import TABLES
 from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from lake.verify import verify_lake
-from tests.ingest.facts import ask
 from tests.ingest.simulator.chain import fork
 from tests.ingest.simulator.node import SimulatedNode
 
@@ -85,14 +83,27 @@ def check(lake: Path, bundles: list[McBundle], folder: Path) -> None:
         write(node, bundles, len(bundles))
         with closing(open_node(node.db_dir)) as source:
             ingest(source, folder / "reference", Span(1, len(bundles)), SETTINGS)
-    for name in sorted(TABLES):
-        if name in {"state_cells", "action_ranges"}:
-            continue
-        sql = f"select * exclude (day) from {name} order by all"  # noqa: S608 - names of tables
-        assert ask(lake, sql) == ask(folder / "reference", sql), name
-    cells = "select distinct hash, cell, refs from state_cells order by hash"
-    assert ask(lake, cells) == ask(folder / "reference", cells)
+    assert read_all(lake) == read_all(folder / "reference")
     assert not verify_lake(lake).damage
+
+
+def read_all(lake: Path) -> dict[str, list[tuple[object, ...]]]:
+    """Return all rows of a lake that do not depend on how commits were cut."""
+    snapshot = open_snapshot(lake)
+    names = [
+        name
+        for name, files in snapshot.files.items()
+        if files and name not in {"state_cells", "action_ranges"}
+    ]
+    with snapshot.connect(SETTINGS, tables=[*names, "state_cells"]) as connection:
+        found = {
+            name: connection.execute(
+                f"select * exclude (day) from {name} order by all"  # noqa: S608 - our tables
+            ).fetchall()
+            for name in names
+        }
+        cells = "select distinct hash, cell, refs from state_cells order by hash"
+        return found | {"state_cells": connection.execute(cells).fetchall()}
 
 
 def test_each_block_is_there_after_the_next_step(

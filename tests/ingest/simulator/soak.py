@@ -1,10 +1,11 @@
 """A long run: a node that grows, parts from its chain and breaks, a follower, and readers.
 
-``python -m tests.ingest.simulator.soak NODE_DB FOLDER --blocks 5000 --faults 200 --readers 8``
+``python -m tests.ingest.simulator.soak NODE FOLDER --blocks 5000 --faults 200 --readers 8``
 
-The blocks of NODE_DB are written again and again: when they end, the node goes back and another
-chain goes on. Every answer of a reader is compared with what the node has ever written, and the
-lake in the end with one that was made of the last chain at once. Figures are printed as JSON.
+The blocks of NODE, a folder or a packed one, are written again and again: when they end, the node
+goes back and another chain goes on. Every answer of a reader is compared with what the node has
+ever written, and the lake in the end with one that was made of the last chain at once. Figures
+are printed as JSON.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from lake.errors import LakeNotFound
 from lake.settings import load_settings
 from lake.snapshot import open_snapshot
 from lake.verify import verify_lake
+from tests.conftest import unpack
 from tests.ingest.facts import ask
 from tests.ingest.simulator.chain import fork
 from tests.ingest.simulator.node import SimulatedNode
@@ -120,11 +122,14 @@ def fault(kind: str, node: SimulatedNode, tail: Tail, dice: random.Random) -> No
 def run(options: argparse.Namespace) -> dict[str, object]:
     """Run it all, and return the figures."""
     dice = random.Random(options.seed)  # noqa: S311 - no secret
-    with closing(open_node(options.node)) as source:
-        plain = [source.read_bundle(at) for at in range(1, source.last_mc_seqno() + 1)]
     shutil.rmtree(options.folder, ignore_errors=True)
     lake = options.folder / "lake"
     lake.mkdir(parents=True)
+    db_dir = options.node
+    if db_dir.is_file():
+        db_dir = unpack(db_dir, options.folder / "genuine")
+    with closing(open_node(db_dir)) as source:
+        plain = [source.read_bundle(at) for at in range(1, source.last_mc_seqno() + 1)]
     node = SimulatedNode(options.folder / "db")
     tail = Tail(name_command(node.db_dir, lake), most_pause_s=1)
     readers = Readers(lake, options.readers)
