@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 YEAR_S = 365 * 86400
+RETRY_AFTER_S = "1"
 
 
 @post("/theme", status_code=303)
@@ -36,7 +38,11 @@ def create_router(describe: Callable[[ApiRequest, Exception], tuple[int, str]]) 
 
     def show_error(request: ApiRequest, error: Exception) -> Response[Any]:
         status, text = describe(request, error)
-        return render(request, Shown("error.html", f"Error {status}", {"text": text}, status), {})
+        shown = Shown("error.html", f"Error {status}", {"text": text}, status)
+        answer = render(request, shown, {})
+        if status == HTTPStatus.SERVICE_UNAVAILABLE:
+            answer.headers["Retry-After"] = RETRY_AFTER_S
+        return answer
 
     return Router(
         "/",

@@ -323,6 +323,7 @@ def test_errors_are_pages_in_words(walk: Walker, path: str, status: int, words: 
 def test_a_lake_without_commits_says_so(tmp_path: Path) -> None:
     with TestClient(create_app(tmp_path, Settings())) as client:
         page = Walker(client)("/", status=503)
+        assert client.get("/").headers["retry-after"] == "1"
     assert "no commit yet" in page.words
 
 
