@@ -24,7 +24,6 @@ def test_the_lake_ends_up_as_if_nothing_had_happened(
     monkeypatch.setenv("TONLAKE_FOLLOW_SHORTER_MS", "200")
     monkeypatch.setenv("TONLAKE_DETECT_CONTRACTS", "false")
     monkeypatch.setenv("TONLAKE_UPKEEP_COMMITS", "8")
-    monkeypatch.setenv("TONLAKE_COMPACT_COMMITS", "4")
     wanted = ["--blocks", "400", "--faults", "16", "--readers", "4", "--pause-ms", "50"]
     code = main([str(demo_node), str(tmp_path / "run"), *wanted])
     found = json.loads(capfd.readouterr().out)
