@@ -144,6 +144,8 @@ def _addresses(lake: Path, settings: Settings) -> list[str]:
     with TestClient(create_app(lake, settings)) as client:
         address = _get(client, "/api/v3/topAccountsByBalance?limit=2")[-1]["account"]
     return [
+        "/",
+        f"/account/{address}",
         "/api/v3/masterchainInfo",
         "/api/v3/topAccountsByBalance?limit=10",
         f"/api/v3/transactions?account={address}&limit=5",
