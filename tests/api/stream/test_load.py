@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from api.stream.event import Event
 
 CLIENTS, COMMITS_PER_S, LAST_BLOCK = 500, 10, 60
+GIVE_UP_S = 600
 _ID = re.compile(rb"^id: (\S+)\n(data|event): ", re.MULTILINE)
 
 pytestmark = pytest.mark.long
@@ -107,7 +108,7 @@ async def show_all(growth: Growth, port: int, listeners: list[Listener]) -> dict
     server = await start_server(growth.lake_dir, port)
     tasks = [asyncio.create_task(one.run(port)) for one in listeners]
     for one in listeners:
-        await one.connected.wait()
+        await asyncio.wait_for(one.connected.wait(), GIVE_UP_S)
     start_s = time.monotonic()
     for count in range(growth.commits - growth.shown):
         if growth.shown == growth.commits // 2:
@@ -117,7 +118,7 @@ async def show_all(growth: Growth, port: int, listeners: list[Listener]) -> dict
         await asyncio.sleep(start_s + count / COMMITS_PER_S - time.monotonic())
         growth.show()
         shown_s[growth.shown] = time.monotonic()
-    await asyncio.gather(*tasks)
+    await asyncio.wait_for(asyncio.gather(*tasks), GIVE_UP_S)
     server.send_signal(signal.SIGTERM)
     await server.wait()
     return shown_s
