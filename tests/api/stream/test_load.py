@@ -93,7 +93,8 @@ class Listener:
 
 
 async def start_server(lake_dir: Path, port: int) -> asyncio.subprocess.Process:
-    command = ("-m", "api.main", "serve", "--lake", str(lake_dir), "--port", str(port))
+    start = "from api.main import main; main()"
+    command = ("-c", start, "serve", "--lake", str(lake_dir), "--port", str(port))
     process = await asyncio.create_subprocess_exec(
         sys.executable, *command, stdout=asyncio.subprocess.PIPE
     )
