@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 import msgspec
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from ingest.action.classifier import classify
@@ -132,7 +133,8 @@ def find_stored(lake_dir: Path, trace_id: bytes) -> tuple[Trace, Interfaces] | N
     for file in state.files:
         if file.table != TRACES.name:
             continue
-        row = read_rows(lake_dir, file, where=pc.field("trace_id") == trace_id)
+        rows = read_rows(lake_dir, file)
+        row = rows.filter(pc.equal(rows["trace_id"], pa.scalar(trace_id, rows["trace_id"].type)))
         if row.num_rows:
             sources = gather_sources(lake_dir, state, row, {}, Place(0, 0, ""))
             return next(read_stored(row, sources), None)
