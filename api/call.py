@@ -16,7 +16,7 @@ from lake.settings import Settings
 from queries.reader import Reader
 
 if TYPE_CHECKING:
-    from api.pending.pool import PendingPool
+    from api.pending.pool import PendingPool  # noqa: TC004 - which imports this module
     from api.snapshot import SnapshotHolder
 
 SHARED_PARAMETERS = frozenset(

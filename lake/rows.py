@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    import pyarrow.compute as pc
+
     from lake.log import DataFile
 
 _FEW_ROWS = 1_000
@@ -24,8 +26,11 @@ def read_rows(
     lake_dir: Path,
     file: DataFile,
     columns: Sequence[str] | None = None,
+    where: pc.Expression | None = None,
 ) -> pa.Table:
     """Return the rows of a file, with all of the schema's fields or only ``columns``.
+
+    Rows for which ``where`` does not hold are left out; row groups without any are not decoded.
 
     Raises:
         LakeCorrupt: the file is missing, or its bytes are not those that were committed.
@@ -39,9 +44,12 @@ def read_rows(
     fields = TABLES[file.table].arrow
     wanted = pa.schema([fields.field(name) for name in columns or fields.names])
     source = pa.BufferReader(data)
-    # Without the threads of a data set: those may still be starting when a short command ends,
-    # which aborts the process.
-    rows = pq.ParquetFile(source).read(wanted.names, use_threads=file.rows > _FEW_ROWS)
+    if where is None:
+        # Without the threads of a data set: those may still be starting when a short command
+        # ends, which aborts the process.
+        rows = pq.ParquetFile(source).read(wanted.names, use_threads=file.rows > _FEW_ROWS)
+    else:
+        rows = pq.read_table(source, columns=wanted.names, filters=where)
     return pa.table(rows.columns, schema=wanted)
 
 
