@@ -97,9 +97,10 @@ def test_the_index_names_every_page() -> None:
     assert [page.name for page in DOCS.glob("*.md") if page.name not in index] == ["index.md"]
 
 
-@pytest.mark.parametrize(
-    "statement", re.findall(r"```sql\n(.*?)```", read("sql.md"), re.DOTALL), ids=hash
-)
+EXAMPLES = re.findall(r"```sql\n(.*?)```", read("sql.md"), re.DOTALL)
+
+
+@pytest.mark.parametrize("statement", EXAMPLES, ids=range(len(EXAMPLES)))
 def test_the_examples_in_sql_find_something(statement: str, demo_lake: Path) -> None:
     answer = CliRunner().invoke(main, ["sql", "--lake", str(demo_lake), statement])
     assert answer.exit_code == 0, answer.output
