@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ingest.block.account import (
@@ -22,7 +22,7 @@ from ingest.block.account import (
 )
 from ingest.cell.boc import parse_boc
 from ingest.cell.build import CellBuilder
-from ingest.errors import IngestError
+from ingest.errors import BocError, IngestError
 from lake.schema import ACCOUNT_STATES
 from tests.ingest.hashmaps import build_hashmap
 
@@ -156,7 +156,10 @@ def test_every_form_reads_back(
         }
         dictionary = build_hashmap(tree, entries, 32)
         state = AccountState(**{**_fields(state), "extra_currencies": dictionary})
-    cell = _build_account(tree, state, extra, data)
+    try:
+        cell = _build_account(tree, state, extra, data)
+    except BocError:  # an account whose every field is as long as can be fits in no cell
+        assume(condition=False)
     version = {"public_cells": 10, "dict_hash": 11}.get(extra[0])
     assert read_account(tree, cell, global_version=version) == state
     row = _make_dict(tree, cell, state)
