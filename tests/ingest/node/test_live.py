@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,12 +89,10 @@ def test_copies_made_while_the_node_wrote_are_read(
             for _ in range(20):
                 process.stdout.readline()
             copy = copy_while_written(tmp_path / "db", tmp_path / f"copy{number}")
-            try:
-                source = open_node(copy)
-            except SourceError:
-                continue  # a table was deleted between the copies of the manifest and of it
-            with closing(source):
-                last = source.last_mc_seqno()
-                assert [source.read_bundle(n) for n in range(1, last + 1)] == bundles[:last]
-                read += last > 0
+            # A table may be deleted between the copies of a manifest and of it: then that index
+            # is named as damaged, and what was read before is right.
+            with suppress(SourceError), closing(open_node(copy)) as source:
+                for mc_seqno in range(1, source.last_mc_seqno() + 1):
+                    assert source.read_bundle(mc_seqno) == bundles[mc_seqno - 1]
+                    read += 1
     assert read
