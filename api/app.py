@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("tonlake.api")
 RETRY_AFTER_S = "1"
+VERSION = version("tonlake")
 EXPOSED_HEADERS = [
     *("X-Tonlake-Snapshot", "X-Tonlake-Warning", "X-Tonlake-Cursor"),
     *("X-API-Version", "X-Tonlake-Rows", "Server-timing"),
@@ -132,7 +133,7 @@ async def add_headers(message: Message, scope: Scope) -> None:
         return
     headers = MutableScopeHeaders.from_message(message)
     state: dict[str, Any] = scope.get("state") or {}
-    headers["X-API-Version"] = version("tonlake")
+    headers["X-API-Version"] = VERSION
     headers["X-Content-Type-Options"] = "nosniff"
     if "started_s" in state:
         headers["Server-timing"] = f"app;dur={measure_ms(state['started_s']):.1f}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import msgspec
@@ -205,7 +206,8 @@ class Arguments:
         return lines
 
 
-def converters_of(kind: type[Query]) -> dict[str, Converter]:
+@cache
+def converters_of(kind: type[Query]) -> Mapping[str, Converter]:
     """Return the converter of every parameter of an operation, in order of declaration."""
     hints = get_type_hints(kind, include_extras=True)
     return {name: hints[name].__metadata__[0] for name in kind.__struct_fields__}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lake.cells import open_cells
 from lake.log import LOG_FOLDER, list_log
@@ -36,6 +36,7 @@ class _Opened(NamedTuple):
     connection: duckdb.DuckDBPyConnection
     lookups: Lookups | None
     cells: CellStore | None
+    lasting: dict[str, list[dict[str, Any]]]
 
 
 class SnapshotHolder:
@@ -75,6 +76,7 @@ class SnapshotHolder:
             opened.connection,
             lookups=opened.lookups,
             cells=opened.cells,
+            lasting=opened.lasting,
             timeout_ms=limit_ms,
             observe=self._observe,
         )
@@ -125,7 +127,7 @@ class SnapshotHolder:
         snapshot = open_snapshot(self._lake_dir, number, check_digests=check)
         lookups = open_lookups(snapshot, self._settings)
         cells = open_cells(snapshot, self._settings)
-        return _Opened(snapshot, snapshot.connect(self._settings), lookups, cells)
+        return _Opened(snapshot, snapshot.connect(self._settings), lookups, cells, {})
 
     def _look(self) -> int:
         """Return the number of the newest commit, looking no more often than need be."""

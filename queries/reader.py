@@ -14,11 +14,14 @@ from queries.loader import REQUIRED, Query, load_queries
 from queries.watch import WATCH
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from lake.cells import CellStore
     from lake.lookup.lookups import Lookups
     from lake.snapshot import Snapshot
+
+
+Row = dict[str, Any]
 
 
 class Reader:
@@ -31,13 +34,16 @@ class Reader:
         *,
         lookups: Lookups | None = None,
         cells: CellStore | None = None,
+        lasting: dict[str, list[Row]] | None = None,
         timeout_ms: int = 0,
         observe: Callable[[str, float], None] | None = None,
     ) -> None:
         """Take a snapshot, a connection on it, its look-ups and cells; 0 ms means no limit.
 
+        ``lasting`` keeps the answers of ``lasting_rows``, for all readers of the snapshot.
         ``observe`` is told the name of every query, and the seconds it took.
         """
+        self._lasting = {} if lasting is None else lasting
         self.snapshot = snapshot
         self.lookups = lookups
         self.cells = cells
@@ -50,7 +56,7 @@ class Reader:
         """A cursor of its own, made when the first query is asked."""
         return self._shared.cursor()
 
-    def rows(self, name: str, **parameters: object) -> list[dict[str, Any]]:
+    def rows(self, name: str, **parameters: object) -> list[Row]:
         """Answer one query, a dict for each row.
 
         Raises:
@@ -66,7 +72,19 @@ class Reader:
             names = [column[0] for column in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
-    def one(self, name: str, **parameters: object) -> dict[str, Any] | None:
+    def lasting_rows(self, name: str, **parameters: object) -> Sequence[Mapping[str, Any]]:
+        """Answer a query as ``rows``, once for all readers of the snapshot.
+
+        For the few questions whose parameters follow from the snapshot, not from a request: all
+        answers are kept as long as the snapshot is.
+        """
+        key = f"{name} {parameters}"
+        found = self._lasting.get(key)
+        if found is None:
+            found = self._lasting[key] = self.rows(name, **parameters)
+        return found
+
+    def one(self, name: str, **parameters: object) -> Row | None:
         """Answer one query by its first row, or None if there is none."""
         found = self.rows(name, **parameters)
         return found[0] if found else None

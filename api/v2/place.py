@@ -27,8 +27,17 @@ def find_master(call: Call, seqno: int | None = None) -> Row:
     Raises:
         LiteServerError: the lake does not have it.
     """
-    wanted = call.reader.snapshot.last_mc_seqno if seqno is None else seqno
-    return find_block(call, MASTERCHAIN, MASTERCHAIN_SHARD, wanted)
+    if seqno is not None:
+        return find_block(call, MASTERCHAIN, MASTERCHAIN_SHARD, seqno)
+    rows = call.reader.lasting_rows(
+        "v2/block_by_seqno",
+        workchain=MASTERCHAIN,
+        shards=list_ancestors(MASTERCHAIN_SHARD),
+        seqno=call.reader.snapshot.last_mc_seqno,
+    )
+    if not rows:
+        raise LiteServerError(SEQNO_UNKNOWN)
+    return rows[0]
 
 
 def find_block(call: Call, workchain: int, prefix: int, seqno: int) -> Row:
@@ -96,7 +105,9 @@ def begins_at_zero_state(call: Call, mc_seqno: int) -> bool:
     """Tell whether the lake has everything from the zero state to a masterchain block."""
     first, last = call.reader.snapshot.ranges[0]
     return (
-        first <= 1 and mc_seqno <= last and bool(call.reader.rows("v2/config_params", mc_seqno=0))
+        first <= 1
+        and mc_seqno <= last
+        and bool(call.reader.lasting_rows("v2/config_params", mc_seqno=0))
     )
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from api.encoding import encode_bytes, encode_shard
 from api.v3.model import Block, BlockId
 
-Row = dict[str, Any]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    Row = Mapping[str, Any]
 
 _AS_IT_IS = (
     "workchain",

@@ -58,7 +58,7 @@ class ShardBlocksQuery(SortedPage, frozen=True, kw_only=True):
 def get_masterchain_info(call: Call, _query: NoQuery) -> MasterchainInfo:
     """Name the newest and the oldest masterchain block held."""
     snapshot = call.reader.snapshot
-    rows = call.reader.rows(
+    rows = call.reader.lasting_rows(
         "v3/masterchain_ends",
         first_mc_seqno=max(1, snapshot.first_mc_seqno),
         last_mc_seqno=snapshot.last_mc_seqno,
