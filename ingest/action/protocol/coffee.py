@@ -5,55 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.action.pattern import Pattern, built, call, one_of, repeat
-from ingest.action.protocol.swap import Hop, Leg, read_jettons, show_swap
+from ingest.action.protocol.jetton import JETTON_TRANSFER
+from ingest.action.protocol.swap import (
+    Hop,
+    Leg,
+    read_asset,
+    read_incoming,
+    read_jettons,
+    show_swap,
+)
 from ingest.action.rule import Draft, Rule
-from ingest.errors import ActionUnreadable
 
 if TYPE_CHECKING:
     from ingest.action.block import Block
-    from ingest.action.body import Body
     from ingest.action.interface import Interfaces
     from ingest.action.pattern import Match
 
 SWAP_NATIVE, SWAP_INTERNAL, SWAP_EVENT = 0xC0FFEE00, 0xC0FFEE20, 0xC0FFEE30
 PAYOUT_INTERNAL, PAYOUT, NOTIFICATION = 0xC0FFEE21, 0xC0FFEE32, 0xC0FFEE36
 DEX = "coffee"
-JETTON_TRANSFER = "jetton_transfer"
-_NATIVE, _JETTON, _EXTRA = range(3)
-
-
-def read_asset(body: Body) -> str | None:
-    """Read CoffeeAsset: None of coins and of extra currencies, else the jetton's master.
-
-    TL-B: native$00; jetton$01 chain:uint8 hash:bits256; extra$10 id:uint32.
-
-    Raises:
-        ActionUnreadable: it is of no known kind.
-    """
-    kind = body.uint(2)
-    if kind == _NATIVE:
-        return None
-    if kind == _JETTON:
-        return f"{body.signed(8)}:{body.uint(256):064X}"
-    if kind == _EXTRA:
-        body.skip(32)
-        return None
-    raise ActionUnreadable("an asset of Swap.Coffee is of no known kind")
-
-
-def read_incoming(block: Block) -> Leg:
-    """Return the leg of what came in: jettons, or coins with amount behind the query id."""
-    if block.type == JETTON_TRANSFER:
-        return read_jettons(block, raw=True)
-    message = block.message
-    return Leg(
-        amount=message.arguments().skip(64).coins(),
-        source=message.source,
-        source_wallet=None,
-        destination=message.destination,
-        destination_wallet=None,
-        asset=None,
-    )
+ASSET_TAG_BITS = 2
 
 
 def read_payout(order: Block, paid: Block) -> Leg:
@@ -85,7 +56,7 @@ def _make_swap(match: Match, _interfaces: Interfaces) -> Draft | None:
     paid = match.get("out")
     if paid is None:
         return None
-    incoming, outgoing = read_incoming(match["in"]), read_payout(match["out_order"], paid)
+    incoming, outgoing = read_incoming(match["in"], raw=True), read_payout(match["out_order"], paid)
     events = [_read_event(block) for block in match.all("event")]
     nexts = [event.asset_in for event in events[1:]]
     hops = [
@@ -99,7 +70,7 @@ def _make_swap(match: Match, _interfaces: Interfaces) -> Draft | None:
 def _read_event(log: Block) -> Hop:
     """Read c0ffee30. TL-B: query_id:uint64 input:CoffeeAsset input_amount:Coins output_amount."""
     body = log.message.arguments().skip(64)
-    asset = read_asset(body)
+    asset = read_asset(body, ASSET_TAG_BITS)
     return Hop(asset_in=asset, amount_in=body.coins(), asset_out=None, amount_out=body.coins())
 
 

@@ -5,16 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.action.pattern import EXCESS_OPCODE, built, call, one_of
-from ingest.action.protocol.coffee import (
-    DEX,
-    JETTON_TRANSFER,
-    NOTIFICATION,
-    pays,
-    read_asset,
-    read_incoming,
-    read_payout,
-)
-from ingest.action.protocol.jetton import INTERNAL
+from ingest.action.protocol.coffee import ASSET_TAG_BITS, DEX, NOTIFICATION, pays, read_payout
+from ingest.action.protocol.jetton import INTERNAL, JETTON_TRANSFER
+from ingest.action.protocol.swap import read_asset, read_incoming
 from ingest.action.rule import Draft, Rule
 
 if TYPE_CHECKING:
@@ -38,7 +31,7 @@ def _make_vault(match: Match, _interfaces: Interfaces) -> Draft:
     columns = {
         "source": message.source,
         "destination": match["deploy"].message.destination,
-        "asset": read_asset(message.arguments().skip(64)),
+        "asset": read_asset(message.arguments().skip(64), ASSET_TAG_BITS),
         "value": message.value,
     }
     return Draft("coffee_create_vault", columns, failed=match.block.failed)
@@ -50,10 +43,10 @@ def _make_pool_creator(match: Match, _interfaces: Interfaces) -> Draft:
     TL-B of c0ffee23: query_id:uint64 amount:Coins params:CoffeePoolParams
     creation_params:^[recipient:MsgAddress …].
     """
-    incoming = read_incoming(match["in"])
+    incoming = read_incoming(match["in"], raw=True)
     body = match.block.message.arguments().skip(64)
     amount = body.coins()
-    first, second = read_asset(body), read_asset(body)
+    first, second = read_asset(body, ASSET_TAG_BITS), read_asset(body, ASSET_TAG_BITS)
     if body.skip(3).bit():  # the settings of the market maker
         body.ref()
     columns = {
@@ -112,7 +105,7 @@ def _read_minted(log: Block) -> int:
 
 def _make_deposit(match: Match, _interfaces: Interfaces) -> Draft:
     """One side of a deposit is paid in; with both there, it goes into the pool."""
-    incoming = read_incoming(match["in"])
+    incoming = read_incoming(match["in"], raw=True)
     event, deposit = match.get("event"), match.get("deposit")
     first, second = _read_pool_assets(match.block.message.arguments())
     number = 1 if incoming.asset == first else 2
@@ -160,7 +153,7 @@ def _read_pool_assets(body: Body) -> tuple[str | None, str | None]:
     body.skip(64).coins()
     body.ref()
     params = body.ref()
-    return read_asset(params), read_asset(params)
+    return read_asset(params, ASSET_TAG_BITS), read_asset(params, ASSET_TAG_BITS)
 
 
 def _make_withdraw(match: Match, _interfaces: Interfaces) -> Draft:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.action.pattern import built, call, one_of
-from ingest.action.protocol.coffee import JETTON_TRANSFER
+from ingest.action.protocol.jetton import JETTON_TRANSFER
 from ingest.action.rule import Draft, Rule
 
 if TYPE_CHECKING:

@@ -5,42 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.action.pattern import Pattern, built, call, one_of, repeat
-from ingest.action.protocol.jetton import BURN, BURN_NOTIFICATION
-from ingest.action.protocol.swap import Hop, Leg, read_jettons, show_swap
+from ingest.action.protocol.jetton import BURN, BURN_NOTIFICATION, JETTON_TRANSFER
+from ingest.action.protocol.swap import (
+    Hop,
+    Leg,
+    read_asset,
+    read_incoming,
+    read_jettons,
+    show_payouts,
+    show_swap,
+)
 from ingest.action.rule import Draft, Rule
-from ingest.errors import ActionUnreadable
 
 if TYPE_CHECKING:
     from ingest.action.block import Block, Columns
-    from ingest.action.body import Body
     from ingest.action.interface import Interfaces
     from ingest.action.pattern import Match
 
 SWAP_NATIVE, SWAP, SWAP_PEER, SWAP_LOG = 0xEA06185D, 0x61EE542D, 0x72ACA8AA, 0x9C610DE3
 PAYOUT_FROM_POOL, PAYOUT = 0xAD4EB6F5, 0x474F86CF
 DEX = "dedust"
-JETTON_TRANSFER = "jetton_transfer"
-_NATIVE, _JETTON, _EXTRA = range(3)
-
-
-def read_asset(body: Body) -> str | None:
-    """Read DedustAsset: None of coins and of extra currencies, else the jetton's master.
-
-    TL-B: native$0000; jetton$0001 workchain_id:int8 address:bits256; extra_currency$0010
-    currency_id:int32.
-
-    Raises:
-        ActionUnreadable: it is of no known kind.
-    """
-    kind = body.uint(4)
-    if kind == _NATIVE:
-        return None
-    if kind == _JETTON:
-        return f"{body.signed(8)}:{body.uint(256):064X}"
-    if kind == _EXTRA:
-        body.skip(32)
-        return None
-    raise ActionUnreadable("an asset of DeDust is of no known kind")
+ASSET_TAG_BITS = 4
 
 
 def _read_payout(order: Block, paid: Block) -> Leg:
@@ -52,25 +37,16 @@ def _read_payout(order: Block, paid: Block) -> Leg:
     return Leg(amount, message.source, None, message.destination, None, None)
 
 
-def _read_incoming(block: Block) -> Leg:
-    """Return the leg of what came in: jettons, or coins (ea06185d: query_id:uint64 amount)."""
-    if block.type == JETTON_TRANSFER:
-        return read_jettons(block)
-    message = block.message
-    amount = message.arguments().skip(64).coins()
-    return Leg(amount, message.source, None, message.destination, None, None)
-
-
 def _read_log(log: Block) -> Hop:
     """Read 9c610de3: asset_in, asset_out, amount_in:Coins, amount_out:Coins."""
     body = log.message.arguments()
-    asset_in, asset_out = read_asset(body), read_asset(body)
+    asset_in, asset_out = read_asset(body, ASSET_TAG_BITS), read_asset(body, ASSET_TAG_BITS)
     return Hop(asset_in, body.coins(), asset_out, body.coins())
 
 
 def _make_swap(match: Match, _interfaces: Interfaces) -> Draft:
     """A swap; it failed where a pool did not log its part."""
-    incoming = _read_incoming(match["in"])
+    incoming = read_incoming(match["in"])
     outgoing = _read_payout(match["order"], match["out"])
     hops = [_read_log(block) for block in match.all("log")]
     swaps = 1 + len(match.all("peer"))
@@ -84,15 +60,9 @@ def _make_withdraw(match: Match, _interfaces: Interfaces) -> Draft:
     pool = match["notification"].message.destination
     data: Columns = {"dex": DEX, "is_refund": False}
     data["lp_tokens_burnt"] = message.arguments().skip(64).coins()
-    for number in (1, 2):
-        leg = _read_payout(match[f"order_{number}"], match[f"out_{number}"])
-        data |= {
-            f"amount{number}": leg.amount,
-            f"asset{number}_out": leg.asset,
-            f"user_jetton_wallet_{number}": leg.destination_wallet,
-            f"dex_jetton_wallet_{number}": leg.source_wallet,
-            f"dex_wallet_{number}": leg.source,
-        }
+    data |= show_payouts(
+        _read_payout(match[f"order_{number}"], match[f"out_{number}"]) for number in (1, 2)
+    )
     columns = {
         "source": message.source,
         "source_secondary": message.destination,

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ingest.action.block import TRANSFER as TON_TRANSFER
 from ingest.action.block import Block
 from ingest.action.pattern import built, call, one_of
-from ingest.action.protocol.dedust import DEX, PAYOUT, read_asset
+from ingest.action.protocol.dedust import ASSET_TAG_BITS, DEX, PAYOUT
 from ingest.action.protocol.jetton import INTERNAL, NOTIFY, TRANSFER
+from ingest.action.protocol.swap import read_asset
 from ingest.action.rule import Draft, Rule
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def _read_asked(block: Block) -> tuple[str | None, _Target]:
     body = block.message.arguments().skip(64)
     body.ref()
     owner = body.address()
-    assets = (read_asset(body.skip(1)), read_asset(body))
+    assets = (read_asset(body.skip(1), ASSET_TAG_BITS), read_asset(body, ASSET_TAG_BITS))
     inner = body.ref()
     return owner, _Target(assets, (inner.coins(), inner.coins()))
 
@@ -55,7 +56,7 @@ def _draft(match: Match, block_type: str, target: _Target | None, **more: object
     transfer = match.get("transfer")
     data: Columns = {
         "dex": DEX,
-        "asset1": read_asset(paid),
+        "asset1": read_asset(paid, ASSET_TAG_BITS),
         "amount1": paid.coins(),
         "asset2": None,
         "amount2": None,
@@ -105,8 +106,8 @@ def _read_deposited(block: Block) -> _Target:
     body = block.message.arguments()
     body.ref()
     inner = body.ref()
-    first, first_amount = read_asset(inner), inner.coins()
-    second, second_amount = read_asset(inner), inner.coins()
+    first, first_amount = read_asset(inner, ASSET_TAG_BITS), inner.coins()
+    second, second_amount = read_asset(inner, ASSET_TAG_BITS), inner.coins()
     return _Target((first, second), (first_amount, second_amount))
 
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.action.pattern import built, call
-from ingest.action.protocol.jetton import INTERNAL, MINT, NOTIFY, TRANSFER, read_transfer
+from ingest.action.protocol.jetton import (
+    INTERNAL,
+    JETTON_TRANSFER,
+    MINT,
+    NOTIFY,
+    TRANSFER,
+    read_transfer,
+)
 from ingest.action.rule import Draft, Rule
 
 if TYPE_CHECKING:
@@ -77,7 +84,7 @@ WITHDRAWAL_REQUEST_RULE = Rule(
 )
 DEPOSIT_RULE = Rule(
     "ethena.deposit",
-    built("jetton_transfer")
+    built(JETTON_TRANSFER)
     .where(lambda block: block["asset"] == USDE)
     .then(built("jetton_mint", name="minted")),
     _make_deposit,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ingest.action.block import CALL, TRANSFER
 from ingest.action.pattern import BOUNCE_OPCODE, Pattern, built, call, one_of
+from ingest.action.protocol.jetton import JETTON_TRANSFER
 from ingest.action.rule import Draft, Rule
 from ingest.errors import IngestError
 
@@ -36,7 +37,6 @@ REFUSALS = {
     0x21EC: "withdraw_execution_crashed",
 }
 """Why a user's contract does not let coins go, by the opcode that it answers with."""
-_JETTON_TRANSFER = "jetton_transfer"
 
 
 def _open_user_body(block: Block) -> Body | None:
@@ -69,7 +69,7 @@ def _asks_with_jettons(opcode: int) -> Pattern:
         payload = block["payload"]
         return payload is not None and payload.peek_opcode() == opcode
 
-    return built(_JETTON_TRANSFER).where(test)
+    return built(JETTON_TRANSFER).where(test)
 
 
 def _read_user(block: Block) -> Body:
@@ -91,10 +91,10 @@ def _make_supply(match: Match, _interfaces: Interfaces) -> Draft:
         "master_jetton_wallet": None,
         "master": told.message.source,
         "asset_id": hex(asset_id),
-        "is_ton": block.type != _JETTON_TRANSFER,
+        "is_ton": block.type != JETTON_TRANSFER,
     }
     columns: Columns = {"destination_secondary": told.message.destination}
-    if block.type == _JETTON_TRANSFER:
+    if block.type == JETTON_TRANSFER:
         data |= {
             "recipient_jetton_wallet": block["source_secondary"],
             "master_jetton_wallet": block["destination_secondary"],
@@ -127,7 +127,7 @@ def _make_withdraw(match: Match, _interfaces: Interfaces) -> Draft:
         answer.address()
         amount = answer.skip(256).uint(64)
     payout = match.get("payout")
-    jettons = payout if payout is not None and payout.type == _JETTON_TRANSFER else None
+    jettons = payout if payout is not None and payout.type == JETTON_TRANSFER else None
     reason = _find_refusal(match)
     data = {
         "recipient_jetton_wallet": None if jettons is None else jettons["destination_secondary"],
@@ -158,7 +158,7 @@ def _find_refusal(match: Match) -> str | None:
 def _make_liquidate(match: Match, _interfaces: Interfaces) -> Draft:
     """A debt is paid by somebody who takes the collateral for it."""
     block = match.block
-    is_jetton = block.type == _JETTON_TRANSFER
+    is_jetton = block.type == JETTON_TRANSFER
     if is_jetton:
         body, liquidator = block["payload"].copy().skip(32), block["source"]
     else:
@@ -172,7 +172,7 @@ def _make_liquidate(match: Match, _interfaces: Interfaces) -> Draft:
     if satisfied is not None:
         data["debt_amount"], data["asset_id"], columns["amount"] = _read_satisfied(satisfied)
     report = match.get("report")
-    if "success" in match and report is not None and report.type == _JETTON_TRANSFER:
+    if "success" in match and report is not None and report.type == JETTON_TRANSFER:
         columns["asset"] = report["asset"]
     columns["evaa_liquidate_data"] = data
     return Draft("evaa_liquidate", columns, failed="success" not in match)
@@ -206,8 +206,8 @@ def _find_failure(match: Match) -> str | None:
     return "liquidation_error" if code is None else f"liquidation_error_0x{code:x}"
 
 
-_JETTONS_BACK = built(_JETTON_TRANSFER)
-_FINISH = one_of(call(LIQUIDATE_REPORT, LIQUIDATE_FAIL), built(_JETTON_TRANSFER)).named("report")
+_JETTONS_BACK = built(JETTON_TRANSFER)
+_FINISH = one_of(call(LIQUIDATE_REPORT, LIQUIDATE_FAIL), built(JETTON_TRANSFER)).named("report")
 _TEXT = built(TRANSFER).maybe
 
 RULES = (
@@ -230,7 +230,7 @@ RULES = (
             _tells_user(WITHDRAW_USER, "user").then(
                 one_of(
                     call(WITHDRAW_COLLATERALIZED, name="granted").then(
-                        one_of(built(_JETTON_TRANSFER), call(WITHDRAW_SUCCESS)).named("payout"),
+                        one_of(built(JETTON_TRANSFER), call(WITHDRAW_SUCCESS)).named("payout"),
                         _tells_user(WITHDRAW_SUCCESS).then(_TEXT),
                     ),
                     call(WITHDRAW_COLLATERALIZED, name="granted").then(

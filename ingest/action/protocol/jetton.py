@@ -18,6 +18,8 @@ TRANSFER, INTERNAL, NOTIFY = 0x0F8A7EA5, 0x178D4519, 0x7362D09C
 BURN, BURN_NOTIFICATION = 0x595F07BC, 0x7BDD97DE
 MINT, MINTER_MINT = 0x642B7D07, 0x00000015
 PTON_TRANSFER = 0x01F3835D
+JETTON_TRANSFER = "jetton_transfer"
+"""Type of the block of a whole transfer."""
 
 PTON_MASTERS = {
     "0:8CDC1D7640AD5EE326527FC1AD0514F468B30DC84B0173F0E155F451B4E11F7C",
@@ -147,7 +149,7 @@ def _draft_transfer(match: Match, body: TransferBody, roles: Columns, *, failed:
         "jetton_transfer_data": data,
     }
     return Draft(
-        "jetton_transfer",
+        JETTON_TRANSFER,
         columns,
         failed=failed,
         notes={

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ingest.action.block import TRANSFER
 from ingest.action.body import Body, read_body
 from ingest.action.pattern import built, call, one_of, repeat
+from ingest.action.protocol.jetton import JETTON_TRANSFER
 from ingest.action.rule import Draft, Rule
 from ingest.cell.dictionary import iter_hashmap
 from ingest.errors import IngestError
@@ -23,7 +24,6 @@ REQUEST_REFERRER, UPDATE_REFERRER = 0x55C35B40, 0x076EE4E0
 UNSTAKE, UNSTAKE_REQUEST = 0x499A9262, 0x0168D4B7
 CLAIM, SEND_CLAIMED = 0x78D9F109, 0x44BC1FE3
 _ADDRESS_BITS = 267
-_JETTON_TRANSFER = "jetton_transfer"
 
 
 def _make_stake(match: Match, _interfaces: Interfaces) -> Draft:
@@ -118,7 +118,7 @@ def _read_addresses(interfaces: Interfaces, account: str | None, number: int) ->
 def _make_claim(match: Match, _interfaces: Interfaces) -> Draft:
     """Rewards are paid out; jettons are named by the pool's wallets of them."""
     message, sending = match.block.message, match["sending"]
-    paid = [after for after in sending.following if after.type == _JETTON_TRANSFER]
+    paid = [after for after in sending.following if after.type == JETTON_TRANSFER]
     amounts = {block["source_secondary"]: block["amount"] for block in paid}
     wallets = _read_claimed(match.block)
     data = {
@@ -152,7 +152,7 @@ def _show_address(key: int) -> str:
 
 _REFERRERS = repeat(call(REQUEST_REFERRER), until=call(UPDATE_REFERRER).maybe).maybe
 _UPDATE = call(UPDATE_REWARDS, name="update")
-_JETTONS = built(_JETTON_TRANSFER)
+_JETTONS = built(JETTON_TRANSFER)
 
 RULES = (
     Rule(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ingest.action.block import TRANSFER
 from ingest.action.pattern import built, call
+from ingest.action.protocol.jetton import JETTON_TRANSFER
 from ingest.action.protocol.layerzero_record import (
     Record,
     read_encoded_packet,
@@ -136,7 +137,7 @@ RULES = (
     ),
     Rule(
         "layerzero.send_tokens",
-        built("layerzero_send").after(built("jetton_transfer", name="jettons").then(call(EVENT))),
+        built("layerzero_send").after(built(JETTON_TRANSFER, name="jettons").then(call(EVENT))),
         _make_send_tokens,
     ),
     Rule(

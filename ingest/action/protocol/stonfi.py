@@ -5,16 +5,10 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from ingest.action.pattern import Pattern, built, call, one_of
-from ingest.action.protocol.jetton import NOTIFY, PTON_TRANSFER, TRANSFER
-from ingest.action.protocol.swap import (
-    Hop,
-    Leg,
-    read_coins,
-    read_jettons,
-    read_paid_coins,
-    show_swap,
-)
+from ingest.action.pattern import built, call
+from ingest.action.protocol.jetton import JETTON_TRANSFER
+from ingest.action.protocol.router import SENT, pay, read_paid, read_sent
+from ingest.action.protocol.swap import Hop, read_jettons, show_swap
 from ingest.action.rule import Draft, Rule
 
 if TYPE_CHECKING:
@@ -26,7 +20,6 @@ SWAP_V1, PAYMENT_V1 = 0x25938561, 0xF93BB43F
 SWAP, PAY_TO = 0x6664DE2A, 0x657B54F5
 OK_CODE, REFERRAL_CODE = 0xC64370E5, 0x45078540
 DEX_V1, DEX = "stonfi", "stonfi_v2"
-JETTON_TRANSFER = "jetton_transfer"
 _MOST_HOPS = 4
 
 
@@ -68,15 +61,11 @@ def read_code(payment: Block) -> int:
 
 def _make_swap(match: Match, _interfaces: Interfaces) -> Draft | None:
     """A swap of version 2; one that pays back what came in failed."""
-    sent, paid = match.get("in"), match.get("out")
-    if sent is None or paid is None:
+    incoming, out = read_sent(match), match.get("out")
+    if incoming is None or out is None:
         return None
-    if sent.type == JETTON_TRANSFER:
-        incoming = read_jettons(sent)
-    else:
-        incoming = read_coins(sent, match["notify"].message.destination)
-    outgoing = _read_paid(paid)
-    between = [_read_paid(block) for block in match.all("between")]
+    outgoing = read_paid(out)
+    between = [read_paid(block) for block in match.all("between")]
     stops = [incoming, *between, outgoing]
     hops = [
         Hop(before.asset, before.amount, after.asset, after.amount)
@@ -86,34 +75,6 @@ def _make_swap(match: Match, _interfaces: Interfaces) -> Draft | None:
     columns = show_swap(DEX, incoming, outgoing, hops=hops if between else ())
     failed = codes != {OK_CODE} or outgoing.asset == incoming.asset
     return Draft("jetton_swap", columns, failed=failed)
-
-
-def _read_paid(block: Block) -> Leg:
-    return read_jettons(block) if block.type == JETTON_TRANSFER else read_paid_coins(block)
-
-
-def paid_out(name: str) -> Pattern:
-    """Return the pattern of what a router pays: coins through their wallet, or jettons."""
-    return one_of(
-        Pattern(TRANSFER, JETTON_TRANSFER).then(call(PTON_TRANSFER, name=name)),
-        built(JETTON_TRANSFER, name=name),
-    )
-
-
-def _pay(hops_left: int) -> Pattern:
-    """Return the pattern of a payment: out, or into the next of several swaps."""
-    payment = call(PAY_TO, name="payment")
-    if not hops_left:
-        return payment.then(paid_out("out"))
-    again = call(SWAP).then(_pay(hops_left - 1))
-    coins = call(PTON_TRANSFER, name="between").then(call(NOTIFY).then(again))
-    return payment.then(
-        one_of(
-            Pattern(TRANSFER, JETTON_TRANSFER).then(coins),
-            built(JETTON_TRANSFER, name="between").then(again),
-            paid_out("out"),
-        )
-    )
 
 
 SWAP_V1_RULE = Rule(
@@ -129,13 +90,6 @@ SWAP_V1_RULE = Rule(
 )
 SWAP_RULE = Rule(
     "stonfi.swap",
-    call(SWAP)
-    .then(_pay(_MOST_HOPS))
-    .after(
-        one_of(
-            built(JETTON_TRANSFER, name="in"),
-            call(NOTIFY, name="notify").after(call(PTON_TRANSFER, name="in")),
-        )
-    ),
+    call(SWAP, name="swap").then(pay(PAY_TO, SWAP, _MOST_HOPS)).after(SENT),
     _make_swap,
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.action.pattern import anything, built, call, one_of
-from ingest.action.protocol.jetton import INTERNAL, NOTIFY, PTON_TRANSFER
-from ingest.action.protocol.stonfi import DEX, JETTON_TRANSFER, PAY_TO, paid_out
-from ingest.action.protocol.swap import Leg, read_coins, read_jettons, read_paid_coins
+from ingest.action.protocol.jetton import INTERNAL, JETTON_TRANSFER, NOTIFY, PTON_TRANSFER
+from ingest.action.protocol.router import paid_out, read_sent
+from ingest.action.protocol.stonfi import DEX, PAY_TO
+from ingest.action.protocol.swap import Leg, read_jettons, read_paid_coins, show_payouts
 from ingest.action.rule import Draft, Rule
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _DATA = "dex_deposit_liquidity_data"
 
 def _make_deposit(match: Match, _interfaces: Interfaces) -> Draft | None:
     """One side is paid in; the other one, if the same message sent it, belongs to the action."""
-    incoming = _read_incoming(match)
+    incoming = read_sent(match)
     if incoming is None:
         return None
     minted, part = match.get("minted"), match.get("part")
@@ -50,15 +51,6 @@ def _make_deposit(match: Match, _interfaces: Interfaces) -> Draft | None:
     return Draft(DEPOSIT, columns, failed="refund" in match)
 
 
-def _read_incoming(match: Match) -> Leg | None:
-    sent = match.get("in")
-    if sent is None:
-        return None
-    if sent.type == JETTON_TRANSFER:
-        return read_jettons(sent)
-    return read_coins(sent, match["notify"].message.destination)
-
-
 def _is_part(block: Block) -> bool:
     data = block[_DATA]
     return data is not None and data["dex"] == DEX
@@ -74,14 +66,7 @@ def _make_withdraw(match: Match, _interfaces: Interfaces) -> Draft | None:
     burn = match.get("burn")
     data: Columns = {"dex": DEX, "is_refund": burn is None}
     data["lp_tokens_burnt"] = None if burn is None else burn["amount"]
-    for number, leg in enumerate(legs[:2], start=1):
-        data |= {
-            f"amount{number}": leg.amount,
-            f"asset{number}_out": leg.asset,
-            f"user_jetton_wallet_{number}": leg.destination_wallet,
-            f"dex_jetton_wallet_{number}": leg.source_wallet,
-            f"dex_wallet_{number}": leg.source,
-        }
+    data |= show_payouts(legs[:2])
     asked = match.get("asked")
     columns: Columns = {
         "source": burn["source"] if burn is not None else None,

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ingest.action.protocol.jetton import asset_of
+from ingest.action.protocol.jetton import JETTON_TRANSFER, asset_of
+from ingest.errors import ActionUnreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from ingest.action.block import Block, Columns
+    from ingest.action.body import Body
+
+
+_NATIVE, _JETTON, _EXTRA = range(3)
 
 
 class Leg(NamedTuple):
@@ -59,6 +64,38 @@ def read_jettons(block: Block, *, raw: bool = False) -> Leg:
     )
 
 
+def read_incoming(block: Block, *, raw: bool = False) -> Leg:
+    """Return the leg of what came into a vault: jettons, or coins.
+
+    TL-B of a message with coins: query_id:uint64 amount:Coins ….
+    """
+    if block.type == JETTON_TRANSFER:
+        return read_jettons(block, raw=raw)
+    message = block.message
+    amount = message.arguments().skip(64).coins()
+    return Leg(amount, message.source, None, message.destination, None, None)
+
+
+def read_asset(body: Body, tag_bits: int) -> str | None:
+    """Read an asset by its tag: None of coins and of extra currencies, else the jetton's master.
+
+    TL-B: native$00; jetton$01 workchain_id:int8 address:bits256; extra_currency$10
+    currency_id:int32. DeDust has tags of four bits, Swap.Coffee of two.
+
+    Raises:
+        ActionUnreadable: it is of no known kind.
+    """
+    kind = body.uint(tag_bits)
+    if kind == _NATIVE:
+        return None
+    if kind == _JETTON:
+        return f"{body.signed(8)}:{body.uint(256):064X}"
+    if kind == _EXTRA:
+        body.skip(32)
+        return None
+    raise ActionUnreadable(f"an asset is of no known kind: {kind}")
+
+
 def read_coins(block: Block, receiver: str | None) -> Leg:
     """Return the leg of coins that come through the router's wallet for them (01f3835d)."""
     message = block.message
@@ -90,6 +127,20 @@ def _source_of(block: Block) -> str | None:
     """Return who sent a message or jettons."""
     source = block.columns.get("source")
     return source if isinstance(source, str) else None
+
+
+def show_payouts(legs: Iterable[Leg]) -> Columns:
+    """Return the columns of the sides of a pool that were paid out."""
+    data: Columns = {}
+    for number, leg in enumerate(legs, start=1):
+        data |= {
+            f"amount{number}": leg.amount,
+            f"asset{number}_out": leg.asset,
+            f"user_jetton_wallet_{number}": leg.destination_wallet,
+            f"dex_jetton_wallet_{number}": leg.source_wallet,
+            f"dex_wallet_{number}": leg.source,
+        }
+    return data
 
 
 def show_swap(

@@ -8,16 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ingest.action.pattern import EXCESS_OPCODE, Pattern, built, call, one_of
-from ingest.action.protocol.jetton import NOTIFY, PTON_TRANSFER, TRANSFER, asset_of
-from ingest.action.protocol.swap import (
-    Hop,
-    Leg,
-    read_coins,
-    read_jettons,
-    read_paid_coins,
-    show_swap,
-)
+from ingest.action.pattern import EXCESS_OPCODE, call
+from ingest.action.protocol.jetton import asset_of
+from ingest.action.protocol.router import SENT, pay, read_paid, read_sent
+from ingest.action.protocol.swap import Hop, Leg, show_swap
 from ingest.action.rule import Draft, Rule
 
 if TYPE_CHECKING:
@@ -29,7 +23,6 @@ SWAP, PAY_TO = 0xA7FB58F8, 0xA1DAA96D
 CREATE_POOL, INIT_POOL = 0x2E3034EF, 0x441C39ED
 DEX = "tonco"
 _OK_CODES = {0, 200}
-_JETTON_TRANSFER = "jetton_transfer"
 _MOST_HOPS = 4
 
 
@@ -70,11 +63,11 @@ def find_asset(interfaces: Interfaces, wallet: str | None) -> str | None:
 
 def _make_swap(match: Match, interfaces: Interfaces) -> Draft | None:
     """A swap of one or several hops; one that pays back what came in failed."""
-    incoming, outgoing = _read_incoming(match), _read_outgoing(match)
-    swaps = match.all("swap")
-    payments = [read_payment(block) for block in match.all("payment")]
-    if incoming is None or outgoing is None:
+    incoming, out = read_sent(match), match.get("out")
+    if incoming is None or out is None:
         return None
+    outgoing, swaps = read_paid(out), match.all("swap")
+    payments = [read_payment(block) for block in match.all("payment")]
     source_wallet = _read_source_wallet(swaps[-1])
     paid_back = payments[-1]
     other = next((each for each in paid_back.wallets if each != source_wallet), None)
@@ -91,22 +84,6 @@ def _make_swap(match: Match, interfaces: Interfaces) -> Draft | None:
         asset_out=wanted,
     )
     return Draft("jetton_swap", columns, failed=failed)
-
-
-def _read_incoming(match: Match) -> Leg | None:
-    block = match.get("in")
-    if block is None:
-        return None
-    if block.type == _JETTON_TRANSFER:
-        return read_jettons(block)
-    return read_coins(block, match["notify"].message.destination)
-
-
-def _read_outgoing(match: Match) -> Leg | None:
-    block = match.get("out")
-    if block is None:
-        return None
-    return read_jettons(block) if block.type == _JETTON_TRANSFER else read_paid_coins(block)
 
 
 def _list_hops(
@@ -191,37 +168,9 @@ def _read_pool_active(init: Block) -> bool:
     return body.skip(1 + 24 + 1 + 160 + 1).bit()
 
 
-_OUT = one_of(
-    Pattern(TRANSFER, _JETTON_TRANSFER).then(call(PTON_TRANSFER, name="out")),
-    built(_JETTON_TRANSFER, name="out"),
-)
-
-
-def _pay(hops_left: int) -> Pattern:
-    """Return the pattern of a payment: out, or into the next of several swaps."""
-    if not hops_left:
-        return call(PAY_TO, name="payment").then(_OUT)
-    again = call(SWAP, name="swap").then(_pay(hops_left - 1))
-    through_coins = call(PTON_TRANSFER).then(call(NOTIFY).then(again))
-    return call(PAY_TO, name="payment").then(
-        one_of(
-            Pattern(TRANSFER, _JETTON_TRANSFER).then(through_coins),
-            built(_JETTON_TRANSFER).then(again),
-            _OUT,
-        )
-    )
-
-
 SWAP_RULE = Rule(
     "tonco.swap",
-    call(SWAP, name="swap")
-    .then(_pay(_MOST_HOPS))
-    .after(
-        one_of(
-            built(_JETTON_TRANSFER, name="in"),
-            call(NOTIFY, name="notify").after(call(PTON_TRANSFER, name="in")),
-        )
-    ),
+    call(SWAP, name="swap").then(pay(PAY_TO, SWAP, _MOST_HOPS)).after(SENT),
     _make_swap,
 )
 DEPLOY_POOL_RULE = Rule(

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ingest.action.pattern import EXCESS_OPCODE, Pattern, built, call, one_of
-from ingest.action.protocol.jetton import NOTIFY, PTON_TRANSFER, TRANSFER
-from ingest.action.protocol.swap import Leg, read_coins, read_jettons, read_paid_coins
-from ingest.action.protocol.tonco import (
-    DEX,
-    PAY_TO,
-    find_asset,
-    read_payment,
-)
+from ingest.action.pattern import EXCESS_OPCODE, built, call
+from ingest.action.protocol.jetton import JETTON_TRANSFER
+from ingest.action.protocol.router import SENT, paid_out, read_paid, read_sent
+from ingest.action.protocol.tonco import DEX, PAY_TO, find_asset, read_payment
 from ingest.action.rule import Draft, Rule
 
 if TYPE_CHECKING:
     from ingest.action.block import Block, Columns
     from ingest.action.interface import Interfaces
     from ingest.action.pattern import Match
+    from ingest.action.protocol.swap import Leg
 
 FUND, ADD_LIQUIDITY, MINT_AND_REFUND = 0x4468DE77, 0x3EBE5431, 0x81702EF8
 START_BURN, POSITION_BURN, BURN = 0x530B5F2C, 0x46CA335A, 0xD73AC09D
-_JETTON_TRANSFER = "jetton_transfer"
 
 
 class _Target(NamedTuple):
@@ -54,7 +49,7 @@ def _read_target(fund: Block) -> _Target:
 
 def _make_deposit(match: Match, interfaces: Interfaces) -> Draft | None:
     """One side of a position is paid in; with both there, the position is made."""
-    incoming = _read_deposit(match)
+    incoming = read_sent(match)
     fund, add, minted = match["fund"], match.block, match.get("minted")
     if incoming is None:
         return None
@@ -98,13 +93,6 @@ def _make_deposit(match: Match, interfaces: Interfaces) -> Draft | None:
     return Draft("tonco_deposit_liquidity", columns, failed=failed, served="dex_deposit_liquidity")
 
 
-def _read_deposit(match: Match) -> Leg | None:
-    jettons, coins = match.get("jettons"), match.get("coins")
-    if jettons is not None:
-        return read_jettons(jettons)
-    return None if coins is None else read_coins(coins, match["notify"].message.destination)
-
-
 def _read_side(fund: Block) -> int:
     """Return which side of the pool a payment was for: the one with an amount."""
     body = fund.message.arguments().skip(64)
@@ -114,7 +102,7 @@ def _read_side(fund: Block) -> int:
 
 def _read_excess(block: Block) -> Columns:
     """Return what went back because the position did not need it."""
-    leg = read_jettons(block) if block.type == _JETTON_TRANSFER else read_paid_coins(block)
+    leg = read_paid(block)
     return {"asset": leg.asset, "amount": leg.amount}
 
 
@@ -130,11 +118,11 @@ def _find_assets(
 
 
 def _read_other_wallet(match: Match) -> str | None:
-    jettons = match.get("jettons")
-    if jettons is not None:
-        payload = jettons["payload"]
+    sent = match["in"]
+    if sent.type == JETTON_TRANSFER:
+        payload = sent["payload"]
         return None if payload is None else payload.copy().skip(32).address()
-    body = match["coins"].message.arguments().skip(64)
+    body = sent.message.arguments().skip(64)
     body.coins()
     body.address()
     return body.either_ref().skip(32).address()
@@ -146,7 +134,7 @@ def _make_withdraw(match: Match, interfaces: Interfaces) -> Draft:
     body = message.arguments().skip(64)
     index, liquidity = body.uint(64), body.uint(128)
     payment = read_payment(match["payment"])
-    paid = {leg.source_wallet: leg for leg in map(_read_payout, match.all("paid"))}
+    paid = {leg.source_wallet: leg for leg in map(read_paid, match.all("paid"))}
     data: Columns = {
         "dex": DEX,
         "lp_tokens_burnt": liquidity,
@@ -182,36 +170,19 @@ def _make_withdraw(match: Match, interfaces: Interfaces) -> Draft:
     )
 
 
-def _read_payout(block: Block) -> Leg:
-    return read_jettons(block) if block.type == _JETTON_TRANSFER else read_paid_coins(block)
-
-
-def _paid(name: str) -> Pattern:
-    """Return the pattern of what the router pays: coins, or jettons."""
-    coins = Pattern(TRANSFER, _JETTON_TRANSFER).then(call(PTON_TRANSFER, name=name))
-    return one_of(coins, built(_JETTON_TRANSFER, name=name)).maybe
-
-
 DEPOSIT_RULE = Rule(
     "tonco.deposit_liquidity",
     call(ADD_LIQUIDITY)
     .then(
         call(MINT_AND_REFUND, name="minted")
         .then(
-            call(PAY_TO).then(_paid("excess"), _paid("excess")).maybe,
+            call(PAY_TO).then(paid_out("excess").maybe, paid_out("excess").maybe).maybe,
             built("nft_mint", name="nft").maybe,
             call(EXCESS_OPCODE).maybe,
         )
         .maybe
     )
-    .after(
-        call(FUND, name="fund").after(
-            one_of(
-                call(NOTIFY, name="notify").after(call(PTON_TRANSFER, name="coins")),
-                built(_JETTON_TRANSFER, name="jettons"),
-            )
-        )
-    ),
+    .after(call(FUND, name="fund").after(SENT)),
     _make_deposit,
 )
 WITHDRAW_RULE = Rule(
@@ -219,7 +190,7 @@ WITHDRAW_RULE = Rule(
     call(START_BURN).then(
         call(POSITION_BURN, name="position").then(
             call(BURN, name="burn").then(
-                call(PAY_TO, name="payment").then(_paid("paid"), _paid("paid"))
+                call(PAY_TO, name="payment").then(paid_out("paid").maybe, paid_out("paid").maybe)
             )
         )
     ),
