@@ -23,6 +23,7 @@ from api.server import StreamingServer
 from api.tail import Tail
 from api.v3.decoded import render_decoded
 from ingest.errors import IngestError
+from ingest.metadata.cli import name_fetcher
 from ingest.tail import name_command
 from lake.errors import LakeError
 from lake.settings import Settings, load_settings
@@ -110,24 +111,29 @@ def serve_lake(
     app.state.followed = node is not None
     server = StreamingServer(app)
     configure_logs(settings)
-    with _following(node, lake, settings), suppress(KeyboardInterrupt):  # Ctrl-C is no fault.
+    with _accompanied(node, lake, settings), suppress(KeyboardInterrupt):  # Ctrl-C is no fault.
         server.run(sockets=[listener])
 
 
 @contextmanager
-def _following(node: Path | None, lake: Path, settings: Settings) -> Iterator[None]:
-    """Keep a process running that follows a node, if there is one to follow."""
-    if node is None:
-        yield
-        return
-    # The server raises the signal anew that ended it, and the process beside it must end too.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    tail = Tail(name_command(node, lake), most_pause_s=settings.follow_restart_s)
-    tail.start()
+def _accompanied(node: Path | None, lake: Path, settings: Settings) -> Iterator[None]:
+    """Keep processes running: to follow a node, if there is one, and to fetch, if that is on."""
+    tails = []
+    pause_s = settings.follow_restart_s
+    if node is not None:
+        tails.append(Tail(name_command(node, lake), most_pause_s=pause_s))
+    if settings.fetch_metadata:
+        tails.append(Tail(name_fetcher(lake), most_pause_s=pause_s, name="fetcher"))
+    if tails:
+        # The server raises the signal anew that ended it: the processes beside it must end too.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for tail in tails:
+        tail.start()
     try:
         yield
     finally:
-        tail.stop()
+        for tail in tails:
+            tail.stop()
 
 
 @click.group("decode", epilog=DECODE_HELP)

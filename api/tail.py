@@ -1,4 +1,4 @@
-"""The process that follows a node beside the server: started, and started again when it dies."""
+"""A process beside the server, such as that which follows a node: started again when it dies."""
 
 from __future__ import annotations
 
@@ -23,14 +23,17 @@ END_S = 10.0
 class Tail:
     """Keeps one process running; its death is logged, and never that of the server."""
 
-    def __init__(self, command: Sequence[str], *, most_pause_s: float) -> None:
-        """Take the command and the longest pause before it is started again."""
+    def __init__(
+        self, command: Sequence[str], *, most_pause_s: float, name: str = "follower"
+    ) -> None:
+        """Take the command, the longest pause before it is started again, and its name in logs."""
         self._command = tuple(command)
         self._most_pause_s = most_pause_s
+        self._name = name
         self._is_over = threading.Event()
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._thread = threading.Thread(target=self._keep, name="tail", daemon=True)
+        self._thread = threading.Thread(target=self._keep, name=name, daemon=True)
 
     @property
     def pid(self) -> int | None:
@@ -64,7 +67,7 @@ class Tail:
                 return
             if time.monotonic() - began_s > STEADY_S:
                 pause_s = FIRST_PAUSE_S
-            LOG.warning("the follower ended with code %s: again in %.1f s", code, pause_s)
+            LOG.warning("the %s ended with code %s: again in %.1f s", self._name, code, pause_s)
             self._is_over.wait(pause_s)
             pause_s = min(self._most_pause_s, pause_s * 2)
 

@@ -21,6 +21,7 @@ from ingest.body.cli import rebuild_bodies_command
 from ingest.contract.cli import rebuild_contracts_command
 from ingest.errors import IngestError
 from ingest.follow import MANY_MC_BLOCKS, Follower
+from ingest.metadata.cli import commands as metadata_commands
 from ingest.node.packs import open_packs
 from ingest.node.source import open_node
 from ingest.pipeline import IngestReport, Progress, ingest
@@ -226,4 +227,4 @@ rebuild_group.add_command(rebuild_traces_command)
 rebuild_group.add_command(rebuild_bodies_command)
 rebuild_group.add_command(rebuild_actions_command)
 rebuild_group.add_command(rebuild_contracts_command)
-commands: list[click.Command] = [ingest_command, *action_commands]
+commands: list[click.Command] = [ingest_command, *action_commands, *metadata_commands]

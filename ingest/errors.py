@@ -19,6 +19,10 @@ IngestError
 │   ├── TvmStackDeep     the resulting stack is nested too deep to be shown
 │   └── TvmStackLarge    the resulting stack is too large to be shown
 ├── BodyError            a message body and a layout of the body table that do not fit together
+├── FetchError           content outside of the chain that was not had
+│   ├── FetchRefused     its address is not asked
+│   ├── FetchFailed      there was no answer
+│   └── ContentInvalid   the answer is not what it should be
 ├── SourceError          a source cannot be opened or read as a whole
 │   └── EntryFlaw        an entry of a package is not what its place promises
 └── BlockUnavailable     one block cannot be given
@@ -83,6 +87,22 @@ class ActionUnreadable(IngestError):
 
 class RecordingMalformed(IngestError):
     """A line of recorded traces that cannot be read as rows; names the file and the line."""
+
+
+class FetchError(IngestError):
+    """Content outside of the chain that was not had."""
+
+
+class FetchRefused(FetchError):
+    """An address that is not asked: of another scheme, or internal."""
+
+
+class FetchFailed(FetchError):
+    """There was no answer, or none of success; another try may have one."""
+
+
+class ContentInvalid(FetchError):
+    """The answer is not what it should be: too large, of another type, no JSON object."""
 
 
 class SourceError(IngestError):

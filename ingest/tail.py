@@ -53,13 +53,14 @@ def _tell(text: str) -> None:
     sys.stderr.flush()
 
 
-def _end(_number: int, _frame: object) -> None:
+def end_orderly(_number: int, _frame: object) -> None:
     """End in an orderly way; a commit under way is whole or absent."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise SystemExit(0)
 
 
-def _watch_parent() -> None:
+def watch_parent() -> None:
+    """End this process once the one who started it is gone, or closes its standard input."""
     while os.read(sys.stdin.fileno(), 1):  # Not through its buffer, which ends with a lock.
         pass
     os.kill(os.getpid(), signal.SIGTERM)
@@ -71,10 +72,10 @@ def main() -> int:
     parser.add_argument("--node", type=Path, required=True)
     parser.add_argument("--lake", type=Path, required=True)
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGTERM, end_orderly)
     # Ctrl-C reaches the whole group: the one who started this process tells it to end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_watch_parent, name="parent", daemon=True).start()
+    threading.Thread(target=watch_parent, name="parent", daemon=True).start()
     return follow_node(options.node, options.lake)
 
 

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from lake.errors import SettingsError
-from lake.sql_settings import SqlSettings
+from lake.metadata_settings import MetadataSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,7 @@ OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "TONLAKE_CRASH_AT", "TONLAKE_NATIV
 """Variables that begin with the prefix and are no settings."""
 
 
-class Settings(SqlSettings, frozen=True, forbid_unknown_fields=True):
+class Settings(MetadataSettings, frozen=True, forbid_unknown_fields=True):
     """All settings with their defaults; each field's description is its documentation."""
 
     mc_blocks_per_commit: Annotated[

@@ -34,9 +34,9 @@ _LOGICAL_TIMES = frozenset(
 
 _LOOKED_UP = frozenset(
     {"hash", "root_hash", "file_hash", "msg_hash", "hash_norm", "in_msg_hash"}
-    | {"trace_id", "parent_hash"}
+    | {"trace_id", "parent_hash", "uri"}
 )
-"""Hashes that people look a row up by: a bloom filter tells which row groups to leave alone."""
+"""What people look a row up by: a bloom filter tells which row groups to leave alone."""
 
 _BLOOM_ODDS = 0.01
 """Odds that a bloom filter lets a row group pass that does not have the hash."""

@@ -13,15 +13,20 @@ from api.errors import RequestInvalid
 from api.params import ConversionError, Query, Texts, parse_any_address
 from api.v3.answer import AddressMetadata, Metadata, TokenInfo
 from api.v3.book import pair_addresses, read_accounts
+from api.v3.fetched import NOT_FETCHED, NOTHING_MORE, read_fetched
 from api.v3.history import check_derived, is_derived
 from api.v3.interface import read_codes
 from api.v3.operation import operation
 from api.v3.payload import decode_content
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+    from typing import TypeAlias
 
     from api.call import Call
+    from api.v3.fetched import Fetched
+
+    Content: TypeAlias = dict[str, object] | None
 
 Row = dict[str, Any]
 
@@ -82,10 +87,14 @@ def describe_tokens(call: Call, addresses: Iterable[Address]) -> Metadata:
     for row in _read_tokens(call, WALLETS, wanted[WALLETS]):
         masters.add(Address(row["jetton_workchain"], row["jetton"]))
         _add(found, row, _describe_wallet(row))
+    tokens: list[tuple[TokenKind, Row, Content]] = []
     for kind in KINDS[1:]:
         chosen = masters if kind is MASTERS else wanted[kind]
-        for row in _read_tokens(call, kind, chosen):
-            _add(found, row, _describe_token(kind, row))
+        rows = _read_tokens(call, kind, chosen)
+        tokens += [(kind, row, decode_content(row["content"])) for row in rows]
+    fetched = read_fetched(call, (content for _kind, _row, content in tokens))
+    for kind, row, content in tokens:
+        _add(found, row, _describe_token(kind, row, content, fetched))
     return found
 
 
@@ -124,20 +133,26 @@ def _read_tokens(call: Call, kind: TokenKind, addresses: Iterable[Address]) -> l
     return call.reader.rows(kind.query, **pairs) if pairs["accounts"] else []
 
 
-def _describe_token(kind: TokenKind, row: Row) -> tuple[TokenInfo, bool]:
+def _describe_token(
+    kind: TokenKind, row: Row, content: Content, fetched: Mapping[str, Fetched]
+) -> tuple[TokenInfo, bool]:
     """Return what a token says of itself, and whether that is all there is to say."""
     index = row.get("item_index", UNSET)
-    content = decode_content(row["content"])
     if content is None:
         return TokenInfo(type=kind.name, valid=False, nft_index=index), True
-    named = {key: content[key] for key in _NAMED if isinstance(content.get(key), str)}
-    extra = {key: value for key, value in content.items() if key not in named}
+    there = fetched.get(str(content["uri"]), NOT_FETCHED) if "uri" in content else NOTHING_MORE
+    # What the chain says holds, whatever stands elsewhere (TEP-64, semi-chain content).
+    joined = {**there.content, **content}
+    named = {key: joined[key] for key in _NAMED if isinstance(joined.get(key), str)}
+    extra = {key: value for key, value in joined.items() if key not in named}
     info = msgspec.convert({"type": kind.name, **named}, TokenInfo)
     info.nft_index = index
     info.extra = extra or UNSET
-    if set(content) != {"uri"}:
+    if set(content) != {"uri"} or there.is_valid:
         info.valid = True
-    return info, "uri" not in content
+    elif there.is_final:
+        info.valid = False
+    return info, there.is_final
 
 
 def _describe_wallet(row: Row) -> tuple[TokenInfo, bool]:

@@ -8,6 +8,7 @@ from lake.schema.column import ARROW_TYPES, Column, Table
 from lake.schema.config import CONFIG_PARAMS, LIBRARIES
 from lake.schema.contract import CONTRACT_TABLES
 from lake.schema.message import MESSAGES
+from lake.schema.metadata import OFFCHAIN_METADATA
 from lake.schema.proof import BLOCK_PROOFS
 from lake.schema.trace import OPEN_EDGES, TRACES, TRANSACTION_TRACES
 from lake.schema.transaction import TRANSACTIONS
@@ -26,8 +27,8 @@ BASE_TABLES: tuple[Table, ...] = (
     LIBRARIES,
 )
 
-SIDE_TABLES: tuple[Table, ...] = (BLOCK_PROOFS,)
-"""Tables of what a source keeps beside its blocks; a lake may be without."""
+SIDE_TABLES: tuple[Table, ...] = (BLOCK_PROOFS, OFFCHAIN_METADATA)
+"""Tables of what comes from beside the blocks; a lake may be without."""
 
 DERIVED_TABLES: tuple[Table, ...] = (
     *(TRANSACTION_TRACES, TRACES, OPEN_EDGES),
@@ -54,6 +55,7 @@ __all__ = [
     "LIBRARIES",
     "MESSAGES",
     "MESSAGE_BODIES",
+    "OFFCHAIN_METADATA",
     "OPEN_EDGES",
     "SCHEMA_VERSION",
     "SHARD_BLOCKS",

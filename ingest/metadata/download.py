@@ -1,0 +1,163 @@
+"""One JSON object from an address that a stranger chose: https, within size, time and type.
+
+Redirects are followed one by one, each as if it had been the address: its scheme, its host and
+the addresses of that host are checked anew (ingest.metadata.network).
+"""
+
+from __future__ import annotations
+
+import ssl
+from importlib.metadata import version
+from typing import TYPE_CHECKING, NamedTuple
+
+import httpcore
+import httpx
+import msgspec
+
+from ingest.errors import ContentInvalid, FetchFailed, FetchRefused
+from ingest.metadata.network import CheckedBackend, Guard, parse_networks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lake.settings import Settings
+
+MOST_URI_CHARS = 2048
+"""Longer addresses are not asked: servers refuse them (RFC 9110, 4.1, asks for 8,000 at most)."""
+
+_OK = 200
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_TYPES = frozenset({"text/json", "text/plain", "application/octet-stream", "binary/octet-stream"})
+"""Types, beside those of JSON, under which file stores give out JSON; never pages or images."""
+
+_IPFS = "ipfs://"
+
+
+class Document(NamedTuple):
+    """What was fetched: the JSON object as compact text, and where it was found in the end."""
+
+    content: str
+    url: str
+
+
+class Downloader:
+    """Fetches documents; may be used by several threads at once."""
+
+    def __init__(
+        self, settings: Settings, *, guard: Guard | None = None, trust: ssl.SSLContext | None = None
+    ) -> None:
+        """Take limits, and if need be who checks addresses and whose certificates are trusted.
+
+        Without ``trust`` it is those of the system (``SSL_CERT_FILE`` names others).
+
+        Raises:
+            SettingsError: the setting of allowed networks cannot be read.
+        """
+        self._settings = settings
+        self._guard = guard or Guard(parse_networks(settings.metadata_networks))
+        self._trust = trust or ssl.create_default_context()
+        self._headers: dict[bytes | str, bytes | str] = {
+            "User-Agent": f"tonlake/{version('tonlake')}",
+            "Accept": "application/json, text/plain;q=0.5",
+            "Accept-Encoding": "identity",
+        }
+
+    def fetch(self, uri: str) -> Document:
+        """Return the document behind the address that a token names.
+
+        Raises:
+            FetchRefused: an address that is not asked, at once or behind a redirect.
+            ContentInvalid: the answer is no JSON object, too large or of another type.
+            FetchFailed: there was no answer; it may be worth another try.
+        """
+        url = self._read_address(uri)
+        backend = CheckedBackend(self._guard, self._settings.metadata_timeout_ms / 1000)
+        for _ in range(self._settings.metadata_redirects + 1):
+            found = self._ask(url, backend)
+            if isinstance(found, bytes):
+                return Document(_read_object(found), str(url))
+            url = found
+        raise ContentInvalid(f"more than {self._settings.metadata_redirects} redirects")
+
+    def _read_address(self, uri: str) -> httpx.URL:
+        """Return the URL that an address stands for."""
+        if not uri.lower().startswith(_IPFS):
+            return _check_url(uri)
+        if not self._settings.ipfs_gateway:
+            raise FetchRefused("no gateway of IPFS is set (setting ipfs_gateway)")
+        path = uri[len(_IPFS) :].removeprefix("ipfs/").lstrip("/")
+        return _check_url(self._settings.ipfs_gateway + path)
+
+    def _ask(self, url: httpx.URL, backend: CheckedBackend) -> bytes | httpx.URL:
+        """Return the body of the answer, or where it says to go."""
+        target = httpcore.URL(
+            scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+        )
+        try:
+            with (
+                httpcore.ConnectionPool(
+                    ssl_context=self._trust, network_backend=backend, max_connections=1
+                ) as pool,
+                pool.stream("GET", target, headers=self._headers) as answer,
+            ):
+                headers = {
+                    name.lower().decode("latin-1"): value.decode("latin-1")
+                    for name, value in answer.headers
+                }
+                if answer.status in _REDIRECTS and "location" in headers:
+                    return _follow(url, headers["location"])
+                if answer.status != _OK:
+                    raise FetchFailed(f"{url.host} answered {answer.status}")
+                return self._read_body(answer, headers)
+        except (
+            *(httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError),
+            httpcore.UnsupportedProtocol,
+        ) as error:
+            reason = str(error) or type(error).__name__
+            raise FetchFailed(f"{url.host} cannot be asked: {reason}") from error
+
+    def _read_body(self, answer: httpcore.Response, headers: Mapping[str, str]) -> bytes:
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind not in _TYPES and not kind.endswith(("/json", "+json")):
+            raise ContentInvalid(f"content of type {kind[:100]!r}")
+        if headers.get("content-encoding", "identity").lower() != "identity":
+            raise ContentInvalid("compressed content, which was not asked for")
+        most = self._settings.metadata_bytes
+        body = bytearray()
+        for part in answer.iter_stream():
+            body += part
+            if len(body) > most:
+                raise ContentInvalid(f"more than {most} bytes (setting metadata_bytes)")
+        return bytes(body)
+
+
+def _check_url(text: str) -> httpx.URL:
+    """Read an address that may be asked, as far as that can be told from its text."""
+    if len(text) > MOST_URI_CHARS:
+        raise FetchRefused(f"an address of more than {MOST_URI_CHARS} characters")
+    try:
+        url = httpx.URL(text)
+    except (httpx.InvalidURL, UnicodeError) as error:
+        raise FetchRefused(f"no address: {error}") from error
+    if url.scheme != "https":
+        raise FetchRefused(f"only https is asked, not {url.scheme[:20]!r}")
+    if not url.host or url.userinfo:
+        raise FetchRefused("an address without a host, or with a user")
+    return url
+
+
+def _follow(url: httpx.URL, location: str) -> httpx.URL:
+    try:
+        joined = url.join(location)
+    except (httpx.InvalidURL, UnicodeError) as error:
+        raise ContentInvalid(f"a redirect to no address: {error}") from error
+    return _check_url(str(joined))
+
+
+def _read_object(body: bytes) -> str:
+    """Return a JSON object as compact text."""
+    try:
+        value = msgspec.json.decode(body.removeprefix(b"\xef\xbb\xbf"), type=dict[str, object])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ContentInvalid(f"no JSON object: {error}") from error
+    return msgspec.json.encode(value).decode()

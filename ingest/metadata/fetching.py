@@ -1,0 +1,224 @@
+"""The token content of a lake fetched: what is due, in batches, a commit for each.
+
+Rows stand at the place of the first blocks whose contracts name the address: they are merged,
+exported and undone with these. No lock is held while others are waited for.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ingest.errors import ContentInvalid, FetchError, FetchFailed, FetchRefused
+from ingest.metadata.download import MOST_URI_CHARS, Document, Downloader
+from lake.datafile import write_changes
+from lake.disk import LOCK_FILE, hold_lock
+from lake.log import read_state
+from lake.maintenance import commit_maintenance
+from lake.place import Derivation, NewFile, Place, list_places, read_place
+from lake.rows import read_rows
+from lake.schema import OFFCHAIN_METADATA
+from lake.snapshot import open_snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from lake.log import DataFile
+    from lake.settings import Settings
+
+BATCH = 256
+"""Addresses asked for one commit: each commit writes the files anew that it adds to."""
+
+_TABLES = ("jetton_masters", "nft_collections", "nft_items", OFFCHAIN_METADATA.name)
+_MOST_PAUSE_S = 86_400
+"""Tries are doubled in distance up to a day."""
+
+Row = dict[str, Any]
+
+
+class Fetches(Protocol):
+    """Who fetches: a ``Downloader``."""
+
+    def fetch(self, uri: str) -> Document:
+        """Return the document behind an address, or raise FetchError."""
+
+
+class Due(NamedTuple):
+    """An address to ask, the block that named it first, and what came of it before."""
+
+    uri: str
+    mc_seqno: int
+    attempts: int
+    url: str | None
+    content: str | None
+
+
+class FetchReport(msgspec.Struct):
+    """How many addresses were asked, by what came of it."""
+
+    fetched: int = 0
+    invalid: int = 0
+    failed: int = 0
+    refused: int = 0
+    commits: int = 0
+
+    @property
+    def asked(self) -> int:
+        """Addresses asked in all."""
+        return self.fetched + self.invalid + self.failed + self.refused
+
+
+def describe_report(report: FetchReport) -> str:
+    """Say in one line what came of it."""
+    return (
+        f"{report.asked:,} asked: {report.fetched:,} fetched, {report.invalid:,} invalid, "
+        f"{report.failed:,} failed, {report.refused:,} refused"
+    )
+
+
+def fetch_metadata(
+    lake_dir: Path,
+    settings: Settings,
+    *,
+    everything: bool = False,
+    most: int | None = None,
+    downloader: Fetches | None = None,
+    read_clock: Callable[[], float] = time.time,
+) -> FetchReport:
+    """Ask every address of token content that is due, and keep what comes of it in the lake.
+
+    Args:
+        lake_dir: Folder of the lake.
+        settings: Limits, back-off and file options.
+        everything: Ask those as well that were fetched or given up before now.
+        most: Most addresses to ask; None: all.
+        downloader: Who fetches, by default as the settings say.
+        read_clock: Tells the Unix seconds.
+
+    Raises:
+        LakeNotFound: the folder holds no lake.
+        LakeCorrupt: a file that is needed is damaged.
+        LakeFull: no room; what was committed before stays.
+    """
+    fetches = downloader or Downloader(settings)
+    report = FetchReport()
+    began_s = int(read_clock())
+    with ThreadPoolExecutor(settings.metadata_connections, "fetch") as threads:
+        while most is None or report.asked < most:
+            count = BATCH if most is None else min(BATCH, most - report.asked)
+            due = list_due(lake_dir, settings, began_s, everything=everything, most=count)
+            if not due:
+                break
+            rows = list(
+                threads.map(lambda each: _try(fetches, each, settings, int(read_clock())), due)
+            )
+            report.commits += _commit_rows(lake_dir, rows, settings)
+            for row in rows:
+                setattr(report, row["outcome"], getattr(report, row["outcome"]) + 1)
+    return report
+
+
+def list_due(
+    lake_dir: Path, settings: Settings, now_s: int, *, everything: bool, most: int
+) -> list[Due]:
+    """Return the addresses that are to be asked at a moment, at most ``most``."""
+    # What the lake says of tokens is not served from here: no need to read all of it first.
+    snapshot = open_snapshot(lake_dir, check_digests=False)
+    text = (files("ingest.metadata") / "due.sql").read_text(encoding="utf-8")
+    given = {
+        "now": now_s,
+        "everything": everything,
+        "most_chars": MOST_URI_CHARS,
+        "most_rows": most,
+    }
+    with snapshot.connect(settings, tables=_TABLES) as connection:
+        return [Due(*row) for row in connection.execute(text, given).fetchall()]
+
+
+def _try(fetches: Fetches, due: Due, settings: Settings, now_s: int) -> Row:
+    """Ask one address, and return its row, with what came of it beside."""
+    row: Row = {
+        "uri": due.uri,
+        "mc_seqno": due.mc_seqno,
+        "fetched_at": now_s,
+        "attempts": 0,
+        "retry_at": now_s + settings.metadata_refresh_s if settings.metadata_refresh_s else None,
+        "error": None,
+    }
+    try:
+        document = fetches.fetch(due.uri)
+    except FetchError as error:
+        row |= {"url": due.url, "content": due.content, "error": str(error)}
+        row["attempts"] = due.attempts + 1
+        outcome = _judge(error)
+        if outcome == "failed":
+            row["retry_at"] = _plan_retry(row["attempts"], settings, now_s)
+        elif outcome == "refused":
+            row["retry_at"] = None
+        # What was had before is better than nothing.
+        return row | {"outcome": outcome, "state": outcome if due.content is None else "fetched"}
+    return row | {**document._asdict(), "outcome": "fetched", "state": "fetched"}
+
+
+def _judge(error: FetchError) -> str:
+    kinds = {FetchRefused: "refused", ContentInvalid: "invalid", FetchFailed: "failed"}
+    return kinds[type(error)]
+
+
+def _plan_retry(attempts: int, settings: Settings, now_s: int) -> int | None:
+    """Return when to try again after so many failures; None: not any more."""
+    if attempts >= settings.metadata_attempts:
+        return None
+    return now_s + min(settings.metadata_retry_s << (attempts - 1), _MOST_PAUSE_S)
+
+
+def _commit_rows(lake_dir: Path, rows: list[Row], settings: Settings) -> int:
+    """Put rows into the files of their places; return the number of commits, 0 or 1."""
+    with hold_lock(lake_dir / LOCK_FILE):
+        state = read_state(lake_dir)
+        by_place = _sort_rows(rows, list_places(state))
+        known = {
+            read_place(file.path): file
+            for file in state.files
+            if file.table == OFFCHAIN_METADATA.name and read_place(file.path) in by_place
+        }
+        wanted = Derivation(
+            _merge_files(lake_dir, by_place, known),
+            frozenset(file.path for file in known.values()),
+        )
+        added, removed = write_changes(lake_dir, state, wanted, settings)
+        if not added and not removed:
+            return 0
+        commit_maintenance(lake_dir, state, settings, added=added, removed=removed)
+    return 1
+
+
+def _sort_rows(rows: Iterable[Row], places: list[Place]) -> dict[Place, list[Row]]:
+    """Return rows by place; those whose blocks were undone meanwhile are left out."""
+    found: dict[Place, list[Row]] = {}
+    for row in rows:
+        for place in places:
+            # A zero state belongs to the first block.
+            if place.first <= max(row["mc_seqno"], 1) <= place.last:
+                found.setdefault(place, []).append(row)
+    return found
+
+
+def _merge_files(
+    lake_dir: Path, by_place: dict[Place, list[Row]], known: dict[Place, DataFile]
+) -> Iterator[NewFile]:
+    schema = OFFCHAIN_METADATA.arrow
+    for place, rows in by_place.items():
+        new = pa.Table.from_pylist(rows, schema=schema)
+        if place in known:
+            old = read_rows(lake_dir, known[place])
+            is_kept = pc.invert(pc.is_in(old["uri"], value_set=new["uri"].combine_chunks()))
+            new = pa.concat_tables([old.filter(is_kept), new])
+        yield NewFile(OFFCHAIN_METADATA.name, place, new)

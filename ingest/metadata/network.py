@@ -1,0 +1,228 @@
+"""Connections to addresses that were checked, within a deadline.
+
+A name is resolved once for each connection, every address it has is checked, and it is one of
+these addresses that the connection goes to: what the name means a moment later plays no part.
+Proxies of the environment are not used, as they would resolve names anew.
+"""
+
+from __future__ import annotations
+
+import queue
+import socket
+import threading
+import time
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import TYPE_CHECKING
+
+import httpcore
+
+from ingest.errors import FetchFailed, FetchRefused
+from lake.errors import SettingsError
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Iterable
+    from ipaddress import IPv4Network
+    from typing import TypeAlias
+
+    from httpcore import SOCKET_OPTION
+
+    Address: TypeAlias = IPv4Address | IPv6Address
+    Network: TypeAlias = IPv4Network | IPv6Network
+    Resolve: TypeAlias = Callable[[str, int], list[str]]
+
+HTTPS_PORT = 443
+_UNICAST = IPv6Network("2000::/3")
+"""The only IPv6 addresses that are given out for the public Internet (RFC 4291, 2.4)."""
+
+_NAT64 = IPv6Network("64:ff9b::/96")
+"""Stands for the IPv4 address in its last 32 bits (RFC 6052)."""
+
+_INTERNAL = tuple(
+    map(
+        ip_network,
+        (
+            *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16"),
+            *("172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24"),
+            *("192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"),
+            *("224.0.0.0/4", "240.0.0.0/4", "2001::/23", "2001:db8::/32", "2002::/16"),
+            "3fff::/20",
+        ),
+    )
+)
+"""Special-purpose addresses (IANA registries of RFC 6890), tunnels among them: these reach hosts
+that their own network does not mean to show."""
+
+
+def parse_networks(text: str) -> tuple[Network, ...]:
+    """Read networks with commas between them, such as ``10.1.0.0/16,fd00::/8``.
+
+    Raises:
+        SettingsError: one is no network.
+    """
+    try:
+        return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
+    except ValueError as error:
+        raise SettingsError(f"setting metadata_networks: {error}") from error
+
+
+def is_public(address: Address) -> bool:
+    """Tell whether an address is one of the public Internet."""
+    if isinstance(address, IPv6Address):
+        embedded = address.ipv4_mapped
+        if embedded is None and address in _NAT64:
+            embedded = IPv4Address(int(address) & 0xFFFF_FFFF)
+        if embedded is not None:
+            return is_public(embedded)
+        if address.scope_id is not None or address not in _UNICAST:
+            return False
+    return address.is_global and not any(address in network for network in _INTERNAL)
+
+
+def resolve_name(host: str, port: int) -> list[str]:
+    """Return the addresses of a name as the system knows them; OSError where there are none."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+class Guard:
+    """Says which addresses may be connected to."""
+
+    def __init__(self, allowed: Iterable[Network] = (), resolve: Resolve = resolve_name) -> None:
+        """Take internal networks that are allowed all the same, and who resolves names."""
+        self._allowed = tuple(allowed)
+        self._resolve = resolve
+
+    def find_addresses(self, host: str, port: int, timeout_s: float) -> list[str]:
+        """Return the addresses of a host, all of them checked.
+
+        Raises:
+            FetchRefused: one of them may not be connected to.
+            FetchFailed: the name has none, or they were not found in time.
+        """
+        found = self._look_up(host, port, timeout_s)
+        for text in found:
+            self.check(text, port)
+        return found
+
+    def check(self, text: str, port: int) -> None:
+        """Refuse an address that is internal, and ports other than that of https.
+
+        Raises:
+            FetchRefused: it may not be connected to.
+        """
+        address = ip_address(text)
+        plain = getattr(address, "ipv4_mapped", None) or address
+        if any(plain in network for network in self._allowed):
+            return
+        if not is_public(address):
+            raise FetchRefused(f"{text} is no public address (setting metadata_networks)")
+        if port != HTTPS_PORT:
+            raise FetchRefused(f"port {port} is not {HTTPS_PORT}")
+
+    def _look_up(self, host: str, port: int, timeout_s: float) -> list[str]:
+        """Resolve a name in a thread of its own: the system's way of it knows no deadline."""
+        answer: queue.SimpleQueue[list[str] | Exception] = queue.SimpleQueue()
+
+        def work() -> None:
+            try:
+                answer.put(self._resolve(host, port))
+            except (OSError, UnicodeError) as error:
+                answer.put(error)
+
+        threading.Thread(target=work, name="resolve", daemon=True).start()
+        try:
+            found = answer.get(timeout=max(timeout_s, 0))
+        except queue.Empty as error:
+            raise FetchFailed(f"{host} was not resolved in time") from error
+        if isinstance(found, Exception):
+            raise FetchFailed(f"{host} cannot be resolved: {found}") from found
+        if not found:
+            raise FetchFailed(f"{host} has no address")
+        return found
+
+
+class _Deadline:
+    """A moment after which nothing is waited for any more."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self._end_s = time.monotonic() + timeout_s
+
+    def left_s(self, timeout: float | None = None) -> float:
+        """Return the seconds left, at most ``timeout``.
+
+        Raises:
+            FetchFailed: there are none.
+        """
+        left = self._end_s - time.monotonic()
+        if left <= 0:
+            raise FetchFailed("it took longer than it may (setting metadata_timeout_ms)")
+        return left if timeout is None else min(left, timeout)
+
+
+class _TimedStream(httpcore.NetworkStream):
+    """A stream whose every step ends with the deadline, however slowly the other side drips."""
+
+    def __init__(self, stream: httpcore.NetworkStream, deadline: _Deadline) -> None:
+        self._stream = stream
+        self._deadline = deadline
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._stream.read(max_bytes, self._deadline.left_s(timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._stream.write(buffer, self._deadline.left_s(timeout))
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore.NetworkStream:
+        left = self._deadline.left_s(timeout)
+        return _TimedStream(
+            self._stream.start_tls(ssl_context, server_hostname, left), self._deadline
+        )
+
+    def get_extra_info(self, info: str) -> object:
+        return self._stream.get_extra_info(info)
+
+
+class CheckedBackend(httpcore.NetworkBackend):
+    """Connects to checked addresses alone, for one fetch and within its time."""
+
+    def __init__(self, guard: Guard, timeout_s: float) -> None:
+        """Begin the time now."""
+        self._guard = guard
+        self._deadline = _Deadline(timeout_s)
+        self._plain = httpcore.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[SOCKET_OPTION] | None = None,
+    ) -> httpcore.NetworkStream:
+        """Resolve, check and connect, to the first address that takes it.
+
+        Raises:
+            FetchRefused: an address of the host may not be connected to.
+            FetchFailed: it has none, or the time is over.
+            httpcore.ConnectError, httpcore.ConnectTimeout: the last one did not take it.
+        """
+        addresses = self._guard.find_addresses(host, port, self._deadline.left_s())
+        failure: httpcore.NetworkError | httpcore.TimeoutException | None = None
+        for address in addresses:
+            left = self._deadline.left_s(timeout)
+            try:
+                stream = self._plain.connect_tcp(address, port, left, local_address, socket_options)
+            except (httpcore.NetworkError, httpcore.TimeoutException) as error:
+                failure = error
+            else:
+                return _TimedStream(stream, self._deadline)
+        raise failure or FetchFailed(f"{host} has no address")
