@@ -7,7 +7,6 @@ the settings alone, so the same input gives the same files.
 from __future__ import annotations
 
 from contextlib import closing
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,6 +19,7 @@ from ingest.chain import MASTERCHAIN, Chain, read_chain
 from ingest.contract.derivation import ContractFiles, ContractFinder
 from ingest.contract.rebuild import rebuild_contracts
 from ingest.currency import CurrencyBook
+from ingest.day import piece_day, split_by_day
 from ingest.decode import Hole, Piece, decode_in_order, join_tables
 from ingest.errors import BlockNotYet, BlockUnavailable
 from ingest.library import LibraryBook
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.source import BlockSource, McBundle
+    from lake.log import Commit
     from lake.place import Derive
     from lake.settings import Settings
 
@@ -89,10 +90,12 @@ class Pipeline:
         self.lake_dir = lake_dir
         self.settings = settings
         self.workers = workers
-        finder = CellFinder(lake_dir, settings)
-        self.currencies = CurrencyBook(finder)
-        self.libraries = LibraryBook(lake_dir, settings, finder)
-        self.contracts = ContractFinder(lake_dir, settings) if settings.detect_contracts else None
+        self.cells = cells = CellFinder(lake_dir, settings)
+        self.currencies = CurrencyBook(cells)
+        self.libraries = LibraryBook(lake_dir, settings, cells)
+        self.contracts = (
+            ContractFinder(lake_dir, settings, cells) if settings.detect_contracts else None
+        )
         self.zero_states = source.zero_states()
         self.chain = Chain([], {})
         self.on_progress: Callable[[Progress], None] = _ignore
@@ -102,7 +105,8 @@ class Pipeline:
         self._stop_at_hole = False
 
     def close(self) -> None:
-        """Stop the processes that the run needed."""
+        """Stop the processes that the run needed, and let go of the lake."""
+        self.cells.close()
         if self.contracts is not None:
             self.contracts.close()
 
@@ -206,7 +210,7 @@ class Pipeline:
             tables["state_cells"] = join_tables([Piece(first, last, tables)])["state_cells"]
         tables["account_states"] = self.currencies.complete(tables)
         tables["libraries"] = self.libraries.complete(tables, first, last)
-        commit_range(
+        commit = commit_range(
             self.lake_dir,
             tables,
             first_mc_seqno=first,
@@ -217,6 +221,7 @@ class Pipeline:
             settings=self.settings,
             derive=self._derive_files(),
         )
+        self._learn(tables, commit)
         self.report.commits += 1
         self.report.committed.append(str(Span(first, last)))
         for name, rows in tables.items():
@@ -224,6 +229,12 @@ class Pipeline:
         self.done += last - first + 1
         self._tell()
         pending.clear()
+
+    def _learn(self, tables: dict[str, pa.Table], commit: Commit) -> None:
+        """Remember what the next commits are likely to ask the lake about."""
+        self.cells.learn(tables["state_cells"], commit)
+        if self.contracts is not None:
+            self.contracts.learn(commit)
 
     def _derive_files(self) -> Derive:
         """Return what derives a commit's files: traces, contracts, and actions from these."""
@@ -267,30 +278,3 @@ def _overlaps(wanted: Span, covered: list[Span]) -> list[str]:
 
 def _ignore(_progress: Progress) -> None:
     """Show no progress."""
-
-
-def split_by_day(piece: Piece) -> list[Piece]:
-    """Cut a piece where the UTC day of its masterchain blocks changes."""
-    days = _mc_days(piece)
-    cuts = [at for at in range(1, len(days)) if days[at] != days[at - 1]]
-    parts = []
-    for start, end in zip([0, *cuts], [*cuts, len(days)], strict=True):
-        first, last = piece.first + start, piece.first + end - 1
-        parts.append(piece if not cuts else Piece(first, last, _rows_between(piece, first, last)))
-    return parts
-
-
-def piece_day(piece: Piece) -> str:
-    """Return the UTC day, ``YYYY-MM-DD``, of the first masterchain block of a piece."""
-    return _mc_days(piece)[0]
-
-
-def _mc_days(piece: Piece) -> list[str]:
-    blocks = piece.tables["blocks"]
-    rows = blocks.filter(pc.equal(blocks["workchain"], MASTERCHAIN)).sort_by("seqno")
-    return [f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}" for at in rows["gen_utime"].to_pylist()]
-
-
-def _rows_between(piece: Piece, first: int, last: int) -> dict[str, pa.Table]:
-    inside = (pc.field("mc_seqno") >= first) & (pc.field("mc_seqno") <= last)
-    return {name: rows.filter(inside) for name, rows in piece.tables.items()}

@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake.errors import LakeNotFound
-from lake.log import LogState
-from lake.snapshot import Snapshot, open_snapshot
+from ingest.memory import Memory
+from lake.logreader import LogReader
+from lake.schema import STATE_CELLS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import duckdb
 
+    from lake.log import Commit
     from lake.settings import Settings
 
-Cells = dict[bytes, tuple[bytes, list[bytes]]]
+PackedCell = tuple[bytes, list[bytes]]
+Cells = dict[bytes, PackedCell]
 """Packed cells, as ``state_cells`` keeps them: descriptors with data, and child hashes."""
 
 
@@ -27,9 +29,17 @@ class CellFinder:
 
     def __init__(self, lake_dir: Path, settings: Settings) -> None:
         """Look up in ``lake_dir``, which need not be there yet."""
-        self._lake_dir = lake_dir
-        self._settings = settings
-        self._opened: tuple[int, duckdb.DuckDBPyConnection] | None = None
+        self._most = settings.remembered_rows
+        self._log = LogReader(lake_dir)
+        self._memory = Memory(
+            lake_dir, settings, STATE_CELLS.name, _find_in_lake, most=settings.remembered_rows
+        )
+        self._fresh_rows: pa.Table | None = None
+        self._fresh: Cells = {}
+
+    def close(self) -> None:
+        """Let go of the lake."""
+        self._memory.close()
 
     def find_trees(self, roots: set[bytes], fresh: pa.Table, *, in_lake: bool = True) -> Cells:
         """Find the cells under ``roots``, level by level, as far as they are known.
@@ -38,38 +48,35 @@ class CellFinder:
         what they lack is looked up in the lake, too.
         """
         found: Cells = {}
-        wanted = roots
-        connection: duckdb.DuckDBPyConnection | None = None
+        wanted = set(roots)
         while wanted:
-            level = _pick(fresh.filter(_is_in(fresh["hash"], wanted)))
+            level = self._find_fresh(fresh, wanted)
             lacking = wanted - level.keys()
             if lacking and in_lake:
-                connection = connection or self._open()
-                level |= _find_in_lake(connection, lacking)
+                level |= self._memory.find(lacking, self._log.read())
             found |= level
             wanted = {kid for _, kids in level.values() for kid in kids} - found.keys()
         return found
 
-    def _open(self) -> duckdb.DuckDBPyConnection:
-        """Return a connection to the newest snapshot, or to nothing where there is no lake.
+    def learn(self, fresh: pa.Table, commit: Commit) -> None:
+        """Remember the cells of a commit that was made of rows asked about before it."""
+        if fresh is self._fresh_rows or fresh.num_rows <= self._most:
+            self._find_fresh(fresh, set())
+            self._memory.learn(self._fresh, commit)
+        self._fresh_rows, self._fresh = None, {}
 
-        It is kept as long as there is no newer one.
-        """
-        try:
-            snapshot = open_snapshot(self._lake_dir, check_digests=False)
-        except LakeNotFound:
-            snapshot = Snapshot(self._lake_dir, LogState())
-        if self._opened is None or self._opened[0] != snapshot.number:
-            if self._opened is not None:
-                self._opened[1].close()
-            connection = snapshot.connect(self._settings, tables=["state_cells"])
-            self._opened = snapshot.number, connection
-        return self._opened[1]
+    def _find_fresh(self, fresh: pa.Table, wanted: set[bytes]) -> Cells:
+        if fresh.num_rows > self._most:
+            return _pick(fresh.filter(_is_in(fresh["hash"], wanted)))
+        if fresh is not self._fresh_rows:
+            self._fresh_rows, self._fresh = fresh, _pick(fresh)
+        known = self._fresh
+        return {each: known[each] for each in wanted if each in known}
 
 
 def _find_in_lake(connection: duckdb.DuckDBPyConnection, wanted: set[bytes]) -> Cells:
     rows = connection.execute(
-        "select hash, cell, refs from state_cells where hash in (select unnest($hashes))",
+        "select hash, cell, refs from state_cell_copies where hash in (select unnest($hashes))",
         {"hashes": sorted(wanted)},
     )
     return {row[0]: (row[1], row[2]) for row in rows.fetchall()}

@@ -77,3 +77,10 @@ class FollowSettings(AccessSettings, frozen=True, forbid_unknown_fields=True):
             ge=0,
         ),
     ] = 64
+    remembered_rows: Annotated[
+        int,
+        Meta(
+            description="State cells, and account states, that ingest remembers between commits",
+            ge=1,
+        ),
+    ] = 100_000

@@ -13,11 +13,11 @@ import msgspec
 
 from ingest.contract.interview import Interview
 from ingest.contract.investigation import Investigation
+from ingest.contract.known import KnownLake
 from ingest.contract.network import Network
 from ingest.contract.record import make_history, make_interfaces
 from ingest.contract.transfer import make_moves
 from ingest.contract.world import World
-from ingest.statecell import CellFinder
 from ingest.tvm.pool import TvmPool
 from lake.place import Derivation, NewFile
 from lake.schema import ACCOUNT_STATES, BLOCKS
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from lake.log import LogState
+    from ingest.contract.known import AccountState
+    from ingest.contract.stack import Address
+    from ingest.statecell import CellFinder
+    from lake.log import Commit, LogState
     from lake.place import Derive, Place
     from lake.settings import Settings
 
@@ -37,35 +40,39 @@ if TYPE_CHECKING:
 class ContractFinder:
     """Derives the tables of contracts of a range; it holds the TVM, so close it when done."""
 
-    def __init__(self, lake_dir: Path, settings: Settings) -> None:
+    def __init__(self, lake_dir: Path, settings: Settings, cells: CellFinder) -> None:
         """Take the lake's folder; processes of the TVM are started when they are needed."""
-        self._lake_dir = lake_dir
-        self._settings = settings
+        self._gas_limit = settings.contract_gas_limit
+        self._cells = cells
+        self._lake = KnownLake(lake_dir, settings)
+        self._newest: dict[Address, AccountState] = {}
         patient = msgspec.structs.replace(settings, tvm_wall_ms=settings.contract_wall_ms)
         self._tvm = TvmPool(patient)
 
     def close(self) -> None:
-        """Stop the TVM."""
+        """Stop the TVM, and let go of the lake."""
         self._tvm.close()
+        self._lake.close()
 
     def derive(
         self, state: LogState, rows: Mapping[str, pa.Table], first: int
     ) -> dict[str, pa.Table]:
         """Return the tables of contracts of the base rows of a range that begins at ``first``."""
+        self._newest = {}
         if ACCOUNT_STATES.name not in rows:
             return {}
-        finder = CellFinder(self._lake_dir, self._settings)
-        world = World(self._lake_dir, state, self._settings, finder, rows)
-        try:
-            interview = Interview(
-                world, Network(world, first), self._tvm, self._settings.contract_gas_limit
-            )
-            findings = Investigation(world, interview, _find_global_id(state, rows)).run(first)
-            found = make_history(findings)
-            found[INTERFACES.name] = make_interfaces(world.list_states(), world)
-        finally:
-            world.close()
+        world = World(self._lake, state, self._cells, rows)
+        interview = Interview(world, Network(world, first), self._tvm, self._gas_limit)
+        findings = Investigation(world, interview, _find_global_id(state, rows)).run(first)
+        found = make_history(findings)
+        found[INTERFACES.name] = make_interfaces(world.list_states(), world)
+        self._newest = {each.address: each for each in world.list_states()}
         return found | make_moves(rows, found)
+
+    def learn(self, commit: Commit) -> None:
+        """Remember the states of the rows that were derived from last, which are committed now."""
+        self._lake.learn(self._newest, commit)
+        self._newest = {}
 
 
 class ContractFiles:

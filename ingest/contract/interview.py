@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from ingest.contract.detection import Question
+    from ingest.contract.known import AccountState
     from ingest.contract.network import Network
     from ingest.contract.stack import Value
-    from ingest.contract.world import AccountState, World
+    from ingest.contract.world import World
     from ingest.tvm.pool import TvmPool
 
 _GOOD = (0, 1)  # normal and alternative end of a run

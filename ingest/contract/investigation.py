@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
     from ingest.contract.detection import Detection, Detector, Question
     from ingest.contract.interview import Interview
+    from ingest.contract.known import AccountState
     from ingest.contract.stack import Address, Value
-    from ingest.contract.world import AccountState, World
+    from ingest.contract.world import World
 
 _ROUNDS = 8
 """Times that questions about accounts not looked up yet are gathered; detectors ask of two."""

@@ -77,15 +77,13 @@ def _make_params(version: int) -> Params:
 
 
 def _read_configs(world: World, first: int) -> dict[int, Params]:
-    rows = world.ask_lake(
-        "select mc_seqno, param, boc from config_params where mc_seqno = "
-        "(select max(mc_seqno) from config_params where mc_seqno < $first)",
-        {"first": first},
-    )
+    columns = ("mc_seqno", "param", "boc")
+    newest = next(world.list_rows(CONFIG_PARAMS.name, columns, first), [])
+    last = max((row[0] for row in newest), default=0)
+    rows = [row for row in newest if row[0] == last]
     fresh = world.tables.get(CONFIG_PARAMS.name)
     if fresh is not None:
-        columns = (fresh[name].to_pylist() for name in ("mc_seqno", "param", "boc"))
-        rows += zip(*columns, strict=True)
+        rows += zip(*(fresh[name].to_pylist() for name in columns), strict=True)
     configs: dict[int, Params] = {}
     for mc_seqno, param, boc in rows:
         configs.setdefault(mc_seqno, {})[param] = boc
@@ -100,11 +98,9 @@ def _read_version(world: World) -> int:
 
 
 def _read_libraries(world: World, first: int) -> list[tuple[int, bytes, bool]]:
-    rows = world.ask_lake(
-        "select mc_seqno, hash, present from libraries where mc_seqno < $first", {"first": first}
-    )
+    columns = ("mc_seqno", "hash", "present")
+    rows = [row for file in world.list_rows(LIBRARIES.name, columns, first) for row in file]
     fresh = world.tables.get(LIBRARIES.name)
     if fresh is not None:
-        columns = (fresh[name].to_pylist() for name in ("mc_seqno", "hash", "present"))
-        rows += zip(*columns, strict=True)
+        rows += zip(*(fresh[name].to_pylist() for name in columns), strict=True)
     return [(mc_seqno, library, present) for mc_seqno, library, present in rows]

@@ -6,6 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from ingest.contract.derivation import ContractFinder
+from ingest.statecell import CellFinder
 from lake.datafile import write_changes
 from lake.disk import LOCK_FILE, hold_lock
 from lake.log import read_state
@@ -89,7 +90,10 @@ def _derive_all(
     settings: Settings,
     on_range: Callable[[int, int], None],
 ) -> Iterator[NewFile]:
-    with closing(ContractFinder(lake_dir, settings)) as finder:
+    with (
+        closing(CellFinder(lake_dir, settings)) as cells,
+        closing(ContractFinder(lake_dir, settings, cells)) as finder,
+    ):
         for done, (place, files) in enumerate(base.items(), 1):
             rows = {file.table: read_rows(lake_dir, file) for file in files}
             for name, table in sorted(finder.derive(state, rows, place.first).items()):

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ingest.contract.detection import Finding
-    from ingest.contract.world import AccountState, World
+    from ingest.contract.known import AccountState
+    from ingest.contract.world import World
     from lake.schema import Table
 
 Row = dict[str, Any]

@@ -7,53 +7,26 @@ commit's first masterchain block. So the answers are the same whenever a commit 
 from __future__ import annotations
 
 from bisect import bisect_right
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ingest.cell.record import append_packed
 from ingest.cell.tree import CellTree
+from ingest.contract.known import STATE_COLUMNS, AccountState
 from ingest.contract.stack import Address, Cell
 from ingest.errors import BocError, MissingCell
 from lake.schema import ACCOUNT_STATES, STATE_CELLS
-from lake.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    import duckdb
-
+    from ingest.contract.known import KnownLake
     from ingest.statecell import CellFinder
     from lake.log import LogState
-    from lake.settings import Settings
 
-_STATE_COLUMNS = (
-    *("workchain", "account", "mc_seqno", "last_trans_lt", "utime"),
-    *("balance", "extra_currencies", "code_hash", "data_hash"),
-)
 _BLOCK_SEQNO = "block_seqno"
-
-
-class AccountState(NamedTuple):
-    """An account after the last of its blocks that a masterchain block commits."""
-
-    workchain: int
-    account: bytes
-    mc_seqno: int
-    lt: int
-    utime: int
-    balance: int
-    extra_currencies: str | None
-    code_hash: bytes | None
-    data_hash: bytes | None
-
-    @property
-    def address(self) -> Address:
-        """Whose state it is."""
-        return Address(self.workchain, self.account)
 
 
 class NotLoaded(Exception):
@@ -66,42 +39,31 @@ class NotLoaded(Exception):
 
 
 class World:
-    """States and cells of one commit and of the lake before it; close it when done."""
+    """States and cells of one commit and of the lake before it."""
 
     def __init__(
         self,
-        lake_dir: Path,
+        lake: KnownLake,
         state: LogState,
-        settings: Settings,
         finder: CellFinder,
         tables: Mapping[str, pa.Table],
     ) -> None:
         """Take the rows of a commit, and the lake as it is before them."""
         self.tables = tables
         self.finder = finder
-        self._snapshot = Snapshot(lake_dir, state)
-        self._settings = settings
-        self._stack = ExitStack()
-        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._state = state
+        self._lake = lake
         self._histories = _read_histories(tables.get(ACCOUNT_STATES.name))
         self._before: dict[Address, AccountState | None] = {}
         self._tree = CellTree()
         self._places: dict[bytes, int] = {}
         self._absent: set[bytes] = set()
 
-    def close(self) -> None:
-        """Let go of the lake."""
-        self._stack.close()
-
-    def ask_lake(self, query: str, parameters: Mapping[str, object]) -> list[tuple[Any, ...]]:
-        """Return the answer of the lake before the commit; nothing where there is none."""
-        if not self._snapshot.number:
-            return []
-        if self._connection is None:
-            tables = ["account_states", "config_params", "libraries"]
-            opened = self._snapshot.connect(self._settings, tables=tables)
-            self._connection = self._stack.enter_context(opened)
-        return self._connection.execute(query, dict(parameters)).fetchall()
+    def list_rows(
+        self, table: str, columns: Sequence[str], before: int
+    ) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield rows of a small table that the lake has before a block, the newest file first."""
+        yield from self._lake.list_rows(self._state, table, columns, before)
 
     def list_states(self) -> Iterator[AccountState]:
         """Yield the states of the commit, by account and masterchain block."""
@@ -127,17 +89,8 @@ class World:
         wanted = set(addresses) - self._before.keys()
         if not wanted:
             return
-        rows = self.ask_lake(
-            "select workchain, account, mc_seqno, last_trans_lt, utime, "
-            "balance, extra_currencies, code_hash, data_hash from account_states "
-            "where account in (select unnest($accounts)) and mc_seqno < $before "
-            "qualify row_number() over ("
-            "partition by workchain, account order by mc_seqno desc, block_seqno desc) = 1",
-            {"accounts": sorted(address.account for address in wanted), "before": before},
-        )
-        states = (AccountState(*row) for row in rows)
-        self._before |= dict.fromkeys(wanted)
-        self._before |= {state.address: state for state in states if state.address in wanted}
+        states = self._lake.find_states(wanted, self._state, before)
+        self._before |= dict.fromkeys(wanted) | states
 
     def load_cells(self, roots: Iterable[bytes | None]) -> None:
         """Look up whole cells; ``find_cell`` gives those that were found."""
@@ -171,10 +124,10 @@ def _read_histories(states: pa.Table | None) -> dict[Address, list[AccountState]
     if states is None:
         return histories
     order = [(name, "ascending") for name in ("workchain", "account", "mc_seqno", _BLOCK_SEQNO)]
-    rows = states.select([*_STATE_COLUMNS, _BLOCK_SEQNO]).take(
+    rows = states.select([*STATE_COLUMNS, _BLOCK_SEQNO]).take(
         pc.sort_indices(states, sort_keys=order)
     )
-    columns: list[list[Any]] = [rows[name].to_pylist() for name in _STATE_COLUMNS]
+    columns: list[list[Any]] = [rows[name].to_pylist() for name in STATE_COLUMNS]
     for values in zip(*columns, strict=True):
         state = AccountState(*values)
         history = histories.setdefault(state.address, [])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
+from ingest.contract.known import KnownLake
 from ingest.contract.world import World
 from ingest.statecell import CellFinder
 from lake.log import read_state
@@ -35,7 +37,8 @@ def demo_rows(demo_lake: Path) -> dict[str, pa.Table]:
 def demo_world(demo_lake: Path, demo_rows: dict[str, pa.Table]) -> Iterator[World]:
     """The demo node's chain as a commit that holds all of it."""
     settings = Settings()
-    finder = CellFinder(demo_lake, settings)
-    world = World(demo_lake, read_state(demo_lake), settings, finder, demo_rows)
-    yield world
-    world.close()
+    with (
+        closing(CellFinder(demo_lake, settings)) as finder,
+        closing(KnownLake(demo_lake, settings)) as lake,
+    ):
+        yield World(lake, read_state(demo_lake), finder, demo_rows)
