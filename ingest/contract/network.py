@@ -43,10 +43,6 @@ class Network:
         params = self._configs[max(known)] if known else _make_params(self._version)
         return _join_config(tuple(sorted(params.items())))
 
-    def list_libraries(self) -> set[bytes]:
-        """Return the hashes of all libraries that were ever public."""
-        return {library for _at, library, _present in self._changes}
-
     def is_public(self, library: bytes, mc_seqno: int) -> bool:
         """Tell whether a library is public after a block."""
         said = [at for at in self._changes if at[1] == library and at[0] <= mc_seqno]
