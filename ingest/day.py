@@ -31,7 +31,7 @@ def piece_day(piece: Piece) -> str:
 
 
 def _mc_days(piece: Piece) -> list[str]:
-    blocks = piece.tables["blocks"]
+    blocks = piece.tables["blocks"].select(("workchain", "seqno", "gen_utime"))
     rows = blocks.filter(pc.equal(blocks["workchain"], MASTERCHAIN)).sort_by("seqno")
     return [f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}" for at in rows["gen_utime"].to_pylist()]
 

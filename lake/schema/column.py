@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Literal
 
 import msgspec
@@ -41,7 +42,7 @@ ARROW_TYPES: dict[str, pa.DataType] = {
 """Types every engine reads: no unsigned 64-bit, no HUGEINT, no MAP, UNION or ENUM."""
 
 
-class Column(msgspec.Struct, frozen=True):
+class Column(msgspec.Struct, frozen=True, cache_hash=True):
     """One column: its name, its type, what it says, and whether it may be NULL."""
 
     name: str
@@ -55,7 +56,7 @@ class Column(msgspec.Struct, frozen=True):
         return pa.field(self.name, ARROW_TYPES[self.type], nullable=self.nullable)
 
 
-class Table(msgspec.Struct, frozen=True):
+class Table(msgspec.Struct, frozen=True, cache_hash=True):
     """One table: its columns in file order, its key, and the order of its rows in a file."""
 
     name: str
@@ -67,12 +68,18 @@ class Table(msgspec.Struct, frozen=True):
     @property
     def arrow(self) -> pa.Schema:
         """The Arrow schema of every file of this table."""
-        return pa.schema([column.arrow for column in self.columns])
+        return _make_schema(self.columns)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Column names in file order."""
         return tuple(column.name for column in self.columns)
+
+
+@cache
+def _make_schema(columns: tuple[Column, ...]) -> pa.Schema:
+    """Return the Arrow schema of these columns; it is asked for by every commit, many times."""
+    return pa.schema([column.arrow for column in columns])
 
 
 def optional(*columns: Column) -> tuple[Column, ...]:

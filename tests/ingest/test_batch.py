@@ -1,0 +1,68 @@
+"""Where commits end: at a day, at a gap, and where a setting says that there is enough."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from ingest.batch import Batch
+from ingest.block.rows import make_table
+from ingest.decode import Piece
+from lake.schema import BASE_TABLES, BLOCKS, TRANSACTIONS
+from lake.settings import Settings
+
+if TYPE_CHECKING:
+    from lake.schema import Table
+
+DAY_S = 86_400
+
+
+def make_piece(first: int, last: int, *, day: int = 0, transactions: int = 0) -> Piece:
+    """Return a piece with a masterchain block for each seqno."""
+    blocks = [
+        _make_row(BLOCKS, workchain=-1, seqno=n, gen_utime=day * DAY_S) for n in (first, last)
+    ]
+    tables = {table.name: table.arrow.empty_table() for table in BASE_TABLES}
+    tables[BLOCKS.name] = make_table(BLOCKS, blocks)
+    tables[TRANSACTIONS.name] = make_table(TRANSACTIONS, [_make_row(TRANSACTIONS)] * transactions)
+    return Piece(first, last, tables)
+
+
+def _make_row(table: Table, **values: int) -> tuple[object, ...]:
+    empty = {"hash": bytes(32), "text": "", "bytes": b"", "bool": False}
+    return tuple(
+        values.get(column.name, None if column.nullable else empty.get(column.type, 0))
+        for column in table.columns
+    )
+
+
+def test_a_batch_takes_what_follows() -> None:
+    batch = Batch(Settings())
+    assert not batch
+    assert batch.add(make_piece(1, 5))
+    assert batch.add(make_piece(6, 9))
+    assert [piece.first for piece in batch.pieces] == [1, 6]
+    assert batch.day == "1970-01-01"
+
+
+@pytest.mark.parametrize(
+    ("settings", "following"),
+    [
+        ({}, make_piece(7, 9)),
+        ({}, make_piece(6, 9, day=1)),
+        ({"mc_blocks_per_commit": 8}, make_piece(6, 9)),
+        ({"transactions_per_commit": 4}, make_piece(6, 9, transactions=3)),
+        ({"commit_bytes": 1}, make_piece(6, 9)),
+    ],
+    ids=["gap", "day", "blocks", "transactions", "bytes"],
+)
+def test_a_batch_ends_before(settings: dict[str, int], following: Piece) -> None:
+    batch = Batch(msgspec.structs.replace(Settings(), **settings))
+    assert batch.add(make_piece(1, 5, transactions=2))
+    assert not batch.add(following)
+    assert len(batch.pieces) == 1
+    batch.clear()
+    assert not batch
+    assert batch.add(following), "an empty batch takes every piece"
