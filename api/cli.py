@@ -24,6 +24,7 @@ from api.tail import Tail
 from api.v3.decoded import render_decoded
 from ingest.errors import IngestError
 from ingest.metadata.cli import name_fetcher
+from ingest.origin import Origin
 from ingest.tail import name_command
 from lake.errors import LakeError
 from lake.settings import Settings, load_settings
@@ -49,6 +50,7 @@ Examples:
   tonlake serve --lake mainnet.lake
   tonlake serve --lake mainnet.lake --host 0.0.0.0 --port 8080
   tonlake serve --node /var/ton-work/db --lake mainnet.lake --follow
+  tonlake serve --liteserver global.config.json --lake laptop.lake --follow
 
 With --follow a process beside the server ingests what the node writes; the lake is made if it is
 not there yet. /readyz and tonlake status say how far it is behind.
@@ -66,17 +68,27 @@ Examples:
 @click.command("serve", epilog=SERVE_HELP)
 @click.option("--lake", type=click.Path(path_type=Path), required=True, help="Folder of the lake.")
 @click.option("--node", type=_FOLDER, help="Database folder of the TON node to follow (read only).")
+@click.option("--liteserver", type=_FILE, help="Configuration of a network to follow instead.")
 @click.option("--follow", is_flag=True, help="Ingest what the node writes while serving.")
 @click.option("--host", help="Address to listen on.  [default: setting http_host]")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port; 0 takes a free one.")
 def serve_command(
-    *, lake: Path, node: Path | None, follow: bool, host: str | None, port: int | None
+    *,
+    lake: Path,
+    node: Path | None,
+    liteserver: Path | None,
+    follow: bool,
+    host: str | None,
+    port: int | None,
 ) -> None:
     """Serve the HTTP API, versions 2 and 3, over a lake; with --follow, and follow a node."""
-    if follow != (node is not None):
-        raise click.UsageError("--node and --follow go together: name both, or a lake alone")
+    if [node, liteserver].count(None) != (1 if follow else 2):
+        raise click.UsageError(
+            "--follow goes with --node DIR or --liteserver FILE: name both, or a lake alone"
+        )
     settings = _load_settings(http_host=host, http_port=port)
-    serve_lake(lake, settings, host=settings.http_host, port=settings.http_port, node=node)
+    origin = Origin(node, None, liteserver) if follow else None
+    serve_lake(lake, settings, host=settings.http_host, port=settings.http_port, origin=origin)
 
 
 def _load_settings(**flags: object) -> Settings:
@@ -87,12 +99,12 @@ def _load_settings(**flags: object) -> Settings:
 
 
 def serve_lake(
-    lake: Path, settings: Settings, *, host: str, port: int, node: Path | None = None
+    lake: Path, settings: Settings, *, host: str, port: int, origin: Origin | None = None
 ) -> None:
     """Serve a lake until the process is told to stop; prints addresses to click.
 
     Port 0 takes a free one. A lake without commits is served as well: it answers 503 until one
-    is there. With ``node`` a process beside this one follows it, and ends with it.
+    is there. With ``origin`` a process beside this one follows it, and ends with it.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -108,20 +120,20 @@ def serve_lake(
     except KeyFileInvalid as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(EXIT_DATA)
-    app.state.followed = node is not None
+    app.state.followed = origin is not None
     server = StreamingServer(app)
     configure_logs(settings)
-    with _accompanied(node, lake, settings), suppress(KeyboardInterrupt):  # Ctrl-C is no fault.
+    with _accompanied(origin, lake, settings), suppress(KeyboardInterrupt):  # Ctrl-C is no fault.
         server.run(sockets=[listener])
 
 
 @contextmanager
-def _accompanied(node: Path | None, lake: Path, settings: Settings) -> Iterator[None]:
+def _accompanied(origin: Origin | None, lake: Path, settings: Settings) -> Iterator[None]:
     """Keep processes running: to follow a node, if there is one, and to fetch, if that is on."""
     tails = []
     pause_s = settings.follow_restart_s
-    if node is not None:
-        tails.append(Tail(name_command(node, lake), most_pause_s=pause_s))
+    if origin is not None:
+        tails.append(Tail(name_command(origin, lake), most_pause_s=pause_s))
     if settings.fetch_metadata:
         tails.append(Tail(name_fetcher(lake), most_pause_s=pause_s, name="fetcher"))
     if tails:

@@ -1,4 +1,4 @@
-"""The command ``tonlake ingest``: a node's files, archive packages or traces into a lake."""
+"""The command ``tonlake ingest``: blocks of a node, packages or lite servers into a lake."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from ingest.contract.cli import rebuild_contracts_command
 from ingest.errors import IngestError
 from ingest.follow import MANY_MC_BLOCKS, Follower
 from ingest.metadata.cli import commands as metadata_commands
-from ingest.node.packs import open_packs
-from ingest.node.source import open_node
+from ingest.origin import Origin
 from ingest.pipeline import IngestReport, Progress, ingest
 from ingest.span import Span, SpanError, parse_span
 from ingest.trace.cli import rebuild_traces_command, replay_recording
@@ -50,6 +49,7 @@ Examples:
   tonlake ingest --node /var/ton-work/db --lake mainnet.lake --from 40000000 --to 40100000
   tonlake ingest --node /var/ton-work/db --lake mainnet.lake --follow
   tonlake ingest --packs archive/packages/arch0000 --lake old.lake
+  tonlake ingest --liteserver global.config.json --lake laptop.lake --range=-100: --follow
   tonlake ingest --traces recorded.jsonl.zst --lake recorded.lake
 
 Ranges are of masterchain blocks, both ends included: 1000:2000, 1000:, :2000, 1500, and -1000:
@@ -63,6 +63,9 @@ File = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.command("ingest", epilog=EXAMPLES)
 @click.option("--node", type=Folder, help="Database folder of a TON node (read only).")
 @click.option("--packs", type=Folder, help="Folder of archive packages, without a node.")
+@click.option(
+    "--liteserver", type=File, help="Configuration of a network: blocks from its servers."
+)
 @click.option("--traces", type=File, help="File of recorded traces, .jsonl or .jsonl.zst.")
 @click.option("--lake", type=click.Path(path_type=Path), required=True, help="Folder of the lake.")
 @click.option("--range", "span", help="Masterchain blocks, such as 1000:2000 or -1000:.")
@@ -75,6 +78,7 @@ def ingest_command(  # noqa: PLR0913 - one for each option
     *,
     node: Path | None,
     packs: Path | None,
+    liteserver: Path | None,
     traces: Path | None,
     lake: Path,
     span: str | None,
@@ -84,24 +88,30 @@ def ingest_command(  # noqa: PLR0913 - one for each option
     follow: bool,
     as_json: bool,
 ) -> None:
-    """Decode a node's blocks into the lake; its folder is only read, never written."""
-    if [node, packs, traces].count(None) != 2:  # noqa: PLR2004 - all but one
-        raise click.UsageError("name one source: --node DIR, --packs DIR or --traces FILE")
+    """Decode a node's blocks into the lake; its folder is only read, never written.
+
+    Without a node: blocks from the lite servers of a network, by the configuration file of it.
+    """
+    if [node, packs, liteserver, traces].count(None) != 3:  # noqa: PLR2004 - all but one
+        raise click.UsageError(
+            "name one source: --node DIR, --packs DIR, --liteserver FILE or --traces FILE"
+        )
     if traces is not None and any((span, first, last, workers, follow)):
         raise click.UsageError("--traces takes a whole file: leave out ranges and workers")
     wanted = _join_range(span, first, last, follow=follow)
+    origin = Origin(node, packs, liteserver)
     try:
         settings, _origins = load_settings()
         if traces is not None:
             replay_recording(traces, lake, settings, as_json=as_json)
             return
         if follow and wanted == ":":
-            _follow(node, packs, lake, settings, as_json=as_json)
-        with closing(_open_source(node, packs, settings)) as source:
+            _follow(origin, lake, settings, as_json=as_json)
+        with closing(origin.open(settings)) as source:
             report = _run(source, lake, wanted, settings, workers)
         _print_report(report, as_json=as_json)
         if follow:
-            _follow(node, packs, lake, settings, as_json=as_json)
+            _follow(origin, lake, settings, as_json=as_json)
     except SpanError as error:
         raise click.UsageError(str(error)) from error
     except (IngestError, LakeError) as error:
@@ -124,13 +134,6 @@ def _join_range(span: str | None, first: int | None, last: int | None, *, follow
     return span or f"{first if first is not None else ''}:{last if last is not None else ''}"
 
 
-def _open_source(node: Path | None, packs: Path | None, settings: Settings) -> BlockSource:
-    limit = settings.open_indexes
-    if node is not None:
-        return open_node(node, open_indexes=limit, proofs=settings.block_proofs)
-    return open_packs(packs or Path(), open_groups=limit)
-
-
 def _run(
     source: BlockSource, lake: Path, wanted: str, settings: Settings, workers: int | None
 ) -> IngestReport:
@@ -147,21 +150,14 @@ def _run(
     return report
 
 
-def _follow(
-    node: Path | None,
-    packs: Path | None,
-    lake: Path,
-    settings: Settings,
-    *,
-    as_json: bool,
-) -> None:
+def _follow(origin: Origin, lake: Path, settings: Settings, *, as_json: bool) -> None:
     """Ingest every new masterchain block until the process is told to stop.
 
     Raises:
         NetworkMismatch, UndoRefused: a person has to decide.
     """
     follower = Follower(
-        lambda: _open_source(node, packs, settings),
+        lambda: origin.open(settings),
         lake,
         settings,
         tell=lambda text: click.echo(f"follow: {text}", err=True),

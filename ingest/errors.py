@@ -24,7 +24,9 @@ IngestError
 │   ├── FetchFailed      there was no answer
 │   └── ContentInvalid   the answer is not what it should be
 ├── SourceError          a source cannot be opened or read as a whole
-│   └── EntryFlaw        an entry of a package is not what its place promises
+│   ├── EntryFlaw        an entry of a package is not what its place promises
+│   ├── ServerFault      a lite server cannot be reached, or its answer is not what was asked for
+│   └── ServerRefusal    a lite server answers with an error
 └── BlockUnavailable     one block cannot be given
     ├── BlockNotYet      the node has not written it completely yet
     ├── BlockPruned      the node had it and deleted it
@@ -124,6 +126,34 @@ class EntryFlaw(SourceError):
         self.offset = offset
         self.cut = cut
         super().__init__(f"{file} at byte {offset}: {reason}")
+
+
+class ServerFault(SourceError):
+    """A lite server cannot be reached, or its answer is not what was asked for.
+
+    ``is_wrong`` says that it answered, but with something else than it should have.
+    """
+
+    def __init__(self, reason: str, *, name: str, is_wrong: bool = False) -> None:
+        """Say what is wrong with the answer to the question ``name``, and whose it is."""
+        self.is_wrong = is_wrong
+        super().__init__(f"{name}: {reason}")
+
+
+class ServerRefusal(SourceError):
+    """A lite server answers with an error; ``code`` is the node's (common/errorcode.h).
+
+    ``is_unknown`` says that the server has no such block, or not yet.
+    """
+
+    NOT_READY = 651
+
+    def __init__(self, server: str, code: int, message: str) -> None:
+        """Take the server's name and what it says."""
+        self.code = code
+        self.message = message
+        self.is_unknown = code == self.NOT_READY
+        super().__init__(f"{server} refuses with code {code}: {message}")
 
 
 class TvmError(IngestError):

@@ -15,28 +15,23 @@ from pathlib import Path
 
 from ingest.errors import IngestError
 from ingest.follow import Follower
-from ingest.node.source import open_node
+from ingest.origin import Origin
 from lake.errors import LakeError
 from lake.settings import load_settings
 
 EXIT_REFUSED = 1
 
 
-def name_command(node: Path, lake: Path) -> list[str]:
+def name_command(origin: Origin, lake: Path) -> list[str]:
     """Return the command that starts this process."""
-    options = ["--node", str(node), "--lake", str(lake)]
+    options = [*origin.options(), "--lake", str(lake)]
     return [sys.executable, "-P", "-m", "ingest.tail", *options]
 
 
-def follow_node(node: Path, lake: Path) -> int:
-    """Follow a node until this process is told to end; return its exit code."""
+def follow_origin(origin: Origin, lake: Path) -> int:
+    """Follow a node, or a network, until this process is told to end; return its exit code."""
     settings, _origins = load_settings()
-    follower = Follower(
-        lambda: open_node(node, open_indexes=settings.open_indexes, proofs=settings.block_proofs),
-        lake,
-        settings,
-        tell=_tell,
-    )
+    follower = Follower(lambda: origin.open(settings), lake, settings, tell=_tell)
     problem: str | None = None
     try:
         follower.run(lambda: False)
@@ -69,14 +64,16 @@ def watch_parent() -> None:
 def main() -> int:
     """Run the process."""
     parser = argparse.ArgumentParser(prog="ingest.tail", description="Follow a node.")
-    parser.add_argument("--node", type=Path, required=True)
+    place = parser.add_mutually_exclusive_group(required=True)
+    place.add_argument("--node", type=Path)
+    place.add_argument("--liteserver", type=Path)
     parser.add_argument("--lake", type=Path, required=True)
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, end_orderly)
     # Ctrl-C reaches the whole group: the one who started this process tells it to end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=watch_parent, name="parent", daemon=True).start()
-    return follow_node(options.node, options.lake)
+    return follow_origin(Origin(options.node, None, options.liteserver), options.lake)
 
 
 if __name__ == "__main__":

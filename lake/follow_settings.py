@@ -6,10 +6,10 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from lake.access_settings import AccessSettings
+from lake.liteserver_settings import LiteServerSettings
 
 
-class FollowSettings(AccessSettings, frozen=True, forbid_unknown_fields=True):
+class FollowSettings(LiteServerSettings, frozen=True, forbid_unknown_fields=True):
     """The part of the settings that a follower and those who watch it read."""
 
     follow_poll_ms: Annotated[

@@ -8,13 +8,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.block.shard import read_mc_extra
+from ingest.block.state import read_config, read_state
 from ingest.cell.boc import serialize_boc
 from ingest.cell.dictionary import iter_hashmap
+from ingest.errors import DecodeError
+from ingest.source import BlockId
 
 if TYPE_CHECKING:
     from ingest.cell.boc import CellTree
 
 _KEY_BITS = 32
+_WORKCHAINS = 12
+"""ConfigParam 12: workchains:(HashmapE 32 WorkchainDescr)."""
+
+_WORKCHAIN_TAGS = (0xA6, 0xA7)
+_BITS_BEFORE_ZERO_STATE = 32 + 3 * 8 + 3 + 13
+"""enabled_since, three split depths, basic, active, accept_msgs, flags."""
+
+_WHOLE_SHARD = -(1 << 63)
 
 ConfigRow = tuple[int, int, int, bytes, bytes]
 """A row of the table ``config_params``."""
@@ -38,3 +49,32 @@ def read_params(tree: CellTree, root: int, mc_seqno: int, utime: int) -> list[Co
         cell = value.load_ref()
         rows.append((mc_seqno, utime, param, tree.hash(cell), serialize_boc(tree, [cell])))
     return rows
+
+
+def find_zero_states(tree: CellTree) -> list[BlockId]:
+    """Return the ids of the zero states of workchains that the masterchain's zero state names.
+
+    TL-B: workchain#a6, workchain_v2#a7.
+
+    Raises:
+        DecodeError, BocError: the tree is no masterchain state.
+    """
+    root = read_config(tree, read_state(tree, tree.roots[0]))
+    if root is None:
+        raise DecodeError("the state holds no configuration: it is not the masterchain's")
+    params = {key: value.load_ref() for key, value in iter_hashmap(tree, root, _KEY_BITS)}
+    found: list[BlockId] = []
+    if _WORKCHAINS not in params:
+        return found
+    workchains = tree.slice(params[_WORKCHAINS]).load_maybe_ref()
+    if workchains is None:
+        return found
+    for key, descr in iter_hashmap(tree, workchains, _KEY_BITS):
+        tag = descr.load_uint(8)
+        if tag not in _WORKCHAIN_TAGS:
+            raise DecodeError(f"the workchain is of the unknown form {tag:02x}")
+        descr.skip(_BITS_BEFORE_ZERO_STATE)
+        workchain = key - (1 << _KEY_BITS) if key >> (_KEY_BITS - 1) else key
+        hashes = descr.load_bytes(32), descr.load_bytes(32)
+        found.append(BlockId(workchain, _WHOLE_SHARD, 0, *hashes))
+    return found

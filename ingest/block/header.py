@@ -191,11 +191,19 @@ def sign_shard(shard: int) -> int:
     return shard - (1 << 64) if shard >> 63 else shard
 
 
-def _read_info(tree: CellTree, cell: int) -> dict[str, Any]:
+def read_own_info(tree: CellTree, cell: int) -> tuple[dict[str, Any], CellSlice]:
+    """Read what BlockInfo says in its own bits; return it, and what follows: references.
+
+    ``not_master`` is among it. A proof of a header may hold nothing else.
+
+    Raises:
+        DecodeError: the cell is no BlockInfo.
+        BocError: it ends too early, or is a pruned branch.
+    """
     info = tree.slice(cell)
     check_tag(info, 32, _INFO_TAG, "block info")
     row: dict[str, Any] = {"version": info.load_uint(32)}
-    not_master = info.load_bit()
+    row["not_master"] = info.load_bit()
     row |= {name: info.load_bit() for name in _INFO_BITS}
     row["flags"] = info.load_uint(8)
     row["seqno"], row["vert_seqno"] = info.load_uint(32), info.load_uint(32)
@@ -209,6 +217,12 @@ def _read_info(tree: CellTree, cell: int) -> dict[str, Any]:
         check_tag(info, 8, _GLOBAL_VERSION_TAG, "gen_software")
         row["gen_software_version"] = info.load_uint(32)
         row["gen_software_capabilities"] = info.load_int(64)
+    return row, info
+
+
+def _read_info(tree: CellTree, cell: int) -> dict[str, Any]:
+    row, info = read_own_info(tree, cell)
+    not_master = row.pop("not_master")
     row["master_ref_seqno"] = _read_block_ref(tree.slice(info.load_ref()))[0] if not_master else 0
     return row | _read_previous(tree, info.load_ref(), row)
 

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 from api.snapshot import SnapshotHolder
 from api.tail import Tail
 from ingest.node.source import open_node
+from ingest.origin import Origin
 from ingest.pipeline import ingest
 from ingest.span import Span
 from ingest.tail import name_command
@@ -131,7 +132,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
     with closing(open_node(db_dir)) as source:
         plain = [source.read_bundle(at) for at in range(1, source.last_mc_seqno() + 1)]
     node = SimulatedNode(options.folder / "db")
-    tail = Tail(name_command(node.db_dir, lake), most_pause_s=1)
+    tail = Tail(name_command(Origin(node.db_dir), lake), most_pause_s=1)
     readers = Readers(lake, options.readers)
     chain: list[McBundle] = plain
     due = sorted(dice.sample(range(1, options.blocks), min(options.faults, options.blocks - 1)))

@@ -1,0 +1,1 @@
+"""Blocks from lite servers, for a machine that has no node."""
