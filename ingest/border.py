@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pyarrow.compute as pc
-
+from ingest.chain import list_heads
 from ingest.errors import SourceError
-from ingest.source import McHead
 from lake.place import read_place
 from lake.rows import read_rows
 from lake.schema import BLOCKS
@@ -15,10 +13,8 @@ from lake.schema import BLOCKS
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ingest.source import BlockSource
+    from ingest.source import BlockSource, McHead
     from lake.log import LogState, Range
-
-MASTERCHAIN = -1
 
 
 def read_heads(lake_dir: Path, state: LogState, wanted: Range) -> dict[int, McHead]:
@@ -28,11 +24,6 @@ def read_heads(lake_dir: Path, state: LogState, wanted: Range) -> dict[int, McHe
         LakeCorrupt: a file of blocks is damaged.
     """
     first, last = wanted
-    here = (
-        (pc.field("workchain") == MASTERCHAIN)
-        & (pc.field("seqno") >= first)
-        & (pc.field("seqno") <= last)
-    )
     found: dict[int, McHead] = {}
     for file in state.files:
         if file.table != BLOCKS.name:
@@ -40,10 +31,9 @@ def read_heads(lake_dir: Path, state: LogState, wanted: Range) -> dict[int, McHe
         place = read_place(file.path)
         if place.last < first or place.first > last:
             continue
-        rows = read_rows(lake_dir, file, ("seqno", "root_hash", "gen_utime"), here)
-        heads = (McHead(*row.values()) for row in rows.to_pylist())
-        found |= {head.mc_seqno: head for head in heads}
-    return found
+        rows = read_rows(lake_dir, file, ("workchain", "seqno", "root_hash", "gen_utime"))
+        found |= list_heads(rows)
+    return {at: head for at, head in found.items() if first <= at <= last}
 
 
 def find_last_common(

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from ingest.errors import SourceError
+from ingest.source import McHead
 from ingest.span import Span, missing_spans
-from lake.errors import LakeNotFound
-from lake.snapshot import open_snapshot
+from lake.logreader import LogReader
+from lake.place import read_place
+from lake.rows import read_rows
+from lake.schema import BLOCKS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lake.place import Place
 
 MASTERCHAIN = -1
+_LINK = ("root_hash", "prev_root_hash")
 
 
 class Link(msgspec.Struct, frozen=True):
@@ -30,7 +38,7 @@ class Chain:
     def __init__(self, covered: list[Span], links: dict[int, Link]) -> None:
         """Begin with the spans covered and the links known by seqno; ``read_chain`` gives both."""
         self.covered = covered
-        self._links = links
+        self.links = links
 
     def extend(self, blocks: pa.Table, span: Span) -> None:
         """Take the masterchain blocks of ``span`` out of rows of the table ``blocks``.
@@ -38,7 +46,7 @@ class Chain:
         Raises:
             SourceError: one is missing, or does not follow the block before it.
         """
-        links = self._links | masterchain_links(blocks)
+        links = self.links | masterchain_links(blocks)
         for seqno in range(span.first, span.last + 2):
             link, before = links.get(seqno), links.get(seqno - 1)
             if link is None and seqno <= span.last:
@@ -49,29 +57,56 @@ class Chain:
                     f"{link.prev_root_hash.hex()} before it, and that block's root hash is "
                     f"{before.root_hash.hex()}; this source holds another chain than the lake"
                 )
-        self._links |= {seqno: links[seqno] for seqno in (span.first, span.last)}
+        self.links |= {seqno: links[seqno] for seqno in (span.first, span.last)}
 
 
-def read_chain(lake_dir: Path, wanted: Span) -> Chain:
-    """Return the chain of a lake, with the links around the parts of ``wanted`` it lacks."""
-    try:
-        snapshot = open_snapshot(lake_dir, check_digests=False)
-    except LakeNotFound:
-        return Chain([], {})
-    covered = [Span(first, last) for first, last in snapshot.ranges]
+Borders = dict[str, dict[int, Link]]
+"""Links of the first and the last masterchain block of files of blocks, by path."""
+
+_BORDERS_KEPT = 100
+
+
+def read_chain(
+    lake_dir: Path, wanted: Span, *, log: LogReader | None = None, borders: Borders | None = None
+) -> Chain:
+    """Return the chain of a lake, with the links around the parts of ``wanted`` it lacks.
+
+    ``borders`` is what is known already, and gets what is read.
+    """
+    state = (log or LogReader(lake_dir)).read()
+    borders = {} if borders is None else borders
+    covered = [Span(first, last) for first, last in state.ranges]
     lacking = missing_spans(wanted, covered)
     around = {seqno for span in lacking for seqno in (span.first - 1, span.last + 1)}
     links: dict[int, Link] = {}
-    for file in snapshot.files["blocks"]:
-        first, last, _digest = Path(file.path).name.split("-")
-        if any(int(first) <= seqno <= int(last) for seqno in around):
-            links |= masterchain_links(pq.read_table(lake_dir / file.path))
+    for file in state.files:
+        if file.table == BLOCKS.name:
+            place = read_place(file.path)
+            if any(place.first <= seqno <= place.last for seqno in around):
+                if file.path not in borders:
+                    rows = read_rows(lake_dir, file, ("workchain", "seqno", *_LINK))
+                    keep_border(borders, file.path, place, masterchain_links(rows))
+                links |= borders[file.path]
     return Chain(covered, {seqno: links[seqno] for seqno in around & links.keys()})
+
+
+def keep_border(borders: Borders, path: str, place: Place, links: dict[int, Link]) -> None:
+    """Take note of the links at the border of a file."""
+    if len(borders) >= _BORDERS_KEPT:
+        borders.clear()
+    borders[path] = {at: links[at] for at in (place.first, place.last) if at in links}
 
 
 def masterchain_links(blocks: pa.Table) -> dict[int, Link]:
     """Return the link of each masterchain block among rows of the table ``blocks``, by seqno."""
     rows = blocks.filter(pc.equal(blocks["workchain"], MASTERCHAIN))
-    hashes = zip(rows["root_hash"].to_pylist(), rows["prev_root_hash"].to_pylist(), strict=True)
+    hashes = zip(*(rows[name].to_pylist() for name in _LINK), strict=True)
     links = (Link(root_hash, prev_root_hash) for root_hash, prev_root_hash in hashes)
     return dict(zip(rows["seqno"].to_pylist(), links, strict=True))
+
+
+def list_heads(blocks: pa.Table) -> dict[int, McHead]:
+    """Return the masterchain blocks among rows of the table ``blocks``, by seqno."""
+    rows = blocks.filter(pc.equal(blocks["workchain"], MASTERCHAIN))
+    columns = (rows[name].to_pylist() for name in ("seqno", "root_hash", "gen_utime"))
+    return {head[0]: McHead(*head) for head in zip(*columns, strict=True)}

@@ -18,8 +18,8 @@ from ingest.notebook import Notebook
 from ingest.pipeline import IngestReport, Pipeline
 from ingest.span import Span
 from ingest.trace.reopening import reopen_traces
-from lake.errors import LakeError, LakeNotFound, NetworkMismatch, UndoRefused
-from lake.log import LOG_FOLDER, LogState, entry_name, read_commit, read_state
+from lake.errors import LakeError, NetworkMismatch, UndoRefused
+from lake.logreader import LogReader
 from lake.orphan import sweep_orphans
 from lake.undo import find_border, undo_after
 from lake.upkeep import Upkeep
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.source import BlockSource, McHead
+    from lake.log import LogState
     from lake.settings import Settings
 
 NEAR_MC_BLOCKS = 100
@@ -75,7 +76,8 @@ class Follower:
         self._shorter_since_s: float | None = None
         self._healed_s = self._swept_s = time.monotonic()
         self._notes = Notebook(lake_dir)
-        self._lake = LogState()
+        self._log = LogReader(lake_dir)
+        self._newest: McHead | None = None
         self._failures = 0
 
     def close(self, problem: str | None = None) -> None:
@@ -123,7 +125,7 @@ class Follower:
         source = self._opened()
         source.refresh()
         node_last = source.last_mc_seqno()
-        state = self._read_lake()
+        state = self._log.read()
         self._maintain()
         head = source.find_head(node_last)
         if self._seen == (state.number, head) and self._stuck is None:
@@ -135,7 +137,7 @@ class Follower:
             if problem:
                 return problem
         problem = self._bring(source, state, node_last)
-        state = self._read_lake()
+        state = self._log.read()
         is_all = bool(state.ranges) and state.ranges[-1][1] >= node_last
         self._seen = (state.number, head) if is_all else None
         self._observe(state, node_last, head)
@@ -147,6 +149,11 @@ class Follower:
         """Undo what is not the node's; return what is in the way, and the lake after it."""
         newest = state.ranges[-1][1]
         limit = self._settings.undo_mc_blocks
+        head = self._find_newest(state)
+        theirs = source.find_head(newest) if newest <= node_last else None
+        if head is not None and theirs is not None and head.root_hash == theirs.root_hash:
+            self._shorter_since_s = None
+            return None, state
         common = find_last_common(
             source, self._lake_dir, state, node_last, most_mc_blocks=limit + 1
         )
@@ -161,7 +168,7 @@ class Follower:
                 return f"the node's chain ends with {node_last}, the lake's with {newest}", state
         self._shorter_since_s = None
         self._undo(source, state, common)
-        return None, self._read_lake()
+        return None, self._log.read()
 
     def _undo(self, source: BlockSource, state: LogState, common: int) -> None:
         first_gone = find_border(state, common)
@@ -178,6 +185,7 @@ class Follower:
             source=source.describe(),
             reopen=lambda before, first: reopen_traces(self._lake_dir, before, first),
         )
+        self._newest = None
         if commit is not None:
             self._close_pipeline()
             self._tell(
@@ -199,6 +207,7 @@ class Follower:
         many = self._settings.upkeep_commits if len(span) >= MANY_MC_BLOCKS else 0
         self._upkeep.count(max(report.commits, many))
         if report.commits:
+            self._newest = pipeline.newest
             self._on_report(report)
         if report.stopped_at is None or not report.holes:
             self._stuck = None
@@ -257,21 +266,16 @@ class Follower:
                 self._source.close()
             self._source = None
 
-    def _read_lake(self) -> LogState:
-        """Return what the lake has; entries that are known already are not read again."""
-        state = self._lake
-        if not state.number:
-            try:
-                state = read_state(self._lake_dir)
-            except LakeNotFound:
-                return state
-        while (self._lake_dir / LOG_FOLDER / entry_name(state.number + 1)).exists():
-            state = state.add(*read_commit(self._lake_dir, state.number + 1))
-        self._lake = state
-        return state
-
     def _observe(self, state: LogState, node_last: int, theirs: McHead | None) -> None:
         """Note the newest blocks of both for those who watch."""
         last = state.ranges[-1][1] if state.ranges else 0
-        ours = read_heads(self._lake_dir, state, (last, last)).get(last) if last else None
-        self._notes.observe(node_last, theirs, last, ours)
+        self._notes.observe(node_last, theirs, last, self._find_newest(state))
+
+    def _find_newest(self, state: LogState) -> McHead | None:
+        """Return the newest masterchain block of the lake; read only where others committed it."""
+        if not state.ranges:
+            return None
+        last = state.ranges[-1][1]
+        if self._newest is None or self._newest.mc_seqno != last:
+            self._newest = read_heads(self._lake_dir, state, (last, last)).get(last)
+        return self._newest

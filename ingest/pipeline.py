@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from ingest.action.derivation import ActionFiles
 from ingest.block.zerostate import decode_zero_states
-from ingest.chain import MASTERCHAIN, Chain, read_chain
+from ingest.chain import MASTERCHAIN, Borders, Chain, keep_border, list_heads, read_chain
 from ingest.contract.derivation import ContractFiles, ContractFinder
 from ingest.contract.rebuild import rebuild_contracts
 from ingest.currency import CurrencyBook
@@ -27,12 +27,14 @@ from ingest.span import Span, missing_spans
 from ingest.statecell import CellFinder
 from ingest.trace.derivation import TraceFiles
 from lake.commit import Network, commit_range
+from lake.logreader import LogReader
+from lake.place import read_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from ingest.source import BlockSource, McBundle
+    from ingest.source import BlockSource, McBundle, McHead
     from lake.log import Commit
     from lake.place import Derive
     from lake.settings import Settings
@@ -97,6 +99,9 @@ class Pipeline:
             ContractFinder(lake_dir, settings, cells) if settings.detect_contracts else None
         )
         self.zero_states = source.zero_states()
+        self.log = LogReader(lake_dir)
+        self.newest: McHead | None = None
+        self._borders: Borders = {}
         self.chain = Chain([], {})
         self.on_progress: Callable[[Progress], None] = _ignore
         self.done = 0
@@ -123,7 +128,7 @@ class Pipeline:
         """
         self._stop_at_hole = stop_at_hole
         self.on_progress = on_progress or _ignore
-        self.chain = read_chain(self.lake_dir, wanted)
+        self.chain = read_chain(self.lake_dir, wanted, log=self.log, borders=self._borders)
         self.done = 0
         todo = list(missing_spans(wanted, self.chain.covered))
         self.total = sum(map(len, todo))
@@ -220,6 +225,7 @@ class Pipeline:
             network=self._network(tables["blocks"]),
             settings=self.settings,
             derive=self._derive_files(),
+            log=self.log,
         )
         self._learn(tables, commit)
         self.report.commits += 1
@@ -232,9 +238,13 @@ class Pipeline:
 
     def _learn(self, tables: dict[str, pa.Table], commit: Commit) -> None:
         """Remember what the next commits are likely to ask the lake about."""
-        self.cells.learn(tables["state_cells"], commit)
-        if self.contracts is not None:
+        if self.contracts is not None:  # nobody else asks about more than a cell now and then
+            self.cells.learn(tables["state_cells"], commit)
             self.contracts.learn(commit)
+        self.newest = list_heads(tables["blocks"])[commit.last_mc_seqno]
+        for file in commit.added:
+            if file.table == "blocks":
+                keep_border(self._borders, file.path, read_place(file.path), self.chain.links)
 
     def _derive_files(self) -> Derive:
         """Return what derives a commit's files: traces, contracts, and actions from these."""

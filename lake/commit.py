@@ -27,7 +27,7 @@ from lake.disk import (
     sync_folder,
     write_temporary,
 )
-from lake.errors import CommitConflict, LakeFull, LakeNotFound, RangeOverlap
+from lake.errors import CommitConflict, LakeFull, RangeOverlap
 from lake.log import (
     LOG_FOLDER,
     Commit,
@@ -39,8 +39,8 @@ from lake.log import (
     entry_name,
     join_networks,
     overlaps,
-    read_state,
 )
+from lake.logreader import LogReader
 from lake.place import Derivation, Derive, NewFile, Place, derive_nothing
 from lake.schema import SCHEMA_VERSION
 from lake.settings import Settings
@@ -58,7 +58,7 @@ __all__ = ["Commit", "DataFile", "Network", "commit_range"]
 _DEFAULTS = Settings()
 
 
-def commit_range(
+def commit_range(  # noqa: PLR0913 - one for each thing that a commit says
     lake_dir: Path,
     tables: Mapping[str, pa.Table],
     *,
@@ -69,6 +69,7 @@ def commit_range(
     network: Network | None = None,
     settings: Settings = _DEFAULTS,
     derive: Derive = derive_nothing,
+    log: LogReader | None = None,
 ) -> Commit:
     """Add all rows of the masterchain blocks ``first_mc_seqno..last_mc_seqno``, both included.
 
@@ -85,6 +86,7 @@ def commit_range(
         network: Network of the rows, where known.
         settings: File options.
         derive: Makes the derived rows that follow from these.
+        log: Reads on where the one who commits knows the log already.
 
     Raises:
         RowsRejected: rows that do not fit the schema or the range.
@@ -98,7 +100,7 @@ def commit_range(
     rows = check_tables(tables, (place.first, place.last), day)
     make_folder(lake_dir / LOG_FOLDER)
     with hold_lock(lake_dir / LOCK_FILE):
-        state = _state_so_far(lake_dir)
+        state = (log or LogReader(lake_dir)).read()
         _check_fit(state, place, network)
         wanted = _join(rows, place, derive(state, rows, place))
         changes = write_changes(lake_dir, state, wanted, settings)
@@ -124,13 +126,6 @@ def _join(rows: Mapping[str, pa.Table], place: Place, derived: Derivation) -> De
     """Return base and derived files together."""
     base = (NewFile(name, place, rows[name]) for name in sorted(rows))
     return Derivation(chain(base, derived.files), derived.removed)
-
-
-def _state_so_far(lake_dir: Path) -> LogState:
-    try:
-        return read_state(lake_dir)
-    except LakeNotFound:
-        return LogState()
 
 
 def _check_fit(state: LogState, place: Place, network: Network | None) -> None:

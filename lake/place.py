@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -77,8 +78,11 @@ def is_open(path: str) -> bool:
     return "/open-" in path
 
 
+@lru_cache(maxsize=1 << 16)
 def read_place(path: str) -> Place:
     """Return the place that a data file's path names.
+
+    A lake that follows a node has thousands of files, and each commit asks about all.
 
     Raises:
         ValueError: it is no path of a data file.

@@ -7,7 +7,6 @@ their ranges have.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -36,10 +35,6 @@ _LT_COLUMNS = {TRANSACTIONS.name: "lt", MESSAGES.name: "tx_lt", TRANSACTION_TRAC
 _READ = frozenset((*SOURCES, STATE_CELLS.name))
 _BATCH_TRACES = 5_000
 """Traces classified at a time: their messages are Python objects."""
-
-
-_find_place = lru_cache(maxsize=1 << 16)(read_place)
-"""A lake that follows a node has thousands of files, of which each commit asks."""
 
 
 class Classification(NamedTuple):
@@ -113,7 +108,7 @@ class ActionFiles:
         known = [
             read_rows(self._lake_dir, each, ("trace_id",))["trace_id"].combine_chunks()
             for each in state.files
-            if each.table == TRACES.name and _find_place(each.path) == file.place
+            if each.table == TRACES.name and read_place(each.path) == file.place
         ]
         if not known:
             return file.rows
@@ -171,7 +166,7 @@ def list_action_files(state: LogState) -> dict[Place, dict[str, DataFile]]:
     found: dict[Place, dict[str, DataFile]] = {}
     for file in state.files:
         if file.table in _NAMES:
-            found.setdefault(_find_place(file.path), {})[file.table] = file
+            found.setdefault(read_place(file.path), {})[file.table] = file
     return found
 
 
@@ -200,7 +195,7 @@ def gather_sources(
     files = [
         file
         for file in (() if is_all_at_hand else state.files)
-        if file.table in _READ and _overlaps(_find_place(file.path), first, last)
+        if file.table in _READ and _overlaps(read_place(file.path), first, last)
     ]
     for file in files:
         if file.table not in SOURCES:

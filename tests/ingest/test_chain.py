@@ -65,6 +65,6 @@ def test_links_come_from_the_lake(demo_node: Path, tmp_path: Path) -> None:
         ingest(source, tmp_path, Span(20, 22), Settings())
     chain = read_chain(tmp_path, Span(1, 30))
     assert chain.covered == [Span(5, 9), Span(20, 22)]
-    assert set(chain._links) == {5, 9, 20, 22}
+    assert set(chain.links) == {5, 9, 20, 22}
     with pytest.raises(SourceError, match="another chain"):
         chain.extend(_blocks(10, 19), Span(10, 19))
