@@ -1,0 +1,50 @@
+"""Masterchain blocks in chunks for decoding, the same ones whoever cuts them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingest.decode import Hole
+from ingest.errors import BlockNotYet, BlockUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ingest.source import BlockSource, McBundle
+    from ingest.span import Span
+    from lake.settings import Settings
+
+NOT_YET = BlockNotYet.__name__
+"""Kind of the hole that ends a source: what comes later is not there yet."""
+
+
+def read_chunks(
+    source: BlockSource, span: Span, settings: Settings
+) -> Iterator[list[McBundle] | Hole]:
+    """Yield the blocks of a span in order, and in their places the holes.
+
+    A chunk ends at a hole, where it is big enough, and at every ``mc_blocks_per_chunk``-th block
+    of the span: spans that begin at such a border give the chunks of the whole. A block that is
+    not there yet ends them all.
+    """
+    chunk: list[McBundle] = []
+    size_bytes = 0
+    for mc_seqno in range(span.first, span.last + 1):
+        try:
+            bundle = source.read_bundle(mc_seqno)
+        except BlockUnavailable as error:
+            if chunk:
+                yield chunk
+                chunk, size_bytes = [], 0
+            yield Hole(mc_seqno, type(error).__name__, str(error))
+            if isinstance(error, BlockNotYet):
+                return
+            continue
+        chunk.append(bundle)
+        size_bytes += sum(len(block.data) for block in bundle.blocks)
+        at_border = (mc_seqno - span.first + 1) % settings.mc_blocks_per_chunk == 0
+        if at_border or size_bytes >= settings.chunk_bytes:
+            yield chunk
+            chunk, size_bytes = [], 0
+    if chunk:
+        yield chunk
