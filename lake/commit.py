@@ -21,6 +21,7 @@ from lake.crash import reach
 from lake.datafile import remove_files, write_changes
 from lake.disk import (
     LOCK_FILE,
+    give_name,
     hold_lock,
     make_folder,
     naming_full_disk,
@@ -164,7 +165,9 @@ def append_commit(lake_dir: Path, state: LogState, commit: Commit, settings: Set
     """
     digest = write_entry(lake_dir, commit)
     if commit.number % settings.checkpoint_commits == 0:
-        write_checkpoint(lake_dir, state.add(commit, digest))
+        # The commit stands. Without a checkpoint readers replay more entries, and that is all.
+        with suppress(LakeFull):
+            write_checkpoint(lake_dir, state.add(commit, digest))
 
 
 def write_entry(lake_dir: Path, commit: Commit) -> str:
@@ -206,6 +209,6 @@ def write_checkpoint(lake_dir: Path, state: LogState) -> None:
     """Write out the sum of the commits so far."""
     data, _ = encode_entry(state)
     final = lake_dir / LOG_FOLDER / checkpoint_name(state.number)
-    write_temporary(final, data, "checkpoint").replace(final)
+    give_name(write_temporary(final, data, "checkpoint"), final)
     reach("checkpoint.renamed")
     sync_folder(final.parent)

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 from lake.crash import reach
-from lake.disk import begin_grace, make_folder, sync_folder, write_temporary
+from lake.disk import begin_grace, give_name, make_folder, sync_folder, write_temporary
 from lake.log import DataFile
 from lake.schema import SCHEMA_VERSION, TABLES
 from lake.writer import encode_parquet
@@ -64,7 +64,7 @@ def _write_file(lake_dir: Path, file: NewFile, settings: Settings, written: list
         DataFile(path, file.table, file.rows.num_rows, data.size, sha256, SCHEMA_VERSION)
     )
     make_folder((lake_dir / path).parent)
-    write_temporary(lake_dir / path, data, "file").replace(lake_dir / path)
+    give_name(write_temporary(lake_dir / path, data, "file"), lake_dir / path)
     reach("file.renamed")
 
 

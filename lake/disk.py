@@ -65,6 +65,20 @@ def write_temporary(final: Path, data: bytes | memoryview, crash_name: str) -> P
     return temporary
 
 
+def give_name(temporary: Path, final: Path) -> None:
+    """Let a temporary file take its own name.
+
+    Raises:
+        LakeFull: no room for the name; the temporary file is gone again.
+    """
+    try:
+        with naming_full_disk(final):
+            temporary.replace(final)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
 @contextmanager
 def open_temporary(folder: Path, crash_name: str) -> Iterator[tuple[BufferedRandom, Path]]:
     """Give a new file under a temporary name, which is gone in the end unless it was renamed.
@@ -98,17 +112,37 @@ def begin_grace(lake_dir: Path, paths: Iterable[str]) -> None:
             os.utime(lake_dir / path)
 
 
+_durable: set[tuple[str, int]] = set()
+"""Folders, with their inodes, whose names this process has synced."""
+
+
 def make_folder(folder: Path) -> None:
-    """Make a folder and its missing parents, each of them synced into its own parent."""
+    """Make a folder and its missing parents, each of them synced into its own parent.
+
+    One that is there already may have been made by a process that was killed before it synced the
+    name, so that is done once by every process, up to the first folder that was there before.
+    """
+    if _is_durable(folder):
+        return
     missing = []
     at = folder
     while not at.exists():
         missing.append(at)
         at = at.parent
     with naming_full_disk(folder):
+        with suppress(PermissionError):  # whose names nobody may read, no writer of ours has made
+            sync_folder(at.parent)
         for path in reversed(missing):
             path.mkdir(exist_ok=True)
             sync_folder(path.parent)
+    _durable.add((str(folder), folder.stat().st_ino))
+
+
+def _is_durable(folder: Path) -> bool:
+    try:
+        return (str(folder), folder.stat().st_ino) in _durable
+    except FileNotFoundError:
+        return False
 
 
 def sync_folder(folder: Path) -> None:
@@ -132,7 +166,9 @@ def hold_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
     Yields:
         True if the lock is held; False if another holds it and ``wait`` is False.
     """
-    with path.open("ab") as stream:
+    with naming_full_disk(path):
+        opened = path.open("ab")
+    with opened as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from lake.disk import naming_full_disk, sync_folder, write_temporary
+from lake.disk import give_name, make_folder, sync_folder, write_temporary
 from lake.errors import PieceRefused
 from lake.log import Range, overlaps, read_commit, read_state
 from lake.piece import (
@@ -70,16 +70,14 @@ def export_lake(
     state = read_state(lake_dir)
     manifest = describe_piece(lake_dir, state, days)
     before = read_manifest(folder)
-    with naming_full_disk(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     files = (*manifest.files, *manifest.runs)
     copied = 0
     for done, file in enumerate(files, 1):
         copied += copy_file(lake_dir, folder, file)
         on_file(done, len(files))
-    write_temporary(folder / MANIFEST, encode_manifest(manifest), "checkpoint").replace(
-        folder / MANIFEST
-    )
+    written = write_temporary(folder / MANIFEST, encode_manifest(manifest), "checkpoint")
+    give_name(written, folder / MANIFEST)
     sync_folder(folder)
     if before is not None:
         kept = {file.path for file in files}

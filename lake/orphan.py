@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from lake.crash import reach
-from lake.disk import LOCK_FILE, TEMPORARY_PREFIX, hold_lock
+from lake.disk import LOCK_FILE, TEMPORARY_PREFIX, hold_lock, sync_folder
 from lake.errors import LakeNotFound
 from lake.log import LOG_FOLDER, RUN_FOLDER, LogState, read_state
 from lake.schema import TABLES
@@ -47,6 +47,9 @@ def sweep_orphans(lake_dir: Path, grace_s: int) -> list[Path]:
             state = read_state(lake_dir)
         except LakeNotFound:
             state = LogState()
+        # A writer may have died before it synced its entry. What that entry replaces may only go
+        # when no loss of power can take the entry away.
+        sync_folder(lake_dir / LOG_FOLDER)
         newest_s = time.time() - grace_s
         for path in list_orphans(lake_dir, state):
             if path.stat().st_mtime <= newest_s:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from lake.disk import naming_full_disk, open_temporary, seal_file, sync_folder
+from lake.disk import make_folder, open_temporary, seal_file, sync_folder
 from lake.errors import LakeCorrupt, PieceRefused
 from lake.log import DataFile, Network, Range
 from lake.place import Place, is_open, read_place
@@ -156,8 +156,7 @@ def copy_file(source: Path, target: Path, file: DataFile) -> bool:
     final = target / file.path
     if final.exists() and final.stat().st_size == file.bytes and _digest(final) == file.sha256:
         return False
-    with naming_full_disk(final):
-        final.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(final.parent)
     try:
         stream = (source / file.path).open("rb")
     except OSError as error:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from api.errors import KeyFileInvalid
-from lake.disk import TEMPORARY_PREFIX, hold_lock
+from lake.disk import TEMPORARY_PREFIX, hold_lock, sync_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -130,6 +130,7 @@ def _write_keys(path: Path, records: Iterable[KeyRecord]) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(path)
+        sync_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from lake.commit import Network, commit_range
 from lake.schema import TABLES
+from lake.settings import Settings
 from tests.lake.rows import SHARD, make_blocks, make_value
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from lake.commit import Commit
 
 Row = dict[str, Any]
+_DEFAULTS = Settings()
 LT_STEP = 1000
 FIRST_UTIME = 1_700_000_000
 OPCODES = (None, 0, 0x0F8A7EA5, -1)
@@ -168,14 +170,23 @@ def commit_chain(lake_dir: Path, chain: Chain, first: int, last: int) -> Commit:
     return commit_made(lake_dir, first, last, chain.make(first, last))
 
 
-def commit_made(lake_dir: Path, first: int, last: int, tables: dict[str, pa.Table]) -> Commit:
+def commit_made(
+    lake_dir: Path,
+    first: int,
+    last: int,
+    tables: dict[str, pa.Table],
+    settings: Settings = _DEFAULTS,
+    *,
+    day: str = "2024-01-01",
+) -> Commit:
     """Commit rows that were made before."""
     return commit_range(
         lake_dir,
         tables,
         first_mc_seqno=first,
         last_mc_seqno=last,
-        day="2024-01-01",
+        day=day,
         source={"kind": "random"},
         network=Network(-239),
+        settings=settings,
     )

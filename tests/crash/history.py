@@ -1,0 +1,88 @@
+"""What happens to a small lake, step by step: commits, look-ups, compaction, undoing, sweeping."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from lake.compact import compact_lake
+from lake.errors import LakeNotFound
+from lake.export import export_lake
+from lake.intake import import_piece
+from lake.log import LogState, read_state
+from lake.lookup.rebuild import rebuild_lookups
+from lake.orphan import sweep_orphans
+from lake.settings import Settings
+from lake.undo import undo_after
+from tests.lake.chain import Chain, commit_made
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+SETTINGS = Settings(checkpoint_commits=2, compact_rows=100, orphan_grace_s=0)
+RANGES = ((1, 2), (3, 4), (7, 8), (5, 6))
+DAYS = ("2024-01-01", "2024-01-02")
+KEPT = 4
+"""Newest block that stays when others are undone."""
+
+
+class History:
+    """The steps; each does nothing where the lake is as it would leave it."""
+
+    def __init__(self, folder: Path) -> None:
+        """Make the rows, and a lake of the same chain that is exported to be imported."""
+        chain = Chain(1, accounts=3)
+        self.tables = {mc_range: chain.make(*mc_range) for mc_range in sorted(RANGES)}
+        self.rest = (9, 10)
+        self.tables[self.rest] = chain.make(*self.rest)
+        self.piece = folder / "piece"
+        other = folder / "other"
+        self.commit(other, self.rest)
+        export_lake(other, self.piece)
+
+    def steps(self) -> Iterator[Callable[[Path], object]]:
+        """Yield the steps in order."""
+        for mc_range in RANGES[:3]:
+            yield lambda lake, mc_range=mc_range: self.commit(lake, mc_range)
+        yield lambda lake: rebuild_lookups(lake, SETTINGS)
+        yield lambda lake: compact_lake(lake, SETTINGS)
+        yield lambda lake: sweep_orphans(lake, 0)
+        yield lambda lake: self.commit(lake, RANGES[3])
+        yield lambda lake: undo_after(
+            lake, KEPT, SETTINGS, source={}, reopen=lambda _state, _first: ()
+        )
+        yield lambda lake: self.commit(lake, RANGES[3])
+        yield lambda lake: self.commit(lake, RANGES[2])
+        yield lambda lake: import_piece(self.piece, lake, SETTINGS)
+        yield lambda lake: rebuild_lookups(lake, SETTINGS, everything=True)
+        yield lambda lake: compact_lake(lake, SETTINGS)
+        yield lambda lake: sweep_orphans(lake, 0)
+
+    def commit(self, lake: Path, mc_range: tuple[int, int]) -> None:
+        """Commit a range that is missing."""
+        if not any(mc_range[0] <= last and first <= mc_range[1] for first, last in ranges_of(lake)):
+            day = DAYS[mc_range == self.rest]
+            commit_made(lake, *mc_range, self.tables[mc_range], SETTINGS, day=day)
+
+    def finish(self, lake: Path) -> None:
+        """Bring in all that is missing, and tidy up: where every run of the history ends."""
+        sweep_orphans(lake, 0)
+        for mc_range in (*RANGES, self.rest):
+            self.commit(lake, mc_range)
+        rebuild_lookups(lake, SETTINGS)
+        compact_lake(lake, SETTINGS)
+        sweep_orphans(lake, 0)
+
+
+def ranges_of(lake: Path) -> tuple[tuple[int, int], ...]:
+    """Return what the lake has; nothing where it has no commit."""
+    return state_of(lake).ranges
+
+
+def state_of(lake: Path) -> LogState:
+    """Return the sum of the commits, none included."""
+    state = LogState()
+    with suppress(LakeNotFound):
+        state = read_state(lake)
+    return state

@@ -1,0 +1,114 @@
+"""The disk is full at any operation: a clear error, nothing lost, and it goes on with room."""
+
+from __future__ import annotations
+
+import shutil
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lake.errors import LakeFull
+from lake.orphan import sweep_orphans
+from lake.verify import verify_lake
+from tests.crash.disk import Disk
+from tests.crash.history import History, state_of
+from tests.lake.rows import file_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+STEPS = {"first": 0, "commit": 2, "lookups": 3, "compact": 4, "undo": 7, "import": 10}
+"""Number of the step that is tried for each kind of work."""
+
+SHORT_EVERY = 7
+"""The short form tries one operation in so many."""
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> History:
+    return History(tmp_path_factory.mktemp("history"))
+
+
+@pytest.fixture(scope="module")
+def lakes(history: History, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
+    """The lake before each of the steps, by number."""
+    folder = tmp_path_factory.mktemp("lakes")
+    lake, found = folder / "lake", {0: folder / "0"}
+    found[0].mkdir()
+    with Disk(folder).watch():
+        for number, step in enumerate(islice(history.steps(), max(STEPS.values()))):
+            step(lake)
+            found[number + 1] = folder / str(number + 1)
+            shutil.copytree(lake, found[number + 1])
+    return found
+
+
+class Trial:
+    """One step that is done again and again on copies of the same lake."""
+
+    def __init__(self, history: History, before: Path, number: int, folder: Path) -> None:
+        self.step: Callable[[Path], object] = next(islice(history.steps(), number, None))
+        self.before, self.lake = before, folder / "lake"
+        disk = self.renew()
+        with disk.watch():
+            self.step(self.lake)
+        self.operations = len(disk.operations)
+        self.done = live_bytes(self.lake)
+
+    def renew(self, fail_at: int | None = None) -> Disk:
+        """Let the lake be as before the step, on a disk that is full from an operation on."""
+        shutil.rmtree(self.lake, ignore_errors=True)
+        shutil.copytree(self.before, self.lake)
+        return Disk(self.lake, fail_at=fail_at)
+
+    def fill_up(self, fail_at: int) -> bool:
+        """Let the disk be full from an operation on, and tell whether the step failed."""
+        disk, said = self.renew(fail_at), ""
+        number = state_of(self.lake).number
+        with disk.watch():
+            try:
+                self.step(self.lake)
+            except LakeFull as error:
+                said = str(error)
+            assert "free some space" in said or not said
+            check_sound(self.lake, number)
+            disk.free()
+            self.step(self.lake)
+            sweep_orphans(self.lake, 0)
+        assert live_bytes(self.lake) == self.done
+        return said != ""
+
+
+def live_bytes(lake: Path) -> dict[str, bytes]:
+    """Return the bytes of all live files."""
+    state, found = state_of(lake), file_bytes(lake)
+    return {file.path: found[file.path] for file in (*state.files, *state.runs)}
+
+
+def check_sound(lake: Path, least: int) -> None:
+    """No commit is lost, and nothing is damaged."""
+    number = state_of(lake).number
+    assert number >= least
+    assert number == 0 or verify_lake(lake).damage == []
+
+
+@pytest.fixture(params=STEPS)
+def trial(
+    request: pytest.FixtureRequest, history: History, lakes: dict[int, Path], tmp_path: Path
+) -> Trial:
+    number = STEPS[request.param]
+    return Trial(history, lakes[number], number, tmp_path)
+
+
+def test_full_at_an_operation(trial: Trial) -> None:
+    failures = [trial.fill_up(at) for at in range(0, trial.operations, SHORT_EVERY)]
+    assert any(failures)
+
+
+@pytest.mark.long
+def test_full_at_every_operation(trial: Trial) -> None:
+    failures = [trial.fill_up(at) for at in range(trial.operations)]
+    print(f"\n{sum(failures)} failures, {trial.operations} operations")  # noqa: T201
+    assert any(failures)

@@ -1,0 +1,218 @@
+"""The power goes after any operation on any file: what was promised is there, and it goes on."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lake import commit
+from lake.disk import make_folder
+from lake.log import LOG_FOLDER
+from lake.orphan import sweep_orphans
+from lake.verify import verify_lake
+from tests.crash.disk import Died, Disk
+from tests.crash.history import History, ranges_of, state_of
+from tests.crash.power import WORST, Medium, Shelf, Tree, list_losses
+from tests.lake.rows import file_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from tests.crash.disk import Operation
+
+GOES_ON_EVERY = 60
+"""How many of the states are taken up again until the history ends: one in so many."""
+
+SHORT_EVERY, KILL_EVERY = 7, 150
+"""The short forms try one operation in so many; the long ones all."""
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> History:
+    return History(tmp_path_factory.mktemp("history"))
+
+
+class Recorded:
+    """The history of a lake: its operations, and every entry that its log ever had."""
+
+    def __init__(self, history: History, folder: Path) -> None:
+        self.lake = folder / "lake"
+        disk = Disk(folder)
+        with disk.watch():
+            for step in history.steps():
+                step(self.lake)
+                disk.mark(str(state_of(self.lake).number))
+        self.operations = disk.operations
+        self.entries = read_entries(self.lake)
+
+
+def read_entries(lake: Path) -> dict[str, bytes]:
+    """Return the entries of a log, which are never changed, by name."""
+    entries = (path for path in (lake / LOG_FOLDER).glob("*.json") if path.stem.isdigit())
+    return {path.name: path.read_bytes() for path in entries}
+
+
+@pytest.fixture(scope="module")
+def recorded(history: History, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    return Recorded(history, tmp_path_factory.mktemp("recorded"))
+
+
+def replay(operations: Iterable[Operation]) -> Medium:
+    """Return the disk after all operations."""
+    medium = Medium()
+    for operation in operations:
+        medium.do(operation)
+    return medium
+
+
+def files_of(tree: Tree) -> Tree:
+    """Return the files of a tree without its folders."""
+    return {path: data for path, data in tree.items() if not path.endswith("/")}
+
+
+def check_promise(lake: Path, promised: int, entries: dict[str, bytes]) -> None:
+    """The lake is exactly its first commits, those that were promised among them."""
+    if not lake.exists():
+        assert promised == 0
+        return
+    number = state_of(lake).number
+    assert number >= promised
+    found = read_entries(lake)
+    assert {f"{at}.json" for at in range(1, number + 1)} <= found.keys()
+    assert all(entries[f"{at}.json"] == found[f"{at}.json"] for at in range(1, number + 1))
+    if number:
+        assert verify_lake(lake).damage == []
+
+
+def test_the_operations_say_all_that_happened(recorded: Recorded) -> None:
+    kept = replay(recorded.operations).lose(WORST._replace(names="none", bytes="kept"))
+    assert files_of(kept) == file_bytes(recorded.lake.parent)
+
+
+def test_the_end_is_durable(recorded: Recorded) -> None:
+    """Whatever was not synced when the last step ended is of no account."""
+    kept = files_of(replay(recorded.operations).lose(WORST))
+    live = {f"lake/{file.path}" for file in state_of(recorded.lake).files}
+    assert live <= kept.keys()
+
+
+def lose_power(
+    recorded: Recorded, history: History, folder: Path, *, dice: int, every: int = 1
+) -> int:
+    """Open every lake that a loss of power can leave, and return their number."""
+    shelf, tried = Shelf(folder), 0
+    for mark, tree in list_losses(recorded.operations, dice, every=every):
+        tried += 1
+        shelf.lay_out(tree)
+        check_promise(shelf.target / "lake", int(mark or 0), recorded.entries)
+        if tried % GOES_ON_EVERY == 0:
+            go_on(history, shelf.target / "lake")
+    return tried
+
+
+def go_on(history: History, lake: Path) -> None:
+    """End the history from what is left, which ends as it always does."""
+    copy = lake.parent.with_name("copy")  # what is laid out are links to bytes that others share
+    if lake.exists():
+        shutil.copytree(lake, copy)
+    with Disk(copy).watch():  # which syncs nothing: no power is lost here
+        history.finish(copy)
+    assert ranges_of(copy) == ((1, 10),)
+    report = verify_lake(copy)
+    assert (report.damage, report.orphans) == ([], [])
+    shutil.rmtree(copy)
+
+
+def test_power_is_lost_after_any_operation(
+    recorded: Recorded, history: History, tmp_path: Path
+) -> None:
+    tried = lose_power(recorded, history, tmp_path, dice=1, every=SHORT_EVERY)
+    assert tried > len(recorded.operations) // SHORT_EVERY
+
+
+@pytest.mark.long
+def test_power_is_lost_with_any_luck(recorded: Recorded, history: History, tmp_path: Path) -> None:
+    tried = lose_power(recorded, history, tmp_path, dice=20)
+    print(f"\n{tried} states after {len(recorded.operations)} operations")  # noqa: T201
+    assert tried > len(recorded.operations)
+
+
+def killed_and_ended(history: History, folder: Path, killed_at: int) -> list[Operation]:
+    """Return the operations of a history that was killed, begun anew and went to its end."""
+    lake = folder / "lake"
+    first = Disk(folder, fail_at=killed_at, death=True)
+    with first.watch(), suppress(Died):
+        for step in history.steps():
+            step(lake)
+    second = Disk(folder)
+    with second.watch():
+        history.finish(lake)
+        second.mark(str(state_of(lake).number))
+    return first.operations + second.operations
+
+
+def power_after_a_kill(history: History, folder: Path, killed_at: int) -> None:
+    """Kill, begin anew, end, and lose the power: what was not synced before the kill is lost."""
+    folder.mkdir()
+    medium = replay(killed_and_ended(history, folder, killed_at))
+    shelf = Shelf(folder / "shelf")
+    shelf.lay_out(medium.lose(WORST))
+    check_promise(shelf.target / "lake", int(medium.marks[-1]), read_entries(folder / "lake"))
+    shutil.rmtree(folder)
+
+
+def count_of(recorded: Recorded) -> int:
+    return sum(operation.kind != "mark" for operation in recorded.operations)
+
+
+def test_power_is_lost_after_a_kill(history: History, recorded: Recorded, tmp_path: Path) -> None:
+    for killed_at in range(0, count_of(recorded), KILL_EVERY):
+        power_after_a_kill(history, tmp_path / str(killed_at), killed_at)
+
+
+@pytest.mark.long
+def test_power_is_lost_after_any_kill(history: History, recorded: Recorded, tmp_path: Path) -> None:
+    for killed_at in range(count_of(recorded)):
+        power_after_a_kill(history, tmp_path / str(killed_at), killed_at)
+    print(f"\n{count_of(recorded)} kills")  # noqa: T201
+
+
+def test_what_an_entry_replaces_goes_when_the_entry_is_durable(
+    history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compaction dies before it syncs its entry; the next writer sweeps, and the power goes."""
+    steps, lake = history.steps(), tmp_path / "lake"
+
+    def die(_folder: Path) -> None:
+        raise Died
+
+    disk = Disk(tmp_path)
+    with disk.watch():
+        for step in islice(steps, 4):
+            step(lake)
+        monkeypatch.setattr(commit, "sync_folder", die)
+        with pytest.raises(Died):
+            next(steps)(lake)
+        assert state_of(lake).number == 5
+        dead = len(disk.operations)
+        assert sweep_orphans(lake, 0)
+    shelf, entries = Shelf(tmp_path / "shelf"), read_entries(lake)
+    for _mark, tree in list_losses(disk.operations, 8, begin=dead):
+        shelf.lay_out(tree)
+        check_promise(shelf.target / "lake", 4, entries)
+
+
+def test_the_layer_notices_what_is_not_synced(tmp_path: Path) -> None:
+    """A lake that syncs nothing is lost with the power: these tests can fail."""
+    disk = Disk(tmp_path)
+    with disk.watch():
+        make_folder(tmp_path / "sound" / "inner")
+        (tmp_path / "loose").mkdir()
+        for name in ("sound/inner/file", "loose/file"):
+            (tmp_path / name).write_bytes(b"bytes")
+    assert set(replay(disk.operations).lose(WORST)) == {"sound/", "sound/inner/"}
