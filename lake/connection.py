@@ -5,19 +5,17 @@ The views name their files explicitly, so that every query on the connection see
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import duckdb
-from duckdb import ColumnExpression, ConstantExpression, DuckDBPyRelation
-from duckdb.sqltypes import DATE
 
-from lake.schema import TABLES
+from lake.schema import SCHEMA_VERSION, TABLES
 from lake.schema.contract import HISTORY_TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from duckdb import DuckDBPyConnection
@@ -44,6 +42,7 @@ DERIVED_VIEWS = {
 comments on the columns that the first of these does not have."""
 
 
+@cache
 def read_sql(name: str) -> str:
     """Return the text of ``lake/sql/<name>.sql``."""
     return (files("lake") / "sql" / f"{name}.sql").read_text(encoding="utf-8")
@@ -68,14 +67,17 @@ def open_connection(
     # An option of the Parquet extension, so not known before the database is there.
     connection.execute("set parquet_metadata_cache = true")
     root = lake_dir.absolute()
-    for name, data_files in tables.items():
-        relation = _read_table(connection, root, TABLES[name], data_files)
-        relation.create_view(VIEW_NAMES.get(name, name))
+
+    def show_paths(paths: list[str]) -> str:
+        return f"[{', '.join(quote(f'{root}/{path}') for path in paths)}]"
+
     available = {VIEW_NAMES.get(name, name) for name in tables}
-    connection.execute(read_sql("macros"))
-    for name, bases in DERIVED_VIEWS.items():
-        if available.issuperset(bases):
-            connection.execute(read_sql(name))
+    parts = [render_view(TABLES[name], group, show_paths) for name, group in tables.items()]
+    parts.append(read_sql("macros"))
+    parts += [
+        read_sql(name) for name, bases in DERIVED_VIEWS.items() if available.issuperset(bases)
+    ]
+    connection.execute("\n".join(parts))
     paths = [f"{root}/{file.path}" for group in tables.values() for file in group]
     connection.execute("set allowed_paths = $paths", {"paths": paths})
     connection.execute("set enable_external_access = false")
@@ -83,33 +85,47 @@ def open_connection(
     return connection
 
 
-def _read_table(
-    connection: DuckDBPyConnection, root: Path, table: Table, data_files: tuple[DataFile, ...]
-) -> DuckDBPyRelation:
-    """Return the rows of the files, with NULLs where a file is older than a column."""
+def render_view(
+    table: Table, files: tuple[DataFile, ...], show_paths: Callable[[list[str]], str]
+) -> str:
+    """Return the SQL text of the view over a table's files, with NULLs where a file is older.
+
+    ``show_paths`` gives the SQL list of files for their paths in the lake.
+    """
+    view = VIEW_NAMES.get(table.name, table.name)
+    columns = ",\n".join(f'    "{name}"' for name in (*table.names, PARTITION))
+    sources = " union all by name\n".join(_render_sources(table, files, show_paths))
+    return f'create or replace view "{view}" as\nselect\n{columns}\nfrom (\n{sources}\n);\n'
+
+
+def _render_sources(
+    table: Table, files: tuple[DataFile, ...], show_paths: Callable[[list[str]], str]
+) -> Iterator[str]:
+    """Yield one subquery per schema version; an empty one names what old files lack."""
     versions: dict[int, list[str]] = {}
-    for file in data_files:
-        versions.setdefault(file.schema_version, []).append(f"{root}/{file.path}")
-    parts = [connection.values(ConstantExpression(None)).limit(0)] if not versions else []
-    parts += [
-        connection.read_parquet(versions[version], hive_partitioning=True)
-        for version in sorted(versions, reverse=True)
-    ]
-    return reduce(DuckDBPyRelation.union, (_fit_columns(connection, part, table) for part in parts))
+    for file in files:
+        versions.setdefault(file.schema_version, []).append(file.path)
+    if SCHEMA_VERSION not in versions:
+        types = _type_names()[table.name]
+        nulls = ", ".join(f'null::{kind} as "{name}"' for name, kind in types.items())
+        yield f"    select {nulls} where false"
+    for paths in versions.values():
+        yield f"    from read_parquet({show_paths(paths)}, hive_partitioning = true)"
 
 
-def _fit_columns(
-    connection: DuckDBPyConnection, part: DuckDBPyRelation, table: Table
-) -> DuckDBPyRelation:
-    shape = connection.from_arrow(table.arrow.empty_table())
-    types = dict(zip(shape.columns, shape.types, strict=True)) | {PARTITION: DATE}
-    if part.columns == list(types):
-        return part
-    return part.select(
-        *(
-            ColumnExpression(name)
-            if name in part.columns
-            else ConstantExpression(None).cast(kind).alias(name)
-            for name, kind in types.items()
-        )
-    )
+@cache
+def _type_names() -> dict[str, dict[str, str]]:
+    """Return DuckDB's type of every column of every table."""
+    with duckdb.connect() as connection:
+        shapes = {
+            name: connection.from_arrow(table.arrow.empty_table()) for name, table in TABLES.items()
+        }
+        return {
+            name: dict(zip(shape.columns, map(str, shape.types), strict=True)) | {PARTITION: "DATE"}
+            for name, shape in shapes.items()
+        }
+
+
+def quote(text: str) -> str:
+    """Return the text as an SQL string literal."""
+    return "'" + text.replace("'", "''") + "'"

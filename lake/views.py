@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from lake.connection import DERIVED_VIEWS, PARTITION, VIEW_NAMES, read_sql
+from lake.connection import DERIVED_VIEWS, PARTITION, VIEW_NAMES, quote, read_sql, render_view
 from lake.disk import unfinished
-from lake.schema import SCHEMA_VERSION, TABLES
+from lake.schema import TABLES
 from lake.snapshot import open_snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from lake.log import DataFile
@@ -81,39 +80,14 @@ def render_views(snapshot: Snapshot, root: str) -> str:
     return "\n".join(parts)
 
 
-def quote(text: str) -> str:
-    """Return the text as an SQL string literal."""
-    return "'" + text.replace("'", "''") + "'"
-
-
 def _render_table(table: Table, files: tuple[DataFile, ...]) -> str:
     view = VIEW_NAMES.get(table.name, table.name)
-    columns = ",\n".join(f'    "{name}"' for name in (*table.names, PARTITION))
-    sources = " union all by name\n".join(_render_sources(table, files))
-    return (
-        f'create or replace view "{view}" as\nselect\n{columns}\nfrom (\n{sources}\n);\n'
-        f"{_render_comments(view, table.doc, table)}"
-    )
+    return f"{render_view(table, files, _show_paths)}{_render_comments(view, table.doc, table)}"
 
 
-def _render_sources(table: Table, files: tuple[DataFile, ...]) -> Iterator[str]:
-    """Yield one subquery per schema version; an empty one names what old files lack."""
-    versions: dict[int, list[str]] = {}
-    for file in files:
-        versions.setdefault(file.schema_version, []).append(file.path)
-    if SCHEMA_VERSION not in versions:
-        types = _type_names(table)
-        nulls = ", ".join(f'null::{kind} as "{name}"' for name, kind in types.items())
-        yield f"    select {nulls} where false"
-    for paths in versions.values():
-        listed = ",\n".join(f"        {quote(path)}" for path in paths)
-        yield f"    from read_parquet(lake_files([\n{listed}\n    ]), hive_partitioning = true)"
-
-
-def _type_names(table: Table) -> dict[str, str]:
-    with duckdb.connect() as connection:
-        shape = connection.from_arrow(table.arrow.empty_table())
-        return dict(zip(shape.columns, map(str, shape.types), strict=True)) | {PARTITION: "DATE"}
+def _show_paths(paths: list[str]) -> str:
+    listed = ",\n".join(f"        {quote(path)}" for path in paths)
+    return f"lake_files([\n{listed}\n    ])"
 
 
 def _render_derived(name: str) -> str:

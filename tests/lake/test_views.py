@@ -12,12 +12,12 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from lake.connection import DERIVED_VIEWS, VIEW_NAMES
+from lake.connection import DERIVED_VIEWS, VIEW_NAMES, quote
 from lake.errors import LakeCorrupt
 from lake.log import DataFile, LogState
 from lake.schema import TABLES
 from lake.snapshot import Snapshot, open_snapshot
-from lake.views import quote, render_views, write_views
+from lake.views import render_views, write_views
 from tests.lake.rows import commit_rows, make_table
 
 CLI = Path(sys.executable).parent / "duckdb"
