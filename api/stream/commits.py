@@ -6,6 +6,8 @@ ones and removed, the newest lake has the same rows.
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow.compute as pc
@@ -28,6 +30,9 @@ Row = dict[str, Any]
 CHUNK_TRANSACTIONS = 2_000
 """Transactions, about, that are read at a time."""
 
+KEPT_CHUNKS, KEPT_COMMITS = 2, 256
+"""Chunks whose rows are kept, as all types of events are made from them, and commits."""
+
 _SEQNO_COLUMNS = {TRACES.name: "mc_seqno_end", ACTIONS.name: "mc_seqno"}
 _LEFT_OUT = {TRANSACTIONS.name: ("boc", "time"), MESSAGES.name: ()}
 
@@ -41,11 +46,14 @@ class Chunk(NamedTuple):
 
 
 class CommitRows:
-    """Reads the rows of commits from the files of a lake."""
+    """Reads the rows of commits from the files of a lake; rows for one thread at a time."""
 
     def __init__(self, lake_dir: Path) -> None:
         """Take the folder; nothing is read yet."""
         self._lake_dir = lake_dir
+        self._lock = threading.Lock()
+        self._commits: OrderedDict[int, Commit] = OrderedDict()
+        self._chunks: OrderedDict[Chunk, dict[str, list[Row]]] = OrderedDict()
 
     def find_undone(self, number: int) -> Range | None:
         """Return the blocks that a commit took out of the lake, if that is what it did.
@@ -53,7 +61,7 @@ class CommitRows:
         Raises:
             LakeCorrupt: the log is damaged.
         """
-        commit, _digest = read_commit(self._lake_dir, number)
+        commit = self._find_commit(number)
         return (commit.first_mc_seqno, commit.last_mc_seqno) if commit.undone else None
 
     def list_chunks(self, number: int) -> list[Chunk]:
@@ -62,7 +70,7 @@ class CommitRows:
         Raises:
             LakeCorrupt: the log is damaged.
         """
-        commit, _digest = read_commit(self._lake_dir, number)
+        commit = self._find_commit(number)
         if not commit.has_blocks:
             return []
         first, last = commit.first_mc_seqno, commit.last_mc_seqno
@@ -73,14 +81,34 @@ class CommitRows:
             for start in range(first, last + 1, step)
         ]
 
+    def _find_commit(self, number: int) -> Commit:
+        with self._lock:
+            commit = self._commits.get(number)
+            if commit is None:
+                commit, _digest = read_commit(self._lake_dir, number)
+                self._commits[number] = commit
+                while len(self._commits) > KEPT_COMMITS:
+                    self._commits.popitem(last=False)
+            return commit
+
     def read(self, chunk: Chunk, table: str) -> list[Row]:
         """Return the rows of a table that belong to the blocks, in the order of its files.
+
+        Those of the last chunks are kept: nobody changes them.
 
         Raises:
             LakeCorrupt: a file or the log is damaged.
         """
-        commit, _digest = read_commit(self._lake_dir, chunk.commit)
-        own = _list_own(commit, table)
+        tables = self._chunks.setdefault(chunk, {})
+        self._chunks.move_to_end(chunk)
+        while len(self._chunks) > KEPT_CHUNKS:
+            self._chunks.popitem(last=False)
+        if table not in tables:
+            tables[table] = self._read_table(chunk, table)
+        return tables[table]
+
+    def _read_table(self, chunk: Chunk, table: str) -> list[Row]:
+        own = _list_own(self._find_commit(chunk.commit), table)
         if all((self._lake_dir / file.path).exists() for file in own):
             try:
                 return list(self._read_files(own, chunk))

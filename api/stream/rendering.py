@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from api.address import render_raw
-from api.call import Call
-from api.encoding import encode_account, encode_bytes, encode_number
-from api.params import Arguments, parse_hash
-from api.stream.body import make_action_event, make_event, make_trace_event, write_head
+from api.encoding import encode_account, encode_number
+from api.stream.body import make_action_event, make_event, write_head
 from api.stream.event import (
     ACTIONS,
     FINALIZED,
@@ -24,34 +22,26 @@ from api.stream.event import (
     Cursor,
     Event,
 )
-from api.v3.action import Action, render_action
-from api.v3.trace import render_trace
-from api.v3.trace_routes import TracesQuery, get_traces
+from api.stream.sources import place_of, read_sources
+from api.stream.tracing import TraceMaker
 from api.v3.transaction import render_state, render_transaction
 from api.v3.transaction_layout import find_writer
-from ingest.action.version import expand_names
 from lake import schema
 from lake.schema.account import ACCOUNT_STATES
 from lake.schema.action import ACTIONS as ACTIONS_TABLE
 from lake.schema.contract import JETTON_WALLETS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from api.snapshot import SnapshotHolder
     from api.stream.commits import Chunk, CommitRows
-    from api.v3.trace import Trace
     from lake.settings import Settings
 
 Row = dict[str, Any]
 
 KEPT_NORMS = 50_000
 """Traces of which it is remembered which message began them."""
-
-TRACES_AT_ONCE = 4_000
-"""Transactions, about, of the traces that are read together."""
-
-_ALL_ACTIONS = expand_names(["latest"])
 
 
 class EventMaker:
@@ -67,7 +57,7 @@ class EventMaker:
             TRANSACTIONS: self._make_transactions,
             STATES: self._make_states,
             JETTONS: self._make_jettons,
-            TRACES: self._make_traces,
+            TRACES: TraceMaker(rows, holder, settings).make,
             ACTIONS: self._make_actions,
         }
 
@@ -89,11 +79,12 @@ class EventMaker:
         return events
 
     def _make_transactions(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
-        rows, messages, states = self._read_sources(chunk)
+        rows, messages, states = read_sources(self._rows, chunk)
         norms = self._read_norms(chunk, messages)
         write = find_writer(self._settings.opcode_format)
-        for row in sorted(rows.values(), key=_place_of):
-            row["trace_id"], norm = norms.get(row["hash"], (None, None))
+        for found in sorted(rows.values(), key=place_of):
+            trace_id, norm = norms.get(found["hash"], (None, None))
+            row = found | {"trace_id": trace_id}
             if write is None:
                 form = self._settings.opcode_format
                 shown = render_transaction(row, messages[row["hash"]], states, form)
@@ -153,89 +144,3 @@ class EventMaker:
         order = ("trace_end_lt", "trace_id", "start_lt", "end_lt", "action_id")
         for row in sorted(rows, key=lambda row: [row[name] for name in order]):
             yield row["mc_seqno"], make_action_event(row, FINALIZED)
-
-    def _make_traces(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
-        rows = self._rows.read(chunk, schema.TRACES.name)
-        rows = [row for row in rows if row["state"] == "complete"]
-        rows.sort(key=lambda row: (row["mc_seqno_end"], row["end_lt"], row["trace_id"]))
-        actions: dict[bytes, list[Row]] = {row["trace_id"]: [] for row in rows}
-        for action in self._rows.read(chunk, ACTIONS_TABLE.name):
-            actions.setdefault(action["trace_id"], []).append(action)
-        found = self._render_whole(chunk, rows)
-        for batch in _cut([row for row in rows if row["trace_id"] not in found]):
-            call = Call(Arguments([]), self._settings, self._holder.reader(timeout_ms=0))
-            ids = tuple(row["trace_id"] for row in batch)
-            asked = TracesQuery(trace_id=ids, limit=len(ids), offset=0)
-            found |= {parse_hash(one.trace_id): one for one in get_traces(call, asked).traces}
-        for row in rows:
-            trace = found.get(row["trace_id"])
-            if trace is None:
-                continue  # its blocks were undone since
-            trace.actions = _show_actions(actions[row["trace_id"]])
-            yield row["mc_seqno_end"], make_trace_event(trace, row["external_hash_norm"])
-
-    def _render_whole(self, chunk: Chunk, rows: Sequence[Row]) -> dict[bytes, Trace]:
-        """Return the traces that have all their transactions in these blocks."""
-        whole = {row["trace_id"]: row for row in rows if row["mc_seqno_start"] >= chunk.first}
-        members: dict[bytes, list[Row]] = {trace_id: [] for trace_id in whole}
-        trace_of = {}
-        for member in self._rows.read(chunk, schema.TRANSACTION_TRACES.name):
-            if member["trace_id"] in whole:
-                members[member["trace_id"]].append(member)
-                trace_of[member["hash"]] = {"trace_id": member["trace_id"]}
-        sources = self._read_sources(chunk)
-        form = self._settings.opcode_format
-        known = {
-            encode_bytes(tx_hash): render_transaction(
-                sources.rows[tx_hash] | mine, sources.messages[tx_hash], sources.states, form
-            )
-            for tx_hash, mine in trace_of.items()
-        }
-        for listed in members.values():
-            listed.sort(key=_place_of)
-        return {
-            trace_id: render_trace(row, members[trace_id], known) for trace_id, row in whole.items()
-        }
-
-    def _read_sources(self, chunk: Chunk) -> _Sources:
-        rows = {row["hash"]: row for row in self._rows.read(chunk, schema.TRANSACTIONS.name)}
-        messages: dict[bytes, list[Row]] = {tx_hash: [] for tx_hash in rows}
-        for message in self._rows.read(chunk, schema.MESSAGES.name):
-            messages[message["tx_hash"]].append(message)
-        states = {
-            (row["workchain"], row["account"], row["hash"]): row
-            for row in self._rows.read(chunk, ACCOUNT_STATES.name)
-        }
-        return _Sources(rows, messages, states)
-
-
-class _Sources(NamedTuple):
-    """What transactions are written from, by their hashes; states by account and hash."""
-
-    rows: dict[bytes, Row]
-    messages: dict[bytes, list[Row]]
-    states: dict[tuple[int, bytes, bytes], Row]
-
-
-def _show_actions(rows: Sequence[Row]) -> list[Action]:
-    """Return the actions of one trace that are shown to who knows all types."""
-    shown = [row for row in rows if _ALL_ACTIONS.isdisjoint(row["ancestor_type"] or ())]
-    shown.sort(key=lambda row: (row["start_lt"], row["end_lt"], row["action_id"]))
-    return [render_action(row) for row in shown]
-
-
-def _place_of(row: Row) -> tuple[int, int, bytes]:
-    """Return by what transactions are ordered."""
-    return row["lt"], row["workchain"], row["account"]
-
-
-def _cut(rows: Sequence[Row]) -> Iterator[list[Row]]:
-    """Yield the rows of traces in lists of not too many transactions together."""
-    batch: list[Row] = []
-    for row in rows:
-        if batch and sum(one["transactions"] for one in [*batch, row]) > TRACES_AT_ONCE:
-            yield batch
-            batch = []
-        batch.append(row)
-    if batch:
-        yield batch

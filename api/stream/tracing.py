@@ -1,0 +1,188 @@
+"""Events of traces: put together from the blocks at hand and those shortly before them.
+
+A trace is told when its last transaction is committed. Transactions of its earlier blocks were
+written when those were read, and are kept for a while; a server that has just started reads the
+earlier blocks again. Only a trace that took very long is asked of the newest lake.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from api.call import Call
+from api.encoding import encode_bytes
+from api.params import Arguments, parse_hash
+from api.stream.body import make_trace_event
+from api.stream.sources import place_of, read_sources
+from api.v3.action import Action, render_action
+from api.v3.trace import render_trace
+from api.v3.trace_routes import TracesQuery, get_traces
+from api.v3.transaction import render_transaction
+from ingest.action.version import expand_names
+from lake import schema
+from lake.schema.action import ACTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from api.snapshot import SnapshotHolder
+    from api.stream.commits import Chunk, CommitRows
+    from api.stream.event import Event
+    from api.v3.model import Transaction
+    from api.v3.trace import Trace
+    from lake.log import Range
+    from lake.settings import Settings
+
+Row = dict[str, Any]
+
+TRACES_AT_ONCE = 4_000
+"""Transactions, about, of the traces that are read together."""
+
+NEAR_COMMITS = 100
+"""A trace that began this many commits before is asked of the newest lake."""
+
+KEPT_TRANSACTIONS = 10_000
+"""Transactions that are kept, about, for traces that are not complete."""
+
+_ALL_ACTIONS = expand_names(["latest"])
+
+
+class _Member(NamedTuple):
+    """A transaction of a trace: its row of ``transaction_traces``, and how it is written."""
+
+    row: Row
+    written: Transaction
+
+
+_Members = dict[bytes, list[_Member]]
+
+
+class TraceMaker:
+    """Makes the events of traces that ended in some blocks."""
+
+    def __init__(self, rows: CommitRows, holder: SnapshotHolder, settings: Settings) -> None:
+        """Take what is read from."""
+        self._rows = rows
+        self._holder = holder
+        self._settings = settings
+        self._kept: OrderedDict[Chunk, _Members] = OrderedDict()
+        self._count = 0
+
+    def make(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
+        """Yield the masterchain block and the event of each trace that is complete by now.
+
+        Raises:
+            LakeError: a file is damaged.
+            QueryTimeout: a question about an old trace took too long.
+        """
+        self._write_members(chunk)
+        rows = [
+            row for row in self._rows.read(chunk, schema.TRACES.name) if row["state"] == "complete"
+        ]
+        rows.sort(key=lambda row: (row["mc_seqno_end"], row["end_lt"], row["trace_id"]))
+        actions: dict[bytes, list[Row]] = {row["trace_id"]: [] for row in rows}
+        for action in self._rows.read(chunk, ACTIONS.name):
+            actions.setdefault(action["trace_id"], []).append(action)
+        found = self._compose(chunk, rows)
+        for batch in _cut([row for row in rows if row["trace_id"] not in found]):
+            call = Call(Arguments([]), self._settings, self._holder.reader(timeout_ms=0))
+            ids = tuple(row["trace_id"] for row in batch)
+            asked = TracesQuery(trace_id=ids, limit=len(ids), offset=0)
+            found |= {parse_hash(one.trace_id): one for one in get_traces(call, asked).traces}
+        for row in rows:
+            trace = found.get(row["trace_id"])
+            if trace is None:
+                continue  # its blocks were undone since
+            trace.actions = _show_actions(actions[row["trace_id"]])
+            yield row["mc_seqno_end"], make_trace_event(trace, row["external_hash_norm"])
+
+    def _compose(self, chunk: Chunk, rows: Sequence[Row]) -> dict[bytes, Trace]:
+        """Return the traces whose transactions are all in these blocks and those shortly before."""
+        wanted = {row["trace_id"]: row for row in rows}
+        members: _Members = {trace_id: [] for trace_id in wanted}
+        first = min((row["mc_seqno_start"] for row in rows), default=chunk.first)
+        for part in self._list_back(chunk, first):
+            for trace_id in part.keys() & wanted.keys():
+                members[trace_id] += part[trace_id]
+        whole: dict[bytes, Trace] = {}
+        for trace_id, row in wanted.items():
+            found = sorted(members[trace_id], key=lambda one: place_of(one.row))
+            if len(found) == row["transactions"]:
+                known = {encode_bytes(one.row["hash"]): one.written for one in found}
+                whole[trace_id] = render_trace(row, [one.row for one in found], known)
+        return whole
+
+    def _list_back(self, chunk: Chunk, first: int) -> Iterator[_Members]:
+        """Yield what is in the blocks, and in those before back to ``first``, newest first.
+
+        Blocks that were undone since are left out.
+        """
+        yield self._write_members(chunk)
+        undone: list[Range] = []
+        reached = chunk.first
+        for number in range(chunk.commit, max(0, chunk.commit - NEAR_COMMITS), -1):
+            if reached <= first:
+                return
+            gone = self._rows.find_undone(number)
+            if gone is not None:
+                undone.append(gone)
+                continue
+            for one in reversed(self._rows.list_chunks(number)):
+                if first <= one.last < reached:
+                    yield _leave_out(self._write_members(one), undone)
+                    reached = one.first
+
+    def _write_members(self, chunk: Chunk) -> _Members:
+        """Return the transactions of some blocks by their traces; they are kept for a while."""
+        found = self._kept.get(chunk)
+        if found is not None:
+            self._kept.move_to_end(chunk)
+            return found
+        sources = read_sources(self._rows, chunk)
+        form = self._settings.opcode_format
+        found = {}
+        for member in self._rows.read(chunk, schema.TRANSACTION_TRACES.name):
+            tx_hash, trace_id = member["hash"], member["trace_id"]
+            row = sources.rows[tx_hash] | {"trace_id": trace_id}
+            written = render_transaction(row, sources.messages[tx_hash], sources.states, form)
+            found.setdefault(trace_id, []).append(_Member(member, written))
+        self._kept[chunk] = found
+        self._count += sum(map(len, found.values()))
+        while self._count > KEPT_TRANSACTIONS and len(self._kept) > 1:
+            _chunk, dropped = self._kept.popitem(last=False)
+            self._count -= sum(map(len, dropped.values()))
+        return found
+
+
+def _leave_out(members: _Members, undone: Sequence[Range]) -> _Members:
+    """Return the transactions that are in none of the ranges of masterchain blocks."""
+    if not undone:
+        return members
+    return {
+        trace_id: [
+            one
+            for one in listed
+            if not any(first <= one.row["mc_seqno"] <= last for first, last in undone)
+        ]
+        for trace_id, listed in members.items()
+    }
+
+
+def _show_actions(rows: Sequence[Row]) -> list[Action]:
+    """Return the actions of one trace that are shown to who knows all types."""
+    shown = [row for row in rows if _ALL_ACTIONS.isdisjoint(row["ancestor_type"] or ())]
+    shown.sort(key=lambda row: (row["start_lt"], row["end_lt"], row["action_id"]))
+    return [render_action(row) for row in shown]
+
+
+def _cut(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """Yield the rows of traces in lists of not too many transactions together."""
+    batch: list[Row] = []
+    for row in rows:
+        if batch and sum(one["transactions"] for one in [*batch, row]) > TRACES_AT_ONCE:
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch
