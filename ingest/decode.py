@@ -20,7 +20,8 @@ from ingest import native
 from ingest.block.block import decode_bundles
 from ingest.errors import IngestError
 from ingest.proof import list_proofs
-from lake.schema import BLOCK_PROOFS
+from ingest.queue import list_queue_sizes
+from lake.schema import BLOCK_PROOFS, QUEUE_SIZES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -47,7 +48,10 @@ class Piece(msgspec.Struct, frozen=True):
 def decode_chunk(bundles: Sequence[McBundle]) -> list[Piece | Hole]:
     """Decode consecutive masterchain blocks; each bad one is a Hole between two pieces."""
     try:
-        tables = decode_bundles(bundles) | {BLOCK_PROOFS.name: list_proofs(bundles)}
+        tables = decode_bundles(bundles) | {
+            BLOCK_PROOFS.name: list_proofs(bundles),
+            QUEUE_SIZES.name: list_queue_sizes(bundles),
+        }
         return [Piece(bundles[0].mc_seqno, bundles[-1].mc_seqno, tables)]
     except IngestError as error:
         if len(bundles) == 1:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from api.call import Call
-    from api.v2.arguments import MasterParams, NoParams, ProofParams
+    from api.v2.arguments import MasterParams, ProofParams
 
     Row = Mapping[str, Any]
 
@@ -144,14 +144,3 @@ def _render_link(block: Row, proof: bytes) -> dict[str, Any]:
     }
 
 
-def answer_queue_sizes(call: Call, params: NoParams) -> dict[str, Any]:
-    """getOutMsgQueueSizes: refused, as the states that hold the queues are not kept.
-
-    Raises:
-        LiteServerError: always.
-    """
-    del call, params
-    raise LiteServerError(
-        "LITE_SERVER_ERROR: queue sizes are not known: they are in shard states, which this "
-        "service does not keep"
-    )

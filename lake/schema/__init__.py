@@ -10,6 +10,7 @@ from lake.schema.contract import CONTRACT_TABLES
 from lake.schema.message import MESSAGES
 from lake.schema.metadata import OFFCHAIN_METADATA
 from lake.schema.proof import BLOCK_PROOFS
+from lake.schema.queue import QUEUE_SIZES
 from lake.schema.trace import OPEN_EDGES, TRACES, TRANSACTION_TRACES
 from lake.schema.transaction import TRANSACTIONS
 
@@ -27,7 +28,7 @@ BASE_TABLES: tuple[Table, ...] = (
     LIBRARIES,
 )
 
-SIDE_TABLES: tuple[Table, ...] = (BLOCK_PROOFS, OFFCHAIN_METADATA)
+SIDE_TABLES: tuple[Table, ...] = (BLOCK_PROOFS, QUEUE_SIZES, OFFCHAIN_METADATA)
 """Tables of what comes from beside the blocks; a lake may be without."""
 
 DERIVED_TABLES: tuple[Table, ...] = (
@@ -56,6 +57,7 @@ __all__ = [
     "MESSAGES",
     "MESSAGE_BODIES",
     "OFFCHAIN_METADATA",
+    "QUEUE_SIZES",
     "OPEN_EDGES",
     "SCHEMA_VERSION",
     "SHARD_BLOCKS",

@@ -109,8 +109,6 @@ def test_a_masterchain_block_needs_no_links(ask: Asker) -> None:
             422,
             "from_seqno should be non-negative",
         ),
-        ("getOutMsgQueueSize", {}, 500, "queue sizes are not known"),
-        ("getOutMsgQueueSizes", {}, 500, "queue sizes are not known"),
     ],
 )
 def test_what_is_refused(
