@@ -20,7 +20,7 @@ from ingest.errors import BlockCorrupt, BocError, DecodeError
 from lake.schema import BLOCKS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ingest.block.rows import Row
     from ingest.cell.slice import CellSlice
     from ingest.cell.tree import CellTree
-    from ingest.source import McBundle, RawBlock
+    from ingest.source import BlockId, McBundle, RawBlock
 
 _ACCOUNT_BLOCK_TAG = 5
 _MICROSECONDS = 1_000_000
@@ -47,7 +47,9 @@ def decode_bundles(bundles: Sequence[McBundle]) -> dict[str, pa.Table]:
     where it is installed (package ``ingest.native``), with the same result.
 
     Raises:
-        BlockCorrupt: the bytes of a block are not those its id names.
+        BlockCorrupt: the bytes of a block are not those its id names: SHA-256 of all bytes is not
+            its file hash, or the hash of the root cell not its root hash. The latter is computed
+            unless the masterchain block of the bundle names the id, both of its hashes together.
         DecodeError: a block does not follow TL-B; names the block.
     """
     if native.is_used():
@@ -55,22 +57,32 @@ def decode_bundles(bundles: Sequence[McBundle]) -> dict[str, pa.Table]:
     return decode_in_python(bundles)
 
 
-def decode_in_python(bundles: Sequence[McBundle]) -> dict[str, pa.Table]:
-    """Do what ``decode_bundles`` does without the native decoder: the reference for it."""
+def decode_in_python(
+    bundles: Sequence[McBundle], tops: Collection[BlockId] = ()
+) -> dict[str, pa.Table]:
+    """Do what ``decode_bundles`` does without the native decoder: the reference for it.
+
+    ``tops`` are blocks that a masterchain block names that was checked before these bundles.
+    """
     rows = RowSet()
     cells = StateCells(rows.table("state_cells"))
     for bundle in bundles:
         for raw in bundle.blocks:
-            tree = open_block(raw)
+            tree = open_block(raw, is_named=raw.id in tops)
             try:
                 _decode_block(tree, raw, bundle.mc_seqno, rows, cells)
+                if raw.id.workchain == MASTERCHAIN:
+                    tops = {top.id for top in read_shard_tops(tree)}
             except (BocError, DecodeError) as error:
                 raise DecodeError(f"block {raw.id}: {error}") from error
     return rows.to_arrow()
 
 
-def open_block(raw: RawBlock) -> CellTree:
+def open_block(raw: RawBlock, *, is_named: bool = False) -> CellTree:
     """Parse a block's bag of cells and check both hashes of its id.
+
+    ``is_named`` says that a masterchain block that was checked names this id: then bytes with its
+    file hash are those with its root hash, and cells are hashed as far as rows show them.
 
     Raises:
         BlockCorrupt: the bytes are not those that the id names, or no bag of cells.
@@ -79,6 +91,9 @@ def open_block(raw: RawBlock) -> CellTree:
         raise BlockCorrupt("the bytes do not have the file hash", block=raw.id)
     try:
         tree = parse_boc(raw.data, check_crc=False)
+        if is_named and len(tree.roots) == 1:
+            tree.trust()
+            return tree
         if len(tree.roots) == 1 and tree.hash(tree.roots[0]) == raw.id.root_hash:
             return tree
     except BocError as error:

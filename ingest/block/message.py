@@ -78,7 +78,7 @@ class MessageDecoder:
         body, opcode = self._read_body(kids, ref, value, left)
         hash_norm = _normalize(body, value, bits) if info[0] == "ext_in" else None
         return (
-            tree.digests().tops[cell],
+            tree.hash(cell),
             hash_norm,
             *info,
             opcode,

@@ -19,6 +19,7 @@ from ingest.block.header import (
 )
 from ingest.cell.dictionary import iter_hashmap
 from ingest.errors import DecodeError
+from ingest.source import BlockId
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,6 +55,11 @@ class ShardTop(msgspec.Struct, frozen=True):
     start_lt: int
     end_lt: int
     gen_utime: int
+
+    @property
+    def id(self) -> BlockId:
+        """The full id of the block."""
+        return BlockId(self.workchain, self.shard, self.seqno, self.root_hash, self.file_hash)
 
 
 def read_shard_tops(tree: CellTree) -> list[ShardTop]:

@@ -107,7 +107,7 @@ class TransactionDecoder:
         currencies = read_extra_currencies(tree, kids[1]) if value >> left & 1 else None
         state_cell, descr_cell = kids[1:3] if currencies is None else kids[2:4]
         state_before, state_after = _read_hash_update(tree, state_cell)
-        tx_hash = tree.digests().tops[cell]
+        tx_hash = tree.hash(cell)
         place = self._place
         in_hash, messages = self._decode_messages(
             kids[0], out_count, (place.workchain, account, lt, tx_hash, place.mc_seqno, now)

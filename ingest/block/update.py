@@ -106,7 +106,10 @@ def _find_carried(tree: CellTree, old: int, extra: int, pruned: set[bytes]) -> l
     out of the shard's own queue is such a one; the message stands whole in the block's extra.
     """
     accounts = [(state.accounts, 0) for state in read_state_sides(tree, old)]
-    wanted = pruned - {tree.hash(cell, depth) for cell, depth in iter_cells(tree, accounts)}
+    # Most are pruned there, too: hashes that need not be computed.
+    wanted = pruned - {tree.pruned_hash(cell, depth) for cell, depth in iter_cells(tree, accounts)}
+    if wanted:
+        wanted -= {tree.hash(cell, depth) for cell, depth in iter_cells(tree, accounts)}
     if not wanted:
         return []
     # In the extra nothing is pruned by the update: every level of a cell there is its own.

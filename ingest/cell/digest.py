@@ -9,9 +9,13 @@ A pruned branch stores all but its last hash in its data.
 from __future__ import annotations
 
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from ingest.cell.exotic import DEPTH_BYTES, HASH_BYTES, MERKLE_PROOF, MERKLE_UPDATE, PRUNED
 from ingest.errors import BocError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MAX_DEPTH = 1024
 """Deepest tree the node accepts (``CellTraits::max_depth``)."""
@@ -31,16 +35,13 @@ class Digests:
 
     ``tops`` are the representation hashes, ``bottoms`` the hashes at level 0; ``depths`` and
     ``shallows`` the depths that go with them. Hashes in between are rare and kept in a dict.
+    A cell whose top is empty was not asked for yet; ``require`` computes it.
     """
 
     __slots__ = ("_cells", "_links", "_middles", "bottoms", "depths", "shallows", "tops")
 
     def __init__(self, cells: list[bytes], links: list[tuple[int, ...]], depths: list[int]) -> None:
-        """Compute everything, last cell first: children stand after their parents.
-
-        Raises:
-            BocError: a Merkle cell whose stored hashes or depths are not those of its children.
-        """
+        """Make room for the digests of all cells; ``depths`` are those of the tree."""
         self._cells = cells
         self._links = links
         self._middles: dict[int, tuple[list[bytes], list[int]]] = {}
@@ -48,13 +49,33 @@ class Digests:
         self.tops = [b""] * len(cells)
         self.bottoms = list(self.tops)
         self.shallows = list(depths)
-        self._fill_all()
 
-    def _fill_all(self) -> None:
-        """Compute the digests of all cells; the commonest kinds are done in line."""
+    def require_all(self) -> None:
+        """Compute everything, last cell first: children stand after their parents.
+
+        Raises:
+            BocError: a Merkle cell whose stored hashes or depths are not those of its children.
+        """
+        self._fill_cells(range(len(self._cells) - 1, -1, -1))
+
+    def require(self, root: int) -> None:
+        """Compute the digests under one cell, as far as they are not there; raises the same."""
+        links, tops = self._links, self.tops
+        found = [root]
+        seen = {root}
+        for cell in found:
+            for kid in links[cell]:
+                if kid not in seen and not tops[kid]:
+                    seen.add(kid)
+                    found.append(kid)
+        found.sort(reverse=True)
+        self._fill_cells(found)
+
+    def _fill_cells(self, order: Iterable[int]) -> None:
+        """Compute the digests of cells, children first; the commonest kinds are done in line."""
         cells, links, depths = self._cells, self._links, self.depths
         tops, bottoms, shallows = self.tops, self.bottoms, self.shallows
-        for cell in range(len(cells) - 1, -1, -1):
+        for cell in order:
             head = cells[cell]
             d1 = head[0]
             kids = links[cell]
@@ -92,6 +113,9 @@ class Digests:
     def add(self) -> None:
         """Compute the digests of the cell that was appended last; raises what the maker raises."""
         cell = len(self.tops)
+        for kid in self._links[cell]:
+            if not self.tops[kid]:
+                self.require(kid)
         self.tops.append(b"")
         self.bottoms.append(b"")
         self.shallows.append(self.depths[cell])

@@ -37,13 +37,13 @@ class CellOrder(NamedTuple):
 def canonical_order(tree: CellTree, roots: Sequence[int]) -> CellOrder:
     """Return the cells under ``roots`` in the node's order, equal cells once."""
     order = _order_light_tree(tree, roots[0]) if len(roots) == 1 else []
-    hashes = tree.digests().tops
+    hash_of = tree.hash
     if not order:
         order = _Placing(tree.links, tree.weights()).place(roots)
-    if len({hashes[cell] for cell in order}) == len(order):
+    if len({hash_of(cell) for cell in order}) == len(order):
         return CellOrder(order, {})
     first: dict[bytes, int] = {}
-    twins = {cell: first.setdefault(hashes[cell], cell) for cell in order}
+    twins = {cell: first.setdefault(hash_of(cell), cell) for cell in order}
     links = {cell: tuple([twins[kid] for kid in tree.links[cell]]) for cell in order}
     order = _Placing(links, tree.weights()).place([twins[root] for root in roots])
     return CellOrder(order, twins)

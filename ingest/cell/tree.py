@@ -1,7 +1,8 @@
 """Cells as flat arrays: a cell is its index, its children stand after it.
 
 No object per cell and no recursion: checks and hashes go over the arrays from the last cell to
-the first. Hashes are computed for the whole tree at the first demand (module ``digest``).
+the first. Hashes are computed for the whole tree at the first demand (module ``digest``), or only
+under the cells that are asked for where the bytes are known to be right (``trust``).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.cell.digest import MAX_DEPTH, Digests
-from ingest.cell.exotic import KIND_NAMES, ORDINARY, exotic_mask
+from ingest.cell.exotic import HASH_BYTES, KIND_NAMES, ORDINARY, PRUNED, exotic_mask
 from ingest.cell.order import weigh, weigh_cell
 from ingest.cell.slice import CellSlice
 from ingest.errors import BocError
@@ -31,6 +32,7 @@ class CellTree:
     __slots__ = (
         "_depths",
         "_digests",
+        "_is_trusted",
         "_parsed",
         "_weights",
         "cells",
@@ -49,6 +51,7 @@ class CellTree:
         self.stored_hashes: dict[int, bytes] = {}
         self._depths: list[int] = []
         self._digests: Digests | None = None
+        self._is_trusted = False
         self._weights: list[int] = []
         self._parsed = 0
 
@@ -102,30 +105,54 @@ class CellTree:
         """Return a reader at the start of an ordinary cell; raises BocError for an exotic one."""
         return CellSlice(self, cell)
 
+    def trust(self) -> None:
+        """Compute no more hashes than are asked for: the caller has checked one of all bytes."""
+        self._is_trusted = True
+
     def hash(self, cell: int, level: int = MAX_LEVEL) -> bytes:
         """Return the hash that a cell shows at a level; 3 gives the representation hash.
 
         Raises:
             BocError: hashes stored in the bag or in a Merkle cell are not the computed ones.
         """
-        digests = self._digests or self.digests()
-        return digests.tops[cell] if level >= MAX_LEVEL else digests.hash_at(cell, level)
+        digests = self._digests or self._make_digests()
+        top = digests.tops[cell]
+        if not top:
+            digests.require(cell)
+            top = digests.tops[cell]
+        return top if level >= MAX_LEVEL else digests.hash_at(cell, level)
+
+    def pruned_hash(self, cell: int, level: int) -> bytes | None:
+        """Return the hash that a pruned branch stores for a level; None if the cell is none."""
+        head = self.cells[cell]
+        mask = head[0] >> 5
+        if not mask >> level or self.kind(cell) != PRUNED:
+            return None
+        start = 4 + (mask & ((1 << level) - 1)).bit_count() * HASH_BYTES
+        return head[start : start + HASH_BYTES]
 
     def depth(self, cell: int, level: int = MAX_LEVEL) -> int:
         """Return the depth that a cell shows at a level."""
         if level >= MAX_LEVEL:
             return self._depths[cell]
-        return self.digests().depth_at(cell, level)
+        self.hash(cell)
+        return (self._digests or self._make_digests()).depth_at(cell, level)
 
-    def digests(self) -> Digests:
-        """Return the hashes of all cells; raises what ``hash`` raises."""
-        if self._digests is None:
-            digests = Digests(self.cells, self.links, self._depths)
+    def all_hashes(self, cell: int) -> bytes:
+        """Return hashes, then depths, of all levels, as a bag of cells may store them."""
+        self.hash(cell)
+        return (self._digests or self._make_digests()).all_hashes(cell)
+
+    def _make_digests(self) -> Digests:
+        """Prepare the digests: all, unless the tree is trusted; raises what ``hash`` raises."""
+        digests = Digests(self.cells, self.links, self._depths)
+        if not self._is_trusted:
+            digests.require_all()
             for cell, stored in self.stored_hashes.items():
                 if digests.all_hashes(cell) != stored:
                     raise BocError(f"cell {cell} carries hashes that are not its own")
-            self._digests = digests
-        return self._digests
+        self._digests = digests
+        return digests
 
     def weights(self) -> list[int]:
         """Return the weight of every cell (module ``order``)."""
@@ -142,7 +169,7 @@ class CellTree:
         Raises:
             BocError: the tree becomes too deep, or the data of an exotic cell are wrong.
         """
-        digests = self.digests()
+        digests = self._digests or self._make_digests()
         index = len(self.cells)
         self.cells.append(cell)
         self.links.append(kids)

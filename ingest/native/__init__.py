@@ -16,20 +16,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ingest.native.arrow import make_table
-from ingest.source import McBundle
+from ingest.source import BlockId, McBundle
 from lake.schema import BASE_TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from ingest.source import RawBlock
 
     Tables = dict[str, pa.Table]
-    Reference = Callable[[Sequence[McBundle]], Tables]
+    Reference = Callable[[Sequence[McBundle], Collection[BlockId]], Tables]
 
 __all__ = ["decode_bundles", "describe", "is_used"]
 
 _SEED_BITS = 64
+_MASTERCHAIN = -1
 
 
 def _load() -> tuple[Any, str]:
@@ -78,12 +79,23 @@ def decode_bundles(bundles: Sequence[McBundle], reference: Reference) -> Tables:
         try:
             count, tables = _decode_native(blocks)
         except OverflowError:  # a column of 2 GiB, or an id that no block has
-            return reference(bundles)
+            return reference(bundles, ())
         parts.append(tables)
         for raw, mc_seqno in blocks[count : count + 1]:
-            parts.append(reference((McBundle(mc_seqno, (raw,)),)))
+            parts.append(reference((McBundle(mc_seqno, (raw,)),), _list_tops(parts, mc_seqno)))
         blocks = blocks[count + 1 :]
     return parts[0] if len(parts) == 1 else _join(parts)
+
+
+def _list_tops(parts: Sequence[Tables], mc_seqno: int) -> set[BlockId]:
+    """Return the shard blocks that a masterchain block names, which was decoded before."""
+    tops = (part["shard_blocks"] for part in parts)
+    rows = (row for table in tops for row in table.to_pylist() if row["mc_seqno"] == mc_seqno)
+    return {
+        BlockId(*(row[name] for name in BlockId.__struct_fields__))
+        for row in rows
+        if row["workchain"] != _MASTERCHAIN
+    }
 
 
 def _decode_native(blocks: Sequence[tuple[RawBlock, int]]) -> tuple[int, Tables]:

@@ -1,22 +1,34 @@
 /* From rows to the buffers of Arrow. Rows are taken in tiles that stay in the cache while one
    column after the other is read out of them. */
-#include "table.h"
+#include "arrow.h"
 
 #define TILE_ROWS 32
-#define MAX_WORD_BYTES 16
+#define MAX_BUFFERS 3
+/* Room behind the values of varying length: words are copied as so many bytes. */
+#define WORD_BYTES MAX_WORD_BYTES
+
+/* Buffers of one column; `end` is where the bytes of the next value of varying length go. */
+typedef struct {
+    const Column *column;
+    uint8_t *validity, *values;
+    int32_t *offsets;
+    size_t null_count, end;
+} Filling;
 
 typedef struct {
-    const uint8_t *rows;
-    size_t row_bytes;
-    const uint32_t *order;
+    const uint8_t *rows[TILE_ROWS];
     const uint8_t *heap;
-    size_t start, end; /* of this tile, in the order */
+    size_t start, count;
 } Tile;
 
-static inline const uint8_t *tile_row(const Tile *tile, size_t place)
-{
-    return tile->rows + tile->order[place] * tile->row_bytes;
-}
+/* What a slab holds beside the buffers, and before them. */
+typedef struct {
+    struct ArrowArray array;
+    const void *buffers[MAX_BUFFERS];
+    struct ArrowArray *child;
+    struct ArrowArray hashes; /* the elements of a list */
+    const void *hash_buffers[2];
+} Child;
 
 static size_t kind_bytes(Kind kind)
 {
@@ -27,165 +39,237 @@ static size_t kind_bytes(Kind kind)
     return bytes[kind];
 }
 
-/* Bytes that the spans of a column take together. */
-static size_t measure_spans(const Table *table, size_t row_bytes, const Column *column)
+static bool has_offsets(Kind kind)
 {
-    size_t total = 0;
-    for (size_t i = 0; i < table->count; i++) {
-        Span span;
-        memcpy(&span, table->rows + i * row_bytes + column->value, sizeof span);
+    return kind == KIND_text || kind == KIND_bytes || kind == KIND_json || kind == KIND_hashes;
+}
+
+/* Bytes that the values of a column take together. */
+static size_t measure_values(const Table *table, size_t row_bytes, const Column *column)
+{
+    const uint8_t *row = table->rows;
+    size_t total = WORD_BYTES, count = table->count;
+    if (column->kind == KIND_bool)
+        return (count + TILE_ROWS - 1) / TILE_ROWS * (TILE_ROWS / 8);
+    if (!has_offsets(column->kind))
+        return kind_bytes(column->kind) * count;
+    for (size_t i = 0; i < count; i++, row += row_bytes) {
+        Span span = {0};
+        if (column->kind == KIND_text)
+            span.size = row[column->presence] ? WORD_SIZES[row[column->value]] : 0;
+        else
+            memcpy(&span, row + column->value, sizeof span);
         total += span.size;
     }
     return total;
 }
 
-static bool is_span(Kind kind)
+/* Lay the buffers of a column out from `at` on, or measure them where `base` is NULL. */
+static size_t lay_out(const Table *table, size_t row_bytes, const Column *column, uint8_t *base,
+                      size_t at, Filling *to)
 {
-    return kind == KIND_bytes || kind == KIND_json || kind == KIND_hashes;
-}
-
-/* Allocate what the number of rows decides; bit maps begin as zeroes. */
-static bool prepare(Array *array, const Column *column, const Table *table, size_t row_bytes)
-{
-    Kind kind = column->kind;
-    size_t rows = table->count, map_bytes = (rows + 7) / 8, bytes = kind_bytes(kind) * rows;
-    bool has_offsets = false;
-    if (kind == KIND_bool) {
-        bytes = map_bytes;
-    } else if (!kind_bytes(kind)) {
-        has_offsets = true;
-        /* Arrow wants a buffer even where all values are empty. */
-        bytes = 1 + (is_span(kind) ? measure_spans(table, row_bytes, column) : 0);
+    size_t maps = (table->count + TILE_ROWS - 1) / TILE_ROWS * (TILE_ROWS / 8);
+    size_t offsets = has_offsets(column->kind) ? (table->count + 1) * sizeof(int32_t) : 0;
+    size_t values = measure_values(table, row_bytes, column);
+    *to = (Filling){.column = column};
+    if (base) {
+        to->validity = base + at;
+        to->offsets = (int32_t *)(base + at + slab_round(maps));
+        to->values = base + at + slab_round(maps) + slab_round(offsets);
+        if (offsets)
+            to->offsets[0] = 0;
     }
-    if (!heap_reserve(&array->validity, map_bytes) || !heap_reserve(&array->values, bytes))
-        return false;
-    memset(array->validity.data, 0, map_bytes);
-    array->validity.size = map_bytes;
-    if (kind == KIND_bool)
-        memset(array->values.data, 0, bytes);
-    array->values.size = has_offsets ? 0 : bytes;
-    int32_t zero = 0;
-    return !has_offsets || (heap_reserve(&array->offsets, (rows + 1) * sizeof zero) &&
-                            heap_append(&array->offsets, &zero, sizeof zero));
+    if (offsets && values - WORD_BYTES > INT32_MAX)
+        return SIZE_MAX;
+    return at + slab_round(maps) + slab_round(offsets) + slab_round(values);
 }
 
-static void fill_validity(const Tile *tile, const Column *column, Array *array)
+/* Gather a bit of every row of the tile. */
+static inline uint32_t gather_bits(const Tile *tile, size_t place)
 {
-    for (size_t i = tile->start; i < tile->end; i++) {
-        bool present = tile_row(tile, i)[column->presence];
-        array->validity.data[i >> 3] |= (uint8_t)(present << (i & 7));
-        array->null_count += !present;
+    uint32_t bits = 0;
+    for (size_t i = 0; i < tile->count; i++)
+        bits |= (uint32_t)tile->rows[i][place] << i;
+    return bits;
+}
+
+static inline void store_bits(uint8_t *map, size_t start, uint32_t bits)
+{
+    for (unsigned i = 0; i < TILE_ROWS / 8; i++)
+        map[start / 8 + i] = (uint8_t)(bits >> 8 * i);
+}
+
+static inline void fill_fixed(const Tile *tile, Filling *to, size_t width)
+{
+    uint8_t *out = to->values + tile->start * width;
+    size_t place = to->column->value;
+    for (size_t i = 0; i < tile->count; i++, out += width)
+        memcpy(out, tile->rows[i] + place, width);
+}
+
+static void fill_words(const Tile *tile, Filling *to)
+{
+    size_t end = to->end, place = to->column->value, presence = to->column->presence;
+    for (size_t i = 0; i < tile->count; i++) {
+        const uint8_t *row = tile->rows[i];
+        if (row[presence]) {
+            memcpy(to->values + end, WORDS[row[place]], WORD_BYTES);
+            end += WORD_SIZES[row[place]];
+        }
+        to->offsets[tile->start + i + 1] = (int32_t)end;
     }
+    to->end = end;
 }
 
-static void fill_bools(const Tile *tile, const Column *column, Array *array)
+static void fill_spans(const Tile *tile, Filling *to, size_t unit)
 {
-    for (size_t i = tile->start; i < tile->end; i++)
-        array->values.data[i >> 3] |= (uint8_t)(tile_row(tile, i)[column->value] << (i & 7));
-}
-
-static inline void fill_fixed(const Tile *tile, const Column *column, Array *array, size_t width)
-{
-    uint8_t *to = array->values.data + tile->start * width;
-    for (size_t i = tile->start; i < tile->end; i++, to += width)
-        memcpy(to, tile_row(tile, i) + column->value, width);
-}
-
-/* Put the end of the bytes so far behind the other offsets, for which there is room. */
-static Status end_value(Array *array, size_t unit)
-{
-    if (array->values.size / unit > INT32_MAX)
-        return NOT_MINE;
-    int32_t end = (int32_t)(array->values.size / unit);
-    memcpy(array->offsets.data + array->offsets.size, &end, sizeof end);
-    array->offsets.size += sizeof end;
-    return DONE;
-}
-
-static Status fill_words(const Tile *tile, const Column *column, Array *array)
-{
-    Status status = DONE;
-    if (!heap_reserve(&array->values, (tile->end - tile->start) * MAX_WORD_BYTES))
-        return NO_MEMORY;
-    for (size_t i = tile->start; status == DONE && i < tile->end; i++) {
-        const uint8_t *row = tile_row(tile, i);
-        const char *word = row[column->presence] ? WORDS[row[column->value]] : "";
-        size_t size = strlen(word);
-        memcpy(array->values.data + array->values.size, word, size);
-        array->values.size += size;
-        status = end_value(array, 1);
-    }
-    return status;
-}
-
-static Status fill_spans(const Tile *tile, const Column *column, Array *array, size_t unit)
-{
-    Status status = DONE;
-    for (size_t i = tile->start; status == DONE && i < tile->end; i++) {
+    size_t end = to->end;
+    for (size_t i = 0; i < tile->count; i++) {
         Span span;
-        memcpy(&span, tile_row(tile, i) + column->value, sizeof span);
-        if (span.size && !heap_append(&array->values, tile->heap + span.at, span.size))
-            return NO_MEMORY;
-        status = end_value(array, unit);
+        memcpy(&span, tile->rows[i] + to->column->value, sizeof span);
+        if (span.size)
+            memcpy(to->values + end, tile->heap + span.at, span.size);
+        end += span.size;
+        to->offsets[tile->start + i + 1] = (int32_t)(end / unit);
     }
-    return status;
+    to->end = end;
 }
 
-static Status fill_column(const Tile *tile, const Column *column, Array *array)
+static void fill_values(const Tile *tile, Filling *to)
 {
-    fill_validity(tile, column, array);
-    switch (column->kind) {
+    switch (to->column->kind) {
     case KIND_bool:
-        fill_bools(tile, column, array);
-        return DONE;
+        store_bits(to->values, tile->start, gather_bits(tile, to->column->value));
+        break;
     case KIND_int8:
-        fill_fixed(tile, column, array, 1);
-        return DONE;
+        fill_fixed(tile, to, 1);
+        break;
     case KIND_int32:
-        fill_fixed(tile, column, array, 4);
-        return DONE;
+        fill_fixed(tile, to, 4);
+        break;
     case KIND_int64:
     case KIND_time:
-        fill_fixed(tile, column, array, 8);
-        return DONE;
+        fill_fixed(tile, to, 8);
+        break;
     case KIND_hash:
-        fill_fixed(tile, column, array, HASH_BYTES);
-        return DONE;
+        fill_fixed(tile, to, HASH_BYTES);
+        break;
     case KIND_amount:
-        fill_fixed(tile, column, array, sizeof(Amount));
-        return DONE;
+        fill_fixed(tile, to, sizeof(Amount));
+        break;
     case KIND_text:
-        return fill_words(tile, column, array);
-    case KIND_hashes:
-        return fill_spans(tile, column, array, HASH_BYTES);
+        fill_words(tile, to);
+        break;
     default:
-        return fill_spans(tile, column, array, 1);
+        fill_spans(tile, to, to->column->kind == KIND_hashes ? HASH_BYTES : 1);
     }
 }
 
-Status table_fill(const Table *table, TableName name, const uint32_t *order, Array *arrays)
+static void fill_tile(const Tile *tile, Filling *fillings, size_t count)
+{
+    for (size_t c = 0; c < count; c++) {
+        uint32_t present = gather_bits(tile, fillings[c].column->presence);
+        store_bits(fillings[c].validity, tile->start, present);
+        fillings[c].null_count += tile->count - (size_t)__builtin_popcount(present);
+        fill_values(tile, &fillings[c]);
+    }
+}
+
+/* Fill all columns with the rows in this order. */
+static void fill_table(const Table *table, TableName name, const uint32_t *order, Filling *fillings)
 {
     const Layout *layout = &LAYOUTS[name];
-    if (!table->count)
-        return DONE;
-    for (size_t c = 0; c < layout->column_count; c++)
-        if (!prepare(&arrays[c], &layout->columns[c], table, layout->row_bytes))
-            return NO_MEMORY;
-    for (size_t start = 0; start < table->count; start += TILE_ROWS) {
-        size_t end = start + TILE_ROWS < table->count ? start + TILE_ROWS : table->count;
-        Tile tile = {table->rows, layout->row_bytes, order, table->heap.data, start, end};
-        for (size_t c = 0; c < layout->column_count; c++) {
-            Status status = fill_column(&tile, &layout->columns[c], &arrays[c]);
-            if (status != DONE)
-                return status;
-        }
+    Tile tile = {.heap = table->heap.data};
+    for (; tile.start < table->count; tile.start += TILE_ROWS) {
+        tile.count = table->count - tile.start;
+        if (tile.count > TILE_ROWS)
+            tile.count = TILE_ROWS;
+        for (size_t i = 0; i < tile.count; i++)
+            tile.rows[i] = table->rows + order[tile.start + i] * layout->row_bytes;
+        fill_tile(&tile, fillings, layout->column_count);
     }
-    return DONE;
 }
 
-void array_free(Array *array)
+/* Every array counts as a user of the slab: Arrow may keep one column of a table. */
+static void release(struct ArrowArray *array)
 {
-    heap_free(&array->validity);
-    heap_free(&array->values);
-    heap_free(&array->offsets);
+    Slab *slab = array->private_data;
+    for (int64_t i = 0; i < array->n_children; i++)
+        if (array->children[i]->release)
+            array->children[i]->release(array->children[i]);
+    array->release = NULL;
+    slab_drop(slab);
+}
+
+static struct ArrowArray make_array(Slab *slab, size_t length, const void **buffers, int64_t count)
+{
+    atomic_fetch_add(&slab->users, 1);
+    return (struct ArrowArray){
+        .length = (int64_t)length, .n_buffers = count, .buffers = buffers,
+        .release = release, .private_data = slab,
+    };
+}
+
+static void export_column(const Filling *from, size_t rows, Slab *slab, Child *to)
+{
+    Kind kind = from->column->kind;
+    bool is_list = kind == KIND_hashes;
+    to->buffers[0] = from->null_count ? from->validity : NULL;
+    to->buffers[1] = has_offsets(kind) ? (const void *)from->offsets : from->values;
+    to->buffers[2] = from->values;
+    to->array = make_array(slab, rows, to->buffers, has_offsets(kind) && !is_list ? 3 : 2);
+    to->array.null_count = (int64_t)from->null_count;
+    if (!is_list)
+        return;
+    to->hash_buffers[0] = NULL;
+    to->hash_buffers[1] = from->values;
+    to->hashes = make_array(slab, from->end / HASH_BYTES, to->hash_buffers, 2);
+    to->child = &to->hashes;
+    to->array.children = &to->child;
+    to->array.n_children = 1;
+}
+
+/* At the beginning of a slab: the struct's only buffer, pointers to its children, the children. */
+typedef struct {
+    const void *buffers[1];
+    struct ArrowArray *pointers[MAX_COLUMNS];
+    Child children[MAX_COLUMNS];
+} Head;
+
+static void export_table(const Filling *fillings, size_t columns, size_t rows, Slab *slab,
+                         struct ArrowArray *to)
+{
+    Head *head = (Head *)slab->data;
+    head->buffers[0] = NULL;
+    *to = make_array(slab, rows, head->buffers, 1);
+    for (size_t c = 0; c < columns; c++) {
+        export_column(&fillings[c], rows, slab, &head->children[c]);
+        head->pointers[c] = &head->children[c].array;
+    }
+    to->children = head->pointers;
+    to->n_children = (int64_t)columns;
+}
+
+Status table_export(const Table *table, TableName name, Pool *pool, struct ArrowArray *to)
+{
+    const Layout *layout = &LAYOUTS[name];
+    Filling fillings[MAX_COLUMNS];
+    size_t size = slab_round(sizeof(Head)), at = size;
+    uint32_t *order;
+    for (size_t c = 0; c < layout->column_count && size != SIZE_MAX; c++)
+        size = lay_out(table, layout->row_bytes, &layout->columns[c], NULL, size, &fillings[c]);
+    if (size == SIZE_MAX)
+        return NOT_MINE;
+    Status status = table_sort(table, name, &order);
+    Slab *slab = status == DONE ? slab_take(pool, size) : NULL;
+    if (slab) {
+        for (size_t c = 0; c < layout->column_count; c++)
+            at = lay_out(table, layout->row_bytes, &layout->columns[c], slab->data, at,
+                         &fillings[c]);
+        fill_table(table, name, order, fillings);
+        export_table(fillings, layout->column_count, table->count, slab, to);
+        slab_drop(slab);
+    }
+    free(order);
+    return slab ? DONE : NO_MEMORY;
 }

@@ -1,43 +1,42 @@
-"""Buffers that the extension filled, as Arrow tables. Nothing is copied."""
+"""Arrays that the extension filled, as Arrow tables. Nothing is copied."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lake.schema import ARROW_TYPES
+from lake.schema import TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from lake.schema import Table
 
-    Filled = tuple[int, Any, Any, Any]
-    """Number of NULLs, and buffers of validity, values and offsets, None where there is none."""
+
+class _Filled:
+    """What Arrow asks for an array: https://arrow.apache.org/docs/format/CDataInterface."""
+
+    __slots__ = ("_capsule", "_schema")
+
+    def __init__(self, schema: pa.Schema, capsule: object) -> None:
+        self._schema = schema
+        self._capsule = capsule
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """Return the schema and the array, both in capsules; ``requested_schema`` is let be."""
+        return self._schema.__arrow_c_schema__(), self._capsule
 
 
-def make_table(table: Table, rows: int, columns: Sequence[Filled]) -> pa.Table:
-    """Return the table that consists of these columns."""
-    schema = table.arrow
+def make_table(table: Table, rows: int, capsule: object) -> pa.Table:
+    """Return the table that the extension's array holds; ``capsule`` may be None for no rows."""
+    schema, empty = _open_table(table.name)
     if not rows:
-        return schema.empty_table()
-    arrays = [
-        _make_array(field.type, rows, filled) for field, filled in zip(schema, columns, strict=True)
-    ]
-    return pa.Table.from_arrays(arrays, schema=schema)
+        return empty
+    return pa.Table.from_batches([pa.record_batch(_Filled(schema, capsule))], schema=schema)
 
 
-def _make_array(kind: pa.DataType, rows: int, filled: Filled) -> pa.Array:
-    null_count, validity, values, offsets = filled
-    bits = pa.py_buffer(validity) if null_count else None
-    data = pa.py_buffer(values)
-    if offsets is None:
-        return pa.Array.from_buffers(kind, rows, [bits, data], null_count)
-    if kind != ARROW_TYPES["hashes"]:
-        return pa.Array.from_buffers(kind, rows, [bits, pa.py_buffer(offsets), data], null_count)
-    hash_type = kind.value_type
-    count = data.size // hash_type.byte_width
-    hashes = pa.Array.from_buffers(hash_type, count, [None, data], 0)
-    places = [bits, pa.py_buffer(offsets)]
-    return pa.Array.from_buffers(kind, rows, places, null_count, children=[hashes])
+@cache
+def _open_table(name: str) -> tuple[pa.Schema, pa.Table]:
+    """Return the schema of a table and the table without rows: they take longer than the rows."""
+    schema = TABLES[name].arrow
+    return schema, schema.empty_table()

@@ -14,6 +14,7 @@ size_t decoder_reset(Decoder *decoder)
     }
     free(decoder->state_cells.slots);
     decoder->state_cells = (HashSet){0};
+    decoder->tops = 0;
     return kept;
 }
 
@@ -27,6 +28,8 @@ void decoder_free(Decoder *decoder)
     heap_free(&decoder->known);
     heap_free(&decoder->marks);
     heap_free(&decoder->touched);
+    heap_free(&decoder->found);
+    heap_free(&decoder->cells);
     free(decoder);
 }
 
@@ -49,7 +52,31 @@ Status keep_bag(Block *block, TableName table, uint32_t root, Span *to)
     return status;
 }
 
-/* Check both hashes of the id; a file of 4 GiB is nobody's block. */
+static Status check_root(Block *block)
+{
+    Status status = tree_digest_whole(&block->tree, &block->decoder->sha);
+    if (status != DONE)
+        return status;
+    const Hash *root_hash = tree_hash(&block->tree, block->tree.root, MAX_LEVEL);
+    return hash_equal(root_hash, &block->raw->root_hash) ? DONE : NOT_MINE;
+}
+
+/* Tell whether the newest masterchain block names this one: then the bytes with this file hash are
+   known to have that root hash. */
+static bool is_named(const Decoder *decoder, const RawBlock *raw)
+{
+    for (size_t i = decoder->tops; i < decoder->tables[TABLE_shard_blocks].count; i++) {
+        const Row_shard_blocks *row = ROW(decoder->tables, shard_blocks, i);
+        if (row->seqno == raw->seqno && row->shard == raw->shard &&
+            row->workchain == raw->workchain && row->workchain != MASTERCHAIN &&
+            hash_equal(&row->file_hash, &raw->file_hash) &&
+            hash_equal(&row->root_hash, &raw->root_hash))
+            return true;
+    }
+    return false;
+}
+
+/* Check the hashes of the id; a file of 4 GiB is nobody's block. */
 static Status open_block(Block *block)
 {
     const RawBlock *raw = block->raw;
@@ -58,13 +85,9 @@ static Status open_block(Block *block)
     sha256(sha, raw->data, raw->size, &file_hash);
     if (!hash_equal(&file_hash, &raw->file_hash) || raw->size > UINT32_MAX)
         return NOT_MINE;
-    Status status = tree_parse(&block->tree, sha, raw->data, raw->size);
-    if (status != DONE)
-        return status;
-    const Hash *root_hash = tree_hash(&block->tree, block->tree.root, MAX_LEVEL);
-    if (!hash_equal(root_hash, &raw->root_hash))
-        return NOT_MINE;
-    status = writer_open(&block->decoder->writer, &block->tree);
+    Status status = tree_parse(&block->tree, raw->data, raw->size);
+    if (status == DONE && !is_named(block->decoder, raw))
+        status = check_root(block);
     if (status != DONE)
         return status;
     block->known_count = block->tree.count;

@@ -93,8 +93,9 @@ static unsigned measure_bits(unsigned d2, unsigned last)
 }
 
 /* Read the cells one after the other; where hashes are stored, `stored` keeps their places. */
-static Status read_cells(Tree *tree, const uint8_t *data, const Envelope *envelope, Heap *stored)
+static Status read_cells(Tree *tree, const uint8_t *data, const Envelope *envelope)
 {
+    Heap *stored = &tree->memory.stored;
     size_t at = envelope->first, limit = envelope->end;
     for (uint32_t index = 0; index < envelope->cell_count; index++) {
         if (limit - at < 2)
@@ -117,8 +118,7 @@ static Status read_cells(Tree *tree, const uint8_t *data, const Envelope *envelo
             return NOT_MINE;
         cell->data = data + start;
         cell->bits = (uint16_t)measure_bits(cell->d2, data[end - 1]);
-        cell->digest = tree->hash_count;
-        tree->hash_count += count_bits(d1 >> 5) + 1;
+        cell->digest = 0;
         for (unsigned i = 0; i < refs; i++) {
             uint64_t ref = load_be(data + end + i * envelope->ref_bytes, envelope->ref_bytes);
             if (ref <= index || ref >= envelope->cell_count)
@@ -174,8 +174,9 @@ static Status measure_cells(Tree *tree, uint16_t *heights)
 }
 
 /* Compare stored hashes, then depths, with the computed ones. */
-static Status check_stored(const Tree *tree, const Heap *stored)
+static Status check_stored(const Tree *tree)
 {
+    const Heap *stored = &tree->memory.stored;
     for (size_t at = 0; at < stored->size; at += sizeof(uint32_t)) {
         uint32_t index;
         memcpy(&index, stored->data + at, sizeof index);
@@ -191,10 +192,9 @@ static Status check_stored(const Tree *tree, const Heap *stored)
     return DONE;
 }
 
-Status tree_parse(Tree *tree, const Sha256 *sha, const uint8_t *data, size_t size)
+Status tree_parse(Tree *tree, const uint8_t *data, size_t size)
 {
     Envelope envelope;
-    Heap stored = {0};
     Status status = read_envelope(data, size, &envelope);
     /* Numbers of hashes, at most four a cell, stay below 2^31: see statecell.c. */
     if (status != DONE || envelope.cell_count > UINT32_MAX / 16)
@@ -202,17 +202,31 @@ Status tree_parse(Tree *tree, const Sha256 *sha, const uint8_t *data, size_t siz
     uint32_t count = (uint32_t)envelope.cell_count;
     uint16_t *heights = heap_renew(&tree->memory.heights, count, sizeof *heights);
     tree->cells = heap_renew(&tree->memory.cells, count, sizeof *tree->cells);
+    tree->heights = heights;
     tree->root = (uint32_t)envelope.root;
+    tree->hash_count = MAX_LEVEL + 1;
     tree->is_distinct = false;
-    if (!tree->cells || !heights)
+    tree->memory.stored.size = 0;
+    tree->hashes = heap_renew(&tree->memory.hashes, tree->hash_count, sizeof *tree->hashes);
+    tree->depths = heap_renew(&tree->memory.depths, tree->hash_count, sizeof *tree->depths);
+    if (!tree->cells || !heights || !tree->hashes || !tree->depths)
         return NO_MEMORY;
-    status = read_cells(tree, data, &envelope, &stored);
-    if (status == DONE)
-        status = measure_cells(tree, heights);
-    if (status == DONE)
-        status = tree_digest(tree, sha, heights);
-    if (status == DONE)
-        status = check_stored(tree, &stored);
-    heap_free(&stored);
-    return status;
+    memset(tree->hashes, 0, tree->hash_count * sizeof *tree->hashes);
+    memset(tree->depths, 0, tree->hash_count * sizeof *tree->depths);
+    status = read_cells(tree, data, &envelope);
+    return status == DONE ? measure_cells(tree, heights) : status;
+}
+
+Status tree_digest_whole(Tree *tree, const Sha256 *sha)
+{
+    Heap others = {0}; /* cells that the root does not reach */
+    Status status = tree_digest(tree, sha, &tree->root, 1);
+    for (uint32_t cell = 0; status == DONE && cell < tree->count; cell++)
+        if (!tree->cells[cell].digest && !heap_append(&others, &cell, sizeof cell))
+            status = NO_MEMORY;
+    if (status == DONE && others.size)
+        status = tree_digest(tree, sha, (const uint32_t *)others.data,
+                             others.size / sizeof(uint32_t));
+    heap_free(&others);
+    return status == DONE ? check_stored(tree) : status;
 }

@@ -33,9 +33,10 @@ typedef struct {
     uint64_t seed; /* random, so that nobody can choose hashes that meet in one slot */
     Table tables[TABLE_COUNT];
     HashSet state_cells; /* rows of state_cells, by hash */
+    size_t tops;         /* the newest masterchain block's first row of shard_blocks */
     Writer writer;
     Tree tree; /* memory that goes from block to block */
-    Heap known, marks, touched;
+    Heap known, marks, touched, found, cells;
 } Decoder;
 
 /* Make everything empty for another call, and tell how much memory is kept. */

@@ -158,35 +158,59 @@ static Status digest_cells(Tree *tree, Queue *queue, const uint32_t *cells, size
     return DONE;
 }
 
-/* Sort the cells by their depth: those of one depth do not depend on each other. `starts` has room
-   for the ends of all depths. */
-static void sort_by_depth(const Tree *tree, const uint16_t *heights, uint32_t *starts,
-                          uint32_t *order)
+/* Make room for the hashes that are counted, of which there are `old`. */
+static bool grow_hashes(Tree *tree, uint32_t old)
 {
-    memset(starts, 0, (MAX_DEPTH + 2) * sizeof *starts);
-    for (uint32_t i = 0; i < tree->count; i++)
-        starts[heights[i] + 1]++;
-    for (unsigned depth = 0; depth <= MAX_DEPTH; depth++)
-        starts[depth + 1] += starts[depth];
-    for (uint32_t i = tree->count; i-- > 0;)
-        order[starts[heights[i]]++] = i;
+    size_t more = tree->hash_count - old;
+    tree->memory.hashes.size = old * sizeof *tree->hashes;
+    tree->memory.depths.size = old * sizeof *tree->depths;
+    if (!heap_reserve(&tree->memory.hashes, more * sizeof *tree->hashes) ||
+        !heap_reserve(&tree->memory.depths, more * sizeof *tree->depths))
+        return false;
+    tree->hashes = (Hash *)tree->memory.hashes.data;
+    tree->depths = (uint16_t *)tree->memory.depths.data;
+    return true;
 }
 
-Status tree_digest(Tree *tree, const Sha256 *sha, const uint16_t *heights)
+/* Give a cell a place for its hashes, if it has none, and put it behind the others that were found;
+   `counts` tells how many there are of each depth, one place further. */
+static inline void find_cell(Tree *tree, uint32_t index, uint32_t *found, uint32_t *count,
+                             uint32_t *counts)
 {
-    uint32_t starts[MAX_DEPTH + 2], first = 0;
+    Cell *cell = &tree->cells[index];
+    if (cell->digest)
+        return;
+    cell->digest = tree->hash_count;
+    tree->hash_count += cell_hash_count(cell);
+    counts[tree->heights[index] + 1]++;
+    found[(*count)++] = index;
+}
+
+Status tree_digest(Tree *tree, const Sha256 *sha, const uint32_t *roots, size_t root_count)
+{
+    uint32_t starts[MAX_DEPTH + 2] = {0}, count = 0, first = 0, old = tree->hash_count;
+    uint32_t *found = heap_renew(&tree->memory.found, tree->count, sizeof *found);
+    uint32_t *order = heap_renew(&tree->memory.order, tree->count, sizeof *order);
     Queue queue;
-    Status status = DONE;
+    if (!found || !order)
+        return NO_MEMORY;
+    for (size_t i = 0; i < root_count; i++)
+        find_cell(tree, roots[i], found, &count, starts);
+    for (uint32_t i = 0; i < count; i++)
+        for (unsigned ref = 0; ref < cell_ref_count(&tree->cells[found[i]]); ref++)
+            find_cell(tree, tree->cells[found[i]].refs[ref], found, &count, starts);
+    if (!grow_hashes(tree, old))
+        return NO_MEMORY;
+    /* Cells of one depth do not depend on each other. */
+    for (unsigned depth = 0; depth <= MAX_DEPTH; depth++)
+        starts[depth + 1] += starts[depth];
+    for (uint32_t i = 0; i < count; i++)
+        order[starts[tree->heights[found[i]]]++] = found[i];
     queue.sha = sha;
     memset(queue.is_waiting, 0, sizeof queue.is_waiting);
-    tree->hashes = heap_renew(&tree->memory.hashes, tree->hash_count, sizeof *tree->hashes);
-    tree->depths = heap_renew(&tree->memory.depths, tree->hash_count, sizeof *tree->depths);
-    uint32_t *order = heap_renew(&tree->memory.order, tree->count, sizeof *order);
-    if (!tree->hashes || !tree->depths || !order)
-        return NO_MEMORY;
-    sort_by_depth(tree, heights, starts, order);
+    Status status = DONE;
     /* Sorting has moved every start to the end of its depth. */
-    for (unsigned depth = 0; status == DONE && first < tree->count; first = starts[depth++])
+    for (unsigned depth = 0; status == DONE && first < count; first = starts[depth++])
         status = digest_cells(tree, &queue, order + first, starts[depth] - first);
     return status;
 }
@@ -295,5 +319,7 @@ void tree_free(Tree *tree)
     heap_free(&tree->memory.hashes);
     heap_free(&tree->memory.depths);
     heap_free(&tree->memory.heights);
+    heap_free(&tree->memory.stored);
+    heap_free(&tree->memory.found);
     heap_free(&tree->memory.order);
 }

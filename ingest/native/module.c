@@ -3,113 +3,56 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "arrow.h"
 #include "decoder.h"
 
-/* Memory of a column, handed over to Python. */
 typedef struct {
-    PyObject_HEAD
-    uint8_t *data;
-    Py_ssize_t size;
-} Buffer;
-
-typedef struct {
-    PyObject *buffer_type;
     bool has_instructions;
+    Pool *pool;
     Decoder *spare; /* with memory of an earlier call; whoever uses it takes it away */
 } ModuleState;
 
 /* A spare decoder keeps at most this much memory. */
 #define MAX_SPARE_BYTES (128u << 20)
 
-static void buffer_dealloc(PyObject *self)
+/* The name that Arrow's PyCapsule interface gives to arrays. */
+#define CAPSULE_NAME "arrow_array"
+
+static void free_capsule(PyObject *capsule)
 {
-    PyTypeObject *type = Py_TYPE(self);
-    free(((Buffer *)self)->data);
-    PyObject_Free(self);
-    Py_DECREF(type);
+    struct ArrowArray *array = PyCapsule_GetPointer(capsule, CAPSULE_NAME);
+    if (array && array->release) /* nobody took it over */
+        array->release(array);
+    free(array);
 }
 
-static int buffer_get(PyObject *self, Py_buffer *view, int flags)
-{
-    Buffer *buffer = (Buffer *)self;
-    return PyBuffer_FillInfo(view, self, buffer->data, buffer->size, 1, flags);
-}
-
-static PyType_Slot buffer_slots[] = {
-    {Py_tp_doc, (void *)"Read-only memory of one column."},
-    {Py_tp_dealloc, (void *)buffer_dealloc},
-    {Py_bf_getbuffer, (void *)buffer_get},
-    {0, NULL},
-};
-
-static PyType_Spec buffer_spec = {
-    .name = "ingest.native._core.Buffer",
-    .basicsize = sizeof(Buffer),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = buffer_slots,
-};
-
-/* Hand the memory of a heap over; None for one that was not used. */
-static PyObject *hand_over(PyObject *module, Heap *heap)
-{
-    ModuleState *state = PyModule_GetState(module);
-    if (!heap->data)
-        Py_RETURN_NONE;
-    Buffer *buffer = PyObject_New(Buffer, (PyTypeObject *)state->buffer_type);
-    if (!buffer)
-        return NULL;
-    buffer->data = heap->data;
-    buffer->size = (Py_ssize_t)heap->size;
-    *heap = (Heap){0};
-    return (PyObject *)buffer;
-}
-
-/* (number of NULLs, validity, values, offsets) */
-static PyObject *pack_array(PyObject *module, Array *array)
-{
-    PyObject *validity = hand_over(module, &array->validity);
-    PyObject *values = hand_over(module, &array->values);
-    PyObject *offsets = hand_over(module, &array->offsets);
-    PyObject *packed = NULL;
-    if (validity && values && offsets)
-        packed = Py_BuildValue("nOOO", (Py_ssize_t)array->null_count, validity, values, offsets);
-    Py_XDECREF(validity);
-    Py_XDECREF(values);
-    Py_XDECREF(offsets);
-    return packed;
-}
-
-/* (number of rows, one tuple per column); nothing is left of the table. */
+/* (number of rows, array of Arrow in a capsule), or None in its place; nothing is left of the
+   table. */
 static PyObject *pack_table(PyObject *module, Table *table, TableName name)
 {
-    size_t count = LAYOUTS[name].column_count, rows = table->count;
-    Array *arrays = calloc(count, sizeof *arrays);
-    PyObject *columns = PyTuple_New((Py_ssize_t)count);
-    uint32_t *order = NULL;
-    Status status = arrays && columns ? DONE : NO_MEMORY;
-    if (status == DONE) {
+    const ModuleState *state = PyModule_GetState(module);
+    Py_ssize_t rows = (Py_ssize_t)table->count;
+    if (!rows)
+        return Py_BuildValue("nO", rows, Py_None);
+    struct ArrowArray *array = calloc(1, sizeof *array);
+    Status status = NO_MEMORY;
+    if (array) {
         Py_BEGIN_ALLOW_THREADS
-        status = table_sort(table, name, &order);
-        if (status == DONE)
-            status = table_fill(table, name, order, arrays);
-        free(order);
+        status = table_export(table, name, state->pool, array);
         table_reset(table);
         Py_END_ALLOW_THREADS
     }
-    bool failed = status != DONE;
-    for (size_t i = 0; arrays && i < count; i++) {
-        PyObject *array = failed ? NULL : pack_array(module, &arrays[i]);
-        failed |= !array || PyTuple_SetItem(columns, (Py_ssize_t)i, array) != 0;
-        array_free(&arrays[i]);
-    }
-    free(arrays);
-    if (!failed)
-        return Py_BuildValue("nN", (Py_ssize_t)rows, columns);
-    Py_XDECREF(columns);
-    if (status == NOT_MINE)
+    if (status == DONE) {
+        PyObject *capsule = PyCapsule_New(array, CAPSULE_NAME, free_capsule);
+        if (capsule)
+            return Py_BuildValue("nN", rows, capsule);
+        array->release(array);
+    } else if (status == NOT_MINE) {
         PyErr_SetString(PyExc_OverflowError, "a column of more than 2 GiB");
-    else if (!PyErr_Occurred())
+    } else {
         PyErr_NoMemory();
+    }
+    free(array);
     return NULL;
 }
 
@@ -268,7 +211,9 @@ static PyObject *module_root_hash(PyObject *module, PyObject *args)
     Py_ssize_t size;
     if (!PyArg_ParseTuple(args, "y#", &data, &size))
         return NULL;
-    Status status = tree_parse(&tree, &sha, (const uint8_t *)data, (size_t)size);
+    Status status = tree_parse(&tree, (const uint8_t *)data, (size_t)size);
+    if (status == DONE)
+        status = tree_digest_whole(&tree, &sha);
     PyObject *result = NULL;
     if (status == DONE) {
         const Hash *hash = tree_hash(&tree, tree.root, MAX_LEVEL);
@@ -286,8 +231,8 @@ static PyObject *module_root_hash(PyObject *module, PyObject *args)
 static PyMethodDef methods[] = {
     {"decode", module_decode, METH_VARARGS,
      "decode(blocks, seed, portable): decode blocks until one is declined.\n\n"
-     "A block is (data, workchain, shard, seqno, root_hash, file_hash, mc_seqno). Returns the\n"
-     "number of blocks decoded and, per table, its rows and columns."},
+     "A block is (data, workchain, shard, seqno, root_hash, file_hash, mc_seqno).\n"
+     "Returns the number of blocks decoded and, per table, its rows, as an array of Arrow in a capsule."},
     {"root_hash", module_root_hash, METH_VARARGS,
      "root_hash(data): the hash of the root cell of a bag, None if the bag is declined."},
     {"layout", module_layout, METH_NOARGS, "The tables, each with names and types of its columns."},
@@ -300,22 +245,10 @@ static int module_exec(PyObject *module)
 {
     ModuleState *state = PyModule_GetState(module);
     state->has_instructions = sha256_has_instructions();
-    state->buffer_type = PyType_FromModuleAndSpec(module, &buffer_spec, NULL);
-    return state->buffer_type ? 0 : -1;
-}
-
-static int module_traverse(PyObject *module, visitproc visit, void *arg)
-{
-    ModuleState *state = PyModule_GetState(module);
-    Py_VISIT(state->buffer_type);
-    return 0;
-}
-
-static int module_clear(PyObject *module)
-{
-    ModuleState *state = PyModule_GetState(module);
-    Py_CLEAR(state->buffer_type);
-    return 0;
+    state->pool = pool_open();
+    if (!state->pool)
+        PyErr_NoMemory();
+    return state->pool ? 0 : -1;
 }
 
 static void module_free(void *module)
@@ -323,6 +256,8 @@ static void module_free(void *module)
     ModuleState *state = PyModule_GetState(module);
     if (state && state->spare)
         decoder_free(state->spare);
+    if (state)
+        pool_leave(state->pool);
 }
 
 static PyModuleDef_Slot module_slots[] = {
@@ -337,8 +272,6 @@ static PyModuleDef module_definition = {
     .m_size = sizeof(ModuleState),
     .m_methods = methods,
     .m_slots = module_slots,
-    .m_traverse = module_traverse,
-    .m_clear = module_clear,
     .m_free = module_free,
 };
 

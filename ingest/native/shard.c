@@ -108,6 +108,11 @@ static Status read_config(Block *block, uint32_t root)
     Hashmap map;
     Hash key;
     Slice value;
+    Status status = tree_digest(&block->tree, &block->decoder->sha, &root, 1);
+    if (status == DONE)
+        status = writer_open(&block->decoder->writer, &block->tree);
+    if (status != DONE)
+        return status;
     hashmap_open(&map, &block->tree, root, KEY_BITS);
     while (hashmap_next(&map, &key, &value)) {
         uint32_t cell = slice_ref(&value);
@@ -121,7 +126,7 @@ static Status read_config(Block *block, uint32_t root)
         SET(row, utime, block->header.gen_utime);
         SET(row, param, (int32_t)load_be(key.bytes, 4));
         SET(row, hash, *tree_hash(&block->tree, cell, MAX_LEVEL));
-        Status status = keep_bag(block, TABLE_config_params, cell, &boc);
+        status = keep_bag(block, TABLE_config_params, cell, &boc);
         if (status != DONE)
             return status;
         SET(row, boc, boc);
@@ -149,6 +154,7 @@ Status decode_shards(Block *block)
     }
     if (extra.failed)
         return NOT_MINE;
+    block->decoder->tops = block->decoder->tables[TABLE_shard_blocks].count;
     Status status = append_own(block);
     if (status == DONE && has_tops)
         status = read_tops(block, tops);

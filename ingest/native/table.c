@@ -1,7 +1,11 @@
 #include "table.h"
 
 #define WORD_TEXT(word) #word,
-const char *const WORDS[WORD_COUNT] = {ALL_WORDS(WORD_TEXT) "int", "extern"};
+const char WORDS[WORD_COUNT][MAX_WORD_BYTES] = {ALL_WORDS(WORD_TEXT) "int", "extern"};
+
+#define WORD_SIZE(word) sizeof #word - 1,
+const uint8_t WORD_SIZES[WORD_COUNT] = {
+    ALL_WORDS(WORD_SIZE) sizeof "int" - 1, sizeof "extern" - 1};
 
 #define KIND_TEXT(kind, type) #kind,
 const char *const KINDS[KIND_COUNT] = {ALL_KINDS(KIND_TEXT)};
@@ -125,6 +129,10 @@ static const Column COLUMNS_libraries[] = {LIBRARIES_COLUMNS(COLUMN)};
     {#name, COLUMNS_##name, sizeof COLUMNS_##name / sizeof(Column), sizeof(Row_##name), \
      KEY_##name, key_##name},
 const Layout LAYOUTS[TABLE_COUNT] = {ALL_TABLES(LAYOUT)};
+
+#define FITS(name, COLUMNS) \
+    _Static_assert(sizeof COLUMNS_##name / sizeof(Column) <= MAX_COLUMNS, #name " is too wide");
+ALL_TABLES(FITS)
 
 void *table_append(Table *table, TableName name)
 {

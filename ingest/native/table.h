@@ -60,8 +60,14 @@ typedef struct {
     void (*write_key)(const void *row, uint8_t *key);
 } Layout;
 
+/* No table has more. */
+#define MAX_COLUMNS 80
+
 extern const Layout LAYOUTS[TABLE_COUNT];
-extern const char *const WORDS[WORD_COUNT];
+/* Padded with zeroes, so that as many bytes can be copied of each. */
+#define MAX_WORD_BYTES 16
+extern const char WORDS[WORD_COUNT][MAX_WORD_BYTES];
+extern const uint8_t WORD_SIZES[WORD_COUNT];
 extern const char *const KINDS[KIND_COUNT];
 
 typedef struct {
@@ -69,12 +75,6 @@ typedef struct {
     size_t count, capacity;
     Heap heap; /* what spans of the rows point into */
 } Table;
-
-/* One column in the buffers of Arrow; those that its type does not have are empty. */
-typedef struct {
-    Heap validity, values, offsets;
-    size_t null_count;
-} Array;
 
 /* Append an empty row; NULL when there is no memory. It moves when the next one is appended. */
 void *table_append(Table *table, TableName name);
@@ -88,12 +88,8 @@ bool table_keep(Table *table, const void *bytes, size_t size, Span *to);
 /* Return the order in which the rows are sorted as the schema says, equal ones as they came. */
 Status table_sort(const Table *table, TableName name, uint32_t **order);
 
-/* Fill one array per column from the rows in this order; NOT_MINE if a column exceeds 2 GiB. */
-Status table_fill(const Table *table, TableName name, const uint32_t *order, Array *arrays);
-
 /* Make the table empty; its memory stays for the next call. */
 void table_reset(Table *table);
 void table_free(Table *table);
-void array_free(Array *array);
 
 #endif

@@ -140,45 +140,41 @@ static Status decode_transaction(Block *block, Row_transactions *row, uint32_t c
     return status;
 }
 
+/* A transaction cell, and where it stands. */
+typedef struct {
+    Hash account;
+    uint64_t lt;
+    uint32_t cell;
+} Found;
+
 /* transactions:(HashmapAug 64 ^Transaction CurrencyCollection), inline in an AccountBlock. */
-static Status read_account_transactions(Block *block, const Slice *leaf, const Hash *account)
+static Status find_of_account(Block *block, const Slice *leaf, const Hash *account)
 {
+    Decoder *decoder = block->decoder;
     Hashmap map;
     Hash key;
     Slice value;
-    Touched last = {.account = *account};
     hashmap_open_inline(&map, &block->tree, leaf, LT_KEY_BITS);
     while (hashmap_next(&map, &key, &value)) {
         slice_skip_currencies(&value);
-        uint32_t cell = slice_ref(&value);
-        Row_transactions *row = APPEND(block->decoder->tables, transactions);
-        if (!row)
+        Found found = {.account = *account, .lt = load_be64(key.bytes)};
+        found.cell = slice_ref(&value);
+        if (value.failed || !spend(block, sizeof(Row_transactions)))
+            return NOT_MINE;
+        if (!heap_append(&decoder->found, &found, sizeof found) ||
+            !heap_append(&decoder->cells, &found.cell, sizeof found.cell))
             return NO_MEMORY;
-        if (value.failed || !spend(block, sizeof *row))
-            return NOT_MINE;
-        Status status = decode_transaction(block, row, cell);
-        if (status != DONE)
-            return status;
-        if (!hash_equal(&row->account, account) || (uint64_t)row->lt != load_be(key.bytes, 8))
-            return NOT_MINE;
-        last.last_trans_lt = row->lt;
-        last.last_trans_hash = row->hash;
-        last.new_hash = row->account_state_hash_after;
-        block->header.tx_count++;
     }
-    if (map.failed)
-        return NOT_MINE;
-    return heap_append(&block->touched, &last, sizeof last) ? DONE : NO_MEMORY;
+    return map.failed ? NOT_MINE : DONE;
 }
 
-/* ShardAccountBlocks = HashmapAugE 256 AccountBlock CurrencyCollection. */
-Status decode_transactions(Block *block)
+/* ShardAccountBlocks = HashmapAugE 256 AccountBlock CurrencyCollection: list the transactions. */
+static Status find_transactions(Block *block)
 {
     Slice blocks = slice_open(&block->tree, block->account_blocks), leaf;
     Hashmap map;
     Hash key;
     uint32_t root;
-    block->header.has_tx_count = true;
     if (!slice_maybe_ref(&blocks, &root))
         return blocks.failed ? NOT_MINE : DONE;
     if (blocks.failed)
@@ -190,9 +186,47 @@ Status decode_transactions(Block *block)
         Hash account = slice_hash(&leaf);
         if (leaf.failed || !right_tag || !hash_equal(&account, &key))
             return NOT_MINE;
-        Status status = read_account_transactions(block, &leaf, &account);
+        Status status = find_of_account(block, &leaf, &account);
         if (status != DONE)
             return status;
     }
     return map.failed ? NOT_MINE : DONE;
+}
+
+static Status decode_found(Block *block, const Found *found)
+{
+    Row_transactions *row = APPEND(block->decoder->tables, transactions);
+    if (!row)
+        return NO_MEMORY;
+    Status status = decode_transaction(block, row, found->cell);
+    if (status != DONE)
+        return status;
+    if (!hash_equal(&row->account, &found->account) || (uint64_t)row->lt != found->lt)
+        return NOT_MINE;
+    Touched *last = (Touched *)(block->touched.data + block->touched.size) - 1;
+    if (!block->touched.size || !hash_equal(&last->account, &found->account)) {
+        if (!heap_reserve(&block->touched, sizeof *last))
+            return NO_MEMORY;
+        last = (Touched *)(block->touched.data + block->touched.size);
+        block->touched.size += sizeof *last;
+    }
+    *last = (Touched){row->account, row->hash, row->account_state_hash_after, row->lt};
+    return DONE;
+}
+
+Status decode_transactions(Block *block)
+{
+    Decoder *decoder = block->decoder;
+    decoder->found.size = decoder->cells.size = 0;
+    Status status = find_transactions(block);
+    size_t count = decoder->cells.size / sizeof(uint32_t);
+    if (status == DONE)
+        status = tree_digest(&block->tree, &decoder->sha, (const uint32_t *)decoder->cells.data,
+                             count);
+    if (status == DONE)
+        status = writer_open(&decoder->writer, &block->tree);
+    for (size_t i = 0; status == DONE && i < count; i++)
+        status = decode_found(block, (const Found *)decoder->found.data + i);
+    SET(&block->header, tx_count, (int64_t)count);
+    return status;
 }

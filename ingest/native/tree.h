@@ -17,7 +17,7 @@ enum { PRUNED = 1, LIBRARY = 2, MERKLE_PROOF = 3, MERKLE_UPDATE = 4 };
 typedef struct {
     const uint8_t *data; /* data bits, the completion tag included: (d2 + 1) / 2 bytes */
     uint32_t refs[MAX_REFS];
-    uint32_t digest; /* place of the lowest of its hashes in `hashes`, and of its depths */
+    uint32_t digest; /* place of the lowest of its hashes in `hashes`, and of its depths; 0: none */
     uint16_t bits;
     uint8_t d1, d2; /* d1 without the bit that says that hashes are stored */
     uint8_t weight; /* size of the sub-tree, cut at 255: see writer.c */
@@ -30,26 +30,31 @@ typedef struct {
     Cell *cells;
     uint32_t count;
     uint32_t root;
-    Hash *hashes;
+    Hash *hashes; /* the first few, MAX_LEVEL + 1, are no cell's */
     uint16_t *depths;
     uint32_t hash_count;
+    const uint16_t *heights; /* depths of the cells of the bag, as far as cells go */
     Chunk *chunks;
     bool is_distinct; /* no two cells of the bag are equal, as writer_open found */
     struct {
-        Heap cells, hashes, depths, heights, order;
+        Heap cells, hashes, depths, heights, stored, found, order;
     } memory; /* behind the arrays, kept from tree to tree */
 } Tree;
 
-/* Read a bag of cells with one root, check every cell of it and compute all hashes; `data` must
-   outlive the tree. A CRC is not looked at: the caller knows a hash of all bytes. */
-Status tree_parse(Tree *tree, const Sha256 *sha, const uint8_t *data, size_t size);
+/* Read a bag of cells with one root and check every cell of it; `data` must outlive the tree. A CRC
+   is not looked at: the caller knows a hash of all bytes. No hash is computed yet. */
+Status tree_parse(Tree *tree, const uint8_t *data, size_t size);
+
+/* Compute the hashes of all cells, and compare them with those that the bag stores. */
+Status tree_digest_whole(Tree *tree, const Sha256 *sha);
+
+/* Compute the hashes of the cells under some roots, those that have none yet: only then `tree_hash`
+   and `tree_depth` may be asked about them. Merkle cells among them must name their children. */
+Status tree_digest(Tree *tree, const Sha256 *sha, const uint32_t *roots, size_t count);
 
 /* Make the tree empty; its memory stays for the next one. */
 void tree_reset(Tree *tree);
 void tree_free(Tree *tree);
-
-/* Compute the hashes of the cells just parsed; `heights` are their depths, as far as cells go. */
-Status tree_digest(Tree *tree, const Sha256 *sha, const uint16_t *heights);
 
 /* Append an ordinary cell over cells of the tree; the first `bits` bits of `data` are its own. */
 Status tree_append(Tree *tree, const Sha256 *sha, const uint8_t *data, unsigned bits,
@@ -97,6 +102,12 @@ static inline uint32_t cell_digest(const Cell *cell, unsigned level)
 static inline unsigned cell_hash_count(const Cell *cell)
 {
     return cell_digest(cell, MAX_LEVEL) - cell->digest + 1;
+}
+
+/* The hash that a pruned branch shows at a level below its own: it is stored in its data. */
+static inline const uint8_t *pruned_hash(const Cell *cell, unsigned level)
+{
+    return cell->data + 2 + (cell_digest(cell, level) - cell->digest) * HASH_BYTES;
 }
 
 static inline const Hash *tree_hash(const Tree *tree, uint32_t cell, unsigned level)

@@ -63,8 +63,11 @@ static bool read_state_sides(const Block *block, uint32_t old, State sides[MAX_R
     return true;
 }
 
-/* The row of an account that is there; `entry` is its Account cell in the update. */
-static Status append_state(Block *block, const Touched *touched, const uint32_t *entry, Heap *roots)
+/* The place of an account that the new side does not show. */
+#define NO_ENTRY UINT32_MAX
+
+/* The row of an account; `entry` is its Account cell in the update, if it is there. */
+static Status append_state(Block *block, const Touched *touched, uint32_t entry)
 {
     Row_account_states *row = APPEND(block->decoder->tables, account_states);
     if (!row)
@@ -83,11 +86,9 @@ static Status append_state(Block *block, const Touched *touched, const uint32_t 
         SET(row, account_status, WORD_nonexist);
         return DONE;
     }
-    if (!entry || !hash_equal(tree_hash(&block->tree, *entry, 0), &touched->new_hash))
+    if (entry == NO_ENTRY || !hash_equal(tree_hash(&block->tree, entry, 0), &touched->new_hash))
         return NOT_MINE;
-    if (!heap_append(roots, entry, sizeof *entry))
-        return NO_MEMORY;
-    return read_account(block, row, *entry);
+    return read_account(block, row, entry);
 }
 
 /* One entry of ShardAccounts: its Account cell. */
@@ -100,29 +101,47 @@ static bool read_entry(Slice *value, uint32_t *cell)
     return !value->failed;
 }
 
-/* Pair touched accounts with the entries that the new side shows: both ascend. */
-static Status pair_accounts(Block *block, Hashmap *map, Heap *roots)
+/* Find the Account cells of touched accounts among the entries that the new side shows: both
+   ascend. `entries` gets one for each, `roots` those that are there. */
+static Status pair_accounts(Block *block, Hashmap *map, Heap *entries, Heap *roots)
 {
     const Touched *touched = (const Touched *)block->touched.data;
     size_t count = block->touched.size / sizeof *touched, at = 0;
-    Status status = DONE;
+    const uint32_t none = NO_ENTRY;
+    bool has_room = true;
     Hash account;
     Slice value;
-    while (status == DONE && hashmap_next(map, &account, &value)) {
+    while (has_room && hashmap_next(map, &account, &value)) {
         uint32_t cell;
         int order = 1;
         if (!read_entry(&value, &cell))
             return NOT_MINE;
-        for (; status == DONE && at < count && order > 0; at++) {
+        for (; has_room && at < count && order > 0; at++) {
             order = memcmp(account.bytes, touched[at].account.bytes, HASH_BYTES);
             if (order < 0)
                 break;
-            status = append_state(block, &touched[at], order ? NULL : &cell, roots);
+            has_room = heap_append(entries, order ? &none : &cell, sizeof cell) &&
+                       (order || hash_equal(&touched[at].new_hash, &NONEXIST) ||
+                        heap_append(roots, &cell, sizeof cell));
         }
     }
-    for (; status == DONE && at < count; at++)
-        status = append_state(block, &touched[at], NULL, roots);
-    return status == DONE && map->failed ? NOT_MINE : status;
+    for (; has_room && at < count; at++)
+        has_room = heap_append(entries, &none, sizeof none);
+    return !has_room ? NO_MEMORY : map->failed ? NOT_MINE : DONE;
+}
+
+static Status append_states(Block *block, Hashmap *map, Heap *roots)
+{
+    const Touched *touched = (const Touched *)block->touched.data;
+    Heap entries = {0};
+    Status status = pair_accounts(block, map, &entries, roots);
+    if (status == DONE)
+        status = tree_digest(&block->tree, &block->decoder->sha, (const uint32_t *)roots->data,
+                             roots->size / sizeof(uint32_t));
+    for (size_t i = 0; status == DONE && i < entries.size / sizeof(uint32_t); i++)
+        status = append_state(block, &touched[i], ((const uint32_t *)entries.data)[i]);
+    heap_free(&entries);
+    return status;
 }
 
 /* Append the rows of all touched accounts; `roots` gets the Account cells of those that exist. */
@@ -145,7 +164,7 @@ static Status read_accounts(Block *block, uint32_t new, Heap *roots)
             return NOT_MINE;
     }
     map.skip_pruned = true;
-    return pair_accounts(block, &map, roots);
+    return append_states(block, &map, roots);
 }
 
 /* The root of the public libraries, if the state shows that there are some. */
@@ -183,31 +202,46 @@ static Status check_libraries(const Block *block, uint32_t old, uint32_t new)
     if (!has_new)
         return DONE;
     bool same = is_pruned(block, new_root) && is_pruned(block, old_root) &&
-                hash_equal(tree_hash(&block->tree, new_root, 0),
-                           tree_hash(&block->tree, old_root, 0));
+                memcmp(pruned_hash(&block->tree.cells[new_root], 0),
+                       pruned_hash(&block->tree.cells[old_root], 0), HASH_BYTES) == 0;
     return same ? DONE : NOT_MINE;
 }
 
-/* Take off `pruned` what the accounts of the old side had, and add to `carried` the cells of the
-   extra that are still wanted: parts of messages that waited in the queue (see update.py). */
-static Status find_carried(Block *block, uint32_t old, HashSet *pruned, Heap *carried)
+/* Take off `pruned` what the accounts of the old side had: `wanted` says how many are left. First
+   those are looked at that are pruned there, too, whose hashes need not be computed. */
+static Status drop_old(Block *block, const Heap *accounts, HashSet *pruned, bool is_digested,
+                       size_t *wanted)
 {
-    State sides[MAX_REFS];
-    unsigned count, depth;
-    uint32_t cell;
     Walk walk;
-    size_t wanted = pruned->count;
-    if (!read_state_sides(block, old, sides, &count))
-        return NOT_MINE;
-    walk_open(&walk, block);
+    uint32_t cell;
+    unsigned depth;
     Status status = DONE;
-    for (unsigned i = 0; status == DONE && i < count; i++)
-        status = walk_push(&walk, sides[i].accounts, 0) ? DONE : NO_MEMORY;
-    while (status == DONE && wanted && (status = walk_next(&walk, &cell, &depth)) == DONE)
-        wanted -= drop_pruned(block, pruned, tree_hash(&block->tree, cell, depth));
+    walk_open(&walk, block);
+    for (size_t i = 0; status == DONE && i < accounts->size / sizeof cell; i++)
+        status = walk_push(&walk, ((const uint32_t *)accounts->data)[i], 0) ? DONE : NO_MEMORY;
+    while (status == DONE && *wanted && (status = walk_next(&walk, &cell, &depth)) == DONE) {
+        const Cell *at = &block->tree.cells[cell];
+        const void *hash = NULL;
+        if (cell_kind(at) == PRUNED && cell_mask(at) >> depth)
+            hash = pruned_hash(at, depth);
+        else if (is_digested)
+            hash = tree_hash(&block->tree, cell, depth);
+        *wanted -= hash && drop_pruned(block, pruned, hash);
+    }
     heap_free(&walk.todo);
-    if (status == NO_MEMORY || !wanted)
-        return status == NO_MEMORY ? NO_MEMORY : DONE;
+    return status == NO_MEMORY ? NO_MEMORY : DONE;
+}
+
+/* Add to `carried` the cells of the extra that are still wanted: parts of messages that waited in
+   the queue (see update.py). */
+static Status find_carried(Block *block, const HashSet *pruned, Heap *carried)
+{
+    Walk walk;
+    uint32_t cell;
+    unsigned depth;
+    Status status = tree_digest(&block->tree, &block->decoder->sha, &block->extra, 1);
+    if (status != DONE)
+        return status;
     walk_open(&walk, block);
     status = walk_push(&walk, block->extra, 0) ? DONE : NO_MEMORY;
     while (status == DONE && (status = walk_next(&walk, &cell, &depth)) == DONE)
@@ -217,6 +251,33 @@ static Status find_carried(Block *block, uint32_t old, HashSet *pruned, Heap *ca
             status = NO_MEMORY;
     heap_free(&walk.todo);
     return status == NO_MEMORY ? NO_MEMORY : DONE;
+}
+
+/* Find out where the parts are that the new side only names. */
+static Status trace_pruned(Block *block, uint32_t old, HashSet *pruned, Heap *carried)
+{
+    State sides[MAX_REFS];
+    unsigned count;
+    size_t wanted = pruned->count;
+    Heap accounts = {0};
+    if (!read_state_sides(block, old, sides, &count))
+        return NOT_MINE;
+    Status status = DONE;
+    for (unsigned i = 0; status == DONE && i < count; i++)
+        if (!heap_append(&accounts, &sides[i].accounts, sizeof sides[i].accounts))
+            status = NO_MEMORY;
+    if (status == DONE)
+        status = drop_old(block, &accounts, pruned, false, &wanted);
+    if (status == DONE && wanted) {
+        status = tree_digest(&block->tree, &block->decoder->sha, (const uint32_t *)accounts.data,
+                             count);
+        if (status == DONE)
+            status = drop_old(block, &accounts, pruned, true, &wanted);
+    }
+    if (status == DONE && wanted)
+        status = find_carried(block, pruned, carried);
+    heap_free(&accounts);
+    return status;
 }
 
 Status decode_update(Block *block)
@@ -231,7 +292,7 @@ Status decode_update(Block *block)
     if (status == DONE)
         status = keep_cells(block, &roots, 0, &pruned);
     if (status == DONE && pruned.count)
-        status = find_carried(block, old, &pruned, &carried);
+        status = trace_pruned(block, old, &pruned, &carried);
     if (status == DONE)
         status = keep_cells(block, &carried, MAX_LEVEL, &ignored);
     heap_free(&roots);

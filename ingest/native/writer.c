@@ -63,7 +63,10 @@ Status writer_open(Writer *writer, Tree *tree)
     if (!tags)
         return NO_MEMORY;
     memset(tags, 0, size * sizeof *tags);
+    tree->is_distinct = false;
     for (uint32_t cell = 0; cell < tree->count; cell++) {
+        if (!tree->cells[cell].digest)
+            continue;
         uint64_t mixed = hash_mix(tree_hash(tree, cell, MAX_LEVEL), writer->seed);
         uint32_t at = (uint32_t)mixed & (size - 1), tag;
         memcpy(&tag, tree_hash(tree, cell, MAX_LEVEL)->bytes + sizeof mixed, sizeof tag);

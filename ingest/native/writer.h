@@ -15,7 +15,7 @@ typedef struct {
     uint64_t seed;
 } Writer;
 
-/* Find out whether all cells of a bag just parsed differ, as a node writes them: then bags of its
+/* Find out whether all cells differ that have hashes so far, as a node writes them: then bags of
    sub-trees are written without looking at hashes. */
 Status writer_open(Writer *writer, Tree *tree);
 

@@ -36,13 +36,7 @@ def read_tops(data: bytes, mc_seqno: int) -> Tops:
         BocError, DecodeError: the bytes are no masterchain block.
     """
     tree = parse_boc(data, check_crc=False)
-    committed_by = {
-        BlockId(top.workchain, top.shard, top.seqno, top.root_hash, top.file_hash): (
-            top.reg_mc_seqno
-        )
-        for top in read_shard_tops(tree)
-        if top.seqno > 0
-    }
+    committed_by = {top.id: top.reg_mc_seqno for top in read_shard_tops(tree) if top.seqno > 0}
     new = tuple(one for one, by in committed_by.items() if by >= mc_seqno)
     custom = read_extra(tree, read_parts(tree)).custom
     return Tops(committed_by, new, None if custom is None else copy_part(tree, custom))

@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import pyarrow as pa
 import pytest
 
 from ingest import native
@@ -22,8 +23,6 @@ from tests.ingest.packs import scan_pack
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    import pyarrow as pa
 
     from tests.ingest.networks import Network
 
@@ -234,3 +233,48 @@ def test_reference_packages_decode_as_expected(shared: Path) -> None:
             assert _list_transactions(tables) == sorted(entry["transactions"])
             total += len(entry["transactions"])
     assert total >= 2187
+
+
+def _named(network: Network) -> list[McBundle]:
+    """Bundles whose masterchain block names a shard block with transactions."""
+    found = [bundle for bundle in network.bundles[100:140] if len(bundle.blocks) > 1]
+    assert len(found) > 10
+    return found
+
+
+@pytest.mark.usefixtures("decoder")
+def test_named_blocks_give_the_same_rows_as_alone(demo: Network) -> None:
+    """Of a block that the masterchain names not all hashes are computed, but all that show."""
+    for bundle in _named(demo)[::4]:
+        tables = decode_bundle(bundle)
+        alone = [decode_bundle(McBundle(bundle.mc_seqno, (raw,))) for raw in bundle.blocks]
+        for table in BASE_TABLES:
+            rows = pa.concat_tables([part[table.name] for part in alone])
+            if table.name == "state_cells":  # once each in a bundle
+                hashes = set(rows["hash"].to_pylist())
+                assert tables[table.name]["hash"].to_pylist() == sorted(hashes)
+            else:
+                order = [(name, "ascending") for name in table.sort]
+                assert tables[table.name] == rows.sort_by(order)
+
+
+@pytest.mark.usefixtures("decoder")
+def test_every_flipped_bit_of_a_named_block_is_found(demo: Network) -> None:
+    bundle = _named(demo)[3]
+    master, raw, *others = bundle.blocks
+    for at in range(0, 8 * len(raw.data), 8 * len(raw.data) // 150 | 1):
+        spoiled = bytearray(raw.data)
+        spoiled[at // 8] ^= 1 << at % 8
+        blocks = (master, RawBlock(raw.id, bytes(spoiled)), *others)
+        with pytest.raises(BlockCorrupt, match="file hash"):
+            decode_bundle(McBundle(bundle.mc_seqno, blocks))
+
+
+@pytest.mark.usefixtures("decoder")
+def test_the_root_hash_is_checked_unless_both_hashes_are_named(demo: Network) -> None:
+    bundle = _named(demo)[3]
+    master, raw, *_others = bundle.blocks
+    other = RawBlock(msgspec.structs.replace(raw.id, root_hash=bytes(32)), raw.data)
+    for blocks in ((master, other), (other,)):
+        with pytest.raises(BlockCorrupt, match="root hash"):
+            decode_bundle(McBundle(bundle.mc_seqno, blocks))

@@ -87,7 +87,7 @@ def write_form(  # noqa: PLR0913 - every part of the form is a choice of the tes
     ends = []
     for cell in order:
         head = tree.cells[cell]
-        stored = tree.digests().all_hashes(cell) if hashes else b""
+        stored = tree.all_hashes(cell) if hashes else b""
         body += bytes((head[0] | (16 if hashes else 0), head[1])) + stored + head[2:]
         body += b"".join(place[kid].to_bytes(width, "big") for kid in tree.links[cell])
         ends.append(len(body))

@@ -79,7 +79,7 @@ def test_every_form_reads(sample: tuple[CellTree, int], data: st.DataObject) -> 
     )
     again = parse_boc(bag)
     assert again.hash(again.roots[0]) == tree.hash(root)
-    again.digests()
+    again.hash(0)
 
 
 def test_hashes_in_cells_are_checked() -> None:

@@ -30,7 +30,7 @@ class Declined(Exception):
     """The native decoder left a block to the reference."""
 
 
-def _decline(_bundles: Sequence[McBundle]) -> dict[str, pa.Table]:
+def _decline(_bundles: Sequence[McBundle], _tops: object) -> dict[str, pa.Table]:
     raise Declined
 
 

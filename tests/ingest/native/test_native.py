@@ -100,7 +100,7 @@ def _decode_without(bundles: list[McBundle], left_out: set[BlockId]) -> dict[str
     ]
     right = {(raw.id.workchain, raw.id.shard, raw.id.seqno): raw for raw in _all_blocks(bundles)}
 
-    def reference(declined: tuple[McBundle, ...]) -> dict[str, object]:
+    def reference(declined: tuple[McBundle, ...], _tops: object) -> dict[str, object]:
         (bundle,) = declined
         (raw,) = bundle.blocks
         again = right[raw.id.workchain, raw.id.shard, raw.id.seqno]
