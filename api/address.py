@@ -9,6 +9,7 @@ import re
 import msgspec
 
 from api.errors import AddressInvalid
+from api.native import NATIVE
 
 _RAW = re.compile(r"(-?[0-9]{1,10}):([0-9a-fA-F]{64})")
 _FRIENDLY = re.compile(r"[A-Za-z0-9+/]{48}|[A-Za-z0-9_-]{48}")
@@ -72,6 +73,8 @@ def render_friendly(
     if not -128 <= address.workchain <= 127:  # noqa: PLR2004
         raise AddressInvalid(str(address), "its workchain has no friendly form")
     tag = (_BOUNCEABLE if bounceable else _NON_BOUNCEABLE) | (_TEST_ONLY if test_only else 0)
+    if NATIVE is not None and url_safe:
+        return str(NATIVE.write_friendly(tag, address.workchain, address.account))
     body = bytes((tag, address.workchain & 0xFF)) + address.account
     whole = body + binascii.crc_hqx(body, 0).to_bytes(2, "big")
     encode = base64.urlsafe_b64encode if url_safe else base64.b64encode

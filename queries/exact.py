@@ -6,7 +6,7 @@ asked by column name, as dicts are. Where a snapshot has no look-ups the query i
 
 from __future__ import annotations
 
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lake.lookup.ends import NO_LT
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from queries.reader import Reader
 
 Row = dict[str, Any]
+Key = Row | Hit
+"""A transaction found: its place in look-ups, or its hash and logical time by name."""
+
 Account = tuple[int, bytes]
 """Workchain and account id."""
 
@@ -63,7 +66,7 @@ def find_transactions(reader: Reader, hashes: Sequence[bytes]) -> list[Row]:
 
 def find_account_page(
     reader: Reader, workchain: int, account: bytes, span: Span, page: Slice
-) -> list[Row]:
+) -> Sequence[Key]:
     """Return the keys of an account's transactions, as ``v3/transaction_keys_of_account``."""
     lookups = reader.lookups
     if lookups is None:
@@ -81,7 +84,7 @@ def find_account_page(
     return _read_keys(lists, page)
 
 
-def find_block_page(reader: Reader, mc_seqno: int, page: Slice) -> list[Row] | None:
+def find_block_page(reader: Reader, mc_seqno: int, page: Slice) -> Sequence[Key] | None:
     """Return the keys of a masterchain block's transactions, as ``v3/transaction_keys`` does.
 
     None without look-ups.
@@ -91,7 +94,9 @@ def find_block_page(reader: Reader, mc_seqno: int, page: Slice) -> list[Row] | N
     return _read_keys(reader.lookups.list_block(mc_seqno), page)
 
 
-def find_opcode_page(reader: Reader, opcode: int, direction: str, page: Slice) -> list[Row] | None:
+def find_opcode_page(
+    reader: Reader, opcode: int, direction: str, page: Slice
+) -> Sequence[Key] | None:
     """Return the keys of transactions by opcode, as ``v3/transaction_keys_by_message`` does.
 
     None without look-ups.
@@ -101,9 +106,8 @@ def find_opcode_page(reader: Reader, opcode: int, direction: str, page: Slice) -
     return _read_keys(reader.lookups.list_opcode(opcode, direction), page)
 
 
-def _read_keys(lists: Sequence[Listed], page: Slice) -> list[Row]:
-    hits = read_page(lists, descending=page.descending, offset=page.offset, limit=page.limit)
-    return [_key(hit) for hit in hits]
+def _read_keys(lists: Sequence[Listed], page: Slice) -> list[Key]:
+    return list(read_page(lists, descending=page.descending, offset=page.offset, limit=page.limit))
 
 
 def _key(hit: Hit) -> Row:
@@ -111,30 +115,52 @@ def _key(hit: Hit) -> Row:
     return {"hash": run.hash_of(row), "lt": run.lt[row], "hit": hit}
 
 
-def read_transactions(reader: Reader, keys: Sequence[Row]) -> Transactions:
-    """Return the transactions of keys, in their order, with messages and known states.
+class Record(NamedTuple):
+    """A transaction as queries give it; look-ups have a type of the same fields.
+
+    ``messages`` stand by direction, ``in`` first, and place. ``before`` and ``after`` are the
+    states around it, None where they are not known.
+    """
+
+    row: Row
+    messages: list[Row]
+    before: Row | None
+    after: Row | None
+
+
+def read_records(reader: Reader, keys: Sequence[Key]) -> Sequence[Any]:
+    """Return the transactions of keys in their order, each as a ``Record``.
 
     As ``v3/transaction_rows``, ``v3/message_rows`` and ``v3/account_states_by_hash``.
     """
-    if not keys:
-        return Transactions([], {}, {})
-    if reader.lookups is None:
-        return _query_transactions(reader, keys)
-    found = (key.get("hit") or reader.lookups.find_transaction(key["hash"]) for key in keys)
-    hits = [hit for hit in found if hit is not None]
-    rows, messages, states = [], {}, {}
-    for record in reader.lookups.read_records(hits):
-        row = record.row
-        rows.append(row)
-        messages[row.hash] = record.messages
-        account = row.workchain, row.account
-        if record.before is not None:
-            states[*account, row.account_state_hash_before] = record.before
-        if record.after is not None:
-            states[*account, row.account_state_hash_after] = record.after
-    if reader.lookups.stale_traces:
-        _renew_traces(reader, rows)
-    return Transactions(rows, messages, states)
+    lookups = reader.lookups
+    if lookups is None:
+        return _query_records(reader, keys) if keys else []
+    found = (
+        key if isinstance(key, Hit) else key.get("hit") or lookups.find_transaction(key["hash"])
+        for key in keys
+    )
+    records = lookups.read_records([hit for hit in found if hit is not None])
+    if lookups.stale_traces and records:
+        _renew_traces(reader, [record.row for record in records])
+    return records
+
+
+def read_transactions(reader: Reader, keys: Sequence[Key]) -> Transactions:
+    """Return the same as ``read_records``, messages and states apart from the rows."""
+    found = Transactions([], {}, {})
+    for row, messages, before, after in map(_parts_of, read_records(reader, keys)):
+        found.rows.append(row)
+        found.messages[row["hash"]] = messages
+        account = row["workchain"], row["account"]
+        if before is not None:
+            found.states[*account, row["account_state_hash_before"]] = before
+        if after is not None:
+            found.states[*account, row["account_state_hash_after"]] = after
+    return found
+
+
+_parts_of = attrgetter(*Record._fields)
 
 
 def _renew_traces(reader: Reader, rows: Sequence[Any]) -> None:
@@ -151,16 +177,27 @@ def _renew_traces(reader: Reader, rows: Sequence[Any]) -> None:
         row.trace_id = trace_ids.get(row.hash)
 
 
-def _query_transactions(reader: Reader, keys: Sequence[Row]) -> Transactions:
-    hashes = [key["hash"] for key in keys]
-    lts = [key["lt"] for key in keys]
+def _query_records(reader: Reader, keys: Sequence[Key]) -> list[Record]:
+    named = [_key(key) if isinstance(key, Hit) else key for key in keys]
+    hashes = [key["hash"] for key in named]
+    lts = [key["lt"] for key in named]
     span = {"first_lt": min(lts), "last_lt": max(lts)}
     found = {row["hash"]: row for row in reader.rows("v3/transaction_rows", hashes=hashes, **span)}
     messages: dict[bytes, list[Row]] = {tx_hash: [] for tx_hash in hashes}
-    for row in reader.rows("v3/message_rows", tx_hashes=hashes, msg_hashes=[], **span):
-        messages[row["tx_hash"]].append(row)
+    lines = reader.rows("v3/message_rows", tx_hashes=hashes, msg_hashes=[], **span)
+    for line in sorted(lines, key=itemgetter("direction", "msg_index")):
+        messages[line["tx_hash"]].append(line)
     rows = [found[tx_hash] for tx_hash in hashes]
-    return Transactions(rows, messages, _query_states(reader, rows))
+    states = _query_states(reader, rows)
+    return [
+        Record(
+            row,
+            messages[row["hash"]],
+            states.get((row["workchain"], row["account"], row["account_state_hash_before"])),
+            states.get((row["workchain"], row["account"], row["account_state_hash_after"])),
+        )
+        for row in rows
+    ]
 
 
 def _query_states(reader: Reader, rows: Sequence[Row]) -> dict[StateKey, Row]:
@@ -178,15 +215,23 @@ def _query_states(reader: Reader, rows: Sequence[Row]) -> dict[StateKey, Row]:
 
 def find_states(reader: Reader, accounts: Sequence[Account]) -> dict[Account, Row]:
     """Return the newest states of accounts that are known, in their order, as ``v3/accounts``."""
+    found = zip(accounts, list_states(reader, accounts), strict=True)
+    return {account: state for account, state in found if state is not None}
+
+
+def list_states(reader: Reader, accounts: Sequence[Account]) -> Sequence[Row | None]:
+    """Return the newest state of each account, None where none is known, as ``v3/accounts``."""
+    if not accounts:
+        return []
     if reader.lookups is not None:
-        states = zip(accounts, reader.lookups.newest_states(accounts), strict=True)
-        return {key: state for key, state in states if state is not None}
+        return reader.lookups.newest_states(accounts)
     rows = reader.rows(
         "v3/accounts",
         workchains=[workchain for workchain, _ in accounts],
         accounts=[account for _, account in accounts],
     )
-    return {(row["workchain"], row["account"]): row for row in rows}
+    known = {(row["workchain"], row["account"]): row for row in rows}
+    return [known.get(account) for account in accounts]
 
 
 def rank_accounts(reader: Reader, limit: int, offset: int) -> list[tuple[int, bytes, int]]:

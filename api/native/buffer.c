@@ -33,16 +33,6 @@ void buffer_free(Buffer *buffer)
     *buffer = (Buffer){0};
 }
 
-int buffer_add(Buffer *buffer, const char *data, size_t size)
-{
-    char *to = buffer_room(buffer, size);
-    if (!to)
-        return -1;
-    memcpy(to, data, size);
-    buffer->size += size;
-    return 0;
-}
-
 int buffer_add_number(Buffer *buffer, long long number)
 {
     char *to = buffer_room(buffer, NUMBER_ROOM);

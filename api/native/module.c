@@ -4,112 +4,13 @@
  * followed for every row. It reads columns by subscription, so a row may be a dict or anything
  * that answers to names. See api/v3/layout.py for what the kinds mean.
  */
+#include "address.h"
 #include "buffer.h"
 #include "crc32c.h"
+#include "layout.h"
 
 #include <stdio.h>
 #include <string.h>
-
-typedef enum {
-    NUMBER, TEXT_NUMBER, BASE64, FLAG, TEXT, ACCOUNT, SHARD, OPCODE, JSON, CALL, OBJECT, LIST,
-    BASE64_UNLESS, CONSTANT, KINDS
-} Kind;
-
-typedef struct Layout Layout;
-
-typedef struct {
-    Kind kind;
-    Py_ssize_t source; /* which of the sources is read; -1: the row at hand */
-    PyObject *column;  /* its name; for OBJECT a tuple of names, of which one is not None */
-    PyObject *prefix, *missing, *other;
-    const char *prefix_text, *missing_text;
-    Py_ssize_t prefix_size, missing_size;
-    Layout *inner;
-} Field;
-
-struct Layout {
-    Py_ssize_t count;
-    Field fields[];
-};
-
-static const char CAPSULE[] = "api._json.layout";
-enum { DEEPEST = 16 };
-
-static void free_layout(PyObject *capsule)
-{
-    Layout *layout = PyCapsule_GetPointer(capsule, CAPSULE);
-    for (Py_ssize_t at = 0; layout && at < layout->count; at++) {
-        Py_XDECREF(layout->fields[at].column);
-        Py_XDECREF(layout->fields[at].prefix);
-        Py_XDECREF(layout->fields[at].missing);
-        Py_XDECREF(layout->fields[at].other);
-    }
-    PyMem_Free(layout);
-}
-
-static int read_text(PyObject *bytes, const char **text, Py_ssize_t *size)
-{
-    char *data = NULL;
-    if (PyBytes_AsStringAndSize(bytes, &data, size) < 0)
-        return -1;
-    *text = data;
-    return 0;
-}
-
-static int compile_field(Field *field, PyObject *spec)
-{
-    int kind;
-    PyObject *column, *prefix, *missing, *other;
-    if (!PyArg_ParseTuple(spec, "inOSOO:field", &kind, &field->source, &column, &prefix, &missing,
-                          &other))
-        return -1;
-    if (kind < 0 || kind >= KINDS) {
-        PyErr_SetString(PyExc_ValueError, "a field has an unknown kind");
-        return -1;
-    }
-    field->kind = (Kind)kind;
-    field->column = Py_NewRef(column);
-    field->prefix = Py_NewRef(prefix);
-    field->missing = Py_NewRef(missing);
-    field->other = Py_NewRef(other);
-    if (read_text(prefix, &field->prefix_text, &field->prefix_size) < 0)
-        return -1;
-    if (missing != Py_None && read_text(missing, &field->missing_text, &field->missing_size) < 0)
-        return -1;
-    if (field->kind == OBJECT || field->kind == LIST) {
-        field->inner = PyCapsule_GetPointer(other, CAPSULE);
-        if (!field->inner)
-            return -1;
-    }
-    return 0;
-}
-
-static PyObject *compile_layout(PyObject *self, PyObject *fields)
-{
-    (void)self;
-    if (!PyTuple_Check(fields))
-        return PyErr_Format(PyExc_TypeError, "a layout is a tuple of fields");
-    Py_ssize_t count = PyTuple_Size(fields);
-    Layout *layout = PyMem_Calloc(1, sizeof *layout + (size_t)count * sizeof(Field));
-    if (!layout)
-        return PyErr_NoMemory();
-    layout->count = count;
-    PyObject *capsule = PyCapsule_New(layout, CAPSULE, free_layout);
-    if (!capsule) {
-        PyMem_Free(layout);
-        return NULL;
-    }
-    for (Py_ssize_t at = 0; at < count; at++) {
-        PyObject *spec = PyTuple_GetItem(fields, at);
-        if (!spec || !PyTuple_Check(spec) || compile_field(&layout->fields[at], spec) < 0) {
-            if (!PyErr_Occurred())
-                PyErr_SetString(PyExc_TypeError, "a field of a layout is a tuple");
-            Py_DECREF(capsule);
-            return NULL;
-        }
-    }
-    return capsule;
-}
 
 typedef struct {
     Buffer out;
@@ -117,19 +18,7 @@ typedef struct {
     int depth;
 } Writer;
 
-static int write_object(Writer *writer, const Layout *layout, PyObject *row);
-
-/* Return a new reference; a column that is not there is None where it may be left out. */
-static PyObject *read_column(PyObject *row, PyObject *column, int may_lack)
-{
-    PyObject *value = PyObject_GetItem(row, column);
-    if (value || !may_lack)
-        return value;
-    if (!PyErr_ExceptionMatches(PyExc_KeyError) && !PyErr_ExceptionMatches(PyExc_AttributeError))
-        return NULL;
-    PyErr_Clear();
-    return Py_NewRef(Py_None);
-}
+static int write_object(Writer *writer, Layout *layout, PyObject *row);
 
 static int add_bytes(Buffer *out, PyObject *value, int base64)
 {
@@ -204,7 +93,7 @@ static int add_list(Writer *writer, const Field *field, PyObject *rows)
     return buffer_add(&writer->out, "]", 1);
 }
 
-static int add_value(Writer *writer, const Field *field, PyObject *row, PyObject *value)
+static int add_value(Writer *writer, Field *field, PyObject *row, PyObject *value)
 {
     Buffer *out = &writer->out;
     switch (field->kind) {
@@ -226,7 +115,7 @@ static int add_value(Writer *writer, const Field *field, PyObject *row, PyObject
     case JSON:
         return add_string(out, value, 0);
     case ACCOUNT: {
-        PyObject *account = PyObject_GetItem(row, field->other);
+        PyObject *account = read_column(row, &field->beside, 0);
         int failed = account ? add_account(out, value, account) : -1;
         Py_XDECREF(account);
         return failed;
@@ -247,7 +136,7 @@ static int add_value(Writer *writer, const Field *field, PyObject *row, PyObject
 }
 
 /* Return a new reference to what a field writes; None where it is missing. */
-static PyObject *find_value(const Field *field, PyObject *row)
+static PyObject *find_value(Field *field, PyObject *row)
 {
     int may_lack = !field->missing_text;
     switch (field->kind) {
@@ -258,10 +147,10 @@ static PyObject *find_value(const Field *field, PyObject *row)
     case LIST:
         return Py_NewRef(row);
     case OBJECT:
-        if (row == Py_None || !PyTuple_Check(field->column))
+        if (row == Py_None || !field->any_of)
             return Py_NewRef(row);
-        for (Py_ssize_t at = 0; at < PyTuple_Size(field->column); at++) {
-            PyObject *value = read_column(row, PyTuple_GetItem(field->column, at), 0);
+        for (Py_ssize_t at = 0; at < field->column_count; at++) {
+            PyObject *value = read_column(row, &field->columns[at], 0);
             if (!value)
                 return NULL;
             Py_DECREF(value);
@@ -271,10 +160,10 @@ static PyObject *find_value(const Field *field, PyObject *row)
         return Py_NewRef(Py_None);
     case ACCOUNT:
     case BASE64_UNLESS: {
-        PyObject *other = read_column(row, field->other, may_lack);
+        PyObject *other = read_column(row, &field->beside, may_lack);
         if (!other)
             return NULL;
-        PyObject *value = read_column(row, field->column, may_lack);
+        PyObject *value = read_column(row, field->columns, may_lack);
         int hide = field->kind == ACCOUNT ? other == Py_None : 0;
         if (value && field->kind == BASE64_UNLESS)
             hide = PyObject_RichCompareBool(value, other, Py_EQ);
@@ -286,11 +175,11 @@ static PyObject *find_value(const Field *field, PyObject *row)
         return value;
     }
     default:
-        return read_column(row, field->column, may_lack);
+        return read_column(row, field->columns, may_lack);
     }
 }
 
-static int write_field(Writer *writer, const Field *field, PyObject *row)
+static int write_field(Writer *writer, Field *field, PyObject *row)
 {
     if (field->source >= 0) {
         row = PyTuple_GetItem(writer->sources, field->source);
@@ -315,7 +204,7 @@ static int write_field(Writer *writer, const Field *field, PyObject *row)
     return failed ? -1 : 0;
 }
 
-static int write_object(Writer *writer, const Layout *layout, PyObject *row)
+static int write_object(Writer *writer, Layout *layout, PyObject *row)
 {
     if (++writer->depth > DEEPEST) {
         PyErr_SetString(PyExc_RecursionError, "a layout is nested too deep");
@@ -336,7 +225,7 @@ static PyObject *write_row(PyObject *self, PyObject *args)
     PyObject *capsule, *sources;
     if (!PyArg_ParseTuple(args, "OO!:write_row", &capsule, &PyTuple_Type, &sources))
         return NULL;
-    const Layout *layout = PyCapsule_GetPointer(capsule, CAPSULE);
+    Layout *layout = open_layout(capsule);
     PyObject *row = layout ? PyTuple_GetItem(sources, 0) : NULL;
     if (!row)
         return NULL;
@@ -377,6 +266,7 @@ static PyObject *add_crc32c(PyObject *self, PyObject *bag)
 static PyMethodDef methods[] = {
     {"add_crc32c", add_crc32c, METH_O, "Return a bag of cells with its checksum."},
     {"compile_layout", compile_layout, METH_O, "Return a layout made of a tuple of fields."},
+    {"write_friendly", write_friendly, METH_VARARGS, "Write an address as 48 characters."},
     {"write_row", write_row, METH_VARARGS, "Write the first of a tuple of rows as JSON."},
     {NULL, NULL, 0, NULL},
 };

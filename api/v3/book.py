@@ -10,10 +10,10 @@ from api.v3.answer import AddressBook, AddressBookRow
 from api.v3.domain import find_domains
 from api.v3.interface import NO_CODE, read_codes
 from api.wallet import WALLETS
-from queries.exact import find_states
+from queries.exact import list_states
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from api.call import Call
 
@@ -33,8 +33,13 @@ def read_accounts(
     if mc_seqno is not None:
         rows = call.reader.rows("v3/accounts", **pair_addresses(wanted), mc_seqno=mc_seqno)
         return {Address(row["workchain"], row["account"]): row for row in rows}
-    states = find_states(call.reader, [(item.workchain, item.account) for item in wanted])
-    return {Address(*account): row for account, row in states.items()}
+    states = zip(wanted, _list_states(call, wanted), strict=True)
+    return {address: state for address, state in states if state is not None}
+
+
+def _list_states(call: Call, addresses: Sequence[Address]) -> Sequence[Row | None]:
+    """Return the newest state of each account, None where the lake knows none."""
+    return list_states(call.reader, [(item.workchain, item.account) for item in addresses])
 
 
 def pair_addresses(addresses: Iterable[Address]) -> dict[str, list[Any]]:
@@ -60,22 +65,19 @@ def describe_addresses(call: Call, addresses: Iterable[Address]) -> dict[Address
     Contracts are written bounceable; wallets, and accounts without code, are not.
     """
     wanted = sorted(set(addresses))
-    accounts = read_accounts(call, wanted)
-    codes = read_codes(call.reader, (row["code_hash"] for row in accounts.values()))
+    states = _list_states(call, wanted)
+    code_hashes = [None if state is None else state["code_hash"] for state in states]
+    codes = read_codes(call.reader, code_hashes)
     domains = find_domains(call.reader)
+    test_only = call.test_only
     described = {}
-    for address in wanted:
-        account = accounts.get(address)
-        code_hash = None if account is None else account["code_hash"]
+    for address, state, code_hash in zip(wanted, states, code_hashes, strict=True):
         facts = NO_CODE if code_hash is None else codes[code_hash]
+        bounceable = code_hash is not None and code_hash not in WALLETS
         described[address] = AddressBookRow(
-            user_friendly=_write_friendly(
-                address,
-                bounceable=code_hash is not None and code_hash not in WALLETS,
-                test_only=call.test_only,
-            ),
-            domain=domains.get((address.workchain, address.account)),
-            interfaces=[] if account is None else facts.names,
+            user_friendly=_write_friendly(address, bounceable=bounceable, test_only=test_only),
+            domain=domains.get((address.workchain, address.account)) if domains else None,
+            interfaces=[] if state is None else facts.names,
         )
     return described
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.contract.interface import load_interfaces
@@ -29,7 +30,7 @@ class CodeFacts(NamedTuple):
 
 NO_CODE = CodeFacts(None, None)
 
-_KEPT: dict[tuple[Path, bytes], CodeFacts] = {}
+_KEPT: dict[Path, dict[bytes, CodeFacts]] = {}
 """Facts by lake and code hash. They follow from the code alone, so they hold in all snapshots."""
 
 
@@ -39,19 +40,22 @@ def read_codes(reader: Reader, code_hashes: Iterable[bytes | None]) -> dict[byte
     A code that the lake did not look into is told by its hash alone, or has no names at all: [].
     """
     wanted = {code_hash for code_hash in code_hashes if code_hash is not None}
-    lake_dir = reader.snapshot.lake_dir
-    found = {item: _KEPT[lake_dir, item] for item in wanted if (lake_dir, item) in _KEPT}
-    missing = sorted(wanted - found.keys())
-    if missing and reader.snapshot.files["interfaces"]:
+    if not reader.snapshot.files["interfaces"]:
+        return {code_hash: _guess(code_hash) for code_hash in wanted}
+    kept = _KEPT.setdefault(reader.snapshot.lake_dir, {})
+    missing = sorted(wanted - kept.keys())
+    found = {code_hash: kept[code_hash] for code_hash in wanted if code_hash in kept}
+    if missing:
         rows = reader.rows("v3/codes", hashes=missing)
         read = {row["code_hash"]: CodeFacts(row["methods"], row["names"]) for row in rows}
         found |= read
-        if len(_KEPT) > KEPT_CODES:
-            _KEPT.clear()
-        _KEPT.update({(lake_dir, code_hash): facts for code_hash, facts in read.items()})
+        if len(kept) > KEPT_CODES:
+            kept.clear()
+        kept.update(read)
     return {code_hash: found.get(code_hash) or _guess(code_hash) for code_hash in wanted}
 
 
+@lru_cache(KEPT_CODES)
 def _guess(code_hash: bytes) -> CodeFacts:
     name = load_interfaces().by_code.get(code_hash)
     return CodeFacts(None, [] if name is None else [name])

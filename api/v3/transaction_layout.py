@@ -65,6 +65,26 @@ def find_writer(opcode_format: str) -> Callable[..., bytes] | None:
     return write_transaction
 
 
+def find_record_writer(opcode_format: str) -> Callable[[Any], bytes] | None:
+    """Return what writes a transaction from its record, as ``find_writer`` does from its parts."""
+    if NATIVE is None:
+        return None
+    write = _make_writer(opcode_format)
+
+    def write_record(record: Any) -> bytes:  # noqa: ANN401 - a record of look-ups or of queries
+        row, messages = record.row, record.messages
+        before, after = record.before, record.after
+        if before is None or row["account_state_hash_before"] == NONEXIST_HASH:
+            before = _find_state(row, "account_state_hash_before", {})
+        if after is None or row["account_state_hash_after"] == NONEXIST_HASH:
+            after = _find_state(row, "account_state_hash_after", {})
+        if messages and messages[0]["direction"] == "in":
+            return write((row, messages[0], messages[1:], before, after))
+        return write((row, None, messages, before, after))
+
+    return write_record
+
+
 def _find_state(
     row: Row, column: str, states: Mapping[tuple[int, bytes, bytes], Row]
 ) -> Mapping[str, Any]:

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
 from api.address import Address, parse_address
-from api.v3.answer import Transactions
+from api.v3.answer import AddressBook, Transactions
 from api.v3.book import read_address_book
 from api.v3.transaction import render_transaction
-from api.v3.transaction_layout import find_writer
+from api.v3.transaction_layout import find_record_writer
 from queries import exact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from api.call import Call
     from api.v3.model import Transaction
+    from queries.exact import Key
 
 Row = dict[str, Any]
-Key = dict[str, Any]
-"""``hash`` and ``lt`` of a transaction: enough to find it without reading the whole table."""
 
 
 def answer_transactions(call: Call, keys: Sequence[Key]) -> Transactions:
@@ -30,7 +30,7 @@ def answer_transactions(call: Call, keys: Sequence[Key]) -> Transactions:
     form = call.settings.opcode_format
     return Transactions(
         transactions=[render_transaction(row, messages[row["hash"]], states, form) for row in rows],
-        address_book=read_address_book(call, _name_addresses(rows, messages)),
+        address_book=_read_book(call, ((row, messages[row["hash"]]) for row in rows)),
     )
 
 
@@ -39,15 +39,13 @@ def write_transactions(call: Call, keys: Sequence[Key]) -> Transactions:
 
     With the extension its transactions are ``msgspec.Raw``: written already, without any struct.
     """
-    write = find_writer(call.settings.opcode_format)
+    write = find_record_writer(call.settings.opcode_format)
     if write is None:
         return answer_transactions(call, keys)
-    rows, messages, states = exact.read_transactions(call.reader, keys)
-    written: list[Any] = [Raw(write(row, messages[row["hash"]], states)) for row in rows]
-    return Transactions(
-        transactions=written,
-        address_book=read_address_book(call, _name_addresses(rows, messages)),
-    )
+    records = exact.read_records(call.reader, keys)
+    written: list[Any] = [Raw(write(record)) for record in records]
+    ends = ((record.row, record.messages) for record in records)
+    return Transactions(transactions=written, address_book=_read_book(call, ends))
 
 
 def read_transactions(call: Call, keys: Sequence[Key]) -> tuple[list[Row], dict[bytes, list[Row]]]:
@@ -66,11 +64,22 @@ def list_addresses(transactions: Sequence[Transaction]) -> set[Address]:
     return {parse_address(text) for text in texts if text}
 
 
-def _name_addresses(rows: Iterable[Row], messages: dict[bytes, list[Row]]) -> Iterator[Address]:
-    """Accounts, sources of in messages, destinations of out messages."""
-    for row in rows:
-        yield Address(row["workchain"], row["account"])
-        for message in messages[row["hash"]]:
-            end = "source" if message["direction"] == "in" else "destination"
+def _read_book(call: Call, transactions: Iterable[tuple[Row, Sequence[Row]]]) -> AddressBook:
+    """Return the book of accounts, sources of in messages, and destinations of out messages."""
+    if call.no_address_book:
+        return {}
+    named: set[tuple[int, bytes]] = set()
+    for row, messages in transactions:
+        named.add((row["workchain"], row["account"]))
+        for message in messages:
+            end, workchain = _NAMED[message["direction"]]
             if message[end] is not None:
-                yield Address(message[f"{end}_workchain"], message[end])
+                named.add((message[workchain], message[end]))
+    return read_address_book(call, itertools.starmap(Address, named))
+
+
+_NAMED = {
+    "in": ("source", "source_workchain"),
+    "out": ("destination", "destination_workchain"),
+}
+"""The end of a message that its transaction's account is not at, by direction."""

@@ -19,9 +19,10 @@ from api.v3.operation import SortedPage
 from queries.exact import Slice, Span, find_account_page, find_block_page, find_transactions
 
 if TYPE_CHECKING:
-    from api.call import Call
+    from collections.abc import Sequence
 
-Keys = list[dict[str, Any]]
+    from api.call import Call
+    from queries.exact import Key
 
 
 class TransactionsQuery(SortedPage, frozen=True, kw_only=True):
@@ -41,45 +42,38 @@ class TransactionsQuery(SortedPage, frozen=True, kw_only=True):
     end_lt: Lt = None
 
 
-def find_keys(call: Call, query: TransactionsQuery) -> Keys:
+def find_keys(call: Call, query: TransactionsQuery) -> Sequence[Key]:
     """Return ``hash`` and ``lt`` of the page that was asked for, in its order."""
     return _find_keys_by_hash(call, query) if query.hash else _find_keys(call, query)
 
 
-def _find_keys_by_hash(call: Call, query: TransactionsQuery) -> Keys:
+def _find_keys_by_hash(call: Call, query: TransactionsQuery) -> Sequence[Key]:
     """Order by hash: there are no more transactions than hashes, so the page is cut here."""
     if _asks_only(query, "hash"):
         found = find_transactions(call.reader, query.hash)
     else:
         everything = msgspec.structs.replace(query, limit=len(query.hash), offset=0)
-        found = _find_keys(call, everything)
+        found = _query_keys(call, everything)
     if query.mc_seqno is None:
         found.sort(key=lambda key: bytes(key["hash"]), reverse=query.descending)
     first = query.offset or 0
     return found[first : first + (query.limit or len(found))]
 
 
-def _find_keys(call: Call, query: TransactionsQuery) -> Keys:
-    page: dict[str, Any] = {
-        "limit": query.limit,
-        "offset": query.offset,
-        "descending": query.descending,
-    }
-    span = {
-        "start_utime": query.start_utime,
-        "end_utime": query.end_utime,
-        "start_lt": query.start_lt,
-        "end_lt": query.end_lt,
-    }
-    if len(query.account) == 1 and _asks_only(query, "account", *span):
+def _find_keys(call: Call, query: TransactionsQuery) -> Sequence[Key]:
+    page = Slice(query.limit or 0, query.offset or 0, query.descending)
+    if len(query.account) == 1 and _asks_only(query, "account", *Span._fields):
         account = query.account[0]
-        return find_account_page(
-            call.reader, account.workchain, account.account, Span(**span), Slice(**page)
-        )
+        span = Span(query.start_utime, query.end_utime, query.start_lt, query.end_lt)
+        return find_account_page(call.reader, account.workchain, account.account, span, page)
     if query.mc_seqno is not None and _asks_only(query, "mc_seqno"):
-        found = find_block_page(call.reader, query.mc_seqno, Slice(**page))
+        found = find_block_page(call.reader, query.mc_seqno, page)
         if found is not None:
             return found
+    return _query_keys(call, query)
+
+
+def _query_keys(call: Call, query: TransactionsQuery) -> list[dict[str, Any]]:
     excluded = pair_addresses(query.exclude_account)
     timed = (query.start_utime, query.end_utime) != (None, None)
     filters = {
@@ -92,8 +86,10 @@ def _find_keys(call: Call, query: TransactionsQuery) -> Keys:
         "excluded_workchains": excluded["workchains"],
         "excluded_accounts": excluded["accounts"],
         "by_time": timed and query.mc_seqno is None,
-        **span,
-        **page,
+        **{name: getattr(query, name) for name in Span._fields},
+        "limit": query.limit,
+        "offset": query.offset,
+        "descending": query.descending,
     }
     if query.account:
         wanted = pair_addresses(query.account)

@@ -6,7 +6,6 @@ that a range of any size is composed in the memory of one part and of the arrays
 
 from __future__ import annotations
 
-import struct
 import sys
 from array import array
 from itertools import groupby
@@ -16,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lake.lookup.account import Account, account_id, split_account_id
 from lake.lookup.ends import EndsBuilder
 from lake.lookup.postings import KEY_BYTES, as_arrow, cut_hash, item_bytes, write_postings
 from lake.lookup.record import (
@@ -34,22 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from lake.log import Range
-
-Account = tuple[bytes, int]
-"""Account id and workchain: the order of a run."""
-
-_WORKCHAIN = struct.Struct(">I")
-_SIGN = 1 << 31
-
-
-def account_id(account: bytes, workchain: int) -> bytes:
-    """Return 36 bytes that sort by account, then workchain."""
-    return account + _WORKCHAIN.pack(workchain + _SIGN)
-
-
-def split_account_id(identity: bytes) -> Account:
-    """Return account and workchain."""
-    return identity[:32], _WORKCHAIN.unpack(identity[32:])[0] - _SIGN
 
 
 class _Transaction(NamedTuple):

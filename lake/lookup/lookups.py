@@ -131,16 +131,13 @@ class Lookups:
 
     def newest_states(self, accounts: Sequence[tuple[int, bytes]]) -> list[Any]:
         """Return the newest states of accounts, None where one is not known."""
+        if len(self.runs) == 1:
+            return self.runs[0].newest_states(list(accounts))
         states: list[Any] = [None] * len(accounts)
         for run in self._newest_first:
-            left = [
-                (at, number)
-                for at, (workchain, account) in enumerate(accounts)
-                if states[at] is None
-                and (number := run.find_account(account, workchain)) is not None
-            ]
-            found = run.read_states([number for _, number in left])
-            for (at, _), state in zip(left, found, strict=True):
+            left = [at for at, state in enumerate(states) if state is None]
+            found = run.newest_states([accounts[at] for at in left])
+            for at, state in zip(left, found, strict=True):
                 states[at] = state
         return states
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from itertools import repeat
 from operator import eq
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -99,12 +100,15 @@ def _slice(listed: Listed, *, descending: bool, offset: int, limit: int) -> list
     else:
         start = min(listed.end, listed.start + offset)
         end = min(listed.end, start + limit)
+    if isinstance(listed.rows, range):  # of one account, so of different times
+        hits = list(map(Hit, repeat(listed.run), listed.rows[start:end]))
+        return hits[::-1] if descending else hits
     lts = listed.run.lt
     seen = range(max(listed.start, start - 1), min(listed.end, end + 1))
     around = [lts[listed.rows[at]] for at in seen]
     if any(map(eq, around, around[1:])):
         return None
-    hits = [Hit(listed.run, row) for row in listed.rows[start:end]]
+    hits = list(map(Hit, repeat(listed.run), listed.rows[start:end]))
     return hits[::-1] if descending else hits
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from lake.lookup.account import ID_BYTES, account_id, split_account_id
 from lake.lookup.record import (
     FACTS,
     IN_HASH,
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from lake.lookup.record import Kind
 
 NO_TRACE = (1 << 32) - 1
-_ID_BYTES = 36
-_SIGN = 1 << 31
 _ARRAYS = (
     *("records", "block.at", "hash", "hash_after", "lt", "now", "mc_seqno", "root", "other"),
     *("account.row", "account.id", "state.at", "state"),
@@ -54,7 +53,9 @@ def open_source(arrays: Mapping[str, memoryview]) -> Any:  # noqa: ANN401 - here
 
     Raises:
         ValueError: its shapes are damaged.
+        KeyError: it lacks an array.
     """
+    named = tuple(arrays[name] for name in _ARRAYS)
     found = msgspec.msgpack.decode(arrays["shape"], type=list[_Shape])
     if any(len(shape[1]) != len(shape[2]) for shape in found):
         raise ValueError("a shape of the run is damaged")
@@ -62,7 +63,6 @@ def open_source(arrays: Mapping[str, memoryview]) -> Any:  # noqa: ANN401 - here
         return Source(arrays, found)
     types = (*(kind.row_type for kind in KINDS), Record)
     widths = tuple(kind.width for kind in KINDS)
-    named = tuple(arrays[name] for name in _ARRAYS)
     return NATIVE.Source(named, tuple(found), types, widths, IN_HASH, RECORDS_PER_BLOCK)
 
 
@@ -87,6 +87,21 @@ class Source:
         """Return the newest states of accounts by number, None where there is none."""
         return [self._read_newest(number) for number in numbers]
 
+    def read_newest(self, accounts: Iterable[tuple[int, bytes]]) -> list[Any]:
+        """Return the newest states of accounts by workchain and account id, None without one."""
+        numbers = (self._find_account(*account) for account in accounts)
+        return [None if number is None else self._read_newest(number) for number in numbers]
+
+    def _find_account(self, workchain: int, account: bytes) -> int | None:
+        ids, wanted = self._arrays["account.id"], account_id(account, workchain)
+
+        def read_id(number: int) -> bytes:
+            return bytes(ids[number * ID_BYTES : (number + 1) * ID_BYTES])
+
+        places = range(len(ids) // ID_BYTES)
+        number = bisect_left(places, wanted, key=read_id)
+        return number if number < len(places) and read_id(number) == wanted else None
+
     def _read_newest(self, number: int) -> Any:  # noqa: ANN401 - a row
         start, end = self._arrays["state.at"][number : number + 2]
         if start == end:
@@ -96,7 +111,7 @@ class Source:
         return _Reading(self, self._arrays["state"], start, around).read_row(STATE)
 
     def _look_around(self, row: int, lt: int, account: int) -> Around:
-        start = account * _ID_BYTES
+        start = account * ID_BYTES
         return Around(
             bytes(self._arrays["account.id"][start : start + HASH_BYTES]),
             lt,
@@ -137,10 +152,9 @@ class Source:
         return record
 
     def _fill(self, values: Any, row: int, account: int) -> None:  # noqa: ANN401 - a row
-        start = account * _ID_BYTES
-        identity = bytes(self._arrays["account.id"][start : start + _ID_BYTES])
-        values.account = identity[:HASH_BYTES]
-        values.workchain = int.from_bytes(identity[HASH_BYTES:], "big") - _SIGN
+        start = account * ID_BYTES
+        identity = bytes(self._arrays["account.id"][start : start + ID_BYTES])
+        values.account, values.workchain = split_account_id(identity)
         values.lt, values.now = self._lt[row], self._arrays["now"][row]
         values.mc_seqno = self._arrays["mc_seqno"][row]
         values.hash = self._hash("hash", row)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lake.errors import LakeCorrupt
-from lake.lookup.compose import account_id, split_account_id
+from lake.lookup.account import ID_BYTES, account_id, split_account_id
 from lake.lookup.postings import Postings, cut_hash
 from lake.lookup.reading import open_source
 from lake.lookup.traces import RunTraces
@@ -16,10 +16,10 @@ from lake.lookup.traces import RunTraces
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lake.lookup.compose import Account
+    from lake.lookup.account import Account
     from lake.lookup.runfile import RunFile
 
-_HASH_BYTES, _ID_BYTES = 32, 36
+_HASH_BYTES = 32
 
 
 class Run:
@@ -31,14 +31,16 @@ class Run:
         Raises:
             LakeCorrupt: it is of another format, or its shapes are damaged.
         """
-        arrays = file.arrays
         self.name = file.name
         self.first_mc_seqno = file.contents.first_mc_seqno
         self.last_mc_seqno = file.contents.last_mc_seqno
         try:
-            self._source = open_source(arrays)
+            self._take(file.arrays)
         except (KeyError, ValueError, msgspec.DecodeError) as error:
             raise LakeCorrupt(file.name, f"it is no look-up run ({error})") from error
+
+    def _take(self, arrays: dict[str, memoryview]) -> None:
+        self._source = open_source(arrays)
         self.lt, self.now, self.mc_seqno = arrays["lt"], arrays["now"], arrays["mc_seqno"]
         self.balance, self.richest = arrays["balance"], arrays["richest"]
         self.transaction, self.block = Postings(arrays, "transaction"), Postings(arrays, "block")
@@ -76,7 +78,7 @@ class Run:
         return split_account_id(self._id_of(number))
 
     def _id_of(self, number: int) -> bytes:
-        return bytes(self._id[number * _ID_BYTES : (number + 1) * _ID_BYTES])
+        return bytes(self._id[number * ID_BYTES : (number + 1) * ID_BYTES])
 
     def rows_of(self, number: int) -> tuple[int, int]:
         """Return where the rows of an account begin and end; they ascend by logical time."""
@@ -89,6 +91,11 @@ class Run:
     def read_states(self, numbers: Sequence[int]) -> list[Any]:
         """Return the newest states of accounts in the range, None where there is none."""
         states: list[Any] = self._source.read_states(numbers)
+        return states
+
+    def newest_states(self, accounts: list[tuple[int, bytes]]) -> list[Any]:
+        """Return the newest states of accounts by workchain and account id, None without one."""
+        states: list[Any] = self._source.read_newest(accounts)
         return states
 
     def read_records(self, rows: Sequence[int]) -> list[Any]:

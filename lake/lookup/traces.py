@@ -102,12 +102,19 @@ def _at(hashes: bytearray, row: int) -> bytes:
     return bytes(hashes[row * _HASH_BYTES : (row + 1) * _HASH_BYTES])
 
 
+_ARRAYS = ("hash", "root", "parent", "other", "ended.at", "ended.data")
+
+
 class RunTraces:
     """The traces of an open run."""
 
     def __init__(self, arrays: Mapping[str, memoryview]) -> None:
-        """Take the arrays of an open run."""
-        self._arrays = arrays
+        """Take the arrays of an open run.
+
+        Raises:
+            KeyError: it lacks one.
+        """
+        self._arrays = {name: arrays[name] for name in _ARRAYS}
         self._keys = arrays["ended.key"]
 
     def trace_of(self, row: int) -> bytes | None:

@@ -25,6 +25,17 @@ static PyObject *row_get(PyObject *self, PyObject *args)
     return Py_NewRef(missing);
 }
 
+/* A column by its place among the type's __columns__. */
+static PyObject *row_item(PyObject *self, Py_ssize_t at)
+{
+    Row *row = (Row *)self;
+    if (at < 0 || at >= row->count) {
+        PyErr_SetString(PyExc_IndexError, "a row has no such place");
+        return NULL;
+    }
+    return Py_NewRef(row->values[at] ? row->values[at] : Py_None);
+}
+
 static PyMethodDef row_methods[] = {
     {"get", row_get, METH_VARARGS, "Return a column, or a default where there is none."},
     {NULL, NULL, 0, NULL},
@@ -61,7 +72,8 @@ PyObject *make_row_type(PyObject *self, PyObject *args)
     PyType_Slot slots[] = {
         {Py_tp_dealloc, (void *)row_dealloc},     {Py_tp_members, members},
         {Py_tp_methods, row_methods},             {Py_mp_subscript, (void *)PyObject_GetAttr},
-        {Py_tp_doc, (void *)"A row of a table."}, {0, NULL},
+        {Py_sq_item, (void *)row_item},           {Py_tp_doc, (void *)"A row of a table."},
+        {0, NULL},
     };
     PyType_Spec spec = {
         .name = keep_text(name),
@@ -69,7 +81,10 @@ PyObject *make_row_type(PyObject *self, PyObject *args)
         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
         .slots = slots,
     };
-    return spec.name ? PyType_FromSpec(&spec) : NULL;
+    PyObject *type = spec.name ? PyType_FromSpec(&spec) : NULL;
+    if (type && PyObject_SetAttrString(type, "__columns__", fields) < 0)
+        Py_CLEAR(type);
+    return type;
 }
 
 Row *new_row(PyTypeObject *type, Py_ssize_t count)

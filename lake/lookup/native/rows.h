@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define HASH_BYTES 32
+#define ACCOUNT_ID_BYTES 36
 
 /* A row: columns asked by attribute or by name in brackets. */
 typedef struct {
@@ -77,6 +78,9 @@ typedef struct {
     PyObject *account, *workchain; /* owned */
     PyObject *in_hash; /* borrowed: hash of the in message */
 } Context;
+
+/* Find the number of an account, a tuple of workchain and 32 bytes; -1: the run has none. */
+bool find_account(const Source *source, PyObject *address, int64_t *number);
 
 const uint8_t *item_at(Source *source, Array array, int64_t at, Py_ssize_t width);
 bool read_number(Cursor *cursor, uint64_t *value);

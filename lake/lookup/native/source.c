@@ -4,7 +4,6 @@
 enum { NO_STATE, SAME_STATE, SHAPED };
 
 #define NO_TRACE UINT32_MAX
-#define ACCOUNT_ID_BYTES 36
 
 static uint32_t load_u32(const uint8_t *at)
 {
@@ -324,6 +323,24 @@ static PyObject *source_states(PyObject *self, PyObject *numbers)
     return read_all(self, numbers, read_newest);
 }
 
+static PyObject *source_newest(PyObject *self, PyObject *addresses)
+{
+    Source *source = (Source *)self;
+    Py_ssize_t count = PyList_Size(addresses);
+    PyObject *found = count < 0 ? NULL : PyList_New(count);
+    Context context = {.first = 0, .last = 0};
+    for (Py_ssize_t at = 0; found && at < count; at++) {
+        int64_t number;
+        PyObject *address = PyList_GetItem(addresses, at), *state = NULL;
+        if (address && find_account(source, address, &number))
+            state = number < 0 ? Py_NewRef(Py_None) : read_newest(source, &context, number);
+        if (!state || PyList_SetItem(found, at, state) < 0)
+            Py_CLEAR(found);
+    }
+    end_context(&context);
+    return found;
+}
+
 static PyObject *source_lines(PyObject *self, PyObject *places)
 {
     Py_ssize_t count = PySequence_Size(places);
@@ -423,6 +440,8 @@ static PyMethodDef source_methods[] = {
     {"read_records", source_records, METH_O, "Return the records of rows, in their order."},
     {"read_lines", source_lines, METH_O, "Return messages, given the row and place of each."},
     {"read_states", source_states, METH_O, "Return the newest states of accounts by number."},
+    {"read_newest", source_newest, METH_O,
+     "Return the newest states of a list of accounts, each workchain and 32 bytes."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from api.address import Address, render_friendly
 from api.encoding import encode_account, encode_opcode, encode_shard
 from api.native import NATIVE
 from api.v3.layout import Field, Kind, compile_layout, field, make_writer
@@ -45,6 +46,20 @@ def test_what_encoding_writes(number: int, data: bytes) -> None:
     assert _write(Kind.BASE64, {"x": data}) == {"x": base64.b64encode(data).decode()}
     row = {"x": number, "account": data}
     assert _write(Kind.ACCOUNT, row, other="account") == {"x": encode_account(number, data)}
+
+
+@given(
+    st.fixed_dictionaries({"bounceable": st.booleans(), "test_only": st.booleans()}),
+    st.integers(-128, 127),
+    st.binary(min_size=32, max_size=32),
+)
+def test_friendly_addresses(flags: dict[str, bool], workchain: int, account: bytes) -> None:
+    address = Address(workchain, account)
+    plain = render_friendly(address, **flags, url_safe=False)  # in Python
+    assert render_friendly(address, **flags) == plain.replace("+", "-").replace("/", "_")
+    for wrong in ((256, 0, account), (17, 128, account), (17, 0, account[1:])):
+        with pytest.raises(ValueError, match="friendly"):
+            NATIVE.write_friendly(*wrong)
 
 
 @given(st.binary(min_size=2, max_size=3000))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lake.errors import LakeCorrupt
 from lake.lookup.rebuild import rebuild_lookups
 from lake.lookup.run import Run
 from lake.lookup.runfile import RunFile
@@ -42,6 +44,9 @@ for run in lookups.runs:
             assert show(MESSAGE, line) == show(MESSAGE, record.messages[place])
         print(show(FACTS, record.before), show(FACTS, record.after))
     for state in run.read_states(range(len(run.balance))):
+        print(show(STATE, state))
+    accounts = [run.account_of(number)[::-1] for number in range(len(run.balance))]
+    for state in run.newest_states([*accounts, (7, bytes(32))]):
         print(show(STATE, state))
 print(NATIVE is not None, file=sys.stderr)
 """
@@ -80,6 +85,34 @@ def test_damage_is_an_error_or_a_wrong_value_and_no_crash(chained: Path) -> None
     rng = random.Random(3)  # noqa: S311 - the same damage every time
     refused = sum(bool(read_all(damage(whole, rng))) for _ in range(100))
     assert refused > 10
+
+
+def test_a_run_that_lacks_an_array_is_corrupt(chained: Path) -> None:
+    whole = compose(chained)
+    names = RunFile(whole, "whole").arrays.keys()
+    may_lack = {name for name in names if name.endswith((".end", ".place"))}
+    for name in names - may_lack:
+        renamed = whole.replace(f'"{name}":'.encode(), f'"{name[:-1]}?":'.encode())
+        assert renamed != whole
+        with pytest.raises(LakeCorrupt, match="no look-up run"):
+            Run(RunFile(renamed, "renamed"))
+
+
+def test_states_by_account(chained: Path) -> None:
+    run = Run(RunFile(compose(chained), "whole"))
+    accounts = [run.account_of(number)[::-1] for number in range(len(run.balance))]
+    states = run.newest_states(accounts)
+    assert [run.state_of(number) is None for number in range(len(accounts))] == [
+        state is None for state in states
+    ]
+    assert {state["hash"] for state in states if state} == {
+        state["hash"] for state in run.read_states(range(len(accounts))) if state
+    }
+    strangers = [(workchain + 1, account) for workchain, account in accounts]
+    assert run.newest_states(strangers) == [None] * len(strangers)
+    for wrong in ([(1 << 40, bytes(32))], [bytes(32)]):
+        with pytest.raises((OverflowError, TypeError, struct.error)):
+            run.newest_states(wrong)
 
 
 def test_places_outside_of_a_run_are_refused(chained: Path) -> None:
