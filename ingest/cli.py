@@ -21,6 +21,7 @@ from ingest.body.cli import rebuild_bodies_command
 from ingest.contract.cli import rebuild_contracts_command
 from ingest.errors import IngestError
 from ingest.follow import MANY_MC_BLOCKS, Follower
+from ingest.heap import keep_freed_memory
 from ingest.metadata.cli import commands as metadata_commands
 from ingest.origin import Origin
 from ingest.pipeline import IngestReport, Progress, ingest
@@ -100,6 +101,7 @@ def ingest_command(  # noqa: PLR0913 - one for each option
         raise click.UsageError("--traces takes a whole file: leave out ranges and workers")
     wanted = _join_range(span, first, last, follow=follow)
     origin = Origin(node, packs, liteserver)
+    keep_freed_memory()
     try:
         settings, _origins = load_settings()
         if traces is not None:
@@ -109,7 +111,7 @@ def ingest_command(  # noqa: PLR0913 - one for each option
             _follow(origin, lake, settings, as_json=as_json)
         with closing(origin.open(settings)) as source:
             report = _run(source, lake, wanted, settings, workers)
-        _print_report(report, as_json=as_json)
+        print_report(report, as_json=as_json)
         if follow:
             _follow(origin, lake, settings, as_json=as_json)
     except SpanError as error:
@@ -161,7 +163,7 @@ def _follow(origin: Origin, lake: Path, settings: Settings, *, as_json: bool) ->
         lake,
         settings,
         tell=lambda text: click.echo(f"follow: {text}", err=True),
-        on_report=lambda report: _print_report(report, as_json=as_json),
+        on_report=lambda report: print_report(report, as_json=as_json),
     )
     problem = None
     try:
@@ -198,7 +200,7 @@ def _progress_bar() -> Iterator[Callable[[Progress], None]]:
         yield show
 
 
-def _print_report(report: IngestReport, *, as_json: bool) -> None:
+def print_report(report: IngestReport, *, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(report).decode())
         return

@@ -38,14 +38,14 @@ class Settings(MetadataSettings, frozen=True, forbid_unknown_fields=True):
     ] = 200_000
     commit_bytes: Annotated[
         int, Meta(description="A commit is cut once its rows take this much memory", ge=1)
-    ] = 384 << 20
+    ] = 256 << 20
     mc_blocks_per_chunk: Annotated[
         int, Meta(description="Most masterchain blocks decoded as one piece of work", ge=1)
     ] = 64
     chunk_bytes: Annotated[
         int,
         Meta(description="A piece of decoding work is cut once it holds this many bytes", ge=1),
-    ] = 4 << 20
+    ] = 1 << 20
     row_group_rows: Annotated[
         int, Meta(description="Most rows in a row group of a Parquet file", ge=1)
     ] = 65_536

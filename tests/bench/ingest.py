@@ -114,11 +114,13 @@ def _ingest_apart(decoder: str, node: Path, lake_dir: Path) -> dict[str, float]:
 
 
 def ingest_node(node: Path, lake_dir: Path) -> dict[str, float]:
-    """Ingest everything with one worker; return seconds, MiB and bytes."""
+    """Ingest everything with one worker, as the command does; return seconds, MiB and bytes."""
+    from ingest.heap import keep_freed_memory  # noqa: PLC0415
     from ingest.node.source import open_node  # noqa: PLC0415
     from ingest.pipeline import ingest  # noqa: PLC0415
     from ingest.span import Span  # noqa: PLC0415
 
+    keep_freed_memory()
     before = resource.getrusage(resource.RUSAGE_SELF)
     began_s = time.perf_counter()
     with closing(open_node(node)) as source:
