@@ -13,6 +13,7 @@ from ingest.cell.build import CellBuilder
 from ingest.contract.layout import (
     TRUE,
     expect_arguments,
+    expect_end,
     hash_state_init,
     load_address_slice,
     make_cell,
@@ -22,6 +23,7 @@ from ingest.contract.layout import (
 from ingest.contract.stack import Address, Cell
 
 if TYPE_CHECKING:
+    from ingest.cell.slice import CellSlice
     from ingest.contract.layout import Reader, Subject
     from ingest.contract.stack import Value
 
@@ -36,15 +38,20 @@ def _answer_wallet(subject: Subject) -> list[Value]:
 
 def _answer_governed_wallet(subject: Subject) -> list[Value]:
     start = expect_arguments(subject, 0).data.slice()
-    balance, owner = start.load_coins(), load_address_slice(start)
-    return [balance, owner, load_address_slice(start), subject.code]
+    return _read_governed_wallet(subject, start)
 
 
 def _answer_wallet_with_status(subject: Subject) -> list[Value]:
     start = expect_arguments(subject, 0).data.slice()
     start.skip(_STATUS_BITS)
+    return _read_governed_wallet(subject, start)
+
+
+def _read_governed_wallet(subject: Subject, start: CellSlice) -> list[Value]:
     balance, owner = start.load_coins(), load_address_slice(start)
-    return [balance, owner, load_address_slice(start), subject.code]
+    jetton = load_address_slice(start)
+    expect_end(start)
+    return [balance, owner, jetton, subject.code]
 
 
 def _answer_minter(subject: Subject) -> list[Value]:

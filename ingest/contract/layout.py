@@ -90,6 +90,12 @@ def make_maybe_cell(start: CellSlice) -> Cell | None:
     return None if found is None else Cell(start.tree, found)
 
 
+def expect_end(start: CellSlice) -> None:
+    """Raise Mismatch where a code that ends with ENDS would fail: something is left."""
+    if start.bits_left or start.refs_left:
+        raise Mismatch("more data than the code reads")
+
+
 def expect_arguments(subject: Subject, count: int) -> Subject:
     """Return the subject; raises Mismatch where it has more or fewer arguments."""
     if len(subject.arguments) != count:

@@ -1,12 +1,16 @@
 """Data cells of the standard NFTs (TEP-62), of domains (TEP-81) and of sales, as get-methods.
 
 Item: index:uint64 collection:MsgAddress, and once it is initialised owner:MsgAddress content:^Cell
-(editable items and bound ones have more behind the owner). Domain: index:uint256
-collection:MsgAddress owner:MsgAddress content:^Cell domain:^Cell and its auction. Collection:
-owner:MsgAddress next_item_index:uint64 ^[collection_content:^Cell common_content:^Cell]
-item_code:^Cell royalty:^Cell; that of domains content:^Cell item_code:^Cell. Sale: is_complete:Bool
+(behind it editable ones have editor:MsgAddress, bound ones authority:MsgAddress
+revoked_at:uint64). Domain: index:uint256 collection:MsgAddress owner:MsgAddress content:^Cell
+domain:^Cell auction:(Maybe ^Cell) last_fill_up_time:uint64. Collection: owner:MsgAddress
+next_item_index:uint64 ^[collection_content:^Cell common_content:^Cell] item_code:^Cell
+royalty:^Cell; that of domains content:^Cell item_code:^Cell. Sale: is_complete:Bool
 created_at:uint32 marketplace nft owner (MsgAddress) price:Coins ^[fee_address fee:Coins
-royalty_address royalty:Coins].
+royalty_address royalty:Coins] sold_at:uint32 sold_query_id:uint64.
+
+All that a code loads is read, also where an answer does not need it: a code fails on data that are
+too short, and so does its reader.
 """
 
 from __future__ import annotations
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
     from ingest.contract.layout import Reader, Subject
     from ingest.contract.stack import Value
 
-_INDEX_BITS, _NAME_BITS = 64, 256
+_INDEX_BITS, _NAME_BITS, _TIME_BITS, _SOLD_BITS = 64, 256, 64, 96
 _ON_CHAIN_BITS = 8
 _OFF_CHAIN = 1
 _ITSELF = (0, 8)
@@ -53,14 +57,54 @@ def _answer_item(subject: Subject) -> list[Value]:
     return _read_item(subject, _INDEX_BITS)
 
 
+def _answer_editable_item(subject: Subject) -> list[Value]:
+    answer = _answer_item(subject)
+    if answer[0] == TRUE:
+        load_address_slice(_skip_item(subject))  # editor
+    return answer
+
+
+def _answer_bound_item(subject: Subject) -> list[Value]:
+    answer = _answer_item(subject)
+    if answer[0] == TRUE:
+        start = _skip_item(subject)
+        load_address_slice(start)  # authority
+        start.skip(_TIME_BITS)  # revoked_at
+    return answer
+
+
+def _skip_item(subject: Subject) -> CellSlice:
+    """Return what stands behind the content of an initialised item."""
+    start = subject.data.slice()
+    start.skip(_INDEX_BITS)
+    for _ in range(2):
+        load_address_slice(start)
+    start.load_ref()
+    return start
+
+
 def _answer_domain_item(subject: Subject) -> list[Value]:
-    return _read_item(subject, _NAME_BITS)
+    answer = _read_item(subject, _NAME_BITS)
+    if answer[0] == TRUE:
+        _read_domain(subject)
+    return answer
 
 
 def _answer_domain(subject: Subject) -> list[Value]:
-    start = expect_arguments(subject, 0).data.slice()
+    return [_read_domain(expect_arguments(subject, 0)).slice()]
+
+
+def _read_domain(subject: Subject) -> Cell:
+    """Return the name of an initialised domain, all of whose data are there."""
+    start = subject.data.slice()
+    start.skip(_NAME_BITS)
+    for _ in range(2):
+        load_address_slice(start)
     start.load_ref()
-    return [start.tree.slice(start.load_ref())]
+    domain = make_cell(start)
+    start.load_maybe_ref()
+    start.skip(_TIME_BITS)
+    return domain
 
 
 def _answer_records(subject: Subject) -> list[Value]:
@@ -77,12 +121,17 @@ def _answer_records(subject: Subject) -> list[Value]:
 def _answer_collection(subject: Subject) -> list[Value]:
     start = expect_arguments(subject, 0).data.slice()
     owner, index = load_address_slice(start), start.load_uint(_INDEX_BITS)
-    return [index, make_cell(make_cell(start).slice()), owner]
+    content = make_cell(start)
+    for _ in range(2):
+        start.load_ref()
+    return [index, make_cell(content.slice()), owner]
 
 
 def _answer_names(subject: Subject) -> list[Value]:
     """Answer get_collection_data of the collection of domains, which nobody owns."""
-    content = make_cell(expect_arguments(subject, 0).data.slice())
+    start = expect_arguments(subject, 0).data.slice()
+    content = make_cell(start)
+    start.load_ref()
     nobody = CellBuilder().store_uint(0, 2)
     return [-1, content, nobody.tree.slice(nobody.end())]
 
@@ -127,6 +176,7 @@ def _answer_sale(subject: Subject) -> list[Value]:
     stack += [load_address_slice(start) for _ in range(3)]
     stack.append(start.load_coins())
     fees = make_cell(start).slice()
+    start.skip(_SOLD_BITS)  # sold_at, sold_query_id
     for _ in range(2):
         stack += [load_address_slice(fees), fees.load_coins()]
     return stack
@@ -134,12 +184,12 @@ def _answer_sale(subject: Subject) -> list[Value]:
 
 def _list_readers() -> dict[tuple[str, str], Reader]:
     found: dict[tuple[str, str], Reader] = {}
-    for code in (
-        "4c9123828682fa6f43797ab41732bca890cae01766e0674100250516e0bf8d42",  # standard
-        "9892766765d3ea42809a417abbd7ff9ce681b145d05ae6b118a614b38c8ded15",  # editable
-        "2ffbf52beaf816157bfc9726dc2548327fa87ebfd2696eed27a9c2cda25c9edc",  # soulbound
+    for code, answer in (
+        ("4c9123828682fa6f43797ab41732bca890cae01766e0674100250516e0bf8d42", _answer_item),
+        ("9892766765d3ea42809a417abbd7ff9ce681b145d05ae6b118a614b38c8ded15", _answer_editable_item),
+        ("2ffbf52beaf816157bfc9726dc2548327fa87ebfd2696eed27a9c2cda25c9edc", _answer_bound_item),
     ):
-        found[code, "get_nft_data"] = _answer_item
+        found[code, "get_nft_data"] = answer
     for code in (
         "8e5aab17e2e503bec75c2f453b9dacf11a98bbb2cc202994710952a7271c7780",
         "64bb2d4661b5f2dc1a83bf5cbbe09e92ac0b460a1b879a5519386fca4c348bca",

@@ -19,6 +19,7 @@ from ingest.contract.layout import (
     FALSE,
     TRUE,
     expect_arguments,
+    expect_end,
     hash_state_init,
     load_address_slice,
     make_cell,
@@ -42,8 +43,9 @@ def _answer_multisig(subject: Subject) -> list[Value]:
     seqno, threshold = start.load_uint(_SEQNO_BITS), start.load_uint(_INDEX_BITS)
     signers = make_cell(start)
     start.skip(_INDEX_BITS)
-    proposers = make_maybe_cell(start)
-    return [-1 if start.load_bit() else seqno, threshold, signers, proposers]
+    proposers, is_arbitrary = make_maybe_cell(start), start.load_bit()
+    expect_end(start)
+    return [-1 if is_arbitrary else seqno, threshold, signers, proposers]
 
 
 def _answer_order_address(subject: Subject) -> list[Value]:
@@ -62,7 +64,9 @@ def _answer_order(subject: Subject) -> list[Value]:
         return [*stack, *[None] * 7]
     stack += [start.load_uint(_INDEX_BITS), TRUE if start.load_bit() else FALSE, make_cell(start)]
     stack += [start.load_uint(bits) for bits in (_MASK_BITS, _INDEX_BITS, _TIME_BITS)]
-    return [*stack, make_cell(start)]
+    order = make_cell(start)
+    expect_end(start)
+    return [*stack, order]
 
 
 def _answer_vesting(subject: Subject) -> list[Value]:
@@ -70,6 +74,7 @@ def _answer_vesting(subject: Subject) -> list[Value]:
     start.skip(32 + 32 + 256)
     whitelist = make_maybe_cell(start)
     terms = make_cell(start).slice()
+    expect_end(start)
     stack: list[Value] = [terms.load_uint(bits) for bits in (64, 32, 32, 32)]
     stack += [terms.load_coins(), load_address_slice(terms), load_address_slice(terms)]
     return [*stack, whitelist]

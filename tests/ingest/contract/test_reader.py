@@ -92,6 +92,62 @@ def test_data_and_machine_agree_on_made_wallets(
     assert make_key(told) == make_key(ran)
 
 
+def damage(draw: st.DrawFn, data: Cell) -> Cell:
+    """Return a data cell with some bits turned over, its end cut off or grown, a child gone."""
+    value, bits = data.tree.bits(data.root)
+    for _ in range(draw(st.integers(0, 4)) if bits else 0):
+        value ^= 1 << draw(st.integers(0, bits - 1))
+    change = draw(st.sampled_from((0, 0, 0, -1, -8, -64, 1)))
+    change = max(change, -bits) if bits < 1023 else min(change, 0)
+    value = value >> -change if change < 0 else value << change
+    builder = CellBuilder(data.tree).store_uint(value, bits + change)
+    kids = list(data.tree.refs(data.root))
+    if kids and draw(st.integers(0, 5)) == 0:
+        kids.pop(draw(st.integers(0, len(kids) - 1)))
+    for kid in kids:
+        builder.store_ref(kid)
+    return Cell(data.tree, builder.end())
+
+
+@pytest.fixture(scope="module")
+def plain_methods() -> list[tuple[bytes, str]]:
+    """Codes and those of their readable methods that take no arguments."""
+    asked = {"get_wallet_address", "get_nft_address_by_index", "get_nft_content", "dnsresolve"}
+    return [key for key in READERS if key[1] not in {*asked, "get_order_address"}]
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
+)
+@given(made=st.data())
+def test_data_and_machine_agree_on_damaged_states(
+    demo_world: World,
+    pool: TvmPool,
+    plain_methods: list[tuple[bytes, str]],
+    made: st.DataObject,
+) -> None:
+    """Whatever stands in a data cell: both answer the same, or both fail."""
+    states: dict[bytes, list[AccountState]] = {}
+    for state in demo_world.list_states():
+        if state.code_hash is not None and list_readable(state.code_hash):
+            states.setdefault(state.code_hash, []).append(state)
+    choices = [key for key in plain_methods if key[0] in states]
+    code_hash, method = made.draw(st.sampled_from(choices))
+    state = made.draw(st.sampled_from(states[code_hash]))
+    demo_world.load_cells([code_hash, state.data_hash])
+    data = demo_world.find_cell(state.data_hash)
+    assert data is not None
+    damaged = made.draw(st.composite(damage)(data))
+    demo_world.keep_cell(damaged)
+    interview = Interview(demo_world, Network(demo_world, 1), pool, GAS)
+    assert interview.has_method(code_hash, method)
+    question = Question(state.address, method)
+    subject = state._replace(data_hash=damaged.hash)
+    told = interview.answer(question, subject, 1)
+    ran = interview.run_tvm(question, subject, 1)
+    assert make_key(told) == make_key(ran)
+
+
 def test_readable_methods_are_those_of_the_code() -> None:
     assert list_readable(WALLET) == ["get_wallet_data"]
     assert list_readable(bytes(32)) == []
