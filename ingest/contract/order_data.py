@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.cell.build import CellBuilder
+from ingest.cell.dictionary import iter_hashmap
 from ingest.cell.exotic import LIBRARY
 from ingest.contract.layout import (
     FALSE,
@@ -27,7 +28,7 @@ from ingest.contract.layout import (
     store_address,
     take_integer,
 )
-from ingest.contract.stack import Address, Cell
+from ingest.contract.stack import Address, Cell, Mismatch
 
 if TYPE_CHECKING:
     from ingest.contract.layout import Reader, Subject
@@ -41,10 +42,12 @@ _ORDER_CODE = bytes.fromhex("6305a8061c856c2ccf05dcb0df5815c71475870567cab5f049e
 def _answer_multisig(subject: Subject) -> list[Value]:
     start = expect_arguments(subject, 0).data.slice()
     seqno, threshold = start.load_uint(_SEQNO_BITS), start.load_uint(_INDEX_BITS)
-    signers = make_cell(start)
-    start.skip(_INDEX_BITS)
+    signers, count = make_cell(start), start.load_uint(_INDEX_BITS)
     proposers, is_arbitrary = make_maybe_cell(start), start.load_bit()
     expect_end(start)
+    keys = [key for key, _address in iter_hashmap(signers.tree, signers.root, _INDEX_BITS)]
+    if keys != list(range(count)) or not 0 < threshold <= count:
+        raise Mismatch("signers that do not fit their number, or too few for the threshold")
     return [-1 if is_arbitrary else seqno, threshold, signers, proposers]
 
 
