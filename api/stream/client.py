@@ -49,7 +49,8 @@ class Client:
         """Return what waits, in order; [] if there is nothing for so long, or no more to come."""
         if not self._events and self.fault is None:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), wait_s)
+                async with asyncio.timeout(wait_s):
+                    await self._changed.wait()
         self._changed.clear()
         events, self._events = self._events, []
         return events

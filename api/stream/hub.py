@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from collections import OrderedDict
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from api.errors import LakeUnavailable, RequestInvalid
 from api.stream.body import make_undoing
 from api.stream.client import Client
-from api.stream.commits import CommitRows
-from api.stream.event import TYPES, UNDONE, Cursor
+from api.stream.commits import KEPT_COMMITS, CommitRows
+from api.stream.event import TYPES, Cursor
+from api.stream.index import ClientIndex
 from api.stream.rendering import EventMaker
 from lake.errors import LakeError
 from queries.errors import QueryTimeout
@@ -63,10 +65,13 @@ class Hub:
         self._newest = 0
         """The last commit whose events were offered to all clients."""
         self._clients: set[Client] = set()
-        self._live = _Index()
+        self._live = ClientIndex()
         self._turn = asyncio.Lock()
+        self._planning = threading.Lock()
         self._reading = asyncio.Lock()
+        self._plans: OrderedDict[int, _Plan] = OrderedDict()
         self._kept: OrderedDict[tuple[Chunk, str], list[Event]] = OrderedDict()
+        self._kept_events = 0
         self._task: asyncio.Task[None] | None = None
         self._watcher: Callable[[], None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -188,7 +193,7 @@ class Hub:
             LOG.exception("commit %d cannot be sent to clients", self._newest + 1)
             for client in self._live.clients:
                 client.close(UNREADABLE.format(error=error))
-            self._live = _Index()
+            self._live = ClientIndex()
         self._newest += 1
 
     def _offer(self, events: Iterable[Event]) -> None:
@@ -205,17 +210,32 @@ class Hub:
         Raises:
             LakeError, QueryTimeout: they cannot be read.
         """
-        undone = await asyncio.to_thread(self._rows.find_undone, number)
-        if undone is not None:
-            yield [make_undoing(number, *undone)]
-        for chunk in await asyncio.to_thread(self._rows.list_chunks, number):
+        plan = self._plans.get(number)
+        if plan is None:
+            plan = await asyncio.to_thread(self._plan, number)
+        if plan.undoing is not None:
+            yield [plan.undoing]
+        for chunk in plan.chunks:
             if number == after.commit and chunk.last < after.mc_seqno:
                 continue
             events: list[Event] = []
             for kind in TYPES:
                 if kind in types:
-                    events += await self._make(chunk, kind)
+                    # Most clients ask for what was made for another one a moment ago.
+                    found = self._kept.get((chunk, kind))
+                    events += await self._make(chunk, kind) if found is None else found
             yield sorted(events, key=lambda event: event.cursor or after)
+
+    def _plan(self, number: int) -> _Plan:
+        """Look up what there is to tell of a commit; it is kept for a while."""
+        undone = self._rows.find_undone(number)
+        undoing = None if undone is None else make_undoing(number, *undone)
+        plan = _Plan(undoing, self._rows.list_chunks(number))
+        with self._planning:
+            self._plans[number] = plan
+            while len(self._plans) > KEPT_COMMITS:
+                self._plans.popitem(last=False)
+        return plan
 
     async def _make(self, chunk: Chunk, kind: str) -> list[Event]:
         async with self._reading:
@@ -223,59 +243,19 @@ class Hub:
             if found is None:
                 found = await asyncio.to_thread(self._maker.make, chunk, kind)
                 self._kept[chunk, kind] = found
-                while len(self._kept) > 1 and sum(map(len, self._kept.values())) > KEPT_EVENTS:
-                    self._kept.popitem(last=False)
+                self._kept_events += len(found)
+                while len(self._kept) > 1 and self._kept_events > KEPT_EVENTS:
+                    _key, dropped = self._kept.popitem(last=False)
+                    self._kept_events -= len(dropped)
             return found
+
+
+class _Plan(NamedTuple):
+    """What there is to tell of a commit: that it undid blocks, or what its blocks did."""
+
+    undoing: Event | None
+    chunks: list[Chunk]
 
 
 def _is_after(event: Event, cursor: Cursor) -> bool:
     return event.cursor is not None and event.cursor > cursor
-
-
-class _Index:
-    """Clients by what they ask for, so that an event is not offered to all of them."""
-
-    def __init__(self) -> None:
-        self.clients: set[Client] = set()
-        self._open: set[Client] = set()
-        self._by_account: dict[str, set[Client]] = {}
-        self._by_norm: dict[bytes, set[Client]] = {}
-
-    @property
-    def types(self) -> frozenset[str]:
-        """The types that anybody wants."""
-        return frozenset[str]().union(*(client.subscription.types for client in self.clients))
-
-    def add(self, client: Client) -> None:
-        self.clients.add(client)
-        if client.subscription.is_open:
-            self._open.add(client)
-        for account in client.subscription.accounts:
-            self._by_account.setdefault(account, set()).add(client)
-        for norm in client.subscription.norms:
-            self._by_norm.setdefault(norm, set()).add(client)
-
-    def remove(self, client: Client) -> None:
-        if client not in self.clients:
-            return
-        self.clients.discard(client)
-        self._open.discard(client)
-        for account in client.subscription.accounts:
-            self._by_account[account].discard(client)
-            if not self._by_account[account]:
-                del self._by_account[account]
-        for norm in client.subscription.norms:
-            self._by_norm[norm].discard(client)
-            if not self._by_norm[norm]:
-                del self._by_norm[norm]
-
-    def find(self, event: Event) -> set[Client]:
-        """Return all clients that may want an event."""
-        if event.kind == UNDONE:
-            return set(self.clients)
-        found = set(self._open)
-        for account in event.accounts:
-            found |= self._by_account.get(account, set())
-        if event.norm is not None:
-            found |= self._by_norm.get(event.norm, set())
-        return found
