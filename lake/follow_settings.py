@@ -84,3 +84,13 @@ class FollowSettings(LiteServerSettings, frozen=True, forbid_unknown_fields=True
             ge=1,
         ),
     ] = 100_000
+    plain_rows: Annotated[
+        int,
+        Meta(
+            description=(
+                "A Parquet file of at most this many rows is written without compression,"
+                " dictionaries and bloom filters: it is made often, read fast and merged soon"
+            ),
+            ge=0,
+        ),
+    ] = 1000

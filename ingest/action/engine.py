@@ -13,6 +13,7 @@ from ingest.action.pattern import UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from collections.abc import Set as AbstractSet
 
     from ingest.action.interface import Interfaces
     from ingest.action.pattern import Head, Match
@@ -41,12 +42,13 @@ class Index:
         for head in _list_heads(block):
             self._by_head.get(head, {}).pop(block, None)
 
-    def find(self, heads: Iterable[Head]) -> list[Block]:
+    def find(self, heads: AbstractSet[Head]) -> list[Block]:
         """Return the blocks of some heads, of all without heads, breadth first."""
         found: Iterable[Block] = self._all
-        wanted = list(heads)
-        if wanted:
-            found = {block for head in wanted for block in self._by_head.get(head, ())}
+        if heads:
+            if heads.isdisjoint(self._by_head):
+                return []
+            found = {block for head in heads for block in self._by_head.get(head, ())}
         return sorted(found, key=_by_place)
 
 
@@ -57,7 +59,7 @@ def run_rules(roots: Sequence[Block], rules: Sequence[Rule], interfaces: Interfa
         for block in index.find(rule.pattern.heads):
             if block.container is None:
                 _apply(rule, block, interfaces, index)
-    return index.find(())
+    return index.find(frozenset())
 
 
 def _apply(rule: Rule, block: Block, interfaces: Interfaces, index: Index) -> None:

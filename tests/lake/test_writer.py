@@ -22,7 +22,8 @@ from tests.lake.rows import make_table
 if TYPE_CHECKING:
     from pathlib import Path
 
-SETTINGS = msgspec.structs.replace(Settings(), row_group_rows=16)
+SETTINGS = msgspec.structs.replace(Settings(), row_group_rows=16, plain_rows=0)
+PLAIN = msgspec.structs.replace(SETTINGS, plain_rows=50)
 
 
 def read_back(data: pa.Buffer) -> pa.Table:
@@ -71,6 +72,23 @@ def test_file_layout() -> None:
     assert facts.metadata is None
 
 
+@pytest.mark.parametrize("name", sorted(TABLES))
+def test_few_rows_are_written_plain(name: str) -> None:
+    table = TABLES[name]
+    few, many = (make_table(name, 1, 9, rows=count) for count in (50, 51))
+    for rows, settings, packing in (
+        (few, PLAIN, "UNCOMPRESSED"),
+        (few, SETTINGS, "ZSTD"),
+        (many, PLAIN, "ZSTD"),
+    ):
+        data = encode_parquet(rows, table, settings)
+        facts = pq.ParquetFile(pa.BufferReader(data)).metadata
+        columns = [facts.row_group(0).column(at) for at in range(facts.num_columns)]
+        assert {column.compression for column in columns} == {packing}
+        assert len(facts.row_group(0).sorting_columns) == len(table.sort)
+        assert read_back(data).equals(sort_rows(rows, table))
+
+
 def test_a_flipped_bit_fails_the_page_checksum() -> None:
     data = bytearray(
         encode_parquet(make_table("state_cells", 1, 9), TABLES["state_cells"], SETTINGS)
@@ -81,12 +99,13 @@ def test_a_flipped_bit_fails_the_page_checksum() -> None:
         read_back(pa.py_buffer(bytes(data)))
 
 
-def test_nulls_are_found_beside_a_single_value(tmp_path: Path) -> None:
+@pytest.mark.parametrize("settings", [SETTINGS, PLAIN])
+def test_nulls_are_found_beside_a_single_value(tmp_path: Path, settings: Settings) -> None:
     rows = make_table("transaction_traces", 1, 9, rows=9)
     parents = pa.array([None] * 8 + [bytes(32)], pa.binary(32))
     rows = rows.set_column(rows.column_names.index("parent_hash"), "parent_hash", parents)
     file = tmp_path / "rows.parquet"
-    file.write_bytes(encode_parquet(rows, TABLES["transaction_traces"], SETTINGS))
+    file.write_bytes(encode_parquet(rows, TABLES["transaction_traces"], settings))
     with duckdb.connect() as connection:
         found = connection.read_parquet(str(file)).filter("parent_hash is null")
         assert found.count("*").fetchall() == [(8,)]
