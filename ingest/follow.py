@@ -21,7 +21,7 @@ from ingest.trace.reopening import reopen_traces
 from lake.errors import LakeError, NetworkMismatch, UndoRefused
 from lake.logreader import LogReader
 from lake.orphan import sweep_orphans
-from lake.undo import find_border, undo_after
+from lake.undo import undo_after
 from lake.upkeep import Upkeep
 
 if TYPE_CHECKING:
@@ -167,17 +167,10 @@ class Follower:
             if now_s - self._shorter_since_s < self._settings.follow_shorter_ms / 1000:
                 return f"the node's chain ends with {node_last}, the lake's with {newest}", state
         self._shorter_since_s = None
-        self._undo(source, state, common)
+        self._undo(source, common)
         return None, self._log.read()
 
-    def _undo(self, source: BlockSource, state: LogState, common: int) -> None:
-        first_gone = find_border(state, common)
-        if first_gone <= common and first_gone < source.first_mc_seqno():
-            raise UndoRefused(
-                f"the chain differs from the lake after masterchain block {common}, whose file"
-                f" begins with block {first_gone}, and the node has blocks only from"
-                f" {source.first_mc_seqno()} on: name a node that has them, or another lake"
-            )
+    def _undo(self, source: BlockSource, common: int) -> None:
         commit = undo_after(
             self._lake_dir,
             common,

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lake.log import Commit, LogState
+    from lake.place import Place
+    from lake.schema import Table
     from lake.settings import Settings
 
 _ONCE = {"state_cells": "hash"}
@@ -121,20 +123,43 @@ def _merge_files(
     lake_dir: Path, stretch: Stretch, files: list[DataFile], settings: Settings
 ) -> DataFile:
     table = TABLES[files[0].table]
-    folder = lake_dir / table.name / f"day={stretch.place.day}"
-    make_folder(folder)
     ordered = sorted(files, key=lambda file: read_place(file.path))
     pieces = (
         rows for file in ordered for rows in stream_rows(lake_dir, file, settings.row_group_rows)
     )
+    folder = make_table_folder(lake_dir, table, stretch.place)
     merged = merge_rows(pieces, table, settings.compact_memory_rows, folder)
     if table.name in _ONCE:
         merged = _keep_first(merged, _ONCE[table.name])
     most_rows = sum(file.rows for file in files)
+    return write_stream(lake_dir, table, stretch.place, merged, most_rows, settings)
+
+
+def make_table_folder(lake_dir: Path, table: Table, place: Place) -> Path:
+    """Return the folder where a table's file at a place stands; it is made."""
+    folder = lake_dir / table.name / f"day={place.day}"
+    make_folder(folder)
+    return folder
+
+
+def write_stream(
+    lake_dir: Path,
+    table: Table,
+    place: Place,
+    pieces: Iterable[pa.Table],
+    most_rows: int,
+    settings: Settings,
+) -> DataFile:
+    """Write rows that are in order already, a few at a time, durably as the file at a place.
+
+    Raises:
+        LakeFull: no room.
+    """
+    folder = make_table_folder(lake_dir, table, place)
     with open_temporary(folder, "merge") as (stream, temporary):
-        rows = write_parquet(stream, merged, table, settings, most_rows)
+        rows = write_parquet(stream, pieces, table, settings, most_rows)
         sha256 = seal_file(stream, "merge")
-        path = path_at(table.name, stretch.place, sha256)
+        path = path_at(table.name, place, sha256)
         size = temporary.stat().st_size
         temporary.replace(lake_dir / path)
     reach("merge.renamed")

@@ -1,17 +1,18 @@
 """Blocks that are no part of the chain any more, taken out of the lake by a commit of its own.
 
-Files are removed whole: where one has blocks on both sides of the border, all blocks of its range
-go, to be ingested again. The commit says which blocks are gone; earlier snapshots stay readable
-for the grace time.
+Where a file has blocks on both sides of the border it is written again without those that go. The
+commit says which blocks are gone; earlier snapshots stay readable for the grace time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from lake.commit import append_commit
-from lake.datafile import write_changes
+from lake.cut import cut_files
+from lake.datafile import remove_files, write_changes
 from lake.disk import LOCK_FILE, begin_grace, hold_lock
 from lake.errors import UndoRefused
 from lake.log import Commit, read_state
@@ -29,12 +30,6 @@ if TYPE_CHECKING:
 
 Reopen = Callable[["LogState", int], Iterable["NewFile"]]
 """Makes the open files of a lake without the blocks from a seqno on, from the lake before."""
-
-
-def find_border(state: LogState, last_kept: int) -> int:
-    """Return the first masterchain block that goes with all after ``last_kept``."""
-    gone = [place.first for place in list_places(state) if place.last > last_kept]
-    return min(gone, default=last_kept + 1)
 
 
 def undo_after(
@@ -64,19 +59,24 @@ def undo_after(
         newest = state.ranges[-1][1]
         if newest <= last_kept:
             return None
-        first_gone = find_border(state, last_kept)
-        kept = _check_border(state, last_kept, first_gone, settings)
+        first_gone = last_kept + 1
+        day = _check_border(state, last_kept, settings)
         gone = {file.path for file in state.files if _goes(file.path, first_gone)}
         wanted = Derivation(reopen(state, first_gone), frozenset(gone))
-        changes = write_changes(lake_dir, state, wanted, settings)
-        runs = tuple(run for run in state.runs if range_of(run)[1] < first_gone)
+        spanning = [file for file in state.files if _spans(file.path, last_kept)]
+        with ExitStack() as undo:
+            cut = cut_files(lake_dir, spanning, last_kept, settings)
+            undo.callback(lambda: remove_files(lake_dir, cut))
+            changes = write_changes(lake_dir, state, wanted, settings)
+            undo.pop_all()
+        runs = tuple(run for run in state.runs if range_of(run)[1] <= last_kept)
         begin_grace(lake_dir, (run.path for run in state.runs if run not in runs))
         commit = Commit(
             number=state.number + 1,
             first_mc_seqno=first_gone,
             last_mc_seqno=newest,
-            day=kept,
-            added=changes.added,
+            day=day,
+            added=(*cut, *changes.added),
             removed=changes.removed,
             schema_version=SCHEMA_VERSION,
             source=dict(source),
@@ -97,18 +97,24 @@ def _goes(path: str, first_gone: int) -> bool:
     return is_open(path) or read_place(path).last >= first_gone
 
 
-def _check_border(state: LogState, last_kept: int, first_gone: int, settings: Settings) -> str:
+def _spans(path: str, last_kept: int) -> bool:
+    """Tell whether a file has blocks on both sides of the border."""
+    place = read_place(path)
+    return not place.is_open and place.first <= last_kept < place.last
+
+
+def _check_border(state: LogState, last_kept: int, settings: Settings) -> str:
     """Return the day of the last block that stays.
 
     Raises:
         UndoRefused: too many blocks would go, or all.
     """
     newest = state.ranges[-1][1]
-    kept = [place for place in list_places(state) if place.last < first_gone]
+    kept = [place for place in list_places(state) if place.first <= last_kept]
     if not kept:
         raise UndoRefused(
-            f"the chain differs from the lake after masterchain block {last_kept}, and no file"
-            f" of the lake ends before that: ingest into a new lake"
+            f"the chain differs from the lake after masterchain block {last_kept}, and the lake"
+            " begins after that: ingest into a new lake"
         )
     if newest - last_kept > settings.undo_mc_blocks:
         raise UndoRefused(

@@ -34,13 +34,19 @@ def reopen_traces(lake_dir: Path, state: LogState, first_gone: int) -> list[NewF
         LakeCorrupt: a file that is needed is damaged.
         TraceImpossible: the lake's traces are not those of its rows.
     """
-    places = [place for place in list_places(state) if place.last < first_gone]
+    places = [place for place in list_places(state) if place.first < first_gone]
     starts = _list_cut(lake_dir, state, first_gone)
     oldest = pc.min(starts["mc_seqno_start"]).as_py() if starts.num_rows else first_gone
     near = {place for place in places if place.last >= oldest}
     ids = starts["trace_id"].combine_chunks()
+    stays = pc.field("mc_seqno") < first_gone
     hashes = _read(
-        lake_dir, state, near, TRANSACTION_TRACES.name, ("hash",), pc.field("trace_id").isin(ids)
+        lake_dir,
+        state,
+        near,
+        TRANSACTION_TRACES.name,
+        ("hash",),
+        stays & pc.field("trace_id").isin(ids),
     )["hash"].combine_chunks()
     transactions = _read(
         lake_dir,
@@ -48,10 +54,15 @@ def reopen_traces(lake_dir: Path, state: LogState, first_gone: int) -> list[NewF
         near,
         TRANSACTIONS.name,
         TRANSACTION_COLUMNS,
-        pc.field("hash").isin(hashes),
+        stays & pc.field("hash").isin(hashes),
     )
     messages = _read(
-        lake_dir, state, near, MESSAGES.name, MESSAGE_COLUMNS, pc.field("tx_hash").isin(hashes)
+        lake_dir,
+        state,
+        near,
+        MESSAGES.name,
+        MESSAGE_COLUMNS,
+        stays & pc.field("tx_hash").isin(hashes),
     )
     step = assemble(transactions, messages, OpenTraces())
     if step.complete.num_rows:
@@ -66,8 +77,9 @@ def _list_cut(lake_dir: Path, state: LogState, first_gone: int) -> pa.Table:
     """Return id and start of the traces that have blocks before the border and are not over."""
     columns = ("trace_id", "mc_seqno_start")
     before = pc.field("mc_seqno_start") < first_gone
+    cut = before & (pc.field("mc_seqno_end") >= first_gone)
     parts = [
-        read_rows(lake_dir, file, columns, before)
+        read_rows(lake_dir, file, columns, before if is_open(file.path) else cut)
         for file in state.files
         if file.table == TRACES.name
         and (is_open(file.path) or read_place(file.path).last >= first_gone)

@@ -132,9 +132,9 @@ def test_another_chain_is_undone_by_a_commit(
     write(node, other, 130)
     follower.step()
     undoing = read_state(lake).undoings[0]
-    # The commit of blocks 91 to 95 spans the border, so it went as a whole.
-    assert (undoing.first_mc_seqno, undoing.last_mc_seqno) == (91, 120)
-    gone = f"masterchain blocks 91..120 undone by commit {undoing.commit}"
+    # The commit of blocks 91 to 95 spans the border: what is before it stays.
+    assert (undoing.first_mc_seqno, undoing.last_mc_seqno) == (93, 120)
+    gone = f"masterchain blocks 93..120 undone by commit {undoing.commit}"
     assert follower.told == [f"{gone}: the node's chain differs after 92"]
     write(node, other, 140)
     follower.step()
@@ -182,8 +182,9 @@ def test_a_shorter_chain_is_waited_for(
         assert follower.told[1:] == ["it goes on"]
 
 
-def test_what_was_compacted_and_looked_up_is_undone_with_its_whole_file(
-    node: SimulatedNode, follower: Watched, tmp_path: Path, bundles: list[McBundle]
+@pytest.mark.parametrize("files", [1, 2])
+def test_what_was_compacted_and_looked_up_is_cut_at_the_border(
+    node: SimulatedNode, follower: Watched, tmp_path: Path, bundles: list[McBundle], files: int
 ) -> None:
     lake = tmp_path / "lake"
     for last in range(10, 101, 10):
@@ -192,31 +193,41 @@ def test_what_was_compacted_and_looked_up_is_undone_with_its_whole_file(
     rows = Counter[str]()
     for file in read_state(lake).files:
         rows[file.table] += file.rows
-    halves = msgspec.structs.replace(SETTINGS, compact_rows=max(rows.values()) * 3 // 5)
-    assert compact_lake(lake, halves).commits == 2
+    few = msgspec.structs.replace(SETTINGS, compact_rows=max(rows.values()) * 3 // (2 * files + 1))
+    assert compact_lake(lake, few).commits == files
     rebuild_lookups(lake, SETTINGS)
     node.roll_back(88)
+    follower.step()
+    assert read_state(lake).undoings[0].first_mc_seqno == 89
+    check(lake, bundles[:88], tmp_path / "shorter")
     other = fork(bundles[:110], 88, salt=3)
     write(node, other, 110)
     follower.step()
-    assert read_state(lake).undoings[0].first_mc_seqno < 80
     check(lake, other, tmp_path)
+    found = open_snapshot(lake)
+    with found.connect() as connection:
+        told = "select sum(traces), sum(actions), max(last_mc_seqno) from action_ranges"
+        counted = "select (select count(*) from traces where state = 'complete'), count(*), 110"
+        assert (
+            connection.execute(told).fetchall()
+            == connection.execute(f"{counted} from actions").fetchall()
+        )
 
 
-def test_a_file_over_the_border_needs_its_blocks(
+def test_a_file_over_the_border_does_not_need_its_blocks(
     node: SimulatedNode, follower: Watched, tmp_path: Path, bundles: list[McBundle]
 ) -> None:
-    write(node, bundles, 40)
-    follower.step()
-    write(node, bundles, 60)
-    follower.step()
-    node.roll_back(50)
-    write(node, fork(bundles[:60], 50, salt=1), 60)
-    node.prune(0)
-    number = read_state(tmp_path / "lake").number
-    with pytest.raises(UndoRefused, match="begins with block 41, and the node has blocks only"):
+    for last in (40, 60):
+        write(node, bundles, last)
         follower.step()
-    assert read_state(tmp_path / "lake").number == number
+    node.roll_back(50)
+    other = fork(bundles[:60], 50, salt=1)
+    write(node, other, 60)
+    node.prune(0)
+    follower.step()
+    follower.step()
+    assert read_state(tmp_path / "lake").ranges == ((1, 60),)
+    check(tmp_path / "lake", other, tmp_path)
 
 
 def test_an_unlike_chain_and_too_many_blocks_are_refused(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 Newest = dict[bytes, int]
-SETTINGS = msgspec.structs.replace(Settings(), compact_rows=25)
+SETTINGS = msgspec.structs.replace(Settings(), compact_commits=2)
 
 
 def ask_newest(connection: DuckDBPyConnection, wanted: set[bytes]) -> Newest:
