@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test long soak fuzz bench notebooks docs lint types format lock clean
+.PHONY: help setup demo test long soak load fuzz bench notebooks docs binary lint types format lock clean
 
 help:  ## print this menu
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -23,8 +23,29 @@ demo: $(READY)  ## ingest the demo node, check it, serve it (ARGS=--once: stop a
 test: $(READY) lint types  ## lint, types and the test suite
 	$(BIN)/pytest --numprocesses=2 --dist=loadfile
 
-long: $(READY)  ## the tests that take longer than the suite's budget
+LONG := .venv/.long
+
+# Spark and the other engines that read a lake: a gigabyte that the suite itself does without.
+$(LONG): $(READY) .ci/long.lock
+	$(BIN)/uv pip install --quiet --no-deps --require-hashes --requirements .ci/long.lock
+	@touch $@
+
+long: $(LONG) dist/tonlake  ## the tests that take longer than the suite's budget
 	$(BIN)/pytest -m long
+
+BINARY_BIN := build/binary/venv/bin
+
+dist/tonlake: $(READY) .ci/binary.lock .ci/tonlake.spec
+	$(PYTHON) -m venv --clear build/binary/venv
+	$(BIN)/uv pip sync --quiet --python $(BINARY_BIN)/python --require-hashes .ci/binary.lock
+	$(BIN)/uv pip install --quiet --python $(BINARY_BIN)/python --no-deps --editable .
+	$(BINARY_BIN)/pyinstaller --noconfirm --log-level ERROR --distpath dist \
+		--workpath build/binary .ci/tonlake.spec
+	ls -l --block-size=1MB $@
+
+binary:  ## one file with everything in it, dist/tonlake
+	rm -f dist/tonlake
+	$(MAKE) dist/tonlake
 
 SOAK ?= --blocks 5000 --faults 200 --readers 8
 
@@ -34,6 +55,10 @@ soak: $(READY)  ## a follower and readers beside a simulated node with faults (S
 
 bench: $(READY)  ## measure decode, ingest, look-ups beside PostgreSQL, HTTP (ARGS=--quick: two minutes)
 	$(BIN)/python -m tests.bench $(ARGS)
+
+load: $(READY)  ## a service that follows a node under load, and under too much (ARGS=options)
+	mkdir -p build/load
+	$(BIN)/python -m tests.bench.load tests/data/node-demo/demo-node.tar.zst build/load $(ARGS)
 
 CASES ?= 1000000
 FUZZ_SEED ?= 1
@@ -72,9 +97,16 @@ format: $(READY)  ## ruff: format and mend what can be mended
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# What runs only in long tests, and what goes into the binary, have the suite's versions.
+COMPILE := pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-header --constraints requirements.lock pyproject.toml
+
 lock: $(READY)  ## resolve the newest versions into requirements.lock
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --group dev --extra tvm \
 		--generate-hashes --no-emit-index-url --no-header pyproject.toml --output-file requirements.lock
+	$(BIN)/uv $(COMPILE) --group build --extra tvm --output-file .ci/binary.lock
+	$(BIN)/uv $(COMPILE) --group dev --group engines --extra tvm --extra spark \
+		--output-file .ci/long.lock
 
 clean:  ## remove the environment and everything that was made
 	rm -rf .venv .demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

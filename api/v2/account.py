@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -30,15 +31,16 @@ from api.v2.value import (
 )
 from api.wallet import WALLETS, read_wallet_data
 from ingest.tvm.emulation import join_shard_account
+from queries.exact import find_states
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from api.call import Call
     from api.v2.arguments import AccountParams
 
+Row = Mapping[str, Any]
+
 _ABSENT: dict[str, Any] = {
-    "state_hash": None,
+    "hash": None,
     "balance": 0,
     "extra_currencies": None,
     "last_trans_lt": 0,
@@ -85,9 +87,7 @@ def find_state(call: Call, params: AccountParams) -> AccountState:
     address = params.address.address
     master = find_master(call, params.seqno)
     seqno = master["seqno"]
-    row = call.reader.one(
-        "v2/account_state", workchain=address.workchain, account=address.account, mc_seqno=seqno
-    )
+    row = _read_state(call, address, seqno)
     # A row from before a hole may be out of date, and a missing one says nothing.
     known = row is not None and row["mc_seqno"] >= find_range_start(call, seqno)
     if not known and not begins_at_zero_state(call, seqno):
@@ -96,19 +96,28 @@ def find_state(call: Call, params: AccountParams) -> AccountState:
             f"and there is no transaction of {address} in that range up to {seqno}"
         )
     found = _ABSENT if row is None or row["account_status"] == "nonexist" else row
-    return AccountState(address, dict(master), **{name: found[name] for name in _ABSENT})
+    rest = {name: found[name] for name in _ABSENT if name != "hash"}
+    return AccountState(address, dict(master), found["hash"], **rest)
+
+
+def _read_state(call: Call, address: Address, seqno: int) -> Row | None:
+    """Return the newest state of an account up to a masterchain block, from look-ups if it can."""
+    key = (address.workchain, address.account)
+    if seqno == call.reader.snapshot.last_mc_seqno and call.reader.lookups is not None:
+        return find_states(call.reader, [key]).get(key)
+    return call.reader.one("v2/account_state", workchain=key[0], account=key[1], mc_seqno=seqno)
 
 
 def find_utime(call: Call, state: AccountState) -> int:
     """Return the time of the account's shard; of the masterchain where there is no such shard."""
     shards = list_ancestors(int.from_bytes(state.address.account[:8], "big"))
-    row = call.reader.one(
-        "v2/shard_utime",
-        mc_seqno=state.master["seqno"],
-        workchain=state.address.workchain,
-        shards=shards,
-    )
-    utime: int = state.master["gen_utime"] if row is None else row["gen_utime"]
+    seqno, reader = state.master["seqno"], call.reader
+    # The newest block's are asked for again and again, and are few.
+    ask = reader.lasting_rows if seqno == reader.snapshot.last_mc_seqno else reader.rows
+    utime: int = state.master["gen_utime"]
+    for row in ask("v2/shard_utimes", mc_seqno=seqno):
+        if row["workchain"] == state.address.workchain and row["shard"] in shards:
+            utime = row["gen_utime"]
     return utime
 
 

@@ -177,6 +177,11 @@ def render_in_block(call: Call, rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 def _read_messages(call: Call, rows: Sequence[Row]) -> dict[bytes, list[Row]]:
     """Return the messages of each transaction, the incoming one first."""
+    lookups = call.reader.lookups
+    if lookups is not None:
+        hits = (lookups.find_transaction(row["hash"]) for row in rows)
+        records = lookups.read_records([hit for hit in hits if hit is not None])
+        return {record.row["hash"]: record.messages for record in records}
     found: dict[bytes, list[Row]] = {row["hash"]: [] for row in rows}
     if rows:
         lts = [row["lt"] for row in rows]

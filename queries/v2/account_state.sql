@@ -7,7 +7,7 @@
 -- returns: no row where the lake knows none up to there
 select
     mc_seqno,
-    hash as state_hash,
+    hash,
     account_status,
     balance,
     extra_currencies,

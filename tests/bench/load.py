@@ -1,0 +1,221 @@
+"""A service under load beside a follower: ``python -m tests.bench.load NODE FOLDER``.
+
+The blocks of NODE, a folder or a packed one, are written to a node that a service follows, part of
+them before and the others while it is asked: at the rate that it has to bear, then at many times
+that, then as before. Figures are printed as JSON; the exit code is 1 where one of them is beyond
+its bound. Everything stays on this machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing, contextmanager
+from pathlib import Path
+from statistics import linear_regression
+from typing import TYPE_CHECKING, Any
+
+from ingest.node.source import open_node
+from ingest.pipeline import ingest
+from ingest.span import Span
+from lake.errors import LakeNotFound
+from lake.log import read_state
+from lake.settings import Settings
+from tests.bench.blocks import ROOT
+from tests.bench.clock import cpu_clock_of
+from tests.bench.mixture import Mixture
+from tests.bench.traffic import Traffic, describe, slowest
+from tests.conftest import unpack
+from tests.ingest.simulator.node import SimulatedNode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ingest.source import McBundle
+    from tests.bench.traffic import Outcome
+
+P99_MS, SLOPE_MIB = 250.0, 1.0
+RECOVERY_S = 5.0
+START_S = 300.0
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+class Memory:
+    """Samples of the memory that a process holds."""
+
+    def __init__(self, pid: int) -> None:
+        """Take its number."""
+        self._path = Path(f"/proc/{pid}/statm")
+        self.samples: list[tuple[float, float]] = []
+
+    def sample(self) -> None:
+        """Note the resident set in MiB."""
+        pages = int(self._path.read_text().split()[1])
+        self.samples.append((time.monotonic(), pages * PAGE_BYTES / (1 << 20)))
+
+    def slope(self) -> float:
+        """Return MiB a minute over the later half of the samples."""
+        later = self.samples[len(self.samples) // 2 :]
+        if len(later) < 2:
+            return 0.0
+        return linear_regression(*zip(*later, strict=True)).slope * 60
+
+
+@contextmanager
+def serving(db_dir: Path, lake: Path) -> Iterator[tuple[int, int]]:
+    """Serve a lake that follows a node, as the product does; yield port and process id."""
+    start = "from api.main import main; main()"
+    command = [sys.executable, "-c", start, "serve", "--port", "0", "--follow"]
+    with subprocess.Popen(
+        [*command, "--node", str(db_dir), "--lake", str(lake)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        try:
+            line = server.stdout.readline() if server.stdout else ""
+            found = re.match(r"http://127\.0\.0\.1:(\d+)/", line)
+            assert found is not None, line
+            yield int(found[1]), server.pid
+        finally:
+            server.terminate()
+
+
+def wait_for(lake: Path, seqno: int) -> None:
+    """Wait until the lake has a masterchain block.
+
+    Raises:
+        TimeoutError: it does not come.
+    """
+    deadline_s = time.monotonic() + START_S
+    while time.monotonic() < deadline_s:
+        try:
+            if read_state(lake).ranges[-1][1] >= seqno:
+                return
+        except LakeNotFound:
+            pass
+        time.sleep(0.2)
+    raise TimeoutError(f"the lake did not come to block {seqno} in {START_S:.0f} s")
+
+
+async def drive(
+    port: int, mixture: Mixture, options: argparse.Namespace, memory: Memory
+) -> dict[str, list[Outcome]]:
+    """Ask at the steady rate, then at many times that, then as before."""
+    traffic = Traffic(port, mixture.paths())
+
+    async def watch() -> None:
+        while True:
+            memory.sample()
+            await asyncio.sleep(1)
+
+    await traffic.run(options.rate, options.warm_up)
+    watching = asyncio.create_task(watch())
+    steady = await traffic.run(options.rate, options.seconds)
+    watching.cancel()
+    over = await traffic.run(options.rate * options.overload, options.overload_seconds)
+    after = await traffic.run(options.rate, RECOVERY_S)
+    traffic.close()
+    return {"steady": steady, "overload": over, "after": after}
+
+
+def read_node(db_dir: Path, lake: Path, part: float) -> tuple[list[McBundle], int]:
+    """Ingest a part of a node, its zero state included; return all its blocks, and how many."""
+    with closing(open_node(db_dir)) as source:
+        bundles = [source.read_bundle(at) for at in range(1, source.last_mc_seqno() + 1)]
+        first = int(len(bundles) * part)
+        ingest(source, lake, Span(source.first_mc_seqno(), first), Settings())
+        return bundles, first
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Run it all, and return the figures."""
+    shutil.rmtree(options.folder, ignore_errors=True)
+    options.folder.mkdir(parents=True)
+    packed = not options.node.is_dir()
+    genuine = unpack(options.node, options.folder / "genuine") if packed else options.node
+    lake = options.folder / "lake"
+    bundles, first = read_node(genuine, lake, options.before)
+    with closing(SimulatedNode(options.folder / "db")) as node:
+        for bundle in bundles[: first + 1]:
+            node.write(bundle)
+        with serving(node.db_dir, lake) as (port, pid):
+            wait_for(lake, first + 1)
+            began_s, commits = time.clock_gettime(cpu_clock_of(pid)), read_state(lake).number
+            memory = Memory(pid)
+            pace_s = (options.warm_up + options.seconds) / max(1, len(bundles) - first - 1)
+            with growing(node, bundles[first + 1 :], pace_s):
+                phases = asyncio.run(drive(port, Mixture(lake, options.seed), options, memory))
+            spent_s = time.clock_gettime(cpu_clock_of(pid)) - began_s
+            commits = read_state(lake).number - commits
+    return judge(phases, memory) | {"commits": commits, "server_cpu_s": round(spent_s, 1)}
+
+
+@contextmanager
+def growing(node: SimulatedNode, bundles: list[McBundle], pace_s: float) -> Iterator[None]:
+    """Let a node write a masterchain block every so many seconds while the block runs."""
+    is_over = threading.Event()
+
+    def write() -> None:
+        for bundle in bundles:
+            if is_over.wait(pace_s):
+                return
+            node.write(bundle)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def judge(phases: dict[str, list[Outcome]], memory: Memory) -> dict[str, Any]:
+    """Return the figures of all phases, and which of them are beyond their bounds."""
+    found: dict[str, Any] = {name: describe(outcomes) for name, outcomes in phases.items()}
+    everything = (one for outcomes in phases.values() for one in outcomes)
+    found["failed"] = sorted({one.path for one in everything if one.status not in (200, 503)})[:9]
+    found["slowest_p99_ms"] = slowest(phases["steady"])
+    found["memory_mib"] = round(memory.samples[-1][1], 1)
+    found["memory_mib_a_minute"] = round(memory.slope(), 2)
+    beyond = [
+        f"{name}: status {status}"
+        for name, allowed in (("steady", {"200"}), ("overload", {"200", "503"}), ("after", {"200"}))
+        for status in found[name]["statuses"]
+        if status not in allowed
+    ]
+    if found["steady"].get("p99_ms", P99_MS) >= P99_MS:
+        beyond.append(f"steady: p99 is not under {P99_MS:.0f} ms")
+    if found["memory_mib_a_minute"] >= SLOPE_MIB:
+        beyond.append(f"steady: memory grows by {SLOPE_MIB:.0f} MiB a minute or more")
+    return found | {"beyond": beyond}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Read the options, run, print the figures; 1 if one is beyond its bound."""
+    parser = argparse.ArgumentParser(description="Ask a service that follows a node.")
+    parser.add_argument("node", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--rate", type=float, default=200, help="requests a second")
+    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--warm-up", type=float, default=10)
+    parser.add_argument("--overload", type=float, default=5, help="so many times the rate")
+    parser.add_argument("--overload-seconds", type=float, default=10)
+    parser.add_argument("--before", type=float, default=0.5, help="part of the blocks there before")
+    parser.add_argument("--seed", type=int, default=1)
+    found = run(parser.parse_args(arguments))
+    sys.stdout.write(json.dumps(found, indent=1) + "\n")
+    return int(bool(found["beyond"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

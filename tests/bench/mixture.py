@@ -1,0 +1,70 @@
+"""What people ask a service for: paths of both versions, drawn from what a lake holds."""
+
+from __future__ import annotations
+
+import random
+from base64 import urlsafe_b64encode
+from typing import TYPE_CHECKING
+
+from lake.snapshot import open_snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SHARES: dict[str, int] = {
+    "/api/v3/masterchainInfo": 10,
+    "/api/v2/getMasterchainInfo": 5,
+    "/api/v3/transactions?hash={transaction}": 12,
+    "/api/v3/transactions?account={account}&limit=20": 12,
+    "/api/v2/getTransactions?address={account}&limit=10": 10,
+    "/api/v3/transactionsByMessage?msg_hash={message}": 5,
+    "/api/v3/messages?msg_hash={message}": 5,
+    "/api/v3/traces?tx_hash={transaction}": 5,
+    "/api/v3/actions?tx_hash={transaction}": 3,
+    "/api/v3/accountStates?address={account}": 8,
+    "/api/v2/getAddressInformation?address={account}": 8,
+    "/api/v2/getAddressBalance?address={account}": 4,
+    "/api/v3/addressBook?address={account}": 4,
+    "/api/v3/transactionsByMasterchainBlock?seqno={block}&limit=20": 3,
+    "/api/v3/blocks?workchain=-1&limit=10": 2,
+    "/api/v3/jetton/wallets?owner_address={account}&limit=10": 2,
+    "/api/v3/nft/items?owner_address={account}&limit=10": 2,
+}
+"""Paths by the number of requests in a hundred."""
+
+
+class Mixture:
+    """Paths without end, the same for the same lake and seed."""
+
+    def __init__(self, lake_dir: Path, seed: int) -> None:
+        """Read what may be asked for from the newest snapshot."""
+        with open_snapshot(lake_dir).connect() as rows:
+            self._transactions = _encode(rows.sql("select hash from transactions").fetchall())
+            self._messages = _encode(rows.sql("select msg_hash from messages").fetchall())
+            self._accounts = [
+                f"{workchain}:{account.hex()}"
+                for workchain, account in rows.sql(
+                    "select workchain, account from transactions"
+                ).fetchall()
+            ]
+            self._blocks = [
+                seqno for (seqno,) in rows.sql("select distinct mc_seqno from blocks").fetchall()
+            ]
+        self._dice = random.Random(seed)  # noqa: S311 - a repeatable choice
+
+    def paths(self) -> Iterator[str]:
+        """Yield one path after the other; busy accounts come more often, as in life."""
+        patterns, shares = list(SHARES), list(SHARES.values())
+        while True:
+            for pattern in self._dice.choices(patterns, shares, k=100):
+                yield pattern.format(
+                    transaction=self._dice.choice(self._transactions),
+                    message=self._dice.choice(self._messages),
+                    account=self._dice.choice(self._accounts),
+                    block=self._dice.choice(self._blocks),
+                )
+
+
+def _encode(rows: list[tuple[bytes]]) -> list[str]:
+    return [urlsafe_b64encode(row[0]).decode() for row in rows]

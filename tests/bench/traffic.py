@@ -1,0 +1,162 @@
+"""Requests that come when they come, whether or not the ones before were answered.
+
+An open loop: the moment of each request is fixed beforehand, and its time counts from there. A
+server that falls behind is seen as slow, not spared.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+import httptools
+import msgspec
+
+from tests.bench.figure import percentile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MOST_CONNECTIONS = 900
+"""Requests that are waited for at once; one more than that counts as failed."""
+
+GIVE_UP_S = 120.0
+FAILED = 0
+"""Status of a request that got no answer."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """One request: when it was due, seconds until its answer was whole, and its status."""
+
+    due_s: float
+    took_s: float
+    status: int
+    path: str
+
+
+class Connection(asyncio.Protocol):
+    """One connection that is kept, with one request at a time."""
+
+    def __init__(self) -> None:
+        self.answer: asyncio.Future[int] | None = None
+        self.is_open = False
+        self._transport: asyncio.Transport | None = None
+        self._parser = httptools.HttpResponseParser(self)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport, self.is_open = transport, True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.is_open = False
+        if self.answer is not None and not self.answer.done():
+            self.answer.set_exception(exc or ConnectionResetError())
+
+    def data_received(self, data: bytes) -> None:
+        self._parser.feed_data(data)
+
+    def on_message_complete(self) -> None:
+        """Take note that the answer is whole: called by the parser."""
+        if self.answer is not None and not self.answer.done():
+            self.answer.set_result(self._parser.get_status_code())
+
+    async def ask(self, path: str) -> int:
+        """Send one request and return the status of its answer."""
+        assert self._transport is not None
+        self.answer = asyncio.get_running_loop().create_future()
+        self._transport.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        return await asyncio.wait_for(self.answer, GIVE_UP_S)
+
+    def close(self) -> None:
+        """Let go."""
+        if self._transport is not None:
+            self._transport.close()
+
+
+class Traffic:
+    """Requests to one port at a rate, over as many connections as it takes."""
+
+    def __init__(self, port: int, paths: Iterator[str]) -> None:
+        """Take the port, and the paths one after the other."""
+        self._port, self._paths = port, paths
+        self._idle: list[Connection] = []
+        self._waiting = 0
+        self.outcomes: list[Outcome] = []
+
+    async def run(self, rate: float, seconds: float) -> list[Outcome]:
+        """Send requests, wait for their answers, and return what became of them."""
+        began_s, before = time.monotonic(), len(self.outcomes)
+        tasks: set[asyncio.Task[None]] = set()
+        for number in range(int(rate * seconds)):
+            due_s = began_s + number / rate
+            pause_s = due_s - time.monotonic()
+            await asyncio.sleep(max(0.0, pause_s))
+            task = asyncio.create_task(self._ask(next(self._paths), due_s))
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+        await asyncio.gather(*tasks)
+        return self.outcomes[before:]
+
+    async def _ask(self, path: str, due_s: float) -> None:
+        status = FAILED
+        if self._waiting < MOST_CONNECTIONS:
+            self._waiting += 1
+            try:
+                status = await self._send(path)
+            except OSError:  # a timeout is one
+                status = FAILED
+            finally:
+                self._waiting -= 1
+        self.outcomes.append(Outcome(due_s, time.monotonic() - due_s, status, path))
+
+    async def _send(self, path: str) -> int:
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_open:
+                break
+        else:
+            loop = asyncio.get_running_loop()
+            _, connection = await loop.create_connection(Connection, "127.0.0.1", self._port)
+        try:
+            status = await connection.ask(path)
+        except BaseException:
+            connection.close()
+            raise
+        self._idle.append(connection)
+        return status
+
+    def close(self) -> None:
+        """Close the connections."""
+        for connection in self._idle:
+            connection.close()
+
+
+def describe(outcomes: list[Outcome]) -> dict[str, object]:
+    """Return counts by status and the times of the answers with status 200, in ms."""
+    statuses: dict[str, int] = {}
+    for one in outcomes:
+        name = "no answer" if one.status == FAILED else str(one.status)
+        statuses[name] = statuses.get(name, 0) + 1
+    ok_ms = [one.took_s * 1000 for one in outcomes if one.status == 200]
+    shed_ms = [one.took_s * 1000 for one in outcomes if one.status == 503]
+    times = {
+        f"{name}_ms": round(percentile(taken, part), 1)
+        for name, taken, part in (
+            ("median", ok_ms, 0.5),
+            ("p99", ok_ms, 0.99),
+            ("longest", ok_ms, 1.0),
+            ("shed_p99", shed_ms, 0.99),
+        )
+        if taken
+    }
+    return {"requests": len(outcomes), "statuses": statuses, **times}
+
+
+def slowest(outcomes: list[Outcome], count: int = 5) -> dict[str, float]:
+    """Return the operations whose answers took longest, and the 99th percentile of each in ms."""
+    taken: dict[str, list[float]] = {}
+    for one in outcomes:
+        taken.setdefault(one.path.partition("?")[0], []).append(one.took_s * 1000)
+    worst = {path: round(percentile(times, 0.99), 1) for path, times in taken.items()}
+    return dict(sorted(worst.items(), key=lambda item: -item[1])[:count])
