@@ -2,8 +2,8 @@
 
     python -m tests.bench [--quick] [--transactions N] [--only AREA ...] [--json FILE]
 
-Areas: decode, ingest, lookup, http, growth, tvm, actions. Everything happens in a scratch folder
-that goes away with all processes that were started, however the run ends.
+Areas: decode, ingest, lookup, http, growth, tvm, contracts, actions. Everything happens in a
+scratch folder that goes away with all processes that were started, however the run ends.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import signal
 import sys
 import tempfile
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ import msgspec
 from rich.console import Console
 
 from tests.bench.action import measure_classifier
+from tests.bench.contract import measure_contracts
 from tests.bench.decode import measure_decoders
 from tests.bench.figure import Figure, print_figures
 from tests.bench.ingest import measure_follow, measure_ingest
@@ -31,7 +33,7 @@ from tests.bench.tvm import measure_tvm
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-AREAS = ("decode", "ingest", "lookup", "http", "growth", "tvm", "actions")
+AREAS = ("decode", "ingest", "lookup", "http", "growth", "tvm", "contracts", "actions")
 DEFAULT_ROWS, QUICK_ROWS = 5_000_000, 200_000
 INGEST_SIZES = (10_000, 100_000, 1_000_000)
 WIDTH = 170
@@ -93,8 +95,9 @@ def main(
             sizes = INGEST_SIZES[:1] if quick else INGEST_SIZES + ((5_000_000,) if large else ())
             add("ingest", lambda: measure_ingest(folder, sizes))
             add("follow", lambda: measure_follow(folder))
-        if "tvm" in areas:
-            add("tvm", lambda: measure_tvm(folder, quick=quick))
+        for area, measure in (("tvm", measure_tvm), ("contracts", measure_contracts)):
+            if area in areas:
+                add(area, partial(measure, folder, quick=quick))
         if "actions" in areas:
             add("actions", lambda: measure_classifier(quick=quick))
         if {"lookup", "http", "growth"} & set(areas):

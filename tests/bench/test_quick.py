@@ -40,7 +40,7 @@ def test_quick_benchmark_measures_every_area(tmp_path: Path) -> None:
     subprocess.run([*command, "--json", str(result)], cwd=ROOT, check=True, timeout=600)
     run = msgspec.json.decode(result.read_bytes(), type=Run)
     areas = {figure.area.split(",")[0] for figure in run.figures}
-    assert {"decode", "look-ups", "size and load", "HTTP"} <= areas
+    assert {"decode", "look-ups", "size and load", "HTTP", "contracts"} <= areas
     assert all(figure.value > 0 for figure in run.figures)
     assert all(
         figure.ratio

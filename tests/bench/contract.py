@@ -1,0 +1,143 @@
+"""Detection of contracts: states a second by data cell and by the machine, and what ingest pays.
+
+Everything is of the demo node's database. CPU of the processes that run get-methods is counted
+with that of the one which asks them.
+"""
+
+from __future__ import annotations
+
+import resource
+import shutil
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from ingest.contract.interview import Interview
+from ingest.contract.investigation import Investigation
+from ingest.contract.known import KnownLake
+from ingest.contract.network import Network
+from ingest.contract.reader import find_reader
+from ingest.contract.world import World
+from ingest.node.source import open_node
+from ingest.pipeline import ingest
+from ingest.span import Span
+from ingest.statecell import CellFinder
+from ingest.tvm.pool import TvmPool
+from lake.log import read_state
+from lake.rows import read_rows
+from lake.schema import BASE_TABLES
+from lake.settings import Settings
+from tests.bench.figure import Figure, at_most
+from tests.conftest import DEMO, unpack
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from ingest.contract.detection import Question
+    from ingest.contract.known import AccountState
+    from ingest.contract.stack import Value
+
+AREA = "contracts, demo node"
+MOST_RATIO = 3.0
+_BASE = {table.name for table in BASE_TABLES}
+_ROUNDS, _QUICK_ROUNDS = 10, 3
+_PLAIN = Settings(detect_contracts=False, classify_actions=False, build_lookups=False)
+_DETECTING = Settings(classify_actions=False, build_lookups=False)
+
+
+class ByMachine(Interview):
+    """Leaves data cells alone: every answer is that of a get-method which was run."""
+
+    def answer(self, question: Question, state: AccountState, mc_seqno: int) -> list[Value] | None:
+        """Run the get-method, also where its answer could be read."""
+        return self.run_tvm(question, state, mc_seqno)
+
+
+def measure_contracts(scratch: Path, *, quick: bool) -> list[Figure]:
+    """Return how many states are detected in a second in both ways, and the price at ingest."""
+    rounds = _QUICK_ROUNDS if quick else _ROUNDS
+    node = unpack(DEMO / "demo-node.tar.zst", scratch / "contract.node")
+    costs_s = {
+        settings.detect_contracts: min(
+            _ingest(node, scratch / "contract.lake", settings) for _ in range(rounds)
+        )
+        for settings in (_DETECTING, _PLAIN)
+    }
+    figures = _measure_detection(scratch / "contract.lake", rounds)
+    shutil.rmtree(scratch / "contract.lake")
+    ratio = Figure(
+        area=AREA,
+        name="ingest with detection to ingest without",
+        unit="x",
+        value=costs_s[True] / costs_s[False],
+        targets={"value": at_most(MOST_RATIO)},
+        note="without actions and look-ups; starting the machine is counted",
+    )
+    return [*figures, ratio]
+
+
+def _measure_cpu_s() -> float:
+    """Return the seconds of CPU so far, those of children that ended included."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def _ingest(node: Path, lake_dir: Path, settings: Settings) -> float:
+    """Ingest a node into a new lake, and return the seconds of CPU."""
+    shutil.rmtree(lake_dir, ignore_errors=True)
+    before_s = _measure_cpu_s()
+    with closing(open_node(node)) as source:
+        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
+        ingest(source, lake_dir, span, settings)
+    return _measure_cpu_s() - before_s
+
+
+def _measure_detection(lake_dir: Path, rounds: int) -> list[Figure]:
+    state = read_state(lake_dir)
+    rows = {file.table: read_rows(lake_dir, file) for file in state.files if file.table in _BASE}
+    figures = []
+    for name, way in (("by data cell", Interview), ("by the machine", ByMachine)):
+        before_s = _measure_cpu_s()
+        with closing(TvmPool(Settings())) as pool:
+            tvm = pool if way is ByMachine else None
+            counts = [_detect(lake_dir, rows, way, tvm) for _ in range(rounds)]
+        cost_s = _measure_cpu_s() - before_s
+        figures.append(
+            Figure(
+                area=AREA,
+                name=f"states detected {name}",
+                unit="states/s",
+                value=sum(counts) / cost_s,
+                note=f"{counts[0]:,} states of codes that can be read, with all their checks",
+            )
+        )
+    return figures
+
+
+def _detect(
+    lake_dir: Path, rows: dict[str, pa.Table], way: type[Interview], tvm: TvmPool | None
+) -> int:
+    """Detect what every state is; return the number of those whose codes can be read."""
+    settings = Settings()
+    with (
+        closing(KnownLake(lake_dir, settings)) as lake,
+        closing(CellFinder(lake_dir, settings)) as finder,
+    ):
+        world = World(lake, read_state(lake_dir), finder, rows)
+        interview = way(world, Network(world, 1), tvm, settings.contract_gas_limit)
+        found = {state for state, _finding in Investigation(world, interview, None).run(1)}
+    count = sum(map(_is_readable, found))
+    if not count:
+        raise LookupError("no contract of the demo node was detected")
+    return count
+
+
+def _is_readable(state: AccountState) -> bool:
+    return any(
+        find_reader(state.code_hash or b"", method) is not None
+        for method in (
+            *("get_wallet_data", "get_jetton_data", "get_nft_data"),
+            *("get_collection_data", "get_multisig_data", "get_order_data", "get_sale_data"),
+        )
+    )
