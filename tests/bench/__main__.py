@@ -95,11 +95,13 @@ def main(
             sizes = INGEST_SIZES[:1] if quick else INGEST_SIZES + ((5_000_000,) if large else ())
             add("ingest", lambda: measure_ingest(folder, sizes))
             add("follow", lambda: measure_follow(folder))
-        for area, measure in (("tvm", measure_tvm), ("contracts", measure_contracts)):
-            if area in areas:
-                add(area, partial(measure, folder, quick=quick))
-        if "actions" in areas:
-            add("actions", lambda: measure_classifier(quick=quick))
+        small: dict[str, Callable[[], list[Figure]]] = {
+            "tvm": partial(measure_tvm, folder, quick=quick),
+            "contracts": partial(measure_contracts, folder, quick=quick),
+            "actions": partial(measure_classifier, quick=quick),
+        }
+        for area in set(areas).intersection(small):
+            add(area, small[area])
         if {"lookup", "http", "growth"} & set(areas):
             lakes = [rows]
             if "growth" in areas:
