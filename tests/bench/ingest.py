@@ -1,7 +1,7 @@
 """A node's folder to a committed lake, and following one that grows: CPU, memory, bytes.
 
-``python -m tests.bench.ingest NODE LAKE`` ingests in a process of its own, whose CPU and peak
-memory are the kernel's word, and prints them as JSON.
+``python -m tests.bench.ingest NODE LAKE rows|everything`` ingests in a process of its own, whose
+CPU and peak memory are the kernel's word, and prints them as JSON.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lake.settings import Settings
 from lake.snapshot import open_snapshot
@@ -34,10 +34,10 @@ NATIVE_SPEED, MEMORY_MIB, GROWTH, FOLLOW_MS = 100_000, 2048, 1.25, 50
 
 
 def measure_ingest(scratch: Path, sizes: Sequence[int]) -> list[Figure]:
-    """Ingest chains of each size with each decoder; return speed, memory and bytes."""
+    """Ingest chains of each size in each way; return speed, memory, bytes, and how costs grow."""
     moulds = Moulds(scratch)
-    decoders = ["native", "python"] if has_native() else ["python"]
-    costs: dict[str, list[float]] = {decoder: [] for decoder in decoders}
+    ways = [way for way in WAYS if way.decoder == "python" or has_native()]
+    costs: dict[Way, list[float]] = {way: [] for way in ways}
     figures = []
     for size in sizes:
         node = scratch / f"node-{size}"
@@ -45,20 +45,19 @@ def measure_ingest(scratch: Path, sizes: Sequence[int]) -> list[Figure]:
         with closing(ChainWriter(node, Chain(moulds, LARGE))) as writer:
             while transactions < size:
                 transactions += writer.append()
-        for decoder in decoders:
-            # The cost of the slow one is told by the smaller sizes.
-            if decoder == "python" and size > PYTHON_MOST:
+        for way in ways:
+            if size > way.most:
                 continue
-            done = _ingest_apart(decoder, node, scratch / f"lake-{decoder}-{size}")
-            costs[decoder].append(done["cpu_s"] / transactions)
-            figures += _describe(decoder, transactions, done)
+            done = _ingest_apart(way, node, scratch / "lake-grown")
+            costs[way].append(done["cpu_s"] / transactions)
+            figures += _describe(way, transactions, done)
         shutil.rmtree(node)
-    for decoder, per_transaction in costs.items():
+    for way, per_transaction in costs.items():
         if len(per_transaction) > 1:
             figures.append(
                 Figure(
                     area=AREA,
-                    name=f"{decoder}: cost of a transaction, largest to smallest chain",
+                    name=f"{way.name}: cost of a transaction, largest to smallest chain",
                     unit="x",
                     value=per_transaction[-1] / per_transaction[0],
                     targets={"value": at_most(GROWTH)},
@@ -67,12 +66,27 @@ def measure_ingest(scratch: Path, sizes: Sequence[int]) -> list[Figure]:
     return figures
 
 
-PYTHON_MOST = 100_000
-"""The Python decoder gets no longer chain than this."""
+class Way(NamedTuple):
+    """A way of ingest: which decoder, what is derived, and the longest chain that is given it."""
+
+    name: str
+    decoder: str
+    derived: bool
+    most: int
 
 
-def _describe(decoder: str, transactions: int, done: dict[str, float]) -> list[Figure]:
-    name = f"{decoder}: {transactions:,} transactions"
+WAYS = (
+    Way("native, rows and traces", "native", derived=False, most=5_000_000),
+    Way("native, everything", "native", derived=True, most=100_000),
+    Way("python, rows and traces", "python", derived=False, most=100_000),
+)
+"""Contracts and actions, and the Python decoder, cost the same at every size: the smaller ones
+tell it."""
+
+
+def _describe(way: Way, transactions: int, done: dict[str, float]) -> list[Figure]:
+    name = f"{way.name}: {transactions:,} transactions"
+    is_goal = way.decoder == "native" and not way.derived
     return [
         Figure(
             area=AREA,
@@ -80,7 +94,7 @@ def _describe(decoder: str, transactions: int, done: dict[str, float]) -> list[F
             unit="tx/s/core",
             value=transactions / done["cpu_s"],
             wall=transactions / done["wall_s"],
-            targets={"value": at_least(NATIVE_SPEED)} if decoder == "native" else {},
+            targets={"value": at_least(NATIVE_SPEED)} if is_goal else {},
             note="wall: transactions per second of wall time",
         ),
         Figure(
@@ -100,11 +114,14 @@ def _describe(decoder: str, transactions: int, done: dict[str, float]) -> list[F
     ]
 
 
-def _ingest_apart(decoder: str, node: Path, lake_dir: Path) -> dict[str, float]:
+def _ingest_apart(way: Way, node: Path, lake_dir: Path) -> dict[str, float]:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.bench.ingest", str(node), str(lake_dir)],
+        [
+            *(sys.executable, "-m", "tests.bench.ingest", str(node), str(lake_dir)),
+            "everything" if way.derived else "rows",
+        ],
         cwd=ROOT,
-        env=os.environ | {"TONLAKE_NATIVE": "1" if decoder == "native" else "0"},
+        env=os.environ | {"TONLAKE_NATIVE": "1" if way.decoder == "native" else "0"},
         check=True,
         stdout=subprocess.PIPE,
     )
@@ -113,19 +130,23 @@ def _ingest_apart(decoder: str, node: Path, lake_dir: Path) -> dict[str, float]:
     return found
 
 
-def ingest_node(node: Path, lake_dir: Path) -> dict[str, float]:
-    """Ingest everything with one worker, as the command does; return seconds, MiB and bytes."""
+def ingest_node(node: Path, lake_dir: Path, *, derived: bool) -> dict[str, float]:
+    """Ingest everything with one worker, as the command does; return seconds, MiB and bytes.
+
+    Without ``derived`` contracts and actions are left out.
+    """
     from ingest.heap import keep_freed_memory  # noqa: PLC0415
     from ingest.node.source import open_node  # noqa: PLC0415
     from ingest.pipeline import ingest  # noqa: PLC0415
     from ingest.span import Span  # noqa: PLC0415
 
     keep_freed_memory()
+    settings = Settings(detect_contracts=derived, classify_actions=derived)
     before = resource.getrusage(resource.RUSAGE_SELF)
     began_s = time.perf_counter()
     with closing(open_node(node)) as source:
         span = Span(source.first_mc_seqno(), source.last_mc_seqno())
-        report = ingest(source, lake_dir, span, Settings())
+        report = ingest(source, lake_dir, span, settings)
     if report.holes or report.stopped_at is not None:
         raise ValueError(f"not everything was ingested: {report}")
     wall_s = time.perf_counter() - began_s
@@ -180,4 +201,5 @@ def measure_follow(scratch: Path) -> list[Figure]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(ingest_node(Path(sys.argv[1]), Path(sys.argv[2]))))
+    folders = Path(sys.argv[1]), Path(sys.argv[2])
+    sys.stdout.write(json.dumps(ingest_node(*folders, derived=sys.argv[3] == "everything")))

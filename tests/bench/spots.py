@@ -10,6 +10,7 @@ from ingest.block.account import _skip_address
 from ingest.block.header import read_extra, read_parts
 from ingest.block.shard import _iter_shards, read_mc_extra, skip_currencies
 from ingest.block.state import iter_shard_accounts, read_state
+from ingest.cell.boc import parse_boc
 from ingest.cell.dictionary import iter_hashmap, iter_hashmap_slice
 from ingest.cell.exotic import ORDINARY
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from ingest.cell.tree import CellTree
 
 LT_BITS = 64
+_FLAGS_AT, _OFFSET_BYTES_AT, _HAS_INDEX = 4, 5, 0x80
+"""Bytes in the head of a bag, and the flag that an index follows it."""
+
 _LABEL_LENGTH_BITS = 7
 """Bits of a label's length in a dictionary with 64-bit keys: bit_length(64)."""
 
@@ -73,6 +77,20 @@ def list_starts(tree: CellTree) -> list[int]:
         starts.append(at)
         at += size
     return starts
+
+
+def add_index(bag: bytes) -> bytes:
+    """Return a bag of one root with the index that the blocks of a node have: where cells end.
+
+    TL-B: serialized_boc, has_idx.
+    """
+    tree = parse_boc(bag)
+    starts = list_starts(tree)
+    width = bag[_OFFSET_BYTES_AT]
+    ends = [at - starts[0] for at in (*starts[1:], len(bag))]
+    index = b"".join(end.to_bytes(width, "big") for end in ends)
+    head = bag[:_FLAGS_AT] + bytes((bag[_FLAGS_AT] | _HAS_INDEX,)) + bag[_FLAGS_AT + 1 : starts[0]]
+    return head + index + bag[starts[0] :]
 
 
 def find_tops(tree: CellTree) -> list[tuple[int, int]]:

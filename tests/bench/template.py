@@ -22,6 +22,7 @@ from ingest.cell.tree import MAX_LEVEL
 from ingest.source import BlockId, RawBlock
 from tests.bench.spots import (
     LT_BITS,
+    add_index,
     find_created_lt,
     find_tops,
     list_accounts,
@@ -82,7 +83,7 @@ class Template:
         """
         tree = parse_boc(data)
         roots = [part_top(tree)] if read_header(tree).workchain == -1 else tree.roots
-        self._data = serialize_boc(tree, roots)
+        self._data = add_index(serialize_boc(tree, roots))
         self._tree = tree = parse_boc(self._data)
         self._starts = list_starts(tree)
         self._parts = read_parts(tree)
