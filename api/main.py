@@ -11,10 +11,13 @@ import api.cli
 import api.demo
 import api.doctor.cli
 import ingest.cli
+import ingest.spark.cli
 import ingest.transfer_cli
 import lake.cli
 import lake.compact_cli
+import queries.spark.cli
 from ingest import native
+from lake.spark.cli import spark_group
 
 
 @click.group()
@@ -31,11 +34,14 @@ def show_decoder(context: click.Context, _result: object) -> None:
         click.echo(f"blocks are decoded by: {native.describe()}", err=True)
 
 
+spark_group.add_command(ingest.spark.cli.spark_ingest_command)
+spark_group.add_command(queries.spark.cli.spark_sql_command)
 for command in (
     *ingest.cli.commands,
     *ingest.transfer_cli.commands,
     *lake.cli.commands,
     *lake.compact_cli.commands,
+    spark_group,
     *api.access.cli.commands,
     *api.cli.commands,
     *api.demo.commands,

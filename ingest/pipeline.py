@@ -14,14 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ingest.action.derivation import ActionFiles
+from ingest.batch import Batch
 from ingest.block.zerostate import decode_zero_states
 from ingest.chain import MASTERCHAIN, Borders, Chain, keep_border, list_heads, read_chain
+from ingest.chunk import NOT_YET, read_chunks
 from ingest.contract.derivation import ContractFiles, ContractFinder
 from ingest.contract.rebuild import rebuild_contracts
 from ingest.currency import CurrencyBook
-from ingest.day import piece_day, split_by_day
+from ingest.day import split_by_day
 from ingest.decode import Hole, Piece, decode_in_order, join_tables
-from ingest.errors import BlockNotYet, BlockUnavailable
 from ingest.library import LibraryBook
 from ingest.span import Span, missing_spans
 from ingest.statecell import CellFinder
@@ -145,69 +146,41 @@ class Pipeline:
         return self.report
 
     def _bring_span(self, span: Span) -> None:
-        pending: list[Piece] = []
-        outcomes = decode_in_order(self._chunks(span), workers=self.workers)
-        for outcome in (item for chunk in outcomes for item in chunk):
+        batch = Batch(self.settings)
+        for outcome in (item for chunk in self._decode(span) for item in chunk):
             if isinstance(outcome, Hole):
-                self._flush(pending)
+                self._flush(batch)
                 self._note_hole(outcome)
                 if self._stop_at_hole:
                     break
                 continue
             for piece in split_by_day(outcome):
-                if pending and (
-                    piece.first != pending[-1].last + 1
-                    or piece_day(piece) != piece_day(pending[-1])
-                    or self._is_full(pending, piece)
-                ):
-                    self._flush(pending)
-                pending.append(piece)
-        self._flush(pending)
+                if not batch.add(piece):
+                    self._flush(batch)
+                    batch.add(piece)
+        self._flush(batch)
+
+    def _decode(self, span: Span) -> Iterator[list[Piece | Hole]]:
+        """Yield what the blocks of a span say, in order."""
+        return decode_in_order(self._chunks(span), workers=self.workers)
 
     def _chunks(self, span: Span) -> Iterator[list[McBundle]]:
-        """Read consecutive bundles; a hole ends a chunk, a block not yet there ends them all."""
-        chunk: list[McBundle] = []
-        size_bytes = 0
-        for mc_seqno in range(span.first, span.last + 1):
-            try:
-                bundle = self.source.read_bundle(mc_seqno)
-            except BlockNotYet:
-                self.report.stopped_at = mc_seqno
-                break
-            except BlockUnavailable as error:
-                self._note_hole(Hole(mc_seqno, type(error).__name__, str(error)))
+        """Read consecutive bundles, and note what cannot be read."""
+        for part in read_chunks(self.source, span, self.settings):
+            if not isinstance(part, Hole):
+                yield part
+            elif part.kind == NOT_YET:
+                self.report.stopped_at = part.mc_seqno
+            else:
+                self._note_hole(part)
                 if self._stop_at_hole:
-                    break
-                if chunk:
-                    yield chunk
-                    chunk, size_bytes = [], 0
-                continue
-            chunk.append(bundle)
-            size_bytes += sum(len(block.data) for block in bundle.blocks)
-            if (
-                len(chunk) >= self.settings.mc_blocks_per_chunk
-                or size_bytes >= self.settings.chunk_bytes
-            ):
-                yield chunk
-                chunk, size_bytes = [], 0
-        if chunk:
-            yield chunk
+                    return
 
-    def _is_full(self, pending: list[Piece], piece: Piece) -> bool:
-        pieces = [*pending, piece]
-        rows = sum(other.tables["transactions"].num_rows for other in pieces)
-        held_bytes = sum(table.nbytes for other in pieces for table in other.tables.values())
-        return (
-            piece.last - pending[0].first + 1 > self.settings.mc_blocks_per_commit
-            or rows > self.settings.transactions_per_commit
-            or held_bytes > self.settings.commit_bytes
-        )
-
-    def _flush(self, pending: list[Piece]) -> None:
-        if not pending:
+    def _flush(self, batch: Batch) -> None:
+        if not batch:
             return
-        first, last = pending[0].first, pending[-1].last
-        tables = join_tables(pending)
+        first, last = batch.pieces[0].first, batch.pieces[-1].last
+        tables = join_tables(batch.pieces)
         self.chain.extend(tables["blocks"], Span(first, last))
         if first == 1 and self.zero_states:
             zero = decode_zero_states(self.zero_states)
@@ -220,7 +193,7 @@ class Pipeline:
             tables,
             first_mc_seqno=first,
             last_mc_seqno=last,
-            day=piece_day(pending[0]),
+            day=batch.day,
             source=self.source.describe(),
             network=self._network(tables["blocks"]),
             settings=self.settings,
@@ -234,7 +207,7 @@ class Pipeline:
             self.report.rows[name] = self.report.rows.get(name, 0) + rows.num_rows
         self.done += last - first + 1
         self._tell()
-        pending.clear()
+        batch.clear()
 
     def _learn(self, tables: dict[str, pa.Table], commit: Commit) -> None:
         """Remember what the next commits are likely to ask the lake about."""

@@ -13,6 +13,7 @@ LakeError
 │   ├── UndoRefused       blocks of another chain cannot be taken out of the lake
 │   └── LakeFull          the file system has no room for a file
 ├── PieceRefused          a folder is no export, or one that this version cannot take
+├── EngineError           Apache Spark is not installed, or failed
 └── QueryError            a person's SQL cannot be answered
 """
 
@@ -77,6 +78,10 @@ class LakeFull(CommitError):
 
 class PieceRefused(LakeError):
     """A folder is no export of a lake, or one that this version cannot take."""
+
+
+class EngineError(LakeError):
+    """Apache Spark is not installed, or failed; the message says how to get it, or what it said."""
 
 
 class QueryError(LakeError):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import tarfile
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
@@ -17,6 +19,10 @@ from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
 from lake.settings import Settings
+from lake.spark.session import open_session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = ROOT / "tests" / "data" / "node-demo"
@@ -106,3 +112,15 @@ def facts(demo_facts: Path) -> Facts:
         accounts=_read_lines(demo_facts / "expected-accounts.jsonl"),
         summary=json.loads((demo_facts / "expected.json").read_text(encoding="utf-8")),
     )
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """A session of Apache Spark on two cores; skips where Spark or Java is missing."""
+    missing = [name for name in ("pyspark", "sqlglot") if find_spec(name) is None]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)} (extra [spark])")
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("no Java on this machine (Debian: openjdk-17-jre-headless)")
+    with open_session("local[2]", {"spark.sql.shuffle.partitions": "1"}) as session:
+        yield session

@@ -1,0 +1,20 @@
+# docker build -t tonlake . && docker run -p 8080:8080 -v mainnet.lake:/lake tonlake
+FROM python:3.13-slim AS build
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends gcc libc6-dev \
+    && rm -rf /var/lib/apt/lists/*
+COPY . /src
+RUN python -m venv /opt/tonlake \
+    && /opt/tonlake/bin/pip install --no-cache-dir --require-hashes -r /src/.ci/binary.lock \
+    && /opt/tonlake/bin/pip install --no-cache-dir --no-deps /src
+
+FROM python:3.13-slim
+COPY --from=build /opt/tonlake /opt/tonlake
+RUN useradd --system --uid 10001 tonlake && install --directory --owner tonlake /lake
+USER tonlake
+VOLUME ["/lake"]
+EXPOSE 8080
+HEALTHCHECK --interval=30s --timeout=5s --start-period=20s \
+    CMD ["/opt/tonlake/bin/python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8080/healthz')"]
+ENTRYPOINT ["/opt/tonlake/bin/tonlake"]
+CMD ["serve", "--lake", "/lake", "--host", "0.0.0.0", "--port", "8080"]

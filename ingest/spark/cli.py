@@ -1,0 +1,97 @@
+"""The command ``tonlake spark ingest``: a node's files into a lake, decoded by Apache Spark."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ingest.cli import EXIT_DATA, EXIT_PARTIAL, Folder, print_report
+from ingest.errors import IngestError
+from ingest.origin import Origin
+from ingest.span import Span, SpanError, parse_span
+from lake.cli import failing_cleanly
+from lake.lookup.rebuild import rebuild_lookups
+from lake.orphan import sweep_orphans
+from lake.settings import load_settings
+from lake.spark.cli import conf_option, master_option, read_pairs
+from lake.spark.session import open_session
+
+if TYPE_CHECKING:
+    from ingest.pipeline import IngestReport
+    from lake.settings import Settings
+
+EXAMPLES = """
+Examples:
+
+\b
+  tonlake spark ingest --node /mnt/node/db --lake mainnet.lake --master local[16]
+  tonlake spark ingest --packs /mnt/archive --lake old.lake --master spark://host:7077
+
+Every worker opens the source itself, by the same path, and has tonlake installed. The lake is a
+folder of the machine that runs this command, which makes all commits: the same files and the
+same log as tonlake ingest makes.
+"""
+
+
+@click.command("ingest", epilog=EXAMPLES)
+@click.option("--node", type=Folder, help="Database folder of a TON node (read only).")
+@click.option("--packs", type=Folder, help="Folder of archive packages, without a node.")
+@click.option("--lake", type=click.Path(path_type=Path), required=True, help="Folder of the lake.")
+@click.option("--range", "wanted", default=":", help="Masterchain blocks, such as 1000:2000.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@master_option
+@conf_option
+def spark_ingest_command(
+    *,
+    node: Path | None,
+    packs: Path | None,
+    lake: Path,
+    wanted: str,
+    as_json: bool,
+    master: str,
+    conf: tuple[str, ...],
+) -> None:
+    """Decode a node's blocks with Apache Spark, and commit them to the lake from here."""
+    if (node is None) == (packs is None):
+        raise click.UsageError("name one source: --node DIR or --packs DIR")
+    origin = Origin(node and node.absolute(), packs and packs.absolute())
+    settings, _origins = load_settings()
+    spark_settings = read_pairs(conf, "--conf")
+    with failing_cleanly():
+        try:
+            report = _bring(origin, lake, wanted, settings, master, spark_settings)
+        except SpanError as error:
+            raise click.UsageError(str(error)) from error
+        except IngestError as error:
+            click.echo(f"error: {error}", err=True)
+            sys.exit(EXIT_DATA)
+        if settings.build_lookups and report.commits:
+            rebuild_lookups(lake, settings)
+    print_report(report, as_json=as_json)
+    if report.holes or report.stopped_at is not None:
+        sys.exit(EXIT_PARTIAL)
+
+
+def _bring(
+    origin: Origin,
+    lake: Path,
+    wanted: str,
+    settings: Settings,
+    master: str,
+    conf: dict[str, str],
+) -> IngestReport:
+    with ExitStack() as stack:
+        source = stack.enter_context(closing(origin.open(settings)))
+        oldest, newest = source.first_mc_seqno(), source.last_mc_seqno()
+        everything = Span(oldest, newest)
+        span = everything if wanted == ":" else parse_span(wanted, oldest=oldest, newest=newest)
+        sweep_orphans(lake, settings.orphan_grace_s)
+        session = stack.enter_context(open_session(master, conf))
+        from ingest.spark.pipeline import SparkPipeline  # noqa: PLC0415 - needs an extra
+
+        pipeline = SparkPipeline(session, origin, source, lake, settings)
+        return stack.enter_context(closing(pipeline)).bring(span)

@@ -1,0 +1,121 @@
+"""The tables of one snapshot as Spark data frames, on a local path or any Hadoop file system."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lake.errors import LakeNotFound
+from lake.log import LOG_FOLDER
+from lake.schema import TABLES
+from lake.snapshot import open_snapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lake.schema import Table
+    from lake.snapshot import Snapshot
+
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://.*")
+_ENTRY = re.compile(r"([1-9][0-9]*)(\.checkpoint)?\.json")
+
+
+class SparkLake:
+    """One snapshot and a session; a table is read when it is asked for."""
+
+    def __init__(self, session: SparkSession, snapshot: Snapshot, root: str) -> None:
+        """Take a snapshot and where its files are, as Spark sees them; ``open_lake`` gives one."""
+        self.session = session
+        self.snapshot = snapshot
+        self._root = root
+
+    def read(self, name: str) -> DataFrame:
+        """Return a table; a column that is newer than a file is NULL there.
+
+        Raises:
+            LakeCorrupt: a file of the table is damaged.
+        """
+        if name in self.snapshot.damaged:
+            raise self.snapshot.damaged[name]
+        schema = _shape(TABLES[name])
+        paths = [f"{self._root}/{file.path}" for file in self.snapshot.files[name]]
+        if not paths:
+            return self.session.createDataFrame([], schema)
+        reader = self.session.read.schema(schema).option("basePath", f"{self._root}/{name}")
+        return reader.parquet(*paths)
+
+
+def open_lake(
+    session: SparkSession, place: str, number: int | None = None, *, check_digests: bool = True
+) -> SparkLake:
+    """Open a lake as of commit ``number``, the newest by default.
+
+    Args:
+        session: Spark.
+        place: Folder of the lake, or its URL on a Hadoop file system (``s3a://bucket/my.lake``).
+        number: Commit.
+        check_digests: Compare files with their digests first; only files of a local path are.
+
+    Raises:
+        LakeNotFound, SnapshotNotFound, LakeCorrupt: as ``open_snapshot``.
+    """
+    if _URL.fullmatch(place) is None:
+        folder = Path(place).absolute()
+        snapshot = open_snapshot(folder, number, check_digests=check_digests)
+        return SparkLake(session, snapshot, f"file://{folder}")
+    with tempfile.TemporaryDirectory(prefix="tonlake-log-") as folder_name:
+        copy = Path(folder_name)
+        _copy_log(session, place.rstrip("/"), copy, number)
+        snapshot = open_snapshot(copy, number, check_digests=False)
+    return SparkLake(session, snapshot, place.rstrip("/"))
+
+
+def _copy_log(session: SparkSession, root: str, target: Path, number: int | None) -> None:
+    """Copy what of the log says the state after a commit: a checkpoint and what follows."""
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - an extra
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
+
+    try:
+        entries = session.read.format("binaryFile").load(f"{root}/{LOG_FOLDER}/*.json")
+        named = {row.path.rsplit("/", 1)[1]: row.path for row in entries.select("path").collect()}
+    except (PySparkException, Py4JJavaError) as error:
+        raise LakeNotFound(f"Spark finds no lake at {root}: {error}") from error
+    wanted = _needed({name for name in named if _ENTRY.fullmatch(name)}, number)
+    (target / LOG_FOLDER).mkdir()
+    rows = session.read.format("binaryFile").load([named[name] for name in wanted])
+    for row in rows.select("path", "content").toLocalIterator():
+        (target / LOG_FOLDER / row.path.rsplit("/", 1)[1]).write_bytes(bytes(row.content))
+
+
+def _needed(names: set[str], number: int | None) -> list[str]:
+    """Return the newest checkpoint that helps, and the entries after it."""
+    found = [match for match in map(_ENTRY.fullmatch, names) if match]
+    last = number or max((int(match[1]) for match in found), default=0)
+    checkpoints = [int(match[1]) for match in found if match[2] and int(match[1]) <= last]
+    newest = max(checkpoints, default=0)
+    return sorted(match[0] for match in found if int(match[1]) >= newest)
+
+
+def _shape(table: Table) -> Any:  # noqa: ANN401 - Spark's type, which may not be installed
+    """Return the schema of a table's files and of their folders' names."""
+    from pyspark.sql import types as t  # noqa: PLC0415 - an extra
+
+    kinds: dict[str, Any] = {
+        "bool": t.BooleanType(),
+        "int8": t.ByteType(),
+        "int32": t.IntegerType(),
+        "int64": t.LongType(),
+        "hash": t.BinaryType(),
+        "bytes": t.BinaryType(),
+        "text": t.StringType(),
+        "json": t.StringType(),
+        "amount": t.DecimalType(38, 0),
+        "time": t.TimestampNTZType(),
+        "hashes": t.ArrayType(t.BinaryType()),
+        "ints": t.ArrayType(t.IntegerType()),
+        "texts": t.ArrayType(t.StringType()),
+    }
+    columns = [t.StructField(column.name, kinds[column.type]) for column in table.columns]
+    return t.StructType([*columns, t.StructField("day", t.DateType())])

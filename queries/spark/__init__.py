@@ -1,0 +1,1 @@
+"""The named queries on Apache Spark: the same files, said in Spark's SQL."""

@@ -1,0 +1,134 @@
+"""The command ``tonlake spark sql``: a named query, answered by Apache Spark."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import click
+
+from lake.answer import TEXT_WRITERS, write_table
+from lake.cli import failing_cleanly
+from lake.errors import EngineError
+from lake.settings import load_settings
+from lake.spark.cli import conf_option, master_option, read_pairs
+from lake.spark.session import open_session
+from lake.spark.tables import open_lake
+from queries.errors import QueryError, QueryUnknown
+from queries.loader import load_queries
+from queries.spark.parameter import read_parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+EXIT_DATA = 1
+EXAMPLES = """
+Examples:
+
+\b
+  tonlake spark sql --list
+  tonlake spark sql v3/seqno_ranges --lake mainnet.lake
+  tonlake spark sql v3/blocks --lake s3a://bucket/mainnet.lake -p workchain=-1 -p limit=5
+  tonlake spark sql v3/accounts_by_balance --lake mainnet.lake -p limit=1000000 --to richest
+  tonlake spark sql v3/blocks -p limit=5 --translate
+
+Bytes are written as hex, lists with commas; a list that is not given is empty.
+"""
+
+
+@click.command("sql", epilog=EXAMPLES)
+@click.argument("name", required=False)
+@click.option("--lake", "place", help="Folder of the lake, or its URL as Hadoop knows it.")
+@click.option("-p", "--param", "given", multiple=True, metavar="NAME=VALUE", help="A parameter.")
+@click.option("--list", "listing", is_flag=True, help="Print every query and what it takes.")
+@click.option("--translate", is_flag=True, help="Print the query in Spark's SQL, and stop.")
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["table", *TEXT_WRITERS]),
+    default="table",
+    show_default=True,
+    help="Form of the answer; table shows the first rows only.",
+)
+@click.option("--to", help="Folder or URL: Spark writes the answer there as Parquet.")
+@click.option("--snapshot", type=click.IntRange(min=1), help="Number of a commit to ask.")
+@master_option
+@conf_option
+def spark_sql_command(  # noqa: PLR0913 - one for each option
+    *,
+    name: str | None,
+    place: str | None,
+    given: tuple[str, ...],
+    listing: bool,
+    translate: bool,
+    output_format: str,
+    to: str | None,
+    snapshot: int | None,
+    master: str,
+    conf: tuple[str, ...],
+) -> None:
+    """Answer one of the named queries of queries/ with Apache Spark."""
+    if listing:
+        _print_queries()
+        return
+    if name is None or (place is None and not translate):
+        raise click.UsageError("name a query and a --lake, or ask for --list")
+    with failing_cleanly(), _refusing_questions():
+        parameters = _read_given(name, given)
+        if translate or place is None:
+            click.echo(_translate(name, parameters))
+            return
+        with open_session(master, read_pairs(conf, "--conf")) as session:
+            from queries.spark.reader import SparkReader  # noqa: PLC0415 - needs an extra
+
+            lake = open_lake(session, place, snapshot)
+            frame = SparkReader(lake).ask(name, **parameters)
+            if to is None:
+                _print_answer(frame.toArrow(), output_format)
+            else:
+                frame.write.parquet(to)
+
+
+@contextmanager
+def _refusing_questions() -> Iterator[None]:
+    """Print in one line what is wrong with a question, and end with an exit code."""
+    try:
+        yield
+    except QueryError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(EXIT_DATA)
+
+
+def _read_given(name: str, given: tuple[str, ...]) -> dict[str, object]:
+    query = load_queries().get(name)
+    if query is None:
+        raise QueryUnknown(f"no query is called {name!r}; see: tonlake spark sql --list")
+    return read_parameters(query, read_pairs(given, "--param"))
+
+
+def _translate(name: str, parameters: dict[str, object]) -> str:
+    if find_spec("sqlglot") is None:
+        raise EngineError("sqlglot is not installed: pip install 'tonlake[spark]'")
+    from queries.spark.reader import translate  # noqa: PLC0415 - needs an extra
+
+    return translate(name, **parameters)
+
+
+def _print_queries() -> None:
+    for name, query in load_queries().items():
+        parameters = " ".join(query.parameters)
+        click.echo(f"{name}: {query.doc}" + (f"\n    {parameters}" if parameters else ""))
+
+
+def _print_answer(answer: pa.Table, output_format: str) -> None:
+    if output_format != "table":
+        TEXT_WRITERS[output_format](answer.to_reader(), sys.stdout)
+        return
+    settings, _origins = load_settings()
+    count = write_table(answer.to_reader(), sys.stdout, settings.table_rows)
+    if count > settings.table_rows:
+        click.echo(f"{settings.table_rows:,} of {count:,} rows shown", err=True)

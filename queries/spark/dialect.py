@@ -1,0 +1,209 @@
+"""DuckDB's SQL in Spark's words: sqlglot's rules, and in this one place what they do not know.
+
+Parameters become literals of their declared types, so ``in (select unnest($hashes))`` becomes a
+list of constants, which Spark pushes down into the scan of Parquet files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import sqlglot
+from sqlglot import exp, transforms
+from sqlglot.dialects.dialect import rename_func
+from sqlglot.dialects.spark import Spark
+
+from queries.errors import QueryMalformed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from queries.loader import Query
+
+_TYPES = {
+    "boolean": "boolean",
+    "integer": "int",
+    "bigint": "bigint",
+    "text": "string",
+    "blob": "binary",
+}
+
+
+class _Generator(Spark.Generator):  # type: ignore[misc]  # its types are not looked at
+    """Spark's own, which has QUALIFY since version 4."""
+
+    TRANSFORMS = {  # noqa: RUF012 - as sqlglot declares it
+        **Spark.Generator.TRANSFORMS,
+        exp.ArrayOverlaps: rename_func("ARRAYS_OVERLAP"),
+        exp.Select: transforms.preprocess([transforms.unnest_to_explode]),
+    }
+
+
+def translate_query(query: Query, parameters: Mapping[str, object]) -> str:
+    """Return a named query with its parameters as one statement for Spark.
+
+    Args:
+        query: The query.
+        parameters: A value for each of its parameters.
+
+    Raises:
+        QueryMalformed: sqlglot cannot read the statement.
+    """
+    tree = _parse(query.name, query.sql)
+    values = {
+        name: _literal(parameters[name], item.type) for name, item in query.parameters.items()
+    }
+    return _write(tree.transform(lambda node: _bind(node, values)))
+
+
+def translate_view(name: str, text: str) -> str:
+    """Return the statement behind ``create view``, the first of the text's statements."""
+    view = sqlglot.parse(text, read="duckdb")[0]
+    if not isinstance(view, exp.Create) or view.expression is None:
+        raise QueryMalformed(f"lake/sql/{name}.sql: begins with no view")
+    return _write(view.expression)
+
+
+def list_tables(statement: str) -> set[str]:
+    """Return the tables and views that a statement of Spark reads."""
+    tree = sqlglot.parse_one(statement, read="spark")
+    own = {table.alias_or_name for table in tree.find_all(exp.CTE)}
+    return {table.name for table in tree.find_all(exp.Table)} - own
+
+
+def _parse(name: str, text: str) -> exp.Expression:
+    try:
+        return sqlglot.parse_one(text, read="duckdb")
+    except sqlglot.ParseError as error:
+        raise QueryMalformed(f"queries/{name}.sql: sqlglot cannot read it: {error}") from error
+
+
+def _write(tree: exp.Expression) -> str:
+    for rule in _RULES:
+        tree = tree.transform(rule)
+    text: str = _Generator(dialect=Spark, pretty=True, comments=False).generate(tree)
+    return text
+
+
+def _bind(node: exp.Expression, values: Mapping[str, exp.Expression]) -> exp.Expression:
+    if not isinstance(node, exp.Placeholder):
+        return node
+    value = values[node.name].copy()
+    bare = isinstance(node.parent, exp.Limit | exp.Offset)
+    return value.this if bare and isinstance(value, exp.Cast) else value
+
+
+def _literal(value: object, kind: str) -> exp.Expression:
+    """Return a value as a constant of a type of ``queries.loader.TYPES``."""
+    element = kind.removesuffix("[]")
+    if element != kind and isinstance(value, Sequence):
+        items = exp.Array(expressions=[_literal(item, element) for item in value])
+        return exp.cast(items, f"array<{_TYPES[element]}>", dialect="spark")
+    if isinstance(value, bytes):
+        return exp.HexString(this=value.hex())
+    if isinstance(value, bool):
+        return exp.Boolean(this=value)
+    if isinstance(value, int):
+        return exp.cast(exp.Literal.number(value), _TYPES[element], dialect="spark")
+    if isinstance(value, str):
+        return exp.Literal.string(value)
+    return exp.cast(exp.Null(), _TYPES[element], dialect="spark")
+
+
+def _items(node: exp.Expression | None) -> list[exp.Expression] | None:
+    """Return the elements of a constant array, of several zipped ones as tuples."""
+    node = _bare(node)
+    if isinstance(node, exp.Array):
+        return list(node.expressions)
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "list_zip":
+        return _zip(node.expressions)
+    return None
+
+
+def _zip(arrays: Sequence[exp.Expression]) -> list[exp.Expression] | None:
+    lists = [_items(array) for array in arrays]
+    if any(items is None for items in lists):
+        return None
+    rows = zip(*(items for items in lists if items is not None), strict=True)
+    return [exp.Tuple(expressions=[item.copy() for item in row]) for row in rows]
+
+
+def _bare(node: exp.Expression | None) -> exp.Expression | None:
+    """Return what stands in casts to lists."""
+    while isinstance(node, exp.Cast) and node.to.this == exp.DataType.Type.ARRAY:
+        node = node.this
+    while isinstance(node, exp.Cast) and node.to.this == exp.DataType.Type.LIST:
+        node = node.this
+    return node
+
+
+def _list_members(node: exp.Expression) -> exp.Expression:
+    """Turn ``x in (select unnest(constants), ...)`` into a list of constants."""
+    if not isinstance(node, exp.In) or not isinstance(node.args.get("query"), exp.Subquery):
+        return node
+    select = node.args["query"].this
+    generators = select.expressions if isinstance(select, exp.Select) else []
+    if not generators or select.args.get("from_") or select.args.get("from"):
+        return node
+    if not all(isinstance(item, exp.Explode) for item in generators):
+        return node
+    arrays = [item.this for item in generators]
+    items = _items(arrays[0]) if len(arrays) == 1 else _zip(arrays)
+    return node if items is None else _one_of(node.this, items)
+
+
+def _one_of(value: exp.Expression, items: list[exp.Expression]) -> exp.Expression:
+    if not items:
+        return exp.false()
+    return exp.paren(exp.In(this=value.copy(), expressions=items), copy=False)
+
+
+def _contain(node: exp.Expression) -> exp.Expression:
+    """Turn ``list_contains(constants, x)`` into a list of constants."""
+    if not isinstance(node, exp.ArrayContains):
+        return node
+    items = _items(node.this)
+    value = node.expression
+    if isinstance(value, exp.Anonymous) and value.name.lower() == "row":
+        value = exp.Tuple(expressions=value.expressions)
+    return node if items is None else _one_of(value, items)
+
+
+def _measure(node: exp.Expression) -> exp.Expression:
+    """Turn the length of a constant list into a number."""
+    if not isinstance(node, exp.Length):
+        return node
+    items = _items(node.this)
+    return node if items is None else exp.Literal.number(len(items))
+
+
+def _find_position(node: exp.Expression) -> exp.Expression:
+    """Say ``list_position``, which is NULL where nothing is found, and not 0."""
+    if not isinstance(node, exp.Anonymous) or node.name.lower() != "list_position":
+        return node
+    found = exp.Anonymous(this="ARRAY_POSITION", expressions=node.expressions)
+    return exp.Nullif(this=found, expression=exp.Literal.number(0))
+
+
+def _pass_over_nulls(node: exp.Expression) -> exp.Expression:
+    """Make aggregates pass over NULL, as DuckDB's do."""
+    if isinstance(node, exp.AnyValue) and not isinstance(node.parent, exp.IgnoreNulls):
+        return exp.Anonymous(this="ANY_VALUE", expressions=[node.this, exp.true()])
+    if isinstance(node, exp.Filter) and isinstance(node.this, exp.ArgMax | exp.ArgMin):
+        known = node.this.this.copy().is_(exp.null()).not_()
+        where = exp.Where(this=exp.and_(node.expression.this, known))
+        return exp.Filter(this=node.this, expression=where)
+    if isinstance(node, exp.ArgMax | exp.ArgMin) and not isinstance(node.parent, exp.Filter):
+        known = node.this.copy().is_(exp.null()).not_()
+        return exp.Filter(this=node.copy(), expression=exp.Where(this=known))
+    return node
+
+
+_RULES: tuple[Callable[[exp.Expression], exp.Expression], ...] = (
+    _list_members,
+    _contain,
+    _measure,
+    _find_position,
+    _pass_over_nulls,
+)

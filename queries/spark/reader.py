@@ -1,0 +1,83 @@
+"""Asks named queries of one snapshot of a lake on Apache Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lake.connection import DERIVED_VIEWS, VIEW_NAMES, read_sql
+from lake.schema import TABLES
+from queries.errors import QueryUnknown
+from queries.loader import load_queries
+from queries.reader import bind_parameters
+from queries.spark.dialect import list_tables, translate_query, translate_view
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from lake.spark.tables import SparkLake
+
+_TABLE_NAMES = {VIEW_NAMES.get(name, name): name for name in TABLES}
+
+
+class SparkReader:
+    """The queries of ``queries/`` over one lake, answered by Spark."""
+
+    def __init__(self, lake: SparkLake) -> None:
+        """Take an open lake; its tables become views of the session as they are needed."""
+        self._lake = lake
+        self._views: set[str] = set()
+
+    def ask(self, name: str, **parameters: object) -> DataFrame:
+        """Return the answer to one query as a data frame, not computed yet.
+
+        Raises:
+            QueryUnknown, ParameterMismatch: the question is put wrongly.
+            LakeCorrupt: it needs a file that is damaged.
+        """
+        statement = translate(name, **parameters)
+        for view in list_tables(statement):
+            self._add_view(view)
+        return self._lake.session.sql(statement)
+
+    def table(self, name: str, **parameters: object) -> pa.Table:
+        """Answer one query as an Arrow table, all of it in this process.
+
+        Raises:
+            QueryUnknown, ParameterMismatch, LakeCorrupt: as ``ask``.
+        """
+        return self.ask(name, **parameters).toArrow()
+
+    def rows(self, name: str, **parameters: object) -> list[dict[str, Any]]:
+        """Answer one query, a dict for each row, as ``queries.reader.Reader.rows`` does.
+
+        Raises:
+            QueryUnknown, ParameterMismatch, LakeCorrupt: as ``ask``.
+        """
+        found: list[dict[str, Any]] = self.table(name, **parameters).to_pylist()
+        return found
+
+    def _add_view(self, name: str) -> None:
+        if name in self._views:
+            return
+        self._views.add(name)
+        if name in _TABLE_NAMES:
+            frame = self._lake.read(_TABLE_NAMES[name])
+        else:
+            for base in DERIVED_VIEWS[name]:
+                self._add_view(base)
+            statement = translate_view(name, read_sql(name))
+            frame = self._lake.session.sql(statement)
+        frame.createOrReplaceTempView(name)
+
+
+def translate(name: str, **parameters: object) -> str:
+    """Return a named query in Spark's SQL, its parameters as constants.
+
+    Raises:
+        QueryUnknown, ParameterMismatch: the question is put wrongly.
+    """
+    query = load_queries().get(name)
+    if query is None:
+        raise QueryUnknown(f"no query is called {name!r}; see queries/**/*.sql")
+    return translate_query(query, bind_parameters(query, parameters))

@@ -1,0 +1,73 @@
+"""Named queries on Spark: the answers of the local engine, all of them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from lake.snapshot import open_snapshot
+from lake.spark.tables import open_lake
+from queries.loader import load_queries
+from queries.reader import Reader
+from tests.lake.rows import commit_rows
+from tests.queries.spark.questions import Questions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from queries.loader import Query
+
+pytestmark = pytest.mark.long
+
+NAMES = sorted(load_queries())
+
+
+class Engines(NamedTuple):
+    """One lake, asked by both engines, and what it can be asked."""
+
+    here: Reader
+    spark: Any
+    questions: Questions
+
+
+def _open(spark: SparkSession, lake: Path) -> Engines:
+    from queries.spark.reader import SparkReader  # noqa: PLC0415 - needs an extra
+
+    snapshot = open_snapshot(lake)
+    connection = snapshot.connect()
+    reader = Reader(snapshot, connection.cursor())
+    return Engines(reader, SparkReader(open_lake(spark, str(lake))), Questions(connection))
+
+
+@pytest.fixture(scope="module")
+def lakes(
+    spark: SparkSession, demo_lake: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Engines, ...]:
+    """The demo, and a lake of random rows: it has some in every table, of all that fits in."""
+    random = tmp_path_factory.mktemp("random")
+    for first, last in ((1, 10), (16, 20)):
+        commit_rows(random, first, last)
+    return _open(spark, demo_lake), _open(spark, random)
+
+
+def _arrange(query: Query, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Leave rows in the order that the query gives them, if it gives one."""
+    if re.search(r"^order by", query.sql, re.MULTILINE):
+        return rows
+    return sorted(rows, key=lambda row: repr(sorted(row.items())))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_spark_gives_the_same_answer(lakes: tuple[Engines, ...], name: str) -> None:
+    query = load_queries()[name]
+    most = 0
+    for here, spark, questions in lakes:
+        for given in (questions.required(query), questions.filtered(query)):
+            expected = _arrange(query, here.rows(name, **given))
+            assert _arrange(query, spark.rows(name, **given)) == expected
+            most = max(most, len(expected))
+    assert most > 0

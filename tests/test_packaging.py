@@ -1,0 +1,210 @@
+"""What carries the product elsewhere: Dockerfile, systemd unit, and the one-file binary."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+from click.testing import CliRunner
+
+from api.frozen import find_module
+from api.main import main
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCKERFILE = ROOT / "Dockerfile"
+UNIT = ROOT / "docs" / "tonlake.service"
+BINARY = ROOT / "dist" / "tonlake"
+ARCHIVE = ROOT / "tests" / "data" / "node-demo" / "demo-node.tar.zst"
+MOST_BYTES = 250 * 1000 * 1000
+INSTRUCTIONS = {
+    *("FROM", "RUN", "COPY", "USER", "VOLUME", "EXPOSE"),
+    *("HEALTHCHECK", "ENTRYPOINT", "CMD", "WORKDIR", "ENV"),
+}
+
+
+def read_dockerfile() -> list[tuple[str, str]]:
+    """Return instructions with their arguments; lines that end with a backslash are joined."""
+    text = re.sub(r"^#.*\n", "", DOCKERFILE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    lines = [line for line in re.sub(r"\\\n\s*", "", text).splitlines() if line.strip()]
+    return [(word, rest) for word, _, rest in (line.partition(" ") for line in lines)]
+
+
+def _read_command(arguments: list[str]) -> None:
+    """Hold a command line against the command's own options; nothing is run."""
+    command = main.commands[arguments[0]]
+    paths = {"--lake": "/tmp", "--node": "/tmp"}  # noqa: S108 - they must be there, and are
+    given = [paths.get(before, word) for before, word in pairwise(arguments)]
+    command.make_context(arguments[0], given)
+
+
+def test_the_dockerfile_is_well_formed() -> None:
+    instructions = read_dockerfile()
+    assert instructions[0][0] == "FROM"
+    assert {word for word, _ in instructions} <= INSTRUCTIONS
+    stages = [rest.split(" AS ")[1] for word, rest in instructions if " AS " in rest]
+    for word, rest in instructions:
+        if word in {"ENTRYPOINT", "CMD", "VOLUME"}:
+            assert all(isinstance(part, str) for part in json.loads(rest))
+        if word == "RUN":
+            subprocess.run(["sh", "-n", "-c", rest], check=True)
+        copied = rest.split()[:-1] if word == "COPY" else []
+        for source in copied:
+            if source.startswith("--from="):
+                assert source.removeprefix("--from=") in stages
+            elif "--from=" not in rest:
+                assert (ROOT / source).exists()
+    files = re.findall(r"/src/(\S+)", DOCKERFILE.read_text(encoding="utf-8"))
+    assert files
+    assert all((ROOT / name).exists() for name in files)
+    _read_command(json.loads(dict(instructions)["CMD"]))
+    assert dict(instructions)["USER"] == "tonlake"
+
+
+def test_the_unit_is_well_formed(tmp_path: Path) -> None:
+    unit = configparser.ConfigParser(strict=True, interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]
+    unit.read_string(UNIT.read_text(encoding="utf-8"))
+    assert unit.sections() == ["Unit", "Service", "Install"]
+    program, *arguments = shlex.split(unit["Service"]["ExecStart"])
+    assert Path(program).name == "tonlake"
+    _read_command(arguments)
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("no systemd-analyze on this machine; the rest was looked at")
+    # It looks for the program as well, which is not installed here.
+    copy = tmp_path / UNIT.name
+    copy.write_text(UNIT.read_text(encoding="utf-8").replace(program, sys.executable))
+    result = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(copy)],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"SYSTEMD_UNIT_PATH": f"{tmp_path}:"},
+    )
+    about_it = [line for line in result.stderr.splitlines() if UNIT.name in line]
+    assert (result.returncode, about_it) == (0, [])
+
+
+def test_the_binary_starts_its_processes_as_python_would() -> None:
+    asked = ["-P", "-m", "ingest.tail", "--node", "x"]
+    assert find_module(asked) == ("ingest.tail", ["--node", "x"])
+    assert find_module(["-m", "api.sql.worker"]) == ("api.sql.worker", [])
+    for other in (["-m", "http.server"], ["-m"], ["serve", "--lake", "x"], []):
+        assert find_module(other) is None
+    for arguments, expected in (
+        (["-P", "-m", "ingest.tail", "--help"], "Follow a node."),
+        (["--version"], "tonlake, version"),
+    ):
+        command = [sys.executable, "-m", "api.frozen", *arguments]
+        said = subprocess.run(command, check=True, capture_output=True, text=True)
+        assert expected in said.stdout
+        assert said.stderr == ""
+
+
+def test_shells_complete_commands() -> None:
+    answer = CliRunner().invoke(
+        main,
+        prog_name="tonlake",
+        env={"_TONLAKE_COMPLETE": "bash_complete", "COMP_WORDS": "tonlake sta", "COMP_CWORD": "1"},
+    )
+    assert answer.output == "plain,status\n"
+
+
+@pytest.fixture(scope="module")
+def binary() -> Path:
+    if not BINARY.exists():
+        pytest.skip("there is no dist/tonlake: run make binary")
+    return BINARY
+
+
+@pytest.fixture(scope="module")
+def demo(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """The demo, run and served by the binary in an empty folder without Python on the PATH."""
+    folder = tmp_path_factory.mktemp("empty")
+    environment = {"PATH": "/nonexistent", "HOME": str(folder), "TONLAKE_SQL_ENABLED": "1"}
+    command = [str(binary), "demo", "--archive", str(ARCHIVE), "--port", "0"]
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        said = []
+        try:
+            for line in process.stdout:
+                said.append(line)
+                found = re.search(r"running on (http://127\.0\.0\.1:[1-9]\d*)", line, re.IGNORECASE)
+                if found:
+                    yield httpx.Client(base_url=found[1], timeout=120)
+                    break
+            else:
+                pytest.fail("the binary ended: " + "".join(said))
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(60)
+    assert any("all checks passed" in line for line in said)
+
+
+@pytest.mark.long
+def test_the_binary_is_one_file_of_bearable_size(binary: Path) -> None:
+    assert binary.stat().st_size < MOST_BYTES
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/healthz", ""),
+        ("/api/v3/masterchainInfo", "application/json"),
+        ("/api/v3/transactions?limit=2", "application/json"),
+        ("/api/v2/getMasterchainInfo", "application/json"),
+        ("/", "text/html"),
+        ("/lake", "text/html"),
+        ("/docs", "text/html"),
+        ("/openapi.json", "application/json"),
+    ],
+)
+def test_the_binary_answers(demo: httpx.Client, path: str, kind: str) -> None:
+    answer = demo.get(path)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith(kind)
+
+
+@pytest.mark.long
+def test_the_binary_runs_processes_of_its_own(demo: httpx.Client) -> None:
+    headers = {"Accept": "text/csv", "Content-Type": "text/plain"}
+    answer = demo.post("/sql", headers=headers, content="select count(*) as n from blocks")
+    assert (answer.status_code, answer.text) == (200, "n\n588\n")
+    accounts = demo.get("/api/v3/walletStates?limit=1", params={"address": _wallet(demo)}).json()
+    assert accounts["wallets"][0]["seqno"] >= 0
+    method = {"address": _wallet(demo), "method": "seqno", "stack": []}
+    ran = demo.post("/api/v3/runGetMethod", json=method).json()
+    assert ran["exit_code"] == 0
+
+
+def _wallet(client: httpx.Client) -> str:
+    rows = client.get("/api/v3/topAccountsByBalance?limit=20").json()
+    found = client.get(
+        "/api/v3/walletStates", params={"address": [row["account"] for row in rows]}
+    ).json()
+    address: str = next(
+        wallet["address"] for wallet in found["wallets"] if wallet.get("seqno") is not None
+    )
+    return address
