@@ -136,10 +136,10 @@ def read_records(reader: Reader, keys: Sequence[Key]) -> Sequence[Any]:
     lookups = reader.lookups
     if lookups is None:
         return _query_records(reader, keys) if keys else []
-    found = (
+    found = [
         key if isinstance(key, Hit) else key.get("hit") or lookups.find_transaction(key["hash"])
         for key in keys
-    )
+    ]
     records = lookups.read_records([hit for hit in found if hit is not None])
     if lookups.stale_traces and records:
         _renew_traces(reader, [record.row for record in records])
@@ -294,9 +294,12 @@ def _describe(lines: Sequence[Any]) -> Row:
     """Return one message, with the last transactions at its two ends."""
     ends = {"in": None, "out": None}
     last = lines[0]
-    for line in sorted(lines, key=_tx_lt) if len(lines) > 1 else lines:
-        ends[line.direction] = line.tx_hash
-        last = line if line.tx_lt > last.tx_lt else last
+    if len(lines) == 1:
+        ends[last.direction] = last.tx_hash
+    else:
+        for line in sorted(lines, key=_tx_lt):
+            ends[line.direction] = line.tx_hash
+            last = line if line.tx_lt > last.tx_lt else last
     return {
         "msg_hash": last.msg_hash,
         "in_tx_hash": ends["in"],

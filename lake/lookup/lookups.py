@@ -76,13 +76,14 @@ class Lookups:
         """Return the rows of all ends of messages, given one end of each."""
         found = [[line] for line in lines]
         for run in self.runs:
-            find, rows = run.message.find, run.message.rows
+            rows, lt = run.message.rows, run.lt
+            spans = run.message.find_hashes([line.msg_hash for line in lines])
             wanted, owners = [], []
-            for number, line in enumerate(lines):
-                start, end = find(cut_hash(line.msg_hash))
-                for at in range(start, end):
-                    if run.lt[rows[at]] != line.tx_lt or run.hash_of(rows[at]) != line.tx_hash:
-                        wanted.append(rows[at])
+            for number, (line, (start, end)) in enumerate(zip(lines, spans, strict=True)):
+                for row in rows[start:end]:
+                    # No two ends of a message share a time: one is at a source, one later.
+                    if lt[row] != line.tx_lt:
+                        wanted.append(row)
                         owners.append(number)
             for number, record in zip(owners, run.read_records(wanted), strict=True):
                 msg_hash = lines[number].msg_hash

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import repeat
+from operator import attrgetter, ne
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lake.lookup.ends import NO_LT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from lake.lookup.postings import Postings
     from lake.lookup.run import Run
@@ -43,24 +45,26 @@ def read_messages(found: Sequence[Found], wanted: Wanted) -> list[Any] | None:
         first = 0
     rows: dict[bytes, Any] = {}
     for item in found:
-        for line in _read_slice(item, wanted, first, last):
-            if line is None:
-                return None
+        lines = _read_slice(item, wanted, first, last)
+        if lines is None:
+            return None
+        for line in lines:
             rows.setdefault(line.msg_hash, line)
     page = sorted(rows.values(), key=_creation, reverse=wanted.descending)
     return page if len(found) <= 1 else page[wanted.offset : last]
 
 
-def _read_slice(item: Found, wanted: Wanted, first: int, last: int) -> Iterator[Any]:
-    """Yield a message for each entry of one run's slice, or None if the key was another's."""
+def _read_slice(item: Found, wanted: Wanted, first: int, last: int) -> list[Any] | None:
+    """Return a message for each entry of one run's slice, or None if the key was another's."""
     run, postings, start, end = item
     if wanted.descending:
-        slice_ = range(max(start, end - last), max(start, end - first))
+        slice_ = slice(max(start, end - last), max(start, end - first))
     else:
-        slice_ = range(min(end, start + first), min(end, start + last))
-    rows, places = postings.rows, postings.places
-    for line in run.read_lines([(rows[at], places[at]) for at in slice_]):
-        yield line if getattr(line, wanted.column) == wanted.value else None
+        slice_ = slice(min(end, start + first), min(end, start + last))
+    places = zip(postings.rows[slice_], postings.places[slice_], strict=True)
+    lines = run.read_lines(list(places))
+    values = map(attrgetter(wanted.column), lines)
+    return None if any(map(ne, values, repeat(wanted.value))) else lines
 
 
 def _creation(line: Any) -> tuple[int, bytes]:  # noqa: ANN401 - a MessageRow

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lake.lookup.native import NATIVE
+
 if TYPE_CHECKING:
     from array import array
     from collections.abc import Sequence
@@ -96,6 +98,16 @@ class Postings:
         at = bisect_left(self._keys, key)
         if at == len(self._keys) or self._keys[at] != key:
             return 0, 0
+        return self._span(at)
+
+    def find_hashes(self, hashes: list[bytes]) -> list[tuple[int, int]]:
+        """Return where the rows of each hash begin and end in ``rows``."""
+        if NATIVE is None:
+            return [self.find(cut_hash(value)) for value in hashes]
+        places: list[int] = NATIVE.find_places(self._keys, hashes)
+        return [self._span(at) if at >= 0 else (0, 0) for at in places]
+
+    def _span(self, at: int) -> tuple[int, int]:
         if self._ends is None:
             return at, at + 1
         return (self._ends[at - 1] if at else 0), self._ends[at]

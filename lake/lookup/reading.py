@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lake.lookup.account import ID_BYTES, account_id, split_account_id
+from lake.lookup.native import NATIVE
 from lake.lookup.record import (
     FACTS,
     IN_HASH,
     KINDS,
     MESSAGE,
-    NATIVE,
     RECORDS_PER_BLOCK,
     STATE,
     TRANSACTION,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from lake.lookup.native import load
+from lake.lookup.native import NATIVE
 from lake.schema import ACCOUNT_STATES, MESSAGES, TRANSACTIONS
 
 if TYPE_CHECKING:
@@ -47,8 +47,6 @@ STATE_COLUMNS = (
 
 _CODES = {"bool": ".", "text": ".", "hash": "b", "bytes": "b", "json": "s", "amount": "a"}
 _CLOSE = {"prev_trans_lt": "l", "created_lt": "l", "last_trans_lt": "l", "created_at": "t"}
-
-NATIVE = load()
 
 
 class KeyedRow(msgspec.Struct, gc=False):

@@ -11,8 +11,8 @@ from api.v3.account_routes import TopAccountsQuery, get_top_accounts
 from api.v3.book import read_accounts
 from api.v3.message_routes import MessagesQuery, _find_keys, _read_rows
 from api.v3.trace_routes import TracesQuery, _find_traces, _read_members
-from api.v3.transaction_page import read_transactions
 from api.v3.transaction_search import TransactionsQuery, find_keys
+from queries.exact import read_records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +45,10 @@ limit 100
 """
 
 
+def _rows_of(records: Sequence[Any]) -> list[Row]:
+    return [record.row for record in records]
+
+
 class Access:
     """One lake, opened as the API opens it; every method answers one kind of question."""
 
@@ -61,8 +65,7 @@ class Access:
 
     def _transactions(self, query: TransactionsQuery) -> list[Row]:
         call = self._call()
-        rows, _messages = read_transactions(call, find_keys(call, query))
-        return rows
+        return _rows_of(read_records(call.reader, find_keys(call, query)))
 
     def transaction(self, tx_hash: bytes) -> list[Row]:
         """Return a transaction with its messages."""
@@ -105,7 +108,7 @@ class Access:
         traces = _find_traces(call, TracesQuery(tx_hash=(tx_hash,), limit=10, offset=0))
         members = _read_members(call, traces)
         keys = [key for trace in traces for key in members.get(trace["trace_id"], ())]
-        return read_transactions(call, keys)[0]
+        return _rows_of(read_records(call.reader, keys))
 
     def states(self, accounts: Sequence[Address]) -> list[Row]:
         """Return the newest states of accounts."""

@@ -18,8 +18,8 @@ from lake.errors import LakeCorrupt
 from lake.log import read_state
 from lake.lookup.compose import Composer
 from lake.lookup.gather import gather_all
+from lake.lookup.native import NATIVE
 from lake.lookup.rebuild import rebuild_lookups
-from lake.lookup.record import NATIVE
 from lake.lookup.run import Run
 from lake.lookup.runfile import RunFile
 from lake.settings import Settings

@@ -19,3 +19,6 @@ def load() -> Any:  # noqa: ANN401 - the extension, or None
         return import_module("lake.lookup._rows")
     except ImportError:
         return None
+
+
+NATIVE = load()

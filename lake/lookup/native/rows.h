@@ -75,6 +75,7 @@ typedef struct {
 typedef struct {
     int64_t row, lt, now;
     int64_t first, last; /* rows of the account */
+    Cursor before; /* the record before, where it was passed on the way */
     PyObject *account, *workchain; /* owned */
     PyObject *in_hash; /* borrowed: hash of the in message */
 } Context;
@@ -83,11 +84,25 @@ typedef struct {
 bool find_account(const Source *source, PyObject *address, int64_t *number);
 
 const uint8_t *item_at(Source *source, Array array, int64_t at, Py_ssize_t width);
-bool read_number(Cursor *cursor, uint64_t *value);
+bool read_long_number(Cursor *cursor, uint64_t *value);
+
+/* Read a number; most have one byte. */
+static inline bool read_number(Cursor *cursor, uint64_t *value)
+{
+    if (cursor->at < cursor->end && *cursor->at < 0x80) {
+        *value = *cursor->at++;
+        return true;
+    }
+    return read_long_number(cursor, value);
+}
+
 Shape *read_shape(Source *source, Cursor *cursor, uint64_t bias, Kind kind);
 Row *read_row(Source *source, Cursor *cursor, Context *context, const Shape *shape);
 bool skip_row(Source *source, Cursor *cursor, Context *context, const Shape *shape,
               PyObject **in_hash);
+
+/* Return the place of each of a list of hashes among sorted keys of 64 bits, -1 where it is not. */
+PyObject *find_places(PyObject *self, PyObject *args);
 
 extern PyType_Spec source_spec;
 

@@ -72,7 +72,9 @@ static bool find_record(Source *source, Context *context, int64_t row, Cursor *c
     cursor->at = (const uint8_t *)records->buf + first;
     cursor->end = (const uint8_t *)records->buf + last;
     uint64_t size = 0;
+    Cursor before = *cursor;
     for (int64_t at = block * source->records_per_block; at <= row; at++) {
+        before = (Cursor){cursor->at, cursor->at + size};
         cursor->at += size;
         if (!read_number(cursor, &size))
             return false;
@@ -85,6 +87,7 @@ static bool find_record(Source *source, Context *context, int64_t row, Cursor *c
     if ((row < context->first || row >= context->last) && !take_account(source, context, row))
         return false;
     context->row = row;
+    context->before = row % source->records_per_block ? before : (Cursor){NULL, NULL};
     context->lt = load_i64(lt);
     context->now = load_u32(now);
     context->in_hash = NULL;
@@ -216,7 +219,8 @@ static PyObject *read_record(Source *source, Context *context, int64_t number)
     if (!record->values[1])
         goto failed;
     if (same) {
-        if (!find_record(source, context, number - 1, &earlier))
+        earlier = context->before;
+        if (!earlier.at && !find_record(source, context, number - 1, &earlier))
             goto failed;
         Py_DECREF(record->values[2]);
         record->values[2] = read_state(source, &earlier, context, &unused);

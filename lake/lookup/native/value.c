@@ -9,7 +9,7 @@ static bool fail(const char *what)
     return false;
 }
 
-bool read_number(Cursor *cursor, uint64_t *value)
+bool read_long_number(Cursor *cursor, uint64_t *value)
 {
     uint64_t found = 0;
     for (int shift = 0; cursor->at < cursor->end && shift < 64; shift += 7) {

@@ -26,7 +26,8 @@ ROOT = Path(__file__).resolve().parents[3]
 DUMP = """
 import sys
 from pathlib import Path
-from lake.lookup.record import FACTS, MESSAGE, NATIVE, STATE, TRANSACTION
+from lake.lookup.native import NATIVE
+from lake.lookup.record import FACTS, MESSAGE, STATE, TRANSACTION
 from lake.lookup.opening import open_lookups
 from lake.settings import Settings
 from lake.snapshot import open_snapshot
