@@ -12,11 +12,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import resource
 import shutil
-import signal
 import statistics
 import sys
 import threading
@@ -40,6 +38,7 @@ from lake.verify import verify_lake
 from tests.conftest import unpack
 from tests.ingest.facts import ask
 from tests.ingest.simulator.chain import fork
+from tests.ingest.simulator.fault import Clock, Faults
 from tests.ingest.simulator.node import SimulatedNode
 
 if TYPE_CHECKING:
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
 TABLES = ("blocks", "transactions", "messages", "account_states", "traces", "transaction_traces")
 MASTER = "select seqno, root_hash, prev_root_hash from blocks where workchain = -1 order by seqno"
 BACK_MC_BLOCKS = 60
+SLICES = tuple(range(0, 160, 20))
 
 
 class Readers:
@@ -58,7 +58,7 @@ class Readers:
         self.written: dict[bytes, float] = {}
         self.served: dict[bytes, float] = {}
         self.faults: list[str] = []
-        self.reads = 0
+        self.reads = self.last = 0
         self.is_over = threading.Event()
         self.threads = [threading.Thread(target=self._read) for _ in range(count)]
 
@@ -79,6 +79,7 @@ class Readers:
                 rows = cursor.execute(MASTER).fetchall()
             now_s = time.monotonic()
             self.reads += 1
+            self.last = reader.snapshot.last_mc_seqno
             self._compare(number, rows, reader.snapshot.ranges, now_s)
 
     def _compare(
@@ -100,26 +101,6 @@ class Readers:
             self.served.setdefault(root_hash, now_s)
 
 
-def fault(kind: str, node: SimulatedNode, tail: Tail, dice: random.Random) -> None:
-    """Let one thing happen."""
-    if kind == "kill":
-        if tail.pid is not None:
-            os.kill(tail.pid, signal.SIGKILL)
-    elif kind == "torn":
-        tear = node.tear(dice.randint(1, 300))
-        time.sleep(0.2)
-        node.mend(tear)
-    elif kind == "restart":
-        node.restart()
-    elif kind == "compact":
-        node.compact()
-    elif kind == "gone":
-        away = node.db_dir.with_name("away")
-        node.db_dir.rename(away)
-        time.sleep(0.2)
-        away.rename(node.db_dir)
-
-
 def run(options: argparse.Namespace) -> dict[str, object]:
     """Run it all, and return the figures."""
     dice = random.Random(options.seed)  # noqa: S311 - no secret
@@ -131,8 +112,10 @@ def run(options: argparse.Namespace) -> dict[str, object]:
         db_dir = unpack(db_dir, options.folder / "genuine")
     with closing(open_node(db_dir)) as source:
         plain = [source.read_bundle(at) for at in range(1, source.last_mc_seqno() + 1)]
-    node = SimulatedNode(options.folder / "db")
-    tail = Tail(name_command(Origin(node.db_dir), lake), most_pause_s=1)
+    node = SimulatedNode(options.folder / "db", slices=SLICES)
+    clock = Clock(options.folder)
+    tail = Tail(clock.wrap(name_command(Origin(node.db_dir), lake)), most_pause_s=1)
+    faults = Faults(node, tail, clock, dice)
     readers = Readers(lake, options.readers)
     chain: list[McBundle] = plain
     due = sorted(dice.sample(range(1, options.blocks), min(options.faults, options.blocks - 1)))
@@ -143,7 +126,8 @@ def run(options: argparse.Namespace) -> dict[str, object]:
     with closing(node):
         for done in range(options.blocks):
             if node.last == len(chain) or (node.last > BACK_MC_BLOCKS and dice.random() < 0.005):
-                after = node.last - dice.randint(1, BACK_MC_BLOCKS)
+                oldest = min(node.writer.open_slices) + 1
+                after = max(oldest, node.last - dice.randint(1, BACK_MC_BLOCKS))
                 node.roll_back(after)
                 chain = fork(node.written + plain[after:], after, salt=done + 1)
                 kinds["roll-back"] = kinds.get("roll-back", 0) + 1
@@ -151,9 +135,12 @@ def run(options: argparse.Namespace) -> dict[str, object]:
             readers.written[node.written[-1].blocks[0].id.root_hash] = time.monotonic()
             while due and due[0] <= done:
                 due.pop(0)
-                kind = dice.choice(["kill", "torn", "restart", "compact", "gone"])
+                kind = dice.choice([*faults.kinds, "slice removed"])
+                if kind == "slice removed":
+                    kind = remove_slice(node, readers.last)
+                else:
+                    faults.kinds[kind]()
                 kinds[kind] = kinds.get(kind, 0) + 1
-                fault(kind, node, tail, dice)
             time.sleep(options.pause_ms / 1000)
         wait_for_end(lake, node, options.patience_s)
         readers.is_over.set()
@@ -178,6 +165,16 @@ def run(options: argparse.Namespace) -> dict[str, object]:
     }
 
 
+def remove_slice(node: SimulatedNode, served: int) -> str:
+    """Let the node prune its oldest slice if nobody needs it any more; return what happened."""
+    kept = sorted(node.writer.open_slices)
+    if len(kept) > 1 and kept[1] + BACK_MC_BLOCKS < min(node.last, served):
+        node.prune(kept[0])
+        return "slice removed"
+    node.compact()
+    return "compact"
+
+
 def wait_for_end(lake: Path, node: SimulatedNode, patience_s: float) -> None:
     """Wait until the lake ends with the node's newest block."""
     wanted = node.written[-1].blocks[0].id.root_hash
@@ -193,8 +190,12 @@ def wait_for_end(lake: Path, node: SimulatedNode, patience_s: float) -> None:
 def compare(lake: Path, node: SimulatedNode, folder: Path) -> bool:
     """Tell whether the lake has the rows of one that was made at once."""
     settings = load_settings()[0]
-    with closing(open_node(node.db_dir)) as source:
-        ingest(source, folder / "reference", Span(1, node.last), settings)
+    whole = SimulatedNode(folder / "whole", slices=(0,))
+    with closing(whole):
+        for bundle in node.written:
+            whole.write(bundle)
+        with closing(open_node(whole.db_dir)) as source:
+            ingest(source, folder / "reference", Span(1, node.last), settings)
     return all(
         ask(lake, f"select * exclude (day) from {name} order by all")  # noqa: S608 - ours
         == ask(folder / "reference", f"select * exclude (day) from {name} order by all")  # noqa: S608
