@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test long soak load fuzz bench notebooks docs binary lint types format lock clean
+.PHONY: help setup demo test long soak load fuzz bench streams notebooks docs binary lint types format lock clean
 
 help:  ## print this menu
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -59,6 +59,9 @@ bench: $(READY)  ## measure decode, ingest, look-ups beside PostgreSQL, HTTP (AR
 load: $(READY)  ## a service that follows a node under load, and under too much (ARGS=options)
 	mkdir -p build/load
 	$(BIN)/python -m tests.bench.load tests/data/node-demo/demo-node.tar.zst build/load $(ARGS)
+
+streams: $(READY)  ## clients of streams, 100 and 500, at ten commits a second (ARGS=options)
+	$(BIN)/python -m tests.bench.stream tests/data/node-demo/demo-node.tar.zst $(ARGS)
 
 CASES ?= 1000000
 FUZZ_SEED ?= 1

@@ -12,12 +12,18 @@ import msgspec
 
 from api.app import create_app
 from api.server import StreamingServer
+from api.snapshot import SnapshotHolder
+from api.stream.commits import CommitRows
+from api.stream.event import TYPES, Cursor
+from api.stream.rendering import EventMaker
 from lake.log import LOG_FOLDER
 from lake.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+    from api.stream.event import Event
 
 WAIT_S = 60.0
 
@@ -40,6 +46,22 @@ class Growth:
             name = f"{LOG_FOLDER}/{self.shown}.json"
             shutil.copy(self._whole / name, self.lake_dir / f"{name}.new")
             (self.lake_dir / f"{name}.new").rename(self.lake_dir / name)
+
+
+def list_events(lake_dir: Path, commits: Iterable[int], *kinds: str) -> list[Event]:
+    """Return all events of commits, by the code under test but without hub and server."""
+    settings = Settings()
+    rows, holder = CommitRows(lake_dir), SnapshotHolder(lake_dir, settings)
+    maker = EventMaker(rows, holder, settings)
+    found = [
+        event
+        for number in commits
+        for chunk in rows.list_chunks(number)
+        for kind in kinds or TYPES
+        for event in maker.make(chunk, kind)
+    ]
+    holder.close()
+    return sorted(found, key=lambda event: event.cursor or Cursor(0))
 
 
 class Served:

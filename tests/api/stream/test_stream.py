@@ -13,10 +13,7 @@ from litestar.testing import TestClient
 from websockets.sync.client import connect
 
 from api.app import create_app
-from api.snapshot import SnapshotHolder
-from api.stream.commits import CommitRows
 from api.stream.event import TYPES, Cursor, Event
-from api.stream.rendering import EventMaker
 from api.stream.subscription import StreamQuery, make_subscription
 from ingest.trace.reopening import reopen_traces
 from lake.compact import compact_lake
@@ -24,29 +21,13 @@ from lake.orphan import sweep_orphans
 from lake.settings import Settings
 from lake.undo import undo_after
 from tests.api.conftest import BLOCKS_PER_COMMIT
-from tests.api.growth import WAIT_S, Frame, Frames, Growth, serve
+from tests.api.growth import WAIT_S, Frame, Frames, Growth, list_events, serve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 Shown = list[tuple[str, Any]]
-
-
-def list_events(lake_dir: Path, commits: Iterable[int], *kinds: str) -> list[Event]:
-    """Return all events of commits, by the code under test but without hub and server."""
-    settings = Settings()
-    rows, holder = CommitRows(lake_dir), SnapshotHolder(lake_dir, settings)
-    maker = EventMaker(rows, holder, settings)
-    found = [
-        event
-        for number in commits
-        for chunk in rows.list_chunks(number)
-        for kind in kinds or TYPES
-        for event in maker.make(chunk, kind)
-    ]
-    holder.close()
-    return sorted(found, key=lambda event: event.cursor or Cursor(0))
 
 
 def show_events(events: Iterable[Event]) -> Shown:
@@ -285,6 +266,15 @@ def test_blocks_that_are_undone(growth: Growth, expected: Shown) -> None:
         assert frames.next() == told, "what is gone from the lake is not made up"
 
 
+@pytest.fixture(scope="module")
+def asker(many_commits: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The application over one commit, for requests that are refused."""
+    growth = Growth(many_commits, tmp_path_factory.mktemp("refused") / "lake")
+    growth.show()
+    with TestClient(create_app(growth.lake_dir, Settings())) as client:
+        yield client
+
+
 @pytest.mark.parametrize(
     ("params", "status", "text"),
     [
@@ -295,13 +285,11 @@ def test_blocks_that_are_undone(growth: Growth, expected: Shown) -> None:
         ({"last_event_id": "9:0:0"}, 422, "last_event_id names commit 9, and the lake has 1"),
     ],
 )
-def test_what_is_refused(growth: Growth, params: dict[str, Any], status: int, text: str) -> None:
-    growth.show()
-    with TestClient(create_app(growth.lake_dir, Settings())) as client:
-        answers = [
-            client.get("/api/streaming/v2/sse", params=params),
-            client.post("/api/streaming/v2/sse", json=params),
-        ]
+def test_what_is_refused(asker: Any, params: dict[str, Any], status: int, text: str) -> None:
+    answers = [
+        asker.get("/api/streaming/v2/sse", params=params),
+        asker.post("/api/streaming/v2/sse", json=params),
+    ]
     for answer in answers:
         assert answer.status_code == status
         assert text in answer.json()["error"]
