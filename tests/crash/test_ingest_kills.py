@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import pytest
 
 from lake.crash import POINTS
 from lake.errors import LakeNotFound
+from lake.schema.contract import CONTRACT_TABLES
 from lake.snapshot import open_snapshot
 from lake.verify import verify_lake
 
@@ -19,8 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
-RANDOM_KILLS = 100
+RANDOM_KILLS, LONG_KILLS = 70, 500
 SEED = 20261121
+AMONG_CONTRACTS = ("file.created:14", "file.written:31", "file.renamed:16", "file.renamed:34")
+"""Moments at which the first and the second commit write files of contracts."""
+CONTRACTS = frozenset(table.name for table in CONTRACT_TABLES)
 LATER = ("run.", "merge.", "compact.")
 """Points that ingest does not pass."""
 
@@ -28,9 +33,9 @@ LATER = ("run.", "merge.", "compact.")
 class Victim:
     """The forking process of ``victim.py``, spoken to by lines."""
 
-    def __init__(self, node: Path) -> None:
+    def __init__(self, node: Path, *options: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.crash.victim", str(node)],
+            [sys.executable, "-m", "tests.crash.victim", str(node), *options],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -104,12 +109,41 @@ def test_killed_at_a_commit_point(
     assert _files(lake) == reference
 
 
-def test_killed_at_random_times(victim: Victim, reference: dict[str, str], tmp_path: Path) -> None:
-    rng = random.Random(SEED)  # noqa: S311 - a repeatable choice of moments
+@pytest.mark.parametrize("moment", AMONG_CONTRACTS)
+def test_killed_among_the_files_of_contracts(
+    victim: Victim, reference: dict[str, str], tmp_path: Path, moment: str
+) -> None:
+    assert any(path.startswith("wallets/") for path in reference)
+    lake = tmp_path / "lake"
+    assert victim.ingest(lake, crash_at=moment) == "killed"
+    _check_prefix(lake, reference)
+    assert {path.parent.parent.name for path in lake.rglob("*.parquet")} & CONTRACTS
+    assert victim.ingest(lake) == "ended"
+    assert _files(lake) == reference
+
+
+@pytest.mark.usefixtures("tvm")
+def test_killed_while_the_machine_runs(
+    demo_node: Path, tmp_path: Path, reference: dict[str, str]
+) -> None:
+    """The TVM's processes end with the one that is killed, and the next one starts its own."""
+    victim, lake = Victim(demo_node, "tvm"), tmp_path / "lake"
+    with closing(victim):
+        assert victim.ingest(lake, crash_at="file.renamed:34") == "killed"
+        _check_prefix(lake, reference)
+        assert victim.ingest(lake) == "ended"
+    assert _files(lake) == reference
+
+
+def kill_at_random(
+    victim: Victim, reference: dict[str, str], folder: Path, kills: int, seed: int
+) -> None:
+    """Kill an ingest again and again, each time where it goes on, and compare what is left."""
+    rng = random.Random(seed)  # noqa: S311 - a repeatable choice of moments
     killed = 0
     lake_number = 0
-    lake = tmp_path / "lake-0"
-    while killed < RANDOM_KILLS:
+    lake = folder / "lake-0"
+    while killed < kills:
         ending = victim.ingest(lake, delay_ms=rng.uniform(20, 600))
         assert ending in {"killed", "ended"}
         killed += ending == "killed"
@@ -117,6 +151,15 @@ def test_killed_at_random_times(victim: Victim, reference: dict[str, str], tmp_p
         if ending == "ended":
             assert _files(lake) == reference
             lake_number += 1
-            lake = tmp_path / f"lake-{lake_number}"
+            lake = folder / f"lake-{lake_number}"
     assert victim.ingest(lake) == "ended"
     assert _files(lake) == reference
+
+
+def test_killed_at_random_times(victim: Victim, reference: dict[str, str], tmp_path: Path) -> None:
+    kill_at_random(victim, reference, tmp_path, RANDOM_KILLS, SEED)
+
+
+@pytest.mark.long
+def test_killed_many_times(victim: Victim, reference: dict[str, str], tmp_path: Path) -> None:
+    kill_at_random(victim, reference, tmp_path, LONG_KILLS, SEED + 1)

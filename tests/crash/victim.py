@@ -1,8 +1,11 @@
 """A process that forks ingests to be killed: imports are paid once, not once a kill.
 
-Reads lines ``LAKE CRASH_AT DELAY_MS`` from stdin. For each it forks a child that ingests part of
-the node into LAKE, to be killed at the named point (``-`` for none) or after DELAY_MS (0 for
-never), and then prints ``killed`` or ``ended``.
+``python -m tests.crash.victim NODE [tvm]`` reads lines ``LAKE CRASH_AT DELAY_MS`` from stdin. For
+each it forks a child that ingests part of the node into LAKE, to be killed at the named point
+(``-`` for none) or after DELAY_MS (0 for never), and then prints ``killed`` or ``ended``.
+
+Contracts are found by their data alone, unless ``tvm`` is given: a process of the TVM would be
+started anew for each of the many kills.
 """
 
 from __future__ import annotations
@@ -13,14 +16,23 @@ import sys
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
+from unittest import mock
 
 import msgspec
 
+from ingest.contract import derivation
+from ingest.contract.interview import Interview
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
 from lake.crash import VARIABLE
 from lake.settings import Settings
+
+if TYPE_CHECKING:
+    from ingest.contract.network import Network
+    from ingest.contract.world import World
+    from ingest.tvm.pool import TvmPool
 
 SETTINGS = msgspec.structs.replace(
     Settings(),
@@ -28,10 +40,14 @@ SETTINGS = msgspec.structs.replace(
     mc_blocks_per_chunk=8,
     checkpoint_commits=4,
     orphan_grace_s=0,
-    # Files of contracts are written as all others are; to find contracts a process of the TVM is
-    # started, which would be done anew for each of the many kills.
-    detect_contracts=False,
 )
+
+
+def ask_data_alone(
+    world: World, network: Network, _tvm: TvmPool | None, gas_limit: int
+) -> Interview:
+    """Make an interview of contracts whose data can be read."""
+    return Interview(world, network, None, gas_limit)
 
 
 def bring(node: Path, lake: Path) -> None:
@@ -60,6 +76,8 @@ def run_child(node: Path, lake: Path, crash_at: str, delay_ms: float) -> str:
 def main() -> None:
     """Serve orders until stdin ends."""
     node = Path(sys.argv[1])
+    if "tvm" not in sys.argv[2:]:
+        mock.patch.object(derivation, "Interview", ask_data_alone).start()
     for line in sys.stdin:
         lake, crash_at, delay_ms = line.split()
         print(run_child(node, Path(lake), crash_at, float(delay_ms)), flush=True)  # noqa: T201
