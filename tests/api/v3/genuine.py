@@ -92,9 +92,23 @@ def _compare_sale(row: Row, stack: Stack) -> None:
     assert details["full_price"] == str(_number(stack[6]))
 
 
+def _list_addresses(entry: Contract) -> list[str]:
+    """Return the values of Hashmap 8 MsgAddress, by key; an empty one is null."""
+    if "boc" not in entry:
+        return []
+    root = Cell.one_from_boc(base64.b64decode(entry["boc"]))
+    found = root.begin_parse().load_hashmap(8)
+    return [
+        to_raw(found[key].load_address().to_str(is_user_friendly=False)) for key in sorted(found)
+    ]
+
+
 def _compare_multisig(row: Row, stack: Stack) -> None:
     assert row["next_order_seqno"] == str(_number(stack[0]))
     assert row["threshold"] == _number(stack[1])
+    assert row["signers"] == _list_addresses(stack[2])
+    # Orders change proposers: those of the deployment need not be those of now.
+    assert row["proposers"] == _list_addresses(stack[3])
     seqnos = [int(order["order_seqno"]) for order in row["orders"]]
     assert sorted(seqnos) == list(range(_number(stack[0])))
 
@@ -117,6 +131,12 @@ def _compare_vesting(row: Row, stack: Stack) -> None:
     assert row["sender_address"] == _address(stack[5])
     assert row["owner_address"] == _address(stack[6])
     assert row["whitelist"] == sorted(row["whitelist"])
+    if "boc" in stack[7]:
+        root = Cell.one_from_boc(base64.b64decode(stack[7]["boc"]))
+        keys = (key.to_bytes(33, "big") for key in root.begin_parse().load_hashmap(264))
+        assert row["whitelist"] == sorted(
+            f"{int.from_bytes(key[:1], 'big', signed=True)}:{key[1:].hex().upper()}" for key in keys
+        )
 
 
 _ITEM = ("nft/items", "address", "nft_items", "get_nft_data", _compare_item)
