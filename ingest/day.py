@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
@@ -12,6 +13,9 @@ from ingest.decode import Piece
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+DAY_S = 86_400
 
 
 def split_by_day(piece: Piece) -> list[Piece]:
@@ -31,9 +35,19 @@ def piece_day(piece: Piece) -> str:
 
 
 def _mc_days(piece: Piece) -> list[str]:
-    blocks = piece.tables["blocks"].select(("workchain", "seqno", "gen_utime"))
-    rows = blocks.filter(pc.equal(blocks["workchain"], MASTERCHAIN)).sort_by("seqno")
-    return [f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}" for at in rows["gen_utime"].to_pylist()]
+    blocks = piece.tables["blocks"]
+    columns = (blocks[name].to_pylist() for name in ("workchain", "seqno", "gen_utime"))
+    times = sorted(
+        (seqno, utime)
+        for workchain, seqno, utime in zip(*columns, strict=True)
+        if workchain == MASTERCHAIN
+    )
+    return [_name_day(utime // DAY_S) for _seqno, utime in times]
+
+
+@lru_cache
+def _name_day(number: int) -> str:
+    return f"{datetime.fromtimestamp(number * DAY_S, UTC):%Y-%m-%d}"
 
 
 def _rows_between(piece: Piece, first: int, last: int) -> dict[str, pa.Table]:

@@ -51,7 +51,7 @@ class Settings(MetadataSettings, frozen=True, forbid_unknown_fields=True):
     ] = 65_536
     zstd_level: Annotated[
         int, Meta(description="Compression level of Parquet files", ge=1, le=22)
-    ] = 1
+    ] = 3
     checkpoint_commits: Annotated[
         int,
         Meta(description="The list of live files is written out after this many commits", ge=1),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from ingest.batch import Batch
+from ingest.batch import Batch, measure_rows
 from ingest.block.rows import make_table
 from ingest.decode import Piece
 from lake.schema import BASE_TABLES, BLOCKS, TRANSACTIONS
@@ -66,3 +66,13 @@ def test_a_batch_ends_before(settings: dict[str, int], following: Piece) -> None
     batch.clear()
     assert not batch
     assert batch.add(following), "an empty batch takes every piece"
+
+
+def test_rows_take_the_same_however_they_came() -> None:
+    rows = make_piece(1, 2, transactions=64).tables[TRANSACTIONS.name]
+    size_bytes = measure_rows(TRANSACTIONS.name, rows)
+    assert size_bytes == pytest.approx(rows.nbytes, rel=0.02)
+    parts = [rows.slice(start, 16) for start in range(0, 64, 16)]
+    assert sum(measure_rows(TRANSACTIONS.name, part) for part in parts) == pytest.approx(
+        size_bytes, rel=0.02
+    )
