@@ -10,7 +10,7 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lake.lookup.ends import NO_LT
-from lake.lookup.merge import Hit, read_page
+from lake.lookup.merge import Hit, read_page, read_timed_page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,6 +104,19 @@ def find_opcode_page(
     if reader.lookups is None:
         return None
     return _read_keys(reader.lookups.list_opcode(opcode, direction), page)
+
+
+def find_failed_page(
+    reader: Reader, first: int | None, last: int | None, page: Slice
+) -> Sequence[Key] | None:
+    """Return the keys of aborted transactions of a span of time, as ``v3/transaction_keys`` does.
+
+    None without look-ups, or where the page is too deep for them.
+    """
+    if reader.lookups is None:
+        return None
+    lists = reader.lookups.list_failed(first, last)
+    return read_timed_page(lists, descending=page.descending, offset=page.offset, limit=page.limit)
 
 
 def _read_keys(lists: Sequence[Listed], page: Slice) -> list[Key]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from api.params import Addresses, Hashes, Int32, Lt, Shard, Utime
+from api.params import Addresses, Flag, Hashes, Int32, Lt, Shard, Utime
 from api.v3.book import pair_addresses
 from api.v3.coverage import (
     check_lt,
@@ -16,7 +16,14 @@ from api.v3.coverage import (
     check_utime,
 )
 from api.v3.operation import SortedPage
-from queries.exact import Slice, Span, find_account_page, find_block_page, find_transactions
+from queries.exact import (
+    Slice,
+    Span,
+    find_account_page,
+    find_block_page,
+    find_failed_page,
+    find_transactions,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +47,7 @@ class TransactionsQuery(SortedPage, frozen=True, kw_only=True):
     end_utime: Utime = None
     start_lt: Lt = None
     end_lt: Lt = None
+    aborted: Flag = None
 
 
 def find_keys(call: Call, query: TransactionsQuery) -> Sequence[Key]:
@@ -70,6 +78,11 @@ def _find_keys(call: Call, query: TransactionsQuery) -> Sequence[Key]:
         found = find_block_page(call.reader, query.mc_seqno, page)
         if found is not None:
             return found
+    by_time = query.start_utime is not None or query.end_utime is not None
+    if by_time and query.aborted and _asks_only(query, "aborted", "start_utime", "end_utime"):
+        found = find_failed_page(call.reader, query.start_utime, query.end_utime, page)
+        if found is not None:
+            return found
     return _query_keys(call, query)
 
 
@@ -82,6 +95,7 @@ def _query_keys(call: Call, query: TransactionsQuery) -> list[dict[str, Any]]:
         "block_seqno": query.seqno,
         "mc_seqno": query.mc_seqno,
         "lt": query.lt,
+        "aborted": query.aborted,
         "hashes": list(query.hash),
         "excluded_workchains": excluded["workchains"],
         "excluded_accounts": excluded["accounts"],

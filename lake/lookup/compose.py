@@ -19,6 +19,7 @@ from lake.lookup.account import Account, account_id, split_account_id
 from lake.lookup.ends import EndsBuilder
 from lake.lookup.postings import KEY_BYTES, as_arrow, cut_hash, item_bytes, write_postings
 from lake.lookup.record import (
+    ABORTED,
     FACT_COLUMNS,
     HASH_BEFORE,
     MESSAGE_COLUMNS,
@@ -58,6 +59,7 @@ class Composer:
         self._block_at = array("Q")
         self._hash, self._hash_after = bytearray(), bytearray()
         self._lt, self._now, self._mc_seqno = array("q"), array("I"), array("I")
+        self._failed = array("I")
         self._account, self._account_row = bytearray(), array("I")
         self._balance, self._state_at, self._state = array("q"), array("Q", [0]), bytearray()
         self._ends, self._traces = EndsBuilder(), TracesBuilder()
@@ -115,6 +117,8 @@ class Composer:
         self._lt.append(row.lt)
         self._now.append(row.now)
         self._mc_seqno.append(row.mc_seqno)
+        if row.columns[ABORTED]:
+            self._failed.append(number)
         hash_before = row.columns[HASH_BEFORE]
         same = before is not None and before.hash_after == hash_before
         if not number % RECORDS_PER_BLOCK:
@@ -163,6 +167,15 @@ class Composer:
             {"key": as_arrow(self._mc_seqno).cast(pa.uint64()), "lt": lts, "row": rows}
         )
         write_postings(self._writer, "block", by_block)
+        failed = as_arrow(self._failed)
+        by_time = pa.table(
+            {
+                "key": as_arrow(self._now).take(failed).cast(pa.uint64()),
+                "lt": lts.take(failed),
+                "row": failed,
+            }
+        )
+        write_postings(self._writer, "failed", by_time)
         self._ends.write(self._writer, lts)
         self._traces.write(self._writer, by_hash, lts)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
-from lake.lookup.ends import opcode_end_key, opcode_key
+from lake.lookup.ends import NO_LT, opcode_end_key, opcode_key
 from lake.lookup.merge import Hit, Listed
 from lake.lookup.message_page import Wanted, read_messages
 from lake.lookup.postings import cut_hash
@@ -60,6 +60,11 @@ class Lookups:
         """Return the transactions that have a message with an opcode on one side."""
         key = opcode_end_key(opcode, direction)
         return [Listed(run, run.opcode_end.rows, *run.opcode_end.find(key)) for run in self.runs]
+
+    def list_failed(self, first: int | None, last: int | None) -> list[Listed]:
+        """Return the aborted transactions of a span of unix seconds, by time, then logical time."""
+        span = 0 if first is None else first, NO_LT if last is None else last
+        return [Listed(run, run.failed.rows, *run.failed.find_between(*span)) for run in self.runs]
 
     def find_messages(self, msg_hash: bytes) -> list[Any]:
         """Return the rows of messages of a hash, as stored or in normal form, in no order."""

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from lake.lookup.run import Run
 
 
+MOST_MERGED = 10_000
+"""Rows read to merge several lists; a deeper page is left to the named queries."""
+
+
 class Hit(NamedTuple):
     """A transaction found: its run and its row there."""
 
@@ -150,3 +154,37 @@ def _take(
         last_lt = lt
         account, workchain = run.account_of(run.account_number(row))
         yield lt, workchain, account, Hit(run, row)
+
+
+def read_timed_page(
+    lists: Sequence[Listed], *, descending: bool, offset: int, limit: int
+) -> list[Hit] | None:
+    """Return a page of lists by time, then logical time; the rest by workchain and account.
+
+    Each list stands by time and logical time itself. None where the page is too deep to read all
+    that precedes it.
+    """
+    most = offset + limit
+    if most * len(lists) > MOST_MERGED:
+        return None
+    found = [item for listed in lists for item in _take_timed(listed, most, descending=descending)]
+    sign = -1 if descending else 1
+    found.sort(key=lambda item: (sign * item[0], sign * item[1], item[2], item[3]))
+    return [item[4] for item in found[offset:most]]
+
+
+def _take_timed(
+    listed: Listed, most: int, *, descending: bool
+) -> Iterator[tuple[int, int, int, bytes, Hit]]:
+    """Yield ``most`` rows from one end, and then all others of the last one's moment."""
+    run, rows = listed.run, listed.rows
+    places = range(listed.start, listed.end)
+    last: tuple[int, int] | None = None
+    for taken, at in enumerate(reversed(places) if descending else places):
+        row = rows[at]
+        moment = run.now[row], run.lt[row]
+        if taken >= most and moment != last:
+            return
+        last = moment
+        account, workchain = run.account_of(run.account_number(row))
+        yield *moment, workchain, account, Hit(run, row)

@@ -7,15 +7,13 @@ from operator import attrgetter, ne
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lake.lookup.ends import NO_LT
+from lake.lookup.merge import MOST_MERGED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lake.lookup.postings import Postings
     from lake.lookup.run import Run
-
-MOST_MERGED = 10_000
-"""Messages read to merge several runs; a deeper page is left to the named queries."""
 
 Found = tuple["Run", "Postings", int, int]
 """A run, its postings, and where those of the key begin and end."""

@@ -7,7 +7,7 @@ compared with the whole hash. Where every key has one row, ``end`` is left out.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -99,6 +99,17 @@ class Postings:
         if at == len(self._keys) or self._keys[at] != key:
             return 0, 0
         return self._span(at)
+
+    def find_between(self, first: int, last: int) -> tuple[int, int]:
+        """Return where the rows of a span of keys, both ends included, begin and end in ``rows``.
+
+        They stand by key, and those of one key as they were written.
+        """
+        low = bisect_left(self._keys, first)
+        high = bisect_right(self._keys, last)
+        if low >= high:
+            return 0, 0
+        return self._span(low)[0], self._span(high - 1)[1]
 
     def find_hashes(self, hashes: list[bytes]) -> list[tuple[int, int]]:
         """Return where the rows of each hash begin and end in ``rows``."""

@@ -104,5 +104,6 @@ KINDS = (TRANSACTION, MESSAGE, FACTS, STATE)
 Record: Any = make_row_type("Record", ("row", "messages", "before", "after"))
 """``before`` and ``after`` are None where the run does not have the state."""
 
+ABORTED = TRANSACTION_COLUMNS.index("aborted")
 HASH_BEFORE = TRANSACTION_COLUMNS.index("account_state_hash_before")
 IN_HASH = TRANSACTION_COLUMNS.index("in_msg_hash")

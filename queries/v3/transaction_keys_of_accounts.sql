@@ -10,6 +10,7 @@
 -- $excluded_accounts   blob[]            accounts not wanted
 -- $hashes              blob[]            hashes wanted
 -- $lt                  bigint    = null  logical time; accounts are then in the order asked for
+-- $aborted             boolean   = null  whether it was aborted
 -- $start_utime         bigint    = null  first unix second
 -- $end_utime           bigint    = null  last unix second
 -- $start_lt            bigint    = null  first logical time
@@ -30,6 +31,7 @@ where
     and ($block_seqno is null or block_seqno = $block_seqno)
     and ($mc_seqno is null or mc_seqno = $mc_seqno)
     and ($lt is null or lt = $lt)
+    and ($aborted is null or aborted = $aborted)
     and ($start_utime is null or now >= $start_utime)
     and ($end_utime is null or now <= $end_utime)
     and ($start_lt is null or lt >= $start_lt)

@@ -23,12 +23,6 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-FAILED = """
-select * from transactions
-where now between $start and $end and aborted
-order by now desc, lt desc
-limit 100
-"""
 COUNT_FAILED = "select count(*) from transactions where now between $start and $end and aborted"
 BY_HOUR = """
 select now // 3600 as hour, compute_exit_code, count(*) as transactions
@@ -118,9 +112,13 @@ class Access:
         """Return the richest hundred accounts."""
         return get_top_accounts(self._call(), TopAccountsQuery(limit=100, offset=0))
 
-    def failed(self, span: tuple[int, int]) -> list[tuple[Any, ...]]:
+    def failed(self, span: tuple[int, int]) -> list[Row]:
         """Return the newest failed transactions between two seconds."""
-        return self._rows(FAILED, span)
+        start, end = span
+        query = TransactionsQuery(
+            aborted=True, start_utime=start, end_utime=end, limit=100, offset=0
+        )
+        return self._transactions(query)
 
     def count_failed(self, span: tuple[int, int]) -> list[tuple[Any, ...]]:
         """Count the failed transactions between two seconds."""

@@ -34,7 +34,7 @@ def found(demo_lake: Path, request: pytest.FixtureRequest) -> Transactions:
 
 
 _FILTERS = (
-    *("workchain", "shard", "block_seqno", "mc_seqno", "lt"),
+    *("workchain", "shard", "block_seqno", "mc_seqno", "lt", "aborted"),
     *("start_utime", "end_utime", "start_lt", "end_lt"),
 )
 _PAGE: dict[str, Any] = {

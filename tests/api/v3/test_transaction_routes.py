@@ -149,6 +149,21 @@ def test_filters(ask: Asker, facts: Facts, params: dict[str, Any], match: Any, s
     assert found
 
 
+@pytest.mark.parametrize("sort", ["asc", "desc"])
+def test_aborted_transactions(ask: Asker, sort: str) -> None:
+    times = {"start_utime": 1795238000, "end_utime": 1795239000}
+    everything = _ask_all(ask, sort=sort, **times)
+    for wanted in (True, False):
+        found = _ask_all(ask, sort=sort, aborted=str(wanted), **times)
+        assert found == [
+            tx for tx in everything if tx["description"].get("aborted", False) is wanted
+        ]
+        assert found
+        # Of no span of time, and so by logical time alone.
+        whole = {tx["hash"] for tx in _ask_all(ask, sort=sort, aborted=str(wanted))}
+        assert whole >= {tx["hash"] for tx in found}
+
+
 def test_one_account_in_every_form(ask: Asker, facts: Facts) -> None:
     fact = facts.contract("wallet_v4r2")
     raw = fact["address"]

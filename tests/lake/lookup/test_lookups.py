@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lake.lookup.merge import read_page
+from lake.lookup.merge import MOST_MERGED, read_page, read_timed_page
 from lake.lookup.opening import open_lookups
 from lake.lookup.rebuild import rebuild_lookups
 from lake.lookup.record import (
@@ -89,6 +89,7 @@ def check_snapshot(snapshot: Snapshot) -> None:
     check_transactions(lookups, tables)
     check_accounts(lookups, tables)
     check_blocks(lookups, tables)
+    check_failed(lookups, tables)
     check_messages(lookups, tables)
     check_states(lookups, tables)
 
@@ -171,6 +172,32 @@ def check_blocks(lookups: Lookups, tables: dict[str, list[Row]]) -> None:
                 lists = lookups.list_block(mc_seqno)
                 page = {"offset": offset, "limit": limit, "descending": descending}
                 assert hashes_of(lookups, lists, **page) == wanted[offset : offset + limit]
+
+
+def check_failed(lookups: Lookups, tables: dict[str, list[Row]]) -> None:
+    times = sorted(row["now"] for row in tables["transactions"]) or [5]
+    for first, last in ((None, None), (times[0] + 1, None), (times[0], times[-1] - 1), (7, 6)):
+        rows = [
+            row
+            for row in tables["transactions"]
+            if row["aborted"]
+            and (first is None or row["now"] >= first)
+            and (last is None or row["now"] <= last)
+        ]
+        lists = lookups.list_failed(first, last)
+        for sign in (1, -1):
+            rows.sort(
+                key=lambda row, sign=sign: (  # type: ignore[misc]
+                    *(sign * row["now"], sign * row["lt"]),
+                    *(row["workchain"], row["account"]),
+                )
+            )
+            for offset, limit in PAGES:
+                hits = read_timed_page(lists, descending=sign < 0, offset=offset, limit=limit)
+                assert hits is not None
+                found = [record.row.hash for record in lookups.read_records(hits)]
+                assert found == [row["hash"] for row in rows[offset : offset + limit]]
+    assert read_timed_page(lists, descending=True, offset=MOST_MERGED, limit=1) is None
 
 
 def message_order(rows: list[Row], *, descending: bool) -> list[bytes]:
