@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test long soak load fuzz bench streams notebooks docs binary lint types format lock clean
+.PHONY: help setup demo test long soak day load fuzz bench streams notebooks docs binary lint types format lock clean
 
 help:  ## print this menu
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -55,6 +55,10 @@ soak: $(READY)  ## a follower and readers beside a simulated node with faults (S
 
 bench: $(READY)  ## measure decode, ingest, look-ups beside PostgreSQL, HTTP (ARGS=--quick: two minutes)
 	$(BIN)/python -m tests.bench $(ARGS)
+
+day: $(READY)  ## a virtual day of a lake: a commit and a fault every minute (ARGS=--hours=24)
+	mkdir -p build/day
+	$(BIN)/python -m tests.crash.soak build/day $(ARGS)
 
 load: $(READY)  ## a service that follows a node under load, and under too much (ARGS=options)
 	mkdir -p build/load

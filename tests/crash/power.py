@@ -104,6 +104,13 @@ class Medium:
         self.root = Folder()
         self.marks: list[str] = []
 
+    @classmethod
+    def of_folder(cls, folder: Path) -> Medium:
+        """Take a folder as it is, all of it synced."""
+        medium = cls()
+        medium.root = _read(folder)
+        return medium
+
     def do(self, operation: Operation) -> None:
         """Do the next operation."""
         kind, path = operation.kind, operation.path
@@ -158,6 +165,14 @@ class Medium:
     def lose(self, loss: Loss) -> Tree:
         """Return what is found after the power went."""
         return dict(_show(self.root, "", loss))
+
+
+def _read(path: Path) -> Folder:
+    folder = Folder()
+    for one in path.iterdir():
+        folder.names[one.name] = _read(one) if one.is_dir() else File(one.read_bytes())
+    folder.sync()
+    return folder
 
 
 def _show(folder: Folder, prefix: str, loss: Loss) -> Iterator[tuple[str, bytes]]:

@@ -1,0 +1,219 @@
+"""A day of a lake on a virtual clock: one writer, compaction, readers, and a fault every minute.
+
+``python -m tests.crash.soak FOLDER --hours 24``
+
+Every virtual minute has a commit of as many masterchain blocks as come in one, now and then
+look-ups and compaction, and one fault: the process dies, the disk is full, the power goes, or a
+bit of a file is flipped. Readers compare every snapshot with what was committed, those that they
+have held for most of the grace time too. Figures are printed as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from statistics import linear_regression
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+from lake.digest import find_damage
+from lake.errors import LakeFull
+from lake.lookup.opening import open_lookups
+from lake.orphan import sweep_orphans
+from lake.settings import Settings
+from lake.snapshot import open_snapshot
+from lake.upkeep import keep_up
+from lake.verify import verify_lake
+from tests.crash.disk import Died, Disk
+from tests.crash.history import state_of
+from tests.crash.power import Loss, Medium, Shelf
+from tests.lake.chain import Chain, commit_made
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+    from lake.snapshot import Snapshot
+
+MC_BLOCKS, MINUTE_S, GRACE_S = 24, 60, 3600
+END_S = 10**8
+"""No virtual clock runs so long, and every real one has long passed it."""
+
+UPKEEP_EVERY, HELD_MINUTES = 8, 55
+SETTINGS = Settings(
+    checkpoint_commits=16, compact_commits=8, orphan_grace_s=GRACE_S, compact_rows=20_000
+)
+SUMS = "select count(*), coalesce(sum(lt), 0), count(distinct hash) from transactions"
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+MOMENTS = 120
+"""Operations of one minute's work at which it may go wrong."""
+
+FAULTS = ("death", "full", "power", "bit")
+
+
+class Day:
+    """The lake, what should be in it, and the clock."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.lake, self.folder = folder / "lake", folder
+        self.dice = random.Random(seed)  # noqa: S311 - a repeatable choice
+        self.chain = Chain(seed, accounts=8)
+        self.minute = 0
+        self.expected: dict[int, tuple[int, int, int]] = {0: (0, 0, 0)}
+        self.held: list[tuple[int, Snapshot]] = []
+        self.faults = dict.fromkeys(FAULTS, 0)
+        self.reads = self.found_bits = 0
+        self.rss_mib: list[tuple[float, float]] = []
+
+    @property
+    def now_s(self) -> float:
+        """Seconds of the virtual clock."""
+        return self.minute * MINUTE_S
+
+    def pass_minute(self) -> None:
+        """Let a minute pass, with its blocks and its fault."""
+        self.minute += 1
+        first = (self.minute - 1) * MC_BLOCKS + 1
+        mc_range = (first, first + MC_BLOCKS - 1)
+        rows = self.chain.make(*mc_range)
+        count, lts, hashes = self.expected[first - 1]
+        transactions = rows["transactions"]
+        added = transactions.num_rows
+        lts += sum(transactions["lt"].to_pylist())
+        self.expected[mc_range[1]] = (count + added, lts, hashes + added)
+        fault = self.dice.choice(FAULTS)
+        self.faults[fault] += 1
+        getattr(self, f"_meet_{fault}")(lambda: self._work(mc_range, rows))
+        self._work(mc_range, rows)  # the process is started again: there is nothing to wait for
+        assert state_of(self.lake).ranges == ((1, mc_range[1]),)
+        self._stamp()
+        self._read()
+        if self.minute % MINUTE_S == 0:
+            assert verify_lake(self.lake).damage == []
+            self._measure()
+
+    def _work(self, mc_range: tuple[int, int], rows: dict[str, pa.Table]) -> None:
+        """Do what a follower does: sweep, commit what is missing, keep the lake up."""
+        with mock.patch("lake.orphan.time.time", return_value=self.now_s):
+            sweep_orphans(self.lake, GRACE_S)
+        last = max((last for _first, last in state_of(self.lake).ranges), default=0)
+        if last < mc_range[1]:
+            commit_made(self.lake, *mc_range, rows, SETTINGS)
+        if self.minute % UPKEEP_EVERY == 0:
+            keep_up(self.lake, SETTINGS)
+
+    def _meet_death(self, work: Callable[[], None]) -> None:
+        disk = Disk(self.folder, fail_at=self.dice.randrange(MOMENTS), death=True)
+        with disk.watch(), suppress(Died):
+            work()
+
+    def _meet_full(self, work: Callable[[], None]) -> None:
+        disk = Disk(self.folder, fail_at=self.dice.randrange(MOMENTS))
+        with disk.watch(), suppress(LakeFull):
+            work()
+
+    def _meet_power(self, work: Callable[[], None]) -> None:
+        """Lose what was not synced, at a random moment of the work."""
+        medium = Medium.of_folder(self.folder)
+        disk = Disk(self.folder, fail_at=self.dice.randrange(MOMENTS), death=True)
+        with disk.watch(), suppress(Died):
+            work()
+        for operation in disk.operations:
+            medium.do(operation)
+        left = medium.lose(Loss("some", "some", self.dice))
+        shelf = Shelf(self.folder / "shelf")
+        shelf.lay_out(left)
+        shutil.rmtree(self.lake, ignore_errors=True)
+        if (shelf.target / "lake").exists():
+            shutil.copytree(shelf.target / "lake", self.lake)
+        shutil.rmtree(self.folder / "shelf")
+
+    def _meet_bit(self, _work: Callable[[], None]) -> None:
+        """Flip a bit of a live file: the next who opens it must find it. Then mend it."""
+        state = state_of(self.lake)
+        if not state.files:
+            return
+        file = self.dice.choice((*state.files, *state.runs))
+        path = self.lake / file.path
+        sound, facts = path.read_bytes(), path.stat()
+        damaged = bytearray(sound)
+        damaged[self.dice.randrange(len(sound))] ^= 1 << self.dice.randrange(8)
+        path.write_bytes(damaged)
+        found = find_damage(self.lake, [file], trust_earlier=True)
+        self.found_bits += [error.file for error in found] == [file.path]
+        path.write_bytes(sound)
+        os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+    def _stamp(self) -> None:
+        """Let files that are new have the time of the virtual clock."""
+        for path in self.lake.rglob("*"):
+            if path.is_file() and path.stat().st_mtime > END_S:
+                os.utime(path, (self.now_s, self.now_s))
+
+    def _read(self) -> None:
+        """Compare the newest snapshot, and those held long enough, with what was committed."""
+        newest = open_snapshot(self.lake)
+        self._compare(newest)
+        if self.minute % 10 == 0:
+            self.held.append((self.minute, newest))
+        while self.held and self.held[0][0] + HELD_MINUTES <= self.minute:
+            self._compare(self.held.pop(0)[1])
+
+    def _compare(self, snapshot: Snapshot) -> None:
+        assert not snapshot.damaged, snapshot.damaged
+        with snapshot.connect(tables=("transactions",)) as rows:
+            found = rows.execute(SUMS).fetchone()
+        assert found == self.expected[snapshot.last_mc_seqno], snapshot.number
+        if self.minute % 10 == 0:
+            assert open_lookups(snapshot, SETTINGS) is not None
+        self.reads += 1
+
+    def _measure(self) -> None:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        self.rss_mib.append((self.minute / MINUTE_S, pages * PAGE_BYTES / (1 << 20)))
+
+    def describe(self) -> dict[str, Any]:
+        """Return the figures."""
+        later = self.rss_mib[len(self.rss_mib) // 4 :]
+        slope = linear_regression(*zip(*later, strict=True)).slope if len(later) > 1 else 0.0
+        return {
+            "virtual_hours": round(self.minute / MINUTE_S, 2),
+            "faults": {kind: count for kind, count in self.faults.items() if count},
+            "flips_found": self.found_bits,
+            "commits": state_of(self.lake).number,
+            "transactions": self.expected[self.minute * MC_BLOCKS][0],
+            "reads": self.reads,
+            "files": sum(path.is_file() for path in self.lake.rglob("*")),
+            "open_files": len(list(Path("/proc/self/fd").iterdir())),
+            "memory_mib_an_hour": round(slope, 2),
+        }
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Read the options, let the time pass, print the figures."""
+    parser = argparse.ArgumentParser(description="Let a day of a lake pass, with its faults.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--hours", type=float, default=24)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args(arguments)
+    shutil.rmtree(options.folder, ignore_errors=True)
+    options.folder.mkdir(parents=True)
+    day, began_s = Day(options.folder, options.seed), time.monotonic()
+    with mock.patch("os.fsync"):  # what is lost with the power is told by the layer above it
+        while day.minute < options.hours * MINUTE_S:
+            day.pass_minute()
+    found = day.describe() | {"took_s": round(time.monotonic() - began_s)}
+    sys.stdout.write(json.dumps(found, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
