@@ -22,3 +22,10 @@ class LiteServerSettings(AccessSettings, frozen=True, forbid_unknown_fields=True
     liteserver_queries: Annotated[
         int, Meta(description="Questions that lite servers are asked at once", ge=1)
     ] = 16
+    upstream_liteserver: Annotated[
+        str,
+        Meta(
+            description="Where messages are sent without upstream_url: to the lite servers of this"
+            " configuration file of a network"
+        ),
+    ] = ""

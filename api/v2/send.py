@@ -1,4 +1,4 @@
-"""Methods that hand a message to the network: checked here, sent by the upstream if one is set."""
+"""Methods that hand a message to the network: checked here, then handed on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from api.errors import LiteServerError
-from api.upstream import ask_upstream
+from api.upstream import ask_upstream, send_message, sends_by_liteserver
 from api.v2.value import render_base64
 from ingest.cell.boc import parse_boc
 from ingest.errors import BocError
@@ -56,7 +56,7 @@ def send_bag(call: Call, boc: bytes, method: str = "sendBoc") -> Any:  # noqa: A
         SendingUnavailable, UpstreamRefusal: it could not be handed on, or was refused.
     """
     check_bag(boc, "body")
-    answer = ask_upstream(call.settings, method, {"boc": render_base64(boc)})
+    answer = send_message(call.settings, method, boc)
     keep_pending(call, boc)
     return answer
 
@@ -86,9 +86,13 @@ def answer_send_query(call: Call, params: EstimateParams | EstimateCellParams) -
     check_parts(params)
     written = {name: render_base64(getattr(params, name)) for name in _PARTS}
     target = params.address.address
-    answer = ask_upstream(call.settings, "sendQuery", {"address": str(target), **written})
     init = (params.init_code or None, params.init_data or None)
+    message = None
     with suppress(BocError):  # a workchain that no message of the network can go to
         message = build_external_message(target.workchain, target.account, params.body, init)
+    if message is not None and sends_by_liteserver(call.settings):
+        return send_bag(call, message)
+    answer = ask_upstream(call.settings, "sendQuery", {"address": str(target), **written})
+    if message is not None:
         keep_pending(call, message)
     return answer

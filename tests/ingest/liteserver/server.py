@@ -60,7 +60,7 @@ class SimulatedServer:
 
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
-        self.last = max(chain.masterchain)
+        self.last = max(chain.masterchain, default=0)
         self.first = 1
         self.unknown: set[BlockId] = set()
         self.swapped: dict[BlockId, bytes] = {}
