@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Tables = dict[str, pa.Table]
     Reference = Callable[[Sequence[McBundle], Collection[BlockId]], Tables]
 
-__all__ = ["decode_bundles", "describe", "is_used"]
+__all__ = ["decode_bundles", "decode_natively", "describe", "is_used"]
 
 _SEED_BITS = 64
 _MASTERCHAIN = -1
@@ -77,7 +77,7 @@ def decode_bundles(bundles: Sequence[McBundle], reference: Reference) -> Tables:
     parts: list[Tables] = []
     while blocks or not parts:
         try:
-            count, tables = _decode_native(blocks)
+            count, tables = decode_natively(blocks)
         except OverflowError:  # a column of 2 GiB, or an id that no block has
             return reference(bundles, ())
         parts.append(tables)
@@ -98,8 +98,14 @@ def _list_tops(parts: Sequence[Tables], mc_seqno: int) -> set[BlockId]:
     }
 
 
-def _decode_native(blocks: Sequence[tuple[RawBlock, int]]) -> tuple[int, Tables]:
-    """Decode blocks up to the first that is declined; return their number and tables."""
+def decode_natively(
+    blocks: Sequence[tuple[RawBlock, int]], *, all_named: bool = False
+) -> tuple[int, Tables]:
+    """Decode blocks up to the first that is declined; return their number and tables.
+
+    Each comes with the masterchain block that commits it. ``all_named`` says that masterchain
+    blocks which were checked before name all shard blocks, root and file hash together.
+    """
     items = [
         (
             raw.data,
@@ -113,7 +119,7 @@ def _decode_native(blocks: Sequence[tuple[RawBlock, int]]) -> tuple[int, Tables]
         for raw, mc_seqno in blocks
     ]
     # Hash tables are seeded, so that no crafted block can make its cells meet in one slot.
-    count, tables = _extension.decode(items, secrets.randbits(_SEED_BITS), _portable)
+    count, tables = _extension.decode(items, secrets.randbits(_SEED_BITS), _portable, all_named)
     named = zip(BASE_TABLES, tables, strict=True)
     return count, {table.name: make_table(table, rows, columns) for table, (rows, columns) in named}
 

@@ -10,6 +10,7 @@
 /* Buffers of one column; `end` is where the bytes of the next value of varying length go. */
 typedef struct {
     const Column *column;
+    size_t maps_bytes, offsets_bytes, values_bytes;
     uint8_t *validity, *values;
     int32_t *offsets;
     size_t null_count, end;
@@ -64,24 +65,27 @@ static size_t measure_values(const Table *table, size_t row_bytes, const Column 
     return total;
 }
 
-/* Lay the buffers of a column out from `at` on, or measure them where `base` is NULL. */
-static size_t lay_out(const Table *table, size_t row_bytes, const Column *column, uint8_t *base,
-                      size_t at, Filling *to)
+/* Measure the buffers of a column; false if its bytes exceed what offsets can tell. */
+static bool measure_column(const Table *table, size_t row_bytes, const Column *column, Filling *to)
 {
-    size_t maps = (table->count + TILE_ROWS - 1) / TILE_ROWS * (TILE_ROWS / 8);
-    size_t offsets = has_offsets(column->kind) ? (table->count + 1) * sizeof(int32_t) : 0;
-    size_t values = measure_values(table, row_bytes, column);
+    size_t values = measure_values(table, row_bytes, column), rows = table->count;
+    bool varies = has_offsets(column->kind);
     *to = (Filling){.column = column};
-    if (base) {
-        to->validity = base + at;
-        to->offsets = (int32_t *)(base + at + slab_round(maps));
-        to->values = base + at + slab_round(maps) + slab_round(offsets);
-        if (offsets)
-            to->offsets[0] = 0;
-    }
-    if (offsets && values - WORD_BYTES > INT32_MAX)
-        return SIZE_MAX;
-    return at + slab_round(maps) + slab_round(offsets) + slab_round(values);
+    to->maps_bytes = slab_round((rows + TILE_ROWS - 1) / TILE_ROWS * (TILE_ROWS / 8));
+    to->offsets_bytes = varies ? slab_round((rows + 1) * sizeof(int32_t)) : 0;
+    to->values_bytes = slab_round(values);
+    return !varies || values - WORD_BYTES <= INT32_MAX;
+}
+
+/* Give a column its buffers; return where those of the next one begin. */
+static uint8_t *lay_out(uint8_t *at, Filling *filling)
+{
+    filling->validity = at;
+    filling->offsets = (int32_t *)(at + filling->maps_bytes);
+    filling->values = at + filling->maps_bytes + filling->offsets_bytes;
+    if (filling->offsets_bytes)
+        filling->offsets[0] = 0;
+    return filling->values + filling->values_bytes;
 }
 
 /* Gather a bit of every row of the tile. */
@@ -254,20 +258,22 @@ Status table_export(const Table *table, TableName name, Pool *pool, struct Arrow
 {
     const Layout *layout = &LAYOUTS[name];
     Filling fillings[MAX_COLUMNS];
-    size_t size = slab_round(sizeof(Head)), at = size;
+    size_t columns = layout->column_count, size = slab_round(sizeof(Head));
     uint32_t *order;
-    for (size_t c = 0; c < layout->column_count && size != SIZE_MAX; c++)
-        size = lay_out(table, layout->row_bytes, &layout->columns[c], NULL, size, &fillings[c]);
-    if (size == SIZE_MAX)
-        return NOT_MINE;
+    for (size_t c = 0; c < columns; c++) {
+        Filling *filling = &fillings[c];
+        if (!measure_column(table, layout->row_bytes, &layout->columns[c], filling))
+            return NOT_MINE;
+        size += filling->maps_bytes + filling->offsets_bytes + filling->values_bytes;
+    }
     Status status = table_sort(table, name, &order);
     Slab *slab = status == DONE ? slab_take(pool, size) : NULL;
     if (slab) {
-        for (size_t c = 0; c < layout->column_count; c++)
-            at = lay_out(table, layout->row_bytes, &layout->columns[c], slab->data, at,
-                         &fillings[c]);
+        uint8_t *at = slab->data + slab_round(sizeof(Head));
+        for (size_t c = 0; c < columns; c++)
+            at = lay_out(at, &fillings[c]);
         fill_table(table, name, order, fillings);
-        export_table(fillings, layout->column_count, table->count, slab, to);
+        export_table(fillings, columns, table->count, slab, to);
         slab_drop(slab);
     }
     free(order);

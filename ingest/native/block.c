@@ -65,6 +65,8 @@ static Status check_root(Block *block)
    known to have that root hash. */
 static bool is_named(const Decoder *decoder, const RawBlock *raw)
 {
+    if (decoder->all_named && raw->workchain != MASTERCHAIN)
+        return true;
     for (size_t i = decoder->tops; i < decoder->tables[TABLE_shard_blocks].count; i++) {
         const Row_shard_blocks *row = ROW(decoder->tables, shard_blocks, i);
         if (row->seqno == raw->seqno && row->shard == raw->shard &&
@@ -80,10 +82,7 @@ static bool is_named(const Decoder *decoder, const RawBlock *raw)
 static Status open_block(Block *block)
 {
     const RawBlock *raw = block->raw;
-    const Sha256 *sha = &block->decoder->sha;
-    Hash file_hash;
-    sha256(sha, raw->data, raw->size, &file_hash);
-    if (!hash_equal(&file_hash, &raw->file_hash) || raw->size > UINT32_MAX)
+    if (!hash_equal(&raw->found_hash, &raw->file_hash) || raw->size > UINT32_MAX)
         return NOT_MINE;
     Status status = tree_parse(&block->tree, raw->data, raw->size);
     if (status == DONE && !is_named(block->decoder, raw))
@@ -98,6 +97,23 @@ static Status open_block(Block *block)
         return NO_MEMORY;
     memset(block->known, 0, block->known_count * sizeof *block->known);
     return DONE;
+}
+
+/* Two at a time, the largest first: of two that are as long each helps the other. */
+void hash_files(const Sha256 *sha, RawBlock *blocks, size_t count)
+{
+    Sha256Message messages[MAX_HASHED];
+    for (size_t i = 0; i < count; i++) {
+        size_t at = i;
+        for (; at && messages[at - 1].size < blocks[i].size; at--)
+            messages[at] = messages[at - 1];
+        messages[at] = (Sha256Message){blocks[i].data, blocks[i].size, &blocks[i].found_hash};
+    }
+    size_t i = 0;
+    for (; i + 1 < count; i += 2)
+        sha256_two(sha, &messages[i], &messages[i + 1]);
+    if (i < count)
+        sha256(sha, messages[i].data, messages[i].size, messages[i].to);
 }
 
 static Status append_header(Block *block)

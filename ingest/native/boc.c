@@ -150,8 +150,8 @@ static unsigned measure_exotic(const Cell *cell, unsigned below)
     return size == shapes[kind].bytes && refs == shapes[kind].refs ? below >> 1 : 8;
 }
 
-/* Check levels, depth and exotic cells, and weigh sub-trees, from the last cell to the first. */
-static Status measure_cells(Tree *tree, uint16_t *heights)
+/* Check levels, depth and exotic cells, count parents and weigh sub-trees, from the last cell to the first. */
+static Status measure_cells(Tree *tree, uint16_t *heights, uint8_t *parents)
 {
     for (uint32_t index = tree->count; index-- > 0;) {
         Cell *cell = &tree->cells[index];
@@ -160,6 +160,7 @@ static Status measure_cells(Tree *tree, uint16_t *heights)
             const Cell *kid = &tree->cells[cell->refs[i]];
             mask |= cell_mask(kid);
             weight += kid->weight;
+            parents[cell->refs[i]] += parents[cell->refs[i]] < UINT8_MAX;
             if (heights[cell->refs[i]] >= height)
                 height = heights[cell->refs[i]] + 1u;
         }
@@ -202,19 +203,22 @@ Status tree_parse(Tree *tree, const uint8_t *data, size_t size)
     uint32_t count = (uint32_t)envelope.cell_count;
     uint16_t *heights = heap_renew(&tree->memory.heights, count, sizeof *heights);
     tree->cells = heap_renew(&tree->memory.cells, count, sizeof *tree->cells);
+    uint8_t *parents = heap_renew(&tree->memory.parents, count, sizeof *parents);
     tree->heights = heights;
+    tree->parents = parents;
     tree->root = (uint32_t)envelope.root;
     tree->hash_count = MAX_LEVEL + 1;
     tree->is_distinct = false;
     tree->memory.stored.size = 0;
     tree->hashes = heap_renew(&tree->memory.hashes, tree->hash_count, sizeof *tree->hashes);
     tree->depths = heap_renew(&tree->memory.depths, tree->hash_count, sizeof *tree->depths);
-    if (!tree->cells || !heights || !tree->hashes || !tree->depths)
+    if (!tree->cells || !heights || !parents || !tree->hashes || !tree->depths)
         return NO_MEMORY;
+    memset(parents, 0, count);
     memset(tree->hashes, 0, tree->hash_count * sizeof *tree->hashes);
     memset(tree->depths, 0, tree->hash_count * sizeof *tree->depths);
     status = read_cells(tree, data, &envelope);
-    return status == DONE ? measure_cells(tree, heights) : status;
+    return status == DONE ? measure_cells(tree, heights, parents) : status;
 }
 
 Status tree_digest_whole(Tree *tree, const Sha256 *sha)

@@ -12,6 +12,7 @@ typedef struct {
     size_t size;
     int64_t workchain, shard, seqno, mc_seqno;
     Hash root_hash, file_hash;
+    Hash found_hash; /* SHA-256 of the bytes */
 } RawBlock;
 
 /* An account with its last transaction in a block, and the hash of its state after that. */
@@ -34,6 +35,7 @@ typedef struct {
     Table tables[TABLE_COUNT];
     HashSet state_cells; /* rows of state_cells, by hash */
     size_t tops;         /* the newest masterchain block's first row of shard_blocks */
+    bool all_named;      /* the caller knows that masterchain blocks name all shard blocks */
     Writer writer;
     Tree tree; /* memory that goes from block to block */
     Heap known, marks, touched, found, cells;
@@ -64,7 +66,11 @@ typedef struct {
 #define BUDGET_FACTOR 16
 #define BUDGET_BYTES (16u << 20)
 
-/* Decode one block behind the others; on any other status than DONE its rows are half made. */
+/* Compute `found_hash` of at most MAX_HASHED blocks. */
+#define MAX_HASHED 16
+void hash_files(const Sha256 *sha, RawBlock *blocks, size_t count);
+
+/* Decode one block, whose bytes are hashed, behind the others; on any other status than DONE its rows are half made. */
 Status decode_block(Decoder *decoder, const RawBlock *raw);
 
 /* TL-B block, block_info, block_extra: fills `header` and the cells of the block's parts. */

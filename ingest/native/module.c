@@ -83,9 +83,12 @@ static bool read_raw_block(PyObject *item, RawBlock *to)
 }
 
 /* Decode blocks until one is declined, whose rows are taken off again. */
-static Status decode_blocks(Decoder *decoder, const RawBlock *blocks, size_t count, size_t *done)
+static Status decode_blocks(Decoder *decoder, RawBlock *blocks, size_t count, size_t *done)
 {
     for (*done = 0; *done < count; ++*done) {
+        size_t left = count - *done;
+        if (*done % MAX_HASHED == 0)
+            hash_files(&decoder->sha, &blocks[*done], left < MAX_HASHED ? left : MAX_HASHED);
         size_t before[TABLE_COUNT];
         for (size_t i = 0; i < TABLE_COUNT; i++)
             before[i] = decoder->tables[i].count;
@@ -149,8 +152,8 @@ static PyObject *module_decode(PyObject *module, PyObject *args)
 {
     PyObject *given;
     unsigned long long seed;
-    int portable;
-    if (!PyArg_ParseTuple(args, "OKp", &given, &seed, &portable))
+    int portable, all_named = 0;
+    if (!PyArg_ParseTuple(args, "OKp|p", &given, &seed, &portable, &all_named))
         return NULL;
     /* A tuple of our own: its items, tuples too, stay as they are while the lock is not held. */
     PyObject *items = PySequence_Tuple(given);
@@ -162,6 +165,7 @@ static PyObject *module_decode(PyObject *module, PyObject *args)
     if (decoder) {
         decoder->sha = sha256_choose(state->has_instructions && !portable);
         decoder->seed = decoder->writer.seed = seed;
+        decoder->all_named = all_named;
         result = decode_all(module, decoder, items);
         give_back(state, decoder);
     } else {
@@ -230,9 +234,11 @@ static PyObject *module_root_hash(PyObject *module, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"decode", module_decode, METH_VARARGS,
-     "decode(blocks, seed, portable): decode blocks until one is declined.\n\n"
-     "A block is (data, workchain, shard, seqno, root_hash, file_hash, mc_seqno).\n"
-     "Returns the number of blocks decoded and, per table, its rows, as an array of Arrow in a capsule."},
+     "decode(blocks, seed, portable, all_named=False): decode blocks until one is declined.\n\n"
+     "A block is (data, workchain, shard, seqno, root_hash, file_hash, mc_seqno). Returns the\n"
+     "number of blocks decoded and, per table, its rows, and these as an array of Arrow in a\n"
+     "capsule, None for no rows. A shard block must have its root hash, unless a masterchain\n"
+     "block before it names it, or, as the caller knows, one that is not among these."},
     {"root_hash", module_root_hash, METH_VARARGS,
      "root_hash(data): the hash of the root cell of a bag, None if the bag is declined."},
     {"layout", module_layout, METH_NOARGS, "The tables, each with names and types of its columns."},

@@ -1,5 +1,7 @@
 #include "order.h"
 
+#include "run.h"
+
 #define SHARED_WEIGHT 63
 /* Below a cell of weight 48 no cell is special: see ingest/cell/order.py. */
 #define LIGHT 48
@@ -9,118 +11,18 @@ enum { SEARCH = 0, VISIT = 1, PLACE_KIDS = 3 };
 
 /* Every step of a walk is pushed by a cell that is met once: at most ten for each. */
 #define STEPS_PER_CELL 10
+/* A cell, and the two parts of a run. */
+#define ITEMS_PER_CELL 3
 
 typedef struct {
     Local *locals;
     uint32_t count;
     uint32_t *stack;
     uint32_t *listed, listed_count;
-    uint32_t *placed, placed_count;
+    uint32_t *placed, item_count, place_count;
+    const Writer *writer;
     bool has_special;
 } Placing;
-
-/* Find the slot of a hash, or the free one where it belongs. */
-static uint32_t *find_slot(const Writer *writer, const Tree *tree, uint32_t mask, const Hash *hash)
-{
-    const Local *locals = (const Local *)writer->locals.data;
-    uint64_t at = hash_mix(hash, writer->seed) & mask;
-    while (writer->slots[at]) {
-        uint32_t cell = locals[writer->slots[at] - 1].cell;
-        if (hash_equal(tree_hash(tree, cell, MAX_LEVEL), hash))
-            break;
-        at = (at + 1) & mask;
-    }
-    return &writer->slots[at];
-}
-
-/* Clear a table of `size` slots and put the locals found so far into it. */
-static bool make_slots(Writer *writer, const Tree *tree, uint32_t size, uint32_t local_count)
-{
-    if (writer->slot_count < size) {
-        free(writer->slots);
-        writer->slots = malloc(size * sizeof *writer->slots);
-        writer->slot_count = writer->slots ? size : 0;
-    }
-    if (!writer->slots)
-        return false;
-    memset(writer->slots, 0, size * sizeof *writer->slots);
-    for (uint32_t i = 0; i < local_count; i++) {
-        uint32_t cell = ((const Local *)writer->locals.data)[i].cell;
-        *find_slot(writer, tree, size - 1, tree_hash(tree, cell, MAX_LEVEL)) = i + 1;
-    }
-    return true;
-}
-
-static bool add_local(Writer *writer, const Tree *tree, uint32_t index)
-{
-    const Cell *cell = &tree->cells[index];
-    if (!heap_reserve(&writer->locals, sizeof(Local)))
-        return false;
-    Local *local = (Local *)(writer->locals.data + writer->locals.size);
-    *local = (Local){.cell = index, .cut = -1, .weight = cell->weight};
-    local->ref_count = (uint8_t)cell_ref_count(cell);
-    memcpy(local->refs, cell->refs, sizeof local->refs);
-    writer->locals.size += sizeof *local;
-    return true;
-}
-
-/* Number the different cells under `root` where equal ones may stand at several places. */
-static Status find_by_hash(Writer *writer, const Tree *tree, uint32_t root, uint32_t *count)
-{
-    uint32_t size = 256, found = 1;
-    if (!add_local(writer, tree, root) || !make_slots(writer, tree, size, found))
-        return NO_MEMORY;
-    for (uint32_t i = 0; i < found; i++) {
-        for (unsigned ref = 0; ref < ((Local *)writer->locals.data)[i].ref_count; ref++) {
-            uint32_t kid = ((Local *)writer->locals.data)[i].refs[ref];
-            uint32_t *slot = find_slot(writer, tree, size - 1, tree_hash(tree, kid, MAX_LEVEL));
-            uint32_t number = *slot ? *slot - 1 : found;
-            if (!*slot) {
-                *slot = ++found;
-                if (!add_local(writer, tree, kid))
-                    return NO_MEMORY;
-                if (found > size / 2 && !make_slots(writer, tree, size *= 2, found))
-                    return NO_MEMORY;
-            }
-            ((Local *)writer->locals.data)[i].refs[ref] = number;
-        }
-    }
-    *count = found;
-    return DONE;
-}
-
-/* Number the cells under `root` of a tree without equal ones. An appended root is equal to none
-   of them: it would stand below itself. */
-static Status find_by_index(Writer *writer, const Tree *tree, uint32_t root, uint32_t *count)
-{
-    uint32_t found = 1, *stamps = writer_stamps(writer, tree, tree->count);
-    uint32_t first = writer->first_stamp;
-    if (!stamps || !add_local(writer, tree, root))
-        return NO_MEMORY;
-    for (uint32_t i = 0; i < found; i++) {
-        for (unsigned ref = 0; ref < ((Local *)writer->locals.data)[i].ref_count; ref++) {
-            uint32_t kid = ((Local *)writer->locals.data)[i].refs[ref];
-            if (stamps[kid] < first) {
-                stamps[kid] = first + found++;
-                if (!add_local(writer, tree, kid))
-                    return NO_MEMORY;
-            }
-            ((Local *)writer->locals.data)[i].refs[ref] = stamps[kid] - first;
-        }
-    }
-    writer->next_stamp = first + found;
-    *count = found;
-    return DONE;
-}
-
-/* Number the different cells under `root`; a cell's references become numbers. */
-static Status find_locals(Writer *writer, const Tree *tree, uint32_t root, uint32_t *count)
-{
-    writer->locals.size = 0;
-    if (tree->is_distinct)
-        return find_by_index(writer, tree, root, count);
-    return find_by_hash(writer, tree, root, count);
-}
 
 /* List the cells that weigh more than `least`, children before parents. */
 static void list_heavy(Placing *placing, unsigned least)
@@ -189,6 +91,11 @@ static void find_special(Placing *placing)
     for (uint32_t i = 0; i < placing->listed_count; i++) {
         Local *local = &locals[placing->listed[i]];
         int total = 1;
+        if (local->run) {
+            const Run *run = run_at(placing->writer, local->run);
+            total = run->total;
+            placing->has_special |= run->has_special;
+        }
         for (unsigned ref = 0; ref < local->ref_count; ref++) {
             const Local *kid = &locals[local->refs[ref]];
             total += kid->marks & SPECIAL ? 0 : cut_weight(kid);
@@ -207,8 +114,35 @@ static void place(Placing *placing, uint32_t number)
     if (local->marks & PLACED)
         return;
     local->marks |= PLACED;
-    local->place = placing->placed_count;
-    placing->placed[placing->placed_count++] = number;
+    local->place = placing->place_count++;
+    placing->placed[placing->item_count++] = number;
+}
+
+/* Place a part of the run below a local. */
+static void place_part(Placing *placing, uint32_t number, unsigned part)
+{
+    Local *local = &placing->locals[number];
+    local->parts[part] = placing->place_count;
+    placing->place_count += run_at(placing->writer, local->run)->parts[part].count;
+    placing->placed[placing->item_count++] = number | (part + 1u) << PART_SHIFT;
+}
+
+/* A search places the first part of a run, a visit the second; a search always comes first. */
+static void step_run(Placing *placing, uint32_t step)
+{
+    Local *local = &placing->locals[step >> 2];
+    if (!(local->marks & SEARCHED))
+        place_part(placing, step >> 2, 0);
+    local->marks |= SEARCHED;
+    if ((step & 3) == VISIT) {
+        place_part(placing, step >> 2, 1);
+        local->marks |= VISITED;
+    }
+}
+
+static bool has_kids(const Local *local)
+{
+    return local->ref_count || local->run;
 }
 
 /* Push what a visit of one cell begins with: it ends with placing the children. */
@@ -217,7 +151,7 @@ static uint32_t push_visit(Placing *placing, uint32_t top, uint32_t step)
     const Local *local = &placing->locals[step >> 2];
     placing->stack[top++] = step | PLACE_KIDS;
     for (unsigned ref = 0; ref < local->ref_count; ref++)
-        if (placing->locals[local->refs[ref]].ref_count)
+        if (has_kids(&placing->locals[local->refs[ref]]))
             placing->stack[top++] = local->refs[ref] << 2 | VISIT;
     if (local->marks & SPECIAL)
         placing->stack[top++] = (step >> 2) << 2 | SEARCH;
@@ -233,20 +167,23 @@ static uint32_t push_search(Placing *placing, uint32_t top, uint32_t step)
     local->marks |= SEARCHED;
     for (unsigned ref = 0; ref < local->ref_count; ref++) {
         const Local *kid = &placing->locals[local->refs[ref]];
-        if (kid->ref_count)
+        if (has_kids(kid))
             placing->stack[top++] =
                 local->refs[ref] << 2 | (kid->marks & SPECIAL ? VISIT : SEARCH);
     }
     return top;
 }
 
-static void place_all(Placing *placing)
+/* Return how many cells the search had placed before the root was visited. */
+static uint32_t place_all(Placing *placing)
 {
-    uint32_t top = 0;
+    uint32_t top = 0, searched = 0;
     placing->stack[top++] = VISIT;
     placing->stack[top++] = SEARCH;
     while (top) {
         uint32_t step = placing->stack[--top];
+        if (step == VISIT)
+            searched = placing->place_count;
         Local *local = &placing->locals[step >> 2];
         if ((step & 3) == PLACE_KIDS) {
             for (unsigned ref = local->ref_count; ref-- > 0;)
@@ -254,6 +191,8 @@ static void place_all(Placing *placing)
             local->marks |= VISITED;
         } else if (local->marks & VISITED) {
             continue;
+        } else if (local->run) {
+            step_run(placing, step);
         } else if ((step & 3) == VISIT) {
             top = push_visit(placing, top, step);
         } else {
@@ -261,21 +200,20 @@ static void place_all(Placing *placing)
         }
     }
     place(placing, 0);
+    return searched;
 }
 
-Status order_tree(Writer *writer, const Tree *tree, uint32_t root, Order *order)
+/* Order the locals that were found. */
+static Status order_locals(Writer *writer, uint32_t count, Order *order)
 {
-    uint32_t count;
-    Status status = find_locals(writer, tree, root, &count);
-    if (status != DONE)
-        return status;
     writer->stack.size = writer->listed.size = writer->placed.size = 0;
     size_t steps = (size_t)count * STEPS_PER_CELL + 2;
     if (!heap_reserve(&writer->stack, steps * sizeof(uint32_t)) ||
         !heap_reserve(&writer->listed, count * sizeof(uint32_t)) ||
-        !heap_reserve(&writer->placed, count * sizeof(uint32_t)))
+        !heap_reserve(&writer->placed, ITEMS_PER_CELL * count * sizeof(uint32_t)))
         return NO_MEMORY;
     Placing placing = {
+        .writer = writer,
         .locals = (Local *)writer->locals.data,
         .count = count,
         .stack = (uint32_t *)writer->stack.data,
@@ -283,7 +221,34 @@ Status order_tree(Writer *writer, const Tree *tree, uint32_t root, Order *order)
         .placed = (uint32_t *)writer->placed.data,
     };
     find_special(&placing);
-    place_all(&placing);
-    *order = (Order){placing.locals, placing.placed, placing.placed_count};
-    return order->count == count ? DONE : NOT_MINE;
+    uint32_t searched = place_all(&placing);
+    *order = (Order){placing.locals, placing.placed, placing.item_count, placing.place_count,
+                     searched, placing.has_special};
+    return placing.item_count >= count ? DONE : NOT_MINE;
+}
+
+Status order_plainly(Writer *writer, const Tree *tree, uint32_t root, Order *order)
+{
+    uint32_t count;
+    Status status = find_locals(writer, tree, root, NULL, &count);
+    return status == DONE ? order_locals(writer, count, order) : status;
+}
+
+Status order_tree(Writer *writer, const Tree *tree, uint32_t root, Order *order)
+{
+    const uint32_t none = UINT32_MAX;
+    for (;;) {
+        uint32_t unknown = none, count;
+        Status status = find_locals(writer, tree, root, &unknown, &count);
+        if (status == DONE && unknown != none) {
+            status = run_make(writer, tree, unknown);
+            if (status == DONE)
+                continue;
+        }
+        if (status == DONE)
+            status = order_locals(writer, count, order);
+        if (status != DONE || order->item_count == order->count || order->count <= MAX_RUN_BAG)
+            return status;
+        return order_plainly(writer, tree, root, order);
+    }
 }

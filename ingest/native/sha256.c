@@ -66,16 +66,11 @@ static void write_hash(const uint32_t state[8], Hash *to)
         store_be32(to->bytes + 4 * i, state[i]);
 }
 
-static void hash_pair_portable(const uint8_t *left, Hash *left_hash, const uint8_t *right,
-                               Hash *right_hash, size_t count)
+static void compress_pair_portable(uint32_t left_state[8], const uint8_t *left,
+                                   uint32_t right_state[8], const uint8_t *right, size_t count)
 {
-    uint32_t state[8];
-    memcpy(state, START, sizeof state);
-    compress_portable(state, left, count);
-    write_hash(state, left_hash);
-    memcpy(state, START, sizeof state);
-    compress_portable(state, right, count);
-    write_hash(state, right_hash);
+    compress_portable(left_state, left, count);
+    compress_portable(right_state, right, count);
 }
 
 #ifdef HAS_SHA_NI
@@ -145,23 +140,12 @@ compress_sha_ni(uint32_t state[8], const uint8_t *blocks, size_t count)
     store_state(state, s);
 }
 
-SHA_NI void write_state(Hash *to, State s)
-{
-    const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
-    uint32_t words[8];
-    store_state(words, s);
-    for (unsigned i = 0; i < 2; i++) {
-        __m128i half = _mm_loadu_si128((const void *)(words + 4 * i));
-        _mm_storeu_si128((void *)(to->bytes + 16 * i), _mm_shuffle_epi8(half, swap));
-    }
-}
-
 /* Two messages at once: while one waits for an instruction, the other goes on. */
 __attribute__((target("sha,ssse3,sse4.1"))) static void
-hash_pair_sha_ni(const uint8_t *left, Hash *left_hash, const uint8_t *right, Hash *right_hash,
-                 size_t count)
+compress_pair_sha_ni(uint32_t left_state[8], const uint8_t *left, uint32_t right_state[8],
+                     const uint8_t *right, size_t count)
 {
-    State a = load_state(START), b = a;
+    State a = load_state(left_state), b = load_state(right_state);
     for (; count; count--, left += BLOCK_BYTES, right += BLOCK_BYTES) {
         State a_before = a, b_before = b;
         __m128i a_words[4], b_words[4];
@@ -175,8 +159,8 @@ hash_pair_sha_ni(const uint8_t *left, Hash *left_hash, const uint8_t *right, Has
         a = add_states(a, a_before);
         b = add_states(b, b_before);
     }
-    write_state(left_hash, a);
-    write_state(right_hash, b);
+    store_state(left_state, a);
+    store_state(right_state, b);
 }
 
 bool sha256_has_instructions(void)
@@ -200,10 +184,10 @@ Sha256 sha256_choose(bool with_instructions)
 {
 #ifdef HAS_SHA_NI
     if (with_instructions)
-        return (Sha256){compress_sha_ni, hash_pair_sha_ni};
+        return (Sha256){compress_sha_ni, compress_pair_sha_ni};
 #endif
     (void)with_instructions;
-    return (Sha256){compress_portable, hash_pair_portable};
+    return (Sha256){compress_portable, compress_pair_portable};
 }
 
 /* Pad what is left of a message in `tail`, which has room for it and for one block more; return the
@@ -218,22 +202,45 @@ static inline size_t pad(uint8_t *tail, size_t left, size_t size)
     return blocks;
 }
 
-void sha256(const Sha256 *sha, const uint8_t *data, size_t size, Hash *to)
+/* Compress what is left of a message behind its first `done` blocks. */
+static void finish(const Sha256 *sha, uint32_t state[8], const uint8_t *data, size_t size,
+                   size_t done, Hash *to)
 {
-    uint32_t state[8];
     uint8_t tail[3 * BLOCK_BYTES];
     size_t whole = size / BLOCK_BYTES, left = size % BLOCK_BYTES;
-    memcpy(state, START, sizeof state);
-    sha->compress(state, data, whole);
+    sha->compress(state, data + done * BLOCK_BYTES, whole - done);
     if (left)
         memcpy(tail, data + whole * BLOCK_BYTES, left);
     sha->compress(state, tail, pad(tail, left, size));
     write_hash(state, to);
 }
 
+void sha256(const Sha256 *sha, const uint8_t *data, size_t size, Hash *to)
+{
+    uint32_t state[8];
+    memcpy(state, START, sizeof state);
+    finish(sha, state, data, size, 0, to);
+}
+
+void sha256_two(const Sha256 *sha, const Sha256Message *left, const Sha256Message *right)
+{
+    uint32_t a[8], b[8];
+    size_t both = (left->size < right->size ? left->size : right->size) / BLOCK_BYTES;
+    memcpy(a, START, sizeof a);
+    memcpy(b, START, sizeof b);
+    sha->compress_pair(a, left->data, b, right->data, both);
+    finish(sha, a, left->data, left->size, both, left->to);
+    finish(sha, b, right->data, right->size, both, right->to);
+}
+
 void sha256_pair(const Sha256 *sha, Sha256Job *left, Sha256Job *right, size_t blocks)
 {
+    uint32_t a[8], b[8];
     pad(left->message, left->size, left->size);
     pad(right->message, right->size, right->size);
-    sha->hash_pair(left->message, left->to, right->message, right->to, blocks);
+    memcpy(a, START, sizeof a);
+    memcpy(b, START, sizeof b);
+    sha->compress_pair(a, left->message, b, right->message, blocks);
+    write_hash(a, left->to);
+    write_hash(b, right->to);
 }

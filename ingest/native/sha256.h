@@ -9,12 +9,12 @@
 #define SHA256_JOB_BLOCKS 5
 
 typedef void Sha256Compress(uint32_t state[8], const uint8_t *blocks, size_t count);
-typedef void Sha256HashPair(const uint8_t *left, Hash *left_hash, const uint8_t *right,
-                            Hash *right_hash, size_t count);
+typedef void Sha256CompressPair(uint32_t left_state[8], const uint8_t *left,
+                                uint32_t right_state[8], const uint8_t *right, size_t count);
 
 typedef struct {
     Sha256Compress *compress;
-    Sha256HashPair *hash_pair; /* of two padded messages of `count` blocks each */
+    Sha256CompressPair *compress_pair; /* the same of two messages at once */
 } Sha256;
 
 /* A short message that is hashed together with another one. */
@@ -29,6 +29,16 @@ bool sha256_has_instructions(void);
 Sha256 sha256_choose(bool with_instructions);
 
 void sha256(const Sha256 *sha, const uint8_t *data, size_t size, Hash *to);
+
+/* A message that is hashed together with another one. */
+typedef struct {
+    const uint8_t *data;
+    size_t size;
+    Hash *to;
+} Sha256Message;
+
+/* Hash two messages of any size, at once as far as both go. */
+void sha256_two(const Sha256 *sha, const Sha256Message *left, const Sha256Message *right);
 
 /* Number of blocks that a message of this size takes, with its end mark and length. */
 static inline size_t sha256_blocks(size_t size)

@@ -179,7 +179,9 @@ static void merge_runs(const uint8_t *keys, size_t key_bytes, const uint32_t *fr
         size_t right = middle, end = middle + width < count ? middle + width : count;
         while (left < middle && right < end) {
             const uint8_t *a = keys + from[left] * key_bytes, *b = keys + from[right] * key_bytes;
-            *to++ = memcmp(a, b, key_bytes) <= 0 ? from[left++] : from[right++];
+            uint64_t x = load_be64(a), y = load_be64(b); /* most often enough */
+            bool is_left = x != y ? x < y : memcmp(a, b, key_bytes) <= 0;
+            *to++ = is_left ? from[left++] : from[right++];
         }
         while (left < middle)
             *to++ = from[left++];

@@ -203,15 +203,16 @@ static Status decode_found(Block *block, const Found *found)
         return status;
     if (!hash_equal(&row->account, &found->account) || (uint64_t)row->lt != found->lt)
         return NOT_MINE;
-    Touched *last = (Touched *)(block->touched.data + block->touched.size) - 1;
-    if (!block->touched.size || !hash_equal(&last->account, &found->account)) {
-        if (!heap_reserve(&block->touched, sizeof *last))
-            return NO_MEMORY;
-        last = (Touched *)(block->touched.data + block->touched.size);
-        block->touched.size += sizeof *last;
+    const Touched now = {row->account, row->hash, row->account_state_hash_after, row->lt};
+    size_t before = block->touched.size;
+    if (before) {
+        Touched *last = (Touched *)(block->touched.data + before - sizeof now);
+        if (hash_equal(&last->account, &now.account)) {
+            *last = now;
+            return DONE;
+        }
     }
-    *last = (Touched){row->account, row->hash, row->account_state_hash_after, row->lt};
-    return DONE;
+    return heap_append(&block->touched, &now, sizeof now) ? DONE : NO_MEMORY;
 }
 
 Status decode_transactions(Block *block)

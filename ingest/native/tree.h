@@ -34,10 +34,11 @@ typedef struct {
     uint16_t *depths;
     uint32_t hash_count;
     const uint16_t *heights; /* depths of the cells of the bag, as far as cells go */
+    const uint8_t *parents;  /* how often cells of the bag refer to each of them, cut at 255 */
     Chunk *chunks;
     bool is_distinct; /* no two cells of the bag are equal, as writer_open found */
     struct {
-        Heap cells, hashes, depths, heights, stored, found, order;
+        Heap cells, hashes, depths, heights, parents, stored, found, order;
     } memory; /* behind the arrays, kept from tree to tree */
 } Tree;
 

@@ -13,6 +13,7 @@ typedef struct {
     Heap stamps;     /* cell -> first_stamp + local cell; smaller ones are of earlier bags */
     uint32_t first_stamp, next_stamp;
     uint64_t seed;
+    Heap runs, run_of, run_bytes, patches; /* see run.h */
 } Writer;
 
 /* Find out whether all cells differ that have hashes so far, as a node writes them: then bags of

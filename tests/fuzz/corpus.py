@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import tempfile
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,7 +72,8 @@ def read_corpus() -> list[RawBlock]:
         workchain, shard, seqno = file.stem.split("_")
         data = file.read_bytes()
         root_hash = parse_boc(data, check_crc=False).hash(0)
-        name = BlockId(int(workchain), int(shard), int(seqno), root_hash, bytes(32))
+        file_hash = sha256(data).digest()
+        name = BlockId(int(workchain), int(shard), int(seqno), root_hash, file_hash)
         blocks.append(RawBlock(name, data))
     return blocks
 

@@ -1,9 +1,10 @@
-"""Damaged blocks through the native decoder and the Python decoder, which must agree.
+"""Damaged blocks and bags of cells through the native and the Python decoder, which must agree.
 
 ``make fuzz`` builds the extension with AddressSanitizer and UndefinedBehaviorSanitizer and runs
-this with it: what either finds ends the process, as any disagreement does. Whatever the extension
-accepts is compared with the reference, row for row; of what it declines, a part is checked to be
-refused by the reference, too, and counted where it is not.
+this with it: what either finds ends the process, as any disagreement does. Bags are compared one by
+one: accepted or not, and the hash of the root. Whatever the extension accepts of blocks is compared
+with the reference, row for row; what it declines the reference decides in any case: of these a part
+is looked at, to count those that the reference accepts.
 """
 
 from __future__ import annotations
@@ -24,19 +25,25 @@ from ingest.block.block import decode_in_python
 from ingest.cell.boc import parse_boc, serialize_boc
 from ingest.cell.exotic import ORDINARY
 from ingest.errors import BocError, IngestError
+from tests.fuzz.bag import BagRun
 from tests.fuzz.corpus import read_corpus
 from tests.ingest.block.test_fuzz import spoil_cells
 from tests.ingest.cell.test_fuzz import mutate
-from tests.ingest.native.samples import check_equal, compare, wrap
+from tests.ingest.native.samples import check_equal, wrap
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ingest.source import McBundle, RawBlock
 
 CHECK_DECLINED = 16
 """One of so many declined cases goes through the reference."""
 TOGETHER = 100
 """Accepted blocks that are compared in one call: their rows meet in one order."""
+BLOCK_EVERY = 20
+"""One of so many cases is a block; the others are bags, which take a fraction of the time."""
 REPORT_EVERY_S = 30
+MASTERCHAIN = -1
 
 
 def load(path: Path) -> Any:
@@ -110,73 +117,99 @@ def _spoil(seed: Seed, choices: Random) -> bytes:
             return _flip(seed, choices)
 
 
-def _is_accepted(bundle: McBundle) -> bool:
-    (raw,) = bundle.blocks
-    name = raw.id
-    hashes = (name.root_hash, name.file_hash)
-    item = (raw.data, name.workchain, name.shard, name.seqno, *hashes, bundle.mc_seqno)
-    count, _ = native._extension.decode([item], 1, native._portable)
-    return bool(count)
-
-
 class Run:
-    """Cases on their way: what the extension accepts is compared many blocks at a time."""
+    """Blocks on their way: what the extension accepts is compared many blocks at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str, *, all_named: bool) -> None:
+        """Take blocks that a masterchain block names (their hash is checked), or all others."""
         self.outcomes: Counter[str] = Counter()
+        self._name = name
+        self._all_named = all_named
         self._accepted: list[McBundle] = []
         self._declined = 0
 
     def add(self, bundle: McBundle) -> None:
         """Take one case; raises AssertionError on a disagreement, with the block in hex."""
-        if _is_accepted(bundle):
-            self.outcomes["accepted"] += 1
+        if self._decode([bundle]) is not None:
+            self._count("accepted")
             self._accepted.append(bundle)
             if len(self._accepted) == TOGETHER:
                 self.finish()
             return
         self._declined += 1
         if self._declined % CHECK_DECLINED:
-            self.outcomes["declined, not checked"] += 1
+            self._count("declined, not checked")
         else:
-            self.outcomes[f"declined, {_compare(bundle)} by the reference"] += 1
+            self._count(f"declined, {self._compare(bundle)} by the reference")
 
     def finish(self) -> None:
         """Compare what was accepted since the last time."""
+        if not self._accepted:
+            return
         try:
-            expected = decode_in_python(self._accepted)
-            check_equal(native.decode_bundles(self._accepted, decode_in_python), expected)
+            mine = self._decode(self._accepted)
+            assert mine is not None
+            check_equal(mine, self._refer(self._accepted))
         except (AssertionError, IngestError):
             for bundle in self._accepted:
-                assert _compare(bundle) == "accepted", bundle.blocks[0].data.hex()
+                assert self._compare(bundle) == "accepted", bundle.blocks[0].data.hex()
             raise
         self._accepted = []
 
+    def _count(self, outcome: str) -> None:
+        self.outcomes[f"{self._name}, {outcome}"] += 1
 
-def _compare(bundle: McBundle) -> str:
-    try:
-        outcome = compare(bundle)
-    except AssertionError as error:
-        raise AssertionError(f"{bundle.blocks[0].id}: {bundle.blocks[0].data.hex()}") from error
-    return "accepted" if outcome == "declined" else outcome
+    def _decode(self, bundles: list[McBundle]) -> dict[str, pa.Table] | None:
+        blocks = [(raw, bundle.mc_seqno) for bundle in bundles for raw in bundle.blocks]
+        count, tables = native.decode_natively(blocks, all_named=self._all_named)
+        return tables if count == len(blocks) else None
+
+    def _refer(self, bundles: list[McBundle]) -> dict[str, pa.Table]:
+        tops = {bundle.blocks[0].id for bundle in bundles} if self._all_named else ()
+        return decode_in_python(bundles, tops)
+
+    def _compare(self, bundle: McBundle) -> str:
+        mine = self._decode([bundle])
+        shown = f"{bundle.blocks[0].id}: {bundle.blocks[0].data.hex()}"
+        try:
+            expected = self._refer([bundle])
+        except IngestError:
+            assert mine is None, shown
+            return "rejected"
+        if mine is not None:
+            try:
+                check_equal(mine, expected)
+            except AssertionError as error:
+                raise AssertionError(shown) from error
+        return "accepted"
 
 
 def run(cases: int, seed: int) -> Counter[str]:
     """Run ``cases`` cases; raises AssertionError on a disagreement."""
     choices = Random(seed)  # noqa: S311 - repeatable, no secret
     seeds = _list_seeds()
-    run = Run()
+    bags = BagRun([origin.raw for origin in seeds], choices)
+    named = Run("named blocks", all_named=True)
+    alone = Run("blocks", all_named=False)
     reported = time.monotonic()
     for case in range(cases):
-        origin = choices.choice(seeds)
-        bag = _spoil(origin, choices)
-        root_hash = native._extension.root_hash(bag)
-        run.add(wrap(bag, origin.raw, root_hash or bytes(32)))
+        if case % BLOCK_EVERY:
+            bags.step()
+        else:
+            origin = choices.choice(seeds)
+            bag = _spoil(origin, choices)
+            if origin.raw.id.workchain != MASTERCHAIN and choices.randrange(2):
+                named.add(wrap(bag, origin.raw, bytes(32)))
+            else:
+                root_hash = native._extension.root_hash(bag)
+                alone.add(wrap(bag, origin.raw, root_hash or bytes(32)))
         if time.monotonic() - reported > REPORT_EVERY_S:
             reported = time.monotonic()
-            print(f"{case + 1:,} cases: {dict(run.outcomes)}", flush=True)  # noqa: T201
-    run.finish()
-    return run.outcomes
+            outcomes = bags.outcomes + named.outcomes + alone.outcomes
+            print(f"{case + 1:,} cases: {dict(outcomes)}", flush=True)  # noqa: T201
+    named.finish()
+    alone.finish()
+    return bags.outcomes + named.outcomes + alone.outcomes
 
 
 def main() -> None:

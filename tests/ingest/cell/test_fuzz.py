@@ -58,7 +58,7 @@ def mutate(bag: bytes, choices: Random) -> bytes:
     return bytes(spoiled)
 
 
-def _seeds() -> list[bytes]:
+def list_seeds() -> list[bytes]:
     """Small bags of every form with every kind of cell."""
     tree = CellTree()
     leaf = append_cell(tree, 0b00_1, 3, ())
@@ -117,11 +117,11 @@ def _run(seeds: Sequence[bytes], cases: int, seed: int) -> int:
 
 
 def test_seeds_are_read() -> None:
-    assert all(map(_use, _seeds()))
+    assert all(map(_use, list_seeds()))
 
 
 def test_damaged_bags_of_every_form() -> None:
-    assert 0 < _run(_seeds(), 5000, 1) < 5000
+    assert 0 < _run(list_seeds(), 5000, 1) < 5000
 
 
 def test_damaged_states(demo_facts: Path) -> None:
@@ -139,4 +139,4 @@ def test_noise() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(10, 20))
 def test_many_damaged_bags(seed: int) -> None:
-    _run(_seeds(), 100_000, seed)
+    _run(list_seeds(), 100_000, seed)

@@ -20,7 +20,8 @@ from ingest import native
 from ingest.block.block import decode_bundles, decode_in_python
 from ingest.block.header import read_header
 from ingest.cell.boc import parse_boc
-from ingest.cell.build import CellBuilder
+from ingest.cell.build import CellBuilder, append_cell
+from ingest.cell.tree import CellTree
 from ingest.errors import BocError
 from ingest.source import BlockId, McBundle, RawBlock
 from tests.ingest.block.samples import DESCRIPTIONS, Columns, Fields
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from ingest.cell.tree import CellTree
     from tests.ingest.networks import Network
 
 pytestmark = pytest.mark.skipif(not native.is_used(), reason=native.describe())
@@ -183,6 +183,42 @@ def test_bodies_of_every_shape(
     transaction = _store_around(data, tree, message.end())
     if not tree.level_mask(transaction):
         assert compare(wrap_transaction(tree, transaction)) != "declined"
+
+
+def _grow(tree: CellTree, choices: Random, count: int) -> int:
+    """Add cells that differ from all others, many shared among them; return one above all."""
+    cells: list[int] = []
+    near = choices.randrange(2, 30)
+    for number in range(count):
+        last = cells[-near:]
+        kids = [*cells[-1:], *choices.choices(last, k=choices.randrange(4))] if number else []
+        choices.shuffle(kids)
+        cells.append(append_cell(tree, tree.count, 32, tuple(kids)))
+    return cells[-1]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 1 << 32), st.data())
+def test_parts_that_many_bodies_share(seed: int, data: st.DataObject) -> None:
+    """Such a part is ordered and written once, and put into all bags that have it."""
+    choices = Random(seed)  # noqa: S311 - no secret
+    tree = CellTree()
+    shared = [
+        _grow(tree, choices, choices.randrange(3, 90)) for _ in range(choices.randrange(1, 3))
+    ]
+    messages = []
+    for _ in range(choices.randrange(9, 14)):
+        kids = [_grow(tree, choices, choices.randrange(1, 40)) for _ in range(choices.randrange(3))]
+        kids += shared
+        choices.shuffle(kids)
+        if choices.randrange(2):
+            kids = [append_cell(tree, tree.count, 32, tuple(kids))]
+        body = append_cell(tree, tree.count, 32, tuple(kids))
+        message = CellBuilder(tree).store_uint(0, 4).store_uint(0, 4)
+        message.store_uint(0, 4 + 1 + 4 + 4 + 64 + 32 + 1)
+        messages.append(message.store_bit(1).store_ref(body).end())
+    transaction = _store_around(data, tree, *messages)
+    assert compare(wrap_transaction(tree, transaction)) != "declined"
 
 
 def test_blocks_with_garbage_in_their_cells(demo: Network) -> None:

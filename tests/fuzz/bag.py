@@ -1,0 +1,63 @@
+"""Damaged bags of cells through both readers: they must agree on all of them, and on the hash."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from ingest import native
+from ingest.block.block import decode_in_python
+from ingest.cell.boc import parse_boc
+from ingest.errors import BocError
+from ingest.source import McBundle
+from tests.ingest.cell.test_fuzz import list_seeds, mutate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from random import Random
+
+    from ingest.source import RawBlock
+
+__all__ = ["BagRun"]
+
+MAX_BYTES = 600
+"""Larger bags take longer and show nothing else."""
+HEAD_BYTES = 11
+"""Length of the shortest head of a bag."""
+
+
+def cut_bags(blocks: Iterable[RawBlock]) -> list[bytes]:
+    """Return small bags of transactions, bodies and states that the blocks hold."""
+    tables = decode_in_python([McBundle(1, (raw,)) for raw in blocks])
+    columns = (("transactions", "boc"), ("messages", "body"), ("messages", "init_state"))
+    found = {bag for table, name in columns for bag in tables[table][name].to_pylist() if bag}
+    return sorted(bag for bag in found if len(bag) <= MAX_BYTES)
+
+
+class BagRun:
+    """Cases on bags; ``outcomes`` counts what became of them."""
+
+    def __init__(self, blocks: Iterable[RawBlock], choices: Random) -> None:
+        """Take seeds of every form, and those that the blocks hold."""
+        self.outcomes: Counter[str] = Counter()
+        self._seeds = [*list_seeds(), *cut_bags(blocks)]
+        self._choices = choices
+
+    def _flip(self, seed: bytes) -> bytes:
+        """Change a bit behind the head: most often in data, so that it stays a bag."""
+        spoiled = bytearray(seed)
+        spoiled[self._choices.randrange(HEAD_BYTES, len(seed))] ^= 1 << self._choices.randrange(8)
+        return bytes(spoiled)
+
+    def step(self) -> None:
+        """Run one case; raises AssertionError on a disagreement, with the bag in hex."""
+        seed = self._choices.choice(self._seeds)
+        bag = mutate(seed, self._choices) if self._choices.randrange(2) else self._flip(seed)
+        mine = native._extension.root_hash(bag)
+        try:
+            tree = parse_boc(bag, check_crc=False)
+            expected = tree.hash(tree.roots[0]) if len(tree.roots) == 1 else None
+        except BocError:
+            expected = None
+        assert mine == expected, bag.hex()
+        self.outcomes["bags, rejected by both" if mine is None else "bags, read by both"] += 1
