@@ -39,8 +39,11 @@ _LOOKED_UP = frozenset(
 )
 """What people look a row up by: a bloom filter tells which row groups to leave alone."""
 
-_BLOOM_ODDS = 0.01
-"""Odds that a bloom filter lets a row group pass that does not have the hash."""
+_BLOOM_ODDS = 0.03
+"""Odds that a bloom filter lets a row group pass that does not have the hash.
+
+A filter takes a power of two of bytes: 64 KiB for 65,536 hashes, and twice that for odds of 0.01.
+"""
 
 
 def encode_parquet(rows: pa.Table, table: Table, settings: Settings) -> pa.Buffer:
