@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import polars as pl
 import pyarrow as pa
 
 from ingest import native
@@ -103,6 +102,6 @@ def join_tables(pieces: Sequence[Piece]) -> dict[str, pa.Table]:
 
 
 def _first_by_hash(cells: pa.Table) -> pa.Table:
-    hashes = pl.DataFrame({"hash": pl.from_arrow(cells["hash"])}).with_row_index("row")
-    first = hashes.unique("hash", keep="first", maintain_order=True)
-    return cells.take(first["row"].to_arrow())
+    rows = pa.table({"hash": cells["hash"], "row": pa.array(range(cells.num_rows), pa.int64())})
+    first = rows.group_by("hash", use_threads=False).aggregate([("row", "first")])
+    return cells.take(first["row_first"].sort())
