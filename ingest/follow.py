@@ -18,9 +18,10 @@ from ingest.notebook import Notebook
 from ingest.pipeline import IngestReport, Pipeline
 from ingest.span import Span
 from ingest.trace.reopening import reopen_traces
+from ingest.wakeup import Wakeup
 from lake.errors import LakeError, NetworkMismatch, UndoRefused
 from lake.logreader import LogReader
-from lake.orphan import sweep_orphans
+from lake.orphan import list_orphans, sweep_orphans
 from lake.undo import undo_after
 from lake.upkeep import Upkeep
 
@@ -75,7 +76,9 @@ class Follower:
         self._stuck: tuple[int, float] | None = None
         self._shorter_since_s: float | None = None
         self._healed_s = self._swept_s = time.monotonic()
+        self._orphans: frozenset[Path] = frozenset()
         self._notes = Notebook(lake_dir)
+        self._wakeup = Wakeup(settings.follow_event_pipe)
         self._log = LogReader(lake_dir)
         self._newest: McHead | None = None
         self._failures = 0
@@ -83,6 +86,7 @@ class Follower:
     def close(self, problem: str | None = None) -> None:
         """Let go of the node and the lake; say that nobody follows, or why."""
         self._let_go()
+        self._wakeup.close()
         self._upkeep.wait()
         self._notes.write(problem, stopped=problem is None)
 
@@ -94,8 +98,7 @@ class Follower:
         """
         while not is_over():
             pause_s = self.step()
-            if pause_s:
-                time.sleep(pause_s)
+            self._wakeup.wait(pause_s)
 
     def step(self) -> float:
         """Look at the node once, do what is to be done, and return how long to wait, in seconds.
@@ -126,7 +129,7 @@ class Follower:
         source.refresh()
         node_last = source.last_mc_seqno()
         state = self._log.read()
-        self._maintain()
+        self._maintain(state)
         head = source.find_head(node_last)
         if self._seen == (state.number, head) and self._stuck is None:
             if self._is_due_to_heal(state):
@@ -230,10 +233,16 @@ class Follower:
             self._on_report(report)
             self._tell("holes were filled: `tonlake rebuild contracts` takes note of them")
 
-    def _maintain(self) -> None:
-        if time.monotonic() - self._swept_s > self._settings.orphan_grace_s:
-            # Each commit leaves behind the open traces of the one before.
-            sweep_orphans(self._lake_dir, self._settings.orphan_grace_s)
+    def _maintain(self, state: LogState) -> None:
+        """Remove what each commit leaves behind, such as the open traces of the one before.
+
+        How old a file is says the clock of this machine, which may jump. So what goes was left
+        behind already when this was done last.
+        """
+        grace_s = self._settings.orphan_grace_s
+        if time.monotonic() - self._swept_s > grace_s:
+            sweep_orphans(self._lake_dir, grace_s, self._orphans)
+            self._orphans = frozenset(list_orphans(self._lake_dir, state))
             self._swept_s = time.monotonic()
 
     def _opened(self) -> BlockSource:

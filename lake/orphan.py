@@ -13,6 +13,7 @@ from lake.log import LOG_FOLDER, RUN_FOLDER, LogState, read_state
 from lake.schema import TABLES
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
 
@@ -29,10 +30,13 @@ def list_orphans(lake_dir: Path, state: LogState) -> list[Path]:
     return sorted({*data_files, *runs, *temporary} - live)
 
 
-def sweep_orphans(lake_dir: Path, grace_s: int) -> list[Path]:
+def sweep_orphans(
+    lake_dir: Path, grace_s: int, among: Collection[Path] | None = None
+) -> list[Path]:
     """Remove the orphans that nobody wrote to for ``grace_s`` seconds, and return them.
 
-    Nothing is removed while another writer is at work, or when the folder holds no log.
+    Only those ``among`` some paths go, where these are given. Nothing is removed while another
+    writer is at work, or when the folder holds no log.
 
     Raises:
         LakeCorrupt: the log is damaged, so that nobody knows which files are live.
@@ -52,7 +56,8 @@ def sweep_orphans(lake_dir: Path, grace_s: int) -> list[Path]:
         sync_folder(lake_dir / LOG_FOLDER)
         newest_s = time.time() - grace_s
         for path in list_orphans(lake_dir, state):
-            if path.stat().st_mtime <= newest_s:
+            is_meant = among is None or path in among
+            if is_meant and path.stat().st_mtime <= newest_s:
                 _remove(path)
                 removed.append(path)
                 reach("sweep.removed")

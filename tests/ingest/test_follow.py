@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+import time
 from collections import Counter
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -16,10 +18,12 @@ from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
 from lake.compact import compact_lake
+from lake.digest import find_damage
 from lake.errors import UndoRefused
 from lake.following import measure_lag, read_following
 from lake.log import read_state
 from lake.lookup.rebuild import rebuild_lookups
+from lake.orphan import list_orphans
 from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from lake.verify import verify_lake
@@ -31,7 +35,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.source import McBundle
+    from lake.log import DataFile
 
+DAY_S = 86_400
 SETTINGS = Settings(
     detect_contracts=False,
     follow_patience_ms=3_600_000,
@@ -331,3 +337,64 @@ def test_a_node_that_is_gone_is_waited_for(
     write(node, bundles, 8)
     follower.step()
     assert open_snapshot(tmp_path / "lake").ranges == ((1, 8),)
+
+
+@pytest.mark.parametrize("limit_bytes", [0, 3000, 30_000])
+def test_a_full_disk_is_waited_for(
+    node: SimulatedNode,
+    follower: Watched,
+    tmp_path: Path,
+    bundles: list[McBundle],
+    limit_bytes: int,
+) -> None:
+    """A file may not grow beyond a limit: so a commit ends in the midst of its writing."""
+    lake = tmp_path / "lake"
+    write(node, bundles, 40)
+    follower.step()
+    _soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    write(node, bundles, 100)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, hard))
+    try:
+        follower.step()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    assert open_snapshot(lake).ranges == ((1, 40),)
+    assert not verify_lake(lake).damage
+    assert follower.told
+    follower.step()
+    assert open_snapshot(lake).ranges == ((1, 100),)
+    assert follower.told[-1] == "it goes on"
+    check(lake, bundles[:100], tmp_path)
+
+
+def test_the_clock_may_jump(
+    node: SimulatedNode, tmp_path: Path, bundles: list[McBundle], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was replaced a moment ago stays for its readers, whatever the time of day."""
+    lake, now_s, up_s = tmp_path / "lake", time.time(), time.monotonic()
+    patient = msgspec.structs.replace(SETTINGS, orphan_grace_s=100)
+    monkeypatch.setattr("time.monotonic", lambda: up_s)
+    with closing(Watched(node.db_dir, lake, patient)) as follower:
+        before: list[DataFile] = []
+        for last, jump_s in ((10, 0), (20, 400 * DAY_S), (30, -DAY_S), (40, 2**31), (50, 0)):
+            monkeypatch.setattr("time.time", lambda jump_s=jump_s: now_s + jump_s)
+            up_s += 60
+            write(node, bundles, last)
+            follower.step()
+            assert open_snapshot(lake).ranges == ((1, last),)
+            follower.step()
+            lag = measure_lag(lake, read_state(lake))
+            assert lag.lag_s is not None
+            assert lag.lag_s >= 0
+            assert not list(find_damage(lake, before, trust_earlier=False))
+            before = list(read_state(lake).files)
+            compact_lake(lake, SETTINGS)
+        left = list_orphans(lake, read_state(lake))
+        monkeypatch.setattr("time.time", lambda: now_s + 1000)
+        for _ in range(2):
+            up_s += 101
+            follower.step()
+        assert left
+        assert not list_orphans(lake, read_state(lake))
+        assert not follower.told
+    check(lake, bundles[:50], tmp_path)

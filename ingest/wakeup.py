@@ -1,0 +1,66 @@
+"""Waiting for a node: until it says that a block is there, or a time has passed.
+
+A node started with ``--db-event-fifo PATH`` writes an event of 84 bytes to that named pipe whenever
+a block was applied (ton_api.tl: the constructor, then tonNode.blockIdExt). What it says is in the
+node's files as well, and events are lost while nobody reads: so they only end a wait.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+import time
+from contextlib import suppress
+from pathlib import Path
+
+_READ_BYTES = 1 << 16
+
+
+class Wakeup:
+    """Waits; close it when done."""
+
+    def __init__(self, pipe: str) -> None:
+        """Take the path of the node's pipe, empty for none; it may come, go and come again."""
+        self._path = Path(pipe) if pipe else None
+        self._pipe: int | None = None
+
+    def close(self) -> None:
+        """Let go of the pipe."""
+        if self._pipe is not None:
+            os.close(self._pipe)
+            self._pipe = None
+
+    def wait(self, seconds: float) -> None:
+        """Return when the node wrote an event, or the time has passed."""
+        if self._pipe is None or not self._is_same():
+            self.close()
+            self._open()
+        if self._pipe is None:
+            time.sleep(seconds)
+            return
+        if select.select([self._pipe], [], [], seconds)[0]:
+            # All events at once: the next look at the node sees all that they tell.
+            with suppress(BlockingIOError):
+                while len(os.read(self._pipe, _READ_BYTES)) == _READ_BYTES:
+                    pass
+
+    def _open(self) -> None:
+        """Open the pipe if there is one.
+
+        For writing as well: else it would be at its end, and wake all the time, from when the node
+        closes it until another opens it.
+        """
+        if self._path is None:
+            return
+        with suppress(OSError):
+            if stat.S_ISFIFO(self._path.stat().st_mode):
+                self._pipe = os.open(self._path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def _is_same(self) -> bool:
+        """Tell whether the open pipe is still the one at the path."""
+        if self._path is None or self._pipe is None:
+            return False
+        with suppress(OSError):
+            return os.path.samestat(self._path.stat(), os.fstat(self._pipe))
+        return False
