@@ -16,6 +16,15 @@ class FollowSettings(LiteServerSettings, frozen=True, forbid_unknown_fields=True
         int,
         Meta(description="Milliseconds between looks for new blocks with --follow", ge=1),
     ] = 50
+    follow_event_pipe: Annotated[
+        str,
+        Meta(
+            description=(
+                "Named pipe that the node was given as --db-event-fifo: an event there ends the"
+                " pause between two looks; empty: none"
+            )
+        ),
+    ] = ""
     follow_patience_ms: Annotated[
         int,
         Meta(
