@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from http import HTTPStatus
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +21,11 @@ import api.v2.routes
 import api.v3.routes
 from api import docs, service
 from api.access.gate import Gate, refuse
+from api.allowed import list_methods
 from api.answer_cache import AnswerCache
 from api.call import join_notes, measure_ms
 from api.errors import ApiError, status_of
-from api.explorer.routes import create_router
+from api.explorer.routes import create_router, show_error
 from api.metrics.collector import ServiceCollector
 from api.metrics.meter import Meter
 from api.pending.pool import PendingPool
@@ -31,6 +33,7 @@ from api.served import ServedApp
 from api.snapshot import SnapshotHolder
 from api.sql.pool import SqlPool
 from api.stream.hub import Hub
+from api.table_format import HTML, choose_format
 from ingest.errors import TvmError
 from ingest.tvm.pool import TvmPool
 from lake.errors import LakeError, LakeNotFound, SnapshotNotFound
@@ -135,6 +138,9 @@ async def add_headers(message: Message, scope: Scope) -> None:
     state: dict[str, Any] = scope.get("state") or {}
     headers["X-API-Version"] = VERSION
     headers["X-Content-Type-Options"] = "nosniff"
+    refused = message["status"] == HTTPStatus.METHOD_NOT_ALLOWED
+    if refused or (scope.get("method") == "OPTIONS" and "allow" in headers):
+        headers["Allow"] = list_methods(scope["litestar_app"], scope["path"])
     if "started_s" in state:
         headers["Server-timing"] = f"app;dur={measure_ms(state['started_s']):.1f}"
     if "snapshot" in state:
@@ -145,9 +151,12 @@ async def add_headers(message: Message, scope: Scope) -> None:
         headers[name] = value
 
 
-def answer_error(request: ApiRequest, error: Exception) -> Response[bytes]:
-    """Answer an error in the words of the API version that was asked."""
+def answer_error(request: ApiRequest, error: Exception) -> Response[Any]:
+    """Answer an error in the words of the API version that was asked; a reader gets a page."""
     status, text = explain_error(request, error)
+    accept = request.headers.get("accept", "")
+    if not request.url.path.startswith("/api/") and choose_format(accept) == HTML:
+        return show_error(request, status, text)
     if request.url.path.startswith("/api/v2"):
         answer = api.v2.routes.answer_error(request, status, text)
     else:

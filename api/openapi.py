@@ -9,12 +9,14 @@ from __future__ import annotations
 import inspect
 import sys
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_origin
 
 import msgspec
 
 from api.params import converters_of
+from api.table_format import MEDIA_TYPES
 from api.v2.method import METHODS
+from api.v3.listing import has_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -126,7 +128,9 @@ def _describe_route(path: str, route: HTTPRouteHandler, types: _Types) -> Schema
             "tags": ["v3"],
             "summary": _first_line(shown),
             "parameters": [*_list_parameters(kind), *_refer_shared()],
-            "responses": _list_responses(_describe_answer(answer, route, types), "Error"),
+            "responses": _list_responses(
+                _describe_answer(answer, route, types), "Error", tables=_gives_rows(answer)
+            ),
         }
         if verb == "POST":
             body = route.opt.get("body")
@@ -173,10 +177,14 @@ def _write_body(schema: Schema) -> Schema:
     return {"required": True, "content": {_JSON: {"schema": schema}}}
 
 
-def _list_responses(schema: Schema, error: str) -> Schema:
+def _list_responses(schema: Schema, error: str, *, tables: bool = False) -> Schema:
+    """Return the answers of an operation; a list comes in the other forms that may be asked for."""
     refused = {"schema": {"$ref": _REF.format(name=error)}}
+    content: Schema = {_JSON: {"schema": schema}}
+    if tables:
+        content |= {media: {"schema": {}} for media in MEDIA_TYPES.values() if media != _JSON}
     return {
-        "200": {"description": "The answer.", "content": {_JSON: {"schema": schema}}},
+        "200": {"description": "The answer.", "content": content},
         "default": {"description": "Why there is none.", "content": {_JSON: refused}},
     }
 
@@ -207,6 +215,12 @@ def _describe_answer(answer: Any, route: HTTPRouteHandler, types: _Types) -> Sch
     """Return the schema of what an operation answers, or of what its route says it answers."""
     kind = route.opt.get("answers") if answer is None else _find_return_type(answer)
     return {} if kind is None else types.refer(kind)
+
+
+def _gives_rows(answer: Any) -> bool:  # noqa: ANN401 - a function, or None
+    """Tell whether what an operation answers has a list, which comes as a table as well."""
+    kind = None if answer is None else _find_return_type(answer)
+    return get_origin(kind) is list or (isinstance(kind, type) and has_list(kind))
 
 
 def _find_return_type(answer: Any) -> Any:  # noqa: ANN401 - any annotation

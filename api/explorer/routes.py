@@ -33,16 +33,20 @@ async def choose_theme(request: ApiRequest) -> Response[bytes]:
     return answer
 
 
+def show_error(request: ApiRequest, status: int, text: str) -> Response[Any]:
+    """Show an error as a page."""
+    shown = Shown("error.html", f"Error {status}", {"text": text}, status)
+    answer = render(request, shown, {})
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        answer.headers["Retry-After"] = RETRY_AFTER_S
+    return answer
+
+
 def create_router(describe: Callable[[ApiRequest, Exception], tuple[int, str]]) -> Router:
     """Return the pages; ``describe`` tells status and text of an error."""
 
-    def show_error(request: ApiRequest, error: Exception) -> Response[Any]:
-        status, text = describe(request, error)
-        shown = Shown("error.html", f"Error {status}", {"text": text}, status)
-        answer = render(request, shown, {})
-        if status == HTTPStatus.SERVICE_UNAVAILABLE:
-            answer.headers["Retry-After"] = RETRY_AFTER_S
-        return answer
+    def show(request: ApiRequest, error: Exception) -> Response[Any]:
+        return show_error(request, *describe(request, error))
 
     return Router(
         "/",
@@ -61,5 +65,5 @@ def create_router(describe: Callable[[ApiRequest, Exception], tuple[int, str]]) 
             choose_theme,
             *static_files.routes,
         ],
-        exception_handlers={Exception: show_error},
+        exception_handlers={Exception: show},
     )

@@ -48,6 +48,11 @@ def list_rows(answer: object) -> list[Any] | None:
     return None if found is None else getattr(answer, found[0])
 
 
+def has_list(kind: type) -> bool:
+    """Tell whether answers of a type have a list that ``tabulate`` makes a table of."""
+    return issubclass(kind, msgspec.Struct) and _find_list(kind) is not None
+
+
 def tabulate(answer: object) -> pa.Table | None:
     """Return the rows of an answer's list as a table; None where there is none to make one of."""
     rows = list_rows(answer)

@@ -75,6 +75,43 @@ def test_a_wrong_method_is_405(client: TestClient[Any], method: str) -> None:
     assert answer.json() == {"error": f"method {method} is not allowed on {INFO}"}
 
 
+ALLOWED = {
+    INFO: "GET, HEAD, OPTIONS",
+    "/api/v2/getMasterchainInfo": "GET, HEAD, OPTIONS, POST",
+    "/api/v2/jsonRPC": "OPTIONS, POST",
+    "/api/v2/no/such/method": "GET, HEAD, OPTIONS, POST",
+    "/api/v3/runGetMethod": "OPTIONS, POST",
+    "/account/EQ": "GET, HEAD, OPTIONS",
+    "/healthz": "GET, OPTIONS",
+}
+
+
+@pytest.mark.parametrize("path", ALLOWED)
+def test_what_a_path_takes_is_said(client: TestClient[Any], path: str) -> None:
+    refused = client.request("DELETE", path)
+    assert (refused.status_code, refused.headers["allow"]) == (405, ALLOWED[path])
+    asked = client.options(path)
+    assert (asked.status_code, asked.headers["allow"]) == (204, ALLOWED[path])
+
+
+@pytest.mark.parametrize(
+    ("path", "accept", "kind"),
+    [
+        ("/nothing", "text/html,application/xhtml+xml,*/*;q=0.8", "text/html; charset=utf-8"),
+        ("/nothing", "*/*", "application/json"),
+        ("/nothing", "application/json", "application/json"),
+        ("/api/v3/nothing", "text/html", "application/json"),
+        ("/api/v2/nothing", "text/html", "application/json"),
+    ],
+)
+def test_an_unknown_path_is_a_page_for_readers(
+    client: TestClient[Any], path: str, accept: str, kind: str
+) -> None:
+    answer = client.get(path, headers={"Accept": accept})
+    assert (answer.status_code, answer.headers["content-type"]) == (404, kind)
+    assert (kind == "application/json") == answer.text.startswith("{")
+
+
 def test_odd_parameters_are_named(client: TestClient[Any]) -> None:
     answer = client.get("/api/v3/blocks?owner_id=1&limit=1&limit=2&sort=asc")
     assert answer.status_code == 200

@@ -52,6 +52,18 @@ def test_every_route_is_described_with_its_parameters(described: dict[str, Any])
     assert "post" in described["paths"]["/api/v2/jsonRPC"]
 
 
+def test_lists_are_described_in_every_form(
+    described: dict[str, Any], client: TestClient[Any]
+) -> None:
+    """As many forms as the route answers in, no more and no fewer."""
+    for path, forms in (("blocks", 4), ("transactions", 4), ("masterchainInfo", 1)):
+        content = described["paths"][f"/api/v3/{path}"]["get"]["responses"]["200"]["content"]
+        assert len(content) == forms
+        for media in content:
+            answer = client.get(f"/api/v3/{path}?limit=1", headers={"Accept": media})
+            assert answer.headers["content-type"].startswith(media)
+
+
 def test_answers_are_those_of_the_structs(
     described: dict[str, Any], client: TestClient[Any]
 ) -> None:
