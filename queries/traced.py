@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+MOST_OF_ACCOUNT = 1000
+"""Traces of an account with more transactions are left to the named query."""
+
 
 def find_trace_ids(
     reader: Reader, *, tx_hashes: Sequence[bytes] = (), msg_hashes: Sequence[bytes] = ()
@@ -62,6 +65,23 @@ def find_traces(reader: Reader, trace_ids: Sequence[bytes], page: Slice) -> list
         rows.append(row)
     rows.sort(key=lambda row: (row["end_lt"], row["trace_id"]), reverse=page.descending)
     return rows[page.offset : page.offset + page.limit]
+
+
+def list_account_traces(reader: Reader, workchain: int, account: bytes) -> list[bytes] | None:
+    """Return the traces with a transaction of an account, each once, in no order.
+
+    None without look-ups, or where it has too many transactions to look at each.
+    """
+    lookups = _usable(reader)
+    lists = [] if lookups is None else lookups.list_account(account, workchain)
+    if lookups is None or sum(listed.size for listed in lists) > MOST_OF_ACCOUNT:
+        return None
+    found = (
+        listed.run.traces.trace_of(row)
+        for listed in lists
+        for row in listed.rows[listed.start : listed.end]
+    )
+    return list(dict.fromkeys(trace_id for trace_id in found if trace_id is not None))
 
 
 def read_members(reader: Reader, traces: Sequence[Row]) -> dict[bytes, list[Row]]:

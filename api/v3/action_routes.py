@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -221,8 +222,7 @@ def _ask(call: Call, query: ActionsQuery) -> list[Row]:
     }
     named = query.trace_id or query.tx_hash or query.msg_hash
     if query.account is not None and not named:
-        workchain, account = query.account.workchain, query.account.account
-        return reader.rows("v3/actions_of_account", workchain=workchain, account=account, **filters)
+        return _ask_account(reader, query.account, filters)
     if named:
         tx_hashes = [*query.tx_hash, *_list_ends(reader, query.msg_hash)]
         trace_ids = list(query.trace_id)
@@ -234,6 +234,27 @@ def _ask(call: Call, query: ActionsQuery) -> list[Row]:
     if query.account is not None:
         filters["account"] = render_raw(query.account.workchain, query.account.account)
     return reader.rows("v3/actions", **filters, **nothing)
+
+
+def _ask_account(reader: Reader, address: Address, filters: Row) -> list[Row]:
+    """Return a page of one account's actions.
+
+    Their keys first: then only those parts of ``actions`` are read in which they are.
+    """
+    workchain, account = address.workchain, address.account
+    keys = reader.rows("v3/action_keys_of_account", workchain=workchain, account=account, **filters)
+    if not keys:
+        return []
+    found = reader.rows(
+        "v3/actions_by_key",
+        trace_ends=sorted({key["trace_end_lt"] for key in keys}),
+        action_ids=[key["action_id"] for key in keys],
+    )
+    by_key = {_key_of(row): row for row in found}
+    return [by_key[key] for key in map(_key_of, keys) if key in by_key]
+
+
+_key_of = itemgetter("trace_end_lt", "trace_id", "action_id")
 
 
 def _list_ends(reader: Reader, msg_hashes: Sequence[bytes]) -> list[bytes]:

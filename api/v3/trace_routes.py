@@ -27,11 +27,14 @@ from api.v3.operation import SortedPage, operation
 from api.v3.trace import Events, Trace, Traces, render_trace
 from api.v3.transaction_page import answer_transactions, list_addresses
 from queries.exact import Slice
-from queries.traced import find_trace_ids, find_traces, read_members
+from queries.traced import find_trace_ids, find_traces, list_account_traces, read_members
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from api.call import Call
     from api.v3.answer import Transactions
+    from queries.reader import Reader
 
 Row = dict[str, Any]
 
@@ -159,6 +162,10 @@ def _ask(call: Call, query: TracesQuery) -> list[Row]:
     }
     if query.account is not None:
         workchain, account = query.account.workchain, query.account.account
+        own = list_account_traces(reader, workchain, account)
+        known = None if own is None else _find_known(reader, query, own)
+        if known is not None:
+            return known
         return reader.rows("v3/traces_of_account", workchain=workchain, account=account, **filters)
     if query.tx_hash or query.msg_hash:
         trace_ids = find_trace_ids(reader, tx_hashes=query.tx_hash, msg_hashes=query.msg_hash)
@@ -166,18 +173,25 @@ def _ask(call: Call, query: TracesQuery) -> list[Row]:
         trace_ids = list(query.trace_id)
     else:
         return reader.rows("v3/traces", **filters)
-    if _names_traces_only(query):
-        page = Slice(query.limit or 0, query.offset or 0, query.descending)
-        known = find_traces(reader, trace_ids, page)
-        if known is not None:
-            return known
+    known = _find_known(reader, query, trace_ids)
+    if known is not None:
+        return known
     return reader.rows("v3/traces_by_id", trace_ids=trace_ids, **filters)
+
+
+def _find_known(reader: Reader, query: TracesQuery, trace_ids: Sequence[bytes]) -> list[Row] | None:
+    """Return a page of these traces; None where look-ups cannot tell, or there are filters."""
+    if not _names_traces_only(query):
+        return None
+    page = Slice(query.limit or 0, query.offset or 0, query.descending)
+    return find_traces(reader, trace_ids, page)
 
 
 def _names_traces_only(query: TracesQuery) -> bool:
     """Tell whether nothing is asked but which traces, and how many of them."""
     rest = msgspec.structs.replace(
         query,
+        account=None,
         trace_id=(),
         tx_hash=(),
         msg_hash=(),

@@ -1,0 +1,68 @@
+-- The keys of a page of one account's actions, by when their traces ended; a filter that is null or
+-- empty filters nothing.
+--
+-- $workchain    integer          workchain of the account
+-- $account      blob             account id
+-- $mc_seqno     bigint  = null   traces whose last transaction this block commits
+-- $start_utime  bigint  = null   first unix second of the trace's end
+-- $end_utime    bigint  = null   last unix second of the trace's end
+-- $start_lt     bigint  = null   first logical time of the trace's end
+-- $end_lt       bigint  = null   last logical time of the trace's end
+-- $types        text[]           types that are wanted; none: all
+-- $excluded     text[]           types that are not wanted
+-- $hidden_under text[]           types around an action that hide it
+-- $by_time      boolean = false  order by time instead of logical time
+-- $descending   boolean = true   latest first; all of one end in the same direction
+-- $after_end    bigint  = null   only what comes after: this end of the trace,
+-- $after_trace  blob    = null   this trace,
+-- $after_action bigint  = null   this end of the action,
+-- $after_id     blob    = null   and this action
+-- $limit        integer          most rows
+-- $offset       integer = 0      rows to pass over
+--
+-- returns: trace_end_lt, trace_id, action_id; in order
+select
+    trace_end_lt,
+    trace_id,
+    action_id
+from action_accounts
+where
+    workchain = $workchain
+    and account = $account
+    and ($mc_seqno is null or mc_seqno = $mc_seqno)
+    and ($start_utime is null or trace_end_utime >= $start_utime)
+    and ($end_utime is null or trace_end_utime <= $end_utime)
+    and ($start_lt is null or trace_end_lt >= $start_lt)
+    and ($end_lt is null or trace_end_lt <= $end_lt)
+    and (len($types::text[]) = 0 or type in (select unnest($types::text[])))
+    and type not in (select unnest($excluded::text[]))
+    and not list_has_any(ancestor_type, $hidden_under::text[])
+    and (
+        $after_end is null
+        or if(
+            $descending,
+            (
+                if($by_time, trace_end_utime, trace_end_lt),
+                trace_id,
+                if($by_time, end_utime, end_lt),
+                action_id
+            ) < ($after_end, $after_trace, $after_action, $after_id),
+            (
+                if($by_time, trace_end_utime, trace_end_lt),
+                trace_id,
+                if($by_time, end_utime, end_lt),
+                action_id
+            ) > ($after_end, $after_trace, $after_action, $after_id)
+        )
+    )
+order by
+    case when $descending then if($by_time, trace_end_utime, trace_end_lt) end desc,
+    case when not $descending then if($by_time, trace_end_utime, trace_end_lt) end,
+    case when $descending then trace_id end desc,
+    case when not $descending then trace_id end,
+    case when $descending then if($by_time, end_utime, end_lt) end desc,
+    case when not $descending then if($by_time, end_utime, end_lt) end,
+    case when $descending then action_id end desc,
+    case when not $descending then action_id end
+limit $limit
+offset $offset
