@@ -22,6 +22,13 @@ class LiteServerSettings(AccessSettings, frozen=True, forbid_unknown_fields=True
     liteserver_queries: Annotated[
         int, Meta(description="Questions that lite servers are asked at once", ge=1)
     ] = 16
+    liteserver_proofs: Annotated[
+        bool,
+        Meta(
+            description="Take from lite servers only what validators signed, from the init_block of"
+            " the configuration file on"
+        ),
+    ] = False
     upstream_liteserver: Annotated[
         str,
         Meta(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ingest.block.header import read_own_info, read_parts
 from ingest.errors import BocError, DecodeError, ServerFault
 from ingest.liteserver.proof import open_proof
+from ingest.liteserver.signatures import ProofInvalid, check_link
 from ingest.node.handle import MASTERCHAIN, MASTERCHAIN_SHARD
 from ingest.source import BlockId, McHead
 
@@ -83,6 +84,46 @@ class Questions:
     async def ask_zero_state(self, state_id: BlockId) -> bytes:
         """Return the bytes of a zero state; the errors are those of ``ask_block``."""
         return await self._ask_bytes("getState", state_id, 0)
+
+    async def prove(self, known: BlockId, target: BlockId) -> BlockId:
+        """Make sure that validators signed a masterchain block; return its newest known key block.
+
+        Args:
+            known: A key block, or the zero state, that is certain.
+            target: A later masterchain block.
+
+        Raises:
+            ServerRefusal: the servers give no proof.
+            ServerFault: none gives one that holds.
+        """
+        key_block, reached = known, known
+        while reached != target:
+            key_block, reached = await self._ask_links(key_block, target)
+        return key_block
+
+    async def _ask_links(self, known: BlockId, target: BlockId) -> tuple[BlockId, BlockId]:
+        """Return the last key block on the way to a block, and how far the way has come."""
+        name = "getBlockProof"
+
+        def read(answer: Answer) -> tuple[BlockId, BlockId]:
+            key_block = reached = known
+            for link in answer["steps"]:
+                if reached != key_block or _read_id(link["from"], name) != key_block:
+                    reason = f"the proof of {target} is no chain of key blocks"
+                    raise ServerFault(reason, name=name, is_wrong=True)
+                reached = _read_id(link["to"], name)
+                try:
+                    if check_link(link, key_block, reached):
+                        key_block = reached
+                except ProofInvalid as error:
+                    raise ServerFault(str(error), name=name, is_wrong=True) from error
+            if reached == known or reached not in {target, key_block}:
+                reason = f"the proof of {target} does not lead on from {known}"
+                raise ServerFault(reason, name=name, is_wrong=True)
+            return key_block, reached
+
+        asked = {"mode": 1, "known_block": _write_id(known), "target_block": _write_id(target)}
+        return await self._pool.ask(name, asked, read, mc_seqno=target.seqno)
 
     async def _ask_bytes(self, name: str, block_id: BlockId, mc_seqno: int) -> bytes:
         def read(answer: Answer) -> bytes:

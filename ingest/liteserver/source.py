@@ -49,8 +49,9 @@ class LiteSource:
         self._background = Background()
         self._pool = self._background.run(_make_pool(config, settings))
         self._questions = Questions(self._pool)
-        known = (config.zero_state, config.init_block)
-        self._windows = WindowReader(self._questions, (one for one in known if one is not None))
+        known = [one for one in (config.zero_state, config.init_block) if one is not None]
+        self._proofs = settings.liteserver_proofs
+        self._windows = WindowReader(self._questions, known, proofs=self._proofs and bool(known))
         self._heads: dict[BlockId, McHead] = {}
         self._window: Window = {}
         self._next: tuple[int, Future[Window]] | None = None
@@ -158,6 +159,8 @@ class LiteSource:
 
     def _check_network(self) -> None:
         expected = self._config.zero_state
+        if self._proofs and expected is None and self._config.init_block is None:
+            raise SourceError("the configuration names no init_block to prove other blocks by")
         if expected is not None and expected.root_hash != self._zero.root_hash:
             raise SourceError(
                 f"the lite servers' chain begins with zero state {self._zero.root_hash.hex()},"

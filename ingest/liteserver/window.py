@@ -48,10 +48,17 @@ class _McBlock(msgspec.Struct, frozen=True):
 class WindowReader:
     """Asks for bundles, and holds their masterchain blocks against each other and known ones."""
 
-    def __init__(self, questions: Questions, known: Iterable[BlockId]) -> None:
-        """Take what asks the servers, and blocks whose ids are certain."""
+    def __init__(
+        self, questions: Questions, known: Iterable[BlockId], *, proofs: bool = False
+    ) -> None:
+        """Take what asks the servers, and blocks whose ids are certain.
+
+        With ``proofs`` validators must have signed the newest block of each window, and the last
+        of the known blocks must lead to them.
+        """
         self._questions = questions
         self._known = tuple(known)
+        self._key_block = self._known[-1] if proofs else None
 
     async def ask(self, first: int, last: int) -> Window:
         """Return what is told of some masterchain blocks; what cannot be given as its error.
@@ -64,6 +71,10 @@ class WindowReader:
         blocks = dict(zip(seqnos, found, strict=True))
         for seqno in seqnos:
             self._check_link(blocks.get(seqno - 1), blocks[seqno])
+        for one, after in zip(found, [*found[1:], None], strict=True):
+            # Those that others follow stand by the hashes that these name.
+            if isinstance(one, _McBlock) and not isinstance(after, _McBlock):
+                await self._prove(one.raw.id)
         bundles = [_keep(self._ask_bundle, blocks, seqno) for seqno in range(first, last + 1)]
         return dict(zip(range(first, last + 1), await asyncio.gather(*bundles), strict=True))
 
@@ -100,6 +111,15 @@ class WindowReader:
                         f"the lite servers' {one} has root hash {one.root_hash.hex()}, and the"
                         f" configuration names {known.root_hash.hex()}: another chain"
                     )
+
+    async def _prove(self, block_id: BlockId) -> None:
+        """Make sure that a block is signed, if that is wanted.
+
+        What is older than the block that is certain cannot be proven by what came after it.
+        """
+        known = self._key_block
+        if known is not None and block_id.seqno > known.seqno:
+            self._key_block = await self._questions.prove(known, block_id)
 
     async def _ask_bundle(
         self, blocks: dict[int, _McBlock | BlockUnavailable], mc_seqno: int

@@ -20,7 +20,11 @@ from nacl.bindings import crypto_scalarmult
 from nacl.signing import SigningKey, VerifyKey
 from pytoniq_core.tl.generator import TlGenerator
 
-from ingest.block.proof import prove_header
+from ingest.block.header import read_header
+from ingest.block.proof import prove_header, read_signatures
+from ingest.cell.boc import MERKLE_PROOF, CellTree, parse_boc
+from ingest.cell.build import append_cell, graft_cell
+from ingest.cell.writer import serialize_boc
 from ingest.liteserver.config import LiteServer
 from ingest.node.handle import MASTERCHAIN
 from ingest.source import BlockId, RawBlock, ZeroState
@@ -44,6 +48,7 @@ class Chain(msgspec.Struct):
     blocks: dict[BlockId, RawBlock]
     masterchain: dict[int, RawBlock]
     zero_states: tuple[ZeroState, ...]
+    key_seqnos: frozenset[int]
 
 
 def make_chain(bundles: Iterable[McBundle], zero_states: tuple[ZeroState, ...]) -> Chain:
@@ -52,7 +57,10 @@ def make_chain(bundles: Iterable[McBundle], zero_states: tuple[ZeroState, ...]) 
     masterchain = {
         one.seqno: block for one, block in blocks.items() if one.workchain == MASTERCHAIN
     }
-    return Chain(blocks, masterchain, zero_states)
+    keys = (
+        one for one, block in masterchain.items() if read_header(parse_boc(block.data)).key_block
+    )
+    return Chain(blocks, masterchain, zero_states, frozenset(keys))
 
 
 class SimulatedServer:
@@ -70,6 +78,9 @@ class SimulatedServer:
         self.is_silent = False
         self.refusal: tuple[int, str] | None = None
         self.raw_answer: bytes | None = None
+        self.signatures: int | None = None
+        """How many signatures of a block are shown."""
+        self.proof_answer: tuple[str | None, Any] | None = None
         self.sent_messages: list[bytes] = []
         self.asked: list[str] = []
         self.connections = 0
@@ -203,9 +214,57 @@ class SimulatedServer:
                 return "blockState", {"id": question["id"], "data": state.data} | hashes
         return None, (NOT_READY, "state not found")
 
+    def _on_getBlockProof(self, question: Answer) -> Any:  # noqa: N802 - TL names it
+        """Lead from the zero state or a key block to a block, by the key blocks between them."""
+        if self.proof_answer is not None:
+            return self.proof_answer
+        known, target = question["known_block"], question["target_block"]
+        config = self.chain.zero_states[0].data
+        if known["seqno"]:
+            config = self.chain.masterchain[known["seqno"]].data
+        steps = []
+        between = range(known["seqno"] + 1, target["seqno"])
+        keys = [self.chain.masterchain[one] for one in between if one in self.chain.key_seqnos]
+        for block in (*keys, self.chain.masterchain[target["seqno"]]):
+            steps.append(self._make_link(known, config, block))
+            known, config = steps[-1]["to"], block.data
+        ends = {"from": question["known_block"], "to": known}
+        return "partialBlockProof", {"complete": True, "steps": steps} | ends
+
+    def _make_link(self, known: Answer, config: bytes, block: RawBlock) -> Answer:
+        assert block.proof is not None
+        signed = [
+            {"node_id_short": one.node_id_short.hex(), "signature": one.signature}
+            for one in read_signatures(block.proof)
+        ]
+        return {
+            "@type": "liteServer.blockLinkForward",
+            "to_key_block": block.id.seqno in self.chain.key_seqnos,
+            "from": known,
+            "to": _show(block.id),
+            "dest_proof": prove_header(block.proof),
+            "config_proof": wrap_whole(config),
+            "signatures": {
+                "@type": "liteServer.signatureSet.ordinary",
+                "validator_set_hash": 0,
+                "catchain_seqno": 0,
+                "signatures": signed[: self.signatures],
+            },
+        }
+
     def _on_sendMessage(self, question: Answer) -> Any:  # noqa: N802 - TL names it
         self.sent_messages.append(question["body"])
         return "sendMsgStatus", {"status": 1}
+
+
+def wrap_whole(boc: bytes) -> bytes:
+    """Return the Merkle proof that leaves nothing out."""
+    source, target = parse_boc(boc), CellTree()
+    root = graft_cell(target, source, source.roots[0])
+    depth = target.depth(root).to_bytes(2, "big")
+    data = bytes((MERKLE_PROOF,)) + target.hash(root) + depth
+    proof = append_cell(target, int.from_bytes(data, "big"), len(data) * 8, (root,), exotic=True)
+    return serialize_boc(target, [proof])
 
 
 def _refuse(code: int, message: str) -> bytes:
