@@ -38,6 +38,10 @@ _PASSED_ON = (
     "PYTHONPATH",
     "VIRTUAL_ENV",
     "LD_LIBRARY_PATH",
+    # By these the one-file binary finds what it has unpacked already.
+    "_PYI_APPLICATION_HOME_DIR",
+    "_PYI_ARCHIVE_FILE",
+    "_PYI_PARENT_PROCESS_LEVEL",
 )
 """What of the environment a process gets: keys and passwords are none of it."""
 

@@ -27,7 +27,8 @@ class SparkLake:
 
     def __init__(self, session: SparkSession, snapshot: Snapshot, root: str) -> None:
         """Take a snapshot and where its files are, as Spark sees them; ``open_lake`` gives one."""
-        self.session = session
+        # One of its own: views of two lakes have the same names.
+        self.session = session.newSession()
         self.snapshot = snapshot
         self._root = root
 
