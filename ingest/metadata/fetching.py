@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     from lake.log import DataFile
     from lake.settings import Settings
 
-BATCH = 256
-"""Addresses asked for one commit: each commit writes the files anew that it adds to."""
+LISTED, BATCH = 65_536, 1024
+"""Addresses listed at a time, which takes a look at all tokens, and asked for one commit: each
+commit writes the files anew that it adds to."""
 
 _TABLES = ("jetton_masters", "nft_collections", "nft_items", OFFCHAIN_METADATA.name)
 _MOST_PAUSE_S = 86_400
@@ -112,16 +113,19 @@ def fetch_metadata(
     began_s = int(read_clock())
     with ThreadPoolExecutor(settings.metadata_connections, "fetch") as threads:
         while most is None or report.asked < most:
-            count = BATCH if most is None else min(BATCH, most - report.asked)
+            count = LISTED if most is None else min(LISTED, most - report.asked)
             due = list_due(lake_dir, settings, began_s, everything=everything, most=count)
             if not due:
                 break
-            rows = list(
-                threads.map(lambda each: _try(fetches, each, settings, int(read_clock())), due)
-            )
-            report.commits += _commit_rows(lake_dir, rows, settings)
-            for row in rows:
-                setattr(report, row["outcome"], getattr(report, row["outcome"]) + 1)
+            for start in range(0, len(due), BATCH):
+                tries = threads.map(
+                    lambda each: _try(fetches, each, settings, int(read_clock())),
+                    due[start : start + BATCH],
+                )
+                rows = list(tries)
+                report.commits += _commit_rows(lake_dir, rows, settings)
+                for row in rows:
+                    setattr(report, row["outcome"], getattr(report, row["outcome"]) + 1)
     return report
 
 

@@ -16,6 +16,7 @@ from litestar.testing import TestClient
 
 from api.app import create_app
 from api.main import main
+from ingest.metadata import fetching
 from ingest.metadata.download import Downloader
 from ingest.metadata.fetching import FetchReport, fetch_metadata
 from ingest.metadata.process import keep_fetching
@@ -204,6 +205,19 @@ def test_a_batch_and_the_rest(lake: Path, host: Host, trust: ssl.SSLContext) -> 
         )
         assert report.asked == wanted
     assert host.count["/silver"] == 1
+
+
+def test_many_addresses_come_in_batches(
+    lake: Path, host: Host, trust: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "LISTED", 5)
+    monkeypatch.setattr(fetching, "BATCH", 2)
+    report = fetch_metadata(
+        lake, SETTINGS, downloader=Downloader(SETTINGS, trust=trust), read_clock=lambda: NOW_S
+    )
+    assert report == FetchReport(fetched=4, invalid=1, failed=1, refused=1, commits=4)
+    assert set(host.count.values()) == {1}
+    assert len(read_rows(lake)) == 7
 
 
 def test_on_the_command_line(
