@@ -13,7 +13,12 @@ from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from queries.exact import Slice
 from queries.reader import Reader
-from queries.traced import find_trace_ids, find_traces, read_members
+from queries.traced import (
+    find_trace_ids,
+    find_traces,
+    list_account_traces,
+    read_members,
+)
 from tests.lake.chain import Chain, commit_chain
 
 if TYPE_CHECKING:
@@ -73,6 +78,20 @@ def test_complete_traces_are_found_and_others_left_to_the_queries(reader: Reader
         known = find_traces(reader, [row["trace_id"]], Slice(1))
         assert known == ([row] if row["state"] == "complete" else None)
     assert find_traces(ask_queries(reader), [], Slice(1)) is None
+
+
+def test_traces_of_accounts(reader: Reader) -> None:
+    connection = reader.snapshot.connect()
+    text = "select distinct workchain, account from transactions"
+    for workchain, account in [*connection.execute(text).fetchall(), (0, bytes(32))]:
+        found = list_account_traces(reader, workchain, account)
+        rows = reader.rows("v3/traces_of_account", workchain=workchain, account=account, limit=999)
+        if reader.lookups is not None and reader.lookups.stale_traces:
+            assert found is None
+        else:
+            assert found is not None
+            assert sorted(found) == sorted(row["trace_id"] for row in rows)
+    assert list_account_traces(ask_queries(reader), 0, bytes(32)) is None
 
 
 def test_members_of_a_trace_with_their_parents(reader: Reader) -> None:
