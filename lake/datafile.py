@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 from lake.crash import reach
-from lake.disk import begin_grace, give_name, make_folder, sync_folder, write_temporary
+from lake.disk import begin_grace, give_name, make_folder, sync_folders, write_temporary
 from lake.log import DataFile
 from lake.schema import SCHEMA_VERSION, TABLES
 from lake.writer import encode_parquet
@@ -47,8 +47,7 @@ def write_changes(
             if file.rows.num_rows:
                 _write_file(lake_dir, file, settings, written)
         reach("commit.files_renamed")
-        for folder in sorted({(lake_dir / file.path).parent for file in written}):
-            sync_folder(folder)
+        sync_folders(sorted({(lake_dir / file.path).parent for file in written}))
         reach("commit.folders_synced")
         undo.pop_all()
     removed = sorted(live.intersection(wanted.removed) - {file.path for file in written})

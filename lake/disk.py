@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import os
 import secrets
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,9 @@ TEMPORARY_PREFIX = ".tmp-"
 
 LOCK_FILE = "_log/lock"
 """Held while a writer commits or sweeps, so that neither removes what the other makes."""
+
+_SYNCING = 8
+"""Folders that are synced at a time."""
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -157,6 +161,17 @@ def sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sync_folders(folders: Iterable[Path]) -> None:
+    """Make the names in folders durable, several at a time: each waits for the disk.
+
+    Raises:
+        LakeFull: no room for them.
+    """
+    with ThreadPoolExecutor(_SYNCING) as pool:
+        for done in [pool.submit(sync_folder, folder) for folder in folders]:
+            done.result()
 
 
 @contextmanager

@@ -108,22 +108,24 @@ class KnownLake:
         return self._rows[key]
 
 
-_LAST = (
-    " qualify row_number() over ("
-    "partition by workchain, account order by mc_seqno desc, block_seqno desc) = 1"
-)
-_SELECT = (
-    "select workchain, account, mc_seqno, last_trans_lt, utime,"
-    " balance, extra_currencies, code_hash, data_hash from account_states"
-    " where account in (select unnest($accounts))"
-)
+_NEWEST = """
+select
+    workchain, account, mc_seqno, last_trans_lt, utime,
+    balance, extra_currencies, code_hash, data_hash
+from account_states
+where account in (select unnest($accounts)) and mc_seqno < $before
+qualify row_number() over (
+    partition by workchain, account order by mc_seqno desc, block_seqno desc
+) = 1
+"""
+_NEVER = 1 << 62
 
 
 def _ask_newest(
     connection: DuckDBPyConnection, wanted: set[Address]
 ) -> dict[Address, AccountState]:
     accounts = sorted({address.account for address in wanted})
-    rows = connection.execute(_SELECT + _LAST, {"accounts": accounts}).fetchall()
+    rows = connection.execute(_NEWEST, {"accounts": accounts, "before": _NEVER}).fetchall()
     states = (AccountState(*row) for row in rows)
     return {state.address: state for state in states if state.address in wanted}
 
@@ -134,9 +136,7 @@ def _ask_earlier(
     found: dict[tuple[Address, int], AccountState] = {}
     for before in {before for _address, before in wanted}:
         accounts = sorted({address.account for address, at in wanted if at == before})
-        rows = connection.execute(
-            _SELECT + " and mc_seqno < $before" + _LAST, {"accounts": accounts, "before": before}
-        ).fetchall()
+        rows = connection.execute(_NEWEST, {"accounts": accounts, "before": before}).fetchall()
         states = (AccountState(*row) for row in rows)
         found |= {(state.address, before): state for state in states}
     return {key: found[key] for key in wanted if key in found}
