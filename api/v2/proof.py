@@ -142,5 +142,3 @@ def _render_link(block: Row, proof: bytes) -> dict[str, Any]:
         "id": render_block_of(block),
         "proof": render_boc(proof),
     }
-
-
