@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from lake.datafile import Changes
     from lake.log import Range
 
 __all__ = ["Commit", "DataFile", "Network", "commit_range"]
@@ -105,22 +106,33 @@ def commit_range(  # noqa: PLR0913 - one for each thing that a commit says
         _check_fit(state, place, network)
         wanted = _join(rows, place, derive(state, rows, place))
         changes = write_changes(lake_dir, state, wanted, settings)
-        commit = Commit(
-            number=state.number + 1,
-            first_mc_seqno=first_mc_seqno,
-            last_mc_seqno=last_mc_seqno,
-            day=day,
-            added=changes.added,
-            removed=changes.removed,
-            schema_version=SCHEMA_VERSION,
-            source=dict(source),
-            shards=_shard_ranges(rows.get("blocks")),
-            zero_state=_has_zero_state(rows),
-            network=network,
-            previous=state.digest,
-        )
+        commit = _describe(state, place, rows, changes, source, network)
         append_commit(lake_dir, state, commit, settings)
     return commit
+
+
+def _describe(
+    state: LogState,
+    place: Place,
+    rows: Mapping[str, pa.Table],
+    changes: Changes,
+    source: Mapping[str, str],
+    network: Network | None,
+) -> Commit:
+    return Commit(
+        number=state.number + 1,
+        first_mc_seqno=place.first,
+        last_mc_seqno=place.last,
+        day=place.day,
+        added=changes.added,
+        removed=changes.removed,
+        schema_version=SCHEMA_VERSION,
+        source=dict(source),
+        shards=_shard_ranges(rows.get("blocks")),
+        zero_state=_has_zero_state(rows),
+        network=network,
+        previous=state.digest,
+    )
 
 
 def _join(rows: Mapping[str, pa.Table], place: Place, derived: Derivation) -> Derivation:
