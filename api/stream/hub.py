@@ -14,7 +14,7 @@ import threading
 import time
 from collections import OrderedDict
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from api.errors import LakeUnavailable, RequestInvalid
 from api.stream.body import make_undoing
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from api.stream.event import Event
     from api.stream.subscription import Subscription
     from lake.settings import Settings
+
+T = TypeVar("T")
 
 LOG = logging.getLogger("tonlake.stream")
 
@@ -72,6 +74,7 @@ class Hub:
         self._plans: OrderedDict[int, _Plan] = OrderedDict()
         self._kept: OrderedDict[tuple[Chunk, str], list[Event]] = OrderedDict()
         self._kept_events = 0
+        self._threads: set[asyncio.Future[Any]] = set()
         self._task: asyncio.Task[None] | None = None
         self._watcher: Callable[[], None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -83,7 +86,7 @@ class Hub:
     async def start(self) -> None:
         """Begin to look for commits, from the one that is the newest now."""
         self._loop = asyncio.get_running_loop()
-        self._newest = await asyncio.to_thread(self._holder.newest_number)
+        self._newest = await self._in_thread(self._holder.newest_number)
         self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
@@ -93,6 +96,8 @@ class Hub:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
+        # Threads go on when nobody waits for them any more, and read what is closed after this.
+        await asyncio.gather(*self._threads, return_exceptions=True)
 
     def count_clients(self) -> int:
         """Return how many clients there are."""
@@ -162,6 +167,13 @@ class Hub:
                     self._live.add(client)
                     return
 
+    async def _in_thread(self, work: Callable[..., T], *given: object) -> T:
+        """Run something in a thread; it is known until it has ended, whoever waits for it."""
+        future = asyncio.ensure_future(asyncio.to_thread(work, *given))
+        self._threads.add(future)
+        future.add_done_callback(self._threads.discard)
+        return await asyncio.shield(future)
+
     def publish(self, events: list[Event]) -> None:
         """Offer events that no commit holds; from any thread."""
         if self._loop is not None and not self._loop.is_closed():
@@ -170,13 +182,13 @@ class Hub:
     async def _run(self) -> None:
         watched_s = 0.0
         while True:
-            newest = await asyncio.to_thread(self._holder.newest_number)
+            newest = await self._in_thread(self._holder.newest_number)
             is_new = self._newest < newest
             while self._newest < newest:
                 async with self._turn:
                     await self._advance(newest)
             if self._watcher is not None and (is_new or time.monotonic() - watched_s > WATCH_S):
-                await asyncio.to_thread(self._watcher)
+                await self._in_thread(self._watcher)
                 watched_s = time.monotonic()
             await asyncio.sleep(LOOK_EVERY_S)
 
@@ -212,7 +224,7 @@ class Hub:
         """
         plan = self._plans.get(number)
         if plan is None:
-            plan = await asyncio.to_thread(self._plan, number)
+            plan = await self._in_thread(self._plan, number)
         if plan.undoing is not None:
             yield [plan.undoing]
         for chunk in plan.chunks:
@@ -241,7 +253,7 @@ class Hub:
         async with self._reading:
             found = self._kept.get((chunk, kind))
             if found is None:
-                found = await asyncio.to_thread(self._maker.make, chunk, kind)
+                found = await self._in_thread(self._maker.make, chunk, kind)
                 self._kept[chunk, kind] = found
                 self._kept_events += len(found)
                 while len(self._kept) > 1 and self._kept_events > KEPT_EVENTS:
