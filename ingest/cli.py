@@ -27,6 +27,7 @@ from ingest.origin import Origin
 from ingest.pipeline import IngestReport, Progress, ingest
 from ingest.span import Span, SpanError, parse_span
 from ingest.trace.cli import rebuild_traces_command, replay_recording
+from ingest.upgrade_cli import upgrade_command
 from lake.cli import rebuild_group
 from lake.errors import LakeError
 from lake.lookup.rebuild import rebuild_lookups
@@ -225,4 +226,9 @@ rebuild_group.add_command(rebuild_traces_command)
 rebuild_group.add_command(rebuild_bodies_command)
 rebuild_group.add_command(rebuild_actions_command)
 rebuild_group.add_command(rebuild_contracts_command)
-commands: list[click.Command] = [ingest_command, *action_commands, *metadata_commands]
+commands: list[click.Command] = [
+    ingest_command,
+    upgrade_command,
+    *action_commands,
+    *metadata_commands,
+]

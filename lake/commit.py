@@ -28,6 +28,7 @@ from lake.disk import (
     sync_folder,
     write_temporary,
 )
+from lake.envelope import encode_entry
 from lake.errors import CommitConflict, LakeFull, RangeOverlap
 from lake.log import (
     LOG_FOLDER,
@@ -36,7 +37,6 @@ from lake.log import (
     LogState,
     Network,
     checkpoint_name,
-    encode_entry,
     entry_name,
     join_networks,
     overlaps,

@@ -5,6 +5,7 @@ LakeError
 ├── LakeNotFound          the folder holds no lake, or a lake without any commit
 ├── SnapshotNotFound      the commit asked for is not in the log
 ├── LakeCorrupt           a file is missing, or its bytes are not those that were committed
+├── LakeTooNew            a later version of this program has written to the lake
 ├── CommitError           a commit was refused; the lake is as it was before
 │   ├── RowsRejected      the rows do not fit the schema or the range
 │   ├── NetworkMismatch   the rows come from another network than the lake's
@@ -46,6 +47,18 @@ class LakeCorrupt(LakeError):
         super().__init__(
             f"lake file {file}: {reason}; restore it from a copy, or ingest into a new lake"
         )
+
+
+class LakeTooNew(LakeError):
+    """A later version of this program has written to the lake; ``file`` is relative to it."""
+
+    def __init__(self, file: str, found: str, known: int) -> None:
+        """Name the file, what it has, and the newest of that which is known here."""
+        super().__init__(
+            f"{file} has {found}, and this version of tonlake reads up to {known}: the lake was "
+            "written by a later version; install that one or a newer one"
+        )
+        self.file = file
 
 
 class CommitError(LakeError):

@@ -8,12 +8,12 @@ the log depends on the clock or the machine: the same rows give the same log.
 
 from __future__ import annotations
 
-import hashlib
 import re
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from lake.envelope import read_body
 from lake.errors import LakeCorrupt, LakeNotFound, NetworkMismatch, SnapshotNotFound
 
 if TYPE_CHECKING:
@@ -175,14 +175,6 @@ def join_networks(known: Network | None, new: Network | None) -> Network | None:
     return Network(**joined)
 
 
-class _Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    sha256: str
-    body: msgspec.Raw
-
-
-_Body = TypeVar("_Body", Commit, LogState)
-
-
 def entry_name(number: int) -> str:
     """Return the file name of commit ``number``."""
     return f"{number}.json"
@@ -193,35 +185,15 @@ def checkpoint_name(number: int) -> str:
     return f"{number}.checkpoint.json"
 
 
-def encode_entry(body: Commit | LogState) -> tuple[bytes, str]:
-    """Return the bytes of an entry or a checkpoint, and the digest of its body."""
-    raw = msgspec.json.encode(body, order="deterministic")
-    digest = hashlib.sha256(raw).hexdigest()
-    return msgspec.json.encode(_Envelope(digest, msgspec.Raw(raw))) + b"\n", digest
-
-
-def _read_body(lake_dir: Path, name: str, kind: type[_Body]) -> tuple[_Body, str]:
-    file = f"{LOG_FOLDER}/{name}"
-    try:
-        envelope = msgspec.json.decode((lake_dir / file).read_bytes(), type=_Envelope)
-        raw = bytes(envelope.body)
-        if hashlib.sha256(raw).hexdigest() != envelope.sha256:
-            raise LakeCorrupt(file, "its bytes do not give its digest")
-        return msgspec.json.decode(raw, type=kind), envelope.sha256
-    except FileNotFoundError as error:
-        raise LakeCorrupt(file, "it is missing") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise LakeCorrupt(file, f"it is no log entry ({error})") from error
-
-
 def read_commit(lake_dir: Path, number: int) -> tuple[Commit, str]:
     """Return the commit and the digest of its entry.
 
     Raises:
         LakeCorrupt: the entry is missing or damaged, or is that of another number.
+        LakeTooNew: a later version of this program has written it.
     """
     name = entry_name(number)
-    commit, digest = _read_body(lake_dir, name, Commit)
+    commit, digest = read_body(lake_dir, f"{LOG_FOLDER}/{name}", Commit)
     if commit.number != number:
         raise LakeCorrupt(f"{LOG_FOLDER}/{name}", f"it is commit {commit.number}")
     return commit, digest
@@ -232,9 +204,10 @@ def read_checkpoint(lake_dir: Path, number: int) -> LogState:
 
     Raises:
         LakeCorrupt: the checkpoint is damaged, or is that of another number.
+        LakeTooNew: a later version of this program has written it.
     """
     name = checkpoint_name(number)
-    state, _ = _read_body(lake_dir, name, LogState)
+    state, _ = read_body(lake_dir, f"{LOG_FOLDER}/{name}", LogState)
     if state.number != number:
         raise LakeCorrupt(f"{LOG_FOLDER}/{name}", f"it is the checkpoint of {state.number}")
     return state

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lake.envelope import encode_entry
 from lake.errors import LakeCorrupt, LakeNotFound, NetworkMismatch, SnapshotNotFound
 from lake.log import (
     Commit,
     DataFile,
     LogState,
     Network,
-    encode_entry,
     join_networks,
     merge_ranges,
     overlaps,

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lake.envelope import encode_entry
 from lake.errors import LakeNotFound
-from lake.log import Commit, encode_entry, read_checkpoint, read_commit
+from lake.log import Commit, read_checkpoint, read_commit
 from lake.settings import Settings
 from lake.verify import Damage, verify_lake
 from tests.lake.rows import commit_rows, file_bytes

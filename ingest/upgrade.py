@@ -1,0 +1,64 @@
+"""A lake of an earlier version of this program: what that did not know yet is derived now.
+
+Files of earlier versions stay as they are, and stay readable. What follows from them is brought to
+what this version knows, in ordinary commits: snapshots of before are readable as they were.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingest.action.rebuild import rebuild_actions
+from ingest.contract.rebuild import rebuild_contracts
+from ingest.span import Span
+from ingest.trace.rebuild import rebuild_traces
+from lake.log import read_state
+from lake.lookup.rebuild import rebuild_lookups
+from lake.place import read_place
+from lake.schema import ACCOUNT_STATES, TRANSACTION_TRACES, TRANSACTIONS
+from lake.schema.contract import INTERFACES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from lake.log import Commit, LogState
+    from lake.settings import Settings
+
+
+def upgrade_lake(lake_dir: Path, settings: Settings) -> Iterator[tuple[str, Commit]]:
+    """Derive what the lake lacks, and yield what was done with each commit.
+
+    Nothing is done twice: a lake of this version gives no commit, and a run that was stopped goes
+    on where it was.
+
+    Raises:
+        LakeNotFound: the folder holds no lake.
+        LakeTooNew: a later version has written to it.
+        LakeCorrupt: a file that is needed is damaged.
+        LakeFull: no room; what was done before stays.
+    """
+    state = read_state(lake_dir)
+    if _list_lacking(state, TRANSACTIONS.name, TRANSACTION_TRACES.name):
+        yield from _name("traces derived", rebuild_traces(lake_dir, settings))
+    lacking = _list_lacking(state, ACCOUNT_STATES.name, INTERFACES.name)
+    if lacking and settings.detect_contracts:
+        yield from _name("contracts found", rebuild_contracts(lake_dir, settings, within=lacking))
+    if settings.classify_actions:
+        yield from _name("actions classified", rebuild_actions(lake_dir, settings))
+    if settings.build_lookups:
+        yield from _name("look-ups made", rebuild_lookups(lake_dir, settings))
+
+
+def _name(what: str, commit: Commit | None) -> Iterator[tuple[str, Commit]]:
+    if commit is not None:
+        yield what, commit
+
+
+def _list_lacking(state: LogState, base: str, derived: str) -> list[Span]:
+    """Return the stretches that have files of a table, and none of what is derived from it."""
+    places = {
+        name: {read_place(file.path) for file in state.files if file.table == name}
+        for name in (base, derived)
+    }
+    return [Span(place.first, place.last) for place in sorted(places[base] - places[derived])]
