@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ingest.source import McBundle
 
-LAST = 30
+LAST = 22
 
 
 @pytest.fixture(scope="package")
