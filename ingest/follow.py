@@ -194,26 +194,39 @@ class Follower:
         if first > node_last:
             self._stuck = None
             return None
+        newest_old = node_last - NEAR_MC_BLOCKS
+        if first <= newest_old:
+            report = self._bring_span(source, Span(first, newest_old), stop_at_hole=False)
+            if report.commits:
+                return None
+            first = newest_old + 1  # What is newest does not wait for what cannot be had.
+        patient = self._is_patient(first)
+        report = self._bring_span(source, Span(first, node_last), stop_at_hole=patient)
+        if report.stopped_at is None or not report.holes:
+            self._stuck = None
+            return None
+        hole = report.holes[0]
+        gone = hole.kind == BlockPruned.__name__
+        if self._stuck is None or self._stuck[0] != hole.mc_seqno:
+            self._stuck = hole.mc_seqno, time.monotonic()
+            if gone:
+                self._let_go()  # Its whole folder may be away for a moment: opened anew it shows.
+        elif gone:
+            # What the node deleted it will not write again.
+            self._stuck = hole.mc_seqno, float("-inf")
+        return f"masterchain block {hole.mc_seqno} cannot be read: {hole.kind}: {hole.reason}"
+
+    def _bring_span(self, source: BlockSource, span: Span, *, stop_at_hole: bool) -> IngestReport:
         pipeline = self._piped(source)
-        is_old = first <= node_last - NEAR_MC_BLOCKS
-        span = Span(first, node_last - NEAR_MC_BLOCKS if is_old else node_last)
         pipeline.workers = (os.cpu_count() or 1) if len(span) >= MANY_MC_BLOCKS else 1
-        report = pipeline.bring(span, stop_at_hole=not is_old and self._is_patient(first))
+        report = pipeline.bring(span, stop_at_hole=stop_at_hole)
         # After many blocks look-ups are due, however few commits brought them.
         many = self._settings.upkeep_commits if len(span) >= MANY_MC_BLOCKS else 0
         self._upkeep.count(max(report.commits, many))
         if report.commits:
             self._newest = pipeline.newest
             self._on_report(report)
-        if report.stopped_at is None or not report.holes:
-            self._stuck = None
-            return None
-        hole = report.holes[0]
-        if self._stuck is None or self._stuck[0] != hole.mc_seqno:
-            # What the node deleted it will not write again.
-            gone = hole.kind == BlockPruned.__name__
-            self._stuck = hole.mc_seqno, float("-inf") if gone else time.monotonic()
-        return f"masterchain block {hole.mc_seqno} cannot be read: {hole.kind}: {hole.reason}"
+        return report
 
     def _is_patient(self, first: int) -> bool:
         """Whether to wait for a block that could not be read, rather than leave a hole."""

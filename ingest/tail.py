@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from ingest.errors import IngestError
@@ -44,8 +45,10 @@ def follow_origin(origin: Origin, lake: Path) -> int:
 
 
 def _tell(text: str) -> None:
-    sys.stderr.write(f"follow: {text}\n")
-    sys.stderr.flush()
+    # A log without room must not end what it tells of.
+    with suppress(OSError):
+        sys.stderr.write(f"follow: {text}\n")
+        sys.stderr.flush()
 
 
 def end_orderly(_number: int, _frame: object) -> None:

@@ -398,3 +398,31 @@ def test_the_clock_may_jump(
         assert not list_orphans(lake, read_state(lake))
         assert not follower.told
     check(lake, bundles[:50], tmp_path)
+
+
+def test_a_slice_that_is_away_for_a_moment_is_no_hole(
+    node: SimulatedNode, follower: Watched, tmp_path: Path, bundles: list[McBundle]
+) -> None:
+    """A slice whose files are not there looks as if it had been deleted."""
+    write(node, bundles, 20)
+    follower.step()
+    write(node, bundles, 50)
+    index = node.db_dir / "archive/packages/arch0000/archive.00047.index"
+    index.rename(tmp_path / "away")
+    follower.step()
+    (tmp_path / "away").rename(index)
+    for _ in range(3):
+        follower.step()
+    assert open_snapshot(tmp_path / "lake").ranges == ((1, 50),)
+
+
+def test_a_slice_that_stays_away_is_a_hole(
+    node: SimulatedNode, follower: Watched, tmp_path: Path, bundles: list[McBundle]
+) -> None:
+    write(node, bundles, 20)
+    follower.step()
+    write(node, bundles, 150)
+    node.prune(47)
+    for _ in range(5):
+        follower.step()
+    assert open_snapshot(tmp_path / "lake").ranges == ((1, 46), (140, 150))
