@@ -15,7 +15,8 @@ from api.v3.message import render_message
 from api.v3.metadata import read_metadata
 from api.v3.operation import SortedPage, operation
 from api.v3.transaction_routes import check_direction
-from queries.exact import Slice, find_messages
+from queries.exact import Slice
+from queries.located import find_messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
