@@ -67,6 +67,16 @@ def open_connection(
     # An option of the Parquet extension, so not known before the database is there.
     connection.execute("set parquet_metadata_cache = true")
     root = lake_dir.absolute()
+    connection.execute(_render_database(root, tables))
+    paths = [f"{root}/{file.path}" for group in tables.values() for file in group]
+    connection.execute("set allowed_paths = $paths", {"paths": paths})
+    connection.execute("set enable_external_access = false")
+    connection.execute("set lock_configuration = true")
+    return connection
+
+
+def _render_database(root: Path, tables: Mapping[str, tuple[DataFile, ...]]) -> str:
+    """Return the SQL text of all views and macros, as one: half the time of one after another."""
 
     def show_paths(paths: list[str]) -> str:
         return f"[{', '.join(quote(f'{root}/{path}') for path in paths)}]"
@@ -77,12 +87,7 @@ def open_connection(
     parts += [
         read_sql(name) for name, bases in DERIVED_VIEWS.items() if available.issuperset(bases)
     ]
-    connection.execute("\n".join(parts))
-    paths = [f"{root}/{file.path}" for group in tables.values() for file in group]
-    connection.execute("set allowed_paths = $paths", {"paths": paths})
-    connection.execute("set enable_external_access = false")
-    connection.execute("set lock_configuration = true")
-    return connection
+    return "\n".join(parts)
 
 
 def render_view(
