@@ -15,7 +15,7 @@ from ingest.cell.exotic import DEPTH_BYTES, HASH_BYTES, MERKLE_PROOF, MERKLE_UPD
 from ingest.errors import BocError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
 MAX_DEPTH = 1024
 """Deepest tree the node accepts (``CellTraits::max_depth``)."""
@@ -38,13 +38,18 @@ class Digests:
     A cell whose top is empty was not asked for yet; ``require`` computes it.
     """
 
-    __slots__ = ("_cells", "_links", "_middles", "bottoms", "depths", "shallows", "tops")
+    __slots__ = (
+        *("_cells", "_links", "_middles", "_parsed", "_seen"),
+        *("bottoms", "depths", "shallows", "tops"),
+    )
 
     def __init__(self, cells: list[bytes], links: list[tuple[int, ...]], depths: list[int]) -> None:
         """Make room for the digests of all cells; ``depths`` are those of the tree."""
         self._cells = cells
         self._links = links
         self._middles: dict[int, tuple[list[bytes], list[int]]] = {}
+        self._seen: set[bytes] = set()
+        self._parsed = 0
         self.depths = depths
         self.tops = [b""] * len(cells)
         self.bottoms = list(self.tops)
@@ -71,7 +76,7 @@ class Digests:
         found.sort(reverse=True)
         self._fill_cells(found)
 
-    def _fill_cells(self, order: Iterable[int]) -> None:
+    def _fill_cells(self, order: Sequence[int]) -> None:
         """Compute the digests of cells, children first; the commonest kinds are done in line."""
         cells, links, depths = self._cells, self._links, self.depths
         tops, bottoms, shallows = self.tops, self.bottoms, self.shallows
@@ -96,6 +101,13 @@ class Digests:
                 tops[cell] = sha256(head).digest()
             else:
                 self._fill(cell)
+        self._seen.update([tops[cell] for cell in order])
+        self._parsed += len(order)
+
+    @property
+    def are_distinct(self) -> bool:
+        """Whether all cells differ that have digests, those added later left out."""
+        return len(self._seen) == self._parsed
 
     def _fill_fork_above_pruned(self, cell: int, head: bytes, kids: tuple[int, ...]) -> None:
         """Compute the digests of an ordinary cell of level 1 with two children."""

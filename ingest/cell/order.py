@@ -10,6 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ingest.cell.run import (
+    MIN_PARENTS,
+    MIN_WEIGHT,
+    Run,
+    count_parents,
+    is_sealed,
+    make_run,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -49,13 +58,48 @@ def canonical_order(tree: CellTree, roots: Sequence[int]) -> CellOrder:
     return CellOrder(order, twins)
 
 
+def order_items(tree: CellTree, root: int) -> list[int]:
+    """Return the cells under ``root``, all of them different, in the node's order.
+
+    In the place of cells that belong to a run (``tree.runs``) stands ~(2 * cell + part), where
+    ``cell`` is the one above them.
+    """
+    weights = tree.weights()
+    order = _order_light_tree(tree, root) if weights[root] <= MIN_WEIGHT else []
+    if order:
+        return order
+    runs = {cell: run for cell, run in tree.runs().items() if cell != root}
+    return _Placing(tree.links, weights, runs).place([root])
+
+
+def find_runs(
+    cells: Sequence[bytes], links: Sequence[tuple[int, ...]], weights: Sequence[int]
+) -> dict[int, Run]:
+    """Return the runs of a tree by the cells above them."""
+    parents = count_parents(links)
+    runs = {}
+    for cell, count in parents.items():
+        if count < MIN_PARENTS or weights[cell] < MIN_WEIGHT:
+            continue
+        if is_sealed(cell, links, parents):
+            placing = _Placing(links, weights)
+            placed = placing.place([cell])[::-1]
+            runs[cell] = make_run(
+                *(cells, links, placed, placing.searched),
+                total=placing.left.get(cell, weights[cell]),
+                has_special=placing.has_special,
+            )
+    return runs
+
+
 def weigh(links: Sequence[Sequence[int]]) -> list[int]:
     """Return the weight of every cell of a tree in which children stand after parents."""
     weights = [1] * len(links)
     for cell in range(len(links) - 1, -1, -1):
-        kids = links[cell]
-        if kids:
-            weights[cell] = weigh_cell(kids, weights)
+        total = 1
+        for kid in links[cell]:
+            total += weights[kid]
+        weights[cell] = min(_MAX_WEIGHT, total)
     return weights
 
 
@@ -86,39 +130,58 @@ def _order_light_tree(tree: CellTree, root: int) -> list[int]:
 class _Placing:
     """One bag in the making; the node fills it from its end, and so does this."""
 
-    def __init__(self, links: Links, weights: list[int]) -> None:
+    def __init__(
+        self, links: Links, weights: Sequence[int], runs: Mapping[int, Run] | None = None
+    ) -> None:
         self._links = links
         self._weights = weights
+        self._runs = runs or {}
         self._special: set[int] = set()
+        self.left: dict[int, int] = {}
+        """Weight that is left to heavy cells."""
+        self.has_special = False
+        self.searched = 0
+        """Cells that the search had placed when the last root was visited."""
+        self._placed: dict[int, None] = {}
+        self._visited: set[int] = set()
+        self._searched: set[int] = set()
 
     def place(self, roots: Sequence[int]) -> list[int]:
         """Return the cells under ``roots`` in the order of the bag."""
         self._find_special(roots)
-        placed: dict[int, None] = {}
-        todo = []
-        for root in reversed(roots):
-            todo += [root << 2 | _VISIT, root << 2 | _SEARCH]
-        self._run(todo, placed)
         for root in roots:
-            placed.setdefault(root)
-        return list(placed)[::-1]
+            self._run(root << 2 | _SEARCH)
+            self.searched = len(self._placed)
+            self._run(root << 2 | _VISIT)
+        for root in roots:
+            self._placed.setdefault(root)
+        return list(self._placed)[::-1]
 
     def _find_special(self, roots: Sequence[int]) -> None:
         """Share out weights from the roots down, then sum them up again from below."""
         listed = self._list(roots, _LIGHT)
-        cut: dict[int, int] = {}
+        cut = self.left
+        runs = self._runs
         for cell in reversed(listed):
-            self._share(self._links[cell], cut)
+            if cell not in runs:
+                self._share(self._links[cell], cut)
         if any(self._weights[cell] <= _LIGHT for cell in cut):
             listed = self._list(roots, 1)
         special = self._special
         weights = self._weights
         for cell in listed:
+            if cell in runs:
+                if runs[cell].total > cut.get(cell, weights[cell]):
+                    special.add(cell)
+                cut[cell] = runs[cell].total
+                self.has_special |= runs[cell].has_special
+                continue
             kids = [kid for kid in self._links[cell] if kid not in special]
             total = 1 + sum([cut.get(kid, weights[kid]) for kid in kids])
             if total > cut.get(cell, weights[cell]):
                 special.add(cell)
             cut[cell] = total
+        self.has_special |= bool(special)
 
     def _list(self, roots: Sequence[int], least: int) -> list[int]:
         """Return the cells under ``roots`` that weigh more than ``least``, parents last."""
@@ -133,6 +196,8 @@ class _Placing:
             elif cell not in done:
                 done.add(cell)
                 todo.append(~cell)
+                if cell in self._runs:
+                    continue
                 todo += [kid for kid in reversed(self._links[cell]) if weights[kid] > least]
         return listed
 
@@ -152,33 +217,47 @@ class _Placing:
                 cut[kid] = limit
             rest += 1
 
-    def _run(self, todo: list[int], placed: dict[int, None]) -> None:
-        """Do the steps of ``todo`` (cell and kind of step), last first, and all that follow.
+    def _run(self, first: int) -> None:
+        """Do a step (cell and kind of step) and all that follow.
 
         A search goes down, last child first, until it meets special cells, which are visited. A
         visit places what is below the children of a cell, then the children.
         """
         links = self._links
-        special = self._special
-        visited: set[int] = set()
-        searched: set[int] = set()
+        placed = self._placed
+        visited = self._visited
+        todo = [first]
         while todo:
             step = todo.pop()
             cell = step >> 2
-            kids = links[cell]
             if step & 3 == _PLACE_KIDS:
-                for kid in reversed(kids):
+                for kid in reversed(links[cell]):
                     placed.setdefault(kid)
                 visited.add(cell)
             elif cell in visited:
                 continue
+            elif cell in self._runs:
+                self._place_run(cell, step & 3)
             elif step & 3 == _VISIT:
                 todo.append(step | _PLACE_KIDS)
-                todo += [kid << 2 | _VISIT for kid in kids if links[kid]]
-                if cell in special:
+                todo += [kid << 2 | _VISIT for kid in links[cell] if links[kid]]
+                if cell in self._special:
                     todo.append(cell << 2 | _SEARCH)
-            elif special and cell not in searched:
-                searched.add(cell)
-                for kid in kids:
-                    if links[kid]:
-                        todo.append(kid << 2 | (_VISIT if kid in special else _SEARCH))
+            elif self.has_special and cell not in self._searched:
+                self._searched.add(cell)
+                todo += self._search_below(cell)
+
+    def _search_below(self, cell: int) -> list[int]:
+        """Return the steps of a search below a cell, last one first."""
+        links, special = self._links, self._special
+        kids = [kid for kid in links[cell] if links[kid]]
+        return [kid << 2 | (_VISIT if kid in special else _SEARCH) for kid in kids]
+
+    def _place_run(self, cell: int, kind: int) -> None:
+        """Place the part of a run that a search places, and on a visit the other one, too."""
+        if cell not in self._searched:
+            self._searched.add(cell)
+            self._placed[~(cell << 1)] = None
+        if kind == _VISIT:
+            self._visited.add(cell)
+            self._placed[~(cell << 1 | 1)] = None

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 
 from ingest.cell.digest import MAX_DEPTH, Digests
 from ingest.cell.exotic import HASH_BYTES, KIND_NAMES, ORDINARY, PRUNED, exotic_mask
-from ingest.cell.order import weigh, weigh_cell
+from ingest.cell.order import find_runs, weigh, weigh_cell
 from ingest.cell.slice import CellSlice
 from ingest.errors import BocError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from ingest.cell.run import Plan, Run
 
 MAX_LEVEL = 3
 _EXOTIC_BIT = 8
@@ -26,7 +28,8 @@ class CellTree:
     """One parsed bag of cells, to which further cells can be appended.
 
     ``cells`` holds d1, d2 and data of each cell (without in-cell hashes), ``links`` the indices of
-    its children; ``roots`` are the roots of the bag; ``data`` the bytes that were parsed.
+    its children; ``roots`` are the roots of the bag; ``data`` the bytes that were parsed. ``plans``
+    say how bags of a shape are written (module ``writer``).
     """
 
     __slots__ = (
@@ -34,10 +37,12 @@ class CellTree:
         "_digests",
         "_is_trusted",
         "_parsed",
+        "_runs",
         "_weights",
         "cells",
         "data",
         "links",
+        "plans",
         "roots",
         "stored_hashes",
     )
@@ -53,6 +58,8 @@ class CellTree:
         self._digests: Digests | None = None
         self._is_trusted = False
         self._weights: list[int] = []
+        self._runs: dict[int, Run] | None = None
+        self.plans: dict[tuple[int, ...], Plan] = {}
         self._parsed = 0
 
     @property
@@ -162,6 +169,19 @@ class CellTree:
         for cell in range(len(weights), len(self.links)):
             weights.append(weigh_cell(self.links[cell], weights))
         return weights
+
+    def runs(self) -> dict[int, Run]:
+        """Return the runs of the bag, by the cell above each (module ``run``)."""
+        if self._runs is None:
+            self._runs = find_runs(self.cells, self.links[: self._parsed], self.weights())
+        return self._runs
+
+    def is_distinct(self, cell: int) -> bool:
+        """Tell whether it is known that no two cells under this one are equal."""
+        self.hash(cell)
+        parsed = self._parsed
+        is_parsed = cell < parsed or all(kid < parsed for kid in self.links[cell])
+        return is_parsed and self._digests is not None and self._digests.are_distinct
 
     def append(self, cell: bytes, kids: tuple[int, ...] = ()) -> int:
         """Add a cell, given as d1, d2 and data, over cells of this tree; return its index.

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.cell.crc32c import crc32c as compute_crc32c
-from ingest.cell.order import canonical_order
+from ingest.cell.order import canonical_order, order_items
+from ingest.cell.run import MAX_RUN_BAG, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -48,10 +49,79 @@ def serialize_single(cell: bytes) -> bytes:
 
 def _write(tree: CellTree, roots: Sequence[int]) -> bytes:
     """Return the bag of any cells; equal cells are written once."""
+    if len(roots) == 1 and tree.is_distinct(roots[0]):
+        bag = _write_by_plan(tree, roots[0])
+        if bag is not None:
+            return bag
+    return _write_ordered(tree, roots, *_number(tree, roots))
+
+
+def _write_by_plan(tree: CellTree, root: int) -> bytes | None:
+    """Return the bag of different cells; None if it is too large for a plan.
+
+    Sub-trees of one shape have the same order, and the same references in their bags: for each
+    shape these are found once.
+    """
+    cells, links, runs = tree.cells, tree.links, tree.runs()
+    order = [root]
+    numbers = {root: 0}
+    shape: list[int] = []
+    for cell in order:
+        if cell in runs and cell != root:
+            shape.append(~cell)
+            continue
+        for kid in links[cell]:
+            number = numbers.get(kid)
+            if number is None:
+                number = numbers[kid] = len(order)
+                order.append(kid)
+            shape.append(number)
+        shape.append(0)  # no child is the root
+    if len(order) > MAX_RUN_BAG:
+        return None
+    key = tuple(shape)
+    plan = tree.plans.get(key)
+    if plan is None:
+        plan = tree.plans[key] = _make_plan(tree, root, numbers)
+    if not plan.steps:
+        return None
+    body = [part for number, tail in plan.steps for part in (cells[order[number]], tail)]
+    return _add_head(b"".join(body), plan.cell_count, [0])
+
+
+def _make_plan(tree: CellTree, root: int, numbers: Mapping[int, int]) -> Plan:
+    """Return the plan of a bag, an empty one if it has too many cells."""
+    items = order_items(tree, root)
+    runs = tree.runs()
+    places = {}
+    count = 0
+    for item in items:
+        places[item] = count
+        count += 1 if item >= 0 else runs[~item >> 1].parts[~item & 1].cell_count
+    if count > MAX_RUN_BAG:
+        return Plan(count, [])
+    steps: list[tuple[int, bytes]] = []
+    for item in items:
+        cell = item if item >= 0 else ~item >> 1
+        run = runs.get(cell) if cell != root else None
+        starts = (places[~(cell << 1)], places[~(cell << 1 | 1)]) if run else (0, 0)
+        if item < 0 and run:
+            number, tail = steps.pop()
+            steps.append((number, tail + run.parts[~item & 1].write(starts)))
+        elif run:
+            tail = bytes([starts[part] + place for part, place in run.kids])
+            steps.append((numbers[cell], tail))
+        else:
+            steps.append((numbers[cell], bytes([places[kid] for kid in tree.links[cell]])))
+    return Plan(count, steps)
+
+
+def _number(tree: CellTree, roots: Sequence[int]) -> tuple[list[int], dict[int, int]]:
+    """Return all cells in their order, and the place of each."""
     order, twins = canonical_order(tree, roots)
     places = {cell: place for place, cell in enumerate(order)}
     places |= {cell: places[twin] for cell, twin in twins.items()}
-    return _write_ordered(tree, roots, order, places)
+    return order, places
 
 
 def copy_part(tree: CellTree, root: int) -> bytes:
@@ -85,11 +155,16 @@ def _write_ordered(
         if kids:
             named = map(place, kids)
             parts.append(bytes(named) if width == 1 else _join(named, width))
-    body = b"".join(parts)
+    return _add_head(b"".join(parts), count, [places[root] for root in roots])
+
+
+def _add_head(body: bytes, count: int, roots: Sequence[int]) -> bytes:
+    """Return the bag of so many cells, given as bytes, with roots at these places."""
+    width = (count.bit_length() + 7) // 8
     size_width = (len(body).bit_length() + 7) // 8
     head = _MAGIC + bytes((width, size_width)) + _join([count, len(roots), 0], width)
     size = len(body).to_bytes(size_width, "big")
-    return b"".join((head, size, _join([places[root] for root in roots], width), body))
+    return b"".join((head, size, _join(roots, width), body))
 
 
 def _join(numbers: Iterable[int], width: int) -> bytes:

@@ -46,6 +46,38 @@ def test_order_is_the_nodes(tree: CellTree, data: st.DataObject) -> None:
         assert _hashes(tree, [cell]) == order_plainly(tree, [cell])
 
 
+def _grow(tree: CellTree, choices: Random, count: int) -> int:
+    """Add cells that differ from all others, many shared among them; return one above all."""
+    cells: list[int] = []
+    near = choices.randrange(2, 30)
+    for number in range(count):
+        kids = choices.choices(cells[-near:], k=choices.randrange(4)) if number else []
+        cells.append(append_cell(tree, tree.count, 32, (*cells[-1:], *kids)))
+    return cells[-1]
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 1 << 32))
+def test_bags_that_share_a_part(seed: int) -> None:
+    """Such a part is ordered once (module ``run``), and so are bags of one shape."""
+    choices = Random(seed)  # noqa: S311 - no secret
+    tree = CellTree()
+    shared = [_grow(tree, choices, choices.randrange(12, 90)) for _ in range(2)]
+    fork = None
+    for _ in range(12):
+        kids = [*shared, _grow(tree, choices, choices.randrange(1, 30))]
+        choices.shuffle(kids)
+        kids = kids if fork is None else [*kids, fork]
+        fork = append_cell(tree, tree.count, 32, tuple(kids))
+    assert fork is not None
+    parsed = parse_boc(serialize_boc(tree, [fork]))
+    assert parsed.runs()
+    for cell in [*range(0, parsed.count, 13), append_cell(parsed, 1, 1, tuple(parsed.refs(0)))]:
+        again = parse_boc(serialize_boc(parsed, [cell]))
+        hashes = [again.hash(number) for number in range(again.count)]
+        assert hashes == order_plainly(parsed, [cell])
+
+
 @settings(max_examples=100, deadline=None)
 @given(trees())
 def test_order_of_exotic_and_equal_cells(sample: tuple[CellTree, int]) -> None:

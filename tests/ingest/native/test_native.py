@@ -197,7 +197,7 @@ def _grow(tree: CellTree, choices: Random, count: int) -> int:
     return cells[-1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 1 << 32), st.data())
 def test_parts_that_many_bodies_share(seed: int, data: st.DataObject) -> None:
     """Such a part is ordered and written once, and put into all bags that have it."""
