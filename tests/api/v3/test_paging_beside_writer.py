@@ -15,12 +15,15 @@ from litestar.testing import TestClient
 
 from api import snapshot
 from api.app import create_app
+from api.params import Query, converters_of
+from api.v3.routes import routes
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
 from lake.settings import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 BLOCKS, COMMITS, BEFORE = 16, 6, 4
@@ -111,6 +114,50 @@ def rows_of(answer: Any) -> list[Any]:
     if isinstance(body, list):
         return body
     return next(value for value in body.values() if isinstance(value, list))
+
+
+FURTHER: dict[str, dict[str, object]] = {"masterchainBlockShards": {"seqno": 20}}
+"""Lists of few rows."""
+
+OTHER_KEYS = {"dns/records", "multisig/wallets", "multisig/orders", "vesting"}
+"""Lists of one account's or one name's, which the lake has none of."""
+
+
+@pytest.fixture(scope="module")
+def client(written: Path) -> Iterator[TestClient[Any]]:
+    """The service over all commits; any of their snapshots can be asked for."""
+    with TestClient(create_app(written, Settings())) as found:
+        yield found
+
+
+def test_every_list_is_walked() -> None:
+    listed = {
+        path.strip("/")
+        for route in routes
+        if "cursor" in converters_of(route.opt.get("query") or Query)
+        for path in route.paths
+    }
+    assert listed == ROUTES.keys() | FURTHER.keys() | OTHER_KEYS
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    route=st.sampled_from(sorted(ROUTES | FURTHER)),
+    number=st.integers(2, COMMITS),
+    pages=st.integers(1, 4),
+    sort=st.sampled_from(("asc", "desc")),
+)
+def test_pages_of_any_snapshot(
+    client: TestClient[Any], route: str, number: int, pages: int, sort: str
+) -> None:
+    """The pages of a snapshot, however many, are its list: nothing twice, nothing left out."""
+    walk = Walk(client, route, (ROUTES | FURTHER)[route] | {"sort": sort}, 1, number)
+    whole = rows_of(walk.ask(snapshot=number, limit=1000))
+    walk.limit = max(1, len(whole) // pages)
+    walk.params["snapshot"] = number
+    while not walk.ended:
+        walk.turn()
+    assert walk.found == whole
 
 
 @pytest.fixture
