@@ -202,6 +202,7 @@ def _progress_bar() -> Iterator[Callable[[Progress], None]]:
 
 
 def print_report(report: IngestReport, *, as_json: bool) -> None:
+    """Print what an ingest did, for people or as JSON for machines."""
     if as_json:
         click.echo(msgspec.json.encode(report).decode())
         return
