@@ -36,11 +36,15 @@ class Upkeep:
     def __init__(
         self, lake_dir: Path, settings: Settings, on_failure: Callable[[str], None]
     ) -> None:
-        """Begin with nothing due; ``on_failure`` is told what went wrong, and it is tried again."""
+        """Begin with work that is due; ``on_failure`` is told of failures, and it is tried again.
+
+        What was left by one that was killed is made up for at the first commit: counted from
+        nothing, a lake whose writer is killed often would never be kept up.
+        """
         self._lake_dir = lake_dir
         self._settings = settings
         self._on_failure = on_failure
-        self._commits = 0
+        self._commits = settings.upkeep_commits
         self._thread: threading.Thread | None = None
 
     def count(self, commits: int) -> None:

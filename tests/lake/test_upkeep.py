@@ -29,7 +29,7 @@ def read_lookups(lake: Path) -> LookupStatus:
     return read_status(snapshot, read_commit(lake, snapshot.number)[0]).lookups
 
 
-def test_work_starts_when_enough_was_committed(tmp_path: Path) -> None:
+def test_work_starts_at_first_and_when_enough_was_committed(tmp_path: Path) -> None:
     lake, chain, failures = tmp_path / "lake", Chain(3), list[str]()
     upkeep = Upkeep(lake, OPTIONS, failures.append)
     for at in range(1, 12):
@@ -38,7 +38,7 @@ def test_work_starts_when_enough_was_committed(tmp_path: Path) -> None:
         upkeep.wait()
     assert not failures
     status = read_lookups(lake)
-    assert status.missing == ((9, 11),)
+    assert status.missing == ((10, 11),)
     assert status.rows + status.rows_missing == sum(
         file.rows for file in read_state(lake).files if file.table == "transactions"
     )
@@ -47,6 +47,18 @@ def test_work_starts_when_enough_was_committed(tmp_path: Path) -> None:
     assert lookups is not None
     assert not lookups.stale_traces
     assert not verify_lake(lake).damage
+
+
+def test_those_that_end_early_leave_nothing_behind(tmp_path: Path) -> None:
+    lake, chain, failures = tmp_path / "lake", Chain(6), list[str]()
+    for at in range(1, 11):
+        commit_chain(lake, chain, at, at)
+        short_lived = Upkeep(lake, OPTIONS, failures.append)
+        short_lived.count(1)
+        short_lived.wait()
+    assert not failures
+    assert read_lookups(lake).missing == ()
+    assert len(list_places(read_state(lake))) < 8
 
 
 def test_it_can_be_left_out(tmp_path: Path) -> None:
