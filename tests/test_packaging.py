@@ -151,9 +151,10 @@ def demo(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[htt
         try:
             for line in process.stdout:
                 said.append(line)
-                found = re.search(r"running on (http://127\.0\.0\.1:[1-9]\d*)", line, re.IGNORECASE)
+                found = re.search(r"^(http://127\.0\.0\.1:[1-9]\d*)/", line)
                 if found:
-                    yield httpx.Client(base_url=found[1], timeout=120)
+                    with httpx.Client(base_url=found[1], timeout=120) as client:
+                        yield client
                     break
             else:
                 pytest.fail("the binary ended: " + "".join(said))
