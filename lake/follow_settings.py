@@ -80,8 +80,8 @@ class FollowSettings(LiteServerSettings, frozen=True, forbid_unknown_fields=True
         int,
         Meta(
             description=(
-                "While following, look-ups are built and small files merged at the first commit and "
-                "every so many commits; 0: never"
+                "While following, look-ups are built and small files merged at the first commit "
+                "and every so many commits; 0: never"
             ),
             ge=0,
         ),
