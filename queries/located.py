@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from lake.lookup.ends import NO_LT
@@ -46,6 +46,37 @@ def find_messages(
     if lines is None:
         return None
     return [_describe(ends) for ends in lookups.find_all_ends(lines)]
+
+
+def find_end_transactions(
+    reader: Reader, msg_hashes: Sequence[bytes], direction: str | None, page: Slice
+) -> list[Row] | None:
+    """Return the keys of the transactions at the ends of messages of some hashes.
+
+    As ``v3/transaction_keys_by_message`` with hashes and a direction alone. None without look-ups.
+    """
+    lookups = reader.lookups
+    if lookups is None:
+        return None
+    tx_hashes = {
+        line.tx_hash
+        for msg_hash in msg_hashes
+        for line in lookups.find_messages(msg_hash)
+        if direction in (None, line.direction)
+    }
+    hits = [hit for hit in map(lookups.find_transaction, tx_hashes) if hit is not None]
+    keys = [
+        {"hash": hit.run.hash_of(hit.row), "lt": hit.run.lt[hit.row], "hit": hit} for hit in hits
+    ]
+    keys.sort(key=_account)
+    keys.sort(key=itemgetter("lt"), reverse=page.descending)
+    return keys[page.offset : page.offset + page.limit]
+
+
+def _account(key: Row) -> tuple[int, bytes]:
+    run, row = key["hit"]
+    account, workchain = run.account_of(run.account_number(row))
+    return workchain, account
 
 
 def _messages_by_hash(lookups: Lookups, hashes: Sequence[bytes], page: Slice) -> list[Row]:

@@ -67,6 +67,17 @@ def find_traces(reader: Reader, trace_ids: Sequence[bytes], page: Slice) -> list
     return rows[page.offset : page.offset + page.limit]
 
 
+def find_last_ends(reader: Reader, trace_ids: Sequence[bytes]) -> tuple[int, int] | None:
+    """Return the first and the last logical time at which some traces end.
+
+    None where one of them is not complete, or there are no look-ups.
+    """
+    lookups = _usable(reader)
+    rows = [lookups and lookups.find_trace(trace_id) for trace_id in trace_ids]
+    ends = [row["end_lt"] for row in rows if row is not None]
+    return (min(ends), max(ends)) if ends and len(ends) == len(rows) else None
+
+
 def list_account_traces(reader: Reader, workchain: int, account: bytes) -> list[bytes] | None:
     """Return the traces with a transaction of an account, each once, in no order.
 

@@ -31,7 +31,7 @@ from api.v3.metadata import read_metadata
 from api.v3.operation import SortedPage, operation
 from api.v3.transaction_page import answer_transactions
 from queries.exact import find_transactions
-from queries.traced import find_trace_ids
+from queries.traced import find_last_ends, find_trace_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -231,9 +231,22 @@ def _ask(call: Call, query: ActionsQuery) -> list[Row]:
         if not trace_ids:
             return []
         nothing |= {"trace_ids": trace_ids, "tx_hashes": tx_hashes}
+        filters |= _narrow_ends(reader, query, trace_ids)
     if query.account is not None:
         filters["account"] = render_raw(query.account.workchain, query.account.account)
     return reader.rows("v3/actions", **filters, **nothing)
+
+
+def _narrow_ends(reader: Reader, query: ActionsQuery, trace_ids: Sequence[bytes]) -> Row:
+    """Return bounds of ends that leave only the traces' own files to read."""
+    ends = find_last_ends(reader, trace_ids)
+    if ends is None:
+        return {}
+    first, last = query.start_lt, query.end_lt
+    return {
+        "start_lt": ends[0] if first is None else max(first, ends[0]),
+        "end_lt": ends[1] if last is None else min(last, ends[1]),
+    }
 
 
 def _ask_account(reader: Reader, address: Address, filters: Row) -> list[Row]:

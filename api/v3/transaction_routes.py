@@ -18,10 +18,15 @@ from api.v3.coverage import check_no_gap
 from api.v3.operation import SortedPage, operation
 from api.v3.transaction_page import write_transactions
 from api.v3.transaction_search import TransactionsQuery, check_covered, find_keys
+from queries.exact import Slice
+from queries.located import find_end_transactions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from api.call import Call
     from api.v3.answer import Transactions
+    from queries.exact import Key
 
 
 class BlockTransactionsQuery(SortedPage, frozen=True, kw_only=True):
@@ -80,7 +85,22 @@ def get_message_transactions(call: Call, query: MessageTransactionsQuery) -> Tra
     direction = check_direction(query.direction)
     if query.opcode is not None and not query.msg_hash and query.body_hash is None:
         direction = direction or "in"
-    keys = call.reader.rows(
+    keys = _find_by_message(call, query, direction)
+    if not keys and not query.offset:
+        check_no_gap(call.reader)
+    return write_transactions(call, keys)
+
+
+def _find_by_message(
+    call: Call, query: MessageTransactionsQuery, direction: str | None
+) -> Sequence[Key]:
+    filters = query.body_hash, query.opcode, query.source, query.destination
+    if filters == (None, None, None, None):
+        page = Slice(query.limit or 0, query.offset or 0, query.descending)
+        found = find_end_transactions(call.reader, query.msg_hash, direction, page)
+        if found is not None:
+            return found
+    return call.reader.rows(
         "v3/transaction_keys_by_message",
         msg_hashes=list(query.msg_hash),
         body_hash=query.body_hash,
@@ -94,9 +114,6 @@ def get_message_transactions(call: Call, query: MessageTransactionsQuery) -> Tra
         limit=query.limit,
         offset=query.offset,
     )
-    if not keys and not query.offset:
-        check_no_gap(call.reader)
-    return write_transactions(call, keys)
 
 
 def get_adjacent_transactions(call: Call, query: AdjacentQuery) -> Transactions:
