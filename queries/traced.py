@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from queries.exact import Slice
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from lake.lookup.lookups import Lookups
-    from queries.exact import Slice
     from queries.reader import Reader
 
 Row = dict[str, Any]
@@ -72,10 +73,9 @@ def find_last_ends(reader: Reader, trace_ids: Sequence[bytes]) -> tuple[int, int
 
     None where one of them is not complete, or there are no look-ups.
     """
-    lookups = _usable(reader)
-    rows = [lookups and lookups.find_trace(trace_id) for trace_id in trace_ids]
-    ends = [row["end_lt"] for row in rows if row is not None]
-    return (min(ends), max(ends)) if ends and len(ends) == len(rows) else None
+    rows = find_traces(reader, trace_ids, Slice(len(trace_ids)))
+    ends = [row["end_lt"] for row in rows or ()]
+    return (min(ends), max(ends)) if ends else None
 
 
 def list_account_traces(reader: Reader, workchain: int, account: bytes) -> list[bytes] | None:

@@ -14,6 +14,7 @@ from lake.snapshot import open_snapshot
 from queries.exact import Slice
 from queries.reader import Reader
 from queries.traced import (
+    find_last_ends,
     find_trace_ids,
     find_traces,
     list_account_traces,
@@ -78,6 +79,17 @@ def test_complete_traces_are_found_and_others_left_to_the_queries(reader: Reader
         known = find_traces(reader, [row["trace_id"]], Slice(1))
         assert known == ([row] if row["state"] == "complete" else None)
     assert find_traces(ask_queries(reader), [], Slice(1)) is None
+
+
+def test_ends_of_traces_are_told_where_all_are_complete(reader: Reader) -> None:
+    traces = list_traces(reader)
+    complete = [row for row in traces if row["state"] == "complete"]
+    ends = [row["end_lt"] for row in complete]
+    found = find_last_ends(reader, [row["trace_id"] for row in complete])
+    stale = reader.lookups is not None and reader.lookups.stale_traces
+    assert found == (None if stale else (min(ends), max(ends)))
+    assert find_last_ends(reader, [row["trace_id"] for row in traces]) is None
+    assert find_last_ends(reader, []) is None
 
 
 def test_traces_of_accounts(reader: Reader) -> None:
