@@ -36,7 +36,7 @@ def list_hashes(reader: Reader) -> list[tuple[bytes, ...]]:
     """Sets of hashes of messages, as stored and in normal form, one of them unknown."""
     text = "select distinct msg_hash, coalesce(hash_norm, msg_hash) from messages order by all"
     pairs = reader.snapshot.connect().execute(text).fetchall()
-    single = [(stored,) for stored, _ in pairs[:3]] + [(norm,) for _, norm in pairs[-3:]]
+    single = [(stored,) for stored, _ in pairs[:1]] + [(norm,) for _, norm in pairs[-1:]]
     several = tuple(norm for _, norm in pairs[:30])
     return [several, (bytes(32),), (pairs[0][0], bytes(32)), *single]
 
