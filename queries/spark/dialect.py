@@ -156,7 +156,14 @@ def _list_members(node: exp.Expression) -> exp.Expression:
 def _one_of(value: exp.Expression, items: list[exp.Expression]) -> exp.Expression:
     if not items:
         return exp.false()
-    return exp.paren(exp.In(this=value.copy(), expressions=items), copy=False)
+    found = exp.In(this=value.copy(), expressions=items)
+    # To Spark rows with NULL at the same place are equal; in SQL they are not.
+    known = [part.copy().is_(exp.null()).not_() for part in _parts(value)]
+    return exp.paren(exp.and_(found, *known), copy=False)
+
+
+def _parts(value: exp.Expression) -> list[exp.Expression]:
+    return list(value.expressions) if isinstance(value, exp.Tuple) else []
 
 
 def _contain(node: exp.Expression) -> exp.Expression:

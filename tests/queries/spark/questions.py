@@ -25,6 +25,7 @@ LISTS = {
     "seqnos": "select seqno from blocks where workchain = -1 order by all limit 50",
     "mc_seqnos": "select distinct mc_seqno from blocks order by all limit 50",
     "block_seqnos": "select block_seqno from transactions order by all limit 50",
+    "trace_ends": "select distinct trace_end_lt from actions order by all",
     "uris": "select distinct uri from offchain_metadata order by all",
 }
 """What a list parameter holds, by its name."""
