@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.long
+pytestmark = [
+    pytest.mark.long,
+    # Nothing goes through pandas here; the notebooks, in the same environment, want its version 3.
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+]
 
 SETTINGS = Settings(mc_blocks_per_chunk=20, mc_blocks_per_commit=90, detect_contracts=False)
 """Several tasks to a job, several jobs and several commits."""
