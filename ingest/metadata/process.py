@@ -1,22 +1,16 @@
-"""A process that fetches token content for a server: ``python -m ingest.metadata.process``.
-
-It ends when it is told to, and when the one who started it is gone.
-"""
+"""A process that fetches token content for a server: ``python -m ingest.metadata.process``."""
 
 from __future__ import annotations
 
 import argparse
-import os
-import signal
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingest.child import run_child
 from ingest.metadata.download import Downloader
 from ingest.metadata.fetching import describe_report, fetch_metadata
-from ingest.tail import end_orderly, watch_parent
 from lake.errors import LakeError, LakeNotFound
 from lake.settings import load_settings
 
@@ -64,9 +58,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Fetch token content for a server.")
     parser.add_argument("--lake", type=Path, required=True)
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, end_orderly)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the one who started this tells it.
-    threading.Thread(target=watch_parent, name="parent", daemon=True).start()
     try:
         keep_fetching(
             options.lake,
@@ -79,10 +70,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        code = main()
-    except SystemExit as end:
-        code = int(end.code or 0)
-    # Threads that wait for slow hosts are not waited for: a commit is whole or absent.
-    sys.stderr.flush()
-    os._exit(code)
+    run_child(main)
