@@ -28,6 +28,7 @@ def run_child(work: Callable[[], int]) -> NoReturn:
         code = int(end.code or 0)
     # Nothing is waited for: what is left are libraries whose own ends would complain of each
     # other, and threads that ask slow hosts. A commit is whole or absent.
+    sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 from ingest.child import run_child
 from ingest.errors import IngestError
@@ -45,7 +46,7 @@ def _tell(text: str) -> None:
         sys.stderr.flush()
 
 
-def main() -> int:
+def main() -> NoReturn:
     """Run the process."""
     parser = argparse.ArgumentParser(prog="ingest.tail", description="Follow a node.")
     place = parser.add_mutually_exclusive_group(required=True)
@@ -53,8 +54,9 @@ def main() -> int:
     place.add_argument("--liteserver", type=Path)
     parser.add_argument("--lake", type=Path, required=True)
     options = parser.parse_args()
-    return follow_origin(Origin(options.node, None, options.liteserver), options.lake)
+    origin = Origin(options.node, None, options.liteserver)
+    run_child(lambda: follow_origin(origin, options.lake))
 
 
 if __name__ == "__main__":
-    run_child(main)
+    main()

@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from ingest.child import run_child
 from ingest.metadata.download import Downloader
@@ -53,16 +53,19 @@ def _tell(text: str) -> None:
     sys.stderr.flush()
 
 
-def main() -> int:
+def main() -> NoReturn:
     """Run the process."""
     parser = argparse.ArgumentParser(description="Fetch token content for a server.")
     parser.add_argument("--lake", type=Path, required=True)
     options = parser.parse_args()
+    run_child(lambda: _fetch(options.lake))
+
+
+def _fetch(lake: Path) -> int:
+    """Fetch until this process is told to end; return the exit code when it cannot go on."""
     try:
         keep_fetching(
-            options.lake,
-            load_settings()[0],
-            on_report=lambda report: _tell(describe_report(report)),
+            lake, load_settings()[0], on_report=lambda report: _tell(describe_report(report))
         )
     except LakeError as error:
         _tell(str(error))
@@ -70,4 +73,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    run_child(main)
+    main()
