@@ -6,6 +6,7 @@ and the work grows with the number of messages alone.
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 from ingest.action.block import CALL, Block, walk
@@ -26,13 +27,14 @@ class Index:
     def __init__(self, blocks: Iterable[Block]) -> None:
         """Take all top blocks."""
         self._by_head: dict[Head, dict[Block, None]] = {}
-        self._all: dict[Block, None] = {}
+        self._all: dict[Block, int] = {}
+        self._numbers = count()
         for block in blocks:
             self.add(block)
 
     def add(self, block: Block) -> None:
         """Take one more block."""
-        self._all[block] = None
+        self._all[block] = next(self._numbers)
         for head in _list_heads(block):
             self._by_head.setdefault(head, {})[block] = None
 
@@ -43,13 +45,19 @@ class Index:
             self._by_head.get(head, {}).pop(block, None)
 
     def find(self, heads: AbstractSet[Head]) -> list[Block]:
-        """Return the blocks of some heads, of all without heads, breadth first."""
+        """Return the blocks of some heads, of all without heads, breadth first.
+
+        Blocks of one depth and one logical time stay in the order in which they were added.
+        """
         found: Iterable[Block] = self._all
         if heads:
             if heads.isdisjoint(self._by_head):
                 return []
             found = {block for head in heads for block in self._by_head.get(head, ())}
-        return sorted(found, key=_by_place)
+        return sorted(found, key=self._place)
+
+    def _place(self, block: Block) -> tuple[int, int, int]:
+        return block.depth, block.min_lt, self._all[block]
 
 
 def run_rules(roots: Sequence[Block], rules: Sequence[Rule], interfaces: Interfaces) -> list[Block]:
@@ -94,7 +102,3 @@ def _list_heads(block: Block) -> list[Head]:
     if block.type == CALL and block.opcode is not None:
         heads.append(block.opcode)
     return heads
-
-
-def _by_place(block: Block) -> tuple[int, int]:
-    return block.depth, block.min_lt
