@@ -105,12 +105,12 @@ class CachingApp(Litestar):
         """Answer one request, or serve the events of the process."""
         key = read_key(scope, self._any_origin) if scope["type"] == "http" else None
         if key is None:
-            await super().__call__(scope, receive, send)
+            await self.answer_anew(scope, receive, send)
             return
         started_s = time.perf_counter()
         found = self._cache.get(self._newest(), key)
         if found is None:
-            await super().__call__(scope, receive, _Recorder(self._cache, key, scope, send).send)
+            await self.answer_anew(scope, receive, _Recorder(self._cache, key, scope, send).send)
             return
         body = found.before
         if found.after is not None:
@@ -123,6 +123,10 @@ class CachingApp(Litestar):
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         body = b"" if scope["method"] == "HEAD" else body
         await send({"type": "http.response.body", "body": body, "more_body": False})
+
+    async def answer_anew(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401
+        """Answer a request of which no answer is kept."""
+        await super().__call__(scope, receive, send)
 
 
 def read_key(scope: HTTPScope, any_origin: bool) -> Key | None:  # noqa: FBT001

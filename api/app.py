@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from http import HTTPStatus
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -23,9 +22,10 @@ from api import docs, service
 from api.access.gate import Gate, refuse
 from api.allowed import list_methods
 from api.answer_cache import AnswerCache
-from api.call import join_notes, measure_ms
+from api.call import STARTED_S, join_notes, measure_ms
 from api.errors import ApiError, status_of
 from api.explorer.routes import create_router, show_error
+from api.lane import Lanes
 from api.metrics.collector import ServiceCollector
 from api.metrics.meter import Meter
 from api.pending.pool import PendingPool
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from litestar import Litestar
-    from litestar.types import ASGIApp, Message, Receive, Scope, Send
+    from litestar.types import Message, Scope
 
     from api.call import ApiRequest
     from lake.settings import Settings
@@ -89,9 +89,8 @@ def create_app(lake_dir: Path, settings: Settings) -> Litestar:
                 "meter": meter,
             }
         ),
-        on_startup=[hub.start],
         on_shutdown=[hub.close, holder.close, tvm.close, sql.close],
-        middleware=[refuse, count_requests(settings.requests_in_flight)],
+        middleware=[refuse],
         before_send=[add_headers],
         exception_handlers={Exception: answer_error},
         cors_config=CORSConfig(allow_origins=origins, expose_headers=EXPOSED_HEADERS),
@@ -102,32 +101,10 @@ def create_app(lake_dir: Path, settings: Settings) -> Litestar:
     cache = AnswerCache(settings.answer_cache_mib << 20)
     app.keep_answers(cache, holder.newest_open, any_origin="*" in origins)
     app.stand_behind(Gate(settings), meter)
+    app.bound(Lanes(settings), settings.requests_in_flight)
+    app.on_startup += [app.take_lanes, hub.start]
     meter.registry.register(ServiceCollector(holder, cache, tvm, hub.count_clients))
     return app
-
-
-def count_requests(most: int) -> Any:  # noqa: ANN401 - Litestar's own middleware type is private
-    """Return a middleware that notes when a request began, and refuses those above ``most``."""
-    in_flight = 0
-
-    def wrap(app: ASGIApp) -> ASGIApp:
-        async def call(scope: Scope, receive: Receive, send: Send) -> None:
-            nonlocal in_flight
-            if scope["path"].startswith(api.stream.routes.PREFIX):
-                await app(scope, receive, send)  # they last, and have a bound of their own
-                return
-            scope.setdefault("state", {})["started_s"] = time.perf_counter()
-            if in_flight >= most:
-                raise HTTPException(status_code=503, detail="too many requests at once")
-            in_flight += 1
-            try:
-                await app(scope, receive, send)
-            finally:
-                in_flight -= 1
-
-        return call
-
-    return wrap
 
 
 async def add_headers(message: Message, scope: Scope) -> None:
@@ -141,7 +118,7 @@ async def add_headers(message: Message, scope: Scope) -> None:
     refused = message["status"] == HTTPStatus.METHOD_NOT_ALLOWED
     if refused or (scope.get("method") == "OPTIONS" and "allow" in headers):
         headers["Allow"] = list_methods(scope["litestar_app"], scope["path"])
-    if "started_s" in state:
+    if STARTED_S in state:
         headers["Server-timing"] = f"app;dur={measure_ms(state['started_s']):.1f}"
     if "snapshot" in state:
         headers["X-Tonlake-Snapshot"] = state["snapshot"]

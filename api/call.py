@@ -30,6 +30,9 @@ ANSWER_HEADERS = frozenset({b"x-no-address-book", b"x-no-metadata", b"x-actions-
 LASTING, VARYING = "lasting", "varying"
 """Where the scope's state says that an answer holds until the next commit, and which part not."""
 
+STARTED_S = "started_s"
+"""Where the scope's state says when a request came; streams have no such moment."""
+
 MOST_NOTES, MOST_NOTE_CHARACTERS = 10, 300
 """What the warning header holds of odd parameters; the rest is only counted."""
 

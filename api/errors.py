@@ -18,6 +18,7 @@ ApiError
 ├── KeyUnknown               the API key is not one of this service
 ├── RateExceeded             more requests a second than the key or the address may make
 ├── KeyFileInvalid           the file of keys cannot be read or written
+├── ServiceBusy              too many requests are on their way: ask again later
 ├── SqlOff                   SQL over HTTP is not enabled
 ├── SqlBusy                  too many statements run and wait: ask again later
 ├── SqlUnavailable           this machine cannot run statements safely
@@ -125,6 +126,10 @@ class KeyFileInvalid(ApiError):
     """The file of keys cannot be read or written; for those who run the service."""
 
 
+class ServiceBusy(ApiError):
+    """Too many requests are on their way: ask again later."""
+
+
 class SqlOff(ApiError):
     """SQL over HTTP is not enabled; says how it is."""
 
@@ -160,6 +165,7 @@ STATUS: dict[type[Exception], int] = {
     KeyUnknown: 401,
     RateExceeded: 429,
     KeyFileInvalid: 500,
+    ServiceBusy: 503,
     SqlOff: 403,
     SqlBusy: 503,
     SqlUnavailable: 500,

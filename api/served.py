@@ -1,23 +1,43 @@
-"""The application as it stands to the world: behind its gate, and counted."""
+"""The application as it stands to the world: behind its gate, counted, and never overrun."""
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import TYPE_CHECKING, Any
 
+from api.access.gate import FREE_FOLDERS, FREE_PATHS, REFUSAL
 from api.answer_cache import CachingApp
+from api.call import STARTED_S
+from api.errors import ServiceBusy
+from api.lane import BUSY
+from api.stream.routes import PREFIX
 
 if TYPE_CHECKING:
     from api.access.gate import Gate
+    from api.lane import Lanes
     from api.metrics.meter import Meter
 
 
 class ServedApp(CachingApp):
-    """Lets the gate look at every request before anything answers it, and counts what it got."""
+    """Lets the gate look at every request before anything answers it, and counts what it got.
+
+    What was not answered before is answered by the threads of a lane, up to a bound.
+    """
 
     def stand_behind(self, gate: Gate, meter: Meter) -> None:
         """Take the gate, and what counts."""
         self._gate, self._meter = gate, meter
         self._meter.know_routes(route.path for route in self.routes)
+
+    def bound(self, lanes: Lanes, most: int) -> None:
+        """Take the lanes, and how many requests may be on their way at once."""
+        self._lanes, self._most = lanes, most
+        self._in_flight = 0
+
+    async def take_lanes(self) -> None:
+        """Let the threads of the lanes be those of the event loop that runs now."""
+        asyncio.get_running_loop().set_default_executor(self._lanes)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401
         """Answer one request, or serve the events of the process."""
@@ -30,3 +50,21 @@ class ServedApp(CachingApp):
             await super().__call__(scope, receive, tracked.send)
         finally:
             tracked.end()
+
+    async def answer_anew(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401
+        """Answer a request, or let it be told to come later where too many are on their way."""
+        if scope["type"] != "http" or scope["path"].startswith(PREFIX):
+            await super().answer_anew(scope, receive, send)  # streams last: the hub bounds them
+            return
+        path = scope["path"]
+        state: dict[str, Any] = scope.setdefault("state", {})
+        state[STARTED_S] = time.perf_counter()
+        if path not in FREE_PATHS and not path.startswith(FREE_FOLDERS) and REFUSAL not in state:
+            late = self._lanes.enter(scope).is_late()
+            if late or self._in_flight >= self._most:
+                state[REFUSAL] = ServiceBusy(BUSY)
+        self._in_flight += 1
+        try:
+            await super().answer_anew(scope, receive, send)
+        finally:
+            self._in_flight -= 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import sys
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,14 @@ SWITCH_S = 0.0005
 
 With the interpreter's 5 ms a thread that reads files waits so long after each read while the loop
 is busy: events of a commit were made in 400 ms in place of 100 while 100 clients were sent to.
+"""
+
+
+KEEP_ALIVE_S = 75
+"""A connection is kept so long without a request.
+
+Longer than proxies keep theirs (60 s): one that is closed here while a request is on its way there
+leaves that without an answer.
 """
 
 
@@ -63,7 +72,12 @@ class BoundedProtocol(HttpToolsProtocol):
 def configure_server(app: Litestar) -> uvicorn.Config:
     """Return how an application is served: event loop and parser in C, errors alone logged."""
     return uvicorn.Config(
-        app, http=BoundedProtocol, loop="uvloop", log_level="warning", server_header=False
+        app,
+        http=BoundedProtocol,
+        loop="uvloop",
+        log_level="warning",
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE_S,
     )
 
 
@@ -78,6 +92,8 @@ class StreamingServer(uvicorn.Server):
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve until told to stop."""
         sys.setswitchinterval(SWITCH_S)
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection is a file, too
         super().run(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

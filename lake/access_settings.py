@@ -28,6 +28,17 @@ class AccessSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key_rps: Annotated[
         int, Meta(description="Requests a second of a new API key: tonlake key add --rps", ge=1)
     ] = 10
+    requests_in_flight: Annotated[
+        int, Meta(description="Requests on their way at once; more are told to come later", ge=1)
+    ] = 1000
+    request_wait_ms: Annotated[
+        int,
+        Meta(description="Milliseconds a request may wait for a thread; then: come later", ge=1),
+    ] = 2000
+    request_threads: Annotated[
+        int,
+        Meta(description="Threads that answer requests; half as many do what takes long", ge=1),
+    ] = 4
     cors_origins: Annotated[
         str,
         Meta(description="Web origins whose pages may ask, with commas; *: all, unset: none"),

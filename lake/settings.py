@@ -151,9 +151,6 @@ class Settings(MetadataSettings, frozen=True, forbid_unknown_fields=True):
     ] = 50_000
     request_body_bytes: Annotated[int, Meta(description="Largest request body", ge=1)] = 1 << 20
     response_bytes: Annotated[int, Meta(description="Largest response body", ge=1)] = 64 << 20
-    requests_in_flight: Annotated[
-        int, Meta(description="Requests served at once; more are told to come later", ge=1)
-    ] = 100
     cells_in_memory: Annotated[
         int,
         Meta(description="Most cells of code and data kept in memory; more are found by SQL", ge=0),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from api.access.gate import KEY_ID, REFUSAL
-from api.errors import RateExceeded
+from api.errors import RateExceeded, ServiceBusy
 from api.logs import REQUESTS
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Meter:
         )
         self._refusals = Counter(
             "tonlake_requests_refused",
-            "Requests refused by keys and limits",
+            "Requests refused by keys and limits, or because there are too many",
             ("reason",),
             registry=self.registry,
         )
@@ -103,7 +103,7 @@ class Meter:
         state: dict[str, Any] = scope.get("state") or {}
         refusal = state.get(REFUSAL)
         if refusal is not None:
-            self._refusals.labels("rate" if isinstance(refusal, RateExceeded) else "key").inc()
+            self._refusals.labels(_name_reason(refusal)).inc()
         if self._log:
             fields = {
                 "route": route,
@@ -121,6 +121,12 @@ class Meter:
         if found is None:
             found = scope["path"] if scope["path"] in self._routes else UNKNOWN_ROUTE
         return str(found)
+
+
+def _name_reason(refusal: Exception) -> str:
+    if isinstance(refusal, ServiceBusy):
+        return "busy"
+    return "rate" if isinstance(refusal, RateExceeded) else "key"
 
 
 class Tracked:

@@ -199,11 +199,15 @@ def test_too_many_requests_are_told_to_come_later(
         slow = threading.Thread(target=lambda: client.get(INFO))
         slow.start()
         assert entered.wait(10)
-        answer = client.get("/healthz")
+        refused = [client.get(path) for path in (INFO + "?x=1", "/api/v2/getMasterchainInfo")]
+        watched = client.get("/healthz")
         leave.set()
         slow.join()
-        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
-        assert client.get("/healthz").status_code == 200
+        for answer in refused:
+            assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+            assert answer.json()["error"] == "too many requests at once"
+        assert watched.status_code == 200  # who watches it is not to take it for dead
+        assert client.get(INFO).status_code == 200
 
 
 def test_every_error_has_a_status() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.bench.load import judge, main
-from tests.bench.traffic import FAILED, Outcome, describe, slowest
+from tests.bench.traffic import FAILED, Outcome, Traffic, describe, slowest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,6 +61,30 @@ def test_times_are_of_answers_with_rows() -> None:
     assert found["statuses"] == {"200": 2, "503": 1, "no answer": 1}
     assert (found["longest_ms"], found["shed_p99_ms"]) == (200.0, 9000.0)
     assert slowest(outcomes((0.1, 200)), 1) == {"/a": 100.0}
+    unanswered = [Outcome(0.0, 1.0, FAILED, "/a", why) for why in ("reset", "reset", "late")]
+    assert describe(unanswered)["no_answer"] == {"reset": 2, "late": 1}
+
+
+def test_a_kept_connection_that_was_closed_is_made_anew() -> None:
+    async def serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request as if the connection were kept, and close it."""
+        head = await reader.readuntil(b"\r\n\r\n")
+        if b"/never" not in head:
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+            await reader.read(1)  # the next request has come
+        writer.close()
+
+    async def ask() -> list[tuple[int, str]]:
+        server = await asyncio.start_server(serve_one, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        traffic = Traffic(port, iter(["/a", "/b", "/never"]))
+        for _ in range(3):
+            await traffic.run(1, 1)
+        traffic.close()
+        server.close()
+        return [(one.status, one.path) for one in traffic.outcomes]
+
+    assert asyncio.run(ask()) == [(200, "/a"), (200, "/b"), (FAILED, "/never")]
 
 
 @pytest.mark.long

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import httptools
@@ -18,7 +19,7 @@ from tests.bench.figure import percentile
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MOST_CONNECTIONS = 900
+MOST_CONNECTIONS = 4000
 """Requests that are waited for at once; one more than that counts as failed."""
 
 GIVE_UP_S = 120.0
@@ -33,6 +34,8 @@ class Outcome(msgspec.Struct, frozen=True):
     took_s: float
     status: int
     path: str
+    why: str = ""
+    """What there was in place of an answer."""
 
 
 class Connection(asyncio.Protocol):
@@ -41,6 +44,9 @@ class Connection(asyncio.Protocol):
     def __init__(self) -> None:
         self.answer: asyncio.Future[int] | None = None
         self.is_open = False
+        self.is_used = False
+        """Whether it has brought an answer before."""
+
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
 
@@ -59,6 +65,7 @@ class Connection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         """Take note that the answer is whole: called by the parser."""
         if self.answer is not None and not self.answer.done():
+            self.is_used = True
             self.answer.set_result(self._parser.get_status_code())
 
     async def ask(self, path: str) -> int:
@@ -99,32 +106,45 @@ class Traffic:
         return self.outcomes[before:]
 
     async def _ask(self, path: str, due_s: float) -> None:
-        status = FAILED
+        status, why = FAILED, "too many wait"
         if self._waiting < MOST_CONNECTIONS:
             self._waiting += 1
             try:
-                status = await self._send(path)
-            except OSError:  # a timeout is one
-                status = FAILED
+                status, why = await self._send(path), ""
+            except OSError as error:  # a timeout is one
+                why = type(error).__name__
             finally:
                 self._waiting -= 1
-        self.outcomes.append(Outcome(due_s, time.monotonic() - due_s, status, path))
+        self.outcomes.append(Outcome(due_s, time.monotonic() - due_s, status, path, why))
 
     async def _send(self, path: str) -> int:
+        """Send a request; again if its connection had been kept, and was closed meanwhile.
+
+        Either side may close a kept connection at any time, so clients ask again (RFC 9110, 9.2.2).
+        """
+        while True:
+            connection = await self._connect()
+            was_used = connection.is_used
+            try:
+                status = await connection.ask(path)
+            except ConnectionError:
+                connection.close()
+                if not was_used:
+                    raise
+            except BaseException:
+                connection.close()
+                raise
+            else:
+                self._idle.append(connection)
+                return status
+
+    async def _connect(self) -> Connection:
         while self._idle:
             connection = self._idle.pop()
             if connection.is_open:
-                break
-        else:
-            loop = asyncio.get_running_loop()
-            _, connection = await loop.create_connection(Connection, "127.0.0.1", self._port)
-        try:
-            status = await connection.ask(path)
-        except BaseException:
-            connection.close()
-            raise
-        self._idle.append(connection)
-        return status
+                return connection
+        loop = asyncio.get_running_loop()
+        return (await loop.create_connection(Connection, "127.0.0.1", self._port))[1]
 
     def close(self) -> None:
         """Close the connections."""
@@ -150,7 +170,10 @@ def describe(outcomes: list[Outcome]) -> dict[str, object]:
         )
         if taken
     }
-    return {"requests": len(outcomes), "statuses": statuses, **times}
+    reasons = Counter(one.why for one in outcomes if one.status == FAILED)
+    return {"requests": len(outcomes), "statuses": statuses, **times} | (
+        {"no_answer": dict(reasons)} if reasons else {}
+    )
 
 
 def slowest(outcomes: list[Outcome], count: int = 5) -> dict[str, float]:
