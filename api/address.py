@@ -72,13 +72,18 @@ def render_friendly(
     """
     if not -128 <= address.workchain <= 127:  # noqa: PLR2004
         raise AddressInvalid(str(address), "its workchain has no friendly form")
-    tag = (_BOUNCEABLE if bounceable else _NON_BOUNCEABLE) | (_TEST_ONLY if test_only else 0)
+    tag = find_tag(bounceable=bounceable, test_only=test_only)
     if NATIVE is not None and url_safe:
         return str(NATIVE.write_friendly(tag, address.workchain, address.account))
     body = bytes((tag, address.workchain & 0xFF)) + address.account
     whole = body + binascii.crc_hqx(body, 0).to_bytes(2, "big")
     encode = base64.urlsafe_b64encode if url_safe else base64.b64encode
     return encode(whole).decode("ascii")
+
+
+def find_tag(*, bounceable: bool, test_only: bool) -> int:
+    """Return the first byte of the friendly form, which says how the address is to be used."""
+    return (_BOUNCEABLE if bounceable else _NON_BOUNCEABLE) | (_TEST_ONLY if test_only else 0)
 
 
 def _read_friendly(text: str) -> WrittenAddress:

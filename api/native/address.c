@@ -1,10 +1,9 @@
 /* The friendly form of an address (TEP-2): tag, workchain, account and CRC-16, in base64url. */
 #include "address.h"
 
-#include <stdint.h>
 #include <string.h>
 
-enum { ACCOUNT_BYTES = 32, CHECKED_BYTES = 34, WHOLE_BYTES = 36, TEXT_CHARS = 48 };
+enum { CHECKED_BYTES = 34, WHOLE_BYTES = 36 };
 
 /* CRC-16/XMODEM, polynomial 0x1021, four bits at a time. */
 static uint16_t crc16(const uint8_t *data, size_t size)
@@ -21,24 +20,14 @@ static uint16_t crc16(const uint8_t *data, size_t size)
     return crc;
 }
 
-PyObject *write_friendly(PyObject *self, PyObject *args)
+void format_friendly(char *to, int tag, int workchain, const uint8_t *account)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    (void)self;
-    int tag, workchain;
-    const char *account;
-    Py_ssize_t size;
-    if (!PyArg_ParseTuple(args, "iiy#:write_friendly", &tag, &workchain, &account, &size))
-        return NULL;
-    if (size != ACCOUNT_BYTES || tag < 0 || tag > UINT8_MAX || workchain < INT8_MIN ||
-        workchain > INT8_MAX)
-        return PyErr_Format(PyExc_ValueError, "this address has no friendly form");
     uint8_t whole[WHOLE_BYTES] = {(uint8_t)tag, (uint8_t)workchain};
     memcpy(whole + 2, account, ACCOUNT_BYTES);
     uint16_t crc = crc16(whole, CHECKED_BYTES);
     whole[CHECKED_BYTES] = (uint8_t)(crc >> 8);
     whole[CHECKED_BYTES + 1] = (uint8_t)crc;
-    char text[TEXT_CHARS], *to = text;
     for (int at = 0; at < WHOLE_BYTES; at += 3) {
         uint32_t word = (uint32_t)whole[at] << 16 | (uint32_t)whole[at + 1] << 8 | whole[at + 2];
         *to++ = digits[word >> 18];
@@ -46,5 +35,19 @@ PyObject *write_friendly(PyObject *self, PyObject *args)
         *to++ = digits[word >> 6 & 63];
         *to++ = digits[word & 63];
     }
-    return PyUnicode_FromStringAndSize(text, TEXT_CHARS);
+}
+
+PyObject *write_friendly(PyObject *self, PyObject *args)
+{
+    (void)self;
+    int tag, workchain;
+    const char *account;
+    Py_ssize_t size;
+    if (!PyArg_ParseTuple(args, "iiy#:write_friendly", &tag, &workchain, &account, &size))
+        return NULL;
+    if (size != ACCOUNT_BYTES || tag < 0 || tag > UINT8_MAX || !has_friendly(workchain))
+        return PyErr_Format(PyExc_ValueError, "this address has no friendly form");
+    char text[FRIENDLY_CHARS];
+    format_friendly(text, tag, workchain, (const uint8_t *)account);
+    return PyUnicode_FromStringAndSize(text, FRIENDLY_CHARS);
 }

@@ -1,6 +1,8 @@
 /* CRC-32C (Castagnoli), eight bits at a time; the table is part of the program. */
 #include "crc32c.h"
 
+#include <string.h>
+
 static const uint32_t TABLE[256] = {
     0x00000000, 0xf26b8303, 0xe13b70f7, 0x1350f3f4, 0xc79a971f, 0x35f1141c, 0x26a1e7e8, 0xd4ca64eb,
     0x8ad958cf, 0x78b2dbcc, 0x6be22838, 0x9989ab3b, 0x4d43cfd0, 0xbf284cd3, 0xac78bf27, 0x5e133c24,
@@ -36,10 +38,35 @@ static const uint32_t TABLE[256] = {
     0x79b737ba, 0x8bdcb4b9, 0x988c474d, 0x6ae7c44e, 0xbe2da0a5, 0x4c4623a6, 0x5f16d052, 0xad7d5351,
 };
 
-uint32_t crc32c(const uint8_t *data, size_t size)
+static uint32_t crc32c(const uint8_t *data, size_t size)
 {
     uint32_t crc = ~0u;
     for (size_t at = 0; at < size; at++)
         crc = crc >> 8 ^ TABLE[(crc ^ data[at]) & 0xff];
     return ~crc;
+}
+
+enum { FLAGS_AT = 4, HAS_CRC32C = 0x40, CRC_BYTES = 4 };
+
+PyObject *add_crc32c(PyObject *self, PyObject *bag)
+{
+    (void)self;
+    char *data;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(bag, &data, &size) < 0)
+        return NULL;
+    if (size <= FLAGS_AT || size > PY_SSIZE_T_MAX - CRC_BYTES)
+        return PyErr_Format(PyExc_ValueError, "%zd bytes are no bag of cells", size);
+    PyObject *whole = PyBytes_FromStringAndSize(NULL, size + CRC_BYTES);
+    char *copy = whole ? PyBytes_AsString(whole) : NULL;
+    if (!copy) {
+        Py_XDECREF(whole);
+        return NULL;
+    }
+    memcpy(copy, data, (size_t)size);
+    copy[FLAGS_AT] = (char)(copy[FLAGS_AT] | HAS_CRC32C);
+    uint32_t crc = crc32c((const uint8_t *)copy, (size_t)size);
+    for (int at = 0; at < CRC_BYTES; at++)
+        copy[size + at] = (char)(crc >> 8 * at & 0xff);
+    return whole;
 }

@@ -2,9 +2,10 @@
 #ifndef TONLAKE_API_CRC32C_H
 #define TONLAKE_API_CRC32C_H
 
-#include <stddef.h>
-#include <stdint.h>
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
 
-uint32_t crc32c(const uint8_t *data, size_t size);
+/* Return a bag of cells with its flag set and its checksum, little-endian, behind it. */
+PyObject *add_crc32c(PyObject *self, PyObject *bag);
 
 #endif

@@ -53,7 +53,7 @@ static int take_columns(Field *field, PyObject *given)
         PyObject *name = many ? PyTuple_GetItem(given, field->column_count) : given;
         field->columns[field->column_count].name = Py_NewRef(name);
     }
-    if (field->kind == ACCOUNT || field->kind == BASE64_UNLESS)
+    if (field->kind == ACCOUNT || field->kind == NAMED_ACCOUNT || field->kind == BASE64_UNLESS)
         field->beside.name = Py_NewRef(field->other);
     int needed = field->kind != CONSTANT && field->kind != CALL && field->kind != OBJECT &&
                  field->kind != LIST;

@@ -7,7 +7,7 @@
 
 typedef enum {
     NUMBER, TEXT_NUMBER, BASE64, FLAG, TEXT, ACCOUNT, SHARD, OPCODE, JSON, CALL, OBJECT, LIST,
-    BASE64_UNLESS, CONSTANT, KINDS
+    BASE64_UNLESS, CONSTANT, NAMED_ACCOUNT, KINDS
 } Kind;
 
 typedef struct Layout Layout;
@@ -25,7 +25,7 @@ typedef struct {
     Column *columns;   /* for OBJECT those of which one is not None, else one or none */
     Py_ssize_t column_count;
     int any_of;        /* whether columns were given as a tuple */
-    Column beside;     /* the column that ACCOUNT and BASE64_UNLESS read besides */
+    Column beside;     /* the column that accounts and BASE64_UNLESS read besides */
     PyObject *prefix, *missing, *other;
     const char *prefix_text, *missing_text;
     Py_ssize_t prefix_size, missing_size;

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
-from api.address import Address, render_friendly
+import msgspec
+
+from api.address import Address, find_tag, render_friendly
 from api.errors import AddressInvalid
+from api.native import NATIVE
 from api.v3.answer import AddressBook, AddressBookRow
 from api.v3.domain import find_domains
 from api.v3.interface import NO_CODE, read_codes
@@ -59,11 +63,38 @@ def read_address_book(call: Call, addresses: Iterable[Address]) -> AddressBook:
     return {str(address): row for address, row in rows.items()}
 
 
-def describe_addresses(call: Call, addresses: Iterable[Address]) -> dict[Address, AddressBookRow]:
-    """Return the row of each address, in their order.
+def write_address_book(call: Call, accounts: Iterable[tuple[int, bytes]]) -> Any:  # noqa: ANN401
+    """Return the same, to be sent and not to be looked into, of workchains and account ids.
 
-    Contracts are written bounceable; wallets, and accounts without code, are not.
+    With the extension it is ``msgspec.Raw``: written already, without a struct for each address.
     """
+    if NATIVE is None or call.no_address_book:
+        return read_address_book(call, starmap(Address, accounts))
+    wanted = sorted(accounts)
+    states = list_states(call.reader, wanted)
+    code_hashes = {state["code_hash"] for state in states if state is not None}
+    codes = read_codes(call.reader, code_hashes)
+    test_only = call.test_only
+    tags = [find_tag(bounceable=bounceable, test_only=test_only) for bounceable in (False, True)]
+    facts: dict[bytes | None, tuple[int, bytes]] = {
+        None: (tags[False], msgspec.json.encode(NO_CODE.names))
+    }
+    for code_hash, code in codes.items():
+        facts[code_hash] = tags[_is_bounceable(code_hash)], msgspec.json.encode(code.names)
+    unknown = tags[False], b"[]"
+    known = [unknown if state is None else facts[state["code_hash"]] for state in states]
+    domains = find_domains(call.reader)
+    named = {pair: msgspec.json.encode(domains[pair]) for pair in wanted if pair in domains}
+    return msgspec.Raw(NATIVE.write_book(wanted, known, named))
+
+
+def _is_bounceable(code_hash: bytes | None) -> bool:
+    """Tell how contracts are written: wallets, and accounts without code, are not bounceable."""
+    return code_hash is not None and code_hash not in WALLETS
+
+
+def describe_addresses(call: Call, addresses: Iterable[Address]) -> dict[Address, AddressBookRow]:
+    """Return the row of each address, in their order."""
     wanted = sorted(set(addresses))
     states = _list_states(call, wanted)
     code_hashes = [None if state is None else state["code_hash"] for state in states]
@@ -73,9 +104,10 @@ def describe_addresses(call: Call, addresses: Iterable[Address]) -> dict[Address
     described = {}
     for address, state, code_hash in zip(wanted, states, code_hashes, strict=True):
         facts = NO_CODE if code_hash is None else codes[code_hash]
-        bounceable = code_hash is not None and code_hash not in WALLETS
         described[address] = AddressBookRow(
-            user_friendly=_write_friendly(address, bounceable=bounceable, test_only=test_only),
+            user_friendly=_write_friendly(
+                address, bounceable=_is_bounceable(code_hash), test_only=test_only
+            ),
             domain=domains.get((address.workchain, address.account)) if domains else None,
             interfaces=[] if state is None else facts.names,
         )

@@ -33,7 +33,10 @@ class Kind(IntEnum):
     JSON = 8
     """Text that is JSON already."""
     CALL = 9
-    """What the function ``other`` returns for the row: bytes of JSON, or None."""
+    """What the function ``other`` returns for the row: bytes of JSON, or None.
+
+    With a column it is called only where that is not None.
+    """
     OBJECT = 10
     """The layout ``other`` over the same row; there if one of the columns is not None."""
     LIST = 11
@@ -42,6 +45,8 @@ class Kind(IntEnum):
     """Base64, left out where it equals the column ``other``."""
     CONSTANT = 13
     """Nothing but the prefix."""
+    NAMED_ACCOUNT = 14
+    """As ``ACCOUNT``, and the account belongs into the address book of the answer."""
 
 
 class Field(NamedTuple):
@@ -66,8 +71,11 @@ def field(
     other: object = None,
     source: int = -1,
 ) -> Field:
-    """Return a field called ``name``, of the column of the same name unless told otherwise."""
-    wanted = name if column is None else column
+    """Return a field called ``name``, of the column of the same name unless told otherwise.
+
+    What a function says (``CALL``) has no column unless told so.
+    """
+    wanted = name if column is None and kind is not Kind.CALL else column
     return Field(kind, source, wanted, f'"{name}":'.encode(), missing, other)
 
 
@@ -87,3 +95,13 @@ def compile_layout(*parts: Field | Sequence[Field]) -> Any:  # noqa: ANN401 - th
 def make_writer(layout: Any) -> Callable[[tuple[Mapping[str, Any] | Any, ...]], bytes]:  # noqa: ANN401
     """Return the function that writes the first of a tuple of rows; the others are its sources."""
     return partial(NATIVE.write_row, layout)
+
+
+def make_list_writer(
+    layout: Any,  # noqa: ANN401 - the extension's
+) -> Callable[[list[tuple[Any, ...]], set[tuple[int, bytes]]], list[bytes]]:
+    """Return the function that writes the first of each of many tuples of rows.
+
+    It adds workchain and id of the accounts for the address book to the set that it is given.
+    """
+    return partial(NATIVE.write_rows, layout)

@@ -10,7 +10,16 @@ import msgspec
 
 from api.encoding import decode_currencies
 from api.native import NATIVE
-from api.v3.layout import NULL, Field, Kind, compile_layout, field, fields, make_writer
+from api.v3.layout import (
+    NULL,
+    Field,
+    Kind,
+    compile_layout,
+    field,
+    fields,
+    make_list_writer,
+    make_writer,
+)
 from api.v3.message import render_content, write_body
 from api.v3.transaction import NONEXIST_HASH
 
@@ -65,24 +74,35 @@ def find_writer(opcode_format: str) -> Callable[..., bytes] | None:
     return write_transaction
 
 
-def find_record_writer(opcode_format: str) -> Callable[[Any], bytes] | None:
-    """Return what writes a transaction from its record, as ``find_writer`` does from its parts."""
+def find_record_writer(
+    opcode_format: str,
+) -> Callable[[Iterable[Any]], tuple[list[bytes], set[tuple[int, bytes]]]] | None:
+    """Return what writes transactions from their records, as ``find_writer`` does from their parts.
+
+    It returns them with the accounts, by workchain and id, that belong into their address book.
+    """
     if NATIVE is None:
         return None
-    write = _make_writer(opcode_format)
+    write = _make_list_writer(opcode_format)
 
-    def write_record(record: Any) -> bytes:  # noqa: ANN401 - a record of look-ups or of queries
-        row, messages = record.row, record.messages
-        before, after = record.before, record.after
-        if before is None or row["account_state_hash_before"] == NONEXIST_HASH:
-            before = _find_state(row, "account_state_hash_before", {})
-        if after is None or row["account_state_hash_after"] == NONEXIST_HASH:
-            after = _find_state(row, "account_state_hash_after", {})
-        if messages and messages[0]["direction"] == "in":
-            return write((row, messages[0], messages[1:], before, after))
-        return write((row, None, messages, before, after))
+    def write_records(records: Iterable[Any]) -> tuple[list[bytes], set[tuple[int, bytes]]]:
+        named: set[tuple[int, bytes]] = set()
+        return write(list(map(_take_apart, records)), named), named
 
-    return write_record
+    return write_records
+
+
+def _take_apart(record: Any) -> tuple[Any, ...]:  # noqa: ANN401 - of look-ups or of queries
+    """Return what a record's transaction is written from, as ``_Sources``."""
+    row, messages = record.row, record.messages
+    before, after = record.before, record.after
+    if before is None or row["account_state_hash_before"] == NONEXIST_HASH:
+        before = _find_state(row, "account_state_hash_before", {})
+    if after is None or row["account_state_hash_after"] == NONEXIST_HASH:
+        after = _find_state(row, "account_state_hash_after", {})
+    if messages and messages[0]["direction"] == "in":
+        return row, messages[0], messages[1:], before, after
+    return row, None, messages, before, after
 
 
 def _find_state(
@@ -97,32 +117,41 @@ def _find_state(
 
 @cache
 def _make_writer(opcode_format: str) -> Callable[..., bytes]:
-    message = _lay_out_message(opcode_format)
-    return make_writer(
-        compile_layout(
-            field(Kind.ACCOUNT, "account", "workchain", other="account"),
-            *fields(Kind.BASE64, "hash prev_trans_hash"),
-            *fields(Kind.TEXT_NUMBER, "lt prev_trans_lt total_fees"),
-            field(Kind.NUMBER, "now"),
-            field(Kind.NUMBER, "mc_block_seqno", "mc_seqno", missing=NULL),
-            *fields(Kind.TEXT, "orig_status end_status"),
-            field(Kind.JSON, "total_fees_extra_currencies", missing=_EMPTY),
-            field(Kind.OBJECT, "description", ("descr",), other=_lay_out_description()),
-            field(Kind.OBJECT, "block_ref", ("block_seqno",), missing=NULL, other=_lay_out_block()),
-            field(Kind.OBJECT, "in_msg", source=1, missing=NULL, other=message),
-            field(Kind.LIST, "out_msgs", source=2, other=message),
-            *(
-                field(
-                    Kind.OBJECT,
-                    f"account_state_{when}",
-                    source=source,
-                    other=_lay_out_state(f"account_state_hash_{when}"),
-                )
-                for source, when in ((3, "before"), (4, "after"))
-            ),
-            field(Kind.BASE64, "trace_id"),
-            Field(Kind.CONSTANT, -1, None, b'"emulated":false,"finality":"finalized"', None, None),
-        )
+    return make_writer(_lay_out_transaction(opcode_format))
+
+
+@cache
+def _make_list_writer(
+    opcode_format: str,
+) -> Callable[[list[tuple[Any, ...]], set[tuple[int, bytes]]], list[bytes]]:
+    return make_list_writer(_lay_out_transaction(opcode_format))
+
+
+def _lay_out_transaction(opcode_format: str) -> object:
+    received, sent = (_lay_out_message(opcode_format, end) for end in ("source", "destination"))
+    return compile_layout(
+        field(Kind.NAMED_ACCOUNT, "account", "workchain", other="account"),
+        *fields(Kind.BASE64, "hash prev_trans_hash"),
+        *fields(Kind.TEXT_NUMBER, "lt prev_trans_lt total_fees"),
+        field(Kind.NUMBER, "now"),
+        field(Kind.NUMBER, "mc_block_seqno", "mc_seqno", missing=NULL),
+        *fields(Kind.TEXT, "orig_status end_status"),
+        field(Kind.JSON, "total_fees_extra_currencies", missing=_EMPTY),
+        field(Kind.OBJECT, "description", ("descr",), other=_lay_out_description()),
+        field(Kind.OBJECT, "block_ref", ("block_seqno",), missing=NULL, other=_lay_out_block()),
+        field(Kind.OBJECT, "in_msg", source=1, missing=NULL, other=received),
+        field(Kind.LIST, "out_msgs", source=2, other=sent),
+        *(
+            field(
+                Kind.OBJECT,
+                f"account_state_{when}",
+                source=source,
+                other=_lay_out_state(f"account_state_hash_{when}"),
+            )
+            for source, when in ((3, "before"), (4, "after"))
+        ),
+        field(Kind.BASE64, "trace_id"),
+        Field(Kind.CONSTANT, -1, None, b'"emulated":false,"finality":"finalized"', None, None),
     )
 
 
@@ -225,12 +254,19 @@ def _lay_out_action() -> Field:
     )
 
 
-def _lay_out_message(opcode_format: str) -> object:
+def _lay_out_message(opcode_format: str, named: str) -> object:
+    """Return the layout of messages; the account at their end ``named`` is another's."""
     opcode = Kind.NUMBER if opcode_format == "integer" else Kind.OPCODE
     return compile_layout(
         field(Kind.BASE64, "hash", "msg_hash"),
         *(
-            field(Kind.ACCOUNT, end, f"{end}_workchain", missing=NULL, other=end)
+            field(
+                Kind.NAMED_ACCOUNT if end == named else Kind.ACCOUNT,
+                end,
+                f"{end}_workchain",
+                missing=NULL,
+                other=end,
+            )
             for end in ("source", "destination")
         ),
         fields(
@@ -242,7 +278,7 @@ def _lay_out_message(opcode_format: str) -> object:
         field(opcode, "opcode", missing=NULL),
         fields(Kind.FLAG, "ihr_disabled bounce bounced", missing=NULL),
         Field(Kind.CALL, -1, None, b"", None, write_body),
-        field(Kind.CALL, "init_state", missing=NULL, other=_write_init_state),
+        field(Kind.CALL, "init_state", "init_state_hash", missing=NULL, other=_write_init_state),
         field(Kind.BASE64, "in_msg_tx_hash", "in_tx_hash"),
         field(Kind.BASE64, "out_msg_tx_hash", "out_tx_hash"),
         field(Kind.BASE64_UNLESS, "hash_norm", other="msg_hash"),
@@ -256,8 +292,5 @@ def _write_currencies(row: Row) -> bytes | None:
     return _EMPTY if text is None else msgspec.json.encode(decode_currencies(text))
 
 
-def _write_init_state(row: Row) -> bytes | None:
-    init_hash = row["init_state_hash"]
-    if init_hash is None:
-        return None
-    return msgspec.json.encode(render_content(init_hash, row["init_state"]))
+def _write_init_state(row: Row) -> bytes:
+    return msgspec.json.encode(render_content(row["init_state_hash"], row["init_state"]))

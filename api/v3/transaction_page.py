@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from api.address import Address, parse_address
 from api.v3.answer import AddressBook, Transactions
-from api.v3.book import read_address_book
+from api.v3.book import read_address_book, write_address_book
 from api.v3.transaction import render_transaction
 from api.v3.transaction_layout import find_record_writer
 from queries import exact
@@ -37,15 +37,14 @@ def answer_transactions(call: Call, keys: Sequence[Key]) -> Transactions:
 def write_transactions(call: Call, keys: Sequence[Key]) -> Transactions:
     """Return the same as ``answer_transactions``, to be sent and not to be looked into.
 
-    With the extension its transactions are ``msgspec.Raw``: written already, without any struct.
+    With the extension it is made of ``msgspec.Raw``: written already, without any struct.
     """
     write = find_record_writer(call.settings.opcode_format)
     if write is None:
         return answer_transactions(call, keys)
-    records = exact.read_records(call.reader, keys)
-    written: list[Any] = [Raw(write(record)) for record in records]
-    ends = ((record.row, record.messages) for record in records)
-    return Transactions(transactions=written, address_book=_read_book(call, ends))
+    texts, named = write(exact.read_records(call.reader, keys))
+    written: list[Any] = list(map(Raw, texts))
+    return Transactions(transactions=written, address_book=write_address_book(call, named))
 
 
 def read_transactions(call: Call, keys: Sequence[Key]) -> tuple[list[Row], dict[bytes, list[Row]]]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from api.address import Address, render_friendly
 from api.encoding import encode_account, encode_opcode, encode_shard
 from api.native import NATIVE
-from api.v3.layout import Field, Kind, compile_layout, field, make_writer
+from api.v3.layout import Field, Kind, compile_layout, field, make_list_writer, make_writer
 from ingest.cell.writer import add_crc32c, serialize_single
 
 if NATIVE is None:
@@ -101,6 +101,47 @@ def test_sources_and_lists() -> None:
         "many": [],
         "one": {"n": 1, "always": 1},
     }
+
+
+def test_lists_name_accounts() -> None:
+    write = make_list_writer(
+        compile_layout(
+            field(Kind.NAMED_ACCOUNT, "x", other="a", missing=b"null"),
+            field(Kind.ACCOUNT, "y", other="a"),
+            field(Kind.CALL, "z", "y", other=lambda row: b"%d" % row["y"]),
+        )
+    )
+    named = {(7, b"before")}
+    rows = [({"x": 0, "y": 2, "a": b"A"},), ({"x": 1, "y": None, "a": None},)]
+    assert [msgspec.json.decode(text) for text in write(rows, named)] == [
+        {"x": "0:41", "y": "2:41", "z": 2},
+        {"x": None},
+    ]
+    assert named == {(7, b"before"), (0, b"A")}
+    for wrong in (([()], named), ([5], named), ((), named), (rows, None)):
+        with pytest.raises((IndexError, TypeError)):
+            write(*wrong)
+
+
+def test_a_wrong_book_is_refused() -> None:
+    pair, facts = (0, bytes(32)), (17, b"[]")
+    text = NATIVE.write_book([pair], [facts], {pair: b'"a"'})
+    friendly = render_friendly(Address(*pair), bounceable=True, test_only=False)
+    assert msgspec.json.decode(text) == {
+        f"0:{bytes(32).hex()}": {"user_friendly": friendly, "domain": "a", "interfaces": []}
+    }
+    wrongs: list[Any] = [
+        ([pair], [], {}),
+        ([(0, bytes(31))], [facts], {}),
+        ([pair], [(17, "[]")], {}),
+        ([pair], [(17, b"[]")], {pair: "a"}),
+        ([b"pair"], [facts], {}),
+        ([pair], [17], {}),
+        ([(1 << 64, bytes(32))], [facts], {}),
+    ]
+    for wrong in wrongs:
+        with pytest.raises((TypeError, ValueError, OverflowError)):
+            NATIVE.write_book(*wrong)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,87 @@
+/* The address book: raw address, friendly form, domain and interfaces of each account. */
+#include "book.h"
+
+#include "address.h"
+#include "buffer.h"
+
+static int add_literal(Buffer *out, const char *text)
+{
+    return buffer_add(out, text, strlen(text));
+}
+
+static int add_json(Buffer *out, PyObject *json)
+{
+    char *data;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(json, &data, &size) < 0)
+        return -1;
+    return buffer_add(out, data, (size_t)size);
+}
+
+static int add_address(Buffer *out, long long workchain, const uint8_t *account, int tag)
+{
+    if (add_literal(out, "\"") < 0 || buffer_add_number(out, workchain) < 0 ||
+        add_literal(out, ":") < 0 || buffer_add_hex(out, account, ACCOUNT_BYTES) < 0 ||
+        add_literal(out, "\":{\"user_friendly\":") < 0)
+        return -1;
+    if (!has_friendly(workchain))
+        return add_literal(out, "null");
+    char text[FRIENDLY_CHARS];
+    format_friendly(text, tag, (int)workchain, account);
+    if (add_literal(out, "\"") < 0 || buffer_add(out, text, FRIENDLY_CHARS) < 0)
+        return -1;
+    return add_literal(out, "\"");
+}
+
+/* Write one row of the book. */
+static int add_row(Buffer *out, PyObject *pair, PyObject *facts, PyObject *domains)
+{
+    long long workchain;
+    const char *account;
+    Py_ssize_t size;
+    int tag;
+    PyObject *interfaces;
+    if (!PyArg_ParseTuple(pair, "Ly#:account", &workchain, &account, &size) ||
+        !PyArg_ParseTuple(facts, "iO:facts", &tag, &interfaces))
+        return -1;
+    if (size != ACCOUNT_BYTES) {
+        PyErr_Format(PyExc_ValueError, "an account id has %d bytes, not %zd", ACCOUNT_BYTES, size);
+        return -1;
+    }
+    PyObject *domain = PyDict_GetItemWithError(domains, pair);
+    if (!domain && PyErr_Occurred())
+        return -1;
+    if (add_address(out, workchain, (const uint8_t *)account, tag) < 0 ||
+        add_literal(out, ",\"domain\":") < 0)
+        return -1;
+    if ((domain ? add_json(out, domain) : add_literal(out, "null")) < 0 ||
+        add_literal(out, ",\"interfaces\":") < 0 || add_json(out, interfaces) < 0)
+        return -1;
+    return add_literal(out, "}");
+}
+
+PyObject *write_book(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *pairs, *known, *domains, *text = NULL;
+    if (!PyArg_ParseTuple(args, "O!O!O!:write_book", &PyList_Type, &pairs, &PyList_Type, &known,
+                          &PyDict_Type, &domains))
+        return NULL;
+    if (PyList_Size(pairs) != PyList_Size(known))
+        return PyErr_Format(PyExc_ValueError, "there are more accounts than facts, or fewer");
+    Buffer out = {0};
+    int failed = add_literal(&out, "{");
+    for (Py_ssize_t at = 0; !failed && at < PyList_Size(pairs); at++) {
+        PyObject *pair = PyList_GetItem(pairs, at), *facts = PyList_GetItem(known, at);
+        if (!pair || !facts || !PyTuple_Check(pair) || !PyTuple_Check(facts)) {
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_TypeError, "accounts and facts are pairs");
+            failed = -1;
+        } else
+            failed = (at && add_literal(&out, ",") < 0) || add_row(&out, pair, facts, domains) < 0;
+    }
+    if (!failed && add_literal(&out, "}") == 0)
+        text = PyBytes_FromStringAndSize(out.data, (Py_ssize_t)out.size);
+    buffer_free(&out);
+    return text;
+}

@@ -1,0 +1,289 @@
+/* Rows of tables to JSON, as a layout says it.
+ *
+ * A layout is compiled once from tuples (kind, source, column, prefix, missing, other) and then
+ * followed for every row. It reads columns by subscription, so a row may be a dict or anything
+ * that answers to names. See api/v3/layout.py for what the kinds mean.
+ */
+#include "writer.h"
+
+#include "buffer.h"
+#include "layout.h"
+
+#include <stdio.h>
+
+typedef struct {
+    Buffer out;
+    PyObject *sources; /* a tuple */
+    PyObject *named;   /* a set of (workchain, account); NULL where nobody asks for them */
+    int depth;
+} Writer;
+
+static int write_object(Writer *writer, Layout *layout, PyObject *row);
+
+static int add_bytes(Buffer *out, PyObject *value, int base64)
+{
+    char *data;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(value, &data, &size) < 0)
+        return -1;
+    if (!base64)
+        return buffer_add(out, data, (size_t)size);
+    if (buffer_add(out, "\"", 1) < 0 || buffer_add_base64(out, (const uint8_t *)data, (size_t)size) < 0)
+        return -1;
+    return buffer_add(out, "\"", 1);
+}
+
+static int add_string(Buffer *out, PyObject *value, int quoted)
+{
+    Py_ssize_t size;
+    const char *data = PyUnicode_AsUTF8AndSize(value, &size);
+    if (!data)
+        return -1;
+    return quoted ? buffer_add_text(out, data, (size_t)size) : buffer_add(out, data, (size_t)size);
+}
+
+/* Whole numbers of 64 bits in C, all others as Python writes them. */
+static int add_number(Buffer *out, PyObject *value)
+{
+    if (PyLong_Check(value)) {
+        int overflow;
+        long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+        if (!overflow)
+            return number == -1 && PyErr_Occurred() ? -1 : buffer_add_number(out, number);
+    }
+    PyObject *text = PyObject_Str(value);
+    int failed = text ? add_string(out, text, 0) : -1;
+    Py_XDECREF(text);
+    return failed;
+}
+
+static int note_account(PyObject *named, PyObject *workchain, PyObject *account)
+{
+    PyObject *pair = PyTuple_Pack(2, workchain, account);
+    int failed = pair ? PySet_Add(named, pair) : -1;
+    Py_XDECREF(pair);
+    return failed;
+}
+
+static int add_account(Buffer *out, PyObject *workchain, PyObject *account)
+{
+    char *data;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(account, &data, &size) < 0 || buffer_add(out, "\"", 1) < 0 ||
+        add_number(out, workchain) < 0 || buffer_add(out, ":", 1) < 0 ||
+        buffer_add_hex(out, (const uint8_t *)data, (size_t)size) < 0)
+        return -1;
+    return buffer_add(out, "\"", 1);
+}
+
+/* A signed number as hexadecimal digits of its 64 or 32 bits. */
+static int add_bits(Buffer *out, PyObject *value, const char *form, unsigned long long mask)
+{
+    long long number = PyLong_AsLongLong(value);
+    if (number == -1 && PyErr_Occurred())
+        return -1;
+    char text[32];
+    int size = snprintf(text, sizeof text, form, (unsigned long long)number & mask);
+    return buffer_add(out, text, (size_t)size);
+}
+
+static int add_list(Writer *writer, const Field *field, PyObject *rows)
+{
+    Py_ssize_t count = PyList_Size(rows);
+    if (count < 0 || buffer_add(&writer->out, "[", 1) < 0)
+        return -1;
+    for (Py_ssize_t at = 0; at < count; at++) {
+        PyObject *row = PyList_GetItem(rows, at);
+        if (!row || (at && buffer_add(&writer->out, ",", 1) < 0) ||
+            write_object(writer, field->inner, row) < 0)
+            return -1;
+    }
+    return buffer_add(&writer->out, "]", 1);
+}
+
+static int add_value(Writer *writer, Field *field, PyObject *row, PyObject *value)
+{
+    Buffer *out = &writer->out;
+    switch (field->kind) {
+    case NUMBER:
+        return add_number(out, value);
+    case TEXT_NUMBER:
+        if (buffer_add(out, "\"", 1) < 0 || add_number(out, value) < 0)
+            return -1;
+        return buffer_add(out, "\"", 1);
+    case BASE64:
+    case BASE64_UNLESS:
+        return add_bytes(out, value, 1);
+    case FLAG: {
+        int flag = PyObject_IsTrue(value);
+        return flag < 0 ? -1 : flag ? buffer_add(out, "true", 4) : buffer_add(out, "false", 5);
+    }
+    case TEXT:
+        return add_string(out, value, 1);
+    case JSON:
+        return add_string(out, value, 0);
+    case ACCOUNT:
+    case NAMED_ACCOUNT: {
+        PyObject *account = read_column(row, &field->beside, 0);
+        int failed = account ? add_account(out, value, account) : -1;
+        if (!failed && writer->named && field->kind == NAMED_ACCOUNT)
+            failed = note_account(writer->named, value, account);
+        Py_XDECREF(account);
+        return failed;
+    }
+    case SHARD:
+        return add_bits(out, value, "\"%llX\"", ~0ull);
+    case OPCODE:
+        return add_bits(out, value, "\"0x%08llx\"", 0xffffffffull);
+    case CALL:
+        return add_bytes(out, value, 0);
+    case OBJECT:
+        return write_object(writer, field->inner, value);
+    case LIST:
+        return add_list(writer, field, value);
+    default:
+        return 0;
+    }
+}
+
+/* Return a new reference to what a field writes; None where it is missing. */
+static PyObject *find_value(Field *field, PyObject *row)
+{
+    int may_lack = !field->missing_text;
+    switch (field->kind) {
+    case CONSTANT:
+        return Py_NewRef(Py_True);
+    case CALL: {
+        PyObject *value = field->column_count ? read_column(row, field->columns, 0) : NULL;
+        if (field->column_count && (!value || value == Py_None))
+            return value;
+        Py_XDECREF(value);
+        return PyObject_CallFunctionObjArgs(field->other, row, NULL);
+    }
+    case LIST:
+        return Py_NewRef(row);
+    case OBJECT:
+        if (row == Py_None || !field->any_of)
+            return Py_NewRef(row);
+        for (Py_ssize_t at = 0; at < field->column_count; at++) {
+            PyObject *value = read_column(row, &field->columns[at], 0);
+            if (!value)
+                return NULL;
+            Py_DECREF(value);
+            if (value != Py_None)
+                return Py_NewRef(row);
+        }
+        return Py_NewRef(Py_None);
+    case ACCOUNT:
+    case NAMED_ACCOUNT:
+    case BASE64_UNLESS: {
+        PyObject *other = read_column(row, &field->beside, may_lack);
+        if (!other)
+            return NULL;
+        PyObject *value = read_column(row, field->columns, may_lack);
+        int hide = other == Py_None;
+        if (value && field->kind == BASE64_UNLESS)
+            hide = PyObject_RichCompareBool(value, other, Py_EQ);
+        Py_DECREF(other);
+        if (value && hide) {
+            Py_DECREF(value);
+            return hide < 0 ? NULL : Py_NewRef(Py_None);
+        }
+        return value;
+    }
+    default:
+        return read_column(row, field->columns, may_lack);
+    }
+}
+
+static int write_field(Writer *writer, Field *field, PyObject *row)
+{
+    if (field->source >= 0) {
+        row = PyTuple_GetItem(writer->sources, field->source);
+        if (!row)
+            return -1;
+    }
+    PyObject *value = find_value(field, row);
+    if (!value)
+        return -1;
+    Buffer *out = &writer->out;
+    int failed = 0, missing = value == Py_None;
+    if (!missing || field->missing_text) {
+        if (out->size && out->data[out->size - 1] != '{')
+            failed = buffer_add(out, ",", 1);
+        failed = failed || buffer_add(out, field->prefix_text, (size_t)field->prefix_size) < 0;
+        if (!failed && missing)
+            failed = buffer_add(out, field->missing_text, (size_t)field->missing_size);
+        else if (!failed)
+            failed = add_value(writer, field, row, value);
+    }
+    Py_DECREF(value);
+    return failed ? -1 : 0;
+}
+
+static int write_object(Writer *writer, Layout *layout, PyObject *row)
+{
+    if (++writer->depth > DEEPEST) {
+        PyErr_SetString(PyExc_RecursionError, "a layout is nested too deep");
+        return -1;
+    }
+    if (buffer_add(&writer->out, "{", 1) < 0)
+        return -1;
+    for (Py_ssize_t at = 0; at < layout->count; at++)
+        if (write_field(writer, &layout->fields[at], row) < 0)
+            return -1;
+    writer->depth--;
+    return buffer_add(&writer->out, "}", 1);
+}
+
+/* The first of a tuple of rows as bytes, in the room that the writer has already. */
+static PyObject *write_sources(Writer *writer, Layout *layout, PyObject *sources)
+{
+    PyObject *row = PyTuple_GetItem(sources, 0);
+    if (!row)
+        return NULL;
+    writer->sources = sources;
+    writer->depth = 0;
+    writer->out.size = 0;
+    if (write_object(writer, layout, row) < 0)
+        return NULL;
+    return PyBytes_FromStringAndSize(writer->out.data, (Py_ssize_t)writer->out.size);
+}
+
+PyObject *write_row(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *capsule, *sources;
+    if (!PyArg_ParseTuple(args, "OO!:write_row", &capsule, &PyTuple_Type, &sources))
+        return NULL;
+    Layout *layout = open_layout(capsule);
+    Writer writer = {0};
+    PyObject *text = layout ? write_sources(&writer, layout, sources) : NULL;
+    buffer_free(&writer.out);
+    return text;
+}
+
+PyObject *write_rows(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *capsule, *listed, *named;
+    if (!PyArg_ParseTuple(args, "OO!O!:write_rows", &capsule, &PyList_Type, &listed, &PySet_Type,
+                          &named))
+        return NULL;
+    Layout *layout = open_layout(capsule);
+    PyObject *texts = layout ? PyList_New(0) : NULL;
+    Writer writer = {.named = named};
+    for (Py_ssize_t at = 0; texts && at < PyList_Size(listed); at++) {
+        PyObject *sources = Py_NewRef(PyList_GetItem(listed, at)), *text = NULL;
+        if (PyTuple_Check(sources))
+            text = write_sources(&writer, layout, sources);
+        else
+            PyErr_SetString(PyExc_TypeError, "the sources of a row are a tuple");
+        if (!text || PyList_Append(texts, text) < 0)
+            Py_CLEAR(texts);
+        Py_XDECREF(text);
+        Py_DECREF(sources);
+    }
+    buffer_free(&writer.out);
+    return texts;
+}
