@@ -34,6 +34,7 @@ class Header(Protocol):
 TRUE, FALSE = bytes.fromhex("b5757299"), bytes.fromhex("379779bc")
 SHARD_CLIENT = bytes.fromhex("268b010df1816f1f95c85343e3b35dfa0dc1176486a549e08c177ae151277fae")
 MASTER = -(1 << 63)
+INDEX_KEY, SLICE_KEY = bytes.fromhex("0205c47d"), bytes.fromhex("3e0304a5")
 
 
 def encode_id(one: BlockId) -> bytes:
@@ -51,6 +52,12 @@ def entry_name(one: BlockId, kind: str = "block") -> str:
     return f"{kind}_({one.workchain},{shard},{one.seqno}):{hashes}"
 
 
+def encode_proof(one: BlockId) -> bytes:
+    """Return the entry before that of a block."""
+    kind = "proof" if one.workchain == -1 else "prooflink"
+    return encode_entry(entry_name(one, kind), b"a proof")
+
+
 def encode_handle(
     one: BlockId, prev: tuple[BlockId, ...], mc_ref: int | None, *, lt: int, unixtime: int
 ) -> bytes:
@@ -60,6 +67,17 @@ def encode_handle(
     value = bytes.fromhex("27e7c64a") + encode_id(one) + struct.pack("<I", flags)
     value += b"".join(map(encode_id, prev)) + struct.pack("<qI", lt, unixtime)
     return value + (b"" if one.workchain == -1 else struct.pack("<I", mc_ref or 0))
+
+
+def encode_desc(seqno: int, header: Header) -> bytes:
+    """Return the record of a shard's newest block in a slice."""
+    desc = struct.pack("<iiiqi", 1, 2, seqno, header.end_lt, header.gen_utime)
+    return bytes.fromhex("b451af71") + desc
+
+
+def slice_name(slice_id: int) -> str:
+    """Return where the index of a slice stands."""
+    return f"archive/packages/arch{slice_id // 100000:04d}/archive.{slice_id:05d}.index"
 
 
 def open_store(folder: Path, *, buffer_bytes: int = 1 << 20) -> Rdict:
@@ -75,6 +93,13 @@ def open_store(folder: Path, *, buffer_bytes: int = 1 << 20) -> Rdict:
     synced.sync = True
     store.set_write_options(synced)
     return store
+
+
+def read_bytes(store: Rdict, key: bytes) -> bytes:
+    """Return a value; nothing where there is none."""
+    value = store.get(key, b"")
+    assert isinstance(value, bytes)
+    return value
 
 
 class NodeWriter:
@@ -103,7 +128,30 @@ class NodeWriter:
         self.open_slices: dict[int, Rdict] = {}
         self.files: dict[int, list[tuple[int, int, int]]] = {}
         self.firsts: dict[int, dict[tuple[int, int], tuple[int, int, int]]] = {}
-        self.write_index()
+        if INDEX_KEY in self.index:
+            self._go_on()
+        else:
+            self.write_index()
+
+    def _go_on(self) -> None:
+        """Take up a folder of the form "new" that another writer left, however it ended."""
+        value = read_bytes(self.index, INDEX_KEY)
+        count = int.from_bytes(value[4:8], "little")
+        for slice_id in struct.unpack_from(f"<{count}i", value, 8):
+            key = SLICE_KEY + struct.pack("<i", slice_id) + FALSE + FALSE
+            record = read_bytes(self.index, key)
+            if not record.endswith(FALSE):
+                continue  # deleted, or not begun
+            fields = struct.iter_unpack("<iqiiq", record[20:-4])
+            self.firsts[slice_id] = {(one[0], one[1]): (one[2], one[3], one[4]) for one in fields}
+            store = self.open_slices[slice_id] = self._store(slice_name(slice_id))
+            self.files[slice_id] = []
+            for number in range(int(read_bytes(store, b"slices"))):
+                info = read_bytes(store, f"info.{number}".encode())
+                package, place = info.decode().split(".")
+                workchain, shard = place.split(":")
+                signed = struct.unpack(">q", bytes.fromhex(shard))[0]
+                self.files[slice_id].append((int(package), int(workchain), signed))
 
     def _store(self, name: str) -> Rdict:
         return open_store(self.db_dir / name, buffer_bytes=self.buffer_bytes)
@@ -115,14 +163,14 @@ class NodeWriter:
     def write_index(self, deleted: tuple[int, ...] = ()) -> None:
         ids = sorted(self.open_slices)
         value = struct.pack(f"<I{len(ids)}i", len(ids), *ids) + bytes(8)
-        self.index[bytes.fromhex("0205c47d")] = bytes.fromhex("fcdab1a2") + value
+        self.index[INDEX_KEY] = bytes.fromhex("fcdab1a2") + value
         for slice_id in ids:
             firsts = self.firsts[slice_id]
             record = bytes.fromhex("2bd54ce4") + struct.pack("<i", slice_id) + FALSE + FALSE
             record += struct.pack("<I", len(firsts))
             for (workchain, shard), first in sorted(firsts.items()):
                 record += struct.pack("<iqiiq", workchain, shard, *first)
-            key = bytes.fromhex("3e0304a5") + struct.pack("<i", slice_id) + FALSE + FALSE
+            key = SLICE_KEY + struct.pack("<i", slice_id) + FALSE + FALSE
             self.index[key] = record + (TRUE if slice_id in deleted else FALSE)
 
     def write_shard_client(self, one: BlockId) -> None:
@@ -137,8 +185,7 @@ class NodeWriter:
 
     def open_slice(self, slice_id: int) -> Rdict:
         if slice_id not in self.open_slices:
-            name = f"archive/packages/arch{slice_id // 100000:04d}/archive.{slice_id:05d}.index"
-            store = self._store(name)
+            store = self._store(slice_name(slice_id))
             self.open_slices[slice_id] = store
             self.files[slice_id] = []
             self.firsts[slice_id] = {}
@@ -152,7 +199,7 @@ class NodeWriter:
 
     def write_block(self, slice_id: int, mc_seqno: int, block: RawBlock) -> None:
         store = self.open_slice(slice_id)
-        number, path, name = self._choose_file(slice_id, mc_seqno, block.id)
+        number, path, name = self.choose_file(slice_id, mc_seqno, block.id)
         offset = self._append(path, block)
         header = self.read_header(block)
         batch = WriteBatch(raw_mode=True)
@@ -171,8 +218,7 @@ class NodeWriter:
             block.id, header.previous, mc_seqno, lt=header.end_lt, unixtime=header.gen_utime
         )
         where = struct.pack("<iq", block.id.workchain, block.id.shard)
-        desc = struct.pack("<iiiqi", 1, 2, block.id.seqno, header.end_lt, header.gen_utime)
-        batch[bytes.fromhex("91e7e3f1") + where] = bytes.fromhex("b451af71") + desc
+        batch[bytes.fromhex("91e7e3f1") + where] = encode_desc(block.id.seqno, header)
         store.write(batch)
         firsts = self.firsts[slice_id]
         if (block.id.workchain, block.id.shard) not in firsts:
@@ -183,7 +229,7 @@ class NodeWriter:
     def read_header(self, block: RawBlock) -> Header:
         return read_header(parse_boc(block.data))
 
-    def _choose_file(self, slice_id: int, mc_seqno: int, one: BlockId) -> tuple[int, Path, str]:
+    def choose_file(self, slice_id: int, mc_seqno: int, one: BlockId) -> tuple[int, Path, str]:
         package = slice_id if self.form == "oldest" else mc_seqno - (mc_seqno - slice_id) % 100
         workchain, shard = (one.workchain, MASTER) if self.form == "new" else (-1, MASTER)
         if workchain != -1:
@@ -192,11 +238,16 @@ class NodeWriter:
         if key not in self.files[slice_id]:
             self.files[slice_id].append(key)
         hexed = f"{shard & (1 << 64) - 1:016x}"
-        stem = f"archive.{package:05d}" + (
-            "" if workchain == -1 else f".{workchain}{self.mark}{hexed}"
-        )
-        path = self.db_dir / f"archive/packages/arch{package // 100000:04d}" / f"{stem}.pack"
+        path = self.place_file(key)
         return self.files[slice_id].index(key), path, f"{package}.{workchain}:{hexed}"
+
+    def place_file(self, key: tuple[int, int, int]) -> Path:
+        """Return where the package of a first masterchain block, a workchain and a shard stands."""
+        package, workchain, shard = key
+        stem = f"archive.{package:05d}"
+        if workchain != -1:
+            stem += f".{workchain}{self.mark}{shard & (1 << 64) - 1:016x}"
+        return self.db_dir / f"archive/packages/arch{package // 100000:04d}" / f"{stem}.pack"
 
     def _prefix(self, shard: int) -> int:
         bits = f"{shard & (1 << 64) - 1:064b}".rstrip("0")[:-1].ljust(64, "0")[: self.depth]
@@ -205,11 +256,10 @@ class NodeWriter:
 
     def _append(self, path: Path, block: RawBlock) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
-        kind = "proof" if block.id.workchain == -1 else "prooflink"
         with path.open("ab") as file:
             if file.tell() == 0:
                 file.write(bytes.fromhex("01dd8fae"))
-            file.write(encode_entry(entry_name(block.id, kind), b"a proof"))
+            file.write(encode_proof(block.id))
             offset = file.tell() - 4
             file.write(encode_entry(entry_name(block.id), block.data))
         return offset

@@ -15,10 +15,12 @@ from ingest.block.header import read_header
 from ingest.cell.boc import parse_boc
 from ingest.cell.build import CellBuilder
 from ingest.cell.writer import serialize_boc
+from tests.bench.chain import WHOLE_SHARD, Moulds
 
 if TYPE_CHECKING:
     from ingest.cell.tree import CellTree
     from ingest.source import BlockId, McBundle, RawBlock
+    from tests.bench.chain import Chain
 
 VALIDATORS_AT, VALIDATORS_BITS = 408, 32
 """Where ``gen_validator_list_hash_short`` stands in a block's info (block.tlb: block_info)."""
@@ -27,14 +29,56 @@ REFERENCE_BITS = 64 + 32 + 256 + 256
 """``ext_blk_ref$_ end_lt:uint64 seq_no:uint32 root_hash:bits256 file_hash:bits256``."""
 
 
+class MiddlingMoulds(Moulds):
+    """Takes the demo node's shard block of middling size, which has as many transactions."""
+
+    def shard(self, name: str) -> bytes:  # noqa: ARG002 - there is one
+        """Return it, whatever is asked for."""
+        whole = [raw for raw in self._demo if raw.id.shard == WHOLE_SHARD and raw.id.workchain == 0]
+        plain = [raw.data for raw in whole if not read_header(parse_boc(raw.data)).after_merge]
+        return sorted(plain, key=len)[len(plain) // 2]
+
+
+class Supply:
+    """The blocks of a chain: those of a node, or one that grows as long as blocks are asked for.
+
+    After ``part`` they are those of another chain.
+    """
+
+    def __init__(self, genuine: list[McBundle], grown: Chain | None) -> None:
+        """Take the blocks there are, and what makes more."""
+        self._plain, self._grown, self._salt = genuine, grown, 0
+
+    def has(self, mc_seqno: int) -> bool:
+        """Tell whether there is a block."""
+        return self._grown is not None or mc_seqno <= len(self._plain)
+
+    def part(self, salt: int) -> None:
+        """Go on as another chain, a new one for each salt."""
+        self._salt = salt
+
+    def make(self, mc_seqno: int, before: McBundle | None) -> McBundle:
+        """Return the block with a seqno, that goes on from ``before``."""
+        while self._grown is not None and len(self._plain) < mc_seqno:
+            self._plain.append(self._grown.grow())
+        plain = self._plain[mc_seqno - 1]
+        if not self._salt:
+            return plain
+        return make_over(plain, None if before is None else before.blocks[0].id, self._salt)
+
+
 def fork(bundles: list[McBundle], after: int, salt: int) -> list[McBundle]:
     """Return another chain that parts from this one after masterchain block ``after``."""
     made = bundles[:after]
     for bundle in bundles[after:]:
-        before = made[-1].blocks[0].id if made else None
-        first = _make_over(bundle.blocks[0], before, salt)
-        made.append(msgspec.structs.replace(bundle, blocks=(first, *bundle.blocks[1:])))
+        made.append(make_over(bundle, made[-1].blocks[0].id if made else None, salt))
     return made
+
+
+def make_over(bundle: McBundle, before: BlockId | None, salt: int) -> McBundle:
+    """Return the same masterchain block as of another chain, which goes on from ``before``."""
+    first = _make_over(bundle.blocks[0], before, salt)
+    return msgspec.structs.replace(bundle, blocks=(first, *bundle.blocks[1:]))
 
 
 def _make_over(block: RawBlock, before: BlockId | None, salt: int) -> RawBlock:

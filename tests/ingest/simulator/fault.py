@@ -8,20 +8,29 @@ import signal
 import struct
 import subprocess
 import time
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tests.ingest.simulator.service import list_children
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Sequence
 
-    from api.tail import Tail
-    from tests.ingest.simulator.node import SimulatedNode
+    from tests.ingest.simulator.process import NodeProcess
+    from tests.ingest.simulator.service import Service
 
 DAY_S = 86_400
 PAUSE_S = 0.2
 """How long something lasts that passes."""
+
+BACK_MC_BLOCKS = 60
+"""A node goes back by no more than this."""
+
+MOST_WRITING_S = 0.01
+"""It takes about so long to write a masterchain block and what it commits."""
 
 FULL_BYTES = 2048
 """No file may become larger while the disk is full."""
@@ -50,38 +59,67 @@ class Clock:
 
 
 class Faults:
-    """Things that happen, by name, to one node and its follower."""
+    """Things that happen, by name, to one node and to the service that follows it."""
 
-    def __init__(self, node: SimulatedNode, tail: Tail, clock: Clock, dice: random.Random) -> None:
-        self._node, self._tail, self._clock, self._dice = node, tail, clock, dice
+    def __init__(
+        self, node: NodeProcess, service: Service, clock: Clock, dice: random.Random
+    ) -> None:
+        self._node, self._service, self._clock, self._dice = node, service, clock, dice
+        self.dies_in_s: float | None = None
+        """The node's process is to be killed so long after it begins to write the next block."""
         self.kinds: dict[str, Callable[[], None]] = {
-            "kill": self._kill,
-            "kill a child": self._kill_child,
-            "torn": self._tear,
-            "restart": node.restart,
-            "compact": node.compact,
-            "gone": self._hide,
-            "clock": self._jump,
+            "kill -9 of the server": service.kill,
+            "kill -9 of the follower": self._kill,
+            "kill -9 of a process of the follower": self._kill_child,
+            "kill -9 of the node while it writes": self._kill_node,
+            "package torn and made anew": self._tear,
+            "restart of the node": lambda: node.call("restart"),
+            "RocksDB compaction": lambda: node.call("compact"),
+            "folder of the node away": self._hide,
+            "clock jump": self._jump,
             "full disk": self._fill,
+            "slice removed": self._remove_slice,
         }
+        self.happened: Counter[str] = Counter()
+        self.served = 0
+        """The newest masterchain block that readers have got."""
+
+    def let_one_happen(self) -> None:
+        """Draw one, and count what happened."""
+        kind = self._dice.choice(list(self.kinds))
+        if kind == "slice removed" and not self._may_remove_slice():
+            kind = "RocksDB compaction"
+        self.kinds[kind]()
+        self.happened[kind] += 1
 
     def _kill(self) -> None:
-        if (pid := self._tail.pid) is not None:
-            os.kill(pid, signal.SIGKILL)
+        if (pid := self._service.follower) is not None:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def _kill_child(self) -> None:
         """Kill a process that the follower started: a TVM, if one is there."""
-        if (pid := self._tail.pid) is None:
-            return
-        with suppress(OSError):
-            children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
-            for child in children.split():
-                os.kill(int(child), signal.SIGKILL)
+        if (pid := self._service.follower) is not None:
+            for child in list_children(pid):
+                with suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+
+    def _kill_node(self) -> None:
+        self.dies_in_s = self._dice.uniform(0, MOST_WRITING_S)
+
+    def _may_remove_slice(self) -> bool:
+        """Whether nobody needs the oldest slice any more, going back included."""
+        kept = self._node.open_slices
+        newest = min(self._node.last, self.served)
+        return len(kept) > 1 and kept[1] + BACK_MC_BLOCKS < newest
+
+    def _remove_slice(self) -> None:
+        self._node.call("prune", self._node.open_slices[0])
 
     def _tear(self) -> None:
-        tail = self._node.tear(self._dice.randint(1, 300))
+        tail = self._node.call("tear", self._dice.randint(1, 300))
         time.sleep(PAUSE_S)
-        self._node.mend(tail)
+        self._node.call("mend", tail)
 
     def _hide(self) -> None:
         away = self._node.db_dir.with_name("away")
@@ -94,7 +132,7 @@ class Faults:
 
     def _fill(self) -> None:
         """Let the follower's files grow no further for a while, as on a disk without room."""
-        if (pid := self._tail.pid) is None:
+        if (pid := self._service.follower) is None:
             return
         with suppress(ProcessLookupError):
             _soft, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)

@@ -5,17 +5,27 @@ from __future__ import annotations
 import hashlib
 import shutil
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tests.ingest.node.nodewriter import NodeWriter, encode_id
+from tests.ingest.node.nodewriter import (
+    SHARD_CLIENT,
+    NodeWriter,
+    encode_desc,
+    encode_id,
+    encode_proof,
+    read_bytes,
+    slice_name,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ingest.source import McBundle
 
 LT_DESC, BLOCK_FILE, HANDLE = (bytes.fromhex(text) for text in ("91e7e3f1", "71e4eab0", "73d1577f"))
 SMALL_BUFFER_BYTES = 1 << 14
+PACKAGE_HEAD_BYTES = 4
 
 
 class SimulatedNode:
@@ -25,15 +35,22 @@ class SimulatedNode:
     """
 
     def __init__(
-        self, db_dir: Path, *, slices: tuple[int, ...] = (0, 47, 140), form: str = "new"
+        self,
+        db_dir: Path,
+        *,
+        slices: tuple[int, ...] = (0, 47, 140),
+        form: str = "new",
+        written: Sequence[McBundle | None] = (),
     ) -> None:
+        """Begin a folder, or go on with one that has blocks, of which the newest are ``written``.
+
+        Those that are too old to be undone may be None.
+        """
         self.db_dir = db_dir
         self.writer = NodeWriter(
             db_dir, form=form, depth=1, slices=slices, buffer_bytes=SMALL_BUFFER_BYTES
         )
-        self.written: list[McBundle] = []
-        self._sizes: list[dict[Path, int]] = []
-        self._descs: list[dict[int, dict[bytes, bytes]]] = []
+        self.written: list[Any] = list(written)
 
     @property
     def last(self) -> int:
@@ -45,48 +62,82 @@ class SimulatedNode:
         assert bundle.mc_seqno == self.last + 1
         self.writer.write_bundle(bundle)
         self.written.append(bundle)
-        self._sizes.append({path: path.stat().st_size for path in self.packages()})
-        self._descs.append(
-            {
-                slice_id: {key: store[key] for key in self._desc_keys(slice_id) if key in store}
-                for slice_id, store in self.writer.open_slices.items()
-            }
-        )
-
-    def _desc_keys(self, slice_id: int) -> list[bytes]:
-        shards = self.writer.firsts[slice_id]
-        return [LT_DESC + struct.pack("<iq", workchain, shard) for workchain, shard in shards]
 
     def packages(self) -> list[Path]:
         """Return the package files, sorted."""
-        return sorted(self.db_dir.rglob("*.pack"))
+        return sorted(self.db_dir.glob("archive/packages/*/*.pack"))
 
     def roll_back(self, after: int) -> None:
         """Undo every masterchain block after ``after``, as the node's truncation does."""
         self.writer.write_shard_client(self.written[after - 1].blocks[0].id)
-        for bundle in reversed(self.written[after:]):
-            slice_id = max(one for one in self.writer.slices if one <= bundle.mc_seqno)
-            store = self.writer.open_slices[slice_id]
+        gone = self.written[after:]
+        del self.written[after:]
+        self._undo(gone)
+
+    def recover(self, under_way: McBundle) -> None:
+        """Do what a node does that was killed while it wrote: cut off what no index knows.
+
+        The bundle is kept if it was complete.
+        """
+        for slice_id, store in self.writer.open_slices.items():
+            for number, key in enumerate(self.writer.files[slice_id]):
+                path = self.writer.place_file(key)
+                size = int(read_bytes(store, f"status.{number}".encode())) + PACKAGE_HEAD_BYTES
+                if path.stat().st_size > size:
+                    self._cut(path, size)
+        if read_bytes(self.writer.state, SHARD_CLIENT)[4:] == encode_id(under_way.blocks[0].id):
+            self.written.append(under_way)
+        else:
+            self._undo([under_way])
+
+    def _slice_of(self, mc_seqno: int) -> int:
+        return max(one for one in self.writer.slices if one <= mc_seqno)
+
+    def _undo(self, bundles: list[McBundle]) -> None:
+        """Take bundles, or what is there of them, out of indexes and packages."""
+        sizes: dict[tuple[int, int, Path], int] = {}
+        shards: set[tuple[int, int, int]] = set()
+        for bundle in bundles:
+            slice_id = self._slice_of(bundle.mc_seqno)
+            if (store := self.writer.open_slices.get(slice_id)) is None:
+                continue
             for block in bundle.blocks:
                 name = encode_id(block.id)
+                file_key = hashlib.sha256(BLOCK_FILE + name).hexdigest().upper().encode()
+                if (found := store.get(file_key)) is None:
+                    continue
+                number, path, _ = self.writer.choose_file(slice_id, bundle.mc_seqno, block.id)
+                begin = int(found) + PACKAGE_HEAD_BYTES - len(encode_proof(block.id))
+                place = slice_id, number, path
+                sizes[place] = min(begin, sizes.get(place, begin))
+                shards.add((slice_id, block.id.workchain, block.id.shard))
                 del store[HANDLE + name]
-                del store[hashlib.sha256(BLOCK_FILE + name).hexdigest().upper().encode()]
-        for slice_id, store in self.writer.open_slices.items():
-            before = self._descs[after - 1].get(slice_id, {})
-            for key in self._desc_keys(slice_id):
-                if key in before:
-                    store[key] = before[key]
-                elif key in store:
-                    del store[key]
-        self._cut_packages(self._sizes[after - 1])
-        del self.written[after:], self._sizes[after:], self._descs[after:]
+                del store[file_key]
+        for one in shards:
+            self._put_desc(*one)
+        for (slice_id, number, path), size in sizes.items():
+            status = str(size - PACKAGE_HEAD_BYTES).encode()
+            self.writer.open_slices[slice_id][f"status.{number}".encode()] = status
+            self._cut(path, size)
 
-    def _cut_packages(self, sizes: dict[Path, int]) -> None:
-        """Make each package anew with what stays of it: another file under the same name."""
-        for path in self.packages():
-            copy = path.with_suffix(".copy")
-            copy.write_bytes(path.read_bytes()[: sizes.get(path, 4)])
-            copy.replace(path)
+    def _put_desc(self, slice_id: int, workchain: int, shard: int) -> None:
+        """Let the record of a shard's newest block in a slice say what is left."""
+        store = self.writer.open_slices[slice_id]
+        key = LT_DESC + struct.pack("<iq", workchain, shard)
+        for bundle in reversed(self.written):
+            if bundle is None or bundle.mc_seqno < slice_id:
+                break
+            for block in reversed(bundle.blocks):
+                if (block.id.workchain, block.id.shard) == (workchain, shard):
+                    store[key] = encode_desc(block.id.seqno, self.writer.read_header(block))
+                    return
+        del store[key]
+
+    def _cut(self, path: Path, size: int) -> None:
+        """Make a package anew with what stays of it: another file under the same name."""
+        copy = path.with_suffix(".copy")
+        copy.write_bytes(path.read_bytes()[:size])
+        copy.replace(path)
 
     def tear(self, count: int) -> bytes:
         """Cut bytes off the package that was written last; return them."""
@@ -114,8 +165,7 @@ class SimulatedNode:
         writer.state = writer._store("state")
         writer.index = writer._store("files/globalindex")
         for slice_id in writer.open_slices:
-            name = f"archive/packages/arch{slice_id // 100000:04d}/archive.{slice_id:05d}.index"
-            writer.open_slices[slice_id] = writer._store(name)
+            writer.open_slices[slice_id] = writer._store(slice_name(slice_id))
 
     def upgrade(self, form: str, at: int) -> None:
         """Go on in another form, from a slice that begins with masterchain block ``at``."""

@@ -1,0 +1,82 @@
+"""What a node has ever written, and so what an answer has to be."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ingest.block.block import decode_bundles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ingest.source import McBundle
+
+
+class Written(msgspec.Struct, frozen=True):
+    """A masterchain block: its seqno, the one before it, and what it commits; hashes in base64."""
+
+    seqno: int
+    before: str | None
+    blocks: frozenset[str]
+    transactions: frozenset[str]
+
+
+class Model:
+    """Masterchain blocks of all chains that a node has had, by root hash."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._written: dict[str, Written] = {}
+        self.complete_s: dict[str, float] = {}
+        self.served_s: dict[str, float] = {}
+
+    def __contains__(self, root_hash: str) -> bool:
+        """Tell whether the node has ever written a block."""
+        return root_hash in self._written
+
+    def add(self, bundle: McBundle, before: McBundle | None) -> str:
+        """Take a bundle that is to be written now; return the root hash by which it is known."""
+        hashes = decode_bundles([bundle])["transactions"]["hash"].to_pylist()
+        name = name_of(bundle)
+        self._written[name] = Written(
+            bundle.mc_seqno,
+            None if before is None else name_of(before),
+            frozenset(encode_hash(block.id.root_hash) for block in bundle.blocks),
+            frozenset(map(encode_hash, hashes)),
+        )
+        return name
+
+    def walk_back(self, tip: str) -> Iterator[tuple[str, Written]]:
+        """Yield a block and those before it."""
+        name: str | None = tip
+        while name is not None:
+            yield name, self._written[name]
+            name = self._written[name].before
+
+    def find(self, tip: str, seqno: int) -> Written:
+        """Return the block with a seqno of the chain that ends with ``tip``."""
+        return next(one for _, one in self.walk_back(tip) if one.seqno == seqno)
+
+    def note_served(self, tip: str, now_s: float) -> None:
+        """Take note that a chain could be had now."""
+        for name, _one in self.walk_back(tip):
+            if name in self.served_s:
+                return
+            self.served_s[name] = now_s
+
+    def list_delays(self, names: list[str]) -> list[float]:
+        """Return the seconds from complete to served, of those blocks that were ever served."""
+        return [self.served_s[one] - self.complete_s[one] for one in names if one in self.served_s]
+
+
+def name_of(bundle: McBundle) -> str:
+    """Return the root hash of its masterchain block."""
+    return encode_hash(bundle.blocks[0].id.root_hash)
+
+
+def encode_hash(value: bytes) -> str:
+    """Write a hash as answers do."""
+    return b64encode(value).decode()

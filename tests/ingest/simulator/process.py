@@ -1,0 +1,135 @@
+"""A simulated node in a process of its own, which can be killed at any moment.
+
+``python -m tests.ingest.simulator.process FOLDER`` reads calls from its standard input.
+"""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.ingest.simulator.node import SimulatedNode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ingest.source import McBundle
+
+REMEMBERED_MC_BLOCKS = 500
+"""A node that starts again is told so many of the newest blocks: others are never undone."""
+
+
+class NodeProcess:
+    """Does what a simulated node does, in another process; killed, it is started again."""
+
+    def __init__(self, db_dir: Path, slices: Sequence[int]) -> None:
+        """Start the process."""
+        self.db_dir = db_dir
+        self.written: list[McBundle] = []
+        self.open_slices: list[int] = []
+        self._slices = tuple(slices)
+        self._start(None)
+
+    @property
+    def last(self) -> int:
+        """The newest masterchain block that is complete."""
+        return len(self.written)
+
+    def write(self, bundle: McBundle, *, killed_after_s: float | None = None) -> float:
+        """Write a bundle; return the moment when it was complete.
+
+        Args:
+            bundle: The next masterchain block and what it commits.
+            killed_after_s: Kill the process so many seconds after it began, and go on in another.
+        """
+        if killed_after_s is not None:
+            self._send("write", bundle)
+            time.sleep(killed_after_s)
+            self._process.kill()
+            self._end()
+            self._start(bundle)
+        moment_s: float = self.call("finish", bundle)
+        self.written.append(bundle)
+        return moment_s
+
+    def roll_back(self, after: int) -> None:
+        """Undo every masterchain block after ``after``."""
+        self.call("roll_back", after)
+        del self.written[after:]
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """Call a method of the node."""
+        self._send(name, *arguments)
+        self.open_slices, result = pickle.load(self._stdout)  # noqa: S301 - of our own process
+        return result
+
+    def close(self) -> None:
+        """Stop the node."""
+        self.call("close")
+        self._end()
+
+    def _start(self, under_way: McBundle | None) -> None:
+        command = [sys.executable, "-m", __name__, str(self.db_dir)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
+        newest = self.written[-REMEMBERED_MC_BLOCKS:]
+        forgotten = [None] * (self.last - len(newest))
+        self.call("open", self._slices, [*forgotten, *newest], under_way)
+
+    def _end(self) -> None:
+        with suppress(BrokenPipeError):
+            self._stdin.close()
+        self._stdout.close()
+        self._process.wait()
+
+    def _send(self, name: str, *arguments: object) -> None:
+        pickle.dump((name, arguments), self._stdin)
+        self._stdin.flush()
+
+
+class Playing:
+    """The node at the other end."""
+
+    def __init__(self, db_dir: Path) -> None:
+        """Take its folder; nothing is opened."""
+        self._db_dir = db_dir
+        self.node: SimulatedNode
+
+    def open(
+        self,
+        slices: tuple[int, ...],
+        written: list[McBundle | None],
+        under_way: McBundle | None,
+    ) -> None:
+        """Begin, or go on where another process ended."""
+        self.node = SimulatedNode(self._db_dir, slices=slices, written=written)
+        if under_way is not None:
+            self.node.recover(under_way)
+
+    def finish(self, bundle: McBundle) -> float:
+        """Write a bundle unless it is there already; return the moment when it was complete."""
+        if self.node.last < bundle.mc_seqno:
+            self.node.write(bundle)
+        return time.monotonic()
+
+    def run(self) -> None:
+        """Do what is asked for."""
+        while True:
+            try:
+                name, arguments = pickle.load(sys.stdin.buffer)  # noqa: S301 - of our own process
+            except EOFError:
+                return
+            done = getattr(self if hasattr(self, name) else self.node, name)(*arguments)
+            pickle.dump((sorted(self.node.writer.open_slices), done), sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    Playing(Path(sys.argv[1])).run()

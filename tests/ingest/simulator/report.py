@@ -1,0 +1,144 @@
+"""What a long run came to: delays, memory, what was committed, and whether all of it is right."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+from statistics import linear_regression, mean
+from typing import TYPE_CHECKING, Any
+
+from ingest.node.source import open_node
+from ingest.pipeline import ingest
+from ingest.span import Span
+from lake.log import LogState, read_commit
+from lake.settings import Settings
+from tests.bench.clock import cpu_clock_of
+from tests.bench.figure import percentile
+from tests.ingest.facts import ask
+from tests.ingest.simulator.node import SimulatedNode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ingest.source import McBundle
+
+TABLES = ("blocks", "transactions", "messages", "account_states", "traces", "transaction_traces")
+SAMPLE_S = 1.0
+
+
+class Watch:
+    """Samples of the memory that processes have for themselves, and of their CPU time."""
+
+    def __init__(self, pids: dict[str, Callable[[], int | None]]) -> None:
+        """Take what tells the number of each process now."""
+        self._pids = pids
+        self._samples: dict[str, list[tuple[float, float]]] = {name: [] for name in pids}
+        self._cpu_s: dict[str, dict[int, tuple[float, float]]] = {name: {} for name in pids}
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._is_over.wait(SAMPLE_S):
+            for name, find in self._pids.items():
+                with suppress(OSError):
+                    if (pid := find()) is not None:
+                        self._sample(name, pid)
+
+    def _sample(self, name: str, pid: int) -> None:
+        lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
+        kib = int(lines.partition("RssAnon:")[2].split()[0])
+        self._samples[name].append((time.monotonic(), kib / 1024))
+        cpu_s = time.clock_gettime(cpu_clock_of(pid))
+        first_s = self._cpu_s[name].get(pid, (cpu_s, cpu_s))[0]
+        self._cpu_s[name][pid] = first_s, cpu_s
+
+    def stop(self, blocks: int) -> dict[str, dict[str, float]]:
+        """Return MiB of each half, their slope in the later one, and CPU for each of the blocks."""
+        self._is_over.set()
+        self._thread.join()
+        return {name: self._describe(name, blocks) for name in self._pids}
+
+    def _describe(self, name: str, blocks: int) -> dict[str, float]:
+        samples = self._samples[name]
+        half = len(samples) // 2
+        if half < 2:
+            return {}
+        spent_s = sum(last - first for first, last in self._cpu_s[name].values())
+        return {
+            "mib_first_half": round(mean(mib for _, mib in samples[:half]), 1),
+            "mib_later_half": round(mean(mib for _, mib in samples[half:]), 1),
+            "mib_a_minute_later": round(
+                linear_regression(*zip(*samples[half:], strict=True)).slope * 60, 2
+            ),
+            "cpu_ms_a_block": round(spent_s * 1000 / blocks, 1),
+        }
+
+
+def describe_delays(delays_s: list[float]) -> dict[str, int]:
+    """Return the times from complete to served in ms."""
+    parts = {"median_ms": 0.5, "p99_ms": 0.99, "longest_ms": 1.0}
+    return {
+        name: round(percentile(delays_s, part) * 1000) for name, part in parts.items() if delays_s
+    }
+
+
+def describe_log(lake: Path) -> dict[str, int]:
+    """Return what the commits of a lake are, and at how many of them it had a gap."""
+    state = LogState()
+    found = dict.fromkeys(
+        ("with_blocks", "undoing", "merging", "files_merged", "of_lookups", "gaps"), 0
+    )
+    while (lake / "_log" / f"{state.number + 1}.json").exists():
+        commit, digest = read_commit(lake, state.number + 1)
+        state = state.add(commit, digest)
+        found["gaps"] += len(state.ranges) != 1
+        if commit.has_blocks:
+            found["with_blocks"] += 1
+        elif commit.undone:
+            found["undoing"] += 1
+        elif commit.added:
+            found["merging"] += 1
+            found["files_merged"] += len(commit.removed)
+        else:
+            found["of_lookups"] += 1
+    return {"commits": state.number, **found}
+
+
+def compare(lake: Path, written: list[McBundle], folder: Path) -> list[str]:
+    """Return the tables whose rows are not those of a lake that was made at once."""
+    settings = Settings(detect_contracts=False, build_lookups=False)
+    reference = folder / "reference"
+    with closing(SimulatedNode(folder / "whole", slices=(0,))) as whole:
+        for bundle in written:
+            whole.write(bundle)
+        with closing(open_node(whole.db_dir)) as source:
+            ingest(source, reference, Span(1, len(written)), settings)
+    rows = "select * exclude (day) from {} order by all"
+    return [
+        name for name in TABLES if ask(lake, rows.format(name)) != ask(reference, rows.format(name))
+    ]
+
+
+def judge(found: dict[str, Any], most_median_ms: float) -> list[str]:
+    """Return what is beyond its bound."""
+    growing, faulty, end = found["growing"], found["faulty"], found["end"]
+    beyond = [f"{name} has other rows" for name in end["tables_that_differ"]]
+    beyond += [
+        f"{name}: {fault}"
+        for name, part in (("growing", growing), ("faulty", faulty))
+        for fault in part["wrong"]
+    ]
+    if growing["connections_lost"] or growing["refused"]:
+        beyond.append("growing: the service was not always there")
+    if end["log"]["gaps"]:
+        beyond.append("there were gaps")
+    if end["damage"]:
+        beyond.append("files are damaged")
+    if not growing["log"]["merging"]:
+        beyond.append("growing: nothing was merged")
+    if growing["complete_to_served"]["median_ms"] >= most_median_ms:
+        beyond.append(f"growing: the median is not under {most_median_ms:.0f} ms")
+    return beyond

@@ -1,0 +1,76 @@
+"""The service as users run it, beside a simulated node: it can be killed, and is started again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tests.ingest.simulator.fault import Clock
+
+SERVE = "from api.main import main; main()"
+FOLLOWER = b"ingest.tail"
+
+
+class Service:
+    """``tonlake serve --node DIR --lake DIR --follow`` on a port of its own."""
+
+    def __init__(self, db_dir: Path, lake: Path, clock: Clock, settings: Mapping[str, str]) -> None:
+        """Take the folders, the time of day that it is to have, and its settings."""
+        with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+            self.port: int = listener.getsockname()[1]
+        command = [sys.executable, "-c", SERVE, "serve", "--port", str(self.port), "--follow"]
+        command += ["--node", str(db_dir), "--lake", str(lake)]
+        self._command = clock.wrap(command)
+        self._environment = os.environ | settings
+        self._log = (lake.parent / "service.log").open("ab")
+        self.start()
+
+    @property
+    def pid(self) -> int:
+        """Number of its process."""
+        return self._process.pid
+
+    @property
+    def follower(self) -> int | None:
+        """Number of the process that follows the node for it, if there is one now."""
+        for child in list_children(self.pid):
+            with suppress(OSError):
+                if FOLLOWER in Path(f"/proc/{child}/cmdline").read_bytes():
+                    return child
+        return None
+
+    def start(self) -> None:
+        """Start it; return at once."""
+        self._process = subprocess.Popen(
+            self._command, env=self._environment, stdout=self._log, stderr=self._log
+        )
+
+    def kill(self) -> None:
+        """Kill it, and start it again."""
+        self._process.kill()
+        self._process.wait()
+        self.start()
+
+    def stop(self) -> None:
+        """Tell it to end, and wait for that."""
+        self._process.send_signal(signal.SIGTERM)
+        self._process.wait()
+        self._log.close()
+
+
+def list_children(pid: int) -> list[int]:
+    """Return the processes that any thread of a process started."""
+    found: list[int] = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            found += map(int, path.read_text(encoding="ascii").split())
+    return found
