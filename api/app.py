@@ -23,6 +23,7 @@ from api.access.gate import Gate, refuse
 from api.allowed import list_methods
 from api.answer_cache import AnswerCache
 from api.call import STARTED_S, join_notes, measure_ms
+from api.direct import DirectRoutes
 from api.errors import ApiError, status_of
 from api.explorer.routes import create_router, show_error
 from api.lane import Lanes
@@ -51,6 +52,10 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("tonlake.api")
 RETRY_AFTER_S = "1"
 VERSION = version("tonlake")
+FIXED_HEADERS = [
+    (b"x-api-version", VERSION.encode()),
+    (b"x-content-type-options", b"nosniff"),
+]
 EXPOSED_HEADERS = [
     *("X-Tonlake-Snapshot", "X-Tonlake-Warning", "X-Tonlake-Cursor"),
     *("X-API-Version", "X-Tonlake-Rows", "Server-timing"),
@@ -101,6 +106,7 @@ def create_app(lake_dir: Path, settings: Settings) -> Litestar:
     cache = AnswerCache(settings.answer_cache_mib << 20)
     app.keep_answers(cache, holder.newest_open, any_origin="*" in origins)
     app.stand_behind(Gate(settings), meter)
+    app.shorten(DirectRoutes(app, answer_error, list_headers))
     app.bound(Lanes(settings), settings.requests_in_flight)
     app.on_startup += [app.take_lanes, hub.start]
     meter.registry.register(ServiceCollector(holder, cache, tvm, hub.count_clients))
@@ -111,21 +117,26 @@ async def add_headers(message: Message, scope: Scope) -> None:
     """Put the headers that every answer carries."""
     if message["type"] != "http.response.start":
         return
+    message["headers"] = [*message["headers"], *list_headers(scope)]
     headers = MutableScopeHeaders.from_message(message)
-    state: dict[str, Any] = scope.get("state") or {}
-    headers["X-API-Version"] = VERSION
-    headers["X-Content-Type-Options"] = "nosniff"
     refused = message["status"] == HTTPStatus.METHOD_NOT_ALLOWED
     if refused or (scope.get("method") == "OPTIONS" and "allow" in headers):
         headers["Allow"] = list_methods(scope["litestar_app"], scope["path"])
+
+
+def list_headers(scope: Scope) -> list[tuple[bytes, bytes]]:
+    """Return the headers that an answer carries beside those that its handler gave it."""
+    state: dict[str, Any] = scope.get("state") or {}
+    headers = [*FIXED_HEADERS]
     if STARTED_S in state:
-        headers["Server-timing"] = f"app;dur={measure_ms(state['started_s']):.1f}"
+        headers.append((b"server-timing", b"app;dur=%.1f" % measure_ms(state[STARTED_S])))
     if "snapshot" in state:
-        headers["X-Tonlake-Snapshot"] = state["snapshot"]
+        headers.append((b"x-tonlake-snapshot", state["snapshot"].encode()))
     if state.get("notes"):
-        headers["X-Tonlake-Warning"] = join_notes(state["notes"])
-    for name, value in (state.get("headers") or {}).items():
-        headers[name] = value
+        headers.append((b"x-tonlake-warning", join_notes(state["notes"]).encode("latin-1")))
+    given: dict[str, str] = state.get("headers") or {}
+    headers += [(name.lower().encode(), text.encode("latin-1")) for name, text in given.items()]
+    return headers
 
 
 def answer_error(request: ApiRequest, error: Exception) -> Response[Any]:

@@ -95,13 +95,18 @@ def refuse(app: ASGIApp) -> ASGIApp:
     """Return a middleware that raises what the gate found against a request."""
 
     async def call(scope: Scope, receive: Receive, send: Send) -> None:
-        state: dict[str, Any] = scope.setdefault("state", {})
-        error: ApiError | None = state.get(REFUSAL)
-        if error is None:
-            await app(scope, receive, send)
-            return
-        if isinstance(error, RateExceeded):
-            state["headers"] = {"Retry-After": str(error.retry_after_s)}
-        raise error
+        check_refusal(scope)
+        await app(scope, receive, send)
 
     return call
+
+
+def check_refusal(scope: Scope) -> None:
+    """Raise what was found against a request, if anything, and say when to come again."""
+    state: dict[str, Any] = scope.setdefault("state", {})
+    error: ApiError | None = state.get(REFUSAL)
+    if error is None:
+        return
+    if isinstance(error, RateExceeded):
+        state["headers"] = {"Retry-After": str(error.retry_after_s)}
+    raise error

@@ -16,6 +16,7 @@ from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotati
 
 from api.call import (
     SHARED_PARAMETERS,
+    STARTED_S,
     ApiRequest,
     answer_json,
     keep_answer,
@@ -24,6 +25,7 @@ from api.call import (
     read_arguments,
     write_moment,
 )
+from api.direct import DIRECT
 from api.errors import AnswerNotFound, RequestInvalid
 from api.params import converters_of
 from api.v2.method import METHODS, Method
@@ -147,12 +149,18 @@ def _answer(
 
 def _write_extra(request: ApiRequest) -> str:
     """Return Unix seconds, the worker (none), and milliseconds since the request came."""
-    return write_moment(request.scope["state"].get("started_s", time.perf_counter()))
+    return write_moment(request.scope["state"].get(STARTED_S, time.perf_counter()))
 
 
 def _route(path: str, verbs: Sequence[Verb], handle: Callable[..., Any]) -> HTTPRouteHandler:
     """Return a route; one for each path, as Litestar wraps a handler anew for every path."""
-    route = HTTPRouteHandler(path, http_method=verbs, status_code=200, sync_to_thread=True)
+    route = HTTPRouteHandler(
+        path,
+        http_method=verbs,
+        status_code=200,
+        sync_to_thread=True,
+        opt={DIRECT: handle} if handle is answer_get else {},
+    )
     return route(handle)
 
 

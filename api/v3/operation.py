@@ -20,6 +20,7 @@ from api.call import (
     open_call,
     read_arguments,
 )
+from api.direct import DIRECT
 from api.errors import RequestInvalid
 from api.params import (
     Arguments,
@@ -133,7 +134,7 @@ def operation(
         path,
         http_method=["GET", "HEAD"],
         sync_to_thread=True,
-        opt={"query": kind, "answer": answer},
+        opt={"query": kind, "answer": answer, DIRECT: handle},
     )
     return route(handle)
 

@@ -1,0 +1,92 @@
+"""The short way from a request to its handler, for what needs nothing of the framework.
+
+To find one of a hundred routes, to pass the layers around it and to bind arguments costs more than
+a small answer does. A GET request on a fixed path goes to its handler at once; everything else, and
+every page of another web origin, goes the framework's way, which gives the same answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING, Any
+
+from litestar import Litestar, Request, Response
+from litestar.routes import HTTPRoute
+
+from api.access.gate import check_refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from litestar.types import HTTPScope, Receive, Scope, Send
+
+    from api.call import ApiRequest
+
+DIRECT = "direct"
+"""Option of a route: the function that answers GET requests, given the request alone."""
+
+_HOST = re.compile(rb"[0-9A-Za-z.:\-\[\]]*")
+"""What the header says in earnest; the framework decides on everything else."""
+
+
+class DirectRoutes:
+    """Handlers by path."""
+
+    def __init__(
+        self,
+        app: Litestar,
+        explain: Callable[[ApiRequest, Exception], Response[Any]],
+        list_headers: Callable[[Scope], list[tuple[bytes, bytes]]],
+    ) -> None:
+        """Take the routes of an application, what answers an error, and what adds headers."""
+        self._app, self._explain, self._list_headers = app, explain, list_headers
+        self._handles: dict[str, Callable[[ApiRequest], Response[bytes]]] = {
+            route.path: handler.opt[DIRECT]
+            for route in app.routes
+            if isinstance(route, HTTPRoute)
+            for handler in route.route_handlers
+            if DIRECT in handler.opt
+        }
+
+    def find(self, scope: HTTPScope) -> Callable[[ApiRequest], Response[bytes]] | None:
+        """Return what answers a request; None where the framework has to be asked."""
+        handle = self._handles.get(scope["path"])
+        if handle is None or scope["method"] != "GET" or scope["root_path"]:
+            return None
+        for name, value in scope["headers"]:
+            if name == b"origin" or (name == b"host" and not _HOST.fullmatch(value)):
+                return None
+        return handle
+
+    async def answer(
+        self,
+        handle: Callable[[ApiRequest], Response[bytes]],
+        scope: HTTPScope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """Answer a request in a thread of the event loop, and its errors as the framework would."""
+        scope["litestar_app"] = self._app
+        request: ApiRequest = Request(scope, receive, send)
+        try:
+            check_refusal(scope)
+            response = await asyncio.to_thread(handle, request)
+        except Exception as error:  # noqa: BLE001 - every error has an answer, and some are logged
+            response = self._explain(request, error)
+        body: bytes = response.content
+        headers = [
+            (b"content-type", _name_type(str(response.media_type))),
+            (b"content-length", b"%d" % len(body)),
+            *((name.lower().encode(), text.encode()) for name, text in response.headers.items()),
+            *self._list_headers(scope),
+        ]
+        status = response.status_code or 200
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def _name_type(media_type: str) -> bytes:
+    return (
+        f"{media_type}; charset=utf-8" if media_type.startswith("text/") else media_type
+    ).encode()

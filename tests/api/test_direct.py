@@ -1,0 +1,143 @@
+"""The short way to a handler: whoever goes it gets what the framework would have sent."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from litestar.testing import TestClient
+
+import api.direct
+import api.v3.block_routes
+from api.app import create_app
+from lake.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+INFO = "/api/v3/masterchainInfo"
+ORIGIN = {"Origin": "https://explorer.example"}
+OF_MOMENT = {"server-timing", "content-length"}
+PATHS = [
+    INFO,
+    "/api/v2/getMasterchainInfo",
+    "/api/v3/transactions?limit=3&odd=%C3%A9&odd=1",
+    "/api/v3/transactions?limit=x",
+    "/api/v3/blocks?limit=2&snapshot=1",
+    "/api/v3/blocks?snapshot=77",
+    "/api/v3/addressInformation",
+    "/api/v2/detectAddress?address=x",
+    "/api/v2/getAddressBalance",
+    "/api/v2/getBlockHeader?workchain=-1&shard=-9223372036854775808&seqno=999999",
+]
+
+
+@contextmanager
+def serving(lake: Path, **settings: Any) -> Iterator[TestClient[Any]]:
+    app = create_app(lake, Settings(**settings))
+    with TestClient(app, raise_server_exceptions=False) as client:
+        yield client
+
+
+def _compare(client: TestClient[Any], path: str, **headers: str) -> int:
+    """Ask both ways; the answers are the same but for what web origins are told."""
+    short = client.get(path, headers=headers)
+    long = client.get(path, headers={**headers, **ORIGIN})
+    assert "access-control-allow-origin" in long.headers
+    told = {
+        name: value
+        for name, value in long.headers.items()
+        if not name.startswith("access-control-") and name not in OF_MOMENT
+    }
+    assert {n: v for n, v in short.headers.items() if n not in OF_MOMENT} == told
+    assert int(short.headers["content-length"]) == len(short.content)
+    if "application/json" in short.headers["content-type"]:
+        bodies = [{**answer.json(), "@extra": None} for answer in (short, long)]
+        assert bodies[0] == bodies[1]
+    else:
+        assert short.content == long.content
+    assert short.status_code == long.status_code
+    return int(short.status_code)
+
+
+@pytest.fixture
+def handled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that grows by each path that goes the short way."""
+    paths: list[str] = []
+    real = api.direct.DirectRoutes.answer
+
+    async def note(self: Any, handle: Any, scope: Any, receive: Any, send: Any) -> None:
+        paths.append(scope["path"])
+        await real(self, handle, scope, receive, send)
+
+    monkeypatch.setattr(api.direct.DirectRoutes, "answer", note)
+    return paths
+
+
+def test_both_ways_give_the_same(demo_lake: Path, handled: list[str]) -> None:
+    with serving(demo_lake, answer_cache_mib=0) as client:
+        statuses = [_compare(client, path) for path in PATHS]
+        _compare(client, "/api/v3/blocks?limit=2", Accept="text/csv")
+        _compare(client, "/api/v3/blocks?limit=2", Accept="application/vnd.apache.parquet")
+    assert set(statuses) == {200, 401, 404, 422, 500}, statuses
+    assert len(handled) == len(PATHS) + 2
+
+
+def test_refusals_and_faults_are_the_same(
+    demo_lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, handled: list[str]
+) -> None:
+    keys = str(tmp_path / "keys.json")
+    limits = {"keys_file": keys, "keys_required": True, "rate_limits": "off"}
+    with serving(demo_lake, **limits) as client:
+        assert _compare(client, INFO) == 401
+    with serving(demo_lake, rate_limits="on", anonymous_rps=1) as client:
+        assert client.get(INFO).status_code == 200
+        answer = client.get(INFO + "?x=1")
+        assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
+    with serving(tmp_path / "none") as client:
+        assert _compare(client, INFO) == 503
+
+    def fail(_row: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(api.v3.block_routes, "render_block", fail)
+    with serving(demo_lake, answer_cache_mib=0) as client:
+        assert _compare(client, INFO) == 500
+    assert len(handled) == 5
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers"),
+    [
+        ("HEAD", INFO, {}),
+        ("POST", INFO, {}),
+        ("OPTIONS", INFO, {}),
+        ("GET", INFO + "/", {}),
+        ("GET", "/api/v3/nothing", {}),
+        ("GET", INFO, {"Host": "a b"}),
+        ("GET", INFO, ORIGIN),
+        ("GET", "/healthz", {}),
+    ],
+)
+def test_what_needs_the_framework_goes_its_way(
+    client: TestClient[Any], handled: list[str], method: str, path: str, headers: dict[str, str]
+) -> None:
+    answer = client.request(method, path, headers=headers)
+    assert answer.headers["x-api-version"]
+    assert handled == []
+
+
+def test_every_operation_can_be_reached_the_short_way(client: TestClient[Any]) -> None:
+    described = msgspec.json.decode(client.get("/openapi.json").content)["paths"]
+    app: Any = client.app
+    paths = [path for path, methods in described.items() if "get" in methods]
+    scopes = [{"path": path, "method": "GET", "root_path": "", "headers": []} for path in paths]
+    others = {scope["path"] for scope in scopes if app._direct.find(scope) is None}
+    assert {path for path in others if path.startswith("/api/v")} == {
+        "/api/v3/decode",
+        "/api/v3/doc.json",
+        "/api/v3/index.html",
+    }
