@@ -8,7 +8,9 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lake.cells import open_cells
+from lake.database import Database
 from lake.log import LOG_FOLDER, list_log
+from lake.logreader import LogReader
 from lake.lookup.opening import open_lookups
 from lake.snapshot import Snapshot, open_snapshot
 from queries.reader import Reader
@@ -17,9 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    import duckdb
-
     from lake.cells import CellStore
+    from lake.database import SnapshotViews
     from lake.lookup.lookups import Lookups
     from lake.settings import Settings
 
@@ -33,7 +34,7 @@ class _Opened(NamedTuple):
     """A snapshot, and what it is asked through."""
 
     snapshot: Snapshot
-    connection: duckdb.DuckDBPyConnection
+    views: SnapshotViews
     lookups: Lookups | None
     cells: CellStore | None
     lasting: dict[str, list[dict[str, Any]]]
@@ -55,6 +56,8 @@ class SnapshotHolder:
         self._observe = observe
         self._lake_dir = lake_dir
         self._settings = settings
+        self._database = Database(lake_dir, settings)
+        self._log = LogReader(lake_dir)
         self._lock = threading.Lock()
         self._opening = threading.Lock()
         self._kept: OrderedDict[int, _Opened] = OrderedDict()
@@ -73,7 +76,7 @@ class SnapshotHolder:
         limit_ms = self._settings.query_timeout_ms if timeout_ms is None else timeout_ms
         return Reader(
             opened.snapshot,
-            opened.connection,
+            opened.views,
             lookups=opened.lookups,
             cells=opened.cells,
             lasting=opened.lasting,
@@ -98,36 +101,43 @@ class SnapshotHolder:
     def close(self) -> None:
         """Let go of every snapshot; readers that are still at work keep theirs."""
         with self._lock:
-            kept, self._kept = self._kept, OrderedDict()
-        for opened in kept.values():
-            opened.connection.close()
+            self._kept = OrderedDict()
+        self._database.close()
 
     def _open_newest(self) -> _Opened:
         """Open what is newest; while one thread does so, the others go on with the one before."""
         newest = self._look()
-        with self._lock:
-            found = self._kept.get(newest) or next(reversed(self._kept.values()), None)
+        found = self._find_latest()
         if found is not None and (found.snapshot.number >= newest or self._opening.locked()):
             return found
-        return self._open(newest or None)
+        with self._opening:
+            found = self._find_latest()
+            if found is None or found.snapshot.number < newest:
+                found = self._connect(None)
+        return found
 
-    def _open(self, number: int | None) -> _Opened:
+    def _find_latest(self) -> _Opened | None:
         with self._lock:
-            if number is not None and number in self._kept:
+            return next(reversed(self._kept.values()), None)
+
+    def _open(self, number: int) -> _Opened:
+        with self._lock:
+            if number in self._kept:
                 return self._kept[number]
         with self._opening:
-            opened = self._kept.get(number or 0) or self._connect(number)
-        with self._lock:
-            self._kept[opened.snapshot.number] = opened
-            self._kept = OrderedDict(sorted(self._kept.items())[-KEPT_SNAPSHOTS:])
-        return opened
+            return self._kept.get(number) or self._connect(number)
 
     def _connect(self, number: int | None) -> _Opened:
+        """Open a snapshot and keep it; the caller holds ``_opening``."""
         check = self._settings.check_digests
-        snapshot = open_snapshot(self._lake_dir, number, check_digests=check)
+        snapshot = open_snapshot(self._lake_dir, number, check_digests=check, log=self._log)
         lookups = open_lookups(snapshot, self._settings)
         cells = open_cells(snapshot, self._settings)
-        return _Opened(snapshot, snapshot.connect(self._settings), lookups, cells, {})
+        opened = _Opened(snapshot, self._database.open(snapshot), lookups, cells, {})
+        with self._lock:
+            self._kept[snapshot.number] = opened
+            self._kept = OrderedDict(sorted(self._kept.items())[-KEPT_SNAPSHOTS:])
+        return opened
 
     def _look(self) -> int:
         """Return the number of the newest commit, looking no more often than need be."""

@@ -15,7 +15,7 @@ from lake.schema import SCHEMA_VERSION, TABLES
 from lake.schema.contract import HISTORY_TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from duckdb import DuckDBPyConnection
@@ -41,6 +41,9 @@ DERIVED_VIEWS = {
 """Views over views, and the views each is made of; their text is in ``sql/<name>.sql``, with
 comments on the columns that the first of these does not have."""
 
+ALL_VIEWS = (*(VIEW_NAMES.get(name, name) for name in TABLES), *DERIVED_VIEWS)
+"""Every view, those that others are made of first."""
+
 
 @cache
 def read_sql(name: str) -> str:
@@ -55,6 +58,18 @@ def open_connection(
 
     Its configuration is locked: only the files named in ``tables`` can be opened.
     """
+    connection = begin_database(settings)
+    root = lake_dir.absolute()
+    # As one text: half the time of one statement after another.
+    connection.execute("\n".join([read_sql("macros"), *render_views(root, tables, ALL_VIEWS)]))
+    paths = [f"{root}/{file.path}" for group in tables.values() for file in group]
+    connection.execute("set allowed_paths = $paths", {"paths": paths})
+    lock_database(connection)
+    return connection
+
+
+def begin_database(settings: Settings) -> DuckDBPyConnection:
+    """Return an empty in-memory database, which reaches every file until it is locked."""
     config: dict[str, str | bool | int | float | list[str]] = {
         "threads": settings.duckdb_threads,
         "memory_limit": f"{settings.duckdb_memory_mib}MiB",
@@ -66,28 +81,33 @@ def open_connection(
     connection = duckdb.connect(":memory:", config=config)
     # An option of the Parquet extension, so not known before the database is there.
     connection.execute("set parquet_metadata_cache = true")
-    root = lake_dir.absolute()
-    connection.execute(_render_database(root, tables))
-    paths = [f"{root}/{file.path}" for group in tables.values() for file in group]
-    connection.execute("set allowed_paths = $paths", {"paths": paths})
-    connection.execute("set enable_external_access = false")
-    connection.execute("set lock_configuration = true")
     return connection
 
 
-def _render_database(root: Path, tables: Mapping[str, tuple[DataFile, ...]]) -> str:
-    """Return the SQL text of all views and macros, as one: half the time of one after another."""
+def lock_database(connection: DuckDBPyConnection) -> None:
+    """Keep a database to the files that it is allowed, for good."""
+    connection.execute("set enable_external_access = false")
+    connection.execute("set lock_configuration = true")
+
+
+def render_views(
+    root: Path, tables: Mapping[str, tuple[DataFile, ...]], wanted: Iterable[str]
+) -> Iterator[str]:
+    """Yield the SQL text of those views of ``wanted`` whose tables are all in ``tables``.
+
+    ``wanted`` has the views that a view is made of before it.
+    """
 
     def show_paths(paths: list[str]) -> str:
         return f"[{', '.join(quote(f'{root}/{path}') for path in paths)}]"
 
-    available = {VIEW_NAMES.get(name, name) for name in tables}
-    parts = [render_view(TABLES[name], group, show_paths) for name, group in tables.items()]
-    parts.append(read_sql("macros"))
-    parts += [
-        read_sql(name) for name, bases in DERIVED_VIEWS.items() if available.issuperset(bases)
-    ]
-    return "\n".join(parts)
+    table_of = {VIEW_NAMES.get(name, name): name for name in tables}
+    for view in wanted:
+        if view in table_of:
+            name = table_of[view]
+            yield render_view(TABLES[name], tables[name], show_paths)
+        elif table_of.keys() >= set(DERIVED_VIEWS.get(view, (view,))):
+            yield read_sql(view)
 
 
 def render_view(

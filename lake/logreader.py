@@ -42,5 +42,16 @@ class LogReader:
         self._state = state
         return state
 
+    def find(self, number: int | None = None) -> LogState:
+        """Return the state after a commit, the newest by default, which is read on.
+
+        Raises:
+            LakeNotFound, SnapshotNotFound, LakeCorrupt: as ``read_state``.
+        """
+        state = self.read()
+        if state.number and number in (None, state.number):
+            return state
+        return read_state(self._lake_dir, number)
+
     def _has(self, number: int) -> bool:
         return (self._lake_dir / LOG_FOLDER / entry_name(number)).exists()

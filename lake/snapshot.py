@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from lake.errors import LakeCorrupt
     from lake.log import Commit, DataFile, LogState, Network, Range, Undoing
+    from lake.logreader import LogReader
 
 _DEFAULTS = Settings()
 _MISSING_VIEW = re.compile(r"Table with name (\w+) does not exist")
@@ -38,8 +39,12 @@ class Snapshot:
         self.ranges: tuple[Range, ...] = state.ranges
         self.network: Network | None = state.network
         self.undoings: tuple[Undoing, ...] = state.undoings
+        listed: dict[str, list[DataFile]] = {name: [] for name in TABLES}
+        for file in state.files:
+            if file.table in listed:
+                listed[file.table].append(file)
         self.files: dict[str, tuple[DataFile, ...]] = {
-            name: tuple(file for file in state.files if file.table == name) for name in TABLES
+            name: tuple(files) for name, files in listed.items()
         }
         self.damaged: dict[str, LakeCorrupt] = {}
         broken: set[str] = set()
@@ -75,10 +80,14 @@ class Snapshot:
         """
         sound = {
             name: files
-            for name, files in self.files.items()
-            if name not in self.damaged and (tables is None or name in tables)
+            for name, files in self.sound_files().items()
+            if tables is None or name in tables
         }
         return open_connection(self.lake_dir, sound, settings)
+
+    def sound_files(self) -> dict[str, tuple[DataFile, ...]]:
+        """Return the files of the tables that can be asked."""
+        return {name: files for name, files in self.files.items() if name not in self.damaged}
 
     def blame(self, error: duckdb.Error) -> LakeCorrupt | None:
         """Return the damage that made a query fail with ``error``, if damage did."""
@@ -91,19 +100,24 @@ class Snapshot:
 
 
 def open_snapshot(
-    lake_dir: Path, number: int | None = None, *, check_digests: bool = True
+    lake_dir: Path,
+    number: int | None = None,
+    *,
+    check_digests: bool = True,
+    log: LogReader | None = None,
 ) -> Snapshot:
     """Open the lake as of commit ``number``, the newest by default.
 
     With ``check_digests`` every file that this process has not checked yet is read and compared
     with its digest. Damage of a data file does not stop the other tables from being asked.
+    ``log`` reads on where the one who opens knows the log already.
 
     Raises:
         LakeNotFound: the folder holds no commit.
         SnapshotNotFound: it has no commit of this number.
         LakeCorrupt: the log itself is damaged.
     """
-    state = read_state(lake_dir, number)
+    state = read_state(lake_dir, number) if log is None else log.find(number)
     files = (*state.files, *state.runs)
     damage = find_damage(lake_dir, files, trust_earlier=True) if check_digests else ()
     return Snapshot(lake_dir, state, damage)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from lake.cells import CellStore
+    from lake.database import SnapshotViews
     from lake.lookup.lookups import Lookups
     from lake.snapshot import Snapshot
 
@@ -30,7 +31,7 @@ class Reader:
     def __init__(
         self,
         snapshot: Snapshot,
-        connection: duckdb.DuckDBPyConnection,
+        database: duckdb.DuckDBPyConnection | SnapshotViews,
         *,
         lookups: Lookups | None = None,
         cells: CellStore | None = None,
@@ -38,8 +39,9 @@ class Reader:
         timeout_ms: int = 0,
         observe: Callable[[str, float], None] | None = None,
     ) -> None:
-        """Take a snapshot, a connection on it, its look-ups and cells; 0 ms means no limit.
+        """Take a snapshot, a database of its own or its views, its look-ups and cells.
 
+        The limit of a query is ``timeout_ms``, 0 for none.
         ``lasting`` keeps the answers of ``lasting_rows``, for all readers of the snapshot.
         ``observe`` is told the name of every query, and the seconds it took.
         """
@@ -47,14 +49,20 @@ class Reader:
         self.snapshot = snapshot
         self.lookups = lookups
         self.cells = cells
-        self._shared = connection
+        self._database = database
         self._timeout_ms = timeout_ms
         self._observe = observe
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
         """A cursor of its own, made when the first query is asked."""
-        return self._shared.cursor()
+        if isinstance(self._database, duckdb.DuckDBPyConnection):
+            return self._database.cursor()
+        return self._database.lend(self)
+
+    def _provide(self, statement: str) -> None:
+        if not isinstance(self._database, duckdb.DuckDBPyConnection):
+            self._database.provide(statement)
 
     def rows(self, name: str, **parameters: object) -> list[Row]:
         """Answer one query, a dict for each row.
@@ -68,6 +76,7 @@ class Reader:
         if query is None:
             raise QueryUnknown(f"no query is called {name!r}; see queries/**/*.sql")
         with self._measured(name), self._deadline(name):
+            self._provide(query.sql)
             cursor = self._connection.execute(query.sql, bind_parameters(query, parameters))
             names = [column[0] for column in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

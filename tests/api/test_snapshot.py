@@ -17,6 +17,8 @@ from ingest.pipeline import ingest
 from ingest.span import Span
 from lake.errors import LakeNotFound, SnapshotNotFound
 from lake.settings import Settings
+from lake.snapshot import open_snapshot
+from tests.patience import PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +42,7 @@ def _look_always(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_lake_without_commits_is_told_apart(tmp_path: Path) -> None:
-    holder = SnapshotHolder(tmp_path, Settings())
+    holder = SnapshotHolder(tmp_path, PATIENT)
     with pytest.raises(LakeNotFound):
         holder.reader()
     with pytest.raises(LakeNotFound):
@@ -50,7 +52,7 @@ def test_a_lake_without_commits_is_told_apart(tmp_path: Path) -> None:
 def test_the_newest_snapshot_is_seen_and_an_older_one_pinned(
     tmp_path: Path, grow: Callable[[int, int], None]
 ) -> None:
-    holder = SnapshotHolder(tmp_path, Settings())
+    holder = SnapshotHolder(tmp_path, PATIENT)
     grow(1, 3)
     first = holder.reader()
     assert first.snapshot.ranges == ((1, 3),)
@@ -69,7 +71,7 @@ def test_old_snapshots_are_let_go(
     tmp_path: Path, grow: Callable[[int, int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api.snapshot, "KEPT_SNAPSHOTS", 1)
-    holder = SnapshotHolder(tmp_path, Settings())
+    holder = SnapshotHolder(tmp_path, PATIENT)
     grow(1, 1)
     first = holder.reader().snapshot
     grow(2, 2)
@@ -81,15 +83,16 @@ def test_many_threads_share_one_opening(
     tmp_path: Path, grow: Callable[[int, int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grow(1, 2)
-    opened: list[int | None] = []
-    real = api.snapshot.open_snapshot
+    opened: list[int] = []
+    real = open_snapshot
 
-    def count(lake_dir: Path, number: int | None, *, check_digests: bool) -> Any:
-        opened.append(number)
-        return real(lake_dir, number, check_digests=check_digests)
+    def count(*given: Any, **named: Any) -> Any:
+        snapshot = real(*given, **named)
+        opened.append(snapshot.number)
+        return snapshot
 
     monkeypatch.setattr(api.snapshot, "open_snapshot", count)
-    holder = SnapshotHolder(tmp_path, Settings())
+    holder = SnapshotHolder(tmp_path, PATIENT)
     found: list[int] = []
     threads = [
         threading.Thread(target=lambda: found.append(holder.reader().snapshot.number))
@@ -103,7 +106,7 @@ def test_many_threads_share_one_opening(
 
 
 def test_an_answer_names_its_snapshot(tmp_path: Path, grow: Callable[[int, int], None]) -> None:
-    with TestClient(create_app(tmp_path, Settings())) as client:
+    with TestClient(create_app(tmp_path, PATIENT)) as client:
         empty = client.get("/api/v3/masterchainInfo")
         assert (empty.status_code, empty.headers["retry-after"]) == (503, "1")
         assert empty.json() == {"error": "the lake has no commit yet; ingest something first"}
@@ -124,7 +127,7 @@ def test_an_answer_kept_does_not_outlive_a_commit(
     tmp_path: Path, grow: Callable[[int, int], None]
 ) -> None:
     grow(1, 3)
-    with TestClient(create_app(tmp_path, Settings())) as client:
+    with TestClient(create_app(tmp_path, PATIENT)) as client:
         for first, last in ((4, 6), (7, 8)):
             for _ in range(2):
                 assert client.get("/api/v3/masterchainInfo").json()["last"]["seqno"] == first - 1
@@ -137,7 +140,7 @@ def test_an_answer_kept_does_not_outlive_a_commit(
 def test_holes_are_named(tmp_path: Path, grow: Callable[[int, int], None]) -> None:
     grow(1, 3)
     grow(7, 9)
-    with TestClient(create_app(tmp_path, Settings())) as client:
+    with TestClient(create_app(tmp_path, PATIENT)) as client:
         hole = client.get("/api/v3/transactions?mc_seqno=5")
         assert hole.status_code == 404
         assert hole.json() == {

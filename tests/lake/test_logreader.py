@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lake.errors import LakeCorrupt
+from lake.errors import LakeCorrupt, LakeNotFound, SnapshotNotFound
 from lake.log import LOG_FOLDER, LogState, read_state
 from lake.logreader import LogReader
 from tests.lake.rows import commit_rows
@@ -26,6 +26,21 @@ def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
     assert reader.read() == LogState()
     commit_rows(tmp_path / "lake", 1, 2)
     assert reader.read() == read_state(tmp_path / "lake")
+
+
+def test_any_commit_is_found(tmp_path: Path) -> None:
+    reader = LogReader(tmp_path)
+    with pytest.raises(LakeNotFound):
+        reader.find()
+    for first in (1, 5, 9):
+        commit_rows(tmp_path, first, first + 3)
+    for number in (2, 3, 1, 3):
+        assert reader.find(number) == read_state(tmp_path, number)
+    assert reader.find() == read_state(tmp_path)
+    commit_rows(tmp_path, 13, 14)
+    assert reader.find(3) == read_state(tmp_path, 3)
+    with pytest.raises(SnapshotNotFound):
+        reader.find(5)
 
 
 def test_an_entry_of_another_lake_is_refused(tmp_path: Path) -> None:

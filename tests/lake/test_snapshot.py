@@ -140,6 +140,18 @@ def test_a_file_is_hashed_once_a_process(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(hashed) == len(TABLES) + 1
 
 
+def test_files_that_are_gone_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(digest, "_SPARE", 0)
+    known: dict[str, object] = {}
+    monkeypatch.setattr(digest, "_sound", known)
+    for name in ("one", "two", "three"):
+        commit_rows(tmp_path / name, 1, 2)
+        snapshot = open_snapshot(tmp_path / name)
+        files = sum(map(len, snapshot.files.values()))
+        assert files <= len(known) <= 2 * files
+    assert {path.split("/")[-4] for path in known} >= {"three"}
+
+
 def test_digests_can_be_left_unchecked(lake: Path) -> None:
     file = open_snapshot(lake).files["blocks"][0]
     flip(lake / file.path, file.bytes // 2)
