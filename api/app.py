@@ -109,6 +109,7 @@ def create_app(lake_dir: Path, settings: Settings) -> Litestar:
     app.shorten(DirectRoutes(app, answer_error, list_headers))
     app.bound(Lanes(settings), settings.requests_in_flight)
     app.on_startup += [app.take_lanes, hub.start]
+    app.on_shutdown.append(app.leave_lanes)
     meter.registry.register(ServiceCollector(holder, cache, tvm, hub.count_clients))
     return app
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 HEAVY_S = 0.010
 """What costs a thread more than this, on average, is not quick."""
 
-CROWD = 8
+CROWD = 4
 """Waiting is a part of the cost, divided by this: many threads take turns on few cores."""
 
 NEWEST_PART = 0.2
@@ -58,15 +59,15 @@ class Lane:
         self._threads = ThreadPoolExecutor(threads, name)
         self._since_s: deque[float] = deque()
 
-    def is_late(self) -> bool:
-        """Tell whether the first that waits has waited for half of what is allowed.
+    def is_late(self, waited_s: float = 0.0) -> bool:
+        """Tell whether a request that comes now would wait too long.
 
-        One that comes now stands behind it: only half of what is allowed is left for the others.
+        It would where the first that waits has waited for half of what is allowed, or where
+        requests wait for half of that, ``waited_s``, before they come here at all.
         """
-        try:
-            return self._clock() - self._since_s[0] > self._wait_s / 2
-        except IndexError:  # nobody waits; a thread may have taken the last one just now
-            return False
+        with suppress(IndexError):  # nobody waits; a thread may have taken the last one just now
+            waited_s = max(waited_s, self._clock() - self._since_s[0])
+        return waited_s > self._wait_s / 2
 
     def submit(self, work: Callable[[], Any]) -> Future[Any]:
         """Let a thread do the work when its turn comes.
@@ -97,7 +98,7 @@ class Lanes(ThreadPoolExecutor):
         super().__init__(BACKGROUND_THREADS, "background")
         wait_s, threads = settings.request_wait_ms / 1000, settings.request_threads
         self._quick = Lane("quick", threads, wait_s, clock)
-        self._heavy = Lane("heavy", max(1, threads // 2), wait_s, clock)
+        self._heavy = Lane("heavy", threads, wait_s, clock)
         self._waiting = Lane("waiting", WAITING_THREADS, wait_s, clock)
         self._costs_s: dict[Shape, float] = {}
 

@@ -11,6 +11,7 @@ from api.answer_cache import CachingApp
 from api.call import STARTED_S
 from api.errors import ServiceBusy
 from api.lane import BUSY
+from api.pulse import Pulse
 from api.stream.routes import PREFIX
 
 if TYPE_CHECKING:
@@ -35,14 +36,21 @@ class ServedApp(CachingApp):
         """Take the lanes, and how many requests may be on their way at once."""
         self._lanes, self._most = lanes, most
         self._in_flight = 0
+        self._pulse = Pulse()
 
     def shorten(self, direct: DirectRoutes) -> None:
         """Take the short way that most requests go."""
         self._direct = direct
 
     async def take_lanes(self) -> None:
-        """Let the threads of the lanes be those of the event loop that runs now."""
-        asyncio.get_running_loop().set_default_executor(self._lanes)
+        """Let the threads of the lanes be those of the event loop that runs now, and watch it."""
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(self._lanes)
+        self._pulse.start(loop)
+
+    async def leave_lanes(self) -> None:
+        """Watch the event loop no more; it ends its threads itself."""
+        self._pulse.stop()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401
         """Answer one request, or serve the events of the process."""
@@ -65,7 +73,7 @@ class ServedApp(CachingApp):
         state: dict[str, Any] = scope.setdefault("state", {})
         state[STARTED_S] = time.perf_counter()
         if path not in FREE_PATHS and not path.startswith(FREE_FOLDERS) and REFUSAL not in state:
-            late = self._lanes.enter(scope).is_late()
+            late = self._lanes.enter(scope).is_late(self._pulse.measure_s())
             if late or self._in_flight >= self._most:
                 state[REFUSAL] = ServiceBusy(BUSY)
         handle = self._direct.find(scope)

@@ -37,8 +37,8 @@ class AccessSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 2000
     request_threads: Annotated[
         int,
-        Meta(description="Threads that answer requests; half as many do what takes long", ge=1),
-    ] = 4
+        Meta(description="Threads that answer requests; as many more do what takes long", ge=1),
+    ] = 2
     cors_origins: Annotated[
         str,
         Meta(description="Web origins whose pages may ask, with commas; *: all, unset: none"),

@@ -66,6 +66,7 @@ def test_who_waits_too_long_is_refused_and_the_next_is_not(lane: Lane, clock: Cl
     early = lane.submit(lambda: "early")
     clock.now_s = WAIT_S / 2
     assert not lane.is_late()
+    assert lane.is_late(waited_s=WAIT_S)  # elsewhere, before they come here
     clock.now_s += 0.001
     assert lane.is_late()
     late = lane.submit(lambda: "late")

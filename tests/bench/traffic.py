@@ -37,6 +37,9 @@ class Outcome(msgspec.Struct, frozen=True):
     why: str = ""
     """What there was in place of an answer."""
 
+    late_s: float = 0.0
+    """How much later than due it was asked, which is the fault of this program."""
+
 
 class Connection(asyncio.Protocol):
     """One connection that is kept, with one request at a time."""
@@ -106,7 +109,7 @@ class Traffic:
         return self.outcomes[before:]
 
     async def _ask(self, path: str, due_s: float) -> None:
-        status, why = FAILED, "too many wait"
+        status, why, late_s = FAILED, "too many wait", time.monotonic() - due_s
         if self._waiting < MOST_CONNECTIONS:
             self._waiting += 1
             try:
@@ -115,7 +118,7 @@ class Traffic:
                 why = type(error).__name__
             finally:
                 self._waiting -= 1
-        self.outcomes.append(Outcome(due_s, time.monotonic() - due_s, status, path, why))
+        self.outcomes.append(Outcome(due_s, time.monotonic() - due_s, status, path, why, late_s))
 
     async def _send(self, path: str) -> int:
         """Send a request; again if its connection had been kept, and was closed meanwhile.
@@ -167,6 +170,7 @@ def describe(outcomes: list[Outcome]) -> dict[str, object]:
             ("p99", ok_ms, 0.99),
             ("longest", ok_ms, 1.0),
             ("shed_p99", shed_ms, 0.99),
+            ("asked_late_p99", [one.late_s * 1000 for one in outcomes], 0.99),
         )
         if taken
     }
