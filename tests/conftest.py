@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, settings
 
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
@@ -26,6 +27,24 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = ROOT / "tests" / "data" / "node-demo"
+
+# What a run proves depends neither on how fast the machine is nor on luck: examples are the same
+# in every run. `pytest --hypothesis-profile=luck` draws others.
+settings.register_profile(
+    "luck",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.register_profile(
+    "suite", settings.get_profile("luck"), derandomize=True, database=None, print_blob=True
+)
+settings.load_profile("suite")
+
+# Servers of tests are on this machine; a proxy of the environment cannot know them.
+for _name in ("no_proxy", "NO_PROXY"):
+    os.environ[_name] = ",".join(filter(None, (os.environ.get(_name), "127.0.0.1", "localhost")))
+for _name in ("all_proxy", "ALL_PROXY"):
+    os.environ.pop(_name, None)
 
 
 def unpack(archive: Path, target: Path) -> Path:

@@ -17,8 +17,8 @@ from litestar.testing import TestClient
 
 from api.app import create_app
 from api.main import main
-from lake.settings import Settings
 from lake.views import write_views
+from tests.patience import PATIENT
 
 if TYPE_CHECKING:
     import click
@@ -61,7 +61,7 @@ def test_the_statement_gives_the_same_in_both_tools(
     "path", re.findall(r"curl 'http://127.0.0.1:8080(/[^']+)'$", README, re.MULTILINE)
 )
 def test_the_requests_are_answered(path: str, demo_lake: Path) -> None:
-    with TestClient(create_app(demo_lake, Settings())) as client:
+    with TestClient(create_app(demo_lake, PATIENT)) as client:
         assert client.get(path).status_code == 200
 
 

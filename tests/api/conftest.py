@@ -14,6 +14,7 @@ from ingest.pipeline import ingest
 from ingest.span import Span
 from lake.settings import Settings
 from tests.api.growth import Growth
+from tests.patience import PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +27,7 @@ LAST_BLOCK, BLOCKS_PER_COMMIT = 90, 15
 @pytest.fixture(scope="session")
 def client(demo_lake: Path) -> Iterator[TestClient[Any]]:
     """Ask the API over the whole demo lake."""
-    with TestClient(create_app(demo_lake, Settings())) as asker:
+    with TestClient(create_app(demo_lake, PATIENT)) as asker:
         yield asker
 
 

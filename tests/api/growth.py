@@ -18,6 +18,7 @@ from api.stream.event import TYPES, Cursor
 from api.stream.rendering import EventMaker
 from lake.log import LOG_FOLDER
 from lake.settings import Settings
+from tests.patience import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -123,7 +124,7 @@ class Frames:
 @contextmanager
 def serve(lake_dir: Path, **settings: Any) -> Iterator[Served]:
     """Serve a lake on a free port until the block ends."""
-    server = StreamingServer(create_app(lake_dir, Settings(**settings)))
+    server = StreamingServer(create_app(lake_dir, Settings(**LIMITS | settings)))
     server.config.port = 0
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

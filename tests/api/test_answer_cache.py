@@ -10,7 +10,7 @@ from litestar.testing import TestClient
 import api.v3.block_routes
 from api.answer_cache import OVERHEAD_BYTES, SMALL_PART, AnswerCache, KeptAnswer
 from api.app import create_app
-from lake.settings import Settings
+from tests.patience import PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ OF_MOMENT = {"server-timing", "content-length"}
 
 @pytest.fixture
 def fresh(demo_lake: Path) -> Iterator[TestClient[Any]]:
-    with TestClient(create_app(demo_lake, Settings())) as client:
+    with TestClient(create_app(demo_lake, PATIENT)) as client:
         yield client
 
 
@@ -110,7 +110,7 @@ def test_errors_are_not_kept(demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -
     def fail(_row: object) -> None:
         raise MemoryError
 
-    app = create_app(demo_lake, Settings())
+    app = create_app(demo_lake, PATIENT)
     with TestClient(app, raise_server_exceptions=False) as client:
         with monkeypatch.context() as broken:
             broken.setattr(api.v3.block_routes, "render_block", fail)
@@ -152,6 +152,6 @@ def test_the_answers_used_last_stay_within_the_bound() -> None:
 
 
 def test_without_a_lake_nothing_is_kept(tmp_path: Path) -> None:
-    with TestClient(create_app(tmp_path / "none", Settings())) as client:
+    with TestClient(create_app(tmp_path / "none", PATIENT)) as client:
         for _ in range(2):
             assert client.get(INFO).status_code == 503

@@ -175,7 +175,7 @@ def test_serving_says_where_and_stops_when_told(demo_lake: Path) -> None:
             assert server.stdout is not None
             url = server.stdout.readline().strip()
             assert re.fullmatch(r"http://127\.0\.0\.1:\d+/api/v3/masterchainInfo", url)
-            connection = HTTPConnection(url.split("/")[2], timeout=30)
+            connection = HTTPConnection(url.split("/")[2], timeout=120)
             connection.request("GET", "/api/v3/masterchainInfo")
             assert json.load(connection.getresponse())["last"]["seqno"] == 238
             long = "&".join(f"address=0:{number:064x}" for number in range(2000))
@@ -183,7 +183,7 @@ def test_serving_says_where_and_stops_when_told(demo_lake: Path) -> None:
             assert len(json.load(connection.getresponse())) == 2000
             connection.close()
             server.send_signal(signal.SIGINT)
-            assert server.wait(20) == 0
+            assert server.wait(120) == 0
         finally:
             server.kill()
 

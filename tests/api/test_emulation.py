@@ -18,15 +18,13 @@ from ingest.tvm.emulation import NotAccepted
 from ingest.tvm.message import list_messages, read_message
 from ingest.tvm.pool import TvmPool
 from ingest.tvm.trace import EmulatedTrace
-from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from queries.reader import Reader
+from tests.patience import PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-SETTINGS = Settings(tvm_wall_ms=20_000, tvm_wait_ms=60_000, query_timeout_ms=60_000)
 
 pytestmark = pytest.mark.usefixtures("tvm")
 
@@ -34,14 +32,14 @@ pytestmark = pytest.mark.usefixtures("tvm")
 @pytest.fixture(scope="module")
 def call(demo_lake: Path) -> Iterator[Call]:
     snapshot = open_snapshot(demo_lake, check_digests=False)
-    pool = TvmPool(SETTINGS)
-    yield Call(Arguments([]), SETTINGS, Reader(snapshot, snapshot.connect(SETTINGS)), tvm=pool)
+    pool = TvmPool(PATIENT)
+    yield Call(Arguments([]), PATIENT, Reader(snapshot, snapshot.connect(PATIENT)), tvm=pool)
     pool.close()
 
 
 def read_traces(call: Call) -> list[dict[str, Any]]:
     """Return the first transaction of whole traces that came from outside, with all others."""
-    connection = call.reader.snapshot.connect(SETTINGS)
+    connection = call.reader.snapshot.connect(PATIENT)
     found = connection.execute(
         "select t.mc_seqno, t.boc, list(struct_pack(workchain := u.workchain, account := u.account,"
         " exit := u.compute_exit_code, sent := u.outmsg_cnt, aborted := u.aborted)) as steps"
@@ -97,7 +95,7 @@ def test_a_trace_is_cut(call: Call) -> None:
     longest = max(read_traces(call), key=lambda trace: len(trace["steps"]))
     received, _sent = list_messages(longest["boc"])
     assert received is not None
-    settings = msgspec.structs.replace(SETTINGS, emulated_transactions=2)
+    settings = msgspec.structs.replace(PATIENT, emulated_transactions=2)
     short = msgspec.structs.replace(call, settings=settings)
     made = emulate_message(short, received, seqno=longest["mc_seqno"] - 1)
     assert isinstance(made, EmulatedTrace)

@@ -17,9 +17,9 @@ from api.app import create_app
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
-from lake.settings import Settings
 from tests.api.recorded import list_calls, read_recorded, read_typed
 from tests.conftest import unpack
+from tests.patience import PATIENT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("tvm")
 
-SETTINGS = Settings(tvm_wall_ms=20_000, tvm_wait_ms=60_000, query_timeout_ms=0)
 SECOND = ("celldb-v2", "localnet-celldbv2.tar.zst", 440)
 NETWORKS = [("", "localnet-db.tar.zst", 705), SECOND]
 
@@ -37,7 +36,7 @@ def make_lake(archive: Path, target: Path, first: int | None = None) -> Path:
     """Ingest the whole of a packed node database, or what comes from a block on."""
     with closing(open_node(unpack(archive, target / "node"))) as source:
         span = Span(first or source.first_mc_seqno(), source.last_mc_seqno())
-        ingest(source, target / "lake", span, SETTINGS)
+        ingest(source, target / "lake", span, PATIENT)
     return target / "lake"
 
 
@@ -60,7 +59,7 @@ def test_each_kind_of_call(shared: Path, tmp_path: Path) -> None:
     lake_dir = make_lake(folder / SECOND[1], tmp_path)
     calls = dict(read_calls(folder))
     assert len(calls) > 20
-    with TestClient(create_app(lake_dir, SETTINGS)) as client:
+    with TestClient(create_app(lake_dir, PATIENT)) as client:
         for what, call in calls.items():
             check(client, what, call)
 
@@ -71,7 +70,7 @@ def test_a_lake_that_begins_in_the_middle(shared: Path, tmp_path: Path) -> None:
     (tmp_path / "node").mkdir()
     lake_dir = make_lake(folder / SECOND[1], tmp_path, first=99)  # a key block
     calls = dict(read_calls(folder))
-    with TestClient(create_app(lake_dir, SETTINGS)) as client:
+    with TestClient(create_app(lake_dir, PATIENT)) as client:
         body, _answer = calls["multisig_order_v2 get_order_data"]
         for path in ("/api/v2/runGetMethodStd", "/api/v3/runGetMethod"):
             refused = client.post(path, json=body)
@@ -91,6 +90,6 @@ def test_every_call(shared: Path, tmp_path: Path, name: str, archive: str, count
     lake_dir = make_lake(folder / archive, tmp_path)
     calls = read_calls(folder)
     assert len(calls) == count
-    with TestClient(create_app(lake_dir, SETTINGS)) as client:
+    with TestClient(create_app(lake_dir, PATIENT)) as client:
         for what, call in calls:
             check(client, what, call)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from pathlib import Path
 
-SILENCE_S = 60
+SILENCE_S = 120
 """A browser that says nothing for so long does not come back."""
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -62,7 +62,7 @@ class Chrome:
         """End the browser."""
         os.close(self._to)
         self._process.terminate()
-        self._process.wait(30)
+        self._process.wait(SILENCE_S)
         self._reader.close()
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import base64
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-import uvicorn
 
-from api.app import create_app
-from api.server import configure_server
-from lake.settings import Settings
 from tests.api.explorer.chrome import Chrome, find_chrome
+from tests.api.growth import WAIT_S, serve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,36 +18,13 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.long
 
 AUDIT = Path(__file__).with_name("audit.js").read_text(encoding="utf-8")
-START_S = 60
-
-
-class Announcing(uvicorn.Server):
-    """A server that says when it listens."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        """Take what is to be served."""
-        super().__init__(config)
-        self.ready = threading.Event()
-
-    async def startup(self, sockets: list[Any] | None = None) -> None:
-        """Begin to listen, and say so."""
-        await super().startup(sockets)
-        self.ready.set()
 
 
 @pytest.fixture(scope="module")
 def origin(demo_lake: Path) -> Iterator[str]:
     """The demo lake, served over a port of its own."""
-    config = configure_server(create_app(demo_lake, Settings(sql_enabled=True)))
-    config.port = 0
-    server = Announcing(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    assert server.ready.wait(START_S)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    yield f"http://127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join(START_S)
+    with serve(demo_lake, sql_enabled=True) as served:
+        yield served.url
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +45,7 @@ def paths(origin: str) -> dict[str, str]:
     """One page of every kind."""
 
     def ask(operation: str) -> Any:
-        return httpx.get(f"{origin}/api/v3/{operation}").json()
+        return httpx.get(f"{origin}/api/v3/{operation}", timeout=WAIT_S).json()
 
     transfer = ask("actions?action_type=jetton_transfer&limit=1")["actions"][0]
     item = ask("nft/items?limit=1")["nft_items"][0]

@@ -9,9 +9,9 @@ import pytest
 from litestar.testing import TestClient
 
 from api.app import create_app
-from lake.settings import Settings
 from tests.api.v3.market import build_market
 from tests.api.v3.scene import make_id, make_raw
+from tests.patience import PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +69,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient[Any]
     scene.put("action_accounts", account="ann", **action, trace_end_utime=1005)
     scene.put("action_ranges", first_mc_seqno=1, last_mc_seqno=6, actions=1, traces=1)
     lake_dir: Path = scene.commit(tmp_path_factory.mktemp("hostile") / "lake")
-    with TestClient(create_app(lake_dir, Settings())) as asker:
+    with TestClient(create_app(lake_dir, PATIENT)) as asker:
         yield asker
 
 

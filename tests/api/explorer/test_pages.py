@@ -17,6 +17,7 @@ from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
 from lake.settings import Settings
+from tests.patience import PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -222,7 +223,7 @@ def test_an_account_that_never_was_is_told_from_an_unknown_one(
     assert "does not exist" in walk(path).words
     with closing(open_node(demo_node)) as source:
         ingest(source, tmp_path, Span(100, 110), Settings())
-    with TestClient(create_app(tmp_path, Settings())) as client:
+    with TestClient(create_app(tmp_path, PATIENT)) as client:
         later = Walker(client)
         assert "The lake does not know this account" in later(path).words
         assert "Not indexed." in later(path).words
@@ -289,7 +290,7 @@ def test_the_lake_in_figures(walk: Walker) -> None:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_colours_are_remembered_without_a_script(demo_lake: Path, theme: str) -> None:
-    with TestClient(create_app(demo_lake, Settings())) as client:
+    with TestClient(create_app(demo_lake, PATIENT)) as client:
         form = {"theme": theme, "back": "/lake"}
         answer = client.post("/theme", data=form, follow_redirects=False)
         assert (answer.status_code, answer.headers["location"]) == (303, "/lake")
@@ -321,7 +322,7 @@ def test_errors_are_pages_in_words(walk: Walker, path: str, status: int, words: 
 
 
 def test_a_lake_without_commits_says_so(tmp_path: Path) -> None:
-    with TestClient(create_app(tmp_path, Settings())) as client:
+    with TestClient(create_app(tmp_path, PATIENT)) as client:
         page = Walker(client)("/", status=503)
         assert client.get("/").headers["retry-after"] == "1"
     assert "no commit yet" in page.words

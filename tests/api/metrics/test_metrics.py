@@ -16,6 +16,7 @@ from api.app import create_app
 from api.metrics.meter import Meter
 from lake.following import Following, write_following
 from lake.settings import Settings
+from tests.patience import PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +27,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture
 def fresh(demo_lake: Path) -> Iterator[TestClient[Any]]:
-    with TestClient(create_app(demo_lake, Settings()), raise_server_exceptions=False) as client:
+    with TestClient(create_app(demo_lake, PATIENT), raise_server_exceptions=False) as client:
         yield client
 
 
@@ -91,7 +92,7 @@ def test_no_label_comes_from_a_client(fresh: TestClient[Any]) -> None:
 
 
 def test_without_a_lake_the_service_is_shown(tmp_path: Path) -> None:
-    with TestClient(create_app(tmp_path, Settings())) as client:
+    with TestClient(create_app(tmp_path, PATIENT)) as client:
         assert client.get(INFO).status_code == 503
         samples = read(client)
     assert samples["tonlake_lake_ready", ()] == 0
@@ -115,7 +116,7 @@ def test_lag_is_shown_of_a_followed_lake(demo_lake: Path, tmp_path: Path) -> Non
             lake_last_utime=100,
         ),
     )
-    with TestClient(create_app(lake, Settings())) as client:
+    with TestClient(create_app(lake, PATIENT)) as client:
         samples = read(client)
     assert samples["tonlake_lake_lag_seconds", ()] >= 60
     assert samples["tonlake_node_last_mc_seqno", ()] == 300

@@ -28,6 +28,7 @@ from lake.settings import Settings
 from queries.loader import load_queries
 from tests.api.growth import serve
 from tests.api.v2.test_send import Upstream
+from tests.patience import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,9 +37,7 @@ if TYPE_CHECKING:
     from api.stream.event import Event
     from tests.api.growth import Growth
 
-SETTINGS = Settings(
-    tvm_wall_ms=20_000, tvm_wait_ms=60_000, query_timeout_ms=60_000, pending_messages=2
-)
+SETTINGS = Settings(**LIMITS, pending_messages=2)
 
 pytestmark = pytest.mark.usefixtures("tvm")
 

@@ -13,6 +13,7 @@ from litestar.testing import TestClient
 
 from api.app import create_app
 from lake.settings import Settings
+from tests.patience import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +24,7 @@ QUERY = "select workchain, count(*) as blocks from blocks group by all order by 
 
 @pytest.fixture(scope="module")
 def sql(demo_lake: Path) -> Iterator[TestClient[Any]]:
-    settings = Settings(sql_enabled=True, sql_rows=1000, sql_text_bytes=2000)
+    settings = Settings(**LIMITS, sql_enabled=True, sql_rows=1000, sql_text_bytes=2000)
     with TestClient(create_app(demo_lake, settings)) as client:
         yield client
 

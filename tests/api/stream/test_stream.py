@@ -22,6 +22,7 @@ from lake.settings import Settings
 from lake.undo import undo_after
 from tests.api.conftest import BLOCKS_PER_COMMIT
 from tests.api.growth import WAIT_S, Frame, Frames, Growth, list_events, serve
+from tests.patience import LIMITS, PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -55,7 +56,7 @@ def test_a_stream_says_what_lists_say(many_commits: Path, expected: Shown) -> No
         assert data["finality"] == "finalized"
         told[data["type"]].append(data)
     limit = 1000
-    with TestClient(create_app(many_commits, Settings(query_timeout_ms=60_000))) as client:
+    with TestClient(create_app(many_commits, PATIENT)) as client:
 
         def list_all(path: str, key: str) -> list[Any]:
             pages = (
@@ -271,7 +272,7 @@ def asker(many_commits: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     """The application over one commit, for requests that are refused."""
     growth = Growth(many_commits, tmp_path_factory.mktemp("refused") / "lake")
     growth.show()
-    with TestClient(create_app(growth.lake_dir, Settings())) as client:
+    with TestClient(create_app(growth.lake_dir, PATIENT)) as client:
         yield client
 
 
@@ -297,7 +298,7 @@ def test_what_is_refused(asker: Any, params: dict[str, Any], status: int, text: 
 
 def test_odd_requests_are_refused(growth: Growth) -> None:
     growth.show()
-    with TestClient(create_app(growth.lake_dir, Settings(stream_clients=0))) as client:
+    with TestClient(create_app(growth.lake_dir, Settings(**LIMITS, stream_clients=0))) as client:
         assert client.get("/api/streaming/v2/sse").status_code == 503
         answer = client.get("/api/streaming/v2/sse", headers={"Last-Event-ID": "x"})
         assert (answer.status_code, "Last-Event-ID" in answer.text) == (422, True)

@@ -13,6 +13,7 @@ from litestar.testing import TestClient
 from api.app import create_app
 from lake.settings import Settings
 from lake.snapshot import open_snapshot
+from tests.patience import PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,8 +30,7 @@ pytestmark = pytest.mark.usefixtures("tvm")
 @pytest.fixture(scope="module")
 def patient(demo_lake: Path, asker: type[Asker]) -> Iterator[Asker]:
     """Ask a service that does not mind a busy computer."""
-    limits = Settings(tvm_wall_ms=20_000, tvm_wait_ms=60_000, query_timeout_ms=60_000)
-    with TestClient(create_app(demo_lake, limits)) as client:
+    with TestClient(create_app(demo_lake, PATIENT)) as client:
         yield asker(client)
 
 
@@ -104,7 +104,7 @@ def test_without_an_address(patient: Asker) -> None:
 
 def test_without_a_machine(demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ingest.tvm.process.find_spec", lambda _name: None)
-    with TestClient(create_app(demo_lake, Settings())) as client:
+    with TestClient(create_app(demo_lake, PATIENT)) as client:
         for path in ("/api/v2/estimateFee", "/api/v3/estimateFee"):
             answer = client.post(path, json={"address": NOBODY, "body": EMPTY})
             assert answer.status_code == 503

@@ -18,6 +18,7 @@ from ingest.tvm.call import method_id
 from ingest.tvm.pool import TvmPool
 from lake.settings import Settings
 from tests.api.recorded import list_calls, read_recorded, read_typed
+from tests.patience import LIMITS, PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 SHOP = "0:906bf7f953a0d966f183d07acebe0a2ae08900c859e3b145069af5c5c3def02d"
 NOBODY = "0:" + "5" * 64
 SEQNO_ID = method_id("seqno")
-PATIENT = {"tvm_wall_ms": 20_000, "tvm_wait_ms": 60_000}
 
 pytestmark = pytest.mark.usefixtures("tvm")
 
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.usefixtures("tvm")
 @pytest.fixture(scope="module")
 def patient(demo_lake: Path, asker: type[Asker]) -> Iterator[Asker]:
     """Ask a service that does not mind a busy computer."""
-    with TestClient(create_app(demo_lake, Settings(**PATIENT))) as client:
+    with TestClient(create_app(demo_lake, PATIENT)) as client:
         yield asker(client)
 
 
@@ -168,7 +168,7 @@ def test_what_is_refused(ask: Asker, body: dict[str, Any], status: int, text: st
 
 def test_results_nested_too_deep(patient: Asker) -> None:
     app = patient.client.app
-    usual, app.state.tvm = app.state.tvm, TvmPool(Settings(tvm_stack_depth=1, **PATIENT))
+    usual, app.state.tvm = app.state.tvm, TvmPool(Settings(tvm_stack_depth=1, **LIMITS))
     try:
         body = {"address": SHOP, "method": "seqno", "stack": [["tuple", {"elements": []}]]}
         assert refuse(patient, **body) == (533, "Result stack depth >= 100")
@@ -192,7 +192,7 @@ def test_a_killed_worker_does_no_harm(patient: Asker) -> None:
 
 def test_without_a_machine(demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ingest.tvm.process.find_spec", lambda _name: None)
-    with TestClient(create_app(demo_lake, Settings())) as client:
+    with TestClient(create_app(demo_lake, PATIENT)) as client:
         for path in ("/api/v2/runGetMethod", "/api/v2/runGetMethodStd", "/api/v3/runGetMethod"):
             answer = client.post(path, json={"address": SHOP, "method": "seqno"})
             assert answer.status_code == 503

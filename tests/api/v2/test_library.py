@@ -17,7 +17,7 @@ from ingest.cell.record import pack_cell
 from ingest.node.source import open_node
 from lake.commit import Network, commit_range
 from lake.schema import TABLES
-from lake.settings import Settings
+from tests.patience import PATIENT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,7 +75,7 @@ def test_libraries_that_are_public_now(demo_node: Path, asker: type[Asker], tmp_
                 source=source.describe(),
                 network=Network(-1414),
             )
-    with TestClient(create_app(tmp_path, Settings())) as client:
+    with TestClient(create_app(tmp_path, PATIENT)) as client:
         ask = asker(client)
         wanted = [cell.hash.hex() for cell in (TAKEN_BACK, KEPT, KEPT, Builder().end_cell())]
         (found,) = ask("getLibraries", libraries=wanted)["result"]

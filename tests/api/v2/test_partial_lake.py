@@ -13,6 +13,7 @@ from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
 from lake.settings import Settings
+from tests.patience import PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +39,7 @@ def part(
     with closing(open_node(demo_node)) as source:
         for span in SPANS:
             ingest(source, lake_dir, span, Settings())
-    with TestClient(create_app(lake_dir, Settings())) as client:
+    with TestClient(create_app(lake_dir, PATIENT)) as client:
         yield asker(client)
 
 
@@ -145,7 +146,7 @@ def test_a_history_does_not_begin_before_the_hole(
         for span in (older, newest):
             ingest(source, tmp_path, span, Settings())
     refused = 0
-    with TestClient(create_app(tmp_path, Settings())) as client:
+    with TestClient(create_app(tmp_path, PATIENT)) as client:
         for account in facts.accounts:
             workchain, digits = account["address"].split(":")
             seqnos = [row["mc_seqno"] for row in facts.history(int(workchain), digits)]

@@ -10,8 +10,8 @@ from litestar.testing import TestClient
 from api.app import create_app
 from ingest.node.source import open_node
 from ingest.queue import list_queue_sizes
-from lake.settings import Settings
 from tests.api.v3.scene import MASTER_SHARD, Scene
+from tests.patience import PATIENT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,7 +51,7 @@ def test_what_is_not_known_is_no_empty_queue(tmp_path: Path) -> None:
         if size is not None:
             scene.put("queue_sizes", **master, out_queue_size=size)
         lake = scene.commit(tmp_path / str(number))
-        with TestClient(create_app(lake, Settings())) as client:
+        with TestClient(create_app(lake, PATIENT)) as client:
             answer = client.get("/api/v2/getOutMsgQueueSize")
         if size is None:
             assert answer.status_code == 500

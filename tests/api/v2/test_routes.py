@@ -11,6 +11,7 @@ from litestar.testing import TestClient
 from api.app import create_app
 from api.v2.method import METHODS
 from lake.settings import Settings
+from tests.patience import LIMITS, PATIENT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -220,7 +221,7 @@ def test_unknown_and_repeated_parameters_are_named(ask: Asker) -> None:
 
 
 def test_strict_parameters(demo_lake: Path) -> None:
-    with TestClient(create_app(demo_lake, Settings(strict_parameters=True))) as client:
+    with TestClient(create_app(demo_lake, Settings(**LIMITS, strict_parameters=True))) as client:
         answer = client.get("/api/v2/getMasterchainInfo?foo=1")
         assert answer.status_code == 422
         assert answer.json()["ok"] is False
@@ -228,7 +229,7 @@ def test_strict_parameters(demo_lake: Path) -> None:
 
 
 def test_an_empty_lake_still_answers_what_needs_none(tmp_path: Path) -> None:
-    with TestClient(create_app(tmp_path, Settings())) as client:
+    with TestClient(create_app(tmp_path, PATIENT)) as client:
         assert client.get("/api/v2/healthcheck").json()["result"] == "OK"
         assert client.get("/api/v2/detectHash", params={"hash": "0" * 64}).status_code == 200
         answer = client.get("/api/v2/getMasterchainInfo")

@@ -12,6 +12,7 @@ from litestar.testing import TestClient
 
 from api.app import create_app
 from lake.settings import Settings
+from tests.patience import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,7 +98,7 @@ def relay(demo_lake: Path, asker: type[Asker]) -> Iterator[Asker]:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     Upstream.asked.clear()
     url = f"http://127.0.0.1:{server.server_port}/api/v2/"
-    limits = Settings(upstream_url=url, upstream_key="secret", upstream_timeout_ms=60_000)
+    limits = Settings(**LIMITS, upstream_url=url, upstream_key="secret")
     with TestClient(create_app(demo_lake, limits)) as client:
         yield asker(client)
     server.shutdown()
@@ -129,7 +130,7 @@ def test_what_is_no_message_does_not_leave_the_house(relay: Asker) -> None:
 
 
 def test_an_upstream_that_is_gone(demo_lake: Path, asker: type[Asker]) -> None:
-    limits = Settings(upstream_url="http://127.0.0.1:9/api/v2", upstream_timeout_ms=60_000)
+    limits = Settings(**LIMITS, upstream_url="http://127.0.0.1:9/api/v2")
     with TestClient(create_app(demo_lake, limits)) as client:
         status, text = refuse(asker(client), "sendBoc", {"boc": EMPTY})
     assert status == 503

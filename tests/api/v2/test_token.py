@@ -12,7 +12,7 @@ from litestar.testing import TestClient
 from api.app import create_app
 from api.errors import LiteServerError
 from api.v2.dns import decode_name, encode_name
-from lake.settings import Settings
+from tests.patience import PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,8 +37,7 @@ pytestmark = pytest.mark.usefixtures("tvm")
 @pytest.fixture(scope="module")
 def patient(demo_lake: Path, asker: type[Asker]) -> Iterator[Asker]:
     """Ask a service that does not mind a busy computer."""
-    limits = Settings(tvm_wall_ms=20_000, tvm_wait_ms=60_000, query_timeout_ms=60_000)
-    with TestClient(create_app(demo_lake, limits)) as client:
+    with TestClient(create_app(demo_lake, PATIENT)) as client:
         yield asker(client)
 
 

@@ -11,8 +11,8 @@ import pytest
 from litestar.testing import TestClient
 
 from api.app import create_app
-from lake.settings import Settings
 from tests.api.v3.market import build_market
+from tests.patience import PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,5 +99,5 @@ def facts(demo_facts: Path) -> Facts:
 def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
     """Ask the scene of module ``market``."""
     lake_dir = build_market().commit(tmp_path_factory.mktemp("market") / "lake")
-    with TestClient(create_app(lake_dir, Settings())) as client:
+    with TestClient(create_app(lake_dir, PATIENT)) as client:
         yield Asker(client)

@@ -16,6 +16,7 @@ from ingest.pipeline import ingest
 from ingest.span import Span
 from lake.settings import Settings
 from tests.api.v3.conftest import Asker, Facts, to_base64
+from tests.patience import LIMITS, PATIENT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -133,7 +134,7 @@ def test_a_workchain_without_friendly_form(ask: Asker) -> None:
 
 
 def test_friendly_addresses_of_the_test_network(demo_lake: Path) -> None:
-    with TestClient(create_app(demo_lake, Settings(testnet=True))) as client:
+    with TestClient(create_app(demo_lake, Settings(**LIMITS, testnet=True))) as client:
         (row,) = client.get("/api/v3/addressBook", params={"address": UNKNOWN}).json().values()
     assert row["user_friendly"].startswith("0Q")
 
@@ -213,7 +214,7 @@ def test_a_state_that_is_not_whole_is_never_guessed(demo_node: Path, tmp_path: P
     """A lake of packages that begin in the middle does not know the code of older contracts."""
     with closing(open_packs(demo_node / "archive" / "packages" / "arch0000")) as source:
         ingest(source, tmp_path, Span(200, 238), Settings())
-    with TestClient(create_app(tmp_path, Settings())) as client:
+    with TestClient(create_app(tmp_path, PATIENT)) as client:
         rich = client.get("/api/v3/topAccountsByBalance?limit=100").json()
         answer = client.get(
             "/api/v3/accountStates", params={"address": [row["account"] for row in rich]}

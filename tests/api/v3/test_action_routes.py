@@ -16,6 +16,7 @@ from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
 from lake.settings import Settings
+from tests.patience import PATIENT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -152,12 +153,12 @@ def test_what_nobody_classified_is_not_empty(demo_node: Path, tmp_path: Path) ->
     settings = Settings(classify_actions=False, detect_contracts=False)
     with closing(open_node(demo_node)) as source:
         ingest(source, tmp_path, Span(1, 60), settings)
-    with TestClient(create_app(tmp_path, Settings())) as service:
+    with TestClient(create_app(tmp_path, PATIENT)) as service:
         answer = service.get("/api/v3/actions")
         assert answer.status_code == 503
         assert "tonlake rebuild actions" in answer.json()["error"]
     rebuild_actions(tmp_path, settings)
-    with TestClient(create_app(tmp_path, Settings())) as service:
+    with TestClient(create_app(tmp_path, PATIENT)) as service:
         answer = service.get("/api/v3/actions")
         assert answer.status_code == 200
         assert answer.json()["actions"]

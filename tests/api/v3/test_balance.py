@@ -11,8 +11,8 @@ from pytoniq_core import begin_cell
 from api.address import Address
 from api.snapshot import SnapshotHolder
 from api.v3.balance import JettonWalletOwner, read_jettons, sum_balances
-from lake.settings import Settings
 from queries import exact
+from tests.patience import PATIENT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,7 +85,7 @@ def test_fees_are_those_of_the_transaction_and_of_what_it_sends() -> None:
 
 
 def test_changes_are_those_of_the_states(demo_lake: Path) -> None:
-    with closing(SnapshotHolder(demo_lake, Settings())) as holder:
+    with closing(SnapshotHolder(demo_lake, PATIENT)) as holder:
         reader = holder.reader()
         none = {"hashes": [], "excluded_accounts": [], "excluded_workchains": []}
         keys = reader.rows("v3/transaction_keys", limit=5000, **none)

@@ -14,6 +14,7 @@ from ingest.pipeline import ingest
 from ingest.span import Span
 from lake.settings import Settings
 from tests.api.v3.conftest import Asker
+from tests.patience import PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +34,7 @@ def _open_part(
     with closing(open_node(demo_node)) as source:
         for span in spans:
             ingest(source, lake_dir, span, Settings())
-    with TestClient(create_app(lake_dir, Settings())) as client:
+    with TestClient(create_app(lake_dir, PATIENT)) as client:
         yield Asker(client)
 
 

@@ -18,6 +18,7 @@ from api.v3.decoded import render_decoded
 from ingest.body.body import encode_body
 from ingest.cell.writer import serialize_boc
 from lake.settings import Settings
+from tests.patience import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +42,7 @@ EXCESS_OBJECT = {"@type": "excess", "query_id": "7"}
 def asker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient[Any]]:
     """Ask an API whose lake is empty: nothing here needs one."""
     empty: Path = tmp_path_factory.mktemp("empty-lake")
-    with TestClient(create_app(empty, Settings(v3_decode_limit=5))) as client:
+    with TestClient(create_app(empty, Settings(**LIMITS, v3_decode_limit=5))) as client:
         yield client
 
 

@@ -17,6 +17,7 @@ from lake.settings import Settings
 from tests.api.v3.conftest import Asker
 from tests.api.v3.genuine import compare_contract, to_raw
 from tests.conftest import unpack
+from tests.patience import PATIENT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,6 +93,6 @@ def test_contracts_of_a_larger_node(shared: Path, tmp_path_factory: pytest.TempP
         span = Span(source.first_mc_seqno(), source.last_mc_seqno())
         ingest(source, folder / "lake", span, Settings())
     contracts = json.loads((shared / "node" / "expected.json").read_bytes())["contracts"]
-    with TestClient(create_app(folder / "lake", Settings())) as client:
+    with TestClient(create_app(folder / "lake", PATIENT)) as client:
         compared = {item["kind"] for item in contracts if compare_contract(Asker(client), item)}
     assert len(compared) == 11

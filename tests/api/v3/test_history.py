@@ -8,9 +8,9 @@ import pytest
 from litestar.testing import TestClient
 
 from api.app import create_app
-from lake.settings import Settings
 from tests.api.v3.conftest import Asker
 from tests.api.v3.scene import Scene, make_raw
+from tests.patience import PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
     scene = Scene(2)
     scene.put("account_states", account="ann", mc_seqno=1, account_status="active", code_hash="x")
     lake_dir = scene.commit(tmp_path_factory.mktemp("plain") / "lake")
-    with TestClient(create_app(lake_dir, Settings())) as client:
+    with TestClient(create_app(lake_dir, PATIENT)) as client:
         yield Asker(client)
 
 
@@ -70,7 +70,7 @@ def test_what_was_searched_in_part_is_said(tmp_path: Path) -> None:
     later = Scene(4, first_mc_seqno=3)
     later.put("account_states", account="ann", mc_seqno=3, account_status="active", code_hash="x")
     later.commit(lake_dir)
-    with TestClient(create_app(lake_dir, Settings())) as client:
+    with TestClient(create_app(lake_dir, PATIENT)) as client:
         found = client.get("/api/v3/jetton/masters")
         assert len(found.json()["jetton_masters"]) == 1
         assert "masterchain 3..4 was not searched" in found.headers["x-tonlake-warning"]

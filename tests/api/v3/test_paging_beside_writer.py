@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from litestar.testing import TestClient
 
@@ -21,6 +21,7 @@ from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
 from lake.settings import Settings
+from tests.patience import PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,7 +127,7 @@ OTHER_KEYS = {"dns/records", "multisig/wallets", "multisig/orders", "vesting"}
 @pytest.fixture(scope="module")
 def client(written: Path) -> Iterator[TestClient[Any]]:
     """The service over all commits; any of their snapshots can be asked for."""
-    with TestClient(create_app(written, Settings())) as found:
+    with TestClient(create_app(written, PATIENT)) as found:
         yield found
 
 
@@ -166,11 +167,7 @@ def _always_look(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_always_look")
-@settings(
-    max_examples=1,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=1)
 @given(pages=st.integers(2, 3), sort=st.sampled_from(("asc", "desc")))
 def test_pages_are_those_of_one_snapshot(
     written: Path, tmp_path_factory: pytest.TempPathFactory, pages: int, sort: str
@@ -178,7 +175,7 @@ def test_pages_are_those_of_one_snapshot(
     growing = Growing(written, tmp_path_factory.mktemp("growing") / "lake")
     for _ in range(BEFORE):
         growing.commit()
-    with TestClient(create_app(growing._to.parent, Settings())) as client:
+    with TestClient(create_app(growing._to.parent, PATIENT)) as client:
         walks, wholes = [], []
         for route, params in ROUTES.items():
             order = params if route == "topAccountsByBalance" else params | {"sort": sort}

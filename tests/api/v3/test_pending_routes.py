@@ -14,6 +14,7 @@ from pytoniq_core import begin_cell
 from api.app import create_app
 from lake.settings import Settings
 from tests.api.v2.test_send import Upstream
+from tests.patience import LIMITS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,7 +73,7 @@ def test_an_upstream_is_asked(demo_lake: Path) -> None:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Upstream)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}/api/v2"
-    settings = Settings(upstream_url=url, upstream_timeout_ms=60_000)
+    settings = Settings(**LIMITS, upstream_url=url)
     body = {"boc": base64.b64encode(BAG).decode()}
     Upstream.asked.clear()
     with TestClient(create_app(demo_lake, settings)) as client:

@@ -21,6 +21,7 @@ from lake.commit import commit_range
 from lake.schema import MESSAGES, TRANSACTIONS
 from lake.settings import Settings
 from tests.api.v3.conftest import Asker
+from tests.patience import PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -269,7 +270,7 @@ def ask_recorded(
             source={},
             derive=TraceFiles(lake_dir),
         )
-    with TestClient(create_app(lake_dir, Settings())) as client:
+    with TestClient(create_app(lake_dir, PATIENT)) as client:
         yield Asker(client)
 
 
@@ -292,7 +293,7 @@ def test_recorded_traces_are_equal(ask_recorded: Asker, recorded: list[Trace]) -
 
 def test_a_lake_of_recorded_traces_answers_with_nulls(shared: Path, tmp_path: Path) -> None:
     replay_traces(shared / "data" / "classifier" / "traces.jsonl.zst", tmp_path, Settings())
-    with TestClient(create_app(tmp_path, Settings())) as client:
+    with TestClient(create_app(tmp_path, PATIENT)) as client:
         ask = Asker(client)
         found = all_traces(ask)
         assert len(found) == 73

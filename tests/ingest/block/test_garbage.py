@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.block.account import Touched
@@ -62,7 +62,6 @@ def _mend(tree: CellTree) -> CellTree:
 
 
 @pytest.mark.parametrize("mc_seqno", [1, 130])
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.data())
 def test_twisted_blocks(demo: Network, mc_seqno: int, data: st.DataObject) -> None:
     raw = data.draw(st.sampled_from(demo.bundles[mc_seqno].blocks))
@@ -80,7 +79,6 @@ def test_twisted_blocks(demo: Network, mc_seqno: int, data: st.DataObject) -> No
         decode_update(tree, header, 1, touched, rows, StateCells(rows.table("state_cells")))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.data())
 def test_twisted_states(demo: Network, data: st.DataObject) -> None:
     state = data.draw(st.sampled_from(read_zero_states(demo.db)))

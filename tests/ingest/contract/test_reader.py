@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.cell.build import CellBuilder
@@ -67,9 +67,7 @@ def test_data_and_machine_agree_on_every_state(demo_world: World, pool: TvmPool)
 ADDRESSES = st.builds(Address, st.sampled_from((0, -1)), st.binary(min_size=32, max_size=32))
 
 
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None
-)
+@settings(max_examples=25)
 @given(balance=st.integers(0, 2**120 - 1), owner=ADDRESSES, jetton=ADDRESSES)
 def test_data_and_machine_agree_on_made_wallets(
     demo_world: World, pool: TvmPool, balance: int, owner: Address, jetton: Address
@@ -116,9 +114,7 @@ def plain_methods() -> list[tuple[bytes, str]]:
     return [key for key in READERS if key[1] not in {*asked, "get_order_address"}]
 
 
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
-)
+@settings(max_examples=60)
 @given(made=st.data())
 def test_data_and_machine_agree_on_damaged_states(
     demo_world: World,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.node.source import open_node
@@ -101,7 +101,7 @@ def commit_demo(lake_dir: Path, tables: dict[str, pa.Table], first: int, last: i
     )
 
 
-@settings(deadline=None, max_examples=5, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=5)
 @given(st.data())
 def test_the_demo_network_cut_and_shuffled(
     demo_lake: Path, demo_tables: dict[str, pa.Table], data: st.DataObject

@@ -8,6 +8,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,10 +20,10 @@ from lake.settings import Settings
 from tests.ingest.tvm.programs import DEEPEN_CELL, ENDLESS_LOOP, make_call
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
 ENDLESS_GAS = 1 << 60
+HANGS_S = 120.0
 PATIENT = {"tvm_wall_ms": 60_000, "tvm_wait_ms": 60_000}
 
 
@@ -35,20 +36,32 @@ def make_pool(**settings: int) -> Iterator[TvmPool]:
         pool.close()
 
 
-def wait_for_pid(pool: TvmPool) -> int:
-    """Return the number of the only worker's process, once it is at work."""
-    deadline_s = time.monotonic() + 30
-    while (pid := pool._workers[0].pid) is None:
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    deadline_s = time.monotonic() + HANGS_S
+    while not condition():
         assert time.monotonic() < deadline_s
         time.sleep(0.005)
+
+
+def read_pid(pool: TvmPool) -> int:
+    """Return the number of the only worker's process."""
+    pid = pool._workers[0].pid
+    assert pid is not None
     return pid
+
+
+def read_ticks(pool: TvmPool) -> int:
+    """Return the processor time of the only worker's process, in the kernel's ticks."""
+    stat = Path(f"/proc/{read_pid(pool)}/stat").read_text().rpartition(")")[2].split()
+    return int(stat[11])
 
 
 @pytest.mark.usefixtures("tvm")
 def test_a_run_without_end_is_cut_off() -> None:
     with make_pool(tvm_wall_ms=3000) as pool:
         assert pool.run_get_method(make_call("75")).stack == (5,)
-        pid = wait_for_pid(pool)
+        pid = read_pid(pool)
         start_s = time.monotonic()
         with pytest.raises(TvmTimeout, match="did not end within 3000 ms"):
             pool.run_get_method(make_call(ENDLESS_LOOP, gas_limit=ENDLESS_GAS))
@@ -64,14 +77,16 @@ def test_a_process_that_dies_is_replaced(number: int) -> None:
     with make_pool(**PATIENT) as pool, ThreadPoolExecutor(1) as threads:
         assert pool.run_get_method(make_call("75")).stack == (5,)
         call = make_call(ENDLESS_LOOP, gas_limit=ENDLESS_GAS)
+        before = read_ticks(pool)
         running = threads.submit(pool.run_get_method, call)
-        time.sleep(0.1)
-        os.kill(wait_for_pid(pool), number)
+        wait_for(lambda: read_ticks(pool) > before + 2)
+        os.kill(read_pid(pool), number)
         with pytest.raises(TvmCrash):
-            running.result(30)
+            running.result(HANGS_S)
         assert pool.run_get_method(make_call("75")).stack == (5,)
-        os.kill(wait_for_pid(pool), number)  # while it is idle
-        time.sleep(0.1)
+        pid = read_pid(pool)
+        os.kill(pid, number)  # while it is idle
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         assert pool.run_get_method(make_call("75")).stack == (5,)
 
 
@@ -99,29 +114,30 @@ def test_the_queue_is_bounded() -> None:
             return "ended"
 
         with ThreadPoolExecutor(8) as threads:
-            found = [future.result(60) for future in [threads.submit(ask) for _ in range(8)]]
+            found = [future.result(HANGS_S) for future in [threads.submit(ask) for _ in range(8)]]
         assert found.count("TvmBusy") >= 4
         assert len(found) - found.count("TvmBusy") >= 2
 
 
 @pytest.mark.usefixtures("tvm")
 def test_no_call_waits_for_ever() -> None:
-    with make_pool(tvm_wait_ms=50, tvm_wall_ms=30_000) as pool, ThreadPoolExecutor(1) as threads:
+    with make_pool(tvm_wait_ms=50, tvm_wall_ms=60_000) as pool, ThreadPoolExecutor(1) as threads:
         pool.run_get_method(make_call(""))
-        call = make_call(ENDLESS_LOOP, gas_limit=200_000_000)
+        call = make_call(ENDLESS_LOOP, gas_limit=ENDLESS_GAS)
         running = threads.submit(pool.run_get_method, call)
-        time.sleep(0.2)
+        wait_for(lambda: pool.measure().busy == 1)
         with pytest.raises(TvmBusy, match="no TVM became free in time"):
             pool.run_get_method(make_call(""))
-        running.cancel()
-        os.kill(wait_for_pid(pool), signal.SIGKILL)
+        os.kill(read_pid(pool), signal.SIGKILL)
+        with pytest.raises(TvmCrash):
+            running.result(HANGS_S)
 
 
 @pytest.mark.usefixtures("tvm")
 def test_a_pool_that_is_closed() -> None:
-    with make_pool() as pool:
+    with make_pool(**PATIENT) as pool:
         pool.run_get_method(make_call(""))
-        pid = wait_for_pid(pool)
+        pid = read_pid(pool)
         pool.close()
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lake.lookup.merge import MOST_MERGED, read_page, read_timed_page
@@ -75,7 +75,7 @@ def take_steps(lake: Path, seed: int, steps: list[tuple[str, int]]) -> None:
 
 
 @given(seed=st.integers(0, 10**6), steps=STEPS)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 def test_all_answers_equal_those_of_the_views(seed: int, steps: list[tuple[str, int]]) -> None:
     with temporary_lake() as lake:
         take_steps(lake, seed, steps)
