@@ -110,7 +110,8 @@ COMPILE := pip compile --quiet --upgrade --universal --python-version 3.11 --gen
 
 lock: $(READY)  ## resolve the newest versions into requirements.lock
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --group dev --extra tvm \
-		--generate-hashes --no-emit-index-url --no-header pyproject.toml --output-file requirements.lock
+		--extra otel --generate-hashes --no-emit-index-url --no-header pyproject.toml \
+		--output-file requirements.lock
 	$(BIN)/uv $(COMPILE) --group build --extra tvm --output-file .ci/binary.lock
 	$(BIN)/uv $(COMPILE) --group dev --group engines --extra tvm --extra spark \
 		--output-file .ci/long.lock

@@ -29,6 +29,7 @@ from api.explorer.routes import create_router, show_error
 from api.lane import Lanes
 from api.metrics.collector import ServiceCollector
 from api.metrics.meter import Meter
+from api.metrics.telemetry import open_spans
 from api.pending.pool import PendingPool
 from api.served import ServedApp
 from api.snapshot import SnapshotHolder
@@ -64,7 +65,8 @@ EXPOSED_HEADERS = [
 
 def create_app(lake_dir: Path, settings: Settings) -> Litestar:
     """Return the application over the lake in ``lake_dir``, which may still be empty."""
-    meter = Meter(log_requests=settings.log_requests)
+    spans = open_spans(settings.otel_endpoint)
+    meter = Meter(log_requests=settings.log_requests, spans=spans)
     holder = SnapshotHolder(lake_dir, settings, meter.observe_query)
     tvm = TvmPool(settings)
     sql = SqlPool(settings)
@@ -110,6 +112,8 @@ def create_app(lake_dir: Path, settings: Settings) -> Litestar:
     app.bound(Lanes(settings), settings.requests_in_flight)
     app.on_startup += [app.take_lanes, hub.start]
     app.on_shutdown.append(app.leave_lanes)
+    if spans is not None:
+        app.on_shutdown.append(spans.close)
     meter.registry.register(ServiceCollector(holder, cache, tvm, hub.count_clients))
     return app
 

@@ -26,7 +26,7 @@ from ingest.errors import IngestError
 from ingest.metadata.cli import name_fetcher
 from ingest.origin import Origin
 from ingest.tail import name_command
-from lake.errors import LakeError
+from lake.errors import LakeError, SettingsError
 from lake.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def serve_lake(
         click.echo(f"http://{name}:{listener.getsockname()[1]}{path}")
     try:
         app = create_app(lake, settings)
-    except KeyFileInvalid as error:
+    except (KeyFileInvalid, SettingsError) as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(EXIT_DATA)
     app.state.followed = origin is not None

@@ -53,3 +53,11 @@ class AccessSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     log_requests: Annotated[
         bool, Meta(description="Log every request: route, status, time; never keys or parameters")
     ] = False
+    otel_endpoint: Annotated[
+        str,
+        Meta(
+            description="Collector that takes spans of requests and queries (OpenTelemetry, OTLP "
+            "over HTTP), such as http://127.0.0.1:4318; unset: none; needs the extra [otel]",
+            pattern=r"^(https?://[^\s?#]+)?$",
+        ),
+    ] = ""

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from litestar.types import Message, Scope, Send
 
+    from api.metrics.spans import Spans
+
 LOG = logging.getLogger(REQUESTS)
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper ends of the histograms' buckets."""
@@ -39,11 +41,16 @@ class Meter:
     """
 
     def __init__(
-        self, *, log_requests: bool = False, clock: Callable[[], float] = time.perf_counter
+        self,
+        *,
+        log_requests: bool = False,
+        clock: Callable[[], float] = time.perf_counter,
+        spans: Spans | None = None,
     ) -> None:
-        """Begin with nothing; ``clock`` gives seconds."""
+        """Begin with nothing; ``clock`` gives seconds, ``spans`` are told of what is counted."""
         self.registry = CollectorRegistry()
         self._clock, self._log = clock, log_requests
+        self.spans = spans
         self._routes: frozenset[str] = frozenset()
         self._requests = Counter(
             "tonlake_requests",
@@ -84,14 +91,16 @@ class Meter:
     def observe_query(self, name: str, seconds: float) -> None:
         """Count one query; from any thread."""
         self._query_seconds.labels(name).observe(seconds)
+        if self.spans is not None:
+            self.spans.note_query(name, seconds)
 
     def track(self, scope: Scope, send: Send) -> Tracked:
         """Begin to count a request whose answer goes to ``send``."""
         self._in_flight.inc()
         return Tracked(self, scope, send, self._clock())
 
-    def note_end(self, scope: Scope, status: str, started_s: float) -> None:
-        """Count a request that has ended."""
+    def note_end(self, scope: Scope, status: str, started_s: float) -> tuple[str, str]:
+        """Count a request that has ended; return its method and route, as labels have them."""
         seconds = self._clock() - started_s
         self._in_flight.dec()
         route = self._name_route(scope)
@@ -115,6 +124,7 @@ class Meter:
                 "snapshot": state.get("snapshot"),
             }
             LOG.info("%s %s %s", method, route, status, extra={"fields": fields})
+        return method, route
 
     def _name_route(self, scope: Any) -> str:  # noqa: ANN401 - a scope before and after routing
         found = scope.get("path_template")
@@ -137,6 +147,7 @@ class Tracked:
         self._meter, self._scope, self._send = meter, scope, send
         self._started_s = started_s
         self._status = UNANSWERED
+        self._span = None if meter.spans is None else meter.spans.begin(scope)
 
     async def send(self, message: Message) -> None:
         """Pass a part of the answer on."""
@@ -151,4 +162,6 @@ class Tracked:
 
     def end(self) -> None:
         """Count the request."""
-        self._meter.note_end(self._scope, self._status, self._started_s)
+        labels = self._meter.note_end(self._scope, self._status, self._started_s)
+        if self._span is not None:
+            self._span.end(*labels, self._status)

@@ -1,0 +1,28 @@
+"""The way to spans: OpenTelemetry is loaded only where the setting ``otel_endpoint`` is given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lake.errors import SettingsError
+
+if TYPE_CHECKING:
+    from api.metrics.spans import Spans
+
+
+def open_spans(endpoint: str) -> Spans | None:
+    """Return what sends spans to a collector; None where there is no endpoint.
+
+    Raises:
+        SettingsError: the extra [otel] is not installed.
+    """
+    if not endpoint:
+        return None
+    try:
+        from api.metrics.spans import Spans  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise SettingsError(
+            f"setting otel_endpoint needs tonlake's extra [otel] ({error}): "
+            "pip install 'tonlake[otel]'"
+        ) from error
+    return Spans(endpoint)
