@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lake.lookup.lookups import Lookups
     from lake.settings import Settings
 
-LOOK_EVERY_S = 0.1
+LOOK_EVERY_S = 0.02
 """How often the log is looked at for a newer commit; a look is one file status."""
 
 KEPT_SNAPSHOTS = 4
