@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tests.ingest.simulator.model import Model
 
-PAUSE_S = 0.04
+PAUSE_S = 0.1
 """Between two questions of one client for the newest block."""
+
+CURIOUS = 0.5
+"""The part of new snapshots of which a client asks more."""
 
 NEWEST = 20
 GIVE_UP_S = 60.0
@@ -51,13 +54,14 @@ class Readers:
             thread.join()
 
     def _read(self, number: int) -> None:
+        self._is_over.wait(PAUSE_S * number / len(self._threads))
         client, dice = Client(self._port), random.Random(number)  # noqa: S311 - no secret
         questions = (self._ask_newest, self._ask_transactions, self._ask_blocks)
         seen = 0
         while not self._is_over.wait(PAUSE_S):
             try:
                 snapshot, tip = self._ask_tip(client, seen)
-                if snapshot > seen:
+                if snapshot > seen and dice.random() < CURIOUS:
                     dice.choice(questions)(client, snapshot, tip, dice)
                 seen = max(seen, snapshot)
             except Refused:

@@ -199,7 +199,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("node", type=Path)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--blocks", type=int, default=5000, help="written before things happen")
-    parser.add_argument("--faulty-blocks", type=int, default=1200, help="written while they do")
+    parser.add_argument("--faulty-blocks", type=int, default=1800, help="written while they do")
     parser.add_argument("--faults", type=int, default=200)
     parser.add_argument("--readers", type=int, default=8)
     parser.add_argument("--pause-ms", type=int, default=100, help="between two blocks")
