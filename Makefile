@@ -47,9 +47,9 @@ binary:  ## one file with everything in it, dist/tonlake
 	rm -f dist/tonlake
 	$(MAKE) dist/tonlake
 
-SOAK ?= --blocks 5000 --faults 200 --readers 8
+SOAK ?= --blocks 5000 --faults 200 --readers 8 --seed 11
 
-soak: $(READY)  ## a follower and readers beside a simulated node with faults (SOAK=options)
+soak: $(READY)  ## a service and clients beside a simulated node, then with faults (SOAK=options)
 	mkdir -p build/soak
 	$(BIN)/python -m tests.ingest.simulator.soak tests/data/node-demo/demo-node.tar.zst build/soak $(SOAK)
 
