@@ -21,17 +21,23 @@ MASTER = {"seqno": 30, "key_block": False, "prev_key_block_seqno": 20}
 class Asked:
     """Stands for a call: the one row that is asked for, and what was asked."""
 
-    def __init__(self, boc: bytes | None) -> None:
-        """Take the cell of parameter 44, or None."""
-        self.reader = self
-        self.boc = boc
+    def __init__(self, boc: bytes | None, last_mc_seqno: int) -> None:
+        """Take the cell of parameter 44, or None, and the newest block."""
+        self.reader = self.snapshot = self
+        self.boc, self.last_mc_seqno = boc, last_mc_seqno
         self.asked: list[dict[str, Any]] = []
+        self.kept = 0
 
-    def one(self, name: str, **params: object) -> dict[str, Any] | None:
+    def rows(self, name: str, **params: object) -> list[dict[str, Any]]:
         """Answer the query for a parameter."""
         assert name == "v2/config_params"
         self.asked.append(params)
-        return None if self.boc is None else {"param": 44, "boc": self.boc}
+        return [] if self.boc is None else [{"param": 44, "boc": self.boc}]
+
+    def lasting_rows(self, name: str, **params: object) -> list[dict[str, Any]]:
+        """Answer it for all who ask about the newest block."""
+        self.kept += 1
+        return self.rows(name, **params)
 
 
 def _param(addresses: list[Address]) -> bytes:
@@ -45,14 +51,15 @@ def _param(addresses: list[Address]) -> bytes:
     return cell.store_uint(UNTIL, 32).end_cell().to_boc()
 
 
-@pytest.fixture
-def suspended() -> Callable[..., bool]:
-    """Ask whether an account is suspended."""
+@pytest.fixture(params=[MASTER["seqno"], 31], ids=["newest", "past"])
+def suspended(request: pytest.FixtureRequest) -> Callable[..., bool]:
+    """Ask whether an account is suspended; what holds in the newest block may be kept."""
 
     def ask(address: Address, utime: int, boc: bytes | None) -> bool:
-        call = Asked(boc)
+        call = Asked(boc, request.param)
         found = is_suspended(call, MASTER, address, utime)  # type: ignore[arg-type]
         assert call.asked == [{"mc_seqno": 20, "param": 44}]
+        assert call.kept == (request.param == MASTER["seqno"])
         return found
 
     return ask
