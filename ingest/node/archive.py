@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from ingest.errors import (
-    BlockCorrupt,
-    BlockNeverHad,
-    BlockPruned,
-    BocError,
-    DecodeError,
-    EntryFlaw,
-    SourceError,
-)
+from ingest.errors import BlockCorrupt, BlockNeverHad, BlockPruned, SourceError
 from ingest.node.bundle import Tops, collect_committed, read_tops
 from ingest.node.handle import MASTERCHAIN, name_mc_block
-from ingest.node.package import read_block_entry, read_proof_entry
 from ingest.node.slice import Slice, SliceCache, name_index, name_package_folder
+from ingest.node.stored import (
+    check_followers,
+    miss_block,
+    naming_corrupt,
+    read_block,
+    read_proven_block,
+)
 from ingest.source import BlockId, McBundle, McHead, RawBlock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     from ingest.node.globalindex import GlobalIndex, SliceRecord
@@ -38,7 +36,7 @@ class Archive:
         self, db_dir: Path, index: GlobalIndex, slices: SliceCache, *, proofs: bool = False
     ) -> None:
         """Join the list of slices and the open ones; with ``proofs`` blocks come with theirs."""
-        self._read_block = _read_proven_block if proofs else _read_block
+        self._read_block = read_proven_block if proofs else read_block
         self.db_dir = db_dir
         self.index = index
         self.slices = slices
@@ -58,8 +56,18 @@ class Archive:
         self.index.store.close()
 
     def find_first(self) -> int:
-        """Return the first masterchain block of the first slice that is kept; 1 if none is."""
-        return next((record.first_mc_seqno for record in self._kept(self.index.slice_ids)), 1)
+        """Return the first masterchain block of the first slice that is kept; 1 if none is.
+
+        Raises:
+            SourceError: an index is damaged.
+        """
+        record = next(self._kept(self.index.slice_ids), None)
+        if record is None:
+            return 1
+        first, opened = record.first_mc_seqno, self.slices.open(record.id)
+        # Whoever believed a record that is wrong would leave blocks out without a word.
+        earlier = sorted(one for one in opened.list_mc_seqnos() if 0 < one < first)
+        return next((one for one in earlier if _has_data(opened, one)), first)
 
     def find_last(self) -> int:
         """Return the newest masterchain block in the slices' indexes; 0 if there is none."""
@@ -83,6 +91,22 @@ class Archive:
             raise SourceError(str(error)) from error
         return None if handle is None else McHead(mc_seqno, handle.id.root_hash, handle.unixtime)
 
+    def has_another(self, block_id: BlockId) -> bool:
+        """Whether the archive has a masterchain block of the same seqno, but not this one.
+
+        Raises:
+            SourceError: the index is damaged.
+        """
+        try:
+            opened = self._open_slice(block_id.seqno)
+        except (BlockNeverHad, BlockPruned):
+            return False
+        except BlockCorrupt as error:
+            raise SourceError(str(error)) from error
+        return opened.find_handle(block_id) is None and bool(
+            opened.find_root_handle(MASTERCHAIN, block_id.seqno)
+        )
+
     def find_zero_states(self, workchains: Iterable[int]) -> list[BlockId]:
         """Return the ids of the zero states that the archive's first slice knows."""
         if 0 not in self.index.slice_ids or not self.slices.exists(0):
@@ -101,6 +125,7 @@ class Archive:
         opened, mc_block = self._read_mc_block(mc_seqno)
         tops = self._read_tops(mc_block)
         absent: list[BlockId] = []
+        earlier: list[BlockId] = []
 
         def find_prev(block_id: BlockId) -> tuple[BlockId, ...] | None:
             handle = opened.find_handle(block_id)
@@ -108,19 +133,22 @@ class Archive:
                 absent.append(block_id)
                 return None
             if handle.masterchain_ref < mc_seqno and block_id not in tops.new:
+                earlier.append(block_id)
                 return None
             if handle.masterchain_ref != mc_seqno:
                 raise SourceError(
                     f"{opened.store.name}: {block_id} is committed by {mc_seqno}, but its handle"
                     f" says {handle.masterchain_ref}"
                 )
+            if any(one.seqno == 0 for one in handle.prev) and block_id.seqno != 1:
+                raise SourceError(f"{opened.store.name}: {block_id} follows no zero state")
             return handle.prev
 
-        with _corrupt(mc_block.id):
+        with naming_corrupt(mc_block.id):
             committed = collect_committed(tops.new, find_prev)
+            self._check_earlier(opened, earlier, mc_seqno)
         for block_id in absent:
-            if not self._is_earlier(block_id, mc_seqno, tops):
-                raise _missing(block_id, mc_seqno, opened)
+            self._judge_absent(opened, block_id, committed, mc_seqno, tops)
         shards = (self._read_block(opened, block_id, mc_seqno) for block_id in committed)
         if mc_block.proof is not None:
             mc_block = msgspec.structs.replace(mc_block, mc_extra=tops.mc_extra)
@@ -142,7 +170,7 @@ class Archive:
             except (BlockPruned, BlockNeverHad):
                 continue  # committed before the archive begins
             if opened.find_handle(block_id) is None:
-                raise _missing(block_id, committed_by, opened)
+                raise miss_block(block_id, committed_by, opened)
 
     def _kept(self, slice_ids: Iterable[int]) -> Iterator[SliceRecord]:
         records = (self.index.record(slice_id) for slice_id in slice_ids)
@@ -164,76 +192,73 @@ class Archive:
                 reason = f"the index is missing, although {package} is there"
                 raise BlockCorrupt(reason, block=block, file=name)
             raise BlockPruned(f"slice {record.id} is gone", block=block, file=name)
-        with _corrupt(block):
+        with naming_corrupt(block):
             return self.slices.open(record.id)
 
     def _read_tops(self, mc_block: RawBlock) -> Tops:
         mc_seqno = mc_block.id.seqno
         if mc_seqno not in self._tops:
-            with _corrupt(mc_block.id):
+            with naming_corrupt(mc_block.id):
                 self._tops[mc_seqno] = read_tops(mc_block.data, mc_seqno)
             while len(self._tops) > TOPS_KEPT:
                 del self._tops[next(iter(self._tops))]
         return self._tops[mc_seqno]
 
-    def _is_earlier(self, block_id: BlockId, mc_seqno: int, tops: Tops) -> bool:
-        """Whether a block without a handle was committed before this masterchain block.
+    def _tops_before(self, mc_seqno: int) -> AbstractSet[BlockId] | None:
+        """Return all shard tops before a masterchain block; None if the archive begins with it."""
+        before = mc_seqno - 1
+        if before == 0:
+            return frozenset()
+        if before not in self._tops:
+            try:
+                self._read_tops(self._read_mc_block(before)[1])
+            except (BlockPruned, BlockNeverHad):
+                return None
+        return self._tops[before].committed_by.keys()
+
+    def _check_earlier(self, opened: Slice, earlier: list[BlockId], mc_seqno: int) -> None:
+        """Make sure that blocks were committed before a masterchain block, as handles say.
+
+        Those that a shard goes on from were tops then.
+        """
+        try:
+            before = self._tops_before(mc_seqno) if earlier else None
+        except BlockCorrupt:
+            return  # which is told by the one who reads that block
+        for block_id in earlier:
+            if before is not None and block_id not in before:
+                raise SourceError(
+                    f"{opened.store.name}: {block_id} leads to a block that {mc_seqno} commits,"
+                    " but its handle names an earlier masterchain block, which does not know it"
+                )
+
+    def _judge_absent(
+        self, opened: Slice, block_id: BlockId, committed: list[BlockId], mc_seqno: int, tops: Tops
+    ) -> None:
+        """Pass over a block without a handle if it was committed before this masterchain block.
 
         That is so if the one before it names the block as a top. If the archive begins here, so
         that nobody can tell, it is so unless this one is the first to name the block.
         """
-        if block_id in tops.new or mc_seqno == 1:
-            return False
-        try:
-            _opened, earlier = self._read_mc_block(mc_seqno - 1)
-        except (BlockPruned, BlockNeverHad):
-            return True
-        return block_id in self._read_tops(earlier).committed_by
+        before = self._tops_before(mc_seqno)
+        is_new = block_id in tops.new
+        if before is not None and block_id in before and not is_new:
+            return
+        with naming_corrupt(name_mc_block(mc_seqno)):
+            check_followers(opened, block_id, committed, mc_seqno)
+        if before is not None or is_new:
+            raise miss_block(block_id, mc_seqno, opened)
 
     def _read_mc_block(self, mc_seqno: int) -> tuple[Slice, RawBlock]:
         block = name_mc_block(mc_seqno)
         opened = self._open_slice(mc_seqno)
-        with _corrupt(block):
+        with naming_corrupt(block):
             handle = opened.find_root_handle(MASTERCHAIN, mc_seqno)
         if handle is None:
             raise BlockNeverHad("the index has no such block", block=block, file=opened.store.name)
         return opened, self._read_block(opened, handle.id, mc_seqno)
 
 
-def _missing(block_id: BlockId, mc_seqno: int, opened: Slice) -> BlockNeverHad:
-    return BlockNeverHad(
-        f"masterchain block {mc_seqno} commits it, but the node does not have it: the node does"
-        " not monitor this shard, or its folder was not copied whole",
-        block=block_id,
-        file=opened.store.name,
-    )
-
-
-def _read_block(opened: Slice, block_id: BlockId, mc_seqno: int) -> RawBlock:
-    with _corrupt(block_id):
-        place = opened.locate(block_id, mc_seqno)
-        if place is not None:
-            return RawBlock(block_id, read_block_entry(place, block_id))
-    reason = "the index has a handle, but no place for the block's data"
-    raise BlockNeverHad(reason, block=block_id, file=opened.store.name)
-
-
-def _read_proven_block(opened: Slice, block_id: BlockId, mc_seqno: int) -> RawBlock:
-    """Return a block with its proof; without, where the node has none."""
-    block = _read_block(opened, block_id, mc_seqno)
-    with _corrupt(block_id):
-        place = opened.locate_proof(block_id, mc_seqno)
-        if place is None:
-            return block
-        return msgspec.structs.replace(block, proof=read_proof_entry(place, block_id))
-
-
-@contextmanager
-def _corrupt(block: BlockId) -> Iterator[None]:
-    """Turn damage that shows while a block is looked for into the error that names the block."""
-    try:
-        yield
-    except EntryFlaw as flaw:
-        raise BlockCorrupt(flaw.reason, block=block, file=flaw.file, offset=flaw.offset) from flaw
-    except (SourceError, BocError, DecodeError) as error:
-        raise BlockCorrupt(str(error), block=block) from error
+def _has_data(opened: Slice, mc_seqno: int) -> bool:
+    handle = opened.find_root_handle(MASTERCHAIN, mc_seqno)
+    return handle is not None and opened.locate(handle.id, mc_seqno) is not None

@@ -86,6 +86,9 @@ class GlobalIndex:
         reader = TlReader(value, f"{self.store.name}: db.files.index")
         reader.read_constructor(INDEX_VALUE)
         self.slice_ids = sorted(reader.read_vector(reader.read_int))
+        reader.read_vector(reader.read_int)  # packages of key blocks
+        reader.read_vector(reader.read_int)  # packages of what is not archived yet
+        reader.expect_end()
 
     def _read_record(self, slice_id: int) -> SliceRecord:
         key = struct.pack("<Ii", PACKAGE_KEY, slice_id) + BOOL_FALSE + BOOL_FALSE
@@ -108,4 +111,6 @@ class GlobalIndex:
             )
 
         first_blocks = reader.read_vector(read_first_block)
-        return SliceRecord(slice_id, tuple(first_blocks), deleted=reader.read_bool())
+        record = SliceRecord(slice_id, tuple(first_blocks), deleted=reader.read_bool())
+        reader.expect_end()
+        return record

@@ -88,6 +88,19 @@ def pack_handle_key(block_id: BlockId) -> bytes:
     return HANDLE_PREFIX + pack_block_id(block_id)
 
 
+def unpack_handle_key(key: bytes, what: str) -> BlockId:
+    """Return the block whose handle has a key; ``what`` names the store in errors.
+
+    Raises:
+        SourceError: the key is of another form.
+    """
+    reader = TlReader(key, f"{what}: key of a handle")
+    reader.read_constructor(BLOCK_HANDLE_KEY)
+    block_id = reader.read_block_id()
+    reader.expect_end()
+    return block_id
+
+
 def pack_handle_prefix(workchain: int, shard: int, seqno: int) -> bytes:
     """Return what the keys of all handles with this workchain, shard and seqno begin with."""
     return pack_handle_key(BlockId(workchain, shard, seqno, b"", b""))[:20]

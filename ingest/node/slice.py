@@ -26,6 +26,7 @@ from ingest.node.handle import (
     pack_handle_key,
     pack_handle_prefix,
     read_handle,
+    unpack_handle_key,
 )
 from ingest.node.package import Place
 from ingest.node.tl import (
@@ -40,6 +41,7 @@ from ingest.node.tl import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from ingest.node.scratch import Scratch
@@ -97,7 +99,7 @@ class Slice:
     def find_handle(self, block_id: BlockId) -> BlockHandle | None:
         """Return the handle of a block, or None if this slice has none."""
         value = self.store.get(pack_handle_key(block_id))
-        return None if value is None else read_handle(value, f"{self.store.name}: {block_id}")
+        return None if value is None else self._read_handle(block_id, value)
 
     def find_root_handle(self, workchain: int, seqno: int) -> BlockHandle | None:
         """Return the handle of a block of an unsplit workchain, or None.
@@ -105,10 +107,17 @@ class Slice:
         A masterchain block or a zero state; of several, the one that was archived.
         """
         prefix = pack_handle_prefix(workchain, MASTERCHAIN_SHARD, seqno)
-        what = f"{self.store.name}: block {seqno} of workchain {workchain}"
-        handles = [read_handle(value, what) for _key, value in self.store.scan(prefix)]
+        handles = [
+            self._read_handle(unpack_handle_key(key, self.store.name), value)
+            for key, value in self.store.scan(prefix)
+        ]
         archived = [one for one in handles if HandleFlag.ARCHIVED in one.flags] or handles
         return archived[0] if archived else None
+
+    def list_mc_seqnos(self) -> Iterator[int]:
+        """Yield the seqnos of all masterchain blocks that have a handle here, in no order."""
+        prefix = pack_handle_prefix(MASTERCHAIN, MASTERCHAIN_SHARD, 0)[:-4]
+        return (unpack_handle_key(key, self.store.name).seqno for key, _ in self.store.scan(prefix))
 
     def last_mc_seqno(self) -> int | None:
         """Return the newest masterchain block that the slice's time index names."""
@@ -155,6 +164,14 @@ class Slice:
         bound = self._number("status" if self._size is None else f"status.{index}")
         name = self._package_name(package, workchain, shard)
         return Place(self.db_dir / name, name, offset, bound or 0)
+
+    def _read_handle(self, block_id: BlockId, value: bytes) -> BlockHandle:
+        """Read a handle, and make sure that it is the one of the block that its key names."""
+        what = f"{self.store.name}: {block_id}"
+        handle = read_handle(value, what)
+        if handle.id != block_id:
+            raise SourceError(f"{what}: its handle is that of another block, {handle.id}")
+        return handle
 
     def _package_of(self, mc_seqno: int) -> int:
         if self._size is None:

@@ -22,6 +22,7 @@ from ingest.node.followed import FollowedStore
 from ingest.node.globalindex import GlobalIndex
 from ingest.node.handle import MASTERCHAIN, name_mc_block
 from ingest.node.scratch import Scratch
+from ingest.node.shardclient import ShardClient
 from ingest.node.slice import SliceCache
 from ingest.node.state import check_version, read_init_block, read_shard_client
 from ingest.node.zerofile import read_zero_states
@@ -56,7 +57,7 @@ class NodeSource:
         try:
             self._state = FollowedStore(db_dir / STATE_FOLDER, STATE_FOLDER, self._scratch)
             check_version(self._state)
-            self._client = self._read_client()
+            self._client = ShardClient(self._state)
             store = FollowedStore(db_dir / INDEX_FOLDER, INDEX_FOLDER, self._scratch)
             slices = SliceCache(db_dir, self._scratch, open_indexes)
             self._archive = Archive(db_dir, GlobalIndex(store), slices, proofs=proofs)
@@ -74,11 +75,11 @@ class NodeSource:
         Raises:
             SourceError: a store is gone or damaged.
         """
-        before = self._client
+        before = self._client.seqno
         if not self._state.catch_up() and self._last == before:
             return
-        self._client = self._read_client()
-        self._archive.refresh(rolled_back=self._client < before)
+        self._client.read()
+        self._archive.refresh(rolled_back=self._client.seqno < before)
         self._newest = None
         self._last = None
 
@@ -128,8 +129,8 @@ class NodeSource:
             BlockNeverHad: never stored, for example blocks of a shard it does not monitor.
             BlockCorrupt: stored with wrong bytes, or the index names bytes that are not there.
         """
-        if mc_seqno > self._client:
-            reason = f"the node has completed masterchain blocks up to {self._client}"
+        if mc_seqno > self._client.seqno:
+            reason = f"the node has completed masterchain blocks up to {self._client.seqno}"
             raise BlockNotYet(reason, block=name_mc_block(mc_seqno), file=STATE_FOLDER)
         if self._newest is not None and self._newest.mc_seqno == mc_seqno:
             return self._newest
@@ -147,7 +148,7 @@ class NodeSource:
         Raises:
             SourceError: a store is damaged.
         """
-        return self._archive.find_head(mc_seqno) if mc_seqno <= self._client else None
+        return self._archive.find_head(mc_seqno) if mc_seqno <= self._client.seqno else None
 
     def zero_states(self) -> tuple[ZeroState, ...]:
         """Return the zero states of the node's folder, the masterchain's first.
@@ -175,12 +176,8 @@ class NodeSource:
         self._state.close()
         self._scratch.close()
 
-    def _read_client(self) -> int:
-        client = read_shard_client(self._state)
-        return 0 if client is None else client.seqno
-
     def _find_last(self) -> int:
-        newest = min(self._client, self._archive.find_last())
+        newest = self._client.find_newest(self._archive)
         missing = 0
         for mc_seqno in range(newest, 0, -1):
             try:
@@ -196,7 +193,13 @@ class NodeSource:
             except BlockCorrupt as error:
                 if not _is_cut(error):
                     return mc_seqno
-            except BlockPruned:
+            except BlockPruned as error:
+                last = self._archive.find_last()
+                if last > newest:
+                    raise SourceError(
+                        f"{STATE_FOLDER}: the shard client is at {newest}, although the archive"
+                        f" goes on to {last}: the node's folder is damaged. {error}"
+                    ) from error
                 break
             else:
                 return mc_seqno
