@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from api.metrics.meter import Meter
 
 
+METRICS = "/metrics"
+
+
 class ServedApp(CachingApp):
     """Lets the gate look at every request before anything answers it, and counts what it got.
 
@@ -69,10 +72,9 @@ class ServedApp(CachingApp):
         if scope["type"] != "http" or scope["path"].startswith(PREFIX):
             await super().answer_anew(scope, receive, send)  # streams last: the hub bounds them
             return
-        path = scope["path"]
         state: dict[str, Any] = scope.setdefault("state", {})
         state[STARTED_S] = time.perf_counter()
-        if path not in FREE_PATHS and not path.startswith(FREE_FOLDERS) and REFUSAL not in state:
+        if REFUSAL not in state and not is_watching(scope["path"]):
             late = self._lanes.enter(scope).is_late(self._pulse.measure_s())
             if late or self._in_flight >= self._most:
                 state[REFUSAL] = ServiceBusy(BUSY)
@@ -85,3 +87,8 @@ class ServedApp(CachingApp):
                 await self._direct.answer(handle, scope, receive, send)
         finally:
             self._in_flight -= 1
+
+
+def is_watching(path: str) -> bool:
+    """Tell whether a request is of those who watch the service: it is never refused as too many."""
+    return path in FREE_PATHS or path == METRICS or path.startswith(FREE_FOLDERS)
