@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from lake.log import Commit
+    from lake.log import Commit, LogState
     from lake.settings import Settings
 
 PackedCell = tuple[bytes, list[bytes]]
@@ -49,11 +49,13 @@ class CellFinder:
         """
         found: Cells = {}
         wanted = set(roots)
+        state: LogState | None = None
         while wanted:
             level = self._find_fresh(fresh, wanted)
             lacking = wanted - level.keys()
             if lacking and in_lake:
-                level |= self._memory.find(lacking, self._log.read())
+                state = state or self._log.read()
+                level |= self._memory.find(lacking, state)
             found |= level
             wanted = {kid for _, kids in level.values() for kid in kids} - found.keys()
         return found

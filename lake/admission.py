@@ -63,14 +63,12 @@ def check_rows(rows: pa.Table, table: Table) -> pa.Table:
             f"rows of {table.name} have the columns {rows.column_names}, "
             f"and the schema has {list(table.names)}"
         )
-    for column in table.columns:
-        values = rows[column.name]
-        if values.type != column.arrow.type:
+    for column, values, field in zip(table.columns, rows.columns, table.arrow, strict=True):
+        if values.type != field.type:
             raise RowsRejected(
-                f"{table.name}.{column.name} is {values.type}, "
-                f"and the schema says {column.arrow.type}"
+                f"{table.name}.{column.name} is {values.type}, and the schema says {field.type}"
             )
-        if values.null_count and not column.nullable:
+        if not column.nullable and values.null_count:
             raise RowsRejected(f"{table.name}.{column.name} has NULLs, and the schema allows none")
     return pa.table(rows.columns, schema=table.arrow)
 

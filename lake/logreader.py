@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os.path import exists
 from typing import TYPE_CHECKING
 
 from lake.errors import LakeCorrupt, LakeNotFound
@@ -54,4 +55,5 @@ class LogReader:
         return read_state(self._lake_dir, number)
 
     def _has(self, number: int) -> bool:
-        return (self._lake_dir / LOG_FOLDER / entry_name(number)).exists()
+        # Asked by every step of a follower, several times.
+        return exists(f"{self._lake_dir}/{LOG_FOLDER}/{entry_name(number)}")  # noqa: PTH110

@@ -27,6 +27,7 @@ class Index:
     def __init__(self, blocks: Iterable[Block]) -> None:
         """Take all top blocks."""
         self._by_head: dict[Head, dict[Block, None]] = {}
+        self.heads = self._by_head.keys()
         self._all: dict[Block, int] = {}
         self._numbers = count()
         for block in blocks:
@@ -51,8 +52,6 @@ class Index:
         """
         found: Iterable[Block] = self._all
         if heads:
-            if heads.isdisjoint(self._by_head):
-                return []
             found = {block for head in heads for block in self._by_head.get(head, ())}
         return sorted(found, key=self._place)
 
@@ -64,7 +63,10 @@ def run_rules(roots: Sequence[Block], rules: Sequence[Rule], interfaces: Interfa
     """Apply the rules in their order; return the top blocks, breadth first."""
     index = Index(walk(roots))
     for rule in rules:
-        for block in index.find(rule.pattern.heads):
+        heads = rule.pattern.heads
+        if heads and heads.isdisjoint(index.heads):
+            continue
+        for block in index.find(heads):
             if block.container is None:
                 _apply(rule, block, interfaces, index)
     return index.find(frozenset())

@@ -17,7 +17,7 @@ from lake.schema.action import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ingest.action.model import Trace
     from ingest.action.row import Action
@@ -61,14 +61,17 @@ class ActionRows:
 
     def tables(self) -> dict[str, pa.Table]:
         """Return the rows of every table that follows from actions, by name."""
-        return derive_tables(pa.Table.from_pylist(self._rows, schema=ACTIONS.arrow))
+        actions = pa.Table.from_pylist(self._rows, schema=ACTIONS.arrow)
+        return {ACTIONS.name: actions, **_derive(self._rows)}
 
 
 def derive_tables(actions: pa.Table) -> dict[str, pa.Table]:
     """Return rows of ``actions`` together with those of the tables that follow from them."""
-    rows = actions.to_pylist()
+    return {ACTIONS.name: actions, **_derive(actions.to_pylist())}
+
+
+def _derive(rows: Sequence[Row]) -> dict[str, pa.Table]:
     return {
-        ACTIONS.name: actions,
         ACTION_ACCOUNTS.name: _collect(
             ACTION_ACCOUNTS, (each for row in rows for each in _list_accounts(row))
         ),
@@ -84,6 +87,8 @@ def derive_tables(actions: pa.Table) -> dict[str, pa.Table]:
 def _collect(table: Table, rows: Iterable[Mapping[str, object]]) -> pa.Table:
     names = table.names
     kept = [{name: row.get(name) for name in names} for row in rows]
+    if not kept:
+        return table.arrow.empty_table()
     return pa.Table.from_pylist(kept, schema=table.arrow)
 
 

@@ -55,6 +55,8 @@ def make_table(table: Table, rows: Iterable[Row]) -> pa.Table:
     """Return rows as Arrow; dicts of JSON columns become text, in the order of their keys."""
     names = [column.name for column in table.columns if column.type == "json"]
     written = [{**row, **{name: _write_json(row[name]) for name in names}} for row in rows]
+    if not written:
+        return table.arrow.empty_table()
     return pa.Table.from_pylist(written, schema=table.arrow)
 
 

@@ -85,6 +85,8 @@ def test_few_rows_are_written_plain(name: str) -> None:
         facts = pq.ParquetFile(pa.BufferReader(data)).metadata
         columns = [facts.row_group(0).column(at) for at in range(facts.num_columns)]
         assert {column.compression for column in columns} == {packing}
+        bounded = {column.path_in_schema for column in columns if column.is_stats_set}
+        assert bounded >= {"mc_seqno", "lt", "utime"}.intersection(table.names)
         assert len(facts.row_group(0).sorting_columns) == len(table.sort)
         assert read_back(data).equals(sort_rows(rows, table))
 
