@@ -115,6 +115,25 @@ def read_members(reader: Reader, traces: Sequence[Row]) -> dict[bytes, list[Row]
     return members
 
 
+def find_adjacent(reader: Reader, tx_hash: bytes, direction: str | None) -> list[Row]:
+    """Return the keys of the transaction before one, and of those after it.
+
+    As ``v3/transaction_keys_adjacent``.
+    """
+    lookups = _usable(reader)
+    hit = None if lookups is None else lookups.find_transaction(tx_hash)
+    trace_id = None if hit is None else hit.run.traces.trace_of(hit.row)
+    if lookups is None or hit is None or trace_id is None:
+        return reader.rows("v3/transaction_keys_adjacent", hash=tx_hash, direction=direction)
+    parent = hit.run.traces.parent_of(hit.row)
+    return [
+        member
+        for member in _list_members(lookups, trace_id)
+        if (direction != "out" and member["hash"] == parent)
+        or (direction != "in" and member["parent_hash"] == tx_hash)
+    ]
+
+
 def _list_members(lookups: Lookups, trace_id: bytes) -> list[Row]:
     return [
         {

@@ -21,6 +21,7 @@ from api.v2.value import (
     render_block_id,
     render_block_of,
 )
+from queries.headers import list_shards
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,7 +86,7 @@ def answer_lookup(call: Call, params: LookupParams) -> dict[str, Any]:
 def answer_shards(call: Call, params: MasterParams) -> dict[str, Any]:
     """shards, getShards: the newest block of every shard, from left to right."""
     master = find_master(call, params.seqno)
-    rows = call.reader.rows("v2/shards", mc_seqno=master["seqno"])
+    rows = list_shards(call.reader, master["seqno"])
     return {"@type": "blocks.shards", "shards": [render_block_of(row) for row in rows]}
 
 

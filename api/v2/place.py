@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from api.errors import LiteServerError
 from api.v2.value import MASTERCHAIN, MASTERCHAIN_SHARD, list_ancestors
+from queries import headers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,9 +47,7 @@ def find_block(call: Call, workchain: int, prefix: int, seqno: int) -> Row:
     Raises:
         LiteServerError: the lake does not have it.
     """
-    row = call.reader.one(
-        "v2/block_by_seqno", workchain=workchain, shards=list_ancestors(prefix), seqno=seqno
-    )
+    row = headers.find_block(call.reader, workchain, list_ancestors(prefix), seqno)
     if row is None:
         raise LiteServerError(SEQNO_UNKNOWN)
     return row
@@ -89,10 +88,7 @@ def _follows_known(call: Call, row: Row, prefix: int) -> bool:
     seqno = row[f"{before}_seqno"]
     if seqno == 0:
         return True
-    found = call.reader.one(
-        "v2/block_by_seqno", workchain=row["workchain"], shards=shards, seqno=seqno
-    )
-    return found is not None
+    return headers.find_block(call.reader, row["workchain"], shards, seqno) is not None
 
 
 def find_configuration_seqno(master: Row) -> int:

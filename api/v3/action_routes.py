@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -30,6 +29,7 @@ from api.v3.coverage import check_lt, check_mc_seqno, check_no_gap, check_utime
 from api.v3.metadata import read_metadata
 from api.v3.operation import SortedPage, operation
 from api.v3.transaction_page import answer_transactions
+from queries.acted import find_account_actions, find_actions
 from queries.exact import find_transactions
 from queries.traced import find_last_ends, find_trace_ids
 
@@ -212,7 +212,7 @@ def _ask(call: Call, query: ActionsQuery) -> list[Row]:
     if query.action_id:
         filters |= {"types": [], "excluded": [], "hidden_under": []}
         wanted = nothing | {"action_ids": list(query.action_id)}
-        return reader.rows("v3/actions", **filters, **wanted)
+        return find_actions(reader, filters | wanted)
     filters |= {
         "mc_seqno": query.mc_seqno,
         "start_utime": query.start_utime,
@@ -222,7 +222,8 @@ def _ask(call: Call, query: ActionsQuery) -> list[Row]:
     }
     named = query.trace_id or query.tx_hash or query.msg_hash
     if query.account is not None and not named:
-        return _ask_account(reader, query.account, filters)
+        address = query.account
+        return find_account_actions(reader, address.workchain, address.account, filters)
     if named:
         tx_hashes = [*query.tx_hash, *_list_ends(reader, query.msg_hash)]
         trace_ids = list(query.trace_id)
@@ -234,7 +235,7 @@ def _ask(call: Call, query: ActionsQuery) -> list[Row]:
         filters |= _narrow_ends(reader, query, trace_ids)
     if query.account is not None:
         filters["account"] = render_raw(query.account.workchain, query.account.account)
-    return reader.rows("v3/actions", **filters, **nothing)
+    return find_actions(reader, filters | nothing)
 
 
 def _narrow_ends(reader: Reader, query: ActionsQuery, trace_ids: Sequence[bytes]) -> Row:
@@ -247,27 +248,6 @@ def _narrow_ends(reader: Reader, query: ActionsQuery, trace_ids: Sequence[bytes]
         "start_lt": ends[0] if first is None else max(first, ends[0]),
         "end_lt": ends[1] if last is None else min(last, ends[1]),
     }
-
-
-def _ask_account(reader: Reader, address: Address, filters: Row) -> list[Row]:
-    """Return a page of one account's actions.
-
-    Their keys first: then only those parts of ``actions`` are read in which they are.
-    """
-    workchain, account = address.workchain, address.account
-    keys = reader.rows("v3/action_keys_of_account", workchain=workchain, account=account, **filters)
-    if not keys:
-        return []
-    found = reader.rows(
-        "v3/actions_by_key",
-        trace_ends=sorted({key["trace_end_lt"] for key in keys}),
-        action_ids=[key["action_id"] for key in keys],
-    )
-    by_key = {_key_of(row): row for row in found}
-    return [by_key[key] for key in map(_key_of, keys) if key in by_key]
-
-
-_key_of = itemgetter("trace_end_lt", "trace_id", "action_id")
 
 
 def _list_ends(reader: Reader, msg_hashes: Sequence[bytes]) -> list[bytes]:

@@ -17,6 +17,8 @@ from api.v3.coverage import (
 )
 from api.v3.operation import SortedPage, operation
 from api.v3.transaction_page import write_transactions
+from queries.exact import Slice
+from queries.headers import find_block_transactions, find_blocks, list_tops
 
 if TYPE_CHECKING:
     from api.call import Call
@@ -95,7 +97,7 @@ def get_shard_blocks(call: Call, query: ShardBlocksQuery) -> Blocks:
 def get_shard_state(call: Call, query: ShardStateQuery) -> ShardState:
     """List the newest block of every shard as of a masterchain block, and their transactions."""
     wanted = query.seqno or 0
-    tops = call.reader.rows("v3/shard_tops", mc_seqno=wanted)
+    tops = list_tops(call.reader, wanted)
     if not tops:
         _check_mc_block(call, wanted)
     rows = [row for row in tops if row["seqno"] is not None]
@@ -103,14 +105,7 @@ def get_shard_state(call: Call, query: ShardStateQuery) -> ShardState:
         if row["seqno"] is None:
             top = f"({row['top_workchain']},{row['top_shard'] & _UINT64:016x},{row['top_seqno']})"
             call.warn(f"block {top} is not in the lake")
-    keys = call.reader.rows(
-        "v3/transaction_keys_of_blocks",
-        mc_seqnos=[row["mc_seqno"] for row in rows],
-        workchains=[row["workchain"] for row in rows],
-        shards=[row["shard"] for row in rows],
-        block_seqnos=[row["seqno"] for row in rows],
-        limit=call.settings.v3_max_limit,
-    )
+    keys = _find_transactions(call, rows)
     if len(keys) < sum(row["tx_count"] for row in rows):
         call.warn(f"only the first {len(keys)} transactions are shown")
     page = write_transactions(call, keys)
@@ -124,23 +119,30 @@ def get_shard_state(call: Call, query: ShardStateQuery) -> ShardState:
 _UINT64 = 0xFFFFFFFFFFFFFFFF
 
 
-def _find_blocks(call: Call, query: BlocksQuery) -> list[Row]:
+def _find_transactions(call: Call, rows: list[Row]) -> list[Row]:
+    """Return the keys of the transactions of blocks, the oldest first, at most a page of them."""
+    most = call.settings.v3_max_limit
+    found = find_block_transactions(call.reader, rows, Slice(most, descending=False))
+    if found is not None:
+        return found
     return call.reader.rows(
-        "v3/blocks",
-        workchain=query.workchain,
-        shard=query.shard,
-        seqno=query.seqno,
-        root_hash=query.root_hash,
-        file_hash=query.file_hash,
-        mc_seqno=query.mc_seqno,
-        start_utime=query.start_utime,
-        end_utime=query.end_utime,
-        start_lt=query.start_lt,
-        end_lt=query.end_lt,
-        descending=query.descending,
-        limit=query.limit,
-        offset=query.offset,
+        "v3/transaction_keys_of_blocks",
+        mc_seqnos=[row["mc_seqno"] for row in rows],
+        workchains=[row["workchain"] for row in rows],
+        shards=[row["shard"] for row in rows],
+        block_seqnos=[row["seqno"] for row in rows],
+        limit=most,
     )
+
+
+def _find_blocks(call: Call, query: BlocksQuery) -> list[Row]:
+    names = (*_EXACT, "start_utime", "end_utime", "start_lt", "end_lt")
+    filters = {name: getattr(query, name) for name in names}
+    page = Slice(query.limit or 0, query.offset or 0, query.descending)
+    return find_blocks(call.reader, filters, page)
+
+
+_EXACT = ("workchain", "shard", "seqno", "root_hash", "file_hash", "mc_seqno")
 
 
 def _check_mc_block(call: Call, mc_seqno: int) -> None:

@@ -20,6 +20,7 @@ from api.v3.transaction_page import write_transactions
 from api.v3.transaction_search import TransactionsQuery, check_covered, find_keys
 from queries.exact import Slice
 from queries.located import find_end_transactions
+from queries.traced import find_adjacent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,7 +127,7 @@ def get_adjacent_transactions(call: Call, query: AdjacentQuery) -> Transactions:
     if query.hash is None:
         raise RequestInvalid("hash is required")
     direction = query.direction if query.direction in ("in", "out") else None
-    keys = call.reader.rows("v3/transaction_keys_adjacent", hash=query.hash, direction=direction)
+    keys = find_adjacent(call.reader, query.hash, direction)
     if not keys:
         raise AnswerNotFound("adjacent transactions not found")
     return write_transactions(call, keys)

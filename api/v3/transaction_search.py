@@ -24,6 +24,7 @@ from queries.exact import (
     find_failed_page,
     find_transactions,
 )
+from queries.headers import find_block, find_block_transactions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,12 +79,30 @@ def _find_keys(call: Call, query: TransactionsQuery) -> Sequence[Key]:
         found = find_block_page(call.reader, query.mc_seqno, page)
         if found is not None:
             return found
+    if query.workchain is not None and query.shard is not None and query.seqno is not None:
+        block = query.workchain, query.shard, query.seqno
+        if _asks_only(query, "workchain", "shard", "seqno", "mc_seqno"):
+            found = _find_block_keys(call, *block, mc_seqno=query.mc_seqno, page=page)
+            if found is not None:
+                return found
     by_time = query.start_utime is not None or query.end_utime is not None
     if by_time and query.aborted and _asks_only(query, "aborted", "start_utime", "end_utime"):
         found = find_failed_page(call.reader, query.start_utime, query.end_utime, page)
         if found is not None:
             return found
     return _query_keys(call, query)
+
+
+def _find_block_keys(
+    call: Call, workchain: int, shard: int, seqno: int, *, mc_seqno: int | None, page: Slice
+) -> Sequence[Key] | None:
+    """Return the keys of a block's transactions; None where they are to be asked for by query."""
+    if call.reader.lookups is None:
+        return None
+    block = find_block(call.reader, workchain, [shard], seqno)
+    if block is None or mc_seqno not in (None, block["mc_seqno"]):
+        return []
+    return find_block_transactions(call.reader, [block], page)
 
 
 def _query_keys(call: Call, query: TransactionsQuery) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from lake.snapshot import open_snapshot
 from queries.exact import Slice
 from queries.reader import Reader
 from queries.traced import (
+    find_adjacent,
     find_last_ends,
     find_trace_ids,
     find_traces,
@@ -114,3 +115,16 @@ def test_members_of_a_trace_with_their_parents(reader: Reader) -> None:
     for trace_id, members in wanted.items():
         listed = [[member[name] for name in MEMBER] for member in found[trace_id]]
         assert listed == [[member[name] for name in MEMBER] for member in members]
+
+
+@pytest.mark.parametrize("direction", [None, "in", "out"])
+def test_transactions_next_to_one(reader: Reader, direction: str | None) -> None:
+    plain = ask_queries(reader)
+    connection = reader.snapshot.connect()
+    hashes = [row[0] for row in connection.execute("select hash from transactions").fetchall()]
+    for tx_hash in [*hashes[::3], bytes(32)]:
+        wanted = find_adjacent(plain, tx_hash, direction)
+        found = find_adjacent(reader, tx_hash, direction)
+        assert [(key["hash"], key["lt"]) for key in found] == [
+            (key["hash"], key["lt"]) for key in wanted
+        ]

@@ -1,0 +1,192 @@
+"""Row groups of data files, decoded and kept: for exact questions that want few rows of few groups.
+
+A query costs milliseconds before it reads anything. Files never change, so that a row group that
+was decoded holds for every snapshot that has its file; those asked for most recently are kept.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from lake.snapshot import Snapshot
+
+KEPT_BYTES = 96 << 20
+MOST_GROUP_BYTES = 24 << 20
+"""Larger row groups are never decoded whole."""
+
+MOST_GROUPS = 8
+"""A question that needs more row groups is left to the named query."""
+
+MOST_ROWS = 2_000
+"""So is one that more rows answer."""
+
+KEPT_FOOTERS, KEPT_WISHES = 4096, 256
+
+Bounds = tuple[Any, Any]
+"""The least and the greatest value wanted of a column, both included."""
+
+Row = dict[str, Any]
+Group = tuple[str, int]
+"""Path of a file, and the number of a row group there."""
+
+
+class RowGroups:
+    """Row groups by file and number, those used last, within a bound of bytes."""
+
+    def __init__(self, most_bytes: int) -> None:
+        """Keep no more than ``most_bytes`` of decoded columns."""
+        self._most_bytes = most_bytes
+        self._lock = threading.Lock()
+        self._footers: OrderedDict[str, _Footer] = OrderedDict()
+        self._groups: OrderedDict[Group, pa.Table] = OrderedDict()
+        self._wished: OrderedDict[Group, None] = OrderedDict()
+        self._bytes = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all columns that are kept."""
+        return self._bytes
+
+    def read(self, path: Path, bounds: Mapping[str, Bounds], most: int) -> list[pa.Table] | None:
+        """Return the row groups of a file that may have rows within bounds, all their columns.
+
+        None where there are more than ``most``, or where one is too large, or was not asked for
+        before: what is asked for once only is not worth decoding whole.
+        """
+        footer = self._open(path)
+        numbers = footer.find(bounds)
+        if len(numbers) > most:
+            return None
+        groups = [self._decode(path, footer.metadata, number) for number in numbers]
+        found = [group for group in groups if group is not None]
+        return found if len(found) == len(groups) else None
+
+    def _open(self, path: Path) -> _Footer:
+        name = str(path)
+        with self._lock:
+            footer = self._footers.get(name)
+        if footer is None:
+            footer = _Footer(pq.read_metadata(path))
+            with self._lock:
+                self._footers[name] = footer
+                while len(self._footers) > KEPT_FOOTERS:
+                    self._footers.popitem(last=False)
+        return footer
+
+    def _decode(self, path: Path, footer: pq.FileMetaData, number: int) -> pa.Table | None:
+        key = str(path), number
+        with self._lock:
+            if key in self._groups:
+                self._groups.move_to_end(key)
+                return self._groups[key]
+            is_wished = key in self._wished
+            self._wished[key] = None
+            while len(self._wished) > KEPT_WISHES:
+                self._wished.popitem(last=False)
+        if not is_wished or footer.row_group(number).total_byte_size > MOST_GROUP_BYTES:
+            return None
+        with pq.ParquetFile(path, metadata=footer) as file:
+            group = file.read_row_group(number, use_threads=False).combine_chunks()
+        with self._lock:
+            if key not in self._groups:
+                self._groups[key] = group
+                self._bytes += group.nbytes
+            while self._bytes > self._most_bytes:
+                self._bytes -= self._groups.popitem(last=False)[1].nbytes
+        return group
+
+
+class _Footer:
+    """What a file says of its row groups."""
+
+    def __init__(self, metadata: pq.FileMetaData) -> None:
+        self.metadata = metadata
+        self._extents: dict[str, list[Bounds | None]] = {}
+
+    def find(self, bounds: Mapping[str, Bounds]) -> list[int]:
+        """Return the numbers of the row groups that may have rows within bounds.
+
+        Raises:
+            KeyError: the file lacks a column.
+        """
+        numbers = list(range(self.metadata.num_row_groups))
+        for name, (first, last) in bounds.items():
+            extents = self._extents.get(name) or self._read_extents(name)
+            numbers = [
+                number
+                for number in numbers
+                if (extent := extents[number]) is None or (extent[0] <= last and extent[1] >= first)
+            ]
+        return numbers
+
+    def _read_extents(self, name: str) -> list[Bounds | None]:
+        schema = self.metadata.schema
+        places = {schema.column(at).path: at for at in range(self.metadata.num_columns)}
+        place = places[name]
+        found: list[Bounds | None] = []
+        for number in range(self.metadata.num_row_groups):
+            told = self.metadata.row_group(number).column(place).statistics
+            is_told = told is not None and told.has_min_max
+            found.append((told.min, told.max) if is_told else None)
+        self._extents[name] = found
+        return found
+
+
+_KEPT = RowGroups(KEPT_BYTES)
+"""Those of this process."""
+
+
+def gather(
+    snapshot: Snapshot, table: str, columns: Sequence[str], bounds: Mapping[str, Bounds]
+) -> list[Row] | None:
+    """Return the rows of a table within bounds, in no order; None where a query is to be asked."""
+    if table in snapshot.damaged:
+        return None
+    rows: list[Row] = []
+    left, is_whole = MOST_GROUPS, True
+    for file in snapshot.files[table]:
+        try:
+            groups = _KEPT.read(snapshot.lake_dir / file.path, bounds, left)
+        except (OSError, KeyError, pa.ArrowInvalid):
+            return None  # the query says what is wrong with the file, or knows its older form
+        is_whole = is_whole and groups is not None
+        left -= len(groups or ())
+        for group in groups or ():
+            chosen = _choose(group, bounds)
+            if len(rows) + chosen.num_rows > MOST_ROWS:
+                return None
+            rows += _list_rows(chosen, columns)
+    return rows if is_whole else None
+
+
+def _choose(group: pa.Table, bounds: Mapping[str, Bounds]) -> pa.Table:
+    """Return the rows of a group within bounds."""
+    mask = None
+    for name, (first, last) in bounds.items():
+        column = group[name]
+        low, high = (pa.scalar(value, column.type) for value in (first, last))
+        if first == last:
+            fits = pc.equal(column, low)
+        else:
+            fits = pc.and_(pc.greater_equal(column, low), pc.less_equal(column, high))
+        mask = fits if mask is None else pc.and_(mask, fits)
+    return group if mask is None else group.take(pc.indices_nonzero(mask))
+
+
+def _list_rows(chosen: pa.Table, columns: Sequence[str]) -> list[Row]:
+    """Return rows as a query gives them; None stands for what an older file does not have."""
+    held = set(chosen.column_names)
+    lists = [
+        chosen[name].to_pylist() if name in held else [None] * chosen.num_rows for name in columns
+    ]
+    return [dict(zip(columns, values, strict=True)) for values in zip(*lists, strict=True)]

@@ -1,0 +1,106 @@
+"""Rows of row groups that are kept decoded are those that a query gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lake import rowgroups
+from lake.rowgroups import RowGroups, gather
+from lake.schema.block import BLOCKS
+from lake.settings import Settings
+from lake.snapshot import open_snapshot
+from tests.lake.chain import Chain, commit_chain, commit_made
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lake.snapshot import Snapshot
+
+COLUMNS = tuple(name for name in BLOCKS.names if name != "time")
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    """A lake of several files, whose row groups are small."""
+    lake = tmp_path_factory.mktemp("groups") / "lake"
+    chain = Chain(3, accounts=5)
+    for first in (1, 11, 15):
+        last = {1: 10, 11: 14, 15: 15}[first]
+        commit_made(lake, first, last, chain.make(first, last), Settings(row_group_rows=4))
+    return open_snapshot(lake)
+
+
+@pytest.fixture(autouse=True)
+def kept(monkeypatch: pytest.MonkeyPatch) -> RowGroups:
+    """Nothing is kept before a test."""
+    groups = RowGroups(1 << 20)
+    monkeypatch.setattr(rowgroups, "_KEPT", groups)
+    return groups
+
+
+def ask(snapshot: Snapshot, bounds: dict[str, Any], *, times: int = 2) -> list[Any] | None:
+    """Gather blocks so many times; return the last answer in a fixed order."""
+    found = None
+    for _ in range(times):
+        found = gather(snapshot, "blocks", COLUMNS, bounds)
+    return found and sorted(found, key=repr)
+
+
+def query(snapshot: Snapshot, where: str) -> list[dict[str, Any]]:
+    """Return the same by query."""
+    connection = snapshot.connect()
+    rows = connection.sql("from blocks").filter(where).select(*COLUMNS).fetchall()
+    return sorted((dict(zip(COLUMNS, row, strict=True)) for row in rows), key=repr)
+
+
+def test_rows_are_those_of_a_query(snapshot: Snapshot) -> None:
+    for first, last in ((1, 1), (3, 5), (10, 11), (15, 15)):
+        wanted = query(snapshot, f"mc_seqno between {first} and {last}")
+        assert wanted
+        assert ask(snapshot, {"mc_seqno": (first, last)}) == wanted
+    [root_hash] = [row["root_hash"] for row in query(snapshot, "workchain = -1 and seqno = 12")]
+    bounds = {"root_hash": (root_hash, root_hash), "mc_seqno": (12, 12)}
+    assert ask(snapshot, bounds) == query(snapshot, "workchain = -1 and seqno = 12")
+    assert ask(snapshot, {"mc_seqno": (99, 99)}) == []
+
+
+def test_what_is_asked_for_once_is_left_to_the_query(snapshot: Snapshot) -> None:
+    assert ask(snapshot, {"mc_seqno": (3, 3)}, times=1) is None
+    assert ask(snapshot, {"mc_seqno": (3, 3)}, times=1)
+
+
+def test_what_is_large_is_left_to_the_query(
+    snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everything = {"mc_seqno": (1, 15)}
+    monkeypatch.setattr(rowgroups, "MOST_GROUPS", 1000)
+    assert ask(snapshot, everything) == query(snapshot, "true")
+    monkeypatch.setattr(rowgroups, "MOST_ROWS", len(query(snapshot, "true")) - 1)
+    assert ask(snapshot, everything) is None
+    monkeypatch.setattr(rowgroups, "MOST_GROUPS", 2)
+    assert ask(snapshot, everything) is None
+    monkeypatch.setattr(rowgroups, "_KEPT", RowGroups(1 << 20))
+    monkeypatch.setattr(rowgroups, "MOST_GROUP_BYTES", 1)
+    assert ask(snapshot, {"mc_seqno": (3, 3)}) is None
+
+
+def test_no_more_is_kept_than_may_be(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = RowGroups(1)
+    monkeypatch.setattr(rowgroups, "_KEPT", small)
+    assert ask(snapshot, {"mc_seqno": (3, 3)}) == query(snapshot, "mc_seqno = 3")
+    assert small.size_bytes == 0
+
+
+def test_what_cannot_be_read_is_left_to_the_query(tmp_path: Path) -> None:
+    """The query says what is wrong, or knows the columns that an older file does not have."""
+    commit_chain(tmp_path / "lake", Chain(3, accounts=5), 1, 3)
+    snapshot = open_snapshot(tmp_path / "lake")
+    assert ask(snapshot, {"no_such_column": (1, 1)}) is None
+    assert ask(snapshot, {"mc_seqno": (2, 2)}) == query(snapshot, "mc_seqno = 2")
+    [file] = snapshot.files["blocks"]
+    (tmp_path / "lake" / file.path).write_bytes(b"nothing")
+    damaged = open_snapshot(tmp_path / "lake")
+    assert "blocks" in damaged.damaged
+    assert ask(damaged, {"mc_seqno": (2, 2)}) is None
