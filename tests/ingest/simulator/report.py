@@ -16,6 +16,7 @@ from lake.log import LogState, read_commit
 from lake.settings import Settings
 from tests.bench.clock import cpu_clock_of
 from tests.bench.figure import percentile
+from tests.bench.load import SLOPE_MIB
 from tests.ingest.facts import ask
 from tests.ingest.simulator.node import SimulatedNode
 
@@ -133,6 +134,11 @@ def judge(found: dict[str, Any], most_median_ms: float) -> list[str]:
     ]
     if growing["connections_lost"] or growing["refused"]:
         beyond.append("growing: the service was not always there")
+    beyond += [
+        f"growing: the {name}'s memory grows by {SLOPE_MIB:.0f} MiB a minute or more"
+        for name, figures in growing["processes"].items()
+        if figures.get("mib_a_minute_later", SLOPE_MIB) >= SLOPE_MIB
+    ]
     if end["log"]["gaps"]:
         beyond.append("there were gaps")
     if end["damage"]:
