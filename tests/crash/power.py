@@ -42,6 +42,23 @@ class File:
         return bytes(self.data[:common]) + bytes(len(self.data) - common)
 
 
+class Elsewhere(bytes):
+    """The path of a file whose bytes are meant."""
+
+
+class Kept(File):
+    """A file that was there before and is never written to: its bytes stay where they are."""
+
+    def __init__(self, path: Path) -> None:
+        """Take the path where they are."""
+        super().__init__()
+        self.path = path
+
+    def show(self, unsynced: Unsynced) -> bytes:  # noqa: ARG002 - all of it was synced
+        """Return where the bytes are."""
+        return Elsewhere(os.fsencode(self.path))
+
+
 class Folder:
     """A folder: its names, those that were synced, and every change of them since."""
 
@@ -106,9 +123,9 @@ class Medium:
 
     @classmethod
     def of_folder(cls, folder: Path) -> Medium:
-        """Take a folder as it is, all of it synced."""
+        """Take a folder as it is, all of it synced; bytes of its files are not read."""
         medium = cls()
-        medium.root = _read(folder)
+        medium.root = _list_folder(folder)
         return medium
 
     def do(self, operation: Operation) -> None:
@@ -123,6 +140,7 @@ class Medium:
         elif kind in {"write", "cut"}:
             file = self._find(path)
             assert isinstance(file, File)
+            assert not isinstance(file, Kept), f"{path} was there before and is written to"
             if kind == "cut":
                 del file.data[operation.at :]
             else:
@@ -167,10 +185,10 @@ class Medium:
         return dict(_show(self.root, "", loss))
 
 
-def _read(path: Path) -> Folder:
+def _list_folder(path: Path) -> Folder:
     folder = Folder()
     for one in path.iterdir():
-        folder.names[one.name] = _read(one) if one.is_dir() else File(one.read_bytes())
+        folder.names[one.name] = _list_folder(one) if one.is_dir() else Kept(one)
     folder.sync()
     return folder
 
@@ -192,6 +210,27 @@ def _show(folder: Folder, prefix: str, loss: Loss) -> Iterator[tuple[str, bytes]
             yield f"{prefix}{name}", thing.show(kind)
         else:
             yield f"{prefix}{name}", thing.show(loss.bytes)
+
+
+def restore(folder: Path, tree: Tree) -> None:
+    """Let a folder be a tree; files that are as they were keep their time."""
+    for here in sorted(folder.rglob("*"), reverse=True):
+        name = str(here.relative_to(folder))
+        if here.is_dir():
+            if f"{name}/" not in tree:
+                here.rmdir()
+        elif name not in tree:
+            here.unlink()
+    for name, data in sorted(tree.items()):
+        here = folder / name
+        if name.endswith("/"):
+            here.mkdir(exist_ok=True)
+        elif not isinstance(data, Elsewhere):
+            here.unlink(missing_ok=True)
+            here.write_bytes(data)
+        elif not here.exists() or not here.samefile(os.fsdecode(data)):
+            here.unlink(missing_ok=True)
+            os.link(os.fsdecode(data), here)
 
 
 class Shelf:

@@ -21,6 +21,9 @@ Row = dict[str, Any]
 _DEFAULTS = Settings()
 LT_STEP = 1000
 FIRST_UTIME = 1_700_000_000
+ON_THE_WAY = 1000
+"""Messages that were sent and may still be received."""
+
 OPCODES = (None, 0, 0x0F8A7EA5, -1)
 
 
@@ -118,6 +121,7 @@ class Chain:
             "created_at": FIRST_UTIME + lt // LT_STEP,
         }
         self.sent.append(message)
+        del self.sent[:-ON_THE_WAY]  # the oldest never arrives
         return message
 
     def _receive(self) -> Row:
