@@ -341,29 +341,30 @@ def test_a_node_that_is_gone_is_waited_for(
 
 @pytest.mark.parametrize("limit_bytes", [0, 3000, 30_000])
 def test_a_full_disk_is_waited_for(
-    node: SimulatedNode,
-    follower: Watched,
-    tmp_path: Path,
-    bundles: list[McBundle],
-    limit_bytes: int,
+    tmp_path: Path, bundles: list[McBundle], limit_bytes: int
 ) -> None:
-    """A file may not grow beyond a limit: so a commit ends in the midst of its writing."""
+    """A file may not grow beyond a limit: so a commit ends in the midst of its writing.
+
+    The node is at rest by then, since the limit would hold for the threads of its stores as well.
+    """
     lake = tmp_path / "lake"
-    write(node, bundles, 40)
-    follower.step()
-    _soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    write(node, bundles, 100)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, hard))
-    try:
+    with closing(Watched(tmp_path / "db", lake)) as follower:
+        with closing(SimulatedNode(tmp_path / "db")) as node:
+            write(node, bundles, 40)
+            follower.step()
+            write(node, bundles, 100)
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, hard))
+        try:
+            follower.step()
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert open_snapshot(lake).ranges == ((1, 40),)
+        assert not verify_lake(lake).damage
+        assert follower.told
         follower.step()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-    assert open_snapshot(lake).ranges == ((1, 40),)
-    assert not verify_lake(lake).damage
-    assert follower.told
-    follower.step()
-    assert open_snapshot(lake).ranges == ((1, 100),)
-    assert follower.told[-1] == "it goes on"
+        assert open_snapshot(lake).ranges == ((1, 100),)
+        assert follower.told[-1] == "it goes on"
     check(lake, bundles[:100], tmp_path)
 
 

@@ -249,7 +249,7 @@ def test_a_file_that_has_no_room(tmp_path: Path, limit_bytes: int) -> None:
     writer = subprocess.run(
         [sys.executable, "-c", LIMITED_WRITER, str(lake), str(limit_bytes)],
         cwd=ROOT,
-        stdout=subprocess.PIPE,
+        capture_output=True,
         text=True,
         check=True,
     )
