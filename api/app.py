@@ -23,7 +23,7 @@ from api.access.gate import Gate, refuse
 from api.allowed import list_methods
 from api.answer_cache import AnswerCache
 from api.call import STARTED_S, join_notes, measure_ms
-from api.direct import DirectRoutes
+from api.direct import DirectRoutes, Header
 from api.errors import ApiError, status_of
 from api.explorer.routes import create_router, show_error
 from api.lane import Lanes
@@ -42,6 +42,7 @@ from lake.errors import LakeError, LakeNotFound, SnapshotNotFound
 from queries.errors import QueryTimeout
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from litestar import Litestar
@@ -108,7 +109,7 @@ def create_app(lake_dir: Path, settings: Settings) -> Litestar:
     cache = AnswerCache(settings.answer_cache_mib << 20)
     app.keep_answers(cache, holder.newest_open, any_origin="*" in origins)
     app.stand_behind(Gate(settings), meter)
-    app.shorten(DirectRoutes(app, answer_error, list_headers))
+    app.shorten(DirectRoutes(app, answer_error, complete_headers))
     app.bound(Lanes(settings), settings.requests_in_flight)
     app.on_startup += [app.take_lanes, hub.start]
     app.on_shutdown.append(app.leave_lanes)
@@ -122,14 +123,21 @@ async def add_headers(message: Message, scope: Scope) -> None:
     """Put the headers that every answer carries."""
     if message["type"] != "http.response.start":
         return
-    message["headers"] = [*message["headers"], *list_headers(scope)]
+    message["headers"] = complete_headers(message["headers"], scope)
     headers = MutableScopeHeaders.from_message(message)
     refused = message["status"] == HTTPStatus.METHOD_NOT_ALLOWED
     if refused or (scope.get("method") == "OPTIONS" and "allow" in headers):
         headers["Allow"] = list_methods(scope["litestar_app"], scope["path"])
 
 
-def list_headers(scope: Scope) -> list[tuple[bytes, bytes]]:
+def complete_headers(given: Iterable[Header], scope: Scope) -> list[Header]:
+    """Return the headers of an answer with those that every answer carries, each of them once."""
+    ours = list_headers(scope)
+    names = {name for name, _ in ours}
+    return [*(pair for pair in given if pair[0].lower() not in names), *ours]
+
+
+def list_headers(scope: Scope) -> list[Header]:
     """Return the headers that an answer carries beside those that its handler gave it."""
     state: dict[str, Any] = scope.get("state") or {}
     headers = [*FIXED_HEADERS]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gc
 import io
 import signal
 import socket
@@ -123,6 +124,10 @@ def serve_lake(
     app.state.followed = origin is not None
     server = StreamingServer(app)
     configure_logs(settings)
+    # Modules, routes and types are a hundred thousand objects that stay: to look through them for
+    # rubbish again and again would stop all threads for a tenth of a second each time.
+    gc.collect()
+    gc.freeze()
     with _accompanied(origin, lake, settings), suppress(KeyboardInterrupt):  # Ctrl-C is no fault.
         server.run(sockets=[listener])
 

@@ -17,12 +17,13 @@ from litestar.routes import HTTPRoute
 from api.access.gate import check_refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from litestar.types import HTTPScope, Receive, Scope, Send
 
     from api.call import ApiRequest
 
+Header = tuple[bytes, bytes]
 DIRECT = "direct"
 """Option of a route: the function that answers GET requests, given the request alone."""
 
@@ -37,10 +38,10 @@ class DirectRoutes:
         self,
         app: Litestar,
         explain: Callable[[ApiRequest, Exception], Response[Any]],
-        list_headers: Callable[[Scope], list[tuple[bytes, bytes]]],
+        complete_headers: Callable[[Iterable[Header], Scope], list[Header]],
     ) -> None:
         """Take the routes of an application, what answers an error, and what adds headers."""
-        self._app, self._explain, self._list_headers = app, explain, list_headers
+        self._app, self._explain, self._complete_headers = app, explain, complete_headers
         self._handles: dict[str, Callable[[ApiRequest], Response[bytes]]] = {
             route.path: handler.opt[DIRECT]
             for route in app.routes
@@ -75,12 +76,12 @@ class DirectRoutes:
         except Exception as error:  # noqa: BLE001 - every error has an answer, and some are logged
             response = self._explain(request, error)
         body: bytes = response.content
-        headers = [
+        own = [
             (b"content-type", _name_type(str(response.media_type))),
             (b"content-length", b"%d" % len(body)),
             *((name.lower().encode(), text.encode()) for name, text in response.headers.items()),
-            *self._list_headers(scope),
         ]
+        headers = self._complete_headers(own, scope)
         status = response.status_code or 200
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body, "more_body": False})
