@@ -30,7 +30,7 @@ from lake.disk import (
 )
 from lake.errors import CommitConflict
 from lake.log import DataFile, read_state
-from lake.lookup.place import digest_traces, range_of
+from lake.lookup.place import digest_derived, range_of
 from lake.maintenance import commit_maintenance
 from lake.merge import merge_rows
 from lake.place import path_at, read_place
@@ -204,10 +204,10 @@ def _commit_stretch(
 
 
 def _carry_runs(state: LogState, files: list[DataFile]) -> tuple[DataFile, ...] | None:
-    """Return the look-up runs, those right about traces by the names of the new files."""
+    """Return the look-up runs, those right about derived rows by the names of the new files."""
     carried = tuple(
-        msgspec.structs.replace(run, traces=digest_traces(files, range_of(run)))
-        if run.traces == digest_traces(state.files, range_of(run))
+        msgspec.structs.replace(run, traces=digest_derived(files, range_of(run)))
+        if run.traces == digest_derived(state.files, range_of(run))
         else run
         for run in state.runs
     )

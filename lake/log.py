@@ -35,8 +35,8 @@ class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     """One Parquet file of one table; ``path`` is relative to the lake, with forward slashes.
 
     A look-up run (lake.lookup) is one as well: of the table ``lookups``, its rows transactions.
-    It is right about traces as long as ``traces`` is the digest of the paths of the files that
-    say them for its range.
+    It is right about traces and contracts as long as ``traces`` is the digest of the paths of the
+    files that say them for its range.
     """
 
     path: str

@@ -9,7 +9,9 @@ from api.errors import NotDerived
 from api.v3.book import pair_addresses
 from api.v3.coverage import check_lt, check_mc_seqno, check_no_gap, check_utime, name_ranges
 from lake.place import read_place
+from queries.contracts import find_contracts
 from queries.exact import find_states
+from queries.moves import find_moves
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +50,9 @@ def read_contracts(
     check_derived(call)
     if mc_seqno is not None:
         check_mc_seqno(call.reader, mc_seqno)
-    rows = call.reader.rows(f"v3/{name}", **pair_addresses(addresses), mc_seqno=mc_seqno, **filters)
+    rows = find_contracts(
+        call.reader, name, **pair_addresses(addresses), mc_seqno=mc_seqno, **filters
+    )
     if not rows and not filters.get("offset") and not _are_known(call, addresses):
         _check_all_searched(call)
         check_no_gap(call.reader)
@@ -69,8 +73,9 @@ def read_moves(call: Call, name: str, query: Any, **filters: object) -> list[Row
     """
     check_derived(call)
     utime, lt = (query.start_utime, query.end_utime), (query.start_lt, query.end_lt)
-    rows = call.reader.rows(
-        f"v3/{name}",
+    rows = find_moves(
+        call.reader,
+        name,
         start_utime=query.start_utime,
         end_utime=query.end_utime,
         start_lt=query.start_lt,
@@ -88,19 +93,6 @@ def read_moves(call: Call, name: str, query: Any, **filters: object) -> list[Row
             _check_all_searched(call)
             check_no_gap(call.reader, utime=utime, lt=lt)
     return rows
-
-
-def read_trace_ids(call: Call, moves: Sequence[Row]) -> dict[bytes, bytes]:
-    """Return the trace of each move's transaction, by hash; without those of no known trace."""
-    if not moves:
-        return {}
-    rows = call.reader.rows(
-        "v3/transaction_traces",
-        hashes=[row["tx_hash"] for row in moves],
-        first_lt=min(row["lt"] for row in moves),
-        last_lt=max(row["lt"] for row in moves),
-    )
-    return {row["hash"]: row["trace_id"] for row in rows}
 
 
 def check_derived(call: Call) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec import UNSET
@@ -13,12 +12,13 @@ from api.encoding import encode_account
 from api.errors import RequestInvalid
 from api.params import ConversionError, Query, Texts, parse_any_address
 from api.v3.answer import AddressMetadata, Metadata, TokenInfo
-from api.v3.book import pair_addresses, read_accounts
+from api.v3.book import read_accounts
 from api.v3.fetched import NOT_FETCHED, NOTHING_MORE, read_fetched
 from api.v3.history import check_derived, is_derived
 from api.v3.interface import read_codes
 from api.v3.operation import operation
 from api.v3.payload import decode_content
+from queries.contracts import read_newest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from api.call import Call
     from api.v3.fetched import Fetched
-    from lake.snapshot import Snapshot
 
     Content: TypeAlias = dict[str, object] | None
 
@@ -50,13 +49,6 @@ KINDS = (
     TokenKind("nft_items", 102351, "v3/token_items"),
 )
 """With the ids of get_wallet_data, get_jetton_data, get_collection_data and get_nft_data."""
-
-_TABLES = tuple(kind.name for kind in KINDS)
-FEW_ROWS = 100_000
-"""Rows of all tables of tokens up to which their accounts are kept in memory."""
-
-_accounts: WeakKeyDictionary[Snapshot, dict[TokenKind, frozenset[Address]]] = WeakKeyDictionary()
-"""Accounts of tokens in the snapshots that are open."""
 
 _NAMED = ("name", "symbol", "description", "image")
 
@@ -138,31 +130,8 @@ def _select_tokens(call: Call, addresses: Iterable[Address]) -> dict[TokenKind, 
 
 
 def _read_tokens(call: Call, kind: TokenKind, addresses: Iterable[Address]) -> list[Row]:
-    known = _list_accounts(call, kind)
-    pairs = pair_addresses(sorted(one for one in addresses if known is None or one in known))
-    return call.reader.rows(kind.query, **pairs) if pairs["accounts"] else []
-
-
-def _list_accounts(call: Call, kind: TokenKind) -> frozenset[Address] | None:
-    """Return all accounts of a kind, where a snapshot has few; None where it has many.
-
-    Nearly all addresses of an answer are of no token, and a query is dear beside that.
-    """
-    snapshot = call.reader.snapshot
-    if sum(file.rows for name in _TABLES for file in snapshot.files[name]) > FEW_ROWS:
-        return None
-    found = _accounts.get(snapshot)
-    if found is None:
-        rows = call.reader.rows("v3/token_accounts")
-        found = _accounts[snapshot] = {
-            each: frozenset(
-                Address(row["workchain"], row["account"])
-                for row in rows
-                if row["token"] == each.name
-            )
-            for each in KINDS
-        }
-    return found[kind]
+    accounts = {(address.workchain, address.account) for address in addresses}
+    return read_newest(call.reader, kind.name, kind.query, accounts)
 
 
 def _describe_token(

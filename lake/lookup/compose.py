@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake.lookup.account import Account, account_id, split_account_id
+from lake.lookup.contracts import write_contracts
 from lake.lookup.ends import EndsBuilder
 from lake.lookup.postings import KEY_BYTES, as_arrow, cut_hash, item_bytes, write_postings
 from lake.lookup.record import (
@@ -130,8 +131,11 @@ class Composer:
             self._encoder.encode_record(around, row.columns, messages, (facts, after))
         )
 
-    def finish(self, mc_range: Range) -> int:
-        """Write all arrays, and return the number of transactions."""
+    def finish(self, mc_range: Range, contracts: Iterable[tuple[str, pa.Table]] = ()) -> int:
+        """Write all arrays, and return the number of transactions.
+
+        ``contracts`` are rows of contracts and moves, in parts by the name of their table.
+        """
         writer, lts = self._writer, as_arrow(self._lt)
         self._account_row.append(len(self._lt))
         self._block_at.append(self._encoder.at)
@@ -153,6 +157,7 @@ class Composer:
         writer.add("balance", "q", self._balance)
         writer.add("richest", "I", self._order_by_balance())
         self._write_postings(lts)
+        write_contracts(writer, contracts)
         writer.finish(mc_range, len(self._lt))
         return len(self._lt)
 

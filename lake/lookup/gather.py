@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake.disk import TEMPORARY_PREFIX
+from lake.lookup.contracts import INDEXED
 from lake.lookup.record import MESSAGE_COLUMNS, STATE_COLUMNS, TRANSACTION_COLUMNS
 from lake.rows import read_rows
 from lake.schema import TABLES, TRACES
@@ -43,7 +44,10 @@ def read_source(lake_dir: Path, file: DataFile, mc_range: Range) -> pa.Table:
     Raises:
         LakeCorrupt: the file is missing or damaged.
     """
-    rows = read_rows(lake_dir, file, SOURCES[file.table])
+    return _cut(read_rows(lake_dir, file, SOURCES[file.table]), mc_range)
+
+
+def _cut(rows: pa.Table, mc_range: Range) -> pa.Table:
     first, last = mc_range
     seqnos = rows["mc_seqno"]
     lowest = 0 if first == 1 else first
@@ -63,6 +67,22 @@ def gather_ended(lake_dir: Path, files: Sequence[DataFile], mc_range: Range) -> 
     return rows.filter(
         pc.and_(pc.greater_equal(ends, mc_range[0]), pc.less_equal(ends, mc_range[1]))
     )
+
+
+def gather_contracts(
+    lake_dir: Path, files: Sequence[DataFile], mc_range: Range
+) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the rows of contracts and moves file by file, with the table's name: table by table.
+
+    Raises:
+        LakeCorrupt: a file is missing or damaged.
+    """
+    for name in INDEXED:
+        for file in files:
+            if file.table == name:
+                rows = _cut(read_rows(lake_dir, file), mc_range)
+                if rows.num_rows:
+                    yield name, rows
 
 
 def gather_all(lake_dir: Path, files: Sequence[DataFile], mc_range: Range) -> Tables:

@@ -14,6 +14,7 @@ from lake.lookup.ranking import Ranking
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from lake.lookup.contracts import RunTable
     from lake.lookup.postings import Postings
     from lake.lookup.run import Run
 
@@ -23,9 +24,9 @@ Row = dict[str, Any]
 class Lookups:
     """The runs of a snapshot, which together cover all of its masterchain blocks."""
 
-    def __init__(self, runs: Iterable[Run], *, stale_traces: bool = False) -> None:
-        """Take runs of disjoint ranges; ``stale_traces``: some say what traces were earlier."""
-        self.stale_traces = stale_traces
+    def __init__(self, runs: Iterable[Run], *, stale: bool = False) -> None:
+        """Take runs of disjoint ranges; ``stale``: traces and contracts were others in some."""
+        self.stale_traces = stale
         self.runs = sorted(runs, key=attrgetter("first_mc_seqno"))
         self._newest_first = self.runs[::-1]
         self._ranking: Ranking | None = None
@@ -130,6 +131,13 @@ class Lookups:
                     account, workchain = run.account_of(run.account_number(row))
                     found.append((run.lt[row], workchain, account, Hit(run, row)))
         return [item[-1] for item in sorted(found, key=itemgetter(0, 1, 2))]
+
+    def list_tables(self, name: str) -> list[RunTable] | None:
+        """Return a table of contracts or moves, run by run; None where runs are not right of it."""
+        if self.stale_traces or any(run.tables is None for run in self.runs):
+            return None
+        found = (run.tables.get(name) for run in self.runs if run.tables)
+        return [table for table in found if table is not None]
 
     def newest_state(self, account: bytes, workchain: int) -> Any:  # noqa: ANN401 - a row
         """Return an account's newest state by column names, or None if it is not known."""

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from lake.errors import LakeCorrupt
 from lake.log import subtract_ranges
 from lake.lookup.compose import Composer
-from lake.lookup.gather import gather_all, gather_ended
+from lake.lookup.gather import gather_all, gather_contracts, gather_ended
 from lake.lookup.lookups import Lookups
 from lake.lookup.place import (
     count_rows,
     cut_range,
-    digest_traces,
+    digest_derived,
     files_within,
     range_of,
 )
@@ -77,8 +77,8 @@ def open_lookups(snapshot: Snapshot, settings: Settings) -> Lookups | None:
             runs += _compose_piece(snapshot.lake_dir, found, piece)
     except LakeCorrupt:
         return None
-    stale = any(run.traces != digest_traces(files, range_of(run)) for run in snapshot.runs)
-    return Lookups(runs, stale_traces=stale)
+    stale = any(run.traces != digest_derived(files, range_of(run)) for run in snapshot.runs)
+    return Lookups(runs, stale=stale)
 
 
 def _open_run(lake_dir: Path, run: DataFile) -> Run:
@@ -117,5 +117,5 @@ def compose_run(lake_dir: Path, files: Sequence[DataFile], mc_range: Range) -> R
     composer = Composer(stream)
     composer.add_part(gather_all(lake_dir, files, mc_range))
     composer.add_ended_traces(gather_ended(lake_dir, files, mc_range))
-    composer.finish(mc_range)
+    composer.finish(mc_range, gather_contracts(lake_dir, files, mc_range))
     return Run(RunFile(stream.getvalue(), f"{mc_range[0]}-{mc_range[1]} in memory"))

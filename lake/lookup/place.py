@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from lake.log import RUN_FOLDER
+from lake.lookup.contracts import INDEXED
 from lake.lookup.gather import SOURCES
 from lake.place import read_place
 from lake.schema import TRACES
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from lake.log import DataFile, Range
 
 _DIGEST_LETTERS = 16
+_DERIVED = frozenset({"transaction_traces", *INDEXED})
+_READ = frozenset({*SOURCES, TRACES.name, *INDEXED})
 _PATH = re.compile(r"\w+/(\d+)-(\d+)-[0-9a-f]+\.run")
 
 
@@ -42,7 +45,7 @@ def files_within(files: Iterable[DataFile], mc_range: Range) -> list[DataFile]:
     first, last = mc_range
     found = []
     for file in files:
-        if file.table in SOURCES or file.table == TRACES.name:
+        if file.table in _READ:
             place = read_place(file.path)
             if place.first <= last and first <= place.last:
                 found.append(file)
@@ -62,8 +65,8 @@ def count_rows(files: Iterable[DataFile]) -> int:
     return sum(file.rows for file in files if file.table == "transactions")
 
 
-def digest_traces(files: Iterable[DataFile], mc_range: Range) -> str:
-    """Return the digest of the paths of the files that say the traces of a range."""
-    named = (file for file in files if file.table == "transaction_traces")
+def digest_derived(files: Iterable[DataFile], mc_range: Range) -> str:
+    """Return the digest of the paths of the files that say traces and contracts of a range."""
+    named = (file for file in files if file.table in _DERIVED)
     paths = sorted(file.path for file in files_within(named, mc_range))
     return hashlib.sha256("\n".join(paths).encode()).hexdigest()

@@ -17,10 +17,10 @@ from lake.disk import (
 )
 from lake.log import RUN_FOLDER, DataFile, read_state, subtract_ranges
 from lake.lookup.compose import Composer
-from lake.lookup.gather import gather_ended, gather_parts
+from lake.lookup.gather import gather_contracts, gather_ended, gather_parts
 from lake.lookup.place import (
     count_rows,
-    digest_traces,
+    digest_derived,
     files_within,
     range_of,
     run_path,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from lake.log import Commit, LogState, Range
     from lake.settings import Settings
 
-RUN_FORMAT = 4
+RUN_FORMAT = 5
 """Version of the layout of runs; one of another version is made anew."""
 
 _GROWTH = 4
@@ -84,14 +84,14 @@ def rebuild_lookups(
 
 
 def _usable_runs(lake_dir: Path, state: LogState) -> tuple[DataFile, ...]:
-    """Return the runs that are sound, of this format, and right about traces."""
+    """Return the runs that are sound, of this format, and right about traces and contracts."""
     damaged = {error.file for error in find_damage(lake_dir, state.runs, trust_earlier=True)}
     return tuple(
         run
         for run in state.runs
         if run.schema_version == RUN_FORMAT
         and run.path not in damaged
-        and run.traces == digest_traces(state.files, range_of(run))
+        and run.traces == digest_derived(state.files, range_of(run))
     )
 
 
@@ -140,11 +140,11 @@ def _make_run(
             composer.add_part(part)
             on_part(part["transactions"].num_rows)
         composer.add_ended_traces(gather_ended(lake_dir, files, mc_range))
-        rows = composer.finish(mc_range)
+        rows = composer.finish(mc_range, gather_contracts(lake_dir, files, mc_range))
         sha256 = seal_file(stream, "run")
         size = temporary.stat().st_size
         path = run_path(mc_range, sha256)
         temporary.replace(lake_dir / path)
     reach("run.renamed")
-    traces = digest_traces(files, mc_range)
-    return DataFile(path, RUN_FOLDER, rows, size, sha256, RUN_FORMAT, traces)
+    derived = digest_derived(files, mc_range)
+    return DataFile(path, RUN_FOLDER, rows, size, sha256, RUN_FORMAT, derived)

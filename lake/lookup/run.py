@@ -9,6 +9,7 @@ import msgspec
 
 from lake.errors import LakeCorrupt
 from lake.lookup.account import ID_BYTES, account_id, split_account_id
+from lake.lookup.contracts import open_tables
 from lake.lookup.postings import Postings, cut_hash
 from lake.lookup.reading import open_source
 from lake.lookup.traces import RunTraces
@@ -48,6 +49,7 @@ class Run:
         self.opcode, self.opcode_end = Postings(arrays, "opcode"), Postings(arrays, "opcode_end")
         self.failed = Postings(arrays, "failed")
         self.trace, self.traces = Postings(arrays, "trace"), RunTraces(arrays)
+        self.tables = open_tables(arrays)
         self._hash, self._id = arrays["hash"], arrays["account.id"]
         self._account_key, self._account_row = arrays["account.key"], arrays["account.row"]
 

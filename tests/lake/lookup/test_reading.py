@@ -92,6 +92,7 @@ def test_a_run_that_lacks_an_array_is_corrupt(chained: Path) -> None:
     whole = compose(chained)
     names = RunFile(whole, "whole").arrays.keys()
     may_lack = {name for name in names if name.endswith((".end", ".place"))}
+    may_lack.add("contract.hash")  # runs of earlier versions have no contracts
     for name in names - may_lack:
         renamed = whole.replace(f'"{name}":'.encode(), f'"{name[:-1]}?":'.encode())
         assert renamed != whole

@@ -1,0 +1,235 @@
+"""Jettons, NFTs and their sales: from look-ups where a snapshot has them.
+
+The functions give the rows of the named queries, each a dict by column name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from queries.loader import load_queries
+from queries.reader import bind_parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from lake.lookup.contracts import RunTable
+    from lake.lookup.lookups import Lookups
+    from queries.reader import Reader
+
+Row = dict[str, Any]
+Account = tuple[int, bytes]
+Sales = dict[Account, Row]
+"""Sales by the account of the contract."""
+
+MOST_ROWS = 1000
+"""Where more rows would have to be looked at one by one, the named query answers."""
+
+
+class _TooManyRows(Exception):
+    pass
+
+
+def find_contracts(reader: Reader, name: str, **parameters: object) -> list[Row]:
+    """Answer ``v3/<name>``, a query about one of the tables of ``ORDERS``."""
+    lookups = reader.lookups
+    tables = None if lookups is None or name not in ORDERS else lookups.list_tables(name)
+    if lookups is not None and tables is not None:
+        bound = bind_parameters(load_queries()[f"v3/{name}"], parameters)
+        try:
+            return _find_page(lookups, name, tables, bound)
+        except _TooManyRows:
+            pass
+    return reader.rows(f"v3/{name}", **parameters)
+
+
+def read_newest(reader: Reader, name: str, query: str, accounts: Collection[Account]) -> list[Row]:
+    """Return the newest row of each of some accounts that a table has, by account.
+
+    Args:
+        reader: The snapshot.
+        name: Name of the table.
+        query: The query that answers without look-ups; rows have its columns at least.
+        accounts: Workchain and account id of each.
+    """
+    wanted = sorted(set(accounts))
+    if not wanted:
+        return []
+    tables = None if reader.lookups is None else reader.lookups.list_tables(name)
+    if tables is None:
+        workchains, ids = zip(*wanted, strict=True)
+        return reader.rows(query, workchains=list(workchains), accounts=list(ids))
+    found = (_find_newest(tables, account) for account in wanted)
+    return [row for row in found if row is not None]
+
+
+def _find_newest(tables: Sequence[RunTable], account: Account) -> Row | None:
+    for table in reversed(tables):
+        for number in reversed(table.list_rows("account", account[1])):
+            row = table.read(number)
+            if address_of(row, "account") == account:
+                return row
+    return None
+
+
+def address_of(row: Row, column: str) -> Account:
+    """Return the address in a column of a row."""
+    return row["workchain" if column == "account" else f"{column}_workchain"], row[column]
+
+
+def pair_accounts(parameters: Mapping[str, Any], column: str) -> set[Account]:
+    """Return the addresses in the two parameters of a query that list those of a column."""
+    prefix = "" if column == "account" else f"{column}_"
+    pairs = zip(parameters[f"{prefix}workchains"], parameters[f"{column}s"], strict=True)
+    return set(pairs)
+
+
+def _find_page(
+    lookups: Lookups, name: str, tables: Sequence[RunTable], bound: Mapping[str, Any]
+) -> list[Row]:
+    listed = {column: pair_accounts(bound, column) for column in COLUMNS[name]}
+    wanted = {column: addresses for column, addresses in listed.items() if addresses}
+    sales = _find_sales(lookups, wanted, bound) if bound.get("include_on_sale") else {}
+    states = _read_states(_read_history(tables, wanted, sales), bound["mc_seqno"])
+    found = [row for row in states if _is_wanted(row, wanted, sales, bound)]
+    order = ORDERS[name]
+    found.sort(key=lambda row: (*order(row, sales, bound), row["workchain"], row["account"]))
+    return found[bound["offset"] :][: bound["limit"]]
+
+
+def _find_sales(
+    lookups: Lookups, wanted: Mapping[str, set[Account]], bound: Mapping[str, Any]
+) -> Sales:
+    """Return the sales of the owners that are asked for, but those of names by themselves."""
+    tables, owners = lookups.list_tables("nft_sales") or (), wanted.get("owner", set())
+    accounts = {address_of(row, "account") for row in _list_rows(tables, "nft_owner", owners)}
+    rows = _list_rows(tables, "account", accounts)
+    states = _read_states((row for row in rows if row["kind"] != "telemint"), bound["mc_seqno"])
+    return {
+        address_of(row, "account"): row for row in states if address_of(row, "nft_owner") in owners
+    }
+
+
+def _read_history(
+    tables: Sequence[RunTable], wanted: Mapping[str, set[Account]], sales: Sales
+) -> list[Row]:
+    """Return all rows of the accounts that may be asked for."""
+    if not wanted:
+        if sum(len(table.order) for table in tables) > MOST_ROWS:
+            raise _TooManyRows
+        return [table.read(number) for table in tables for number in range(len(table.order))]
+    column = min(wanted, key=lambda column: _count_rows(tables, column, wanted[column]))
+    accounts = wanted[column]
+    if column != "account":
+        accounts = {address_of(row, "account") for row in _list_rows(tables, column, accounts)}
+    if column == "owner":
+        accounts |= {address_of(sale, "nft") for sale in sales.values() if sale["nft"]}
+    return _list_rows(tables, "account", accounts)
+
+
+def _count_rows(tables: Sequence[RunTable], column: str, addresses: Iterable[Account]) -> int:
+    hashes = {account for _, account in addresses}
+    return sum(len(table.list_rows(column, each)) for table in tables for each in hashes)
+
+
+def _list_rows(
+    tables: Sequence[RunTable], column: str, addresses: Collection[Account]
+) -> list[Row]:
+    """Return all rows that have one of the addresses in a column."""
+    if _count_rows(tables, column, addresses) > MOST_ROWS:
+        raise _TooManyRows
+    hashes = {account for _, account in addresses}
+    found = {
+        (at, number): table.read(number)
+        for at, table in enumerate(tables)
+        for each in hashes
+        for number in table.list_rows(column, each)
+    }
+    return [row for row in found.values() if address_of(row, column) in addresses]
+
+
+def _read_states(rows: Iterable[Row], mc_seqno: int | None) -> list[Row]:
+    """Return the last row of each account at a block, with the first time of those up to it."""
+    states: dict[Account, Row] = {}
+    first_lts: dict[Account, int] = {}
+    for row in rows:
+        if mc_seqno is None or row["mc_seqno"] <= mc_seqno:
+            account = address_of(row, "account")
+            known = states.get(account)
+            if known is None or row["mc_seqno"] > known["mc_seqno"]:
+                states[account] = row
+            first_lts[account] = min(row["lt"], first_lts.get(account, row["lt"]))
+    return [{**row, "first_lt": first_lts[account]} for account, row in states.items()]
+
+
+def _is_wanted(
+    row: Row, wanted: Mapping[str, set[Account]], sales: Sales, bound: Mapping[str, Any]
+) -> bool:
+    if bound.get("indexes") and row["item_index"] not in bound["indexes"]:
+        return False
+    if bound.get("exclude_zero") and row["balance"] <= 0:
+        return False
+    return all(
+        address_of(row, column) in addresses
+        or (column == "owner" and _find_sale(row, sales) is not None)
+        for column, addresses in wanted.items()
+    )
+
+
+def _find_sale(item: Row, sales: Sales) -> Row | None:
+    """Return the sale that owns an item and names it."""
+    sale = sales.get(address_of(item, "owner")) if sales else None
+    named = sale is not None and address_of(sale, "nft") == address_of(item, "account")
+    return sale if named else None
+
+
+def _by_appearance(row: Row, _sales: Sales, _bound: Mapping[str, Any]) -> tuple[Any, ...]:
+    return (row["first_lt"],)
+
+
+def _by_account(_row: Row, _sales: Sales, _bound: Mapping[str, Any]) -> tuple[Any, ...]:
+    return ()
+
+
+def _order_wallet(row: Row, _sales: Sales, bound: Mapping[str, Any]) -> tuple[Any, ...]:
+    sign = -1 if bound["descending"] else 1
+    return (
+        *(_null_last(row["owner_workchain"], row["owner"]) if bound["by_owner"] else ()),
+        sign * row["balance"] if bound["by_balance"] else 0,
+        0 if bound["by_account"] else row["first_lt"],
+    )
+
+
+def _order_item(row: Row, sales: Sales, bound: Mapping[str, Any]) -> tuple[Any, ...]:
+    key: tuple[Any, ...] = (-row["lt"],) if bound["by_lt"] else ()
+    if bound["by_owner"]:
+        seller = _find_sale(row, sales)
+        owner = address_of(row, "owner") if seller is None else address_of(seller, "nft_owner")
+        key += _null_last(*owner)
+    if bound["by_owner"] or bound["by_collection"]:
+        index = row["item_index"]
+        key += (*_null_last(row["collection_workchain"], row["collection"]), len(index), index)
+    return (*key, row["first_lt"]) if bound["by_first"] else key
+
+
+def _null_last(*values: Any) -> tuple[Any, ...]:  # noqa: ANN401 - columns
+    return tuple((value is None, value) for value in values)
+
+
+ORDERS: dict[str, Callable[[Row, Sales, Mapping[str, Any]], tuple[Any, ...]]] = {
+    "jetton_masters": _by_appearance,
+    "jetton_wallets": _order_wallet,
+    "nft_collections": _by_appearance,
+    "nft_items": _order_item,
+    "nft_sales": _by_account,
+}
+"""What the rows of each query follow each other by; then by workchain and account."""
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "jetton_masters": ("account", "admin"),
+    "jetton_wallets": ("account", "owner", "jetton"),
+    "nft_collections": ("account", "owner"),
+    "nft_items": ("account", "collection", "owner"),
+    "nft_sales": ("account",),
+}
+"""The columns of addresses that each query is asked by."""

@@ -1,0 +1,192 @@
+"""Transfers and burns of jettons, transfers of NFTs: from look-ups where a snapshot has them.
+
+The functions give the rows of the named queries, each a dict by column name.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from heapq import merge
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from queries.contracts import MOST_ROWS, address_of, pair_accounts
+from queries.loader import load_queries
+from queries.reader import bind_parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from lake.lookup.contracts import RunTable
+    from queries.reader import Reader
+
+Row = dict[str, Any]
+
+_JETTON = {"account": ("account",), "jetton": ("jetton",)}
+_ITEM = {"account": ("account",), "collection": ("collection",)}
+COLUMNS: dict[str, dict[str, tuple[str, ...]]] = {
+    "jetton_transfers": {**_JETTON, "owner": ("source", "destination")},
+    "jetton_burns": {**_JETTON, "owner": ("owner",)},
+    "nft_transfers": {**_ITEM, "owner": ("old_owner", "new_owner")},
+}
+"""What each query is asked by: the columns of which one must have one of the addresses."""
+
+_DIRECTIONS = {
+    **dict.fromkeys(("source", "old_owner"), "outgoing"),
+    **dict.fromkeys(("destination", "new_owner"), "incoming"),
+}
+"""Columns that count only where a parameter says so."""
+
+
+class _Wanted(NamedTuple):
+    """Columns of which one must have one of the addresses."""
+
+    columns: tuple[str, ...]
+    addresses: set[tuple[int, bytes]]
+
+
+class _Listed(NamedTuple):
+    """Rows ``start..end`` among some of one run, which stand by logical time."""
+
+    table: RunTable
+    numbers: Sequence[int]
+    start: int
+    end: int
+
+    def cut(self, first_lt: int | None, last_lt: int | None) -> _Listed:
+        """Return the rows within a span of logical time, both ends included."""
+        places, start, end = range(self.end), self.start, self.end
+        if first_lt is not None:
+            start = bisect_left(places, first_lt, start, end, key=self._lt_at)
+        if last_lt is not None:
+            end = bisect_right(places, last_lt, start, end, key=self._lt_at)
+        return self._replace(start=start, end=end)
+
+    def _lt_at(self, at: int) -> int:
+        lt: int = self.table.order[self.numbers[at]]
+        return lt
+
+    def places(self, *, descending: bool) -> Iterator[tuple[int, int, int, RunTable]]:
+        """Yield logical time, which table, number and table of each row."""
+        found = range(self.start, self.end)
+        for at in reversed(found) if descending else found:
+            yield self._lt_at(at), id(self.table), self.numbers[at], self.table
+
+
+def find_moves(reader: Reader, name: str, **parameters: object) -> list[Row]:
+    """Answer ``v3/<name>``, a query about one of the tables of ``COLUMNS``."""
+    tables = None if reader.lookups is None else reader.lookups.list_tables(name)
+    found = None
+    if tables is not None:
+        found = _find_page(name, tables, bind_parameters(load_queries()[f"v3/{name}"], parameters))
+    return reader.rows(f"v3/{name}", **parameters) if found is None else found
+
+
+def read_trace_ids(reader: Reader, moves: Sequence[Row]) -> dict[bytes, bytes]:
+    """Return the trace of each move's transaction, by hash; without those of no known trace.
+
+    As ``v3/transaction_traces``.
+    """
+    lookups = reader.lookups
+    if lookups is None or lookups.stale_traces:
+        return _query_trace_ids(reader, moves)
+    found = {}
+    for tx_hash in (row["tx_hash"] for row in moves):
+        hit = lookups.find_transaction(tx_hash)
+        if hit is None:  # of a lake that has moves of transactions which it does not have
+            return _query_trace_ids(reader, moves)
+        trace_id = hit.run.traces.trace_of(hit.row)
+        if trace_id is not None:
+            found[tx_hash] = trace_id
+    return found
+
+
+def _query_trace_ids(reader: Reader, moves: Sequence[Row]) -> dict[bytes, bytes]:
+    if not moves:
+        return {}
+    rows = reader.rows(
+        "v3/transaction_traces",
+        hashes=[row["tx_hash"] for row in moves],
+        first_lt=min(row["lt"] for row in moves),
+        last_lt=max(row["lt"] for row in moves),
+    )
+    return {row["hash"]: row["trace_id"] for row in rows}
+
+
+def _find_page(name: str, tables: Sequence[RunTable], bound: Mapping[str, Any]) -> list[Row] | None:
+    """Return what the query returns; None where too many rows would have to be looked at."""
+    wanted = _list_wanted(name, bound)
+    lists = _list_places(tables, wanted)
+    if lists is None:
+        return None
+    by_time, descending = bound["by_time"], bound["descending"]
+    found: list[Row] = []
+    most, read = bound["offset"] + bound["limit"], 0
+    cut = (listed.cut(bound["start_lt"], bound["end_lt"]) for listed in lists)
+    walks = [listed.places(descending=descending) for listed in cut]
+    merged = merge(*walks, key=itemgetter(0, 1, 2), reverse=descending)
+    for _, places in groupby(merged, key=itemgetter(0)):
+        if len(found) >= most and not by_time:
+            break
+        # A row stands twice where both of its ends are asked for.
+        for (_, number), same in groupby(places, key=itemgetter(1, 2)):
+            read += 1
+            row = next(same)[3].read(number)
+            if _is_wanted(row, name, wanted, bound):
+                found.append(row)
+        if read > MOST_ROWS:
+            return None
+    sign, moment = -1 if descending else 1, "now" if by_time else "lt"
+    found.sort(key=lambda row: (sign * row[moment], sign * row["lt"], *address_of(row, "account")))
+    return found[bound["offset"] : most]
+
+
+def _list_wanted(name: str, bound: Mapping[str, Any]) -> list[_Wanted]:
+    named = (
+        (
+            tuple(column for column in columns if _counts(column, bound)),
+            pair_accounts(bound, prefix),
+        )
+        for prefix, columns in COLUMNS[name].items()
+    )
+    return [_Wanted(columns, addresses) for columns, addresses in named if addresses]
+
+
+def _counts(column: str, bound: Mapping[str, Any]) -> bool:
+    return column not in _DIRECTIONS or bound[_DIRECTIONS[column]]
+
+
+def _list_places(tables: Sequence[RunTable], wanted: Sequence[_Wanted]) -> list[_Listed] | None:
+    """Return the rows that have what fewest rows have; all where anything will do, if few."""
+    if not wanted:
+        if sum(len(table.order) for table in tables) > MOST_ROWS:
+            return None
+        every = ((table, range(len(table.order))) for table in tables)
+        return [_list(table, sorted(rows, key=table.order.__getitem__)) for table, rows in every]
+    choices = [
+        [
+            _list(table, table.list_rows(column, account))
+            for table in tables
+            for column in one.columns
+            for account in {account for _, account in one.addresses}
+        ]
+        for one in wanted
+    ]
+    return min(choices, key=lambda choice: sum(listed.end for listed in choice))
+
+
+def _list(table: RunTable, numbers: Sequence[int]) -> _Listed:
+    return _Listed(table, numbers, 0, len(numbers))
+
+
+def _is_wanted(row: Row, name: str, wanted: Sequence[_Wanted], bound: Mapping[str, Any]) -> bool:
+    if name == "jetton_transfers" and row["aborted"]:
+        return False
+    if bound["start_utime"] is not None and row["now"] < bound["start_utime"]:
+        return False
+    if bound["end_utime"] is not None and row["now"] > bound["end_utime"]:
+        return False
+    return all(
+        any(address_of(row, column) in one.addresses for column in one.columns) for one in wanted
+    )
