@@ -152,20 +152,22 @@ def gather(
     """Return the rows of a table within bounds, in no order; None where a query is to be asked."""
     if table in snapshot.damaged:
         return None
+    if any(None in wanted for wanted in bounds.values()):
+        return []  # as NULL equals nothing
     rows: list[Row] = []
     left, is_whole = MOST_GROUPS, True
     for file in snapshot.files[table]:
         try:
             groups = _KEPT.read(snapshot.lake_dir / file.path, bounds, left)
-        except (OSError, KeyError, pa.ArrowInvalid):
-            return None  # the query says what is wrong with the file, or knows its older form
+            chosen = [_choose(group, bounds) for group in groups or ()]
+        except (OSError, KeyError, OverflowError, pa.ArrowInvalid):
+            return None  # the query says what is wrong, or knows the older form of a file
         is_whole = is_whole and groups is not None
-        left -= len(groups or ())
-        for group in groups or ():
-            chosen = _choose(group, bounds)
-            if len(rows) + chosen.num_rows > MOST_ROWS:
-                return None
-            rows += _list_rows(chosen, columns)
+        left -= len(chosen)
+        if len(rows) + sum(part.num_rows for part in chosen) > MOST_ROWS:
+            return None
+        for part in chosen:
+            rows += _list_rows(part, columns)
     return rows if is_whole else None
 
 

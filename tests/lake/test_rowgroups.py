@@ -64,6 +64,7 @@ def test_rows_are_those_of_a_query(snapshot: Snapshot) -> None:
     bounds = {"root_hash": (root_hash, root_hash), "mc_seqno": (12, 12)}
     assert ask(snapshot, bounds) == query(snapshot, "workchain = -1 and seqno = 12")
     assert ask(snapshot, {"mc_seqno": (99, 99)}) == []
+    assert ask(snapshot, {"mc_seqno": (5, 5), "seqno": (None, None)}) == []
 
 
 def test_what_is_asked_for_once_is_left_to_the_query(snapshot: Snapshot) -> None:
@@ -98,6 +99,8 @@ def test_what_cannot_be_read_is_left_to_the_query(tmp_path: Path) -> None:
     commit_chain(tmp_path / "lake", Chain(3, accounts=5), 1, 3)
     snapshot = open_snapshot(tmp_path / "lake")
     assert ask(snapshot, {"no_such_column": (1, 1)}) is None
+    assert ask(snapshot, {"workchain": (-(1 << 40), 0)}) is None
+    assert ask(snapshot, {"mc_seqno": (2, 2), "root_hash": (b"", b"")}) == []
     assert ask(snapshot, {"mc_seqno": (2, 2)}) == query(snapshot, "mc_seqno = 2")
     [file] = snapshot.files["blocks"]
     (tmp_path / "lake" / file.path).write_bytes(b"nothing")
