@@ -117,6 +117,31 @@ def rows_of(answer: Any) -> list[Any]:
     return next(value for value in body.values() if isinstance(value, list))
 
 
+ELECTOR = "-1:" + "3" * 64
+"""Has a transaction in every masterchain block."""
+
+
+class History(msgspec.Struct):
+    """An account's transactions as version 2 gives them, newest first from one on."""
+
+    client: TestClient[Any]
+    limit: int
+    found: list[Any] = []
+    ended: bool = False
+
+    def turn(self) -> None:
+        """Read the next page, which begins with the last transaction of the one before."""
+        params: dict[str, object] = {"address": ELECTOR, "limit": self.limit}
+        if self.found:
+            params |= {name: self.found[-1]["transaction_id"][name] for name in ("lt", "hash")}
+        answer = self.client.get("/api/v2/getTransactions", params=params)
+        assert answer.status_code == 200, answer.text
+        page = answer.json()["result"]
+        assert page[: len(self.found[-1:])] == self.found[-1:]
+        self.ended = len(page) <= len(self.found[-1:])
+        self.found += page[len(self.found[-1:]) :]
+
+
 FURTHER: dict[str, dict[str, object]] = {"masterchainBlockShards": {"seqno": 20}}
 """Lists of few rows."""
 
@@ -185,11 +210,17 @@ def test_pages_are_those_of_one_snapshot(
             walks.append(walk)
             wholes.append(whole)
         assert sum(len(rows_of(whole)) > 1 for whole in wholes) > len(ROUTES) // 2
-        while any(not walk.ended for walk in walks):
-            for walk in walks:
+        history = History(client, BLOCKS * BEFORE // pages)
+        before = client.get(
+            "/api/v2/getTransactions", params={"address": ELECTOR, "limit": BLOCKS * BEFORE * 2}
+        ).json()["result"]
+        while any(not walk.ended for walk in (*walks, history)):
+            for walk in (*walks, history):
                 if not walk.ended:
                     walk.turn()
             growing.commit()
+        assert history.found == before
+        assert len(before) >= BLOCKS * BEFORE
         assert growing.commits > BEFORE + 1
         for walk, whole in zip(walks, wholes, strict=True):
             assert walk.found == rows_of(whole), walk.route
