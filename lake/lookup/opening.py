@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 _KEPT = 128
 
+_TOGETHER = 8
+"""More would make single runs too many to search, fewer would compose every commit too often."""
+
 _Key = tuple[str, ...]
 
 
@@ -87,18 +90,22 @@ def _open_run(lake_dir: Path, run: DataFile) -> Run:
 
 
 def _compose_piece(lake_dir: Path, files: Sequence[DataFile], piece: Range) -> Iterator[Run]:
-    """Yield the runs of a piece: few of them, of which a new commit changes the newest only.
+    """Yield the runs of a piece: few of them, of which a new commit seldom changes more than one.
 
-    N commits make a run for every bit of N, the largest first: 13 are 8 + 4 + 1.
+    Commits are composed one by one until there are enough to be composed together, by powers of
+    ``_TOGETHER``: 21 are 8 + 8 and five single ones. So each is composed about twice.
     """
     commits = cut_range(files, piece)
-    at, size = 0, 1 << len(commits).bit_length()
+    at, size = 0, 1
+    while 2 * size * _TOGETHER <= len(commits):
+        size *= _TOGETHER
     while at < len(commits):
         if at + size <= len(commits):
             mc_range = commits[at][0], commits[at + size - 1][1]
             yield _compose(lake_dir, files_within(files, mc_range), mc_range)
             at += size
-        size >>= 1
+        else:
+            size //= _TOGETHER
 
 
 def _compose(lake_dir: Path, files: Sequence[DataFile], mc_range: Range) -> Run:
