@@ -24,7 +24,10 @@ KEPT_BYTES = 96 << 20
 MOST_GROUP_BYTES = 24 << 20
 """Larger row groups are never decoded whole."""
 
-MOST_GROUPS = 8
+SMALL_ROWS = 2_000
+"""Row groups of so few rows are decoded when they are first asked for: it costs no more."""
+
+MOST_GROUPS = 32
 """A question that needs more row groups is left to the named query."""
 
 MOST_ROWS = 2_000
@@ -61,7 +64,7 @@ class RowGroups:
         """Return the row groups of a file that may have rows within bounds, all their columns.
 
         None where there are more than ``most``, or where one is too large, or was not asked for
-        before: what is asked for once only is not worth decoding whole.
+        before: what is asked for once only is not worth decoding whole, unless it is small.
         """
         footer = self._open(path)
         numbers = footer.find(bounds)
@@ -93,7 +96,9 @@ class RowGroups:
             self._wished[key] = None
             while len(self._wished) > KEPT_WISHES:
                 self._wished.popitem(last=False)
-        if not is_wished or footer.row_group(number).total_byte_size > MOST_GROUP_BYTES:
+        told = footer.row_group(number)
+        is_wished = is_wished or told.num_rows <= SMALL_ROWS
+        if not is_wished or told.total_byte_size > MOST_GROUP_BYTES:
             return None
         with pq.ParquetFile(path, metadata=footer) as file:
             group = file.read_row_group(number, use_threads=False).combine_chunks()

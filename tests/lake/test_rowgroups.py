@@ -34,8 +34,9 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 @pytest.fixture(autouse=True)
 def kept(monkeypatch: pytest.MonkeyPatch) -> RowGroups:
-    """Nothing is kept before a test."""
+    """Nothing is kept before a test, and nothing is small."""
     groups = RowGroups(1 << 20)
+    monkeypatch.setattr(rowgroups, "SMALL_ROWS", 0)
     monkeypatch.setattr(rowgroups, "_KEPT", groups)
     return groups
 
@@ -72,6 +73,11 @@ def test_what_is_asked_for_once_is_left_to_the_query(snapshot: Snapshot) -> None
     assert ask(snapshot, {"mc_seqno": (3, 3)}, times=1)
 
 
+def test_what_is_small_is_kept_at_once(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rowgroups, "SMALL_ROWS", 4)
+    assert ask(snapshot, {"mc_seqno": (3, 3)}, times=1) == query(snapshot, "mc_seqno = 3")
+
+
 def test_what_is_large_is_left_to_the_query(
     snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,7 +106,7 @@ def test_what_cannot_be_read_is_left_to_the_query(tmp_path: Path) -> None:
     snapshot = open_snapshot(tmp_path / "lake")
     assert ask(snapshot, {"no_such_column": (1, 1)}) is None
     assert ask(snapshot, {"workchain": (-(1 << 40), 0)}) is None
-    assert ask(snapshot, {"mc_seqno": (2, 2), "root_hash": (b"", b"")}) == []
+    assert not ask(snapshot, {"mc_seqno": (2, 2), "root_hash": (b"", b"")})
     assert ask(snapshot, {"mc_seqno": (2, 2)}) == query(snapshot, "mc_seqno = 2")
     [file] = snapshot.files["blocks"]
     (tmp_path / "lake" / file.path).write_bytes(b"nothing")
