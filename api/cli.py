@@ -124,12 +124,27 @@ def serve_lake(
     app.state.followed = origin is not None
     server = StreamingServer(app)
     configure_logs(settings)
-    # Modules, routes and types are a hundred thousand objects that stay: to look through them for
-    # rubbish again and again would stop all threads for a tenth of a second each time.
+    with (
+        _settled(),
+        _accompanied(origin, lake, settings),
+        suppress(KeyboardInterrupt),
+    ):  # Ctrl-C is no fault.
+        server.run(sockets=[listener])
+
+
+@contextmanager
+def _settled() -> Iterator[None]:
+    """Take what is there by now for good while the block runs.
+
+    Modules, routes and types are a hundred thousand objects: to look through them for rubbish again
+    and again would stop all threads for a tenth of a second each time.
+    """
     gc.collect()
     gc.freeze()
-    with _accompanied(origin, lake, settings), suppress(KeyboardInterrupt):  # Ctrl-C is no fault.
-        server.run(sockets=[listener])
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 @contextmanager
