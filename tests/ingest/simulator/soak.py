@@ -33,8 +33,15 @@ from tests.ingest.simulator.readers import Client, Readers, Refused, Wrong
 from tests.ingest.simulator.report import Watch, compare, describe_delays, describe_log, judge
 from tests.ingest.simulator.service import Service
 
-SETTINGS = {"TONLAKE_FOLLOW_SHORTER_MS": "200", "TONLAKE_FOLLOW_RESTART_S": "1"}
-"""What dies every few seconds is started again at once, and a node that went back soon goes on."""
+SETTINGS = {
+    "TONLAKE_FOLLOW_SHORTER_MS": "200",
+    "TONLAKE_FOLLOW_RESTART_S": "1",
+    "TONLAKE_REMEMBERED_ROWS": "5000",
+}
+"""What dies every few seconds is started again at once, and a node that went back soon goes on.
+
+What is remembered reaches its bound early, or memory would grow for hours until it does.
+"""
 
 GROWN_SLICES = tuple(range(0, 1 << 16, 400))
 GENUINE_SLICES = tuple(range(0, 160, 20))
