@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test long soak day load fuzz bench streams notebooks docs binary lint types format lock clean
+.PHONY: help setup demo test coverage long soak day load fuzz bench streams notebooks docs binary lint types format lock clean
 
 help:  ## print this menu
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -22,6 +22,13 @@ demo: $(READY)  ## ingest the demo node, check it, serve it (ARGS=--once: stop a
 
 test: $(READY) lint types  ## lint, types and the test suite
 	$(BIN)/pytest --numprocesses=2 --dist=loadfile
+
+coverage: $(READY)  ## the test suite with lines and branches counted, processes included; C is not
+	rm -rf build/coverage
+	mkdir -p build/coverage
+	$(BIN)/coverage run -m pytest --numprocesses=2 --dist=loadfile
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 LONG := .venv/.long
 
