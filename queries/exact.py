@@ -92,18 +92,6 @@ def find_block_page(reader: Reader, mc_seqno: int, page: Slice) -> Sequence[Key]
     return _read_keys(reader.lookups.list_block(mc_seqno), page)
 
 
-def find_opcode_page(
-    reader: Reader, opcode: int, direction: str, page: Slice
-) -> Sequence[Key] | None:
-    """Return the keys of transactions by opcode, as ``v3/transaction_keys_by_message`` does.
-
-    None without look-ups.
-    """
-    if reader.lookups is None:
-        return None
-    return _read_keys(reader.lookups.list_opcode(opcode, direction), page)
-
-
 def find_failed_page(
     reader: Reader, first: int | None, last: int | None, page: Slice
 ) -> Sequence[Key] | None:

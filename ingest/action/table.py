@@ -65,11 +65,6 @@ class ActionRows:
         return {ACTIONS.name: actions, **_derive(self._rows)}
 
 
-def derive_tables(actions: pa.Table) -> dict[str, pa.Table]:
-    """Return rows of ``actions`` together with those of the tables that follow from them."""
-    return {ACTIONS.name: actions, **_derive(actions.to_pylist())}
-
-
 def _derive(rows: Sequence[Row]) -> dict[str, pa.Table]:
     return {
         ACTION_ACCOUNTS.name: _collect(
