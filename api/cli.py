@@ -127,8 +127,8 @@ def serve_lake(
     with (
         _settled(),
         _accompanied(origin, lake, settings),
-        suppress(KeyboardInterrupt),
-    ):  # Ctrl-C is no fault.
+        suppress(KeyboardInterrupt),  # Ctrl-C is no fault
+    ):
         server.run(sockets=[listener])
 
 
