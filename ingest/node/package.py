@@ -94,6 +94,9 @@ def read_proof_entry(place: Place, block_id: BlockId) -> bytes:
 
 def _read_named_entry(place: Place, expected: str) -> bytes:
     position = FILE_HEADER_BYTES + place.offset
+    if place.bound is not None and place.offset + ENTRY_HEADER.size > place.bound:
+        reason = f"the index puts it there, but vouches for {place.bound} bytes alone"
+        raise _flaw(place, position, reason)
     try:
         with place.path.open("rb", buffering=0) as file:
             name, data = _read_entry(file.fileno(), position, place)

@@ -30,7 +30,7 @@ FLUSHED_AFTER = (4, 8)
 """Masterchain blocks after which tables are written: later ones are in the log alone."""
 
 SEED = 23
-VALUE_FLIPS, LONG_VALUE_FLIPS = 1, 20
+VALUE_FLIPS, LONG_VALUE_FLIPS = 1, 8
 """Flips of each value."""
 
 FILE_FLIPS, LONG_FILE_FLIPS = 1, 40
@@ -120,10 +120,12 @@ def choose_bits(size: int, count: int, rng: random.Random) -> list[int]:
 def flip_value(node: Node, store: Rdict, key: bytes, bits: Iterable[int]) -> list[bool]:
     """Write a value again for each of the bits, with that bit turned, and read the node."""
     sound, found = store[key], []
-    for bit in bits:
-        store[key] = flip(sound, bit)
-        found.append(node.is_found((key, bit)))
-    store[key] = sound
+    try:
+        for bit in bits:
+            store[key] = flip(sound, bit)
+            found.append(node.is_found((key, bit)))
+    finally:
+        store[key] = sound
     return found
 
 
