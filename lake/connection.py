@@ -61,7 +61,8 @@ def open_connection(
     connection = begin_database(settings)
     root = lake_dir.absolute()
     # As one text: half the time of one statement after another.
-    connection.execute("\n".join([read_sql("macros"), *render_views(root, tables, ALL_VIEWS)]))
+    statements = "\n".join([read_sql("macros"), *render_views(root, tables, ALL_VIEWS)])
+    connection.execute(statements)
     paths = [f"{root}/{file.path}" for group in tables.values() for file in group]
     connection.execute("set allowed_paths = $paths", {"paths": paths})
     lock_database(connection)

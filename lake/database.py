@@ -64,7 +64,8 @@ class Database:
         """Return a connection to which the views of a schema are the tables."""
         with self._lock:
             cursor = self._open().cursor()
-        cursor.execute(f"set search_path = {quote(f'{schema},main')}")
+        search = f"set search_path = {quote(f'{schema},main')}"  # a name of ours
+        cursor.execute(search)
         return cursor
 
     def make_schema(self, schema: str) -> None:
@@ -72,8 +73,10 @@ class Database:
         with self._lock:
             connection = self._open()
             while self._released:
-                connection.execute(f"drop schema if exists {self._released.popleft()} cascade")
-            connection.execute(f"create schema {schema}")
+                removal = f"drop schema if exists {self._released.popleft()} cascade"
+                connection.execute(removal)
+            making = f"create schema {schema}"
+            connection.execute(making)
 
     def release(self, schema: str) -> None:
         """Take note that nobody reads a schema: the next that is made takes it away.
