@@ -55,7 +55,9 @@ class ShardClient:
             SourceError: the archive has another block of the same seqno.
         """
         self._check(archive)
-        newest = min(self.seqno, archive.find_last())
+        if archive.find_head(self.seqno) is not None:
+            return self.seqno
+        newest = max(0, min(self.seqno, archive.find_last()))
         # Where the archive's own number is less than its handles, those are believed.
         while newest < self.seqno and archive.find_head(newest + 1) is not None:
             newest += 1

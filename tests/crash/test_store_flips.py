@@ -34,6 +34,7 @@ VALUE_FLIPS, LONG_VALUE_FLIPS = 1, 8
 """Flips of each value."""
 
 FILE_FLIPS, LONG_FILE_FLIPS = 1, 40
+LOG_BLOCK, RECORD_HEAD = 1 << 15, 7
 STORES = ("state", "files/globalindex", "archive/packages")
 
 
@@ -163,7 +164,7 @@ def test_bits_that_say_how_far_the_node_is(node: Node) -> None:
     flip_value(node, node.writer.index, find_key(node.writer.index, first), bits_of(at, 12, 3))
     time = bytes.fromhex("91e7e3f1ffffffff")
     for store in node.writer.open_slices.values():
-        flip_value(node, store, find_key(store, time), bits_of(12, 4))
+        flip_value(node, store, find_key(store, time), [*bits_of(12, 4), (12 + 3) * 8 + 7])
 
 
 def find_key(store: Rdict, beginning: bytes) -> bytes:
@@ -177,15 +178,18 @@ def bits_of(at: int, count: int, step: int = 1) -> range:
 
 
 def find_last_record(log: bytes) -> int:
-    """Return where the last record of a write-ahead log of one block begins.
+    """Return where the last record of a write-ahead log begins.
 
     With a wrong length it looks like one that is being written: then the write before it is the
     newest.
     """
     at, end = 0, 0
-    assert len(log) < 1 << 15
     while end < len(log):
-        at, end = end, end + 7 + int.from_bytes(log[end + 4 : end + 6], "little")
+        left = LOG_BLOCK - end % LOG_BLOCK
+        if left < RECORD_HEAD:
+            end += left
+            continue
+        at, end = end, end + RECORD_HEAD + int.from_bytes(log[end + 4 : end + 6], "little")
     return at
 
 
