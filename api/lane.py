@@ -9,11 +9,11 @@ can in bounded time, and the others are told at once to come later.
 from __future__ import annotations
 
 import time
-from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from api.errors import ServiceBusy
@@ -57,7 +57,8 @@ class Lane:
         """Take how long a request may wait for its turn, and a clock in seconds."""
         self._wait_s, self._clock = wait_s, clock
         self._threads = ThreadPoolExecutor(threads, name)
-        self._since_s: deque[float] = deque()
+        self._numbers = count()
+        self._since_s: dict[int, float] = {}
 
     def is_late(self, waited_s: float = 0.0) -> bool:
         """Tell whether a request that comes now would wait too long.
@@ -65,8 +66,8 @@ class Lane:
         It would where the first that waits has waited for half of what is allowed, or where
         requests wait for half of that, ``waited_s``, before they come here at all.
         """
-        with suppress(IndexError):  # nobody waits; a thread may have taken the last one just now
-            waited_s = max(waited_s, self._clock() - self._since_s[0])
+        with suppress(StopIteration, RuntimeError):  # nobody waits; one was taken just now
+            waited_s = max(waited_s, self._clock() - next(iter(self._since_s.values())))
         return waited_s > self._wait_s / 2
 
     def submit(self, work: Callable[[], Any]) -> Future[Any]:
@@ -74,11 +75,15 @@ class Lane:
 
         The future raises ServiceBusy if that took too long.
         """
-        self._since_s.append(self._clock())
-        return self._threads.submit(self._begin, work)
+        number = next(self._numbers)
+        self._since_s[number] = self._clock()
+        future = self._threads.submit(self._begin, number, work)
+        # One that is cancelled never begins, and is not to be waited for.
+        future.add_done_callback(lambda _: self._since_s.pop(number, None))
+        return future
 
-    def _begin(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401 - what the work returns
-        if self._clock() - self._since_s.popleft() > self._wait_s:
+    def _begin(self, number: int, work: Callable[[], Any]) -> Any:  # noqa: ANN401 - of the work
+        if self._clock() - self._since_s.pop(number) > self._wait_s:
             raise ServiceBusy(BUSY)
         return work()
 
@@ -97,6 +102,8 @@ class Lanes(ThreadPoolExecutor):
         """Make the lanes; ``clock`` gives the seconds that waiting is measured by."""
         super().__init__(BACKGROUND_THREADS, "background")
         wait_s, threads = settings.request_wait_ms / 1000, settings.request_threads
+        self.fewest_waiting = 2 * threads
+        """With fewer requests on their way, a thread is free: nobody waits for those before."""
         self._quick = Lane("quick", threads, wait_s, clock)
         self._heavy = Lane("heavy", threads, wait_s, clock)
         self._waiting = Lane("waiting", WAITING_THREADS, wait_s, clock)

@@ -37,6 +37,7 @@ class Pulse:
         return max(self._late_s, self._clock() - self._due_s)
 
     def stop(self) -> None:
-        """Beat no more."""
+        """Beat no more; nothing is late then."""
         if self._timer is not None:
             self._timer.cancel()
+        self._late_s, self._due_s = 0.0, math.inf

@@ -75,7 +75,10 @@ class ServedApp(CachingApp):
         state: dict[str, Any] = scope.setdefault("state", {})
         state[STARTED_S] = time.perf_counter()
         if REFUSAL not in state and not is_watching(scope["path"]):
-            late = self._lanes.enter(scope).is_late(self._pulse.measure_s())
+            # After a pause of the whole process, the few who ask then are answered all the same.
+            crowded = self._in_flight >= self._lanes.fewest_waiting
+            waited_s = self._pulse.measure_s() if crowded else 0.0
+            late = self._lanes.enter(scope).is_late(waited_s)
             if late or self._in_flight >= self._most:
                 state[REFUSAL] = ServiceBusy(BUSY)
         handle = self._direct.find(scope)

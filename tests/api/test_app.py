@@ -210,6 +210,14 @@ def test_too_many_requests_are_told_to_come_later(
         assert client.get(INFO).status_code == 200
 
 
+def test_after_a_pause_of_the_process_the_few_who_ask_are_answered(
+    demo_lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.pulse.Pulse.measure_s", lambda _self: 60.0)
+    with serving(demo_lake) as client:
+        assert client.get(INFO).status_code == 200
+
+
 def test_every_error_has_a_status() -> None:
     def walk(kind: type[Exception]) -> Iterator[type[Exception]]:
         for sub in kind.__subclasses__():

@@ -49,6 +49,9 @@ def test_a_loop_that_falls_behind_is_seen_at_once_and_until_it_is_back() -> None
     assert pulse.measure_s() == pytest.approx(4)  # it was late, and the next one is not yet due
     loop.turn(EVERY_S)
     assert pulse.measure_s() == pytest.approx(0)
+    loop.now_s += 5
     pulse.stop()
     assert loop.cancelled == 1
+    loop.now_s += 5
+    assert pulse.measure_s() == 0  # nobody beats, so nothing is late
     Pulse().stop()
