@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ingest.block.address import read_address
 from ingest.block.currency import INT64_MAX, read_extra_currencies, read_grams, sign_int32
+from ingest.block.encode import encode_info
+from ingest.block.recipe import BODY_IN_REF, INIT_IN_REF
 from ingest.cell.build import append_cell, pack_head
 from ingest.cell.writer import serialize_boc, serialize_single
 
@@ -50,6 +52,8 @@ class MessageDecoder:
         self._tree = tree
         self._has_extra_flags = (global_version or 0) >= EXTRA_FLAGS_VERSION
         self._known: dict[int, Message] = {}
+        self.layouts: dict[int, int] = {}
+        """Of each cell that follows from its columns: what these leave open (module ``recipe``)."""
 
     def decode(self, cell: int) -> Message:
         """Return the columns of a message cell.
@@ -74,8 +78,14 @@ class MessageDecoder:
             info, left = _read_ext_out_info(value, bits - 2)
         else:
             info, left = _read_ext_in_info(value, bits - 2)
+        after_info = left
         init_hash, init_boc, ref, left = self._read_init(kids, ref, value, left)
         body, opcode = self._read_body(kids, ref, value, left)
+        if encode_info(info) == (value >> after_info, bits - after_info):
+            init_in_ref = init_hash is not None and value >> (after_info - 2) & 1
+            body_in_ref = value >> (left - 1) & 1
+            if not body_in_ref or (left, ref) == (1, len(kids) - 1):
+                self.layouts[cell] = init_in_ref * INIT_IN_REF | body_in_ref * BODY_IN_REF
         hash_norm = _normalize(body, value, bits) if info[0] == "ext_in" else None
         return (
             tree.hash(cell),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ingest.block.currency import read_extra_currencies, read_grams
 from ingest.block.description import read_description
 from ingest.block.message import EXTRA_FLAGS_VERSION, MessageDecoder
+from ingest.block.recipe import follows_from_rows
 from ingest.cell.boc import parse_boc
 from ingest.cell.dictionary import iter_hashmap
 from ingest.cell.writer import serialize_boc
@@ -109,9 +110,17 @@ class TransactionDecoder:
         state_before, state_after = _read_hash_update(tree, state_cell)
         tx_hash = tree.hash(cell)
         place = self._place
-        in_hash, messages = self._decode_messages(
+        in_hash, messages, layouts = self._decode_messages(
             kids[0], out_count, (place.workchain, account, lt, tx_hash, place.mc_seqno, now)
         )
+        before, after = _STATUSES[counts >> 2 & 3], _STATUSES[counts & 3]
+        root = (account, lt, prev_hash, prev_lt, now, before, after, out_count, total_fees)
+        description = read_description(tree, descr_cell)
+        has_extra = currencies is not None or description[11] is not None
+        recipe = None
+        if None not in layouts and not has_extra:
+            if follows_from_rows(tree, cell, root, description):
+                recipe = bytes(layouts)
         row = (
             place.workchain,
             account,
@@ -124,22 +133,23 @@ class TransactionDecoder:
             now * _MICROSECONDS,
             prev_hash,
             prev_lt,
-            _STATUSES[counts >> 2 & 3],
-            _STATUSES[counts & 3],
+            before,
+            after,
             out_count,
             in_hash,
             total_fees,
             currencies,
             state_before,
             state_after,
-            *read_description(tree, descr_cell),
-            serialize_boc(tree, (cell,)),
+            *description,
+            serialize_boc(tree, (cell,)) if recipe is None else None,
+            recipe,
         )
         return Decoded(row, messages, account, lt, tx_hash, state_after)
 
     def _decode_messages(
         self, cell: int, out_count: int, context: Row
-    ) -> tuple[bytes | None, list[Row]]:
+    ) -> tuple[bytes | None, list[Row], list[int | None]]:
         """Decode ``^[in_msg:(Maybe ^Message) out_msgs:(HashmapE 15 ^Message)]``."""
         tree = self._tree
         decode = self._messages.decode
@@ -147,10 +157,13 @@ class TransactionDecoder:
         kids = tree.links[cell]
         flags = value >> (left - 2)
         rows = []
+        layouts = []
+        layout_of = self._messages.layouts.get
         in_hash = None
         if flags & 2:
             message = decode(kids[0])
             in_hash = message[0]
+            layouts.append(layout_of(kids[0]))
             rows.append((*context, "in", 0, *message))
         count = 0
         if flags & 1:
@@ -158,10 +171,12 @@ class TransactionDecoder:
                 if index != count:
                     break
                 count += 1
-                rows.append((*context, "out", index, *decode(leaf.load_ref())))
+                out = leaf.load_ref()
+                rows.append((*context, "out", index, *decode(out)))
+                layouts.append(layout_of(out))
         if count != out_count:
             raise DecodeError(f"{out_count} out messages announced, another number found")
-        return in_hash, rows
+        return in_hash, rows, layouts
 
 
 def decode_transaction(

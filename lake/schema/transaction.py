@@ -115,6 +115,9 @@ TRANSACTIONS = Table(
         *_ACTION,
         *_BOUNCE,
         *_SPLIT,
-        Column("boc", "bytes", "The transaction cell as bag of cells", nullable=True),
+        *optional(
+            Column("boc", "bytes", "The transaction cell as bag of cells, where recipe is NULL"),
+            Column("recipe", "bytes", "How the cell follows from this row and its messages"),
+        ),
     ),
 )

@@ -1,0 +1,184 @@
+"""Whether the cells of a transaction follow from its rows, and those cells made again from them.
+
+The recipe of a transaction has a byte for each of its messages, the in message first, which says
+what the message rows leave open: ``INIT_IN_REF``, ``BODY_IN_REF``. It is given only where every
+cell, encoded from the rows (module ``encode``), equals the one that is there, bit by bit; else the
+row keeps the whole bag of cells.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from ingest.block.encode import NAMED, Bits, encode_description, encode_info, encode_root, join_bits
+from ingest.cell.boc import parse_boc
+from ingest.cell.build import append_cell, graft, pack_head
+from ingest.cell.dictionary_writer import build_hashmap
+from ingest.cell.tree import CellTree
+from ingest.cell.writer import serialize_boc
+from ingest.errors import BocError, DecodeError
+from lake.schema import MESSAGES, TRANSACTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+INIT_IN_REF, BODY_IN_REF = 1, 2
+
+OUT_KEY_BITS = 15
+_EXOTIC_BIT = 8
+_FORK_REFS = 2
+_HASH_UPDATE_TAG = b"\x72"
+
+
+def _slice_names(names: tuple[str, ...], first: str, last: str) -> tuple[str, ...]:
+    return names[names.index(first) : names.index(last) + 1]
+
+
+_ROOT = (
+    *("account", "lt", "prev_trans_hash", "prev_trans_lt", "now"),
+    *("orig_status", "end_status", "outmsg_cnt", "total_fees"),
+)
+_DESCRIPTION = _slice_names(TRANSACTIONS.names, "descr", "split_info_sibling_addr")
+_INFO = _slice_names(MESSAGES.names, "kind", "import_fee")
+_EXTRA = ("total_fees_extra_currencies", "credit_extra_currencies")
+
+
+def follows_from_rows(
+    tree: CellTree, cell: int, root: Sequence[Any], description: Sequence[Any]
+) -> bool:
+    """Tell whether a transaction's own cells are those that its columns give.
+
+    Args:
+        tree: Where they are.
+        cell: The transaction, whose HASH_UPDATE was read, and as many messages as it announces.
+        root: Columns that ``encode_root`` takes; fees have no extra currencies.
+        description: Columns that ``encode_description`` takes.
+    """
+    cells, links = tree.cells, tree.links
+    if description[0] not in NAMED or cells[cell] != encode_root(root):
+        return False
+    messages, _, described = links[cell]
+    heads = encode_description(description)
+    found = [cells[part] for part in (described, *links[described])]
+    return found == heads and _holds_messages(tree, messages, root[7])
+
+
+def _holds_messages(tree: CellTree, cell: int, out_count: int) -> bool:
+    """Tell whether the cell above all messages, and the map of the outgoing ones, are usual."""
+    cells, links = tree.cells, tree.links
+    kids = links[cell]
+    has_out = int(out_count > 0)
+    has_in = len(kids) - has_out
+    if has_in not in (0, 1) or cells[cell] != _encode_holder(has_in, has_out):
+        return False
+    todo = [kids[-1]] if has_out else []
+    for head in _list_map_heads(out_count):
+        node = todo.pop()
+        if cells[node] != head:
+            return False
+        if head[0] == _FORK_REFS:
+            todo += links[node][::-1]
+    return True
+
+
+def _encode_holder(has_in: int, has_out: int) -> bytes:
+    """Return the head of ``^[in_msg:(Maybe ^Message) out_msgs:(HashmapE 15 ^Message)]``."""
+    return pack_head(has_in + has_out, has_in << 1 | has_out, 2)
+
+
+@lru_cache(maxsize=256)
+def _list_map_heads(count: int) -> tuple[bytes, ...]:
+    """Return the heads of ``HashmapE 15 ^Message`` with so many entries, each before those below.
+
+    A leaf has one reference, its message, which is left out; a fork has two.
+    """
+    if not count:
+        return ()
+    tree = CellTree()
+    empty = append_cell(tree, 0, 0, ())
+    todo = [build_hashmap(tree, [(key, empty) for key in range(count)], OUT_KEY_BITS)]
+    heads = []
+    while todo:
+        node = todo.pop()
+        heads.append(tree.cells[node])
+        if heads[-1][0] == _FORK_REFS:
+            todo += tree.links[node][::-1]
+    return tuple(heads)
+
+
+def rebuild_transaction(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return the bag of a transaction's cells, made from its row and the rows of its messages.
+
+    Args:
+        row: Of ``transactions``, every column; its ``recipe`` is not NULL.
+        messages: Of ``messages``, every column, in any order.
+
+    Raises:
+        DecodeError: they do not give a transaction of the row's hash.
+    """
+    try:
+        tree, root = _rebuild(row, sorted(messages, key=_by_place))
+        found = tree.hash(root)
+    except (BocError, ValueError, TypeError, KeyError, OverflowError) as error:
+        raise DecodeError(f"transaction {row['hash'].hex()}: its rows are damaged: {error}") from error
+    if found != row["hash"]:
+        raise DecodeError(
+            f"transaction {row['hash'].hex()}: its rows give {found.hex()} instead; "
+            "tonlake verify finds damaged files"
+        )
+    return serialize_boc(tree, (root,))
+
+
+def _by_place(message: Mapping[str, Any]) -> tuple[str, int]:
+    return message["direction"], message["msg_index"]
+
+
+def _rebuild(
+    row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]
+) -> tuple[CellTree, int]:
+    recipe = row["recipe"]
+    if len(recipe) != len(messages):
+        raise DecodeError(f"{len(recipe)} messages were known, {len(messages)} are there")
+    tree = CellTree()
+    cells = [
+        _rebuild_message(tree, message, layout)
+        for message, layout in zip(messages, recipe, strict=True)
+    ]
+    outs = list(enumerate(cells[len(cells) - row["outmsg_cnt"] :])) if row["outmsg_cnt"] else []
+    kids = cells[: len(cells) - len(outs)]
+    if outs:
+        kids = [*kids, build_hashmap(tree, outs, OUT_KEY_BITS)]
+    holder = tree.append(_encode_holder(len(kids) - bool(outs), bool(outs)), tuple(kids))
+    states = row["account_state_hash_before"] + row["account_state_hash_after"]
+    update = tree.append(b"\x00\x82" + _HASH_UPDATE_TAG + states)
+    described, *phases = encode_description([row[name] for name in _DESCRIPTION])
+    below = tuple(tree.append(phase) for phase in phases)
+    head = encode_root([row[name] for name in _ROOT])
+    return tree, tree.append(head, (holder, update, tree.append(described, below)))
+
+
+def _rebuild_message(tree: CellTree, message: Mapping[str, Any], layout: int) -> int:
+    """Append the cell of a message."""
+    info = encode_info([message[name] for name in _INFO])
+    if info is None:
+        raise DecodeError("a message does not follow from its row")
+    parts = [info]
+    kids: list[int] = []
+    if message["init_state"] is None:
+        parts.append((0, 1))
+    else:
+        parts.append((1, 1))
+        parts += _place_content(tree, message["init_state"], layout & INIT_IN_REF, kids)
+    parts += _place_content(tree, message["body"], layout & BODY_IN_REF, kids)
+    return append_cell(tree, *join_bits(*parts), tuple(kids))
+
+
+def _place_content(tree: CellTree, boc: bytes, in_ref: int, kids: list[int]) -> list[Bits]:
+    """Return ``Either X ^X`` as bits; references go to ``kids``."""
+    cell = graft(tree, parse_boc(boc))
+    if in_ref:
+        kids.append(cell)
+        return [(1, 1)]
+    kids += tree.links[cell]
+    return [(0, 1), tree.bits(cell)]
