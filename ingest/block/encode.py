@@ -97,25 +97,27 @@ def encode_description(columns: Sequence[Any]) -> list[bytes]:
     return [pack_head(len(below), *bits), *below]
 
 
-def encode_info(columns: Sequence[Any]) -> Bits | None:
-    """Return CommonMsgInfo, or None where the columns do not hold all of it.
+def encode_info(columns: Sequence[Any], external: Bits | None = None) -> Bits | None:
+    """Return CommonMsgInfo, or None where it does not follow from the columns.
 
     Args:
         columns: Those of a message from ``kind`` to ``import_fee``.
+        external: addr_extern, where ext_in has one as source, or ext_out as destination.
     """
     kind, source_workchain, source, source_kind, to_workchain, to, to_kind, *rest = columns
+    is_from, is_to = kind == "ext_in", kind == "ext_out"
     addresses = (
-        _encode_address(source_kind, source_workchain, source),
-        _encode_address(to_kind, to_workchain, to),
+        _encode_address(source_kind, source_workchain, source, external if is_from else None),
+        _encode_address(to_kind, to_workchain, to, external if is_to else None),
     )
     value, currencies, fwd_fee, ihr_fee, extra_flags, created_lt, created_at, *flags, fee = rest
-    if None in addresses or currencies is not None or (kind == "ext_in" and fee is None):
+    if None in addresses or currencies is not None or (is_from and fee is None):
         return None
     both = join_bits(*addresses)  # type: ignore[arg-type] # no None among them
-    if kind == "ext_in":
+    if is_from:
         return join_bits((2, 2), both, _grams(fee))
     created = (created_lt << 32 | created_at, 96)
-    if kind == "ext_out":
+    if is_to:
         return join_bits((3, 2), both, created)
     ihr_disabled, bounce, bounced = flags
     return join_bits(
@@ -129,10 +131,14 @@ def encode_info(columns: Sequence[Any]) -> Bits | None:
     )
 
 
-def _encode_address(kind: str, workchain: int | None, account: bytes | None) -> Bits | None:
-    """Return addr_std without anycast or addr_none; None for all others."""
+def _encode_address(
+    kind: str, workchain: int | None, account: bytes | None, external: Bits | None
+) -> Bits | None:
+    """Return addr_std without anycast, addr_none or the given addr_extern; None for all others."""
     if kind == "none":
         return 0, 2
+    if kind == "extern":
+        return external
     if kind != "std" or workchain is None or account is None:
         return None
     return (4 << 8 | workchain & 0xFF) << 256 | int.from_bytes(account, "big"), 267

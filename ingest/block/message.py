@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ingest.block.address import read_address
 from ingest.block.currency import INT64_MAX, read_extra_currencies, read_grams, sign_int32
-from ingest.block.encode import encode_info
-from ingest.block.recipe import BODY_IN_REF, INIT_IN_REF
+from ingest.block.encode import Bits, encode_info
+from ingest.block.recipe import Layout
 from ingest.cell.build import append_cell, pack_head
 from ingest.cell.writer import serialize_boc, serialize_single
 
@@ -52,8 +52,8 @@ class MessageDecoder:
         self._tree = tree
         self._has_extra_flags = (global_version or 0) >= EXTRA_FLAGS_VERSION
         self._known: dict[int, Message] = {}
-        self.layouts: dict[int, int] = {}
-        """Of each cell that follows from its columns: what these leave open (module ``recipe``)."""
+        self.layouts: dict[int, Layout] = {}
+        """Of each cell that follows from its columns: what these leave open."""
 
     def decode(self, cell: int) -> Message:
         """Return the columns of a message cell.
@@ -81,11 +81,12 @@ class MessageDecoder:
         after_info = left
         init_hash, init_boc, ref, left = self._read_init(kids, ref, value, left)
         body, opcode = self._read_body(kids, ref, value, left)
-        if encode_info(info) == (value >> after_info, bits - after_info):
+        body_in_ref = value >> (left - 1) & 1
+        if not body_in_ref or (left, ref) == (1, len(kids) - 1):
             init_in_ref = init_hash is not None and value >> (after_info - 2) & 1
-            body_in_ref = value >> (left - 1) & 1
-            if not body_in_ref or (left, ref) == (1, len(kids) - 1):
-                self.layouts[cell] = init_in_ref * INIT_IN_REF | body_in_ref * BODY_IN_REF
+            external = _find_external(info, value, bits - 2)
+            if encode_info(info, external) == (value >> after_info, bits - after_info):
+                self.layouts[cell] = Layout(init_in_ref, body_in_ref, external)
         hash_norm = _normalize(body, value, bits) if info[0] == "ext_in" else None
         return (
             tree.hash(cell),
@@ -219,6 +220,18 @@ def _read_ext_out_info(value: int, left: int) -> tuple[Message, int]:
     lt, at = created >> 32 & 0xFFFFFFFFFFFFFFFF, created & 0xFFFFFFFF
     columns = ("ext_out", workchain, source, source_kind, None, None, destination_kind)
     return (*columns, *(None,) * 5, lt, at, *(None,) * 4), left
+
+
+def _find_external(info: Message, value: int, left: int) -> Bits | None:
+    """Return the addr_extern behind the tag of ext_in_msg_info or ext_out_msg_info."""
+    kind, _, _, source_kind, _, _, destination_kind = info[:7]
+    if "extern" not in (source_kind, destination_kind) or kind == "int":
+        return None
+    _, _, _, end = read_address(value, left)
+    if kind == "ext_out":
+        left = end
+        _, _, _, end = read_address(value, left)
+    return value >> end & ((1 << left - end) - 1), left - end
 
 
 def _normalize(body: _Content, value: int, left: int) -> bytes:

@@ -1,7 +1,9 @@
 """Whether the cells of a transaction follow from its rows, and those cells made again from them.
 
 The recipe of a transaction has a byte for each of its messages, the in message first, which says
-what the message rows leave open: ``INIT_IN_REF``, ``BODY_IN_REF``. It is given only where every
+what the message rows leave open: 1 the StateInit stands in a reference, 2 the body does, 4 there is
+an external address. Behind these bytes stand the external addresses: the number of their bits in
+two bytes, and the bits at the end of as many bytes as they need. A recipe is given only where every
 cell, encoded from the rows (module ``encode``), equals the one that is there, bit by bit; else the
 row keeps the whole bag of cells.
 """
@@ -9,7 +11,7 @@ row keeps the whole bag of cells.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ingest.block.encode import NAMED, Bits, encode_description, encode_info, encode_root, join_bits
 from ingest.cell.boc import parse_boc
@@ -23,12 +25,20 @@ from lake.schema import MESSAGES, TRANSACTIONS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-INIT_IN_REF, BODY_IN_REF = 1, 2
+_INIT_IN_REF, _BODY_IN_REF, _EXTERNAL_ADDRESS = 1, 2, 4
 
 OUT_KEY_BITS = 15
 _EXOTIC_BIT = 8
 _FORK_REFS = 2
 _HASH_UPDATE_TAG = b"\x72"
+
+
+class Layout(NamedTuple):
+    """What the row of a message leaves open of its cell; ``external`` is an addr_extern."""
+
+    init_in_ref: bool | int
+    body_in_ref: bool | int
+    external: Bits | None
 
 
 def _slice_names(names: tuple[str, ...], first: str, last: str) -> tuple[str, ...]:
@@ -41,7 +51,40 @@ _ROOT = (
 )
 _DESCRIPTION = _slice_names(TRANSACTIONS.names, "descr", "split_info_sibling_addr")
 _INFO = _slice_names(MESSAGES.names, "kind", "import_fee")
-_EXTRA = ("total_fees_extra_currencies", "credit_extra_currencies")
+
+
+def write_recipe(layouts: Sequence[Layout]) -> bytes:
+    """Return the recipe of a transaction with messages of these layouts."""
+    flags = bytes(
+        init_in_ref * _INIT_IN_REF
+        | body_in_ref * _BODY_IN_REF
+        | (external is not None) * _EXTERNAL_ADDRESS
+        for init_in_ref, body_in_ref, external in layouts
+    )
+    externals = (external for _, _, external in layouts if external is not None)
+    return flags + b"".join(
+        bits.to_bytes(2, "big") + value.to_bytes((bits + 7) // 8, "big") for value, bits in externals
+    )
+
+
+def read_recipe(recipe: bytes, count: int) -> list[Layout]:
+    """Return the layouts of so many messages.
+
+    Raises:
+        DecodeError: the recipe is not for so many.
+    """
+    layouts = []
+    at = count
+    for flags in recipe[:count]:
+        external = None
+        if flags & _EXTERNAL_ADDRESS:
+            bits = int.from_bytes(recipe[at : at + 2], "big")
+            start, at = at + 2, at + 2 + (bits + 7) // 8
+            external = int.from_bytes(recipe[start:at], "big"), bits
+        layouts.append(Layout(flags & _INIT_IN_REF, flags & _BODY_IN_REF, external))
+    if at != len(recipe):
+        raise DecodeError(f"its recipe is not one for {count} messages")
+    return layouts
 
 
 def follows_from_rows(
@@ -137,13 +180,11 @@ def _by_place(message: Mapping[str, Any]) -> tuple[str, int]:
 def _rebuild(
     row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]
 ) -> tuple[CellTree, int]:
-    recipe = row["recipe"]
-    if len(recipe) != len(messages):
-        raise DecodeError(f"{len(recipe)} messages were known, {len(messages)} are there")
+    layouts = read_recipe(row["recipe"], len(messages))
     tree = CellTree()
     cells = [
         _rebuild_message(tree, message, layout)
-        for message, layout in zip(messages, recipe, strict=True)
+        for message, layout in zip(messages, layouts, strict=True)
     ]
     outs = list(enumerate(cells[len(cells) - row["outmsg_cnt"] :])) if row["outmsg_cnt"] else []
     kids = cells[: len(cells) - len(outs)]
@@ -158,9 +199,9 @@ def _rebuild(
     return tree, tree.append(head, (holder, update, tree.append(described, below)))
 
 
-def _rebuild_message(tree: CellTree, message: Mapping[str, Any], layout: int) -> int:
+def _rebuild_message(tree: CellTree, message: Mapping[str, Any], layout: Layout) -> int:
     """Append the cell of a message."""
-    info = encode_info([message[name] for name in _INFO])
+    info = encode_info([message[name] for name in _INFO], layout.external)
     if info is None:
         raise DecodeError("a message does not follow from its row")
     parts = [info]
@@ -169,12 +210,12 @@ def _rebuild_message(tree: CellTree, message: Mapping[str, Any], layout: int) ->
         parts.append((0, 1))
     else:
         parts.append((1, 1))
-        parts += _place_content(tree, message["init_state"], layout & INIT_IN_REF, kids)
-    parts += _place_content(tree, message["body"], layout & BODY_IN_REF, kids)
+        parts += _place_content(tree, message["init_state"], layout.init_in_ref, kids)
+    parts += _place_content(tree, message["body"], layout.body_in_ref, kids)
     return append_cell(tree, *join_bits(*parts), tuple(kids))
 
 
-def _place_content(tree: CellTree, boc: bytes, in_ref: int, kids: list[int]) -> list[Bits]:
+def _place_content(tree: CellTree, boc: bytes, in_ref: bool | int, kids: list[int]) -> list[Bits]:
     """Return ``Either X ^X`` as bits; references go to ``kids``."""
     cell = graft(tree, parse_boc(boc))
     if in_ref:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ingest.block.currency import read_extra_currencies, read_grams
 from ingest.block.description import read_description
 from ingest.block.message import EXTRA_FLAGS_VERSION, MessageDecoder
-from ingest.block.recipe import follows_from_rows
+from ingest.block.recipe import Layout, follows_from_rows, write_recipe
 from ingest.cell.boc import parse_boc
 from ingest.cell.dictionary import iter_hashmap
 from ingest.cell.writer import serialize_boc
@@ -120,7 +120,7 @@ class TransactionDecoder:
         recipe = None
         if None not in layouts and not has_extra:
             if follows_from_rows(tree, cell, root, description):
-                recipe = bytes(layouts)
+                recipe = write_recipe(layouts)
         row = (
             place.workchain,
             account,
@@ -149,7 +149,7 @@ class TransactionDecoder:
 
     def _decode_messages(
         self, cell: int, out_count: int, context: Row
-    ) -> tuple[bytes | None, list[Row], list[int | None]]:
+    ) -> tuple[bytes | None, list[Row], list[Layout | None]]:
         """Decode ``^[in_msg:(Maybe ^Message) out_msgs:(HashmapE 15 ^Message)]``."""
         tree = self._tree
         decode = self._messages.decode

@@ -39,6 +39,8 @@ typedef struct {
     Writer writer;
     Tree tree; /* memory that goes from block to block */
     Heap known, marks, touched, found, cells;
+    Heap layouts; /* a MessageLayout per row of messages */
+    Heap tail;
 } Decoder;
 
 /* Make everything empty for another call, and tell how much memory is kept. */
@@ -83,7 +85,29 @@ Status decode_shards(Block *block);
 /* ShardAccountBlocks: transactions, messages, and the accounts that were touched. */
 Status decode_transactions(Block *block);
 Status read_description(Block *block, Row_transactions *row, uint32_t cell);
-Status decode_message(Block *block, Row_messages *row, uint32_t cell);
+
+/* What the row of a message leaves open: see ingest/block/recipe.py. */
+enum { INIT_IN_REF = 1, BODY_IN_REF = 2, EXTERNAL_ADDRESS = 4 };
+
+typedef struct {
+    Slice address; /* the external address, where `flags` has EXTERNAL_ADDRESS; else empty */
+    uint8_t flags;
+    bool is_usual; /* the cell follows from the row and this */
+} MessageLayout;
+
+Status decode_message(Block *block, Row_messages *row, uint32_t cell, MessageLayout *layout);
+
+/* Whether a message cell begins with the CommonMsgInfo of the row, up to the bit `end`. */
+bool is_usual_info(const Row_messages *row, const Slice *address, unsigned end, const Cell *cell);
+
+/* Cells of a transaction. */
+typedef struct {
+    uint32_t messages, description;
+} Cells;
+
+/* Keep the recipe of a transaction whose cells follow from its rows, and of others the bag. */
+Status keep_recipe(Block *block, Row_transactions *row, uint32_t cell, const Cells *cells,
+                   const MessageLayout *layouts, size_t count);
 
 /* The Merkle update: account_states, state_cells. */
 Status decode_update(Block *block);
