@@ -30,7 +30,8 @@ def read_rows(
 ) -> pa.Table:
     """Return the rows of a file, with all of the schema's fields or only ``columns``.
 
-    Rows for which ``where`` does not hold are left out; row groups without any are not decoded.
+    Columns that are newer than the file are NULL. Rows for which ``where`` does not hold are left
+    out; row groups without any are not decoded.
 
     Raises:
         LakeCorrupt: the file is missing, or its bytes are not those that were committed.
@@ -43,14 +44,15 @@ def read_rows(
         raise LakeCorrupt(file.path, "its bytes do not give its digest")
     fields = TABLES[file.table].arrow
     wanted = pa.schema([fields.field(name) for name in columns or fields.names])
-    source = pa.BufferReader(data)
+    # Without the threads of a data set: those may still be starting when a short command
+    # ends, which aborts the process.
+    source = pq.ParquetFile(pa.BufferReader(data))
+    present = [name for name in wanted.names if name in source.schema_arrow.names]
     if where is None:
-        # Without the threads of a data set: those may still be starting when a short command
-        # ends, which aborts the process.
-        rows = pq.ParquetFile(source).read(wanted.names, use_threads=file.rows > _FEW_ROWS)
+        rows = source.read(present, use_threads=file.rows > _FEW_ROWS)
     else:
-        rows = pq.read_table(source, columns=wanted.names, filters=where)
-    return pa.table(rows.columns, schema=wanted)
+        rows = pq.read_table(pa.BufferReader(data), columns=present, filters=where)
+    return _fill_fields(rows, wanted)
 
 
 def stream_rows(lake_dir: Path, file: DataFile, rows_at_once: int) -> Iterator[pa.Table]:
@@ -68,14 +70,17 @@ def stream_rows(lake_dir: Path, file: DataFile, rows_at_once: int) -> Iterator[p
                 raise LakeCorrupt(file.path, "its bytes do not give its digest")
             stream.seek(0)
             source = pq.ParquetFile(stream)
-            present = set(source.schema_arrow.names)
             for batch in source.iter_batches(rows_at_once, use_threads=file.rows > _FEW_ROWS):
-                columns = [
-                    batch[field.name]
-                    if field.name in present
-                    else pa.nulls(batch.num_rows, field.type)
-                    for field in fields
-                ]
-                yield pa.table(columns, schema=fields)
+                yield _fill_fields(batch, fields)
     except OSError as error:
         raise LakeCorrupt(file.path, f"it cannot be read ({error.strerror})") from error
+
+
+def _fill_fields(rows: pa.Table | pa.RecordBatch, fields: pa.Schema) -> pa.Table:
+    """Return the rows with these fields, NULL where the file has none of the name."""
+    present = set(rows.schema.names)
+    columns = [
+        rows[field.name] if field.name in present else pa.nulls(rows.num_rows, field.type)
+        for field in fields
+    ]
+    return pa.table(columns, schema=fields)

@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from api.errors import AnswerNotFound, LiteServerError
+from api.v2.bag import read_bags
 from api.v2.message import render_message, render_message_std
 from api.v2.place import LT_UNKNOWN, begins_at_zero_state, name_ranges
 from api.v2.value import ZERO_HASH, render_account, render_boc, render_transaction_id
+from queries.exact import Slice, Span, find_account_page, read_records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from api.address import Address
     from api.call import Call
     from api.v2.arguments import HistoryParams, LocateParams
+    from queries.exact import Record
 
     RenderMessage = Callable[[Mapping[str, Any]], dict[str, Any]]
 
@@ -29,28 +32,24 @@ HASH_MISMATCH = "LITE_SERVER_UNKNOWN: transaction hash mismatch"
 class Page(msgspec.Struct, frozen=True):
     """Transactions, newest first, and the one that would come next; lt 0 is the end."""
 
-    rows: Sequence[Row]
+    records: Sequence[Record]
     next_lt: int
     next_hash: bytes
 
 
 def answer_transactions(call: Call, params: HistoryParams) -> list[dict[str, Any]]:
     """getTransactions: newest first; each page begins with the transaction it is asked for."""
-    return render_extended(call, _read_page(call, params).rows)
+    return _render_extended(call, _read_page(call, params).records)
 
 
 def answer_transactions_std(call: Call, params: HistoryParams) -> dict[str, Any]:
     """getTransactionsStd: the same with the id of the transaction after the page."""
     page = _read_page(call, params)
-    messages = _read_messages(call, page.rows)
     return {
         "@type": "raw.transactions",
         "transactions": [
-            {
-                "@type": "raw.transaction",
-                **render_transaction(row, messages[row["hash"]], render_message_std),
-            }
-            for row in page.rows
+            {"@type": "raw.transaction", **fields}
+            for fields in _render_all(call, page.records, render_message_std)
         ],
         "previous_transaction_id": render_transaction_id(page.next_lt, page.next_hash),
     }
@@ -67,23 +66,20 @@ def _read_page(call: Call, params: HistoryParams) -> Page:
         return Page((), 0, ZERO_HASH)
     address = params.address.address
     limit = params.limit or min(call.settings.v2_default_limit, call.settings.v2_max_limit)
-    if lt is not None:
-        _check_start(call, address, params, lt)
-    rows = call.reader.rows(
-        "v2/transactions_back",
-        workchain=address.workchain,
-        account=address.account,
-        **({} if lt is None else {"lt": lt}),
-        rows=limit + 1,
+    keys = find_account_page(
+        call.reader, address.workchain, address.account, Span(end_lt=lt), Slice(limit + 1)
     )
-    if not rows and not begins_at_zero_state(call, call.reader.snapshot.last_mc_seqno):
+    records = read_records(call.reader, keys)
+    if lt is not None:
+        _check_start(records, params, lt)
+    if not records and not begins_at_zero_state(call, call.reader.snapshot.last_mc_seqno):
         raise LiteServerError(f"{LT_UNKNOWN}: {name_ranges(call)}, and nothing of {address}")
-    if lt is None and rows and rows[0]["mc_seqno"] < call.reader.snapshot.ranges[-1][0]:
+    if lt is None and records and records[0].row["mc_seqno"] < call.reader.snapshot.ranges[-1][0]:
         raise LiteServerError(f"{LT_UNKNOWN}: {name_ranges(call)}, and no newest of {address}")
-    page = cut_page(rows, limit)
-    wanted = [row for row in page.rows if row["lt"] > params.to_lt]
-    if len(wanted) < len(page.rows):
-        after = page.rows[len(wanted)]
+    page = cut_page(records, limit)
+    wanted = [record for record in page.records if record.row["lt"] > params.to_lt]
+    if len(wanted) < len(page.records):
+        after = page.records[len(wanted)].row
         return Page(wanted, after["lt"], after["hash"])
     if len(wanted) < limit and page.next_lt > params.to_lt:
         note = f"{name_ranges(call)}, and older transactions of {address} are outside"
@@ -93,33 +89,31 @@ def _read_page(call: Call, params: HistoryParams) -> Page:
     return page
 
 
-def cut_page(rows: Sequence[Row], limit: int) -> Page:
-    """Return at most ``limit`` rows, up to the first that does not follow from the one before.
+def cut_page(records: Sequence[Record], limit: int) -> Page:
+    """Return at most ``limit`` records, up to the first that does not follow from the one before.
 
     An account that was destroyed and came back names no transaction before its new first one;
     its history goes on with the last one of its former life.
     """
-    taken: list[Row] = []
+    taken: list[Record] = []
     next_lt, next_hash = 0, ZERO_HASH
-    for row in rows:
+    for record in records:
+        row = record.row
         if taken and next_lt not in (0, row["lt"]):
             break
         next_lt, next_hash = row["lt"], row["hash"]
         if len(taken) == limit:
             break
-        taken.append(row)
+        taken.append(record)
         next_lt, next_hash = row["prev_trans_lt"], row["prev_trans_hash"]
     return Page(taken, next_lt, next_hash)
 
 
-def _check_start(call: Call, address: Address, params: HistoryParams, lt: int) -> None:
+def _check_start(records: Sequence[Record], params: HistoryParams, lt: int) -> None:
     """Refuse an lt at which the account has no transaction, or one of another hash."""
-    start = call.reader.one(
-        "v2/transaction", workchain=address.workchain, account=address.account, lt=lt
-    )
-    if start is None:
+    if not records or records[0].row["lt"] != lt:
         raise LiteServerError(NOT_LOCATED)
-    if start["hash"] != params.hash:
+    if records[0].row["hash"] != params.hash:
         raise LiteServerError(HASH_MISMATCH)
 
 
@@ -146,62 +140,56 @@ def _locate(call: Call, params: LocateParams, direction: str) -> dict[str, Any]:
     )
     if row is None:
         raise AnswerNotFound("transaction was not found")
-    return render_extended(call, [row])[0]
+    return _render_extended(call, read_records(call.reader, [row]))[0]
 
 
-def render_extended(call: Call, rows: Sequence[Row]) -> list[dict[str, Any]]:
+def _render_extended(call: Call, records: Sequence[Record]) -> list[dict[str, Any]]:
     """Return ``ext.transaction`` objects."""
-    messages = _read_messages(call, rows)
     return [
-        {
-            "@type": "ext.transaction",
-            **render_transaction(row, messages[row["hash"]], render_message),
-            "account": f"{row['workchain']}:{row['account'].hex().upper()}",
-        }
-        for row in rows
+        {"@type": "ext.transaction", **fields, "account": _name_account(record.row)}
+        for record, fields in zip(
+            records, _render_all(call, records, render_message), strict=True
+        )
     ]
 
 
-def render_in_block(call: Call, rows: Sequence[Row]) -> list[dict[str, Any]]:
+def render_in_block(call: Call, keys: Sequence[Row]) -> list[dict[str, Any]]:
     """Return ``raw.transactionExt`` objects."""
-    messages = _read_messages(call, rows)
+    records = read_records(call.reader, keys)
     return [
-        {
-            "@type": "raw.transactionExt",
-            **render_transaction(row, messages[row["hash"]], render_message_std),
-            "account": f"{row['workchain']}:{row['account'].hex().upper()}",
-        }
-        for row in rows
+        {"@type": "raw.transactionExt", **fields, "account": _name_account(record.row)}
+        for record, fields in zip(
+            records, _render_all(call, records, render_message_std), strict=True
+        )
     ]
 
 
-def _read_messages(call: Call, rows: Sequence[Row]) -> dict[bytes, list[Row]]:
-    """Return the messages of each transaction, the incoming one first."""
-    lookups = call.reader.lookups
-    if lookups is not None:
-        hits = (lookups.find_transaction(row["hash"]) for row in rows)
-        records = lookups.read_records([hit for hit in hits if hit is not None])
-        return {record.row["hash"]: record.messages for record in records}
-    found: dict[bytes, list[Row]] = {row["hash"]: [] for row in rows}
-    if rows:
-        lts = [row["lt"] for row in rows]
-        for message in call.reader.rows(
-            "v2/messages", tx_hashes=list(found), first_lt=min(lts), last_lt=max(lts)
-        ):
-            found[message["tx_hash"]].append(message)
-    return found
+def _name_account(row: Row) -> str:
+    return f"{row['workchain']}:{row['account'].hex().upper()}"
+
+
+def _render_all(
+    call: Call, records: Sequence[Record], render: RenderMessage
+) -> Iterator[dict[str, Any]]:
+    """Yield what all kinds of transactions share."""
+    bags = read_bags(call.reader, records)
+    for record in records:
+        row = record.row
+        yield {
+            "address": render_account(row["workchain"], row["account"]),
+            "utime": row["now"],
+            "data": render_boc(bags[row["hash"]]),
+            **render_transaction(row, record.messages, render),
+        }
 
 
 def render_transaction(row: Row, messages: Sequence[Row], render: RenderMessage) -> dict[str, Any]:
-    """Return what all kinds of transactions share; in_msg is left out where there is none."""
+    """Return ids, fees and messages of a transaction; in_msg is left out where there is none."""
     sent = [message for message in messages if message["direction"] == "out"]
     received = [render(message) for message in messages if message["direction"] == "in"]
     fee = row["total_fees"] + sum(message["fwd_fee"] or 0 for message in sent)
     storage_fee = row["storage_fees_collected"] or 0
     return {
-        "address": render_account(row["workchain"], row["account"]),
-        "utime": row["now"],
-        "data": render_boc(row["boc"]),
         "transaction_id": render_transaction_id(row["lt"], row["hash"]),
         "fee": str(fee),
         "storage_fee": str(storage_fee),

@@ -1,6 +1,6 @@
 """Records of a run, written: each row as the number of its shape and what the shape leaves open.
 
-A shape has the constant columns of a row (NULL, flags, names, zeroes), and its other columns are
+A shape has the constant columns of a row (NULL, flags, names, zeroes, very short bytes), and its other columns are
 open: their values follow in the record. All numbers are written with seven bits a byte, the least
 significant first; signed ones are folded (0, -1, 1, -2 ...). Bytes are a form, and what it needs:
 0 the own account, 1 the hash of the transaction before, 2 the hash of the in message, 3 and 4
@@ -36,6 +36,9 @@ ZERO = bytes(HASH_BYTES)
 
 _SHORTEST_FAR = 12
 """Fewer bytes are not worth a place."""
+
+_SHAPED_BYTES = 3
+"""Bytes that are as short stay in the shape: recipes of transactions with few messages."""
 
 _REMEMBERED = 500_000
 """So many values are remembered at most: about 100 MB. Those that came again are kept longest."""
@@ -154,7 +157,7 @@ class RecordEncoder:
         left = []
         for at, code in kind.may_open:
             value = shape[at]
-            if value and value != ZERO:
+            if value and value != ZERO and not (code == "b" and len(value) <= _SHAPED_BYTES):
                 left.append((code, value))
                 shape[at] = _OPEN
             elif code == "a" and value is not None:

@@ -14,7 +14,7 @@ from lake.schema.queue import QUEUE_SIZES
 from lake.schema.trace import OPEN_EDGES, TRACES, TRANSACTION_TRACES
 from lake.schema.transaction import TRANSACTIONS
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Raised when a column is added, so that old files can be bridged by views."""
 
 BASE_TABLES: tuple[Table, ...] = (

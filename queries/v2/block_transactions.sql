@@ -8,18 +8,12 @@
 -- $after_lt      bigint = 0   its logical time
 -- $rows          bigint   most rows
 --
--- returns: transactions
+-- returns: ids of transactions
 select
     t.workchain,
     t.account,
     t.lt,
-    t.hash,
-    t.now,
-    t.prev_trans_lt,
-    t.prev_trans_hash,
-    t.total_fees,
-    t.storage_fees_collected,
-    t.boc
+    t.hash
 from transactions as t
 where
     t.workchain = $workchain

@@ -7,18 +7,10 @@
 -- $destination           blob     account of the receiver
 -- $created_lt            bigint   logical time of the message
 --
--- returns: transactions
+-- returns: its hash and logical time
 select
-    t.workchain,
-    t.account,
     t.lt,
-    t.hash,
-    t.now,
-    t.prev_trans_lt,
-    t.prev_trans_hash,
-    t.total_fees,
-    t.storage_fees_collected,
-    t.boc
+    t.hash
 from messages as m
 inner join transactions as t
     on
