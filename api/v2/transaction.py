@@ -12,15 +12,13 @@ from api.v2.bag import read_bags
 from api.v2.message import render_message, render_message_std
 from api.v2.place import LT_UNKNOWN, begins_at_zero_state, name_ranges
 from api.v2.value import ZERO_HASH, render_account, render_boc, render_transaction_id
-from queries.exact import Slice, Span, find_account_page, read_records
+from queries.exact import Record, Slice, Span, find_account_page, read_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from api.address import Address
     from api.call import Call
     from api.v2.arguments import HistoryParams, LocateParams
-    from queries.exact import Record
 
     RenderMessage = Callable[[Mapping[str, Any]], dict[str, Any]]
 
@@ -147,13 +145,11 @@ def _render_extended(call: Call, records: Sequence[Record]) -> list[dict[str, An
     """Return ``ext.transaction`` objects."""
     return [
         {"@type": "ext.transaction", **fields, "account": _name_account(record.row)}
-        for record, fields in zip(
-            records, _render_all(call, records, render_message), strict=True
-        )
+        for record, fields in zip(records, _render_all(call, records, render_message), strict=True)
     ]
 
 
-def render_in_block(call: Call, keys: Sequence[Row]) -> list[dict[str, Any]]:
+def render_in_block(call: Call, keys: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return ``raw.transactionExt`` objects."""
     records = read_records(call.reader, keys)
     return [
@@ -174,22 +170,21 @@ def _render_all(
     """Yield what all kinds of transactions share."""
     bags = read_bags(call.reader, records)
     for record in records:
-        row = record.row
-        yield {
-            "address": render_account(row["workchain"], row["account"]),
-            "utime": row["now"],
-            "data": render_boc(bags[row["hash"]]),
-            **render_transaction(row, record.messages, render),
-        }
+        yield render_transaction(record.row, record.messages, bags[record.row["hash"]], render)
 
 
-def render_transaction(row: Row, messages: Sequence[Row], render: RenderMessage) -> dict[str, Any]:
-    """Return ids, fees and messages of a transaction; in_msg is left out where there is none."""
+def render_transaction(
+    row: Row, messages: Sequence[Row], bag: bytes | None, render: RenderMessage
+) -> dict[str, Any]:
+    """Return what all kinds of transactions share; in_msg is left out where there is none."""
     sent = [message for message in messages if message["direction"] == "out"]
     received = [render(message) for message in messages if message["direction"] == "in"]
     fee = row["total_fees"] + sum(message["fwd_fee"] or 0 for message in sent)
     storage_fee = row["storage_fees_collected"] or 0
     return {
+        "address": render_account(row["workchain"], row["account"]),
+        "utime": row["now"],
+        "data": render_boc(bag),
         "transaction_id": render_transaction_id(row["lt"], row["hash"]),
         "fee": str(fee),
         "storage_fee": str(storage_fee),

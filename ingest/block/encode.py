@@ -45,7 +45,13 @@ def encode_root(columns: Sequence[Any]) -> bytes:
     """
     account, lt, prev_hash, prev_lt, now, before, after, out_count, fees = columns
     fixed = b"".join(
-        (account, lt.to_bytes(8, "big"), prev_hash, prev_lt.to_bytes(8, "big"), now.to_bytes(4, "big"))
+        (
+            account,
+            lt.to_bytes(8, "big"),
+            prev_hash,
+            prev_lt.to_bytes(8, "big"),
+            now.to_bytes(4, "big"),
+        )
     )
     return pack_head(
         3,
@@ -153,7 +159,11 @@ def _encode_storage(columns: Sequence[Any]) -> Bits:
 def _encode_credit(columns: Sequence[Any]) -> Bits:
     """Return ``Maybe TrCreditPhase`` without extra currencies."""
     due, credit, _ = columns
-    return _NOTHING if credit is None else join_bits((1, 1), _maybe_grams(due), _grams(credit), _NOTHING)
+    return (
+        _NOTHING
+        if credit is None
+        else join_bits((1, 1), _maybe_grams(due), _grams(credit), _NOTHING)
+    )
 
 
 def _encode_compute(columns: Sequence[Any]) -> Bits:

@@ -83,7 +83,7 @@ class MessageDecoder:
         body, opcode = self._read_body(kids, ref, value, left)
         body_in_ref = value >> (left - 1) & 1
         if not body_in_ref or (left, ref) == (1, len(kids) - 1):
-            init_in_ref = init_hash is not None and value >> (after_info - 2) & 1
+            init_in_ref = 0 if init_hash is None else value >> (after_info - 2) & 1
             external = _find_external(info, value, bits - 2)
             if encode_info(info, external) == (value >> after_info, bits - after_info):
                 self.layouts[cell] = Layout(init_in_ref, body_in_ref, external)

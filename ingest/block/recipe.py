@@ -36,8 +36,8 @@ _HASH_UPDATE_TAG = b"\x72"
 class Layout(NamedTuple):
     """What the row of a message leaves open of its cell; ``external`` is an addr_extern."""
 
-    init_in_ref: bool | int
-    body_in_ref: bool | int
+    init_in_ref: int
+    body_in_ref: int
     external: Bits | None
 
 
@@ -50,20 +50,25 @@ _ROOT = (
     *("orig_status", "end_status", "outmsg_cnt", "total_fees"),
 )
 _DESCRIPTION = _slice_names(TRANSACTIONS.names, "descr", "split_info_sibling_addr")
+_CREDIT_EXTRA = _DESCRIPTION.index("credit_extra_currencies")
 _INFO = _slice_names(MESSAGES.names, "kind", "import_fee")
 
 
-def write_recipe(layouts: Sequence[Layout]) -> bytes:
-    """Return the recipe of a transaction with messages of these layouts."""
+def write_recipe(layouts: Sequence[Layout | None]) -> bytes | None:
+    """Return the recipe of a transaction with messages of these layouts; None if one has none."""
+    known = [layout for layout in layouts if layout is not None]
+    if len(known) < len(layouts):
+        return None
     flags = bytes(
         init_in_ref * _INIT_IN_REF
         | body_in_ref * _BODY_IN_REF
         | (external is not None) * _EXTERNAL_ADDRESS
-        for init_in_ref, body_in_ref, external in layouts
+        for init_in_ref, body_in_ref, external in known
     )
-    externals = (external for _, _, external in layouts if external is not None)
+    externals = (external for _, _, external in known if external is not None)
     return flags + b"".join(
-        bits.to_bytes(2, "big") + value.to_bytes((bits + 7) // 8, "big") for value, bits in externals
+        bits.to_bytes(2, "big") + value.to_bytes((bits + 7) // 8, "big")
+        for value, bits in externals
     )
 
 
@@ -96,10 +101,11 @@ def follows_from_rows(
         tree: Where they are.
         cell: The transaction, whose HASH_UPDATE was read, and as many messages as it announces.
         root: Columns that ``encode_root`` takes; fees have no extra currencies.
-        description: Columns that ``encode_description`` takes.
+        description: Columns from ``descr`` to the last of split_info.
     """
     cells, links = tree.cells, tree.links
-    if description[0] not in NAMED or cells[cell] != encode_root(root):
+    has_extra = description[_CREDIT_EXTRA] is not None
+    if has_extra or description[0] not in NAMED or cells[cell] != encode_root(root):
         return False
     messages, _, described = links[cell]
     heads = encode_description(description)
@@ -164,7 +170,9 @@ def rebuild_transaction(row: Mapping[str, Any], messages: Sequence[Mapping[str, 
         tree, root = _rebuild(row, sorted(messages, key=_by_place))
         found = tree.hash(root)
     except (BocError, ValueError, TypeError, KeyError, OverflowError) as error:
-        raise DecodeError(f"transaction {row['hash'].hex()}: its rows are damaged: {error}") from error
+        raise DecodeError(
+            f"transaction {row['hash'].hex()}: its rows are damaged: {error}"
+        ) from error
     if found != row["hash"]:
         raise DecodeError(
             f"transaction {row['hash'].hex()}: its rows give {found.hex()} instead; "
@@ -177,9 +185,7 @@ def _by_place(message: Mapping[str, Any]) -> tuple[str, int]:
     return message["direction"], message["msg_index"]
 
 
-def _rebuild(
-    row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]
-) -> tuple[CellTree, int]:
+def _rebuild(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> tuple[CellTree, int]:
     layouts = read_recipe(row["recipe"], len(messages))
     tree = CellTree()
     cells = [
@@ -215,7 +221,7 @@ def _rebuild_message(tree: CellTree, message: Mapping[str, Any], layout: Layout)
     return append_cell(tree, *join_bits(*parts), tuple(kids))
 
 
-def _place_content(tree: CellTree, boc: bytes, in_ref: bool | int, kids: list[int]) -> list[Bits]:
+def _place_content(tree: CellTree, boc: bytes, in_ref: int, kids: list[int]) -> list[Bits]:
     """Return ``Either X ^X`` as bits; references go to ``kids``."""
     cell = graft(tree, parse_boc(boc))
     if in_ref:

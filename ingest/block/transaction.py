@@ -116,11 +116,9 @@ class TransactionDecoder:
         before, after = _STATUSES[counts >> 2 & 3], _STATUSES[counts & 3]
         root = (account, lt, prev_hash, prev_lt, now, before, after, out_count, total_fees)
         description = read_description(tree, descr_cell)
-        has_extra = currencies is not None or description[11] is not None
         recipe = None
-        if None not in layouts and not has_extra:
-            if follows_from_rows(tree, cell, root, description):
-                recipe = write_recipe(layouts)
+        if currencies is None and follows_from_rows(tree, cell, root, description):
+            recipe = write_recipe(layouts)
         row = (
             place.workchain,
             account,

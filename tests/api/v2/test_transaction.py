@@ -12,6 +12,7 @@ from pytoniq_core import Cell
 from pytoniq_core.tlb.transaction import ExternalOutMsgInfo, Transaction
 
 from api.v2.transaction import Page, cut_page
+from queries.exact import Record
 
 if TYPE_CHECKING:
     from tests.api.v2.conftest import Asker
@@ -232,34 +233,35 @@ def test_an_unknown_message_is_not_located(ask: Asker) -> None:
         assert ask.refused(method, **params | {"source": "q"}) == (422, text)
 
 
-def _row(lt: int, prev: int) -> dict[str, Any]:
-    return {
+def _record(lt: int, prev: int) -> Record:
+    row = {
         "lt": lt,
         "hash": lt.to_bytes(32, "big"),
         "prev_trans_lt": prev,
         "prev_trans_hash": prev.to_bytes(32, "big"),
     }
+    return Record(row, [], None, None)
 
 
 @given(st.lists(st.integers(1, 1 << 60), unique=True, max_size=12), st.integers(1, 14), st.data())
 def test_a_page_ends_at_the_first_hole(lts: list[int], limit: int, data: st.DataObject) -> None:
     lts.sort(reverse=True)
-    rows = [_row(lt, before) for lt, before in zip(lts, [*lts, 0][1:], strict=True)]
-    whole = cut_page(rows, limit)
-    assert list(whole.rows) == rows[:limit]
+    records = [_record(lt, before) for lt, before in zip(lts, [*lts, 0][1:], strict=True)]
+    whole = cut_page(records, limit)
+    assert list(whole.records) == records[:limit]
     assert whole.next_lt == ([*lts, 0][limit] if len(lts) >= limit else 0)
-    if len(rows) > 2:
-        gone = data.draw(st.integers(1, len(rows) - 2))
-        cut = cut_page(rows[:gone] + rows[gone + 1 :], limit)
-        assert list(cut.rows) == rows[: min(gone, limit)]
+    if len(records) > 2:
+        gone = data.draw(st.integers(1, len(records) - 2))
+        cut = cut_page(records[:gone] + records[gone + 1 :], limit)
+        assert list(cut.records) == records[: min(gone, limit)]
         if gone <= limit:
-            assert (cut.next_lt, cut.next_hash) == (lts[gone], rows[gone]["hash"])
+            assert (cut.next_lt, cut.next_hash) == (lts[gone], records[gone].row["hash"])
 
 
 def test_a_second_life_of_an_account_follows_the_first() -> None:
-    rows = [_row(9, 8), _row(8, 0), _row(5, 4), _row(4, 0)]
-    assert list(cut_page(rows, 10).rows) == rows
-    assert cut_page(rows, 2) == Page(rows[:2], 5, rows[2]["hash"])
+    records = [_record(9, 8), _record(8, 0), _record(5, 4), _record(4, 0)]
+    assert list(cut_page(records, 10).records) == records
+    assert cut_page(records, 2) == Page(records[:2], 5, records[2].row["hash"])
 
 
 @settings(max_examples=15, deadline=None)
