@@ -2,11 +2,11 @@
 
 A shape has the constant columns of a row (NULL, flags, names, zeroes, very short bytes), and its
 other columns are open: their values follow in the record. All numbers are written with seven bits a
-byte, the least significant first; signed ones are folded (0, -1, 1, -2 ...). Bytes are a form, and what it needs:
-0 the own account, 1 the hash of the transaction before, 2 the hash of the in message, 3 and 4
-bytes of an earlier place of all records (32 of them, or their number first), 5 the hash of the
-state before, and from 6 on literal bytes, that many more than 6. So that bytes which come again
-(both ends of a message, bodies, code) are written once: hashes do not compress.
+byte, the least significant first; signed ones are folded (0, -1, 1, -2 ...). Bytes are a form, and
+what it needs: 0 the own account, 1 the hash of the transaction before, 2 the hash of the in
+message, 3 and 4 bytes of an earlier place of all records (32 of them, or their number first), 5 the
+hash of the state before, and from 6 on literal bytes, that many more than 6. So that bytes which
+come again (both ends of a message, bodies, code) are written once: hashes do not compress.
 
 A record is its length, the state after, the state before, the transaction, and its messages,
 their number first. A state is 0 where it is not known, 1 where it is that after the record before,
