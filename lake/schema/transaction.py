@@ -116,8 +116,18 @@ TRANSACTIONS = Table(
         *_BOUNCE,
         *_SPLIT,
         *optional(
-            Column("boc", "bytes", "The transaction cell as bag of cells, where recipe is NULL"),
-            Column("recipe", "bytes", "How the cell follows from this row and its messages"),
+            Column(
+                "boc",
+                "bytes",
+                "The transaction cell as bag of cells; NULL where recipe says how it is made",
+            ),
+            Column(
+                "recipe",
+                "bytes",
+                "What this row and its messages leave open of the cell: a byte for each message, in "
+                "first (1 StateInit in a reference, 2 body in one, 4 external address), then those "
+                "addresses, two bytes of length in bits before each",
+            ),
         ),
     ),
 )

@@ -37,7 +37,6 @@ SEND_BACK = 300
 
 ZERO = bytes(32)
 _BODY_HEAD = bytes.fromhex("b5ee9c720101010100")
-_TX_HEAD = bytes.fromhex("b5ee9c7201020301000001fe000302cf")
 
 Columns = dict[str, Any]
 
@@ -94,17 +93,9 @@ class LakeMaker:
         columns = self._chain(source, who, numbers)
         messages = self._exchange(source, who, columns)
         _add_phases(source, columns)
-        columns["boc"] = [
-            _TX_HEAD + account + prev + before + after + body * 2 + lt.to_bytes(8, "big") * 2
-            for account, prev, before, after, body, lt in zip(
-                columns["account"],
-                columns["prev_trans_hash"],
-                columns["account_state_hash_before"],
-                columns["account_state_hash_after"],
-                columns.pop("body"),
-                columns["lt"],
-                strict=True,
-            )
+        columns["recipe"] = [
+            b"\2" * (sent + (in_hash is not None))
+            for sent, in_hash in zip(columns["outmsg_cnt"], columns["in_msg_hash"], strict=True)
         ]
         return {
             "transactions": fit("transactions", columns, count),
@@ -151,12 +142,10 @@ class LakeMaker:
         sent = [0] * len(who)
         ends: list[tuple[int, str, int, int, int]] = []
         columns["in_msg_hash"] = []
-        columns["body"] = []
         made: list[tuple[bytes, bytes, bytes | None, int | None, str, int]] = []
         for row, kind in enumerate(kinds):
             if kind is None:
                 columns["in_msg_hash"].append(None)
-                columns["body"].append(b"")
                 continue
             msg_hash = rng.randbytes(32)
             opcode, body_hash, body = self._draw_body(rng)
@@ -168,7 +157,6 @@ class LakeMaker:
                 ends.append((sender, "out", sent[sender], len(made) - 1, row))
                 sent[sender] += 1
             columns["in_msg_hash"].append(msg_hash)
-            columns["body"].append(body or b"")
         columns["outmsg_cnt"] = sent
         return _write_messages(rng, columns, ends, made)
 
