@@ -124,9 +124,9 @@ TRANSACTIONS = Table(
             Column(
                 "recipe",
                 "bytes",
-                "What this row and its messages leave open of the cell: a byte for each message, in "
-                "first (1 StateInit in a reference, 2 body in one, 4 external address), then those "
-                "addresses, two bytes of length in bits before each",
+                "What this row and its messages leave open of the cell: a byte for each message, "
+                "in first (1 StateInit in a reference, 2 body in one, 4 external address), then "
+                "those addresses, two bytes of length in bits before each",
             ),
         ),
     ),
