@@ -149,9 +149,9 @@ def _render_extended(call: Call, records: Sequence[Record]) -> list[dict[str, An
     ]
 
 
-def render_in_block(call: Call, keys: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def render_in_block(call: Call, keys: Sequence[Row]) -> list[dict[str, Any]]:
     """Return ``raw.transactionExt`` objects."""
-    records = read_records(call.reader, keys)
+    records = read_records(call.reader, [{**key} for key in keys])
     return [
         {"@type": "raw.transactionExt", **fields, "account": _name_account(record.row)}
         for record, fields in zip(

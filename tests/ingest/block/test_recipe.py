@@ -39,24 +39,24 @@ def _wrap_plain(tree: CellTree, message: int) -> bytes:
     return serialize_boc(tree, [cell])
 
 
-def _wrap(data: st.DataObject, tree: CellTree, in_msg: int, outs: tuple[int, ...] = ()) -> bytes:
-    """The bag of a transaction without extra currencies around messages."""
-    inner = Fields(data.draw, tree)
+@st.composite
+def wrapped(draw: st.DrawFn) -> tuple[bytes, int, int | None]:
+    """The bag of a transaction around messages of any kind, their number, and the version."""
+    tree, cell, _columns, version = draw(messages())
+    count = draw(st.integers(0, 40))
+    inner = Fields(draw, tree)
     inner.builder.store_uint(0, 5).store_uint(0, 2).store_uint(0, 1 + 2).store_uint(0, 4)
-    to = Fields(data.draw, tree)
-    cell = store_transaction(to, inner.builder.end(), in_msg=in_msg, out_msgs=outs)
-    return serialize_boc(tree, [cell])
+    outs = (cell,) * count
+    root = store_transaction(Fields(draw, tree), inner.builder.end(), in_msg=cell, out_msgs=outs)
+    return serialize_boc(tree, [root]), 1 + count, version
 
 
 @settings(max_examples=100, deadline=None)
-@given(messages(), st.integers(0, 40), st.data())
-def test_whatever_the_messages_are_the_bag_comes_back(
-    sample: tuple[CellTree, int, Columns, int | None], count: int, data: st.DataObject
-) -> None:
-    tree, cell, _columns, version = sample
-    bag = _wrap(data, tree, cell, (cell,) * count)
+@given(wrapped())
+def test_whatever_the_messages_are_the_bag_comes_back(sample: tuple[bytes, int, int | None]) -> None:
+    bag, count, version = sample
     row, lines = decode_transaction(bag, global_version=version)
-    assert len(lines) == 1 + count
+    assert len(lines) == count
     assert take_bag(row, lines[::-1]) == bag
 
 
