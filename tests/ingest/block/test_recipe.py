@@ -53,7 +53,9 @@ def wrapped(draw: st.DrawFn) -> tuple[bytes, int, int | None]:
 
 @settings(max_examples=100, deadline=None)
 @given(wrapped())
-def test_whatever_the_messages_are_the_bag_comes_back(sample: tuple[bytes, int, int | None]) -> None:
+def test_whatever_the_messages_are_the_bag_comes_back(
+    sample: tuple[bytes, int, int | None],
+) -> None:
     bag, count, version = sample
     row, lines = decode_transaction(bag, global_version=version)
     assert len(lines) == count
