@@ -10,10 +10,11 @@ import msgspec
 from api.encoding import encode_bytes
 from ingest.block.block import decode_bundle
 from ingest.block.header import read_header
+from ingest.block.recipe import restore_bags
 from ingest.cell.boc import parse_boc
 from ingest.errors import DecodeError
 from ingest.source import BlockId, McBundle, RawBlock
-from lake.schema import TABLES
+from lake.schema import MESSAGES, TABLES, TRANSACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,6 +37,8 @@ _WRITERS: dict[str, Callable[[Any], Any]] = {
 def decode_block_rows(data: bytes) -> Iterator[dict[str, Any]]:
     """Yield the rows of all tables that a block gives, each with the name of its ``table``.
 
+    Transactions have their bags of cells, those too that have a recipe instead in a lake.
+
     Raises:
         BocError, DecodeError: ``data`` is no block.
     """
@@ -52,9 +55,11 @@ def decode_block_rows(data: bytes) -> Iterator[dict[str, Any]]:
         sha256(data).digest(),
     )
     mc_seqno = header.seqno if is_master else UNKNOWN_MC_SEQNO
-    tables = decode_bundle(McBundle(mc_seqno, (RawBlock(block, data),)))
+    decoded = decode_bundle(McBundle(mc_seqno, (RawBlock(block, data),)))
+    tables = {name: rows.to_pylist() for name, rows in decoded.items()}
+    restore_bags(tables[TRANSACTIONS.name], tables[MESSAGES.name])
     for name, rows in tables.items():
-        for row in rows.to_pylist():
+        for row in rows:
             if not is_master:
                 row["mc_seqno"] = None
             yield {"table": name, **_write_row(TABLES[name], row)}

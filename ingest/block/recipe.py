@@ -23,7 +23,7 @@ from ingest.errors import BocError, DecodeError
 from lake.schema import MESSAGES, TRANSACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _INIT_IN_REF, _BODY_IN_REF, _EXTERNAL_ADDRESS = 1, 2, 4
 
@@ -179,6 +179,24 @@ def rebuild_transaction(row: Mapping[str, Any], messages: Sequence[Mapping[str, 
             "tonlake verify finds damaged files"
         )
     return serialize_boc(tree, (root,))
+
+
+def restore_bags(rows: Iterable[dict[str, Any]], messages: Iterable[Mapping[str, Any]]) -> None:
+    """Put its bag of cells into each row of ``transactions`` that has a recipe instead.
+
+    Args:
+        rows: Of ``transactions``, every column.
+        messages: Theirs, and maybe others, every column.
+
+    Raises:
+        DecodeError: rows do not give the transaction that they are of.
+    """
+    by_transaction: dict[bytes, list[Mapping[str, Any]]] = {}
+    for message in messages:
+        by_transaction.setdefault(message["tx_hash"], []).append(message)
+    for row in rows:
+        if row["recipe"] is not None:
+            row["boc"] = rebuild_transaction(row, by_transaction.get(row["hash"], []))
 
 
 def _by_place(message: Mapping[str, Any]) -> tuple[str, int]:

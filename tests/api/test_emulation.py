@@ -11,6 +11,7 @@ import pytest
 from api.call import Call
 from api.emulation import emulate_message
 from api.params import Arguments
+from ingest.block.recipe import rebuild_transaction
 from ingest.block.transaction import decode_transaction
 from ingest.cell.writer import serialize_single
 from ingest.errors import DecodeError
@@ -20,6 +21,7 @@ from ingest.tvm.pool import TvmPool
 from ingest.tvm.trace import EmulatedTrace
 from lake.snapshot import open_snapshot
 from queries.reader import Reader
+from tests.ingest.bags import read_bags
 from tests.patience import PATIENT
 
 if TYPE_CHECKING:
@@ -41,16 +43,19 @@ def read_traces(call: Call) -> list[dict[str, Any]]:
     """Return the first transaction of whole traces that came from outside, with all others."""
     connection = call.reader.snapshot.connect(PATIENT)
     found = connection.execute(
-        "select t.mc_seqno, t.boc, list(struct_pack(workchain := u.workchain, account := u.account,"
+        "select t.mc_seqno, t.hash, list(struct_pack(workchain := u.workchain,"
+        " account := u.account,"
         " exit := u.compute_exit_code, sent := u.outmsg_cnt, aborted := u.aborted)) as steps"
         " from transactions t join transaction_traces r on r.hash = t.hash"
         " join transaction_traces o on o.trace_id = r.trace_id"
         " join transactions u on u.hash = o.hash"
         " where r.trace_id = t.hash and t.in_msg_hash is not null and t.descr = 'ord'"
-        " group by t.mc_seqno, t.boc, t.lt order by t.lt"
+        " group by t.mc_seqno, t.hash, t.lt order by t.lt"
     )
     names = [column[0] for column in found.description]
-    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+    traces = [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+    bags = read_bags(connection)
+    return [{"boc": bags[trace["hash"]], **trace} for trace in traces]
 
 
 def test_emulated_traces_are_those_of_the_chain(call: Call) -> None:
@@ -76,7 +81,8 @@ def test_emulated_traces_are_those_of_the_chain(call: Call) -> None:
 
 def check_links(trace: EmulatedTrace) -> None:
     """Every transaction but the first was sent by an earlier one, and has the shape of a row."""
-    model, messages = decode_transaction(trace.steps[0].row["boc"])
+    first = trace.steps[0]
+    model, messages = decode_transaction(rebuild_transaction(first.row, first.messages))
     for place, step in enumerate(trace.steps):
         assert step.row.keys() == model.keys()
         assert all(message.keys() == messages[0].keys() for message in step.messages)

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from ingest.block.recipe import rebuild_transaction
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
@@ -27,6 +26,7 @@ from lake.schema import SCHEMA_VERSION
 from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from lake.verify import verify_lake
+from tests.ingest.bags import read_bags
 from tests.ingest.facts import ask
 
 if TYPE_CHECKING:
@@ -68,18 +68,9 @@ def rows_of(lake: Path, name: str) -> list[Any]:
 
 
 def bags_of(lake: Path) -> dict[bytes, bytes]:
-    """The bag of every transaction by its hash: made from rows, where it is not kept whole."""
+    """The bag of every transaction by its hash."""
     with open_snapshot(lake).connect(SETTINGS) as connection:
-        found = [
-            connection.sql(f"from {name}").to_arrow_table().to_pylist()
-            for name in ("transactions", "messages")
-        ]
-    rows, messages = found
-    return {
-        row["hash"]: row["boc"]
-        or rebuild_transaction(row, [line for line in messages if line["tx_hash"] == row["hash"]])
-        for row in rows
-    }
+        return read_bags(connection)
 
 
 @pytest.mark.usefixtures("tvm")

@@ -28,6 +28,7 @@ from lake.settings import Settings
 from queries.loader import load_queries
 from tests.api.growth import serve
 from tests.api.v2.test_send import Upstream
+from tests.ingest.bags import read_bags
 from tests.patience import LIMITS
 
 if TYPE_CHECKING:
@@ -94,14 +95,15 @@ def messages(many_commits: Path) -> list[Message]:
     holder = SnapshotHolder(many_commits, SETTINGS)
     connection = holder.reader().snapshot.connect(SETTINGS)
     rows = connection.execute(
-        "select mc_seqno, hash, boc, account from transactions where workchain = 0 order by lt"
+        "select mc_seqno, hash, account from transactions where workchain = 0 order by lt"
     ).fetchall()
+    bags = read_bags(connection)
     holder.close()
     seen: set[tuple[int, bytes]] = set()
     found = []
-    for mc_seqno, tx_hash, boc, account in rows:
+    for mc_seqno, tx_hash, account in rows:
         commit = (mc_seqno - 1) // 15 + 1
-        received, _sent = list_messages(boc)
+        received, _sent = list_messages(bags[tx_hash])
         if received is not None and (commit, account) not in seen:
             read = read_message(received)
             if read["kind"] == "ext_in":
@@ -220,12 +222,13 @@ def replay(lake_dir: Path, machine: TvmPool, step: int) -> Counter[str]:
 
     found: Counter[str] = Counter()
     rows = connection.execute(
-        "select t.mc_seqno, t.hash, t.boc from transactions t join traces r on r.trace_id = t.hash"
+        "select t.mc_seqno, t.hash from transactions t join traces r on r.trace_id = t.hash"
         " where t.workchain = 0 and r.external_hash_norm is not null and r.state = 'complete'"
         " order by t.lt"
     ).fetchall()
-    for mc_seqno, tx_hash, boc in rows[::step]:
-        received, _sent = list_messages(boc)
+    bags = read_bags(connection)
+    for mc_seqno, tx_hash in rows[::step]:
+        received, _sent = list_messages(bags[tx_hash])
         message = {"boc": received, "mc_seqno": mc_seqno, "tx_hash": tx_hash}
         found[compare(call, message, real)] += 1
     holder.close()

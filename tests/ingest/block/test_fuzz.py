@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.block.block import decode_bundle
+from ingest.block.recipe import restore_bags
 from ingest.block.transaction import decode_transaction
 from ingest.cell.boc import MERKLE_PROOF, MERKLE_UPDATE, parse_boc
 from ingest.cell.exotic import exotic_mask
@@ -98,7 +99,9 @@ def _fuzz_blocks(network: Network, cases: int, seed: int) -> None:
 
 def _fuzz_transactions(network: Network, cases: int, seed: int) -> None:
     choices = Random(seed)  # noqa: S311 - repeatable, no secret
-    seeds = network.tables["transactions"]["boc"].to_pylist()
+    rows, messages = (network.tables[name].to_pylist() for name in ("transactions", "messages"))
+    restore_bags(rows, messages)
+    seeds = [row["boc"] for row in rows]
     for _ in range(cases):
         bag = choices.choice(seeds)
         with suppress(BocError, DecodeError):

@@ -28,6 +28,7 @@ from ingest.tvm.fee import estimate_unaccepted, read_fees
 from ingest.tvm.message import list_messages
 from lake.settings import Settings
 from lake.snapshot import open_snapshot
+from tests.ingest.bags import read_bags
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,6 +52,7 @@ class Replay:
             (row["workchain"], row["shard"], row["seqno"]): row
             for row in self.rows("select * from blocks")
         }
+        self._bags = read_bags(self._connection)
         self._configs = self._read_configs()
         self._libraries = self.rows("select * from libraries order by mc_seqno")
         self._masters = {
@@ -86,7 +88,7 @@ class Replay:
         is_master = row["workchain"] == -1
         referred = row["block_seqno"] - 1 if is_master else block["master_ref_seqno"]
         config = self._configs[self._find_key(referred)]
-        received, _sent = list_messages(row["boc"])
+        received, _sent = list_messages(self._bags[row["hash"]])
         call = EmulationCall(
             account=join_shard_account(before, row["prev_trans_hash"], row["prev_trans_lt"]),
             message=received,
