@@ -42,6 +42,9 @@ Row = dict[str, Any]
 Group = tuple[str, int]
 """Path of a file, and the number of a row group there."""
 
+_Size = tuple[int, int]
+"""Rows of a row group, and their bytes."""
+
 
 class RowGroups:
     """Row groups by file and number, those used last, within a bound of bytes."""
@@ -70,7 +73,7 @@ class RowGroups:
         numbers = footer.find(bounds)
         if len(numbers) > most:
             return None
-        groups = [self._decode(path, footer.metadata, number) for number in numbers]
+        groups = [self._decode(path, number, footer.sizes[number]) for number in numbers]
         found = [group for group in groups if group is not None]
         return found if len(found) == len(groups) else None
 
@@ -79,14 +82,14 @@ class RowGroups:
         with self._lock:
             footer = self._footers.get(name)
         if footer is None:
-            footer = _Footer(pq.read_metadata(path))
+            footer = _Footer(path)
             with self._lock:
                 self._footers[name] = footer
                 while len(self._footers) > KEPT_FOOTERS:
                     self._footers.popitem(last=False)
         return footer
 
-    def _decode(self, path: Path, footer: pq.FileMetaData, number: int) -> pa.Table | None:
+    def _decode(self, path: Path, number: int, size: _Size) -> pa.Table | None:
         key = str(path), number
         with self._lock:
             if key in self._groups:
@@ -96,11 +99,11 @@ class RowGroups:
             self._wished[key] = None
             while len(self._wished) > KEPT_WISHES:
                 self._wished.popitem(last=False)
-        told = footer.row_group(number)
-        is_wished = is_wished or told.num_rows <= SMALL_ROWS
-        if not is_wished or told.total_byte_size > MOST_GROUP_BYTES:
+        rows, size_bytes = size
+        is_wished = is_wished or rows <= SMALL_ROWS
+        if not is_wished or size_bytes > MOST_GROUP_BYTES:
             return None
-        with pq.ParquetFile(path, metadata=footer) as file:
+        with pq.ParquetFile(path) as file:
             group = file.read_row_group(number, use_threads=False).combine_chunks()
         with self._lock:
             if key not in self._groups:
@@ -112,11 +115,16 @@ class RowGroups:
 
 
 class _Footer:
-    """What a file says of its row groups."""
+    """What a file says of its row groups, as far as that was asked for.
 
-    def __init__(self, metadata: pq.FileMetaData) -> None:
-        self.metadata = metadata
+    The whole of it takes 60 to 80 kB of memory, and a lake that follows a node has thousands of
+    files: so it is read once more when another column is asked for.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
         self._extents: dict[str, list[Bounds | None]] = {}
+        self.sizes: list[_Size] = []
 
     def find(self, bounds: Mapping[str, Bounds]) -> list[int]:
         """Return the numbers of the row groups that may have rows within bounds.
@@ -124,9 +132,10 @@ class _Footer:
         Raises:
             KeyError: the file lacks a column.
         """
-        numbers = list(range(self.metadata.num_row_groups))
+        self._read([name for name in bounds if name not in self._extents])
+        numbers = list(range(len(self.sizes)))
         for name, (first, last) in bounds.items():
-            extents = self._extents.get(name) or self._read_extents(name)
+            extents = self._extents[name]
             numbers = [
                 number
                 for number in numbers
@@ -134,17 +143,20 @@ class _Footer:
             ]
         return numbers
 
-    def _read_extents(self, name: str) -> list[Bounds | None]:
-        schema = self.metadata.schema
-        places = {schema.column(at).path: at for at in range(self.metadata.num_columns)}
-        place = places[name]
-        found: list[Bounds | None] = []
-        for number in range(self.metadata.num_row_groups):
-            told = self.metadata.row_group(number).column(place).statistics
-            is_told = told is not None and told.has_min_max
-            found.append((told.min, told.max) if is_told else None)
-        self._extents[name] = found
-        return found
+    def _read(self, names: Sequence[str]) -> None:
+        """Read sizes, and the extents of columns."""
+        if self.sizes and not names:
+            return
+        told = pq.read_metadata(self._path)
+        groups = [told.row_group(number) for number in range(told.num_row_groups)]
+        places = {told.schema.column(at).path: at for at in range(told.num_columns)}
+        for name in names:
+            columns = (group.column(places[name]).statistics for group in groups)
+            self._extents[name] = [
+                (found.min, found.max) if found is not None and found.has_min_max else None
+                for found in columns
+            ]
+        self.sizes = [(group.num_rows, group.total_byte_size) for group in groups]
 
 
 _KEPT = RowGroups(KEPT_BYTES)
