@@ -6,6 +6,7 @@ import hashlib
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from lake.errors import LakeCorrupt
@@ -19,13 +20,47 @@ if TYPE_CHECKING:
 _THREADS = 2
 
 _SPARE = 10_000
-"""Files that are remembered beside those asked about last: each that is merged would stay."""
+"""Files that are remembered beside those of the largest lake: each that is merged would stay."""
 
 _Facts = tuple[int, int, str]
 """Size, modification time in ns, digest."""
 
-_sound: dict[str, _Facts] = {}
-"""Files that this process found sound, by their path."""
+
+class _Sound:
+    """Files that this process found sound, by their path: those asked about last come last."""
+
+    def __init__(self) -> None:
+        self.facts: dict[str, _Facts] = {}
+        self._most = 0
+
+    def knows(self, path: str, sha256: str) -> bool:
+        """Tell whether a file of this digest was found sound, and nobody wrote to it since."""
+        known = self.facts.get(path)
+        if known is None:
+            return False
+        try:
+            facts = os.stat(path)  # noqa: PTH116 - asked of thousands of files at every commit
+        except OSError:
+            return False
+        self.facts[path] = self.facts.pop(path, known)
+        return known == (facts.st_size, facts.st_mtime_ns, sha256)
+
+    def note(self, path: str, facts: _Facts) -> None:
+        """Remember a file."""
+        self.facts[path] = facts
+
+    def forget(self, listed: int) -> None:
+        """Forget files that nobody asked about for long, after so many were asked about at once.
+
+        Some ask about a few of a lake's files, others about all: the others' are to stay.
+        """
+        self._most = max(self._most, listed)
+        surplus = len(self.facts) - 2 * self._most - _SPARE
+        for path in list(islice(self.facts, max(0, surplus))):
+            self.facts.pop(path, None)
+
+
+_sound = _Sound()
 
 
 def find_damage(
@@ -47,7 +82,7 @@ def find_damage(
     listed = list(files)
     todo = []
     for file in listed:
-        if trust_earlier and _is_known(f"{root}/{file.path}", file.sha256):
+        if trust_earlier and _sound.knows(f"{root}/{file.path}", file.sha256):
             on_file(file)
         else:
             todo.append(file)
@@ -58,26 +93,8 @@ def find_damage(
                 on_file(file)
                 if error is not None:
                     damage.append(error)
-    if len(_sound) > 2 * len(listed) + _SPARE:
-        _forget_others(f"{root}/{file.path}" for file in listed)
+    _sound.forget(len(listed))
     return damage
-
-
-def _is_known(path: str, sha256: str) -> bool:
-    known = _sound.get(path)
-    if known is None:
-        return False
-    try:
-        facts = os.stat(path)  # noqa: PTH116 - asked of thousands of files at every commit
-    except OSError:
-        return False
-    return known == (facts.st_size, facts.st_mtime_ns, sha256)
-
-
-def _forget_others(paths: Iterable[str]) -> None:
-    kept = {path: _sound[path] for path in paths if path in _sound}
-    _sound.clear()
-    _sound.update(kept)
 
 
 def _check_file(root: Path, file: DataFile) -> LakeCorrupt | None:
@@ -92,5 +109,5 @@ def _check_file(root: Path, file: DataFile) -> LakeCorrupt | None:
         return LakeCorrupt(file.path, f"it cannot be read ({error.strerror})")
     if digest != file.sha256:
         return LakeCorrupt(file.path, "its bytes do not give its digest")
-    _sound[str(path)] = facts.st_size, facts.st_mtime_ns, file.sha256
+    _sound.note(str(path), (facts.st_size, facts.st_mtime_ns, file.sha256))
     return None

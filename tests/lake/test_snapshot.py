@@ -140,16 +140,22 @@ def test_a_file_is_hashed_once_a_process(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(hashed) == len(TABLES) + 1
 
 
-def test_files_that_are_gone_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_asked_about_long_ago_are_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(digest, "_SPARE", 0)
-    known: dict[str, object] = {}
+    known = digest._Sound()
     monkeypatch.setattr(digest, "_sound", known)
-    for name in ("one", "two", "three"):
-        commit_rows(tmp_path / name, 1, 2)
+    for name in ("one", "two", "three", "two"):
+        if not (tmp_path / name).exists():
+            commit_rows(tmp_path / name, 1, 2)
         snapshot = open_snapshot(tmp_path / name)
-        files = sum(map(len, snapshot.files.values()))
-        assert files <= len(known) <= 2 * files
-    assert {path.split("/")[-4] for path in known} >= {"three"}
+        files = [file for group in snapshot.files.values() for file in group]
+        assert len(files) <= len(known.facts) <= 2 * len(files)
+    assert {path.split("/")[-4] for path in known.facts} == {"two", "three"}
+    for file in files[:3] * 3:
+        assert digest.find_damage(tmp_path / "two", [file], trust_earlier=True) == []
+    assert {f"{tmp_path}/two/{file.path}" for file in files} <= known.facts.keys()
 
 
 def test_digests_can_be_left_unchecked(lake: Path) -> None:
