@@ -122,6 +122,41 @@ def find_block_transactions(reader: Reader, blocks: Sequence[Row], page: Slice) 
 
     None without look-ups, or where they are too many to look at each.
     """
+    found = _look_up_transactions(reader, blocks)
+    if found is None:
+        return None
+    found.sort(key=itemgetter("workchain", "account"))
+    found.sort(key=itemgetter("lt"), reverse=page.descending)
+    return found[page.offset : page.offset + page.limit]
+
+
+def list_block_transactions(
+    reader: Reader, block: Mapping[str, Any], after: tuple[bytes, int] | None, most: int
+) -> list[Row]:
+    """Return the transactions of a block by account and logical time, as ``v2/block_transactions``.
+
+    Those that come after an account and a logical time, if these are given.
+    """
+    found = _look_up_transactions(reader, [block])
+    if found is None:
+        account, lt = after or (None, 0)
+        return reader.rows(
+            "v2/block_transactions",
+            workchain=block["workchain"],
+            shard=block["shard"],
+            seqno=block["seqno"],
+            mc_seqno=block["mc_seqno"],
+            after_account=account,
+            after_lt=lt,
+            rows=most,
+        )
+    place_of = itemgetter("account", "lt")
+    found = [row for row in found if after is None or place_of(row) > after]
+    return sorted(found, key=place_of)[:most]
+
+
+def _look_up_transactions(reader: Reader, blocks: Sequence[Mapping[str, Any]]) -> list[Row] | None:
+    """Return the keys of the transactions of some blocks, in no order; None as said above."""
     lookups = reader.lookups
     if lookups is None:
         return None
@@ -133,18 +168,12 @@ def find_block_transactions(reader: Reader, blocks: Sequence[Row], page: Slice) 
         Hit(listed.run, row) for listed in lists for row in listed.rows[listed.start : listed.end]
     ]
     wanted = {(block["workchain"], block["shard"], block["seqno"]) for block in blocks}
-    found = [
-        {
-            "hash": row["hash"],
-            "lt": row["lt"],
-            "hit": hit,
-            "place": (row["workchain"], row["account"]),
-        }
-        for hit, row in zip(
-            hits, [record.row for record in lookups.read_records(hits)], strict=True
-        )
+    rows = (record.row for record in lookups.read_records(hits))
+    return [
+        {**{name: row[name] for name in _KEY}, "hit": hit}
+        for hit, row in zip(hits, rows, strict=True)
         if (row["workchain"], row["shard"], row["block_seqno"]) in wanted
     ]
-    found.sort(key=itemgetter("place"))
-    found.sort(key=itemgetter("lt"), reverse=page.descending)
-    return found[page.offset : page.offset + page.limit]
+
+
+_KEY = ("workchain", "account", "lt", "hash")

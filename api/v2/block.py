@@ -21,7 +21,7 @@ from api.v2.value import (
     render_block_id,
     render_block_of,
 )
-from queries.headers import list_shards
+from queries.headers import list_block_transactions, list_shards
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -143,26 +143,20 @@ def answer_block_transactions_ext(call: Call, params: BlockPageParams) -> dict[s
     return {"@type": "blocks.transactionsExt", **found, "transactions": transactions}
 
 
-def _read_block_page(call: Call, params: BlockPageParams) -> tuple[dict[str, Any], list[Row]]:
+def _read_block_page(
+    call: Call, params: BlockPageParams
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return what both answers about a block begin with, and the rows of the page."""
     block = _find_identified(call, params)
     count = call.settings.v2_default_count if params.count is None else params.count
-    rows = call.reader.rows(
-        "v2/block_transactions",
-        workchain=block["workchain"],
-        shard=block["shard"],
-        seqno=block["seqno"],
-        mc_seqno=block["mc_seqno"],
-        after_account=params.after_hash,
-        after_lt=params.after_lt or 0,
-        rows=count + 1,
-    )
+    after = None if params.after_hash is None else (params.after_hash, params.after_lt or 0)
+    rows = list_block_transactions(call.reader, block, after, count + 1)
     found = {
         "id": render_block_of(block),
         "req_count": count,
         "incomplete": len(rows) > count,
     }
-    return found, list(rows[:count])
+    return found, rows[:count]
 
 
 def _find_identified(call: Call, params: BlockParams) -> Row:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from api.call import Call
     from api.v2.arguments import HistoryParams, LocateParams
+    from queries.exact import Key
 
     RenderMessage = Callable[[Mapping[str, Any]], dict[str, Any]]
 
@@ -149,9 +150,9 @@ def _render_extended(call: Call, records: Sequence[Record]) -> list[dict[str, An
     ]
 
 
-def render_in_block(call: Call, keys: Sequence[Row]) -> list[dict[str, Any]]:
+def render_in_block(call: Call, keys: Sequence[Key]) -> list[dict[str, Any]]:
     """Return ``raw.transactionExt`` objects."""
-    records = read_records(call.reader, [{**key} for key in keys])
+    records = read_records(call.reader, keys)
     return [
         {"@type": "raw.transactionExt", **fields, "account": _name_account(record.row)}
         for record, fields in zip(

@@ -12,6 +12,7 @@ from queries.headers import (
     find_block,
     find_block_transactions,
     find_blocks,
+    list_block_transactions,
     list_shards,
     list_tops,
 )
@@ -113,3 +114,18 @@ def test_transactions_of_blocks(
     assert find_block_transactions(reader, blocks, Slice(10)) is None
     monkeypatch.setattr(headers, "MOST_OF_BLOCKS", 0)
     assert find_block_transactions(watched, blocks, Slice(10)) is None
+
+
+def test_transactions_of_a_block_after_one(watched: Watching, reader: Reader) -> None:
+    blocks = reader.rows("v3/blocks", limit=1000)
+    largest = sorted(blocks, key=lambda block: block["tx_count"], reverse=True)[:5]
+    for block in (*largest, *blocks[::60]):
+        everything = list_block_transactions(reader, block, None, 1000)
+        assert len(everything) == block["tx_count"]
+        afters = [(row["account"], row["lt"] - less) for row in everything for less in (0, 1)]
+        for after, most in ((None, 1000), (None, 2), *((after, 3) for after in afters)):
+            wanted = list_block_transactions(reader, block, after, most)
+            found = list_block_transactions(watched, block, after, most)
+            shown = [{name: row[name] for name in row if name != "hit"} for row in found]
+            assert shown == wanted, (block["seqno"], after)
+    assert watched.asked == []
