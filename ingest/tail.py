@@ -8,10 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from ingest.child import run_child
 from ingest.errors import IngestError
 from ingest.follow import Follower
 from ingest.origin import Origin
+from lake.child import run_child
 from lake.errors import LakeError
 from lake.settings import load_settings
 

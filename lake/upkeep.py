@@ -1,19 +1,33 @@
-"""What a lake needs from time to time as it grows: look-ups made, small files merged."""
+"""What a lake needs from time to time as it grows: look-ups made, small files merged.
+
+Beside one that commits this is done by a process of its own, ``python -m lake.upkeep LAKE``, which
+ends with its work: merging takes the memory of many rows, and no allocator gives all of it back,
+so that one who commits for weeks would grow with the largest merge it ever did.
+"""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
+import msgspec
+
+from lake.child import run_child
 from lake.compact import compact_lake
 from lake.errors import LakeError
 from lake.lookup.rebuild import rebuild_lookups
+from lake.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
-    from lake.settings import Settings
+EXIT_FAILED = 1
+NICENESS = 5
+"""Following is what people wait for: this gives way to it."""
 
 
 def keep_up(lake_dir: Path, settings: Settings) -> None:
@@ -31,7 +45,7 @@ def keep_up(lake_dir: Path, settings: Settings) -> None:
 
 
 class Upkeep:
-    """Keeps a lake up in a thread beside one that commits, which never waits for it."""
+    """Keeps a lake up in a process beside one that commits, which never waits for it."""
 
     def __init__(
         self, lake_dir: Path, settings: Settings, on_failure: Callable[[str], None]
@@ -66,6 +80,41 @@ class Upkeep:
 
     def _work(self) -> None:
         try:
-            keep_up(self._lake_dir, self._settings)
-        except (LakeError, OSError) as error:
+            self._run_process()
+        except OSError as error:
             self._on_failure(str(error))
+
+    def _run_process(self) -> None:
+        """Run the process to its end; its standard input, held open, ends with this process."""
+        command = [sys.executable, "-P", "-m", "lake.upkeep", str(self._lake_dir)]
+        with subprocess.Popen(  # noqa: S603 - ours
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as process:
+            if process.stdin is None or process.stdout is None:
+                raise OSError("no pipe to the process that keeps the lake up")
+            process.stdin.write(msgspec.json.encode(self._settings) + b"\n")
+            process.stdin.flush()
+            told = process.stdout.read().decode("utf-8", "replace")
+        if process.returncode:
+            self._on_failure(told or f"its process ended with code {process.returncode}")
+
+
+def main() -> NoReturn:
+    """Run the process: settings come as a line of JSON, and a failure goes out as text."""
+    lake_dir = Path(sys.argv[1])
+    settings = msgspec.json.decode(sys.stdin.buffer.readline(), type=Settings)
+    os.nice(NICENESS)
+    run_child(lambda: _keep_up(lake_dir, settings))
+
+
+def _keep_up(lake_dir: Path, settings: Settings) -> int:
+    try:
+        keep_up(lake_dir, settings)
+    except (LakeError, OSError) as error:
+        sys.stdout.write(str(error))
+        return EXIT_FAILED
+    return 0
+
+
+if __name__ == "__main__":
+    main()

@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from ingest.child import run_child
 from ingest.metadata.download import Downloader
 from ingest.metadata.fetching import describe_report, fetch_metadata
+from lake.child import run_child
 from lake.errors import LakeError, LakeNotFound
 from lake.settings import load_settings
 

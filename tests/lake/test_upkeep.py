@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,8 +21,6 @@ from lake.verify import verify_lake
 from tests.lake.chain import Chain, commit_chain
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from lake.status import LookupStatus
 
 OPTIONS = Settings(upkeep_commits=4, compact_commits=4, compact_rows=1000)
@@ -90,3 +92,27 @@ def test_failure_is_told_and_work_is_tried_again(tmp_path: Path) -> None:
     upkeep.wait()
     assert len(failures) == 1
     assert read_lookups(lake).missing == ()
+
+
+def test_a_process_that_dies_is_told_of_and_started_again(tmp_path: Path) -> None:
+    lake, chain, failures = tmp_path / "lake", Chain(7), list[str]()
+    upkeep = Upkeep(lake, OPTIONS, failures.append)
+    commit_chain(lake, chain, 1, 1)
+    upkeep.count(1)
+    while not (children := list_children()):
+        time.sleep(0.01)
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+    upkeep.wait()
+    assert len(failures) == 1
+    assert "-9" in failures[0]
+    upkeep.count(OPTIONS.upkeep_commits)
+    upkeep.wait()
+    assert len(failures) == 1
+    assert read_lookups(lake).missing == ()
+
+
+def list_children() -> list[int]:
+    """Return the processes that threads of this one started."""
+    paths = Path("/proc/self/task").glob("*/children")
+    return [int(pid) for path in paths for pid in path.read_text(encoding="ascii").split()]
