@@ -46,7 +46,13 @@ static uint32_t crc32c(const uint8_t *data, size_t size)
     return ~crc;
 }
 
-enum { FLAGS_AT = 4, HAS_CRC32C = 0x40, CRC_BYTES = 4 };
+void close_bag(uint8_t *bag, size_t size)
+{
+    bag[FLAGS_AT] |= HAS_CRC32C;
+    uint32_t crc = crc32c(bag, size);
+    for (int at = 0; at < CRC_BYTES; at++)
+        bag[size + (size_t)at] = (uint8_t)(crc >> 8 * at);
+}
 
 PyObject *add_crc32c(PyObject *self, PyObject *bag)
 {
@@ -64,9 +70,6 @@ PyObject *add_crc32c(PyObject *self, PyObject *bag)
         return NULL;
     }
     memcpy(copy, data, (size_t)size);
-    copy[FLAGS_AT] = (char)(copy[FLAGS_AT] | HAS_CRC32C);
-    uint32_t crc = crc32c((const uint8_t *)copy, (size_t)size);
-    for (int at = 0; at < CRC_BYTES; at++)
-        copy[size + at] = (char)(crc >> 8 * at & 0xff);
+    close_bag((uint8_t *)copy, (size_t)size);
     return whole;
 }

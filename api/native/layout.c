@@ -20,6 +20,7 @@ static void free_field(Field *field)
     Py_XDECREF(field->prefix);
     Py_XDECREF(field->missing);
     Py_XDECREF(field->other);
+    Py_XDECREF(field->known);
 }
 
 static void free_layout(PyObject *capsule)
@@ -53,14 +54,45 @@ static int take_columns(Field *field, PyObject *given)
         PyObject *name = many ? PyTuple_GetItem(given, field->column_count) : given;
         field->columns[field->column_count].name = Py_NewRef(name);
     }
-    if (field->kind == ACCOUNT || field->kind == NAMED_ACCOUNT || field->kind == BASE64_UNLESS)
-        field->beside.name = Py_NewRef(field->other);
-    int needed = field->kind != CONSTANT && field->kind != CALL && field->kind != OBJECT &&
-                 field->kind != LIST;
-    if (needed && count != 1) {
-        PyErr_SetString(PyExc_ValueError, "a field needs one column");
+    int needed = field->kind == BODY ? BODY_COLUMNS : 1;
+    int is_free = field->kind == CONSTANT || field->kind == CALL || field->kind == OBJECT ||
+                  field->kind == LIST;
+    if (!is_free && count != needed) {
+        PyErr_Format(PyExc_ValueError, "a field needs %d columns", needed);
         return -1;
     }
+    return 0;
+}
+
+/* Take what a kind of field has besides its column. */
+static int take_other(Field *field, PyObject *other)
+{
+    PyObject *beside = NULL;
+    switch (field->kind) {
+    case ACCOUNT:
+    case NAMED_ACCOUNT:
+    case BASE64_UNLESS:
+        field->beside.name = Py_NewRef(other);
+        break;
+    case CURRENCIES:
+    case BODY:
+        if (!PyTuple_Check(other) || !PyArg_ParseTuple(other, "OO:other", &beside, &other))
+            return -1;
+        if (field->kind == CURRENCIES)
+            field->beside.name = Py_NewRef(beside);
+        else
+            field->known = Py_NewRef(beside);
+        break;
+    case OBJECT:
+    case LIST:
+        field->inner = PyCapsule_GetPointer(other, CAPSULE);
+        if (!field->inner)
+            return -1;
+        break;
+    default:
+        break;
+    }
+    field->other = Py_NewRef(other);
     return 0;
 }
 
@@ -78,18 +110,12 @@ static int compile_field(Field *field, PyObject *spec)
     field->kind = (Kind)kind;
     field->prefix = Py_NewRef(prefix);
     field->missing = Py_NewRef(missing);
-    field->other = Py_NewRef(other);
-    if (take_columns(field, column) < 0)
+    if (take_columns(field, column) < 0 || take_other(field, other) < 0)
         return -1;
     if (read_text(prefix, &field->prefix_text, &field->prefix_size) < 0)
         return -1;
     if (missing != Py_None && read_text(missing, &field->missing_text, &field->missing_size) < 0)
         return -1;
-    if (field->kind == OBJECT || field->kind == LIST) {
-        field->inner = PyCapsule_GetPointer(other, CAPSULE);
-        if (!field->inner)
-            return -1;
-    }
     return 0;
 }
 
@@ -125,30 +151,41 @@ Layout *open_layout(PyObject *capsule)
     return PyCapsule_GetPointer(capsule, CAPSULE);
 }
 
-/* Note where the rows of a type have a column, if it says so; -1: it does not have it. */
-static int learn_place(Column *column, PyTypeObject *type)
+/* Return an attribute of a type that is a whole number; -1 where it has none. */
+static Py_ssize_t read_size(PyTypeObject *type, const char *name)
 {
-    PyObject *names = PyObject_GetAttrString((PyObject *)type, "__columns__");
-    if (!names) {
+    PyObject *value = PyObject_GetAttrString((PyObject *)type, name);
+    Py_ssize_t size = value ? PyLong_AsSsize_t(value) : -1;
+    Py_XDECREF(value);
+    if (PyErr_Occurred())
         PyErr_Clear();
-        return 0;
-    }
-    Py_ssize_t at = PySequence_Index(names, column->name);
-    Py_DECREF(names);
-    if (at < 0)
-        PyErr_Clear();
-    PyTypeObject *before = column->type;
-    column->type = (PyTypeObject *)Py_NewRef((PyObject *)type);
-    column->at = at;
-    Py_XDECREF((PyObject *)before);
-    return at >= 0;
+    return size;
 }
 
-PyObject *read_column(PyObject *row, Column *column, int may_lack)
+/* Note where the rows of a type have a column, if the type says so: pointers side by side. */
+static void learn_place(Column *column, PyTypeObject *type)
 {
-    PyTypeObject *type = Py_TYPE(row);
-    if (type == column->type ? column->at >= 0 : !PyDict_CheckExact(row) && learn_place(column, type))
-        return PySequence_GetItem(row, column->at);
+    PyObject *names = PyObject_GetAttrString((PyObject *)type, "__columns__");
+    Py_ssize_t at = names ? PySequence_Index(names, column->name) : -1;
+    Py_XDECREF(names);
+    if (PyErr_Occurred())
+        PyErr_Clear();
+    Py_ssize_t first = read_size(type, "__first_column__"), size = read_size(type, "__basicsize__");
+    Py_ssize_t width = (Py_ssize_t)sizeof(PyObject *);
+    int is_inside = at >= 0 && first > 0 && size > first && at < (size - first) / width;
+    PyTypeObject *before = column->type;
+    column->type = (PyTypeObject *)Py_NewRef((PyObject *)type);
+    column->offset = is_inside ? first + at * width : 0;
+    Py_XDECREF((PyObject *)before);
+}
+
+PyObject *look_up_column(PyObject *row, Column *column, int may_lack)
+{
+    if (!PyDict_CheckExact(row) && Py_TYPE(row) != column->type) {
+        learn_place(column, Py_TYPE(row));
+        if (column->offset)
+            return read_column(row, column, may_lack);
+    }
     PyObject *value = PyObject_GetItem(row, column->name);
     if (value || !may_lack)
         return value;

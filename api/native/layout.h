@@ -7,26 +7,28 @@
 
 typedef enum {
     NUMBER, TEXT_NUMBER, BASE64, FLAG, TEXT, ACCOUNT, SHARD, OPCODE, JSON, CALL, OBJECT, LIST,
-    BASE64_UNLESS, CONSTANT, NAMED_ACCOUNT, KINDS
+    BASE64_UNLESS, CONSTANT, NAMED_ACCOUNT, CURRENCIES, BODY, KINDS
 } Kind;
 
 typedef struct Layout Layout;
 
-/* A column: its name, and where the rows of the type that was met last have it. */
+/* A column: its name, and where the rows of the type that was met last have it, in bytes from the
+ * row's begin; 0: they do not say so. */
 typedef struct {
     PyObject *name;
     PyTypeObject *type;
-    Py_ssize_t at;
+    Py_ssize_t offset;
 } Column;
 
 typedef struct {
     Kind kind;
     Py_ssize_t source; /* which of the sources is read; -1: the row at hand */
-    Column *columns;   /* for OBJECT those of which one is not None, else one or none */
+    Column *columns;   /* for OBJECT those of which one is not None; BODY three; else one or none */
     Py_ssize_t column_count;
     int any_of;        /* whether columns were given as a tuple */
-    Column beside;     /* the column that accounts and BASE64_UNLESS read besides */
+    Column beside;     /* the column that accounts, BASE64_UNLESS and CURRENCIES read besides */
     PyObject *prefix, *missing, *other;
+    PyObject *known;   /* for BODY: a set of opcodes */
     const char *prefix_text, *missing_text;
     Py_ssize_t prefix_size, missing_size;
     Layout *inner;
@@ -37,7 +39,7 @@ struct Layout {
     Field fields[];
 };
 
-enum { DEEPEST = 16 };
+enum { DEEPEST = 16, BODY_COLUMNS = 3 };
 
 /* Return a capsule with a layout made of a tuple of fields. */
 PyObject *compile_layout(PyObject *self, PyObject *fields);
@@ -45,7 +47,16 @@ PyObject *compile_layout(PyObject *self, PyObject *fields);
 /* Return the layout in a capsule; NULL with an error where it holds none. */
 Layout *open_layout(PyObject *capsule);
 
+/* Read a column of a row whose type does not say where it is, or is new. */
+PyObject *look_up_column(PyObject *row, Column *column, int may_lack);
+
 /* Return a new reference; a column that is not there is None where it may be left out. */
-PyObject *read_column(PyObject *row, Column *column, int may_lack);
+static inline PyObject *read_column(PyObject *row, Column *column, int may_lack)
+{
+    if (Py_TYPE(row) != column->type || !column->offset)
+        return look_up_column(row, column, may_lack);
+    PyObject *value = *(PyObject **)((char *)row + column->offset);
+    return Py_NewRef(value ? value : Py_None);
+}
 
 #endif

@@ -6,10 +6,8 @@
  */
 #include "writer.h"
 
-#include "buffer.h"
+#include "body.h"
 #include "layout.h"
-
-#include <stdio.h>
 
 typedef struct {
     Buffer out;
@@ -45,7 +43,7 @@ static int add_string(Buffer *out, PyObject *value, int quoted)
 /* Whole numbers of 64 bits in C, all others as Python writes them. */
 static int add_number(Buffer *out, PyObject *value)
 {
-    if (PyLong_Check(value)) {
+    if (PyLong_CheckExact(value)) {
         int overflow;
         long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
         if (!overflow)
@@ -76,15 +74,85 @@ static int add_account(Buffer *out, PyObject *workchain, PyObject *account)
     return buffer_add(out, "\"", 1);
 }
 
-/* A signed number as hexadecimal digits of its 64 or 32 bits. */
-static int add_bits(Buffer *out, PyObject *value, const char *form, unsigned long long mask)
+enum { SHARD_DIGITS = 16, OPCODE_DIGITS = 8 };
+
+/* A signed number as hexadecimal digits of its 64 bits, without leading zeros. */
+static int add_shard(Buffer *out, PyObject *value)
 {
     long long number = PyLong_AsLongLong(value);
     if (number == -1 && PyErr_Occurred())
         return -1;
-    char text[32];
-    int size = snprintf(text, sizeof text, form, (unsigned long long)number & mask);
-    return buffer_add(out, text, (size_t)size);
+    static const char digits[] = "0123456789ABCDEF";
+    char text[SHARD_DIGITS + 2], *at = text + sizeof text;
+    unsigned long long rest = (unsigned long long)number;
+    *--at = '"';
+    do {
+        *--at = digits[rest & 15];
+        rest >>= 4;
+    } while (rest);
+    *--at = '"';
+    return buffer_add(out, at, (size_t)(text + sizeof text - at));
+}
+
+/* A signed number as hexadecimal digits of its 32 bits. */
+static int add_opcode(Buffer *out, PyObject *value)
+{
+    long long number = PyLong_AsLongLong(value);
+    if (number == -1 && PyErr_Occurred())
+        return -1;
+    static const char digits[] = "0123456789abcdef";
+    char text[] = "\"0x00000000\"";
+    for (int digit = 0; digit < OPCODE_DIGITS; digit++)
+        text[3 + digit] = digits[(unsigned long long)number >> (28 - 4 * digit) & 15];
+    return buffer_add(out, text, sizeof text - 1);
+}
+
+static int is_internal(PyObject *kind)
+{
+    return PyUnicode_Check(kind) && PyUnicode_CompareWithASCIIString(kind, "int") == 0;
+}
+
+/* What a function returns for a row: bytes of JSON. */
+static int add_called(Buffer *out, PyObject *call, PyObject *row)
+{
+    PyObject *json = PyObject_CallFunctionObjArgs(call, row, NULL);
+    int failed = json ? add_bytes(out, json, 0) : -1;
+    Py_XDECREF(json);
+    return failed;
+}
+
+/* Extra currencies: of internal messages alone, and then at least none. */
+static int add_currencies(Buffer *out, Field *field, PyObject *row)
+{
+    PyObject *kind = read_column(row, &field->beside, 0);
+    PyObject *text = kind ? read_column(row, field->columns, 0) : NULL;
+    int failed = -1;
+    if (text && !is_internal(kind))
+        failed = buffer_add(out, "null", 4);
+    else if (text && text == Py_None)
+        failed = buffer_add(out, "{}", 2);
+    else if (text)
+        failed = add_called(out, field->other, row);
+    Py_XDECREF(text);
+    Py_XDECREF(kind);
+    return failed;
+}
+
+/* A body: here where it follows no layout, else by the function. Columns: hash, body, kind. */
+static int add_body(Buffer *out, Field *field, PyObject *row)
+{
+    PyObject *parts[BODY_COLUMNS];
+    int found = 0, done = -1;
+    while (found < BODY_COLUMNS && (parts[found] = read_column(row, &field->columns[found], 0)))
+        found++;
+    if (found == BODY_COLUMNS) {
+        int may_follow = PyUnicode_Check(parts[2]) &&
+                         PyUnicode_CompareWithASCIIString(parts[2], "ext_in") == 0;
+        done = may_follow ? 0 : add_unknown_body(out, parts[0], parts[1], field->known);
+    }
+    while (found--)
+        Py_DECREF(parts[found]);
+    return done ? (done < 0 ? -1 : 0) : add_called(out, field->other, row);
 }
 
 static int add_list(Writer *writer, const Field *field, PyObject *rows)
@@ -132,15 +200,19 @@ static int add_value(Writer *writer, Field *field, PyObject *row, PyObject *valu
         return failed;
     }
     case SHARD:
-        return add_bits(out, value, "\"%llX\"", ~0ull);
+        return add_shard(out, value);
     case OPCODE:
-        return add_bits(out, value, "\"0x%08llx\"", 0xffffffffull);
+        return add_opcode(out, value);
     case CALL:
         return add_bytes(out, value, 0);
     case OBJECT:
         return write_object(writer, field->inner, value);
     case LIST:
         return add_list(writer, field, value);
+    case CURRENCIES:
+        return add_currencies(out, field, row);
+    case BODY:
+        return add_body(out, field, row);
     default:
         return 0;
     }
@@ -161,6 +233,8 @@ static PyObject *find_value(Field *field, PyObject *row)
         return PyObject_CallFunctionObjArgs(field->other, row, NULL);
     }
     case LIST:
+    case CURRENCIES:
+    case BODY:
         return Py_NewRef(row);
     case OBJECT:
         if (row == Py_None || !field->any_of)

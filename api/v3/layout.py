@@ -47,6 +47,17 @@ class Kind(IntEnum):
     """Nothing but the prefix."""
     NAMED_ACCOUNT = 14
     """As ``ACCOUNT``, and the account belongs into the address book of the answer."""
+    CURRENCIES = 15
+    """Null unless the column named first in ``other`` is ``int``; then {} where its own is None.
+
+    Else what the second of ``other`` says, a function.
+    """
+    BODY = 16
+    """Both fields of a body; the columns are its hash, the body, and the kind of its message.
+
+    ``other`` has the set of opcodes that are known, and the function that writes a body which may
+    have one of them; all others are written without it.
+    """
 
 
 class Field(NamedTuple):

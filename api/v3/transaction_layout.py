@@ -22,6 +22,8 @@ from api.v3.layout import (
 )
 from api.v3.message import render_content, write_body
 from api.v3.transaction import NONEXIST_HASH
+from ingest.body.body import name_opcode
+from ingest.body.scheme import load_scheme
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -257,6 +259,7 @@ def _lay_out_action() -> Field:
 def _lay_out_message(opcode_format: str, named: str) -> object:
     """Return the layout of messages; the account at their end ``named`` is another's."""
     opcode = Kind.NUMBER if opcode_format == "integer" else Kind.OPCODE
+    known = frozenset(filter(name_opcode, load_scheme().layouts))
     return compile_layout(
         field(Kind.BASE64, "hash", "msg_hash"),
         *(
@@ -274,10 +277,10 @@ def _lay_out_message(opcode_format: str, named: str) -> object:
             "value fwd_fee ihr_fee extra_flags created_lt created_at import_fee",
             missing=NULL,
         ),
-        field(Kind.CALL, "value_extra_currencies", missing=NULL, other=_write_currencies),
+        field(Kind.CURRENCIES, "value_extra_currencies", other=("kind", _write_currencies)),
         field(opcode, "opcode", missing=NULL),
         fields(Kind.FLAG, "ihr_disabled bounce bounced", missing=NULL),
-        Field(Kind.CALL, -1, None, b"", None, write_body),
+        Field(Kind.BODY, -1, ("body_hash", "body", "kind"), b"", None, (known, write_body)),
         field(Kind.CALL, "init_state", "init_state_hash", missing=NULL, other=_write_init_state),
         field(Kind.BASE64, "in_msg_tx_hash", "in_tx_hash"),
         field(Kind.BASE64, "out_msg_tx_hash", "out_tx_hash"),
@@ -285,11 +288,8 @@ def _lay_out_message(opcode_format: str, named: str) -> object:
     )
 
 
-def _write_currencies(row: Row) -> bytes | None:
-    if row["kind"] != "int":
-        return None
-    text = row["value_extra_currencies"]
-    return _EMPTY if text is None else msgspec.json.encode(decode_currencies(text))
+def _write_currencies(row: Row) -> bytes:
+    return msgspec.json.encode(decode_currencies(row["value_extra_currencies"]))
 
 
 def _write_init_state(row: Row) -> bytes:

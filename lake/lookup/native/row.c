@@ -82,8 +82,12 @@ PyObject *make_row_type(PyObject *self, PyObject *args)
         .slots = slots,
     };
     PyObject *type = spec.name ? PyType_FromSpec(&spec) : NULL;
-    if (type && PyObject_SetAttrString(type, "__columns__", fields) < 0)
+    PyObject *first = PyLong_FromSize_t(offsetof(Row, values));
+    /* Other extensions read a column straight from its place: see read_column in api/native. */
+    if (type && (!first || PyObject_SetAttrString(type, "__columns__", fields) < 0 ||
+                 PyObject_SetAttrString(type, "__first_column__", first) < 0))
         Py_CLEAR(type);
+    Py_XDECREF(first);
     return type;
 }
 

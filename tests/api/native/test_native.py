@@ -14,6 +14,8 @@ from api.address import Address, render_friendly
 from api.encoding import encode_account, encode_opcode, encode_shard
 from api.native import NATIVE
 from api.v3.layout import Field, Kind, compile_layout, field, make_list_writer, make_writer
+from api.v3.message import render_content
+from ingest.body.glance import peek_opcode
 from ingest.cell.writer import add_crc32c, serialize_single
 
 if NATIVE is None:
@@ -192,3 +194,65 @@ def test_an_error_on_the_way_is_passed_on() -> None:
         layout = compile_layout(field(Kind.OBJECT, "deeper", ("a",), other=layout, source=0))
     with pytest.raises(RecursionError):
         make_writer(layout)(({"a": 1},))
+
+
+@given(st.sampled_from(["int", "ext_in", "ext_out"]), st.sampled_from([None, '{"1":"2"}']))
+def test_currencies(kind: str, text: str | None) -> None:
+    found = _write(Kind.CURRENCIES, {"x": text, "k": kind}, other=("k", lambda _: b'"called"'))
+    shown: object = {} if text is None else "called"
+    assert found == {"x": shown if kind == "int" else None}
+
+
+_NAMED_OPCODE = 0x0F8A7EA5
+_BODY = serialize_single(_NAMED_OPCODE.to_bytes(4) + b"\x01\x02")
+_BODIES = st.one_of(
+    st.none(),
+    st.binary(max_size=40),
+    st.binary(max_size=60).map(serialize_single),
+    st.integers(0, len(_BODY) - 1).map(lambda end: _BODY[:end]),
+    # One byte is another: roots, index, descriptors, sizes.
+    st.tuples(st.integers(0, len(_BODY) - 1), st.integers(0, 255)).map(
+        lambda change: _BODY[: change[0]] + bytes([change[1]]) + _BODY[change[0] + 1 :]
+    ),
+    st.just(add_crc32c(serialize_single(b"\xde\xad\xbe\xef"))),
+)
+
+
+@given(st.binary(min_size=32, max_size=32), _BODIES, st.sampled_from(["int", "ext_in"]))
+def test_bodies(body_hash: bytes, body: bytes | None, kind: str) -> None:
+    """Without the function a body is written only where it would say nothing about it."""
+    field_of_body = Field(
+        Kind.BODY, -1, ("h", "b", "k"), b"", None, ({_NAMED_OPCODE}, lambda _: b'"called":1')
+    )
+    write = make_writer(compile_layout(field_of_body))
+    written = msgspec.json.decode(write(({"h": body_hash, "b": body, "k": kind},)))
+    opcode = None if body is None or kind == "ext_in" else peek_opcode(body)
+    if body is None or opcode in (None, _NAMED_OPCODE):
+        assert written == {"called": 1}
+    else:
+        content = msgspec.to_builtins(render_content(body_hash, body))
+        assert written == {"decoded_opcode": None, "message_content": content}
+
+
+def test_fields_that_are_none() -> None:
+    for kind, columns, other in (
+        (Kind.BODY, "b", (set(), print)),
+        (Kind.BODY, ("h", "b", "k"), print),
+        (Kind.CURRENCIES, "x", ("k",)),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            compile_layout(field(kind, "x", columns, other=other))
+
+
+class _Liar:
+    """Says that its columns lie side by side, behind its end."""
+
+    __columns__ = ("x",)
+    __first_column__ = 1 << 20
+
+    def __getitem__(self, name: str) -> int:
+        return 7
+
+
+def test_columns_outside_of_a_row() -> None:
+    assert _write(Kind.NUMBER, _Liar()) == {"x": 7}
