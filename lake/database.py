@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING
 from lake.connection import (
     ALL_VIEWS,
     DERIVED_VIEWS,
+    VIEW_NAMES,
     begin_database,
     lock_database,
     quote,
     read_sql,
     render_views,
 )
+from lake.schema import TABLES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,9 +38,39 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"\w+")
 _STATEMENTS_KEPT = 1024
+_TABLES_OF = {VIEW_NAMES.get(name, name): name for name in TABLES}
+
+FORGOTTEN_KEPT = 500
+"""Files that snapshots had and the newest has not, before another DuckDB takes over.
+
+What it remembers of a file's insides, up to 100 kB, it never gives back; a lake that follows a
+node has dozens of new files a second, each for as long as it is not merged.
+"""
 
 
 class Database:
+    """Opens snapshots of a lake on a DuckDB that they share, a new one now and then."""
+
+    def __init__(self, lake_dir: Path, settings: Settings) -> None:
+        """Take the lake; nothing is opened yet."""
+        self._lake_dir = lake_dir
+        self._settings = settings
+        self._serial = count(1)
+        self._engine = Engine(lake_dir, settings)
+
+    def open(self, snapshot: Snapshot) -> SnapshotViews:
+        """Return the views of a snapshot, none of them made yet; unused, they are gone again."""
+        if self._engine.count_forgotten(snapshot) > FORGOTTEN_KEPT:
+            self._engine = Engine(self._lake_dir, self._settings)
+        schema = f"snapshot_{snapshot.number}_{next(self._serial)}"
+        return SnapshotViews(self._engine, snapshot, schema)
+
+    def close(self) -> None:
+        """Let go of the database; readers that are still at work keep it."""
+        self._engine = Engine(self._lake_dir, self._settings)
+
+
+class Engine:
     """A DuckDB that is begun with the first statement, and reaches the lake's folder alone."""
 
     def __init__(self, lake_dir: Path, settings: Settings) -> None:
@@ -47,18 +79,13 @@ class Database:
         self._settings = settings
         self._lock = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
-        self._serial = count(1)
         self._released: deque[str] = deque()
+        self._known: dict[str, set[str]] = {}
 
-    def open(self, snapshot: Snapshot) -> SnapshotViews:
-        """Return the views of a snapshot, none of them made yet; unused, they are gone again."""
-        schema = f"snapshot_{snapshot.number}_{next(self._serial)}"
-        return SnapshotViews(self, snapshot, schema)
-
-    def close(self) -> None:
-        """Let go of the database; readers that are still at work keep it."""
-        with self._lock:
-            self._connection = None  # closed, it would take their connections along
+    def count_forgotten(self, snapshot: Snapshot) -> int:
+        """Return how many files it was asked about that a snapshot does not have any more."""
+        known = dict(self._known)
+        return sum(len(paths) - len(snapshot.files[table]) for table, paths in known.items())
 
     def cursor(self, schema: str) -> duckdb.DuckDBPyConnection:
         """Return a connection to which the views of a schema are the tables."""
@@ -86,8 +113,12 @@ class Database:
         self._released.append(schema)
 
     def render(self, snapshot: Snapshot, views: list[str]) -> str:
-        """Return the SQL text of views of a snapshot."""
-        return "\n".join(render_views(self._root, snapshot.sound_files(), views))
+        """Return the SQL text of views of a snapshot, whose files are going to be read."""
+        sound = snapshot.sound_files()
+        for table in (_TABLES_OF[view] for view in views if view in _TABLES_OF):
+            known = self._known.setdefault(table, set())
+            known.update(file.path for file in sound.get(table, ()))
+        return "\n".join(render_views(self._root, sound, views))
 
     def _open(self) -> duckdb.DuckDBPyConnection:
         if self._connection is None:
@@ -102,9 +133,9 @@ class Database:
 class SnapshotViews:
     """The views of one snapshot, for all of its readers."""
 
-    def __init__(self, database: Database, snapshot: Snapshot, schema: str) -> None:
+    def __init__(self, engine: Engine, snapshot: Snapshot, schema: str) -> None:
         """Make nothing yet; ``Database.open`` is the way to get one."""
-        self._database = database
+        self._engine = engine
         self._snapshot = snapshot
         self._schema = schema
         self._lock = threading.Lock()
@@ -119,7 +150,7 @@ class SnapshotViews:
         except IndexError:
             with self._lock:
                 self._begin()
-            cursor = self._database.cursor(self._schema)
+            cursor = self._engine.cursor(self._schema)
         weakref.finalize(reader, self._idle.append, cursor).atexit = False
         return cursor
 
@@ -134,14 +165,14 @@ class SnapshotViews:
         with self._lock:
             maker = self._begin()
             lacking = [view for view in views if view not in self._made]
-            maker.execute(self._database.render(self._snapshot, lacking))
+            maker.execute(self._engine.render(self._snapshot, lacking))
             self._made.update(lacking)
 
     def _begin(self) -> duckdb.DuckDBPyConnection:
         if self._maker is None:
-            self._database.make_schema(self._schema)
-            weakref.finalize(self, self._database.release, self._schema).atexit = False
-            self._maker = self._database.cursor(self._schema)
+            self._engine.make_schema(self._schema)
+            weakref.finalize(self, self._engine.release, self._schema).atexit = False
+            self._maker = self._engine.cursor(self._schema)
         return self._maker
 
 

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 import duckdb
+import msgspec
 import pytest
 
 from lake.connection import ALL_VIEWS, DERIVED_VIEWS, read_sql
@@ -90,6 +91,27 @@ def test_views_that_nobody_has_are_dropped(read_lake: Path) -> None:
     newest = database.open(open_snapshot(read_lake))
     assert count_schemas(newest) == 2
     assert ask(kept, ROWS) == before
+
+
+def test_a_database_that_knew_many_files_gives_way_to_another(
+    read_lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, newest = Database(read_lake, Settings()), open_snapshot(read_lake)
+    older = msgspec.structs.replace(newest.files["blocks"][0], path="blocks/day=2000-01-01/gone")
+    before = open_snapshot(read_lake)
+    before.files["blocks"] = (older, *newest.files["blocks"])
+    views = database.open(before)
+    with pytest.raises(duckdb.Error):
+        ask(views, ROWS)
+    same = database.open(newest)
+    expected = ask(same, ROWS)
+    assert count_schemas(same) == 2
+    monkeypatch.setattr("lake.database.FORGOTTEN_KEPT", 0)
+    other = database.open(newest)
+    assert ask(other, ROWS) == expected
+    assert count_schemas(other) == 1
+    assert ask(same, ROWS) == expected
+    assert count_schemas(database.open(newest)) == 2
 
 
 def test_a_reader_that_is_left_keeps_its_views(read_lake: Path) -> None:
