@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
+# What was compiled once is kept, whatever the environment says: the suite starts many processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup demo test coverage long soak day load fuzz bench streams notebooks docs binary lint types format lock clean
 
 help:  ## print this menu

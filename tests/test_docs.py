@@ -144,9 +144,15 @@ def test_the_protocol_that_is_added_as_an_example_works() -> None:
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_shells_get_their_completion(shell: str) -> None:
     assert f"_TONLAKE_COMPLETE={shell}_source" in read("install.md") or shell == "zsh"
+    asked = {"_TONLAKE_COMPLETE": f"{shell}_source"}
+    done = CliRunner().invoke(main, prog_name="tonlake", env=asked)
+    assert "_tonlake_completion" in done.stdout
+
+
+def test_the_program_gives_its_completion() -> None:
     done = subprocess.run(
         [BIN / "tonlake"],
-        env={"_TONLAKE_COMPLETE": f"{shell}_source", "PATH": "/usr/bin:/bin"},
+        env={"_TONLAKE_COMPLETE": "fish_source", "PATH": "/usr/bin:/bin"},
         capture_output=True,
         text=True,
         check=False,

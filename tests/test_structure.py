@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,11 @@ MAY_IMPORT = {
 MODULE_LINES = 300
 FUNCTION_LINES = 60
 MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+
+
+@cache
+def _parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
 
 
 def _name(path: Path) -> str:
@@ -38,14 +44,13 @@ def _imported_packages(tree: ast.AST) -> set[str]:
 @pytest.mark.parametrize("path", MODULES, ids=_name)
 def test_imports_go_one_way(path: Path) -> None:
     package = path.relative_to(ROOT).parts[0]
-    assert _imported_packages(ast.parse(path.read_text())) <= MAY_IMPORT[package]
+    assert _imported_packages(_parse(path)) <= MAY_IMPORT[package]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=_name)
 def test_modules_and_functions_stay_small(path: Path) -> None:
-    text = path.read_text()
-    assert len(text.splitlines()) <= MODULE_LINES
-    for node in ast.walk(ast.parse(text)):
+    assert len(path.read_text().splitlines()) <= MODULE_LINES
+    for node in ast.walk(_parse(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert node.end_lineno is not None
             lines = node.end_lineno - node.lineno + 1
@@ -67,7 +72,7 @@ def _is_built(node: ast.expr) -> bool:
 
 @pytest.mark.parametrize("path", MODULES, ids=_name)
 def test_no_sql_text_is_built(path: Path) -> None:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(_parse(path)):
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
+import shutil
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from lake import compact
 from lake.commit import commit_range
 from lake.compact import compact_lake
 from lake.compact_cli import compact_command
-from lake.crash import POINTS, VARIABLE
+from lake.crash import POINTS
 from lake.errors import LakeCorrupt
 from lake.log import DataFile, LogState, read_state
 from lake.lookup.opening import open_lookups
@@ -32,6 +31,7 @@ from lake.snapshot import open_snapshot
 from lake.stretch import list_stretches
 from lake.verify import verify_lake
 from tests.lake.chain import Chain, commit_made
+from tests.lake.killed import run_killed
 from tests.lake.rows import commit_rows, make_tables
 
 if TYPE_CHECKING:
@@ -62,14 +62,20 @@ def read_all(lake: Path, number: int | None = None) -> dict[str, list[Any]]:
     return found
 
 
-@pytest.fixture
-def many(tmp_path: Path) -> Path:
-    """A lake of twelve commits of one block each, with a hole and two days."""
-    lake = tmp_path / "lake"
+@pytest.fixture(scope="module")
+def uncompacted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of twelve commits of one block each, with a hole and two days, to be copied."""
+    lake = tmp_path_factory.mktemp("many") / "lake"
     commit_small(lake, 1, 5)
     commit_small(lake, 8, 11)
     commit_small(lake, 12, 14, day="2024-01-02")
     return lake
+
+
+@pytest.fixture
+def many(uncompacted: Path, tmp_path: Path) -> Path:
+    """A lake of twelve commits that a test may change."""
+    return shutil.copytree(uncompacted, tmp_path / "lake")
 
 
 def test_rows_stay_as_they_are(many: Path) -> None:
@@ -265,17 +271,6 @@ def test_a_damaged_file_is_never_merged(many: Path) -> None:
         compact_lake(many, OPTIONS)
     assert read_state(many).files == state.files
     assert not list_orphans(many, state)
-
-
-def run_killed(work: Callable[[], object], point: str) -> bool:
-    """Do work in a child that is killed at a point; False if it never got there."""
-    child = os.fork()
-    if child == 0:
-        os.environ[VARIABLE] = point
-        work()
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
 
 
 LATER = ("log.linked:2", "checkpoint.renamed")

@@ -59,9 +59,9 @@ def test_a_damaged_file_stops_its_table_alone(lake: Path, name: str) -> None:
     snapshot = open_snapshot(lake)
     assert list(snapshot.damaged) == [name]
     connection = snapshot.connect()
-    for other in TABLES:
-        if other != name:
-            connection.execute("select count(*) from query_table($name)", {"name": other})
+    others = sorted(TABLES.keys() - {name})
+    for other in random.Random(name).sample(others, 4):  # noqa: S311 - a repeatable choice
+        connection.execute("select count(*) from query_table($name)", {"name": other})
     with pytest.raises(duckdb.CatalogException) as caught:
         connection.execute("select count(*) from query_table($name)", {"name": name})
     damage = snapshot.blame(caught.value)

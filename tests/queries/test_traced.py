@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -23,17 +23,14 @@ from queries.traced import (
 )
 from tests.lake.chain import Chain, commit_chain
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 SETTINGS = Settings()
 MEMBER = ("hash", "lt", "trace_id", "parent_hash")
 
 
-@pytest.fixture(params=["one run", "a run and memory", "memory"])
-def reader(request: pytest.FixtureRequest, tmp_path: Path) -> Reader:
+@pytest.fixture(scope="module", params=["one run", "a run and memory", "memory"])
+def reader(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Reader:
     """A lake with traces, some of which go on from a run to the next one."""
-    lake, chain = tmp_path / "lake", Chain(11, accounts=5)
+    lake, chain = tmp_path_factory.mktemp("traced") / "lake", Chain(11, accounts=5)
     for at in range(1, 25):
         commit_chain(lake, chain, at, at)
         if at == 12 and request.param == "a run and memory":
@@ -58,11 +55,11 @@ def test_traces_of_transactions_and_messages(reader: Reader) -> None:
     plain = ask_queries(reader)
     connection = reader.snapshot.connect()
     hashes = [row[0] for row in connection.execute("select hash from transactions").fetchall()]
-    for tx_hash in [*hashes, bytes(32)]:
+    for tx_hash in [*hashes[::3], bytes(32)]:
         wanted = find_trace_ids(plain, tx_hashes=[tx_hash])
         assert find_trace_ids(reader, tx_hashes=[tx_hash]) == wanted
     text = "select msg_hash, coalesce(hash_norm, msg_hash) from messages"
-    for stored, norm in connection.execute(text).fetchall():
+    for stored, norm in connection.execute(text).fetchall()[::3]:
         wanted = find_trace_ids(plain, msg_hashes=[stored, norm])
         assert sorted(find_trace_ids(reader, msg_hashes=[stored, norm])) == sorted(wanted)
 
@@ -122,7 +119,7 @@ def test_transactions_next_to_one(reader: Reader, direction: str | None) -> None
     plain = ask_queries(reader)
     connection = reader.snapshot.connect()
     hashes = [row[0] for row in connection.execute("select hash from transactions").fetchall()]
-    for tx_hash in [*hashes[::3], bytes(32)]:
+    for tx_hash in [*hashes[::6], bytes(32)]:
         wanted = find_adjacent(plain, tx_hash, direction)
         found = find_adjacent(reader, tx_hash, direction)
         assert [(key["hash"], key["lt"]) for key in found] == [

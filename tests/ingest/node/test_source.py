@@ -87,13 +87,13 @@ def test_genuine_nodes_give_exactly_the_expected_blocks(
 def test_every_form_of_the_archive_gives_the_same_bundles(
     tmp_path: Path, bundles: list[McBundle], form: str, depth: int, mark: str
 ) -> None:
-    slices = (0, 47, 111, 112)
+    slices, some = (0, 47, 111, 112), bundles[:130]  # the shard splits at 110
     with closing(NodeWriter(tmp_path, form=form, depth=depth, mark=mark, slices=slices)) as writer:
-        for bundle in bundles:
+        for bundle in some:
             writer.write_bundle(bundle)
     with closing(open_node(tmp_path, open_indexes=2)) as source:
-        assert (source.first_mc_seqno(), source.last_mc_seqno()) == (1, len(bundles))
-        assert [source.read_bundle(bundle.mc_seqno) for bundle in bundles] == bundles
+        assert (source.first_mc_seqno(), source.last_mc_seqno()) == (1, len(some))
+        assert [source.read_bundle(bundle.mc_seqno) for bundle in some] == some
 
 
 def test_blocks_behind_the_shard_client_are_not_yet(demo_node: Path) -> None:
@@ -224,7 +224,7 @@ def test_a_handle_that_contradicts_the_masterchain_is_noticed(
     committing = next(bundle for bundle in bundles[20:] if len(bundle.blocks) > 1)
     shard_block = committing.blocks[1]
     with closing(NodeWriter(tmp_path)) as writer:
-        for bundle in bundles:
+        for bundle in bundles[: committing.mc_seqno + 10]:
             writer.write_bundle(bundle)
         key = bytes.fromhex("73d1577f") + encode_id(shard_block.id)
         value = writer.open_slices[0].get(key)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
-import sys
-from pathlib import Path
+import shutil
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,20 +18,29 @@ from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from lake.verify import verify_lake
 from tests.lake.chain import Chain, commit_chain
+from tests.lake.killed import run_killed
 from tests.lake.rows import file_bytes
 
-ROOT = Path(__file__).resolve().parents[3]
+if TYPE_CHECKING:
+    from pathlib import Path
+
 NO_MEMORY = Settings(lookup_memory_rows=0)
 SETTINGS = Settings()
 
 
-@pytest.fixture
-def chained(tmp_path: Path) -> Path:
-    """A lake of three commits without a run."""
-    lake, chain = tmp_path / "lake", Chain(3)
+@pytest.fixture(scope="module")
+def without_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of three commits without a run, to be copied."""
+    lake, chain = tmp_path_factory.mktemp("chained") / "lake", Chain(3)
     for at in (1, 4, 7):
         commit_chain(lake, chain, at, at + 2)
     return lake
+
+
+@pytest.fixture
+def chained(without_run: Path, tmp_path: Path) -> Path:
+    """A lake of three commits without a run."""
+    return shutil.copytree(without_run, tmp_path / "lake")
 
 
 def ranges_of(lake: Path) -> list[tuple[int, int]]:
@@ -110,16 +117,7 @@ def test_a_flipped_bit_is_found_and_never_answered_from(chained: Path, seed: int
     ],
 )
 def test_a_rebuild_that_is_killed_leaves_all_or_nothing(chained: Path, point: str) -> None:
-    code = (
-        "import sys; from pathlib import Path; from lake.settings import Settings; "
-        "from lake.lookup.rebuild import rebuild_lookups; "
-        "rebuild_lookups(Path(sys.argv[1]), Settings())"
-    )
-    environment = os.environ | {"TONLAKE_CRASH_AT": point}
-    killed = subprocess.run(
-        [sys.executable, "-c", code, str(chained)], cwd=ROOT, env=environment, check=False
-    )
-    assert killed.returncode == -9
+    assert run_killed(lambda: rebuild_lookups(chained, SETTINGS), point)
     assert verify_lake(chained).damage == []
     linked = point in {"log.linked", "log.unlinked", "log.folder_synced"}
     assert bool(read_state(chained).runs) == linked
