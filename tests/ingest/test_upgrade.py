@@ -91,12 +91,21 @@ def test_an_old_lake_becomes_as_one_of_today(old: Path, current: Path) -> None:
     assert read_state(old).runs[0].schema_version == read_state(current).runs[0].schema_version
 
 
-def test_bags_of_an_old_lake_that_goes_on(old: Path, demo_node: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def bags(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[bytes, bytes]:
+    """The bags of some more blocks, as this version writes them."""
+    lake = tmp_path_factory.mktemp("new") / "lake"
+    with closing(open_node(demo_node)) as source:
+        ingest(source, lake, Span(1, 12), SETTINGS)
+    return bags_of(lake)
+
+
+def test_bags_of_an_old_lake_that_goes_on(
+    old: Path, demo_node: Path, bags: dict[bytes, bytes]
+) -> None:
     """Files of both kinds beside each other, and merged: whole bags, and those made from rows."""
     with closing(open_node(demo_node)) as source:
         ingest(source, old, Span(1, 12), SETTINGS)
-        ingest(source, tmp_path / "new", Span(1, 12), SETTINGS)
-    bags = bags_of(tmp_path / "new")
     kept = ask(old, "select count(boc), count(recipe) from transactions")[0]
     assert all(kept)
     assert sum(kept) == len(bags)

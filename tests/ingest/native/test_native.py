@@ -49,6 +49,13 @@ pytestmark = pytest.mark.skipif(not native.is_used(), reason=native.describe())
 
 
 def test_a_network_decodes_the_same(network: Network) -> None:
+    """Of thirty masterchain blocks ten; the reference takes its time."""
+    some = [bundle for at, bundle in enumerate(network.bundles) if at % 30 < 10]
+    check_equal(decode_bundles(some), decode_in_python(some))
+
+
+@pytest.mark.long
+def test_a_whole_network_decodes_the_same(network: Network) -> None:
     check_equal(decode_bundles(network.bundles), decode_in_python(network.bundles))
 
 
@@ -165,7 +172,7 @@ def _store_around(data: st.DataObject, tree: CellTree, *messages: int) -> int:
     return store_transaction(to, inner.builder.end(), in_msg=messages[0], out_msgs=tuple(messages))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(trees(size=80), st.booleans(), st.data())
 def test_bodies_of_every_shape(
     sample: tuple[CellTree, int],
