@@ -51,7 +51,9 @@ def _load() -> tuple[Any, str]:
 
 
 _extension, _reason = _load()
-_portable = os.environ.get("TONLAKE_NATIVE") == "portable"
+_PORTABLE = "portable sha-256"
+_is_portable = os.environ.get("TONLAKE_NATIVE") == "portable"
+_sha_way: str = _PORTABLE if _is_portable or _extension is None else _extension.sha_ways()[0]
 
 
 def is_used() -> bool:
@@ -60,11 +62,10 @@ def is_used() -> bool:
 
 
 def describe() -> str:
-    """Name the decoder in use: native (sha-ni), native (portable sha-256), or python (why)."""
+    """Name the decoder in use: native (and how it hashes, such as sha-ni), or python (why)."""
     if _extension is None:
         return f"python ({_reason})"
-    has_instructions = _extension.has_sha_instructions() and not _portable
-    return f"native ({'sha-ni' if has_instructions else 'portable sha-256'})"
+    return f"native ({_sha_way})"
 
 
 def decode_bundles(bundles: Sequence[McBundle], reference: Reference) -> Tables:
@@ -119,7 +120,7 @@ def decode_natively(
         for raw, mc_seqno in blocks
     ]
     # Hash tables are seeded, so that no crafted block can make its cells meet in one slot.
-    count, tables = _extension.decode(items, secrets.randbits(_SEED_BITS), _portable, all_named)
+    count, tables = _extension.decode(items, secrets.randbits(_SEED_BITS), _sha_way, all_named)
     named = zip(BASE_TABLES, tables, strict=True)
     return count, {table.name: make_table(table, rows, columns) for table, (rows, columns) in named}
 

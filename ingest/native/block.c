@@ -101,7 +101,7 @@ static Status open_block(Block *block)
     return DONE;
 }
 
-/* Two at a time, the largest first: of two that are as long each helps the other. */
+/* The largest first: those that are as long help each other. */
 void hash_files(const Sha256 *sha, RawBlock *blocks, size_t count)
 {
     Sha256Message messages[MAX_HASHED];
@@ -111,11 +111,7 @@ void hash_files(const Sha256 *sha, RawBlock *blocks, size_t count)
             messages[at] = messages[at - 1];
         messages[at] = (Sha256Message){blocks[i].data, blocks[i].size, &blocks[i].found_hash};
     }
-    size_t i = 0;
-    for (; i + 1 < count; i += 2)
-        sha256_two(sha, &messages[i], &messages[i + 1]);
-    if (i < count)
-        sha256(sha, messages[i].data, messages[i].size, messages[i].to);
+    sha256_messages(sha, messages, count);
 }
 
 static Status append_header(Block *block)

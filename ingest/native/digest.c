@@ -12,41 +12,50 @@ struct Chunk {
     uint8_t bytes[CHUNK_BYTES];
 };
 
-/* Pairs of messages of as many blocks each: the SHA instructions work on two streams nearly as fast
-   as on one. Whatever waits here must not depend on another hash that waits. */
+/* Messages of as many blocks each, which are hashed together: two streams of the SHA instructions
+   are nearly as fast as one, and wide registers take eight messages. Whatever waits here must not
+   depend on another hash that waits. */
 typedef struct {
     const Sha256 *sha;
-    Sha256Job jobs[SHA256_JOB_BLOCKS + 1][2];
-    bool is_waiting[SHA256_JOB_BLOCKS + 1];
+    Sha256Job jobs[SHA256_JOB_BLOCKS + 1][SHA256_LANES];
+    size_t waiting[SHA256_JOB_BLOCKS + 1];
 } Queue;
 
-/* Begin a message; it joins another one that waits, or waits itself for one. */
+static void open_queue(Queue *queue, const Sha256 *sha)
+{
+    queue->sha = sha;
+    memset(queue->waiting, 0, sizeof queue->waiting);
+}
+
+/* Begin a message; it joins others that wait, or waits itself for them. */
 static Sha256Job *begin_job(Queue *queue, size_t size, Hash *to)
 {
     size_t blocks = sha256_blocks(size);
-    Sha256Job *job = &queue->jobs[blocks][queue->is_waiting[blocks]];
+    Sha256Job *job = &queue->jobs[blocks][queue->waiting[blocks]];
     job->size = size;
     job->to = to;
     return job;
 }
 
+static void run_jobs(Queue *queue, size_t blocks)
+{
+    sha256_jobs(queue->sha, queue->jobs[blocks], queue->waiting[blocks], blocks);
+    queue->waiting[blocks] = 0;
+}
+
 static void end_job(Queue *queue, size_t size)
 {
     size_t blocks = sha256_blocks(size);
-    if (queue->is_waiting[blocks])
-        sha256_pair(queue->sha, &queue->jobs[blocks][0], &queue->jobs[blocks][1], blocks);
-    queue->is_waiting[blocks] = !queue->is_waiting[blocks];
+    if (++queue->waiting[blocks] == queue->sha->lanes)
+        run_jobs(queue, blocks);
 }
 
-/* Compute what still waits for a partner. */
+/* Compute what still waits for others. */
 static void flush(Queue *queue)
 {
-    for (size_t blocks = 1; blocks <= SHA256_JOB_BLOCKS; blocks++) {
-        const Sha256Job *job = &queue->jobs[blocks][0];
-        if (queue->is_waiting[blocks])
-            sha256(queue->sha, job->message, job->size, job->to);
-        queue->is_waiting[blocks] = false;
-    }
+    for (size_t blocks = 1; blocks <= SHA256_JOB_BLOCKS; blocks++)
+        if (queue->waiting[blocks])
+            run_jobs(queue, blocks);
 }
 
 /* The level at which a cell shows its hash number `number` for the first time. */
@@ -206,8 +215,7 @@ Status tree_digest(Tree *tree, const Sha256 *sha, const uint32_t *roots, size_t 
         starts[depth + 1] += starts[depth];
     for (uint32_t i = 0; i < count; i++)
         order[starts[tree->heights[found[i]]]++] = found[i];
-    queue.sha = sha;
-    memset(queue.is_waiting, 0, sizeof queue.is_waiting);
+    open_queue(&queue, sha);
     Status status = DONE;
     /* Sorting has moved every start to the end of its depth. */
     for (unsigned depth = 0; status == DONE && first < count; first = starts[depth++])
@@ -287,8 +295,7 @@ Status tree_append(Tree *tree, const Sha256 *sha, const uint8_t *data, unsigned 
     cell->data = keep_bytes(tree, head + 2, size - 2);
     if (!cell->data)
         return NO_MEMORY;
-    queue.sha = sha;
-    memset(queue.is_waiting, 0, sizeof queue.is_waiting);
+    open_queue(&queue, sha);
     *to = tree->count;
     status = digest_cells(tree, &queue, to, 1);
     tree->hash_count += cell_hash_count(cell);

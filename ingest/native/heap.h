@@ -126,12 +126,18 @@ static inline uint64_t load_be(const uint8_t *from, unsigned count)
     return value;
 }
 
-/* The same for eight bytes, in a form that compilers know. */
+/* The same for eight bytes and for four, in a form that compilers know. */
 static inline uint64_t load_be64(const uint8_t *from)
 {
     return (uint64_t)from[0] << 56 | (uint64_t)from[1] << 48 | (uint64_t)from[2] << 40 |
            (uint64_t)from[3] << 32 | (uint64_t)from[4] << 24 | (uint64_t)from[5] << 16 |
            (uint64_t)from[6] << 8 | (uint64_t)from[7];
+}
+
+static inline uint32_t load_be32(const uint8_t *from)
+{
+    return (uint32_t)from[0] << 24 | (uint32_t)from[1] << 16 | (uint32_t)from[2] << 8 |
+           (uint32_t)from[3];
 }
 
 static inline void store_be32(uint8_t *to, uint32_t value)

@@ -7,7 +7,8 @@
 #include "decoder.h"
 
 typedef struct {
-    bool has_instructions;
+    bool can[SHA256_WAYS];
+    Sha256Way best;
     Pool *pool;
     Decoder *spare; /* with memory of an earlier call; whoever uses it takes it away */
 } ModuleState;
@@ -148,12 +149,32 @@ static void give_back(ModuleState *state, Decoder *decoder)
         state->spare = decoder;
 }
 
+static const char *const WAY_NAMES[SHA256_WAYS] = {
+    [SHA256_PORTABLE] = "portable sha-256", [SHA256_AVX2] = "sha-256 in avx2",
+    [SHA256_AVX512] = "sha-256 in avx-512", [SHA256_NI] = "sha-ni",
+};
+
+/* Take the way with a name; false, with an error set, where the processor cannot go it. */
+static bool choose_way(const ModuleState *state, const char *name, Sha256 *to)
+{
+    for (Sha256Way way = 0; way < SHA256_WAYS; way++)
+        if (state->can[way] && strcmp(name, WAY_NAMES[way]) == 0) {
+            *to = sha256_choose(way);
+            return true;
+        }
+    PyErr_Format(PyExc_ValueError, "%s: this processor has no such way to hash", name);
+    return false;
+}
+
 static PyObject *module_decode(PyObject *module, PyObject *args)
 {
     PyObject *given;
     unsigned long long seed;
-    int portable, all_named = 0;
-    if (!PyArg_ParseTuple(args, "OKp|p", &given, &seed, &portable, &all_named))
+    const char *way_name;
+    int all_named = 0;
+    Sha256 sha;
+    if (!PyArg_ParseTuple(args, "OKs|p", &given, &seed, &way_name, &all_named) ||
+        !choose_way(PyModule_GetState(module), way_name, &sha))
         return NULL;
     /* A tuple of our own: its items, tuples too, stay as they are while the lock is not held. */
     PyObject *items = PySequence_Tuple(given);
@@ -163,7 +184,7 @@ static PyObject *module_decode(PyObject *module, PyObject *args)
     Decoder *decoder = take_decoder(state);
     PyObject *result = NULL;
     if (decoder) {
-        decoder->sha = sha256_choose(state->has_instructions && !portable);
+        decoder->sha = sha;
         decoder->seed = decoder->writer.seed = seed;
         decoder->all_named = all_named;
         result = decode_all(module, decoder, items);
@@ -200,16 +221,24 @@ static PyObject *module_layout(PyObject *module, PyObject *args)
     return tables;
 }
 
-static PyObject *module_has_sha_instructions(PyObject *module, PyObject *args)
+static PyObject *module_sha_ways(PyObject *module, PyObject *args)
 {
+    const ModuleState *state = PyModule_GetState(module);
     (void)args;
-    return PyBool_FromLong(((const ModuleState *)PyModule_GetState(module))->has_instructions);
+    PyObject *names = PyList_New(0);
+    for (int way = SHA256_WAYS; names && way-- > 0;) {
+        PyObject *name = state->can[way] ? PyUnicode_FromString(WAY_NAMES[way]) : NULL;
+        if (state->can[way] && (!name || PyList_Append(names, name) != 0))
+            Py_CLEAR(names);
+        Py_XDECREF(name);
+    }
+    return names;
 }
 
 static PyObject *module_root_hash(PyObject *module, PyObject *args)
 {
     const ModuleState *state = PyModule_GetState(module);
-    Sha256 sha = sha256_choose(state->has_instructions);
+    Sha256 sha = sha256_choose(state->best);
     Tree tree = {0};
     const char *data;
     Py_ssize_t size;
@@ -234,7 +263,7 @@ static PyObject *module_root_hash(PyObject *module, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"decode", module_decode, METH_VARARGS,
-     "decode(blocks, seed, portable, all_named=False): decode blocks until one is declined.\n\n"
+     "decode(blocks, seed, sha_way, all_named=False): decode blocks until one is declined.\n\n"
      "A block is (data, workchain, shard, seqno, root_hash, file_hash, mc_seqno). Returns the\n"
      "number of blocks decoded and, per table, its rows, and these as an array of Arrow in a\n"
      "capsule, None for no rows. A shard block must have its root hash, unless a masterchain\n"
@@ -242,15 +271,19 @@ static PyMethodDef methods[] = {
     {"root_hash", module_root_hash, METH_VARARGS,
      "root_hash(data): the hash of the root cell of a bag, None if the bag is declined."},
     {"layout", module_layout, METH_NOARGS, "The tables, each with names and types of its columns."},
-    {"has_sha_instructions", module_has_sha_instructions, METH_NOARGS,
-     "Whether the processor has instructions for SHA-256."},
+    {"sha_ways", module_sha_ways, METH_NOARGS,
+     "Names of the ways in which this processor can compute SHA-256, the quickest first."},
     {NULL, NULL, 0, NULL},
 };
 
 static int module_exec(PyObject *module)
 {
     ModuleState *state = PyModule_GetState(module);
-    state->has_instructions = sha256_has_instructions();
+    for (Sha256Way way = 0; way < SHA256_WAYS; way++) {
+        state->can[way] = sha256_can(way);
+        if (state->can[way])
+            state->best = way;
+    }
     state->pool = pool_open();
     if (!state->pool)
         PyErr_NoMemory();

@@ -1,7 +1,7 @@
 #include "sha256.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#define HAS_SHA_NI 1
+#define IS_X86_64 1
 #include <cpuid.h>
 #include <immintrin.h>
 #endif
@@ -12,7 +12,7 @@
 static const uint32_t START[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                   0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 
-static const uint32_t ROUND[64] = {
+const uint32_t SHA256_ROUND[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
     0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
@@ -32,7 +32,7 @@ static void compress_portable(uint32_t state[8], const uint8_t *blocks, size_t c
     for (; count; count--, blocks += BLOCK_BYTES) {
         uint32_t w[64];
         for (unsigned i = 0; i < 16; i++)
-            w[i] = (uint32_t)load_be(blocks + 4 * i, 4);
+            w[i] = load_be32(blocks + 4 * i);
         for (unsigned i = 16; i < 64; i++) {
             uint32_t x = w[i - 15], y = w[i - 2];
             w[i] = w[i - 16] + w[i - 7] + (rotate(x, 7) ^ rotate(x, 18) ^ x >> 3) +
@@ -42,7 +42,7 @@ static void compress_portable(uint32_t state[8], const uint8_t *blocks, size_t c
         uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
         for (unsigned i = 0; i < 64; i++) {
             uint32_t one = h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) +
-                           ((e & f) ^ (~e & g)) + ROUND[i] + w[i];
+                           ((e & f) ^ (~e & g)) + SHA256_ROUND[i] + w[i];
             uint32_t two = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) +
                            ((a & b) ^ (a & c) ^ (b & c));
             h = g;
@@ -73,7 +73,7 @@ static void compress_pair_portable(uint32_t left_state[8], const uint8_t *left,
     compress_portable(right_state, right, count);
 }
 
-#ifdef HAS_SHA_NI
+#ifdef IS_X86_64
 
 /* The instructions keep the state as two registers, ABEF and CDGH. */
 typedef struct {
@@ -108,7 +108,7 @@ SHA_NI void load_block(__m128i words[4], const uint8_t *block)
 SHA_NI void run_group(State *s, __m128i words[4], unsigned group)
 {
     __m128i now = words[group & 3];
-    __m128i sum = _mm_add_epi32(now, _mm_loadu_si128((const void *)(ROUND + 4 * group)));
+    __m128i sum = _mm_add_epi32(now, _mm_loadu_si128((const void *)(SHA256_ROUND + 4 * group)));
     s->cdgh = _mm_sha256rnds2_epu32(s->cdgh, s->abef, sum);
     if (group < 12) {
         __m128i last = words[(group + 3) & 3];
@@ -163,7 +163,7 @@ compress_pair_sha_ni(uint32_t left_state[8], const uint8_t *left, uint32_t right
     store_state(right_state, b);
 }
 
-bool sha256_has_instructions(void)
+static bool has_sha_ni(void)
 {
     unsigned a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_SSSE3) || !(c & bit_SSE4_1))
@@ -171,24 +171,39 @@ bool sha256_has_instructions(void)
     return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_SHA);
 }
 
+bool sha256_can(Sha256Way way)
+{
+    if (way == SHA256_NI)
+        return has_sha_ni();
+    if (way == SHA256_AVX512)
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("avx512vl");
+    return way == SHA256_PORTABLE || __builtin_cpu_supports("avx2");
+}
+
+Sha256 sha256_choose(Sha256Way way)
+{
+    if (way == SHA256_NI)
+        return (Sha256){compress_sha_ni, compress_pair_sha_ni, NULL, 2};
+    if (way == SHA256_PORTABLE)
+        return (Sha256){compress_portable, compress_pair_portable, NULL, 2};
+    return (Sha256){compress_portable, compress_pair_portable,
+                    way == SHA256_AVX512 ? sha256_lanes_avx512 : sha256_lanes_avx2, SHA256_LANES};
+}
+
 #else
 
-bool sha256_has_instructions(void)
+bool sha256_can(Sha256Way way)
 {
-    return false;
+    return way == SHA256_PORTABLE;
+}
+
+Sha256 sha256_choose(Sha256Way way)
+{
+    (void)way;
+    return (Sha256){compress_portable, compress_pair_portable, NULL, 2};
 }
 
 #endif
-
-Sha256 sha256_choose(bool with_instructions)
-{
-#ifdef HAS_SHA_NI
-    if (with_instructions)
-        return (Sha256){compress_sha_ni, compress_pair_sha_ni};
-#endif
-    (void)with_instructions;
-    return (Sha256){compress_portable, compress_pair_portable};
-}
 
 /* Pad what is left of a message in `tail`, which has room for it and for one block more; return the
    blocks it takes. Clearing a fixed number of bytes is quicker than clearing the right one. */
@@ -222,7 +237,7 @@ void sha256(const Sha256 *sha, const uint8_t *data, size_t size, Hash *to)
     finish(sha, state, data, size, 0, to);
 }
 
-void sha256_two(const Sha256 *sha, const Sha256Message *left, const Sha256Message *right)
+static void hash_two(const Sha256 *sha, const Sha256Message *left, const Sha256Message *right)
 {
     uint32_t a[8], b[8];
     size_t both = (left->size < right->size ? left->size : right->size) / BLOCK_BYTES;
@@ -233,14 +248,85 @@ void sha256_two(const Sha256 *sha, const Sha256Message *left, const Sha256Messag
     finish(sha, b, right->data, right->size, both, right->to);
 }
 
-void sha256_pair(const Sha256 *sha, Sha256Job *left, Sha256Job *right, size_t blocks)
+static void start_lanes(uint32_t state[8][SHA256_LANES])
+{
+    for (unsigned i = 0; i < 8; i++)
+        for (unsigned lane = 0; lane < SHA256_LANES; lane++)
+            state[i][lane] = START[i];
+}
+
+static void take_lane(uint32_t state[8][SHA256_LANES], size_t lane, uint32_t to[8])
+{
+    for (unsigned i = 0; i < 8; i++)
+        to[i] = state[i][lane];
+}
+
+/* The largest comes first. What has come to its end goes on beside it, and is not looked at. */
+static void hash_in_lanes(const Sha256 *sha, const Sha256Message *messages, size_t count)
+{
+    uint32_t state[8][SHA256_LANES], own[8];
+    const uint8_t *at[SHA256_LANES];
+    size_t done = 0;
+    start_lanes(state);
+    for (size_t lane = 0; lane < SHA256_LANES; lane++)
+        at[lane] = messages[lane < count ? lane : 0].data;
+    for (size_t left = count; left-- > 0;) {
+        const Sha256Message *message = &messages[left];
+        size_t whole = left ? message->size / BLOCK_BYTES : done; /* one alone gains nothing */
+        sha->compress_lanes(state, at, whole - done);
+        done = whole;
+        at[left] = at[0];
+        take_lane(state, left, own);
+        finish(sha, own, message->data, message->size, done, message->to);
+    }
+}
+
+void sha256_messages(const Sha256 *sha, const Sha256Message *messages, size_t count)
+{
+    for (size_t i = 0; i < count; i += sha->lanes) {
+        size_t some = count - i < sha->lanes ? count - i : sha->lanes;
+        if (some == 1)
+            sha256(sha, messages[i].data, messages[i].size, messages[i].to);
+        else if (sha->compress_lanes)
+            hash_in_lanes(sha, &messages[i], some);
+        else
+            hash_two(sha, &messages[i], &messages[i + 1]);
+    }
+}
+
+static void hash_jobs_in_lanes(const Sha256 *sha, Sha256Job *jobs, size_t count, size_t blocks)
+{
+    uint32_t state[8][SHA256_LANES], own[8];
+    const uint8_t *at[SHA256_LANES];
+    start_lanes(state);
+    for (size_t lane = 0; lane < SHA256_LANES; lane++) {
+        at[lane] = jobs[lane < count ? lane : 0].message;
+        if (lane < count)
+            pad(jobs[lane].message, jobs[lane].size, jobs[lane].size);
+    }
+    sha->compress_lanes(state, at, blocks);
+    for (size_t lane = 0; lane < count; lane++) {
+        take_lane(state, lane, own);
+        write_hash(own, jobs[lane].to);
+    }
+}
+
+void sha256_jobs(const Sha256 *sha, Sha256Job *jobs, size_t count, size_t blocks)
 {
     uint32_t a[8], b[8];
-    pad(left->message, left->size, left->size);
-    pad(right->message, right->size, right->size);
+    if (count == 1) {
+        sha256(sha, jobs->message, jobs->size, jobs->to);
+        return;
+    }
+    if (sha->compress_lanes) {
+        hash_jobs_in_lanes(sha, jobs, count, blocks);
+        return;
+    }
+    pad(jobs[0].message, jobs[0].size, jobs[0].size);
+    pad(jobs[1].message, jobs[1].size, jobs[1].size);
     memcpy(a, START, sizeof a);
     memcpy(b, START, sizeof b);
-    sha->compress_pair(a, left->message, b, right->message, blocks);
-    write_hash(a, left->to);
-    write_hash(b, right->to);
+    sha->compress_pair(a, jobs[0].message, b, jobs[1].message, blocks);
+    write_hash(a, jobs[0].to);
+    write_hash(b, jobs[1].to);
 }

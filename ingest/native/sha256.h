@@ -1,4 +1,5 @@
-/* SHA-256 (FIPS 180-4): with the processor's SHA instructions where it has them, or in plain C. */
+/* SHA-256 (FIPS 180-4): with the processor's SHA instructions where it has them, or
+   eight messages at once in its wide registers, or in plain C. */
 #ifndef TONLAKE_SHA256_H
 #define TONLAKE_SHA256_H
 
@@ -8,37 +9,47 @@
 #define SHA256_BLOCK_BYTES 64
 #define SHA256_JOB_BLOCKS 5
 
+#define SHA256_LANES 8
+
 typedef void Sha256Compress(uint32_t state[8], const uint8_t *blocks, size_t count);
 typedef void Sha256CompressPair(uint32_t left_state[8], const uint8_t *left,
                                 uint32_t right_state[8], const uint8_t *right, size_t count);
+/* Word i of the state of message j is state[i][j]; `at` moves on to what comes next. */
+typedef void Sha256CompressLanes(uint32_t state[8][SHA256_LANES], const uint8_t *at[SHA256_LANES],
+                                 size_t count);
 
 typedef struct {
     Sha256Compress *compress;
-    Sha256CompressPair *compress_pair; /* the same of two messages at once */
+    Sha256CompressPair *compress_pair;   /* the same of two messages at once */
+    Sha256CompressLanes *compress_lanes; /* of eight, or NULL where that gains nothing */
+    size_t lanes;                        /* how many messages are best hashed together */
 } Sha256;
 
-/* A short message that is hashed together with another one. */
+/* Ways to compute it, the quickest last. */
+typedef enum { SHA256_PORTABLE, SHA256_AVX2, SHA256_AVX512, SHA256_NI, SHA256_WAYS } Sha256Way;
+
+/* A short message that is hashed together with others. */
 typedef struct {
     uint8_t message[(SHA256_JOB_BLOCKS + 1) * SHA256_BLOCK_BYTES]; /* one block more for padding */
     size_t size;
     Hash *to;
 } Sha256Job;
 
-/* Tell whether the processor has the instructions. Asking it takes long on a virtual machine. */
-bool sha256_has_instructions(void);
-Sha256 sha256_choose(bool with_instructions);
+/* Tell whether the processor can go this way. Asking it takes long on a virtual machine. */
+bool sha256_can(Sha256Way way);
+Sha256 sha256_choose(Sha256Way way);
 
 void sha256(const Sha256 *sha, const uint8_t *data, size_t size, Hash *to);
 
-/* A message that is hashed together with another one. */
+/* A message of any size that is hashed together with others. */
 typedef struct {
     const uint8_t *data;
     size_t size;
     Hash *to;
 } Sha256Message;
 
-/* Hash two messages of any size, at once as far as both go. */
-void sha256_two(const Sha256 *sha, const Sha256Message *left, const Sha256Message *right);
+/* Hash messages, the largest first, several at once as far as they go. */
+void sha256_messages(const Sha256 *sha, const Sha256Message *messages, size_t count);
 
 /* Number of blocks that a message of this size takes, with its end mark and length. */
 static inline size_t sha256_blocks(size_t size)
@@ -46,7 +57,11 @@ static inline size_t sha256_blocks(size_t size)
     return (size + 1 + sizeof(uint64_t) + SHA256_BLOCK_BYTES - 1) / SHA256_BLOCK_BYTES;
 }
 
-/* Hash two messages of as many blocks each. */
-void sha256_pair(const Sha256 *sha, Sha256Job *left, Sha256Job *right, size_t blocks);
+/* Hash at most `sha->lanes` messages of as many blocks each. */
+void sha256_jobs(const Sha256 *sha, Sha256Job *jobs, size_t count, size_t blocks);
+
+/* For lanes.c: the constants of the rounds; its functions are there for x86-64 alone. */
+extern const uint32_t SHA256_ROUND[64];
+Sha256CompressLanes sha256_lanes_avx2, sha256_lanes_avx512;
 
 #endif

@@ -128,12 +128,17 @@ def _misname(raw: RawBlock, left_out: set[BlockId]) -> RawBlock:
     return RawBlock(wrong, raw.data)
 
 
-def test_the_portable_hash_gives_the_same(demo: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_way_to_hash_gives_the_same(demo: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     few = demo.bundles[40:80]
-    expected = decode_bundles(few)
-    monkeypatch.setattr(native, "_portable", True)
-    assert native.describe() == "native (portable sha-256)"
-    check_equal(decode_bundles(few), expected)
+    expected = decode_in_python(few)
+    ways = native._extension.sha_ways()
+    assert ways[-1] == "portable sha-256"
+    for way in ways:
+        monkeypatch.setattr(native, "_sha_way", way)
+        assert native.describe() == f"native ({way})"
+        count, _tables = native.decode_natively([(raw, 1) for raw in _all_blocks(few)])
+        assert count == len(_all_blocks(few))
+        check_equal(decode_bundles(few), expected)
 
 
 def test_threads_do_not_disturb_each_other(demo: Network) -> None:
@@ -258,12 +263,14 @@ def test_damaged_bags(demo: Network) -> None:
 def test_wrong_arguments_are_refused() -> None:
     core = native._extension
     good = (b"", 0, 0, 0, bytes(32), bytes(32), 0)
-    assert core.decode([good], 1, False)[0] == 0  # noqa: FBT003 - as the binding has it
+    assert core.decode([good], 1, "portable sha-256")[0] == 0
     for bad in (None, (), good[:6], (*good[:4], b"", *good[5:]), (1, *good[1:])):
         with pytest.raises((TypeError, ValueError)):
-            core.decode([bad], 1, False)  # noqa: FBT003 - as above
+            core.decode([bad], 1, "portable sha-256")
     with pytest.raises(OverflowError):
-        core.decode([(b"", 1 << 64, *good[2:])], 1, False)  # noqa: FBT003 - as above
+        core.decode([(b"", 1 << 64, *good[2:])], 1, "portable sha-256")
+    with pytest.raises(ValueError, match="abacus"):
+        core.decode([good], 1, "abacus")
 
 
 @pytest.mark.parametrize(
