@@ -16,7 +16,7 @@ from lake.snapshot import Snapshot, open_snapshot
 from queries.reader import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from lake.cells import CellStore
@@ -37,7 +37,7 @@ class _Opened(NamedTuple):
     views: SnapshotViews
     lookups: Lookups | None
     cells: CellStore | None
-    lasting: dict[str, list[dict[str, Any]]]
+    lasting: dict[str, Sequence[Mapping[str, Any]]]
 
 
 class SnapshotHolder:

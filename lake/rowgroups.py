@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from lake.place import read_place
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping, Sequence
 
     from lake.snapshot import Snapshot
 
@@ -34,6 +35,7 @@ MOST_ROWS = 2_000
 """So is one that more rows answer."""
 
 KEPT_FOOTERS, KEPT_WISHES = 4096, 256
+_NO_END = 1 << 32
 
 Bounds = tuple[Any, Any]
 """The least and the greatest value wanted of a column, both included."""
@@ -63,7 +65,7 @@ class RowGroups:
         """Bytes of all columns that are kept."""
         return self._bytes
 
-    def read(self, path: Path, bounds: Mapping[str, Bounds], most: int) -> list[pa.Table] | None:
+    def read(self, path: str, bounds: Mapping[str, Bounds], most: int) -> list[pa.Table] | None:
         """Return the row groups of a file that may have rows within bounds, all their columns.
 
         None where there are more than ``most``, or where one is too large, or was not asked for
@@ -77,20 +79,19 @@ class RowGroups:
         found = [group for group in groups if group is not None]
         return found if len(found) == len(groups) else None
 
-    def _open(self, path: Path) -> _Footer:
-        name = str(path)
+    def _open(self, path: str) -> _Footer:
         with self._lock:
-            footer = self._footers.get(name)
+            footer = self._footers.get(path)
         if footer is None:
             footer = _Footer(path)
             with self._lock:
-                self._footers[name] = footer
+                self._footers[path] = footer
                 while len(self._footers) > KEPT_FOOTERS:
                     self._footers.popitem(last=False)
         return footer
 
-    def _decode(self, path: Path, number: int, size: _Size) -> pa.Table | None:
-        key = str(path), number
+    def _decode(self, path: str, number: int, size: _Size) -> pa.Table | None:
+        key = path, number
         with self._lock:
             if key in self._groups:
                 self._groups.move_to_end(key)
@@ -121,7 +122,7 @@ class _Footer:
     files: so it is read once more when another column is asked for.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str) -> None:
         self._path = path
         self._extents: dict[str, list[Bounds | None]] = {}
         self.sizes: list[_Size] = []
@@ -172,10 +173,10 @@ def gather(
     if any(None in wanted for wanted in bounds.values()):
         return []  # as NULL equals nothing
     rows: list[Row] = []
-    left, is_whole = MOST_GROUPS, True
-    for file in snapshot.files[table]:
+    left, is_whole, folder = MOST_GROUPS, True, str(snapshot.lake_dir)
+    for path in _list_paths(snapshot, table, bounds):
         try:
-            groups = _KEPT.read(snapshot.lake_dir / file.path, bounds, left)
+            groups = _KEPT.read(f"{folder}/{path}", bounds, left)
             chosen = [_choose(group, bounds) for group in groups or ()]
         except (OSError, KeyError, OverflowError, pa.ArrowInvalid):
             return None  # the query says what is wrong, or knows the older form of a file
@@ -186,6 +187,16 @@ def gather(
         for part in chosen:
             rows += _list_rows(part, columns)
     return rows if is_whole else None
+
+
+def _list_paths(snapshot: Snapshot, table: str, bounds: Mapping[str, Bounds]) -> Iterator[str]:
+    """Yield the files that may have rows within bounds, as far as their names tell."""
+    first, last = bounds.get("mc_seqno", (0, _NO_END))
+    for file in snapshot.files[table]:
+        place = read_place(file.path)
+        # The zero state's rows, of masterchain block 0, came with block 1.
+        if place.is_open or (place.first <= max(last, 1) and place.last >= first):
+            yield file.path
 
 
 def _choose(group: pa.Table, bounds: Mapping[str, Bounds]) -> pa.Table:

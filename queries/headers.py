@@ -35,7 +35,10 @@ def find_blocks(reader: Reader, filters: Mapping[str, Any], page: Slice) -> list
     found = None
     if given.keys() <= set(_EXACT):
         if "mc_seqno" in given or {"workchain", "seqno"} <= given.keys():
-            found = _gather(reader, {name: (given[name], given[name]) for name in given})
+            bounds = {name: (given[name], given[name]) for name in given}
+            if given.get("workchain") == MASTERCHAIN and "seqno" in given:
+                bounds = _bound_master(given["seqno"]) | bounds
+            found = _gather(reader, bounds)
         elif given == {"workchain": MASTERCHAIN}:
             found = _gather_masters(reader, page)
     if found is None:
@@ -75,9 +78,31 @@ def _gather_masters(reader: Reader, page: Slice) -> list[Row] | None:
     return None if found is None or len(found) != len(seqnos) else found
 
 
+def find_masterchain_ends(reader: Reader) -> Sequence[Mapping[str, Any]]:
+    """Return the oldest and the newest masterchain block, as ``v3/masterchain_ends``."""
+    first, last = max(1, reader.snapshot.first_mc_seqno), reader.snapshot.last_mc_seqno
+
+    def find() -> list[Row]:
+        found: list[Row] = []
+        for seqno in sorted({first, last}):
+            rows = _gather(reader, _bound_master(seqno))
+            if rows is None:
+                return reader.rows("v3/masterchain_ends", first_mc_seqno=first, last_mc_seqno=last)
+            found += rows
+        return found
+
+    return reader.lasting("masterchain ends", find)
+
+
+def _bound_master(seqno: int) -> dict[str, Bounds]:
+    """Return the bounds of a masterchain block, whose number is its own ``mc_seqno``."""
+    return {"mc_seqno": (seqno, seqno), "workchain": (MASTERCHAIN, MASTERCHAIN)}
+
+
 def find_block(reader: Reader, workchain: int, shards: Sequence[int], seqno: int) -> Row | None:
     """Return the block of a seqno in the last of some shards, as ``v2/block_by_seqno``."""
-    found = _gather(reader, {"workchain": (workchain, workchain), "seqno": (seqno, seqno)})
+    bounds = {"workchain": (workchain, workchain), "seqno": (seqno, seqno)}
+    found = _gather(reader, _bound_master(seqno) if workchain == MASTERCHAIN else bounds)
     if found is None:
         return reader.one(
             "v2/block_by_seqno", workchain=workchain, shards=list(shards), seqno=seqno

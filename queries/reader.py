@@ -35,7 +35,7 @@ class Reader:
         *,
         lookups: Lookups | None = None,
         cells: CellStore | None = None,
-        lasting: dict[str, list[Row]] | None = None,
+        lasting: dict[str, Sequence[Mapping[str, Any]]] | None = None,
         timeout_ms: int = 0,
         observe: Callable[[str, float], None] | None = None,
     ) -> None:
@@ -87,10 +87,15 @@ class Reader:
         For the few questions whose parameters follow from the snapshot, not from a request: all
         answers are kept as long as the snapshot is.
         """
-        key = f"{name} {parameters}"
+        return self.lasting(f"{name} {parameters}", lambda: self.rows(name, **parameters))
+
+    def lasting(
+        self, key: str, find: Callable[[], Sequence[Mapping[str, Any]]]
+    ) -> Sequence[Mapping[str, Any]]:
+        """Return rows that are found once for all readers of the snapshot, as ``lasting_rows``."""
         found = self._lasting.get(key)
         if found is None:
-            found = self._lasting[key] = self.rows(name, **parameters)
+            found = self._lasting[key] = find()
         return found
 
     def one(self, name: str, **parameters: object) -> Row | None:

@@ -30,14 +30,11 @@ def find_master(call: Call, seqno: int | None = None) -> Row:
     """
     if seqno is not None:
         return find_block(call, MASTERCHAIN, MASTERCHAIN_SHARD, seqno)
-    rows = call.reader.lasting_rows(
-        "v2/block_by_seqno",
-        workchain=MASTERCHAIN,
-        shards=list_ancestors(MASTERCHAIN_SHARD),
-        seqno=call.reader.snapshot.last_mc_seqno,
+    last = call.reader.snapshot.last_mc_seqno
+    rows = call.reader.lasting(
+        "newest masterchain block",
+        lambda: [find_block(call, MASTERCHAIN, MASTERCHAIN_SHARD, last)],
     )
-    if not rows:
-        raise LiteServerError(SEQNO_UNKNOWN)
     return rows[0]
 
 

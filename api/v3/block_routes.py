@@ -18,7 +18,12 @@ from api.v3.coverage import (
 from api.v3.operation import SortedPage, operation
 from api.v3.transaction_page import write_transactions
 from queries.exact import Slice
-from queries.headers import find_block_transactions, find_blocks, list_tops
+from queries.headers import (
+    find_block_transactions,
+    find_blocks,
+    find_masterchain_ends,
+    list_tops,
+)
 
 if TYPE_CHECKING:
     from api.call import Call
@@ -59,12 +64,7 @@ class ShardBlocksQuery(SortedPage, frozen=True, kw_only=True):
 
 def get_masterchain_info(call: Call, _query: NoQuery) -> MasterchainInfo:
     """Name the newest and the oldest masterchain block held."""
-    snapshot = call.reader.snapshot
-    rows = call.reader.lasting_rows(
-        "v3/masterchain_ends",
-        first_mc_seqno=max(1, snapshot.first_mc_seqno),
-        last_mc_seqno=snapshot.last_mc_seqno,
-    )
+    rows = find_masterchain_ends(call.reader)
     if not rows:
         raise NotCovered("the lake holds no masterchain block yet")
     return MasterchainInfo(last=render_block(rows[-1]), first=render_block(rows[0]))

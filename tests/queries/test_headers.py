@@ -12,6 +12,7 @@ from queries.headers import (
     find_block,
     find_block_transactions,
     find_blocks,
+    find_masterchain_ends,
     list_block_transactions,
     list_shards,
     list_tops,
@@ -76,6 +77,15 @@ def test_a_block_of_a_line_of_shards(watched: Watching, reader: Reader) -> None:
             if wanted is not None:
                 assert found is not None
                 assert {name: found[name] for name in wanted} == wanted
+    assert watched.asked == []
+
+
+def test_masterchain_blocks_at_both_ends(watched: Watching, reader: Reader) -> None:
+    last = reader.snapshot.last_mc_seqno
+    wanted = reader.rows("v3/masterchain_ends", first_mc_seqno=1, last_mc_seqno=last)
+    found = find_masterchain_ends(watched)
+    assert [{name: row[name] for name in wanted[0]} for row in found] == wanted
+    assert find_masterchain_ends(watched) is found
     assert watched.asked == []
 
 
