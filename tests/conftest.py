@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = ROOT / "tests" / "data" / "node-demo"
+LONGEST = ("crash/", "clients/", "notebooks/", "api/sql/", "ingest/test_follow", "queries/test_tr")
+"""What takes a worker long: begun last, it would keep the other one waiting."""
 
 # What a run proves depends neither on how fast the machine is nor on luck: examples are the same
 # in every run. `pytest --hypothesis-profile=luck` draws others.
@@ -45,6 +47,14 @@ for _name in ("no_proxy", "NO_PROXY"):
     os.environ[_name] = ",".join(filter(None, (os.environ.get(_name), "127.0.0.1", "localhost")))
 for _name in ("all_proxy", "ALL_PROXY"):
     os.environ.pop(_name, None)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes long."""
+    items.sort(
+        key=lambda item: not item.path.relative_to(ROOT / "tests").as_posix().startswith(LONGEST)
+    )
 
 
 def unpack(archive: Path, target: Path) -> Path:

@@ -8,13 +8,15 @@ import random
 from typing import TYPE_CHECKING, BinaryIO
 
 import duckdb
+import msgspec
 import pytest
 
 from lake import digest
 from lake.errors import LakeCorrupt, LakeNotFound, SnapshotNotFound
-from lake.log import Network
+from lake.log import Network, read_state
+from lake.logreader import LogReader
 from lake.schema import TABLES
-from lake.snapshot import open_snapshot
+from lake.snapshot import Snapshot, open_snapshot
 from tests.lake.rows import commit_rows
 
 if TYPE_CHECKING:
@@ -162,3 +164,25 @@ def test_digests_can_be_left_unchecked(lake: Path) -> None:
     file = open_snapshot(lake).files["blocks"][0]
     flip(lake / file.path, file.bytes // 2)
     assert open_snapshot(lake, check_digests=False).damaged == {}
+
+
+def test_files_of_a_table_that_nobody_knows_are_left_alone(read_lake: Path) -> None:
+    state = read_state(read_lake)
+    later = msgspec.structs.replace(state.files[0], table="weather")
+    snapshot = Snapshot(read_lake, msgspec.structs.replace(state, files=(*state.files, later)))
+    assert snapshot.files == open_snapshot(read_lake).files
+
+
+def test_a_log_that_is_known_is_read_on(lake: Path) -> None:
+    log = LogReader(lake)
+    assert open_snapshot(lake, log=log).ranges == ((1, 10), (16, 30))
+    commit_rows(lake, 31, 40, tables=["blocks"])
+    assert open_snapshot(lake, log=log).ranges == ((1, 10), (16, 40))
+    assert open_snapshot(lake, 1, log=log).ranges == ((1, 10),)
+
+
+def test_views_may_be_of_some_tables_alone(read_lake: Path) -> None:
+    with open_snapshot(read_lake).connect(tables=["blocks"]) as connection:
+        assert connection.execute("select count(*) from blocks").fetchall() == [(25,)]
+        with pytest.raises(duckdb.CatalogException, match="messages"):
+            connection.execute("from messages")
