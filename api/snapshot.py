@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from lake.cells import open_cells
 from lake.database import Database
@@ -30,14 +31,26 @@ LOOK_EVERY_S = 0.02
 KEPT_SNAPSHOTS = 4
 
 
-class _Opened(NamedTuple):
+class _Opened:
     """A snapshot, and what it is asked through."""
 
-    snapshot: Snapshot
-    views: SnapshotViews
-    lookups: Lookups | None
-    cells: CellStore | None
-    lasting: dict[str, Sequence[Mapping[str, Any]]]
+    def __init__(self, snapshot: Snapshot, views: SnapshotViews, settings: Settings) -> None:
+        self.snapshot = snapshot
+        self.views = views
+        self.cells: CellStore | None = open_cells(snapshot, settings)
+        self.lasting: dict[str, Sequence[Mapping[str, Any]]] = {}
+        self._settings = settings
+        self._composing = threading.Lock()
+
+    @cached_property
+    def lookups(self) -> Lookups | None:
+        """Its look-ups; composed when they are first needed, as many only ask what is newest."""
+        return open_lookups(self.snapshot, self._settings)
+
+    def find_lookups(self) -> Lookups | None:
+        """Return its look-ups, composed once for all who ask."""
+        with self._composing:
+            return self.lookups
 
 
 class SnapshotHolder:
@@ -77,7 +90,7 @@ class SnapshotHolder:
         return Reader(
             opened.snapshot,
             opened.views,
-            lookups=opened.lookups,
+            lookups=opened.find_lookups,
             cells=opened.cells,
             lasting=opened.lasting,
             timeout_ms=limit_ms,
@@ -131,9 +144,7 @@ class SnapshotHolder:
         """Open a snapshot and keep it; the caller holds ``_opening``."""
         check = self._settings.check_digests
         snapshot = open_snapshot(self._lake_dir, number, check_digests=check, log=self._log)
-        lookups = open_lookups(snapshot, self._settings)
-        cells = open_cells(snapshot, self._settings)
-        opened = _Opened(snapshot, self._database.open(snapshot), lookups, cells, {})
+        opened = _Opened(snapshot, self._database.open(snapshot), self._settings)
         with self._lock:
             self._kept[snapshot.number] = opened
             self._kept = OrderedDict(sorted(self._kept.items())[-KEPT_SNAPSHOTS:])

@@ -33,7 +33,7 @@ class Reader:
         snapshot: Snapshot,
         database: duckdb.DuckDBPyConnection | SnapshotViews,
         *,
-        lookups: Lookups | None = None,
+        lookups: Callable[[], Lookups | None] | None = None,
         cells: CellStore | None = None,
         lasting: dict[str, Sequence[Mapping[str, Any]]] | None = None,
         timeout_ms: int = 0,
@@ -41,17 +41,23 @@ class Reader:
     ) -> None:
         """Take a snapshot, a database of its own or its views, its look-ups and cells.
 
+        Look-ups are asked for when they are first needed: those of a new commit take a while.
         The limit of a query is ``timeout_ms``, 0 for none.
         ``lasting`` keeps the answers of ``lasting_rows``, for all readers of the snapshot.
         ``observe`` is told the name of every query, and the seconds it took.
         """
         self._lasting = {} if lasting is None else lasting
         self.snapshot = snapshot
-        self.lookups = lookups
+        self._find_lookups = lookups
         self.cells = cells
         self._database = database
         self._timeout_ms = timeout_ms
         self._observe = observe
+
+    @cached_property
+    def lookups(self) -> Lookups | None:
+        """The look-ups of the snapshot, if it has any."""
+        return None if self._find_lookups is None else self._find_lookups()
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
