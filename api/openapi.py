@@ -51,6 +51,13 @@ _RPC = {
     },
     "required": ["method"],
 }
+_MOVED = 301
+_ELSEWHERE: Schema = {
+    str(_MOVED): {
+        "description": "It is elsewhere.",
+        "headers": {"Location": {"schema": {"type": "string"}}},
+    }
+}
 _SHARED = {
     "snapshot": (
         "query",
@@ -123,7 +130,7 @@ def _describe_route(path: str, route: HTTPRouteHandler, types: _Types) -> Schema
     shown = answer or route.fn
     described: Schema = {}
     for verb in sorted(route.http_methods - {"HEAD"}):
-        operation = {
+        operation: Schema = {
             "operationId": f"v3_{verb.lower()}_{path.strip('/').replace('/', '_')}",
             "tags": ["v3"],
             "summary": _first_line(shown),
@@ -132,6 +139,8 @@ def _describe_route(path: str, route: HTTPRouteHandler, types: _Types) -> Schema
                 _describe_answer(answer, route, types), "Error", tables=_gives_rows(answer)
             ),
         }
+        if route.status_code == _MOVED:
+            operation |= {"parameters": [], "responses": _ELSEWHERE}
         if verb == "POST":
             body = route.opt.get("body")
             content = {"type": "object"} if body is None else types.refer(body)

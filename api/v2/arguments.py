@@ -17,6 +17,8 @@ from api.v2.param import (
     OptionalHash,
     OptionalInt32,
     OptionalInt64,
+    OptionalPositive,
+    Positive,
 )
 
 if TYPE_CHECKING:
@@ -54,7 +56,7 @@ class AccountParams(Params, frozen=True, kw_only=True):
     """An account, after the masterchain block ``seqno`` or the newest one."""
 
     address: AccountAddress
-    seqno: OptionalInt32 = None
+    seqno: OptionalPositive = None
 
     def check(self, settings: Settings) -> None:
         """Seqno is positive."""
@@ -67,7 +69,7 @@ class ProofParams(Params, frozen=True, kw_only=True):
 
     workchain: Int32
     shard: Int64
-    seqno: Int32
+    seqno: Positive
     from_seqno: OptionalInt32 = None
 
     def check(self, settings: Settings) -> None:
@@ -81,7 +83,7 @@ class HistoryParams(Params, frozen=True, kw_only=True):
     """Transactions of an account, from one on backwards, down to ``to_lt`` exclusive."""
 
     address: AccountAddress
-    limit: OptionalInt32 = None
+    limit: OptionalPositive = None
     lt: OptionalInt64 = None
     hash: OptionalHash = None
     to_lt: Int64 = 0
@@ -113,7 +115,7 @@ class HistoryParamsZero(HistoryParams, frozen=True, kw_only=True):
 class MasterParams(Params, frozen=True, kw_only=True):
     """A masterchain block."""
 
-    seqno: Int32
+    seqno: Positive
 
     def check(self, settings: Settings) -> None:
         """Seqno is positive."""
@@ -126,7 +128,7 @@ class BlockParams(Params, frozen=True, kw_only=True):
 
     workchain: Int32
     shard: Int64
-    seqno: Int32
+    seqno: Positive
     root_hash: OptionalHash = None
     file_hash: OptionalHash = None
 
@@ -141,7 +143,7 @@ class BlockPageParams(BlockParams, frozen=True, kw_only=True):
 
     after_lt: OptionalInt64 = None
     after_hash: OptionalAccountHash = None
-    count: OptionalInt32 = None
+    count: OptionalPositive = None
 
     def check(self, settings: Settings) -> None:
         """Count is in bounds, and after_lt and after_hash come together."""
@@ -158,7 +160,7 @@ class LookupParams(Params, frozen=True, kw_only=True):
 
     workchain: Int32
     shard: Int64
-    seqno: OptionalInt32 = None
+    seqno: OptionalPositive = None
     lt: OptionalInt64 = None
     unixtime: OptionalInt64 = None
 
@@ -175,7 +177,7 @@ class LookupParams(Params, frozen=True, kw_only=True):
 class ConfigParams(Params, frozen=True, kw_only=True):
     """The whole configuration after a masterchain block."""
 
-    seqno: OptionalInt32 = None
+    seqno: OptionalPositive = None
 
     def check(self, settings: Settings) -> None:
         """Seqno is positive."""

@@ -147,11 +147,15 @@ def parse_list(value: object) -> tuple[Any, ...]:
 
 _HASH = Converter(parse_hash, {"type": "string", "pattern": "^[0-9a-fA-F]{64}$|^.{43,44}$"})
 _INT32 = Converter(parse_int32, {"type": "integer", "format": "int32"})
+# Others are refused by the rules of a method, which say so in their own words.
+_POSITIVE = Converter(parse_int32, {"type": "integer", "format": "int32", "minimum": 1})
 _INT64 = Converter(parse_int64, {"type": "string", "pattern": "^-?[0-9]+$"})
 _TEXT = {"type": "string"}
 
 Int32 = Annotated[int, _INT32]
 OptionalInt32 = Annotated[int | None, _INT32]
+Positive = Annotated[int, _POSITIVE]
+OptionalPositive = Annotated[int | None, _POSITIVE]
 Int64 = Annotated[int, _INT64]
 OptionalInt64 = Annotated[int | None, _INT64]
 Flag = Annotated[bool, Converter(parse_flag, {"type": "boolean"})]

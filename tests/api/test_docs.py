@@ -64,6 +64,35 @@ def test_lists_are_described_in_every_form(
             assert answer.headers["content-type"].startswith(media)
 
 
+def test_what_is_elsewhere_is_described_so(
+    described: dict[str, Any], client: TestClient[Any]
+) -> None:
+    for name in ("index.html", "doc.json"):
+        described_here = described["paths"][f"/api/v3/{name}"]["get"]
+        answer = client.get(f"/api/v3/{name}", follow_redirects=False)
+        assert list(described_here["responses"]) == [str(answer.status_code)] == ["301"]
+        assert "Location" in described_here["responses"]["301"]["headers"]
+        assert "location" in answer.headers
+
+
+def test_the_description_does_not_allow_zero_where_it_is_refused(
+    described: dict[str, Any], client: TestClient[Any]
+) -> None:
+    """Seqnos, limits and counts of version 2, in queries and in bodies."""
+    seen = set()
+    for path, item in described["paths"].items():
+        for given in item.get("get", {}).get("parameters", []):
+            if path.startswith("/api/v2/") and given["name"] in ("seqno", "limit", "count"):
+                assert given["schema"]["minimum"] == 1, path
+                body = item["post"]["requestBody"]["content"]["application/json"]["schema"]
+                assert body["properties"][given["name"]] == given["schema"]
+                seen.add(given["name"])
+    assert seen == {"seqno", "limit", "count"}
+    answer = client.get("/api/v2/getConfigAll?seqno=0")
+    assert (answer.status_code, "seqno should be positive" in answer.text) == (422, True)
+    assert client.get("/api/v2/getConfigAll?seqno=1").status_code != 422
+
+
 def test_answers_are_those_of_the_structs(
     described: dict[str, Any], client: TestClient[Any]
 ) -> None:
