@@ -88,7 +88,7 @@ fuzz: $(READY)  ## damaged blocks and look-up runs through the native parts, bui
 	CFLAGS="$(SANITIZE)" LDFLAGS="$(SANITIZE)" $(BIN)/python setup.py --quiet build --force \
 		--build-lib build/fuzz --build-temp build/fuzz-objects
 	$(SANITIZED) $(BIN)/python -m pytest --override-ini pythonpath="build/fuzz ." -n0 \
-		--pythonwarnings ignore tests/api/native tests/lake/lookup/test_reading.py
+		--pythonwarnings ignore tests/api/native tests/lake/test_plain.py tests/lake/lookup/test_reading.py
 	cd build/fuzz && $(SANITIZED) PYTHONPATH=.:$(CURDIR) $(CURDIR)/$(BIN)/python \
 		-m tests.fuzz.rows --cases $(ROWS_CASES) --seed $(FUZZ_SEED)
 	$(SANITIZED) $(BIN)/python -m tests.fuzz.native --cases $(CASES) --seed $(FUZZ_SEED) \

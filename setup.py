@@ -9,6 +9,7 @@ from setuptools.command.build_ext import build_ext
 
 EXTENSIONS = {
     "ingest.native._core": Path("ingest/native"),
+    "lake._parquet": Path("lake/native"),
     "lake.lookup._rows": Path("lake/lookup/native"),
     "api._json": Path("api/native"),
 }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
+from lake.plain import choose_common, choose_plain, encode_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -39,11 +40,6 @@ _LOOKED_UP = frozenset(
 )
 """What people look a row up by: a bloom filter tells which row groups to leave alone."""
 
-_COUNTED = ("int32", "int64", "time")
-_ASCENDING = ("lt", "seqno", "seqno_start", "seqno_end", "utime", "now", "time")
-"""Columns that lie close together in a commit, so that their least and greatest values tell
-whether its files have what is asked for; of all others each commit has the whole range."""
-
 _BLOOM_ODDS = 0.03
 """Odds that a bloom filter lets a row group pass that does not have the hash.
 
@@ -53,6 +49,10 @@ A filter takes a power of two of bytes: 64 KiB for 65,536 hashes, and twice that
 
 def encode_parquet(rows: pa.Table, table: Table, settings: Settings) -> pa.Buffer:
     """Return the whole Parquet file of ``rows``, which have the schema's fields already."""
+    if rows.num_rows <= min(settings.plain_rows, settings.row_group_rows):
+        data = encode_plain(rows, table)
+        if data is not None:
+            return pa.py_buffer(data)
     sink = pa.BufferOutputStream()
     write_parquet(sink, [sort_rows(rows, table)], table, settings, rows.num_rows)
     return sink.getvalue()
@@ -78,7 +78,7 @@ def write_parquet(
     """
     count = 0
     options = (
-        _choose_plain(table)
+        choose_plain(table)
         if most_rows <= settings.plain_rows
         else _choose_packed(table, settings, most_rows)
     )
@@ -87,25 +87,6 @@ def write_parquet(
             writer.write_table(group, row_group_size=settings.row_group_rows)
             count += group.num_rows
     return count
-
-
-@cache
-def _choose_plain(table: Table) -> dict[str, Any]:
-    """Return how few rows are written, which a follower does all the time, and merges soon.
-
-    To pack them takes three times as long (measured: 29 and 9 ms for a masterchain block of 112
-    transactions).
-    """
-    return {
-        "compression": "none",
-        "use_dictionary": False,
-        "write_statistics": [
-            column.name
-            for column in table.columns
-            if column.type in _COUNTED and column.name.endswith(_ASCENDING)
-        ],
-        **_choose_common(table),
-    }
 
 
 def _choose_packed(table: Table, settings: Settings, most_rows: int) -> dict[str, Any]:
@@ -123,15 +104,7 @@ def _choose_packed(table: Table, settings: Settings, most_rows: int) -> dict[str
             for name in table.names
             if name in _LOOKED_UP
         },
-        **_choose_common(table),
-    }
-
-
-def _choose_common(table: Table) -> dict[str, Any]:
-    return {
-        "sorting_columns": [pq.SortingColumn(table.names.index(name)) for name in table.sort],
-        "write_page_checksum": True,
-        "store_schema": False,
+        **choose_common(table),
     }
 
 
