@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 from lake.crash import reach
-from lake.disk import begin_grace, give_name, make_folder, sync_folders, write_temporary
+from lake.disk import NewFiles, begin_grace, make_folder, sync_folders
 from lake.log import DataFile
 from lake.schema import SCHEMA_VERSION, TABLES
 from lake.writer import encode_parquet
@@ -43,9 +43,11 @@ def write_changes(
     written: list[DataFile] = []
     with ExitStack() as undo:
         undo.callback(lambda: remove_files(lake_dir, _only_new(written, live)))
-        for file in wanted.files:
-            if file.rows.num_rows:
-                _write_file(lake_dir, file, settings, written)
+        with NewFiles("file") as files:
+            for file in wanted.files:
+                if file.rows.num_rows:
+                    _write_file(lake_dir, file, settings, files, written)
+            files.finish()
         reach("commit.files_renamed")
         sync_folders(sorted({(lake_dir / file.path).parent for file in written}))
         reach("commit.folders_synced")
@@ -55,16 +57,18 @@ def write_changes(
     return Changes(tuple(_only_new(written, live)), tuple(removed))
 
 
-def _write_file(lake_dir: Path, file: NewFile, settings: Settings, written: list[DataFile]) -> None:
+def _write_file(
+    lake_dir: Path, file: NewFile, settings: Settings, files: NewFiles, written: list[DataFile]
+) -> None:
     data = encode_parquet(file.rows, TABLES[file.table], settings)
     sha256 = hashlib.sha256(data).hexdigest()
     path = file.path(sha256)
     written.append(
         DataFile(path, file.table, file.rows.num_rows, data.size, sha256, SCHEMA_VERSION)
     )
-    make_folder((lake_dir / path).parent)
-    give_name(write_temporary(lake_dir / path, data, "file"), lake_dir / path)
-    reach("file.renamed")
+    final = lake_dir / path
+    make_folder(final.parent)
+    files.write(final, data)
 
 
 def _only_new(written: Iterable[DataFile], live: set[str]) -> list[DataFile]:

