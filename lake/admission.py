@@ -58,18 +58,26 @@ def check_rows(rows: pa.Table, table: Table) -> pa.Table:
     Raises:
         RowsRejected: columns, types or NULLs that the schema does not allow.
     """
+    if not rows.schema.equals(table.arrow):
+        rows = _take_schema(rows, table)
+    for at, column in enumerate(table.columns):
+        if not column.nullable and rows.column(at).null_count:
+            raise RowsRejected(f"{table.name}.{column.name} has NULLs, and the schema allows none")
+    return rows
+
+
+def _take_schema(rows: pa.Table, table: Table) -> pa.Table:
+    """Return rows whose columns fit, under the schema itself."""
     if tuple(rows.column_names) != table.names:
         raise RowsRejected(
             f"rows of {table.name} have the columns {rows.column_names}, "
             f"and the schema has {list(table.names)}"
         )
-    for column, values, field in zip(table.columns, rows.columns, table.arrow, strict=True):
+    for values, field in zip(rows.columns, table.arrow, strict=True):
         if values.type != field.type:
             raise RowsRejected(
-                f"{table.name}.{column.name} is {values.type}, and the schema says {field.type}"
+                f"{table.name}.{field.name} is {values.type}, and the schema says {field.type}"
             )
-        if not column.nullable and values.null_count:
-            raise RowsRejected(f"{table.name}.{column.name} has NULLs, and the schema allows none")
     return pa.table(rows.columns, schema=table.arrow)
 
 

@@ -129,7 +129,7 @@ def _describe(
         schema_version=SCHEMA_VERSION,
         source=dict(source),
         shards=_shard_ranges(rows.get("blocks")),
-        zero_state=_has_zero_state(rows),
+        zero_state=place.first == 1 and _has_zero_state(rows),
         network=network,
         previous=state.digest,
     )
@@ -153,15 +153,13 @@ def _check_fit(state: LogState, place: Place, network: Network | None) -> None:
 def _shard_ranges(blocks: pa.Table | None) -> dict[str, Range]:
     if blocks is None:
         return {}
-    keys = ["workchain", "shard"]
-    grouped = blocks.group_by(keys).aggregate([("seqno", "min"), ("seqno", "max")])
-    return {
-        f"{row['workchain']}:{row['shard'] & (1 << 64) - 1:016x}": (
-            row["seqno_min"],
-            row["seqno_max"],
-        )
-        for row in grouped.to_pylist()
-    }
+    names = ("workchain", "shard", "seqno")
+    ranges: dict[str, Range] = {}
+    for workchain, shard, seqno in zip(*(blocks[name].to_pylist() for name in names), strict=True):
+        name = f"{workchain}:{shard & (1 << 64) - 1:016x}"
+        first, last = ranges.get(name, (seqno, seqno))
+        ranges[name] = min(first, seqno), max(last, seqno)
+    return ranges
 
 
 def _has_zero_state(rows: Mapping[str, pa.Table]) -> bool:
