@@ -18,11 +18,26 @@ NOT_YET = BlockNotYet.__name__
 """Kind of the hole that ends a source: what comes later is not there yet."""
 
 
+def explain_hole(source: BlockSource, hole: Hole) -> Hole:
+    """Return a hole that decoding found as the source sees it, which knows file and place."""
+    try:
+        source.read_bundle(hole.mc_seqno)
+    except BlockUnavailable as error:
+        return _make_hole(hole.mc_seqno, error)
+    return hole
+
+
+def _make_hole(mc_seqno: int, error: BlockUnavailable) -> Hole:
+    return Hole(mc_seqno, type(error).__name__, str(error))
+
+
 def read_chunks(
     source: BlockSource, span: Span, settings: Settings
 ) -> Iterator[list[McBundle] | Hole]:
     """Yield the blocks of a span in order, and in their places the holes.
 
+    File hashes of shard blocks may be unchecked: whoever decodes them passes the holes that this
+    gives through ``explain_hole``.
     A chunk ends at a hole, where it is big enough, and at every ``mc_blocks_per_chunk``-th block
     of the span: spans that begin at such a border give the chunks of the whole. A block that is
     not there yet ends them all.
@@ -31,12 +46,12 @@ def read_chunks(
     size_bytes = 0
     for mc_seqno in range(span.first, span.last + 1):
         try:
-            bundle = source.read_bundle(mc_seqno)
+            bundle = source.read_unchecked(mc_seqno)
         except BlockUnavailable as error:
             if chunk:
                 yield chunk
                 chunk, size_bytes = [], 0
-            yield Hole(mc_seqno, type(error).__name__, str(error))
+            yield _make_hole(mc_seqno, error)
             if isinstance(error, BlockNotYet):
                 return
             continue

@@ -17,7 +17,7 @@ from ingest.action.derivation import ActionFiles
 from ingest.batch import Batch
 from ingest.block.zerostate import decode_zero_states
 from ingest.chain import MASTERCHAIN, Borders, Chain, keep_border, list_heads, read_chain
-from ingest.chunk import NOT_YET, read_chunks
+from ingest.chunk import NOT_YET, explain_hole, read_chunks
 from ingest.contract.derivation import ContractFiles, ContractFinder
 from ingest.contract.rebuild import rebuild_contracts
 from ingest.currency import CurrencyBook
@@ -150,7 +150,7 @@ class Pipeline:
         for outcome in (item for chunk in self._decode(span) for item in chunk):
             if isinstance(outcome, Hole):
                 self._flush(batch)
-                self._note_hole(outcome)
+                self._note_hole(explain_hole(self.source, outcome))
                 if self._stop_at_hole:
                     break
                 continue

@@ -80,6 +80,12 @@ class BlockSource(Protocol):
             BlockCorrupt: stored with wrong bytes.
         """
 
+    def read_unchecked(self, mc_seqno: int) -> McBundle:
+        """Do what ``read_bundle`` does, but file hashes of shard blocks may be left unchecked.
+
+        It is for those who decode the blocks at once: that checks them, many together.
+        """
+
     def find_head(self, mc_seqno: int) -> McHead | None:
         """Return which masterchain block this source has at a seqno; None if it has none."""
 

@@ -118,6 +118,8 @@ class LiteSource:
             raise found
         return found
 
+    read_unchecked = read_bundle
+
     def find_head(self, mc_seqno: int) -> McHead | None:
         """Return which masterchain block the servers have at a seqno; None if none.
 

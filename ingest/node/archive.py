@@ -114,8 +114,10 @@ class Archive:
         handles = (self.slices.open(0).find_root_handle(workchain, 0) for workchain in workchains)
         return [handle.id for handle in handles if handle is not None]
 
-    def read_bundle(self, mc_seqno: int) -> McBundle:
+    def read_bundle(self, mc_seqno: int, *, check_files: bool = True) -> McBundle:
         """Return a masterchain block and the shard blocks it commits.
+
+        Without ``check_files`` the file hashes of shard blocks are not compared with their bytes.
 
         Raises:
             BlockPruned: its slice was deleted.
@@ -149,7 +151,10 @@ class Archive:
             self._check_earlier(opened, earlier, mc_seqno)
         for block_id in absent:
             self._judge_absent(opened, block_id, committed, mc_seqno, tops)
-        shards = (self._read_block(opened, block_id, mc_seqno) for block_id in committed)
+        shards = (
+            self._read_block(opened, block_id, mc_seqno, check_file=check_files)
+            for block_id in committed
+        )
         if mc_block.proof is not None:
             mc_block = msgspec.structs.replace(mc_block, mc_extra=tops.mc_extra)
         return McBundle(mc_seqno, (mc_block, *shards))

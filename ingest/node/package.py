@@ -67,14 +67,15 @@ def parse_entry_name(name: bytes) -> tuple[str, BlockId] | None:
     )
 
 
-def read_block_entry(place: Place, block_id: BlockId) -> bytes:
-    """Return the bytes of the block whose entry is at ``place``.
+def read_block_entry(place: Place, block_id: BlockId, *, check_file: bool = True) -> bytes:
+    """Return the bytes of the block whose entry is at ``place``; unchecked if so wished.
 
     Raises:
         EntryFlaw: the file is missing or too short, or the entry there is not this block.
     """
     data = _read_named_entry(place, format_entry_name(block_id))
-    check_file_hash(data, block_id, file=place.name, offset=FILE_HEADER_BYTES + place.offset)
+    if check_file:
+        check_file_hash(data, block_id, file=place.name, offset=FILE_HEADER_BYTES + place.offset)
     return data
 
 
@@ -128,10 +129,12 @@ def _read_entry(descriptor: int, position: int, place: Place) -> tuple[bytes, by
             f"the entry ends at {end}, behind the {place.bound} bytes that the index vouches for"
         )
         raise _flaw(place, position, reason)
-    body = os.pread(descriptor, name_bytes + data_bytes, start)
-    if len(body) < name_bytes + data_bytes:
+    # One by one: to cut the name off would be to copy the data.
+    name = os.pread(descriptor, name_bytes, start)
+    data = os.pread(descriptor, data_bytes, start + name_bytes)
+    if len(name) + len(data) < name_bytes + data_bytes:
         raise _flaw(place, position, f"the file ends inside the entry, before {end}", cut=True)
-    return body[:name_bytes], body[name_bytes:]
+    return name, data
 
 
 def _read_entry_header(descriptor: int, position: int, place: Place) -> tuple[int, int]:

@@ -112,6 +112,8 @@ class PackSource:
         committed = collect_committed(tops.new, find_prev)
         return McBundle(mc_seqno, (mc_block, *(blocks[block_id] for block_id in committed)))
 
+    read_unchecked = read_bundle
+
     def find_head(self, mc_seqno: int) -> McHead | None:
         """Return which masterchain block the packages have at a seqno; None if none."""
         try:

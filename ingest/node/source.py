@@ -129,13 +129,20 @@ class NodeSource:
             BlockNeverHad: never stored, for example blocks of a shard it does not monitor.
             BlockCorrupt: stored with wrong bytes, or the index names bytes that are not there.
         """
+        return self._read(mc_seqno, check_files=True)
+
+    def read_unchecked(self, mc_seqno: int) -> McBundle:
+        """Do what ``read_bundle`` does, but leave file hashes of shard blocks to the decoder."""
+        return self._read(mc_seqno, check_files=False)
+
+    def _read(self, mc_seqno: int, *, check_files: bool) -> McBundle:
         if mc_seqno > self._client.seqno:
             reason = f"the node has completed masterchain blocks up to {self._client.seqno}"
             raise BlockNotYet(reason, block=name_mc_block(mc_seqno), file=STATE_FOLDER)
         if self._newest is not None and self._newest.mc_seqno == mc_seqno:
             return self._newest
         try:
-            return self._archive.read_bundle(mc_seqno)
+            return self._archive.read_bundle(mc_seqno, check_files=check_files)
         except BlockNeverHad as error:
             if self._last is None or mc_seqno <= self._last:
                 raise

@@ -37,8 +37,10 @@ def miss_block(block_id: BlockId, mc_seqno: int, opened: Slice) -> BlockNeverHad
     )
 
 
-def read_block(opened: Slice, block_id: BlockId, mc_seqno: int) -> RawBlock:
-    """Return a block that ``mc_seqno`` commits.
+def read_block(
+    opened: Slice, block_id: BlockId, mc_seqno: int, *, check_file: bool = True
+) -> RawBlock:
+    """Return a block that ``mc_seqno`` commits; with ``check_file`` its bytes have its file hash.
 
     Raises:
         BlockNeverHad: the slice has no place for it.
@@ -47,18 +49,20 @@ def read_block(opened: Slice, block_id: BlockId, mc_seqno: int) -> RawBlock:
     with naming_corrupt(block_id):
         place = opened.locate(block_id, mc_seqno)
         if place is not None:
-            return RawBlock(block_id, read_block_entry(place, block_id))
+            return RawBlock(block_id, read_block_entry(place, block_id, check_file=check_file))
     reason = "the index has a handle, but no place for the block's data"
     raise BlockNeverHad(reason, block=block_id, file=opened.store.name)
 
 
-def read_proven_block(opened: Slice, block_id: BlockId, mc_seqno: int) -> RawBlock:
+def read_proven_block(
+    opened: Slice, block_id: BlockId, mc_seqno: int, *, check_file: bool = True
+) -> RawBlock:
     """Return a block with its proof; without, where the node has none.
 
     Raises:
         BlockNeverHad, BlockCorrupt: as ``read_block``.
     """
-    block = read_block(opened, block_id, mc_seqno)
+    block = read_block(opened, block_id, mc_seqno, check_file=check_file)
     with naming_corrupt(block_id):
         place = opened.locate_proof(block_id, mc_seqno)
         if place is None:

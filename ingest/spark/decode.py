@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ingest.chunk import read_chunks
+from ingest.chunk import explain_hole, read_chunks
 from ingest.decode import Hole, Piece, decode_chunk
 from ingest.span import Span
 
@@ -53,7 +53,10 @@ def make_decoder(
                 for chunk in read_chunks(source, span, settings):
                     outcomes = [chunk] if isinstance(chunk, Hole) else decode_chunk(chunk)
                     for outcome in outcomes:
-                        yield pack_outcome(outcome)
+                        if isinstance(outcome, Hole):
+                            yield pack_outcome(explain_hole(source, outcome))
+                        else:
+                            yield pack_outcome(outcome)
 
     return decode
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from ingest.errors import SourceError
+from ingest.errors import BlockCorrupt, SourceError
 from ingest.node.packs import open_packs
 from ingest.node.source import open_node
 from ingest.pipeline import IngestReport, ingest
@@ -117,6 +117,9 @@ class Damaged:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._source, name)
 
+    def read_unchecked(self, mc_seqno: int) -> McBundle:
+        return self.read_bundle(mc_seqno)
+
     def read_bundle(self, mc_seqno: int) -> McBundle:
         bundle = self._source.read_bundle(mc_seqno)
         if mc_seqno != self._mc_seqno:
@@ -137,6 +140,27 @@ def test_a_corrupt_block_is_a_hole_and_the_rest_goes_on(demo_node: Path, tmp_pat
         healed = _bring(source, tmp_path / "lake", Span(1, 50))
     assert healed.committed == ["21:21"]
     assert open_snapshot(tmp_path / "lake").ranges == ((1, 50),)
+
+
+def test_a_hole_found_while_decoding_names_file_and_place(demo_node: Path, tmp_path: Path) -> None:
+    shutil.copytree(demo_node, tmp_path / "db")
+    with closing(open_node(demo_node)) as source:
+        shard_block = source.read_bundle(21).blocks[1]
+    middle = len(shard_block.data) // 2
+    for package in (tmp_path / "db").rglob("*.pack"):
+        before, found, after = package.read_bytes().partition(shard_block.data)
+        if found:
+            flipped = bytes([found[middle] ^ 1])
+            package.chmod(0o644)
+            package.write_bytes(before + found[:middle] + flipped + found[middle + 1 :] + after)
+    with closing(open_node(tmp_path / "db")) as source:
+        assert source.read_unchecked(21).blocks[1].id == shard_block.id
+        report = _bring(source, tmp_path / "lake", Span(15, 25))
+        with pytest.raises(BlockCorrupt) as error:
+            source.read_bundle(21)
+    assert [(hole.mc_seqno, hole.kind) for hole in report.holes] == [(21, "BlockCorrupt")]
+    assert report.holes[0].reason == str(error.value)
+    assert ".pack at byte" in report.holes[0].reason
 
 
 class Shifted(Damaged):
