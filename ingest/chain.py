@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from ingest.errors import SourceError
 from ingest.source import McHead
 from ingest.span import Span, missing_spans
+from ingest.values import iter_tuples
 from lake.logreader import LogReader
 from lake.place import read_place
 from lake.rows import read_rows
@@ -100,13 +101,11 @@ def keep_border(borders: Borders, path: str, place: Place, links: dict[int, Link
 def masterchain_links(blocks: pa.Table) -> dict[int, Link]:
     """Return the link of each masterchain block among rows of the table ``blocks``, by seqno."""
     rows = blocks.filter(pc.equal(blocks["workchain"], MASTERCHAIN))
-    hashes = zip(*(rows[name].to_pylist() for name in _LINK), strict=True)
-    links = (Link(root_hash, prev_root_hash) for root_hash, prev_root_hash in hashes)
-    return dict(zip(rows["seqno"].to_pylist(), links, strict=True))
+    return {seqno: Link(*link) for seqno, *link in iter_tuples(rows, ("seqno", *_LINK))}
 
 
 def list_heads(blocks: pa.Table) -> dict[int, McHead]:
     """Return the masterchain blocks among rows of the table ``blocks``, by seqno."""
     rows = blocks.filter(pc.equal(blocks["workchain"], MASTERCHAIN))
-    columns = (rows[name].to_pylist() for name in ("seqno", "root_hash", "gen_utime"))
-    return {head[0]: McHead(*head) for head in zip(*columns, strict=True)}
+    heads = (McHead(*head) for head in iter_tuples(rows, ("seqno", "root_hash", "gen_utime")))
+    return {head.mc_seqno: head for head in heads}

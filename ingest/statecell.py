@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ingest.memory import Memory
+from ingest.values import iter_tuples
 from lake.logreader import LogReader
 from lake.schema import STATE_CELLS
 
@@ -89,5 +90,4 @@ def _is_in(hashes: pa.ChunkedArray, wanted: set[bytes]) -> pa.ChunkedArray:
 
 
 def _pick(rows: pa.Table) -> Cells:
-    columns = (rows[name].to_pylist() for name in ("hash", "cell", "refs"))
-    return {row[0]: (row[1], row[2]) for row in zip(*columns, strict=True)}
+    return {row[0]: (row[1], row[2]) for row in iter_tuples(rows, ("hash", "cell", "refs"))}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.action.basic import build_blocks
 from ingest.action.block import DEPLOY, walk
-from ingest.action.engine import run_rules
+from ingest.action.engine import RuleBook, run_rules
 from ingest.action.ghost import make_ghosts
 from ingest.action.node import build_nodes
 from ingest.action.precedence import RULES
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 MAX_NODES = 4000
 """Most nodes of a trace on which the rules are tried; larger ones have basic actions alone."""
 
+_BOOK = RuleBook(RULES)
+
 
 class Classified(NamedTuple):
     """What a trace did. ``state`` is ok, or broken where a part of the trace is not known."""
@@ -32,8 +34,10 @@ class Classified(NamedTuple):
     actions: list[Action]
 
 
-def classify(trace: Trace, interfaces: Interfaces, rules: Sequence[Rule] = RULES) -> Classified:
-    """Return the actions of a trace; never raises for what messages say."""
+def classify(
+    trace: Trace, interfaces: Interfaces, rules: Sequence[Rule] | None = None
+) -> Classified:
+    """Return the actions of a trace, by all rules without ``rules``; no message makes it raise."""
     transactions = trace.transactions
     if len(transactions) == 1 and transactions[0].is_tick_tock:
         return Classified("ok", [])
@@ -42,12 +46,15 @@ def classify(trace: Trace, interfaces: Interfaces, rules: Sequence[Rule] = RULES
     return Classified("ok" if trace.state == "complete" else "broken", actions)
 
 
-def find_blocks(trace: Trace, interfaces: Interfaces, rules: Sequence[Rule] = RULES) -> list[Block]:
+def find_blocks(
+    trace: Trace, interfaces: Interfaces, rules: Sequence[Rule] | None = None
+) -> list[Block]:
     """Return the top blocks of a trace, deployments that stood inside others among them."""
     roots = build_blocks(build_nodes(trace))
     blocks = list(walk(roots))
     if len(blocks) <= MAX_NODES:
-        blocks = merge_deposits(run_rules(roots, rules, interfaces))
+        book = _BOOK if rules is None else RuleBook(rules)
+        blocks = merge_deposits(run_rules(roots, book, interfaces))
     return [*blocks, *_lift_deployments(blocks)]
 
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from ingest.action.interface import DNS_ITEM, Facts, Interfaces
 from ingest.action.model import Message, Trace, Transaction
 from ingest.cell.writer import serialize_single
+from ingest.values import iter_dicts, iter_tuples
 from lake.schema import MESSAGES, TRANSACTION_TRACES, TRANSACTIONS
 from lake.schema.account import ACCOUNT_STATES, STATE_CELLS
 from lake.schema.contract import (
@@ -86,7 +87,7 @@ def read_stored(traces: pa.Table, rows: Rows) -> Iterator[tuple[Trace, Interface
     """Yield complete traces, given as rows of ``traces``, with what is known of their accounts."""
     mine = rows.take(TRANSACTION_TRACES.name)
     mine = mine.filter(pc.is_in(mine["trace_id"], value_set=traces["trace_id"].combine_chunks()))
-    trace_of = dict(zip(mine["hash"].to_pylist(), mine["trace_id"].to_pylist(), strict=True))
+    trace_of: dict[bytes, bytes] = dict(iter_tuples(mine, ("hash", "trace_id")))
     hashes = mine["hash"].combine_chunks()
     transactions = _filter(rows.take(TRANSACTIONS.name), "hash", hashes)
     messages = _filter(rows.take(MESSAGES.name), "tx_hash", hashes)
@@ -94,7 +95,7 @@ def read_stored(traces: pa.Table, rows: Rows) -> Iterator[tuple[Trace, Interface
     for transaction in _make_transactions(transactions, messages):
         members.setdefault(trace_of[transaction.tx_hash], []).append(transaction)
     facts = read_facts(rows, transactions["account"].unique())
-    for row in traces.to_pylist():
+    for row in iter_dicts(traces):
         own = sorted(members.get(row["trace_id"], ()), key=lambda each: (each.lt, each.account))
         if own:
             yield _make_trace(row, own), Interfaces(_choose(facts, own))
@@ -131,13 +132,13 @@ def _make_trace(row: Row, transactions: list[Transaction]) -> Trace:
 def _make_transactions(transactions: pa.Table, messages: pa.Table) -> Iterator[Transaction]:
     incoming: dict[bytes, Message] = {}
     outgoing: dict[bytes, list[tuple[int, Message]]] = {}
-    for row in messages.to_pylist():
+    for row in iter_dicts(messages):
         message = _make_message(row)
         if row["direction"] == "in":
             incoming[row["tx_hash"]] = message
         else:
             outgoing.setdefault(row["tx_hash"], []).append((row["msg_index"], message))
-    for row in transactions.to_pylist():
+    for row in iter_dicts(transactions):
         out = sorted(outgoing.get(row["hash"], ()), key=lambda each: each[0])
         yield Transaction(
             tx_hash=row["hash"],
@@ -186,7 +187,7 @@ def read_facts(rows: Rows, accounts: pa.Array) -> History:
     history: History = {}
     for name, read in _READERS.items():
         table = _filter(rows.take(name), "account", accounts)
-        for row in table.to_pylist():
+        for row in iter_dicts(table):
             address = show_address(row["workchain"], row["account"]) or ""
             for interface, facts in read(row, address):
                 history.setdefault(address, []).append((row["mc_seqno"], interface, facts))
@@ -202,8 +203,8 @@ def _read_data(rows: Rows, accounts: pa.Array) -> Iterator[tuple[str, int, Facts
     cells = rows.tables.get(STATE_CELLS.name)
     if cells is None:
         return
-    by_hash = dict(zip(cells["hash"].to_pylist(), cells["cell"].to_pylist(), strict=True))
-    for row in _filter(rows.take(ACCOUNT_STATES.name), "account", accounts).to_pylist():
+    by_hash = dict(iter_tuples(cells, ("hash", "cell")))
+    for row in iter_dicts(_filter(rows.take(ACCOUNT_STATES.name), "account", accounts)):
         cell = by_hash.get(row["data_hash"])
         if cell is not None:
             bag = serialize_single(bytes((cell[0] & _REFS_MASK,)) + cell[1:])

@@ -19,6 +19,7 @@ from ingest.contract.detection import address_fields
 from ingest.contract.record import make_table
 from ingest.contract.stack import Mismatch, load_address
 from ingest.errors import BocError
+from ingest.values import iter_dicts, iter_tuples, list_values
 from lake.schema import MESSAGES, TRANSACTIONS
 from lake.schema.contract import (
     JETTON_BURNS,
@@ -76,7 +77,7 @@ def make_moves(
     ).select(_COLUMNS)
     contracts = {name: _History(found[name], columns) for name, columns in _PART.items()}
     aborted = _list_aborted(tables, messages)
-    for message in messages.to_pylist():
+    for message in iter_dicts(messages):
         move = _MOVES[message["opcode"]]
         part = contracts[move.contracts].find(message)
         fields = None if part is None else _read(move, message["body"])
@@ -97,11 +98,9 @@ class _History:
 
     def __init__(self, rows: pa.Table, columns: tuple[str, ...]) -> None:
         self._rows: dict[tuple[int, bytes], list[tuple[int, Row]]] = {}
-        keys = (rows[name].to_pylist() for name in ("workchain", "account", "mc_seqno"))
-        parts = rows.select(columns).to_pylist()
-        for workchain, account, mc_seqno, part in sorted(
-            zip(*keys, parts, strict=True), key=lambda row: row[:3]
-        ):
+        keys = iter_tuples(rows, ("workchain", "account", "mc_seqno"))
+        parts = zip(keys, iter_dicts(rows.select(columns)), strict=True)
+        for (workchain, account, mc_seqno), part in sorted(parts, key=lambda row: row[0]):
             self._rows.setdefault((workchain, account), []).append((mc_seqno, part))
 
     def find(self, message: Row) -> Row | None:
@@ -115,7 +114,7 @@ def _list_aborted(tables: Mapping[str, pa.Table], messages: pa.Table) -> set[byt
     transactions = tables.get(TRANSACTIONS.name, TRANSACTIONS.arrow.empty_table())
     wanted = pc.is_in(transactions["hash"], value_set=messages["tx_hash"].combine_chunks())
     chosen = transactions.filter(pc.and_(wanted, transactions["aborted"]))
-    return set(chosen["hash"].to_pylist())
+    return set(list_values(chosen["hash"]))
 
 
 def _describe(message: Row) -> Row:

@@ -17,6 +17,7 @@ from ingest.cell.tree import CellTree
 from ingest.contract.known import STATE_COLUMNS, AccountState
 from ingest.contract.stack import Address, Cell
 from ingest.errors import BocError, MissingCell
+from ingest.values import iter_tuples
 from lake.schema import ACCOUNT_STATES, STATE_CELLS
 
 if TYPE_CHECKING:
@@ -127,8 +128,7 @@ def _read_histories(states: pa.Table | None) -> dict[Address, list[AccountState]
     rows = states.select([*STATE_COLUMNS, _BLOCK_SEQNO]).take(
         pc.sort_indices(states, sort_keys=order)
     )
-    columns: list[list[Any]] = [rows[name].to_pylist() for name in STATE_COLUMNS]
-    for values in zip(*columns, strict=True):
+    for values in iter_tuples(rows, STATE_COLUMNS):
         state = AccountState(*values)
         history = histories.setdefault(state.address, [])
         if history and history[-1].mc_seqno == state.mc_seqno:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from ingest.action.block import CALL, TRANSFER, Block
-from ingest.action.engine import Index
+from ingest.action.engine import Index, RuleBook, run_rules
+from ingest.action.interface import Interfaces
+from ingest.action.pattern import Pattern
+from ingest.action.rule import Draft, Rule
 
 
 def test_blocks_of_one_place_come_in_the_order_in_which_they_were_added() -> None:
@@ -22,3 +25,34 @@ def test_blocks_come_breadth_first_and_by_logical_time() -> None:
     for block, (depth, lt) in zip(blocks, [(1, 5), (0, 9), (1, 4), (0, 8)], strict=True):
         block.depth, block.min_lt = depth, lt
     assert Index(blocks).find(frozenset({CALL})) == [blocks[at] for at in (3, 1, 2, 0)]
+
+
+def merges(name: str, *heads: str | int, into: str) -> Rule:
+    """Return a rule that makes a block of another type out of one."""
+    return Rule(name, Pattern(*heads), lambda _match, _interfaces: Draft(into, {}))
+
+
+def run(blocks: list[Block], *rules: Rule) -> list[tuple[str, str]]:
+    """Return the types of the top blocks, and which rule made each."""
+    top = run_rules(blocks, RuleBook(rules), Interfaces())
+    return [(block.type, block.rule) for block in top]
+
+
+def test_what_a_rule_makes_is_for_later_rules_alone() -> None:
+    rules = [
+        merges("early", "made", into="never"),
+        merges("maker", CALL, into="made"),
+        merges("again", "made", into="made"),
+        merges("late", "made", into="done"),
+        merges("last", CALL, into="never"),
+    ]
+    assert run([Block(CALL)], *rules) == [("done", "late")]
+    assert run([Block(TRANSFER)], *rules) == [(TRANSFER, "")]
+
+
+def test_rules_come_in_their_order_whatever_they_are_found_by() -> None:
+    block = Block(CALL, columns={"opcode": 7})
+    rules = [merges("any", into="a"), merges("opcode", 7, into="b"), merges("type", CALL, into="c")]
+    assert run([block], *rules[1:]) == [("b", "opcode")]
+    assert run([Block(CALL)], *rules[1:]) == [("c", "type")]
+    assert run([Block(TRANSFER)], *rules) == [("a", "any")]
