@@ -265,7 +265,7 @@ class Follower:
 
     def _piped(self, source: BlockSource) -> Pipeline:
         if self._pipeline is None:
-            self._pipeline = Pipeline(source, self._lake_dir, self._settings)
+            self._pipeline = Pipeline(source, self._lake_dir, self._settings, log=self._log)
         return self._pipeline
 
     def _close_pipeline(self) -> None:

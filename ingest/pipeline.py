@@ -86,21 +86,31 @@ class Pipeline:
     """From one source into one lake; what one span taught is remembered for the next."""
 
     def __init__(
-        self, source: BlockSource, lake_dir: Path, settings: Settings, *, workers: int = 1
+        self,
+        source: BlockSource,
+        lake_dir: Path,
+        settings: Settings,
+        *,
+        workers: int = 1,
+        log: LogReader | None = None,
     ) -> None:
-        """Decode with ``workers`` threads or processes; nothing is read yet but zero states."""
+        """Decode with ``workers`` threads or processes; nothing is read yet but zero states.
+
+        ``log`` is that of the lake, read on where the one who brings blocks knows it already.
+        """
         self.source = source
         self.lake_dir = lake_dir
         self.settings = settings
         self.workers = workers
-        self.cells = cells = CellFinder(lake_dir, settings)
+        self.log = log or LogReader(lake_dir)
+        self.cells = cells = CellFinder(lake_dir, settings, self.log)
         self.currencies = CurrencyBook(cells)
         self.libraries = LibraryBook(lake_dir, settings, cells)
         self.contracts = (
             ContractFinder(lake_dir, settings, cells) if settings.detect_contracts else None
         )
+        self.traces = TraceFiles(lake_dir)
         self.zero_states = source.zero_states()
-        self.log = LogReader(lake_dir)
         self.newest: McHead | None = None
         self._borders: Borders = {}
         self.chain = Chain([], {})
@@ -211,6 +221,7 @@ class Pipeline:
 
     def _learn(self, tables: dict[str, pa.Table], commit: Commit) -> None:
         """Remember what the next commits are likely to ask the lake about."""
+        self.traces.learn(commit)
         if self.contracts is not None:  # nobody else asks about more than a cell now and then
             self.cells.learn(tables["state_cells"], commit)
             self.contracts.learn(commit)
@@ -221,7 +232,7 @@ class Pipeline:
 
     def _derive_files(self) -> Derive:
         """Return what derives a commit's files: traces, contracts, and actions from these."""
-        derive: Derive = TraceFiles(self.lake_dir)
+        derive: Derive = self.traces
         if self.contracts is not None:
             derive = ContractFiles(self.contracts, derive)
         if self.settings.classify_actions:
@@ -233,7 +244,8 @@ class Pipeline:
         for state in self.zero_states:
             if state.workchain == MASTERCHAIN:
                 return Network(global_id, state.root_hash.hex(), state.file_hash.hex())
-        first = blocks.filter((pc.field("workchain") == MASTERCHAIN) & (pc.field("seqno") == 1))
+        is_first = pc.and_(pc.equal(blocks["workchain"], MASTERCHAIN), pc.equal(blocks["seqno"], 1))
+        first = blocks.filter(is_first)
         if first.num_rows:
             root, file = first["prev_root_hash"][0], first["prev_file_hash"][0]
             return Network(global_id, root.as_py().hex(), file.as_py().hex())

@@ -28,10 +28,10 @@ Cells = dict[bytes, PackedCell]
 class CellFinder:
     """Finds whole trees of cells for a run that is about to commit more of them."""
 
-    def __init__(self, lake_dir: Path, settings: Settings) -> None:
-        """Look up in ``lake_dir``, which need not be there yet."""
+    def __init__(self, lake_dir: Path, settings: Settings, log: LogReader | None = None) -> None:
+        """Look up in ``lake_dir``, which need not be there yet; ``log`` is read on."""
         self._most = settings.remembered_rows
-        self._log = LogReader(lake_dir)
+        self._log = log or LogReader(lake_dir)
         self._memory = Memory(
             lake_dir, settings, STATE_CELLS.name, _find_in_lake, most=settings.remembered_rows
         )

@@ -143,9 +143,7 @@ def _render_sources(
 def _type_names() -> dict[str, dict[str, str]]:
     """Return DuckDB's type of every column of every table."""
     with duckdb.connect() as connection:
-        shapes = {
-            name: connection.from_arrow(table.arrow.empty_table()) for name, table in TABLES.items()
-        }
+        shapes = {name: connection.from_arrow(table.empty) for name, table in TABLES.items()}
         return {
             name: dict(zip(shape.columns, map(str, shape.types), strict=True)) | {PARTITION: "DATE"}
             for name, shape in shapes.items()

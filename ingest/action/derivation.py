@@ -7,6 +7,7 @@ their ranges have.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -208,11 +209,17 @@ def gather_sources(
         parts.setdefault(file.table, []).append(rows)
     for name, columns in SOURCES.items():
         if name in at_hand and _overlaps(place, first, last):
-            schema = pa.schema([TABLES[name].arrow.field(column) for column in columns])
-            rows = pa.table(at_hand[name].select(columns).columns, schema=schema)
+            rows = pa.table(at_hand[name].select(columns).columns, schema=_find_schema(name))
             parts.setdefault(name, []).append(rows)
     rows = Rows({name: pa.concat_tables(tables) for name, tables in parts.items()})
     return _add_cells(lake_dir, files, rows, at_hand)
+
+
+@cache
+def _find_schema(name: str) -> pa.Schema:
+    """Return the schema of what classification reads of a table."""
+    fields = TABLES[name].arrow
+    return pa.schema([fields.field(column) for column in SOURCES[name]])
 
 
 def _add_cells(

@@ -114,7 +114,7 @@ def _read_traces(lake_dir: Path, state: LogState, place: Place) -> pa.Table:
         for file in state.files
         if file.table == TRACES.name and read_place(file.path) == place
     ]
-    return pa.concat_tables(parts) if parts else TRACES.arrow.empty_table()
+    return pa.concat_tables(parts) if parts else TRACES.empty
 
 
 def find_superseded(old: pa.Table, new: pa.Table) -> pa.Table:

@@ -17,7 +17,7 @@ from lake.schema.action import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from ingest.action.model import Trace
     from ingest.action.row import Action
@@ -79,12 +79,10 @@ def _derive(rows: Sequence[Row]) -> dict[str, pa.Table]:
     }
 
 
-def _collect(table: Table, rows: Iterable[Mapping[str, object]]) -> pa.Table:
-    names = table.names
-    kept = [{name: row.get(name) for name in names} for row in rows]
-    if not kept:
-        return table.arrow.empty_table()
-    return pa.Table.from_pylist(kept, schema=table.arrow)
+def _collect(table: Table, rows: Iterable[Row]) -> pa.Table:
+    """Return the columns of a table; rows may have others beside them."""
+    kept = list(rows)
+    return pa.Table.from_pylist(kept, schema=table.arrow) if kept else table.empty
 
 
 def _make_row(trace: Trace, action: Action) -> Row:
@@ -127,10 +125,11 @@ def _fit(amount: int | None) -> int | None:
 
 
 def _list_accounts(row: Row) -> Iterable[Row]:
+    shared = {name: row.get(name) for name in ACTION_ACCOUNTS.names}
     for address in row["accounts"]:
         workchain, _, account = address.partition(":")
         if account:
-            yield row | {"workchain": int(workchain), "account": bytes.fromhex(account)}
+            yield shared | {"workchain": int(workchain), "account": bytes.fromhex(account)}
 
 
 def _make_swap(row: Row) -> Row:

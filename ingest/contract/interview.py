@@ -56,6 +56,7 @@ class Interview:
         self._codes: dict[bytes, Code | None] = {}
         self._lacking: set[tuple[bytes, str]] = set()
         self._answers: dict[Hashable, list[Value] | None] = {}
+        self._prepared: tuple[AccountState, int, GetMethodCall] | None = None
         self.runs = 0
 
     def ask(self, question: Question, mc_seqno: int) -> list[Value]:
@@ -136,17 +137,8 @@ class Interview:
         data = self._world.find_cell(state.data_hash)
         if code is None or data is None or self._tvm is None:
             return None
-        bag = code.cell.boc()
-        call = GetMethodCall(
-            code=bag,
-            data=data.boc(),
-            stack=(*map(to_tvm, question.arguments), method_id(question.method)),
-            c7=build_c7(self._describe(state, bag, mc_seqno)),
-            libraries=None
-            if code.library is None
-            else join_library(code.library, code.whole.boc()),
-            gas_limit=self._gas_limit,
-        )
+        stack = (*map(to_tvm, question.arguments), method_id(question.method))
+        call = msgspec.structs.replace(self._prepare(state, code, data, mc_seqno), stack=stack)
         self.runs += 1
         try:
             outcome = self._tvm.run_get_method(call)
@@ -160,6 +152,27 @@ class Interview:
                 self._lacking.add((code.cell.hash, question.method))
             return None
         return [from_tvm(value) for value in outcome.stack]
+
+    def _prepare(self, state: AccountState, code: Code, data: Cell, mc_seqno: int) -> GetMethodCall:
+        """Return a call to an account without its stack; the last one is kept.
+
+        Detectors ask one account after another, and of each several methods.
+        """
+        if self._prepared is not None and self._prepared[:2] == (state, mc_seqno):
+            return self._prepared[2]
+        bag = code.cell.boc()
+        call = GetMethodCall(
+            code=bag,
+            data=data.boc(),
+            stack=(),
+            c7=build_c7(self._describe(state, bag, mc_seqno)),
+            libraries=None
+            if code.library is None
+            else join_library(code.library, code.whole.boc()),
+            gas_limit=self._gas_limit,
+        )
+        self._prepared = state, mc_seqno, call
+        return call
 
     def _describe(self, state: AccountState, code: bytes, mc_seqno: int) -> Context:
         amounts: dict[str, str] = msgspec.json.decode(state.extra_currencies or "{}")

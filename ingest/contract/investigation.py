@@ -100,9 +100,14 @@ class Investigation:
         """Yield every finding; ``before`` is the first masterchain block of the commit."""
         states = list(self._world.list_states())
         self._world.load_cells({state.code_hash for state in states})
-        suspects: list[tuple[AccountState, Clue]] = []
-        for state in states:
-            suspects += self._find_clues(state)
+        codes = {state.code_hash for state in states if state.code_hash is not None}
+        clues = {code_hash: [*self._find_clues(code_hash)] for code_hash in codes}
+        suspects = [
+            (state, clue)
+            for state in states
+            if state.code_hash is not None and state.data_hash is not None
+            for clue in clues[state.code_hash]
+        ]
         self._world.load_cells(
             {state.data_hash for state, _ in suspects} | {s.data_hash for s in states}
         )
@@ -119,14 +124,12 @@ class Investigation:
             for finding in case.findings:
                 yield case.state, finding
 
-    def _find_clues(self, state: AccountState) -> Iterator[tuple[AccountState, Clue]]:
-        if state.code_hash is None or state.data_hash is None:
-            return
+    def _find_clues(self, code_hash: bytes) -> Iterator[Clue]:
         for clue in self._clues:
-            if clue.codes is not None and state.code_hash not in clue.codes:
+            if clue.codes is not None and code_hash not in clue.codes:
                 continue
-            if self._interview.has_method(state.code_hash, clue.method):
-                yield state, clue
+            if self._interview.has_method(code_hash, clue.method):
+                yield clue
 
     def _read_wallets(self, states: list[AccountState]) -> Iterator[tuple[AccountState, Finding]]:
         for state in states:

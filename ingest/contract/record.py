@@ -56,7 +56,7 @@ def make_table(table: Table, rows: Iterable[Row]) -> pa.Table:
     names = [column.name for column in table.columns if column.type == "json"]
     written = [{**row, **{name: _write_json(row[name]) for name in names}} for row in rows]
     if not written:
-        return table.arrow.empty_table()
+        return table.empty
     return pa.Table.from_pylist(written, schema=table.arrow)
 
 

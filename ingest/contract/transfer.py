@@ -68,7 +68,7 @@ def make_moves(
         found: Its rows of contracts.
     """
     rows: dict[str, list[Row]] = {move.table.name: [] for move in _MOVES.values()}
-    messages = tables.get(MESSAGES.name, MESSAGES.arrow.empty_table())
+    messages = tables.get(MESSAGES.name, MESSAGES.empty)
     messages = messages.filter(
         pc.and_(
             pc.equal(messages["direction"], pa.scalar("in", pa.string())),
@@ -111,7 +111,7 @@ class _History:
 
 
 def _list_aborted(tables: Mapping[str, pa.Table], messages: pa.Table) -> set[bytes]:
-    transactions = tables.get(TRANSACTIONS.name, TRANSACTIONS.arrow.empty_table())
+    transactions = tables.get(TRANSACTIONS.name, TRANSACTIONS.empty)
     wanted = pc.is_in(transactions["hash"], value_set=messages["tx_hash"].combine_chunks())
     chosen = transactions.filter(pc.and_(wanted, transactions["aborted"]))
     return set(list_values(chosen["hash"]))

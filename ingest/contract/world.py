@@ -100,9 +100,7 @@ class World:
         if not wanted:
             return
         fresh = self.tables.get(STATE_CELLS.name)
-        cells = self.finder.find_trees(
-            wanted, STATE_CELLS.arrow.empty_table() if fresh is None else fresh
-        )
+        cells = self.finder.find_trees(wanted, STATE_CELLS.empty if fresh is None else fresh)
         for root in sorted(wanted):
             try:
                 append_packed(self._tree, root, cells, self._places)

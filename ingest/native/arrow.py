@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-
-from lake.schema import TABLES
 
 if TYPE_CHECKING:
     from lake.schema import Table
@@ -29,14 +26,7 @@ class _Filled:
 
 def make_table(table: Table, rows: int, capsule: object) -> pa.Table:
     """Return the table that the extension's array holds; ``capsule`` may be None for no rows."""
-    schema, empty = _open_table(table.name)
     if not rows:
-        return empty
+        return table.empty
+    schema = table.arrow
     return pa.Table.from_batches([pa.record_batch(_Filled(schema, capsule))], schema=schema)
-
-
-@cache
-def _open_table(name: str) -> tuple[pa.Schema, pa.Table]:
-    """Return the schema of a table and the table without rows: they take longer than the rows."""
-    schema = TABLES[name].arrow
-    return schema, schema.empty_table()

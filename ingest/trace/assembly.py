@@ -12,6 +12,7 @@ same one may be executed many times; each execution is a root.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -45,8 +46,8 @@ MESSAGE_COLUMNS = (
 class OpenTraces(NamedTuple):
     """What is unfinished: rows of ``traces`` that are not complete, and rows of ``open_edges``."""
 
-    traces: pa.Table = TRACES.arrow.empty_table()
-    edges: pa.Table = OPEN_EDGES.arrow.empty_table()
+    traces: pa.Table = TRACES.empty
+    edges: pa.Table = OPEN_EDGES.empty
 
 
 class Assembled(NamedTuple):
@@ -206,6 +207,7 @@ def _sum_parts(parts: pa.Table, roots: pa.Array, waiting: pa.Table) -> pa.Table:
     return pa.table(columns, schema=TRACES.arrow)
 
 
+@cache
 def _text(value: str) -> pa.Scalar:
     # Without the type pyarrow looks for a module that is not installed, at each call.
     return pa.scalar(value, pa.string())

@@ -20,12 +20,13 @@ from ingest.trace.assembly import OpenTraces, assemble
 from lake.place import Derivation, NewFile, Place, is_open, list_places, read_place
 from lake.rows import read_rows
 from lake.schema import MESSAGES, OPEN_EDGES, TRACES, TRANSACTION_TRACES, TRANSACTIONS
+from lake.writer import sort_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from lake.log import DataFile, LogState
+    from lake.log import Commit, DataFile, LogState
 
 TRACE_TABLES = (TRANSACTION_TRACES.name, TRACES.name, OPEN_EDGES.name)
 
@@ -43,6 +44,8 @@ class TraceFiles:
     def __init__(self, lake_dir: Path) -> None:
         """Take the lake's folder."""
         self._lake_dir = lake_dir
+        self._derived = OpenTraces()
+        self._known: tuple[set[str], OpenTraces] | None = None
 
     def __call__(self, state: LogState, rows: Mapping[str, pa.Table], place: Place) -> Derivation:
         """Return the trace files that follow from one more range of base rows.
@@ -54,9 +57,10 @@ class TraceFiles:
         """
         mine = _list_trace_files(state)
         opened = [file for file in mine if is_open(file.path)]
-        transactions = rows.get(TRANSACTIONS.name, TRANSACTIONS.arrow.empty_table())
-        messages = rows.get(MESSAGES.name, MESSAGES.arrow.empty_table())
+        transactions = rows.get(TRANSACTIONS.name, TRANSACTIONS.empty)
+        messages = rows.get(MESSAGES.name, MESSAGES.empty)
         step = assemble(transactions, messages, self._read_open(opened))
+        self._derived = step.open
         mended = [*self._move_transactions(mine, step.moved)]
         mended += self._add_complete(state, mine, _between(step.complete, place, inside=False))
         last = place if place.first > _end(state) else max((place, *list_places(state)))
@@ -69,7 +73,18 @@ class TraceFiles:
         replaced = [*opened, *(old for _file, files in mended for old in files)]
         return Derivation(files, frozenset(file.path for file in replaced))
 
+    def learn(self, commit: Commit) -> None:
+        """Remember the open rows that were derived last, which stand in the files of a commit."""
+        paths = {file.path for file in commit.added if is_open(file.path)}
+        traces, edges = self._derived
+        opened = OpenTraces(sort_rows(traces, TRACES), sort_rows(edges, OPEN_EDGES))
+        # A file that was live before is none that the commit adds.
+        is_whole = len(paths) == sum(rows.num_rows > 0 for rows in opened)
+        self._known = (paths, opened) if is_whole else None
+
     def _read_open(self, opened: Sequence[DataFile]) -> OpenTraces:
+        if self._known is not None and self._known[0] == {file.path for file in opened}:
+            return self._known[1]
         found = {file.table: read_rows(self._lake_dir, file) for file in opened}
         nothing = OpenTraces()
         return OpenTraces(

@@ -69,7 +69,7 @@ def _derive_all(
         rows = [
             read_rows(lake_dir, base[name, place], columns)
             if (name, place) in base
-            else TABLES[name].arrow.empty_table()
+            else TABLES[name].empty
             for name, columns in _COLUMNS.items()
         ]
         step = assemble(rows[0], rows[1], before)

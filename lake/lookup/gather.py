@@ -62,7 +62,7 @@ def gather_ended(lake_dir: Path, files: Sequence[DataFile], mc_range: Range) -> 
         LakeCorrupt: a file is missing or damaged.
     """
     found = [read_rows(lake_dir, file) for file in files if file.table == TRACES.name]
-    rows = pa.concat_tables([TRACES.arrow.empty_table(), *found])
+    rows = pa.concat_tables([TRACES.empty, *found])
     ends = rows["mc_seqno_end"]
     return rows.filter(
         pc.and_(pc.greater_equal(ends, mc_range[0]), pc.less_equal(ends, mc_range[1]))

@@ -71,6 +71,11 @@ class Table(msgspec.Struct, frozen=True, cache_hash=True):
         return _make_schema(self.columns)
 
     @property
+    def empty(self) -> pa.Table:
+        """The table without rows."""
+        return _make_empty(self.columns)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Column names in file order."""
         return tuple(column.name for column in self.columns)
@@ -80,6 +85,12 @@ class Table(msgspec.Struct, frozen=True, cache_hash=True):
 def _make_schema(columns: tuple[Column, ...]) -> pa.Schema:
     """Return the Arrow schema of these columns; it is asked for by every commit, many times."""
     return pa.schema([column.arrow for column in columns])
+
+
+@cache
+def _make_empty(columns: tuple[Column, ...]) -> pa.Table:
+    """Return a table without rows; to make one takes Arrow half a millisecond."""
+    return _make_schema(columns).empty_table()
 
 
 def optional(*columns: Column) -> tuple[Column, ...]:

@@ -15,6 +15,7 @@ from tests.ingest.trace.oracle import trace_rows
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from lake.log import Commit
     from lake.place import Derive
 
 ORDERS = {
@@ -24,9 +25,9 @@ ORDERS = {
 }
 
 
-def commit_forest(lake_dir: Path, forest: Forest, first: int, last: int, derive: Derive) -> None:
+def commit_forest(lake_dir: Path, forest: Forest, first: int, last: int, derive: Derive) -> Commit:
     tables = forest.tables(first, last)
-    commit_range(
+    return commit_range(
         lake_dir,
         tables,
         first_mc_seqno=first,

@@ -14,6 +14,7 @@ from ingest.trace.derivation import TraceFiles
 from ingest.trace.rebuild import rebuild_traces
 from lake.errors import LakeCorrupt
 from lake.orphan import sweep_orphans
+from lake.place import is_open
 from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from lake.verify import verify_lake
@@ -55,6 +56,36 @@ def test_a_trace_grows_is_broken_and_heals(tmp_path: Path) -> None:
     commit_forest(tmp_path, forest, 3, 4, derive)
     assert states(tmp_path) == [("complete", 6), ("complete", 1)]
     assert read_traces(tmp_path) == expected_rows(forest)
+
+
+@settings(deadline=None, max_examples=20)
+@given(forests(), st.data())
+def test_what_is_open_may_be_remembered(forest: Forest, data: st.DataObject) -> None:
+    ranges = data.draw(shuffled_ranges(forest.last))
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+        read, kept = Path(one), Path(other)
+        derive = TraceFiles(kept)
+        for first, last in ranges:
+            commit_forest(read, forest, first, last, TraceFiles(read))
+            is_mine = data.draw(st.integers(0, 3)) > 0
+            commit = commit_forest(
+                kept, forest, first, last, derive if is_mine else TraceFiles(kept)
+            )
+            if is_mine:
+                derive.learn(commit)
+        assert trace_files(kept) == trace_files(read)
+
+
+def test_what_is_remembered_is_not_read(tmp_path: Path) -> None:
+    forest = long_forest()
+    derive = TraceFiles(tmp_path)
+    for first in (1, 3, 5):
+        commit = commit_forest(tmp_path, forest, first, first + 1, derive)
+        derive.learn(commit)
+        for file in commit.added:
+            if is_open(file.path):
+                (tmp_path / file.path).unlink()
+    assert states(tmp_path) == [("complete", 6), ("complete", 1)]
 
 
 def test_an_earlier_snapshot_keeps_its_traces(tmp_path: Path) -> None:
