@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ingest.chain import list_heads
 from ingest.errors import SourceError
+from lake.bytable import list_files
 from lake.place import read_place
 from lake.rows import read_rows
 from lake.schema import BLOCKS
@@ -25,9 +26,7 @@ def read_heads(lake_dir: Path, state: LogState, wanted: Range) -> dict[int, McHe
     """
     first, last = wanted
     found: dict[int, McHead] = {}
-    for file in state.files:
-        if file.table != BLOCKS.name:
-            continue
+    for file in list_files(state, BLOCKS.name):
         place = read_place(file.path)
         if place.last < first or place.first > last:
             continue

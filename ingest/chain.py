@@ -12,6 +12,7 @@ from ingest.errors import SourceError
 from ingest.source import McHead
 from ingest.span import Span, missing_spans
 from ingest.values import iter_tuples
+from lake.bytable import list_files
 from lake.logreader import LogReader
 from lake.place import read_place
 from lake.rows import read_rows
@@ -80,14 +81,13 @@ def read_chain(
     lacking = missing_spans(wanted, covered)
     around = {seqno for span in lacking for seqno in (span.first - 1, span.last + 1)}
     links: dict[int, Link] = {}
-    for file in state.files:
-        if file.table == BLOCKS.name:
-            place = read_place(file.path)
-            if any(place.first <= seqno <= place.last for seqno in around):
-                if file.path not in borders:
-                    rows = read_rows(lake_dir, file, ("workchain", "seqno", *_LINK))
-                    keep_border(borders, file.path, place, masterchain_links(rows))
-                links |= borders[file.path]
+    for file in list_files(state, BLOCKS.name):
+        place = read_place(file.path)
+        if any(place.first <= seqno <= place.last for seqno in around):
+            if file.path not in borders:
+                rows = read_rows(lake_dir, file, ("workchain", "seqno", *_LINK))
+                keep_border(borders, file.path, place, masterchain_links(rows))
+            links |= borders[file.path]
     return Chain(covered, {seqno: links[seqno] for seqno in around & links.keys()})
 
 

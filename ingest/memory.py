@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from lake.bytable import list_files
 from lake.log import merge_ranges
 from lake.snapshot import Snapshot
 
@@ -99,7 +100,7 @@ class Memory(Generic[Key, Value]):
             self.close()
             self._asked.clear()
             self._content = content
-        paths = {file.path for file in state.files if file.table == self._table}
+        paths = {file.path for file in list_files(state, self._table)}
         if paths != self._paths:
             self.close()
             self._paths = paths

@@ -17,6 +17,7 @@ from ingest.action.classifier import classify
 from ingest.action.precedence import CLASSIFIER_VERSION
 from ingest.action.stored import SOURCES, Rows, list_data_hashes, read_stored
 from ingest.action.table import ActionRows
+from lake.bytable import list_files
 from lake.place import Derivation, NewFile, Place, read_place
 from lake.rows import read_rows
 from lake.schema import MESSAGES, STATE_CELLS, TABLES, TRACES, TRANSACTION_TRACES, TRANSACTIONS
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-_NAMES = frozenset(table.name for table in ACTION_TABLES)
+_NAMES = tuple(table.name for table in ACTION_TABLES)
 _LT_COLUMNS = {TRANSACTIONS.name: "lt", MESSAGES.name: "tx_lt", TRANSACTION_TRACES.name: "lt"}
-_READ = frozenset((*SOURCES, STATE_CELLS.name))
+_READ = (*SOURCES, STATE_CELLS.name)
 _BATCH_TRACES = 5_000
 """Traces classified at a time: their messages are Python objects."""
 
@@ -108,8 +109,8 @@ class ActionFiles:
         """Return the traces of a new file that no file before it had."""
         known = [
             read_rows(self._lake_dir, each, ("trace_id",))["trace_id"].combine_chunks()
-            for each in state.files
-            if each.table == TRACES.name and read_place(each.path) == file.place
+            for each in list_files(state, TRACES.name)
+            if read_place(each.path) == file.place
         ]
         if not known:
             return file.rows
@@ -165,9 +166,8 @@ def _extend(
 def list_action_files(state: LogState) -> dict[Place, dict[str, DataFile]]:
     """Return the action files of the lake, by range and table."""
     found: dict[Place, dict[str, DataFile]] = {}
-    for file in state.files:
-        if file.table in _NAMES:
-            found.setdefault(read_place(file.path), {})[file.table] = file
+    for file in list_files(state, *_NAMES):
+        found.setdefault(read_place(file.path), {})[file.table] = file
     return found
 
 
@@ -195,8 +195,8 @@ def gather_sources(
     is_all_at_hand = bool(at_hand) and place.first <= first and last <= place.last
     files = [
         file
-        for file in (() if is_all_at_hand else state.files)
-        if file.table in _READ and _overlaps(read_place(file.path), first, last)
+        for file in (() if is_all_at_hand else list_files(state, *_READ))
+        if _overlaps(read_place(file.path), first, last)
     ]
     for file in files:
         if file.table not in SOURCES:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ingest.contract.stack import Address
 from ingest.memory import Memory
+from lake.bytable import list_files
 from lake.place import read_place
 from lake.rows import read_rows
 from lake.schema import ACCOUNT_STATES
@@ -90,7 +91,7 @@ class KnownLake:
 
         For tables that few commits have rows of. The first column is the masterchain block.
         """
-        files = [file for file in state.files if file.table == table]
+        files = list_files(state, table)
         for file in sorted(files, key=lambda file: read_place(file.path), reverse=True):
             if read_place(file.path).first < before:
                 rows = [row for row in self._read(file, columns) if row[0] < before]

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from ingest.errors import TracesMissing
 from ingest.trace.assembly import OpenTraces, assemble
+from lake.bytable import list_files
 from lake.place import Derivation, NewFile, Place, is_open, list_places, read_place
 from lake.rows import read_rows
 from lake.schema import MESSAGES, OPEN_EDGES, TRACES, TRANSACTION_TRACES, TRANSACTIONS
@@ -142,8 +143,8 @@ def move_rows(rows: pa.Table, moved: pa.Table) -> pa.Table:
 
 
 def _list_trace_files(state: LogState) -> list[DataFile]:
-    mine = [file for file in state.files if file.table in TRACE_TABLES]
-    if not mine and any(file.table == TRANSACTIONS.name for file in state.files):
+    mine = list_files(state, *TRACE_TABLES)
+    if not mine and list_files(state, TRANSACTIONS.name):
         raise TracesMissing(
             "the lake has transactions without traces: run `tonlake rebuild traces` first"
         )

@@ -68,12 +68,12 @@ class Table(msgspec.Struct, frozen=True, cache_hash=True):
     @property
     def arrow(self) -> pa.Schema:
         """The Arrow schema of every file of this table."""
-        return _make_schema(self.columns)
+        return _make_schema(self)
 
     @property
     def empty(self) -> pa.Table:
         """The table without rows."""
-        return _make_empty(self.columns)
+        return _make_empty(self)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -82,15 +82,15 @@ class Table(msgspec.Struct, frozen=True, cache_hash=True):
 
 
 @cache
-def _make_schema(columns: tuple[Column, ...]) -> pa.Schema:
-    """Return the Arrow schema of these columns; it is asked for by every commit, many times."""
-    return pa.schema([column.arrow for column in columns])
+def _make_schema(table: Table) -> pa.Schema:
+    """Return the Arrow schema of a table; it is asked for by every commit, many times."""
+    return pa.schema([column.arrow for column in table.columns])
 
 
 @cache
-def _make_empty(columns: tuple[Column, ...]) -> pa.Table:
+def _make_empty(table: Table) -> pa.Table:
     """Return a table without rows; to make one takes Arrow half a millisecond."""
-    return _make_schema(columns).empty_table()
+    return _make_schema(table).empty_table()
 
 
 def optional(*columns: Column) -> tuple[Column, ...]:
