@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
-from lake.lookup.ends import NO_LT
+from lake.lookup.message_page import creation_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +24,8 @@ def find_messages(
     hashes: Sequence[bytes] = (),
     body_hash: bytes | None = None,
     opcode: int | None = None,
-) -> list[Row] | None:
-    """Return a page of messages by one of the three, as ``v3/message_keys``, each with its row.
+) -> list[Any] | None:
+    """Return a page of messages by one of the three: as ``v3/message_keys`` and their rows.
 
     None without look-ups, or where the page is too deep for them.
     """
@@ -45,7 +45,14 @@ def find_messages(
         )
     if lines is None:
         return None
-    return [_describe(ends) for ends in lookups.find_all_ends(lines)]
+    for line in lines:
+        if line.direction == "in":
+            line.in_tx_hash = line.tx_hash
+        else:
+            line.out_tx_hash = line.tx_hash
+    for number, others in lookups.find_other_ends(lines).items():
+        lines[number] = _join_ends([lines[number], *others])
+    return lines
 
 
 def find_end_transactions(
@@ -79,40 +86,23 @@ def _account(key: Row) -> tuple[int, bytes]:
     return workchain, account
 
 
-def _messages_by_hash(lookups: Lookups, hashes: Sequence[bytes], page: Slice) -> list[Row]:
+def _messages_by_hash(lookups: Lookups, hashes: Sequence[bytes], page: Slice) -> list[Any]:
     ends: dict[bytes, dict[tuple[bytes, str, int], Any]] = {}
     for msg_hash in hashes:
         for line in lookups.find_messages(msg_hash):
             place = line.tx_hash, line.direction, line.msg_index
             ends.setdefault(line.msg_hash, {})[place] = line
-    found = [_describe(list(lines.values())) for lines in ends.values()]
-    found.sort(key=_creation, reverse=page.descending)
+    found = [_join_ends(list(lines.values())) for lines in ends.values()]
+    found.sort(key=creation_of, reverse=page.descending)
     return found[page.offset : page.offset + page.limit]
 
 
-def _creation(key: Row) -> tuple[int, bytes]:
-    created_lt = key["line"].created_lt
-    return NO_LT if created_lt is None else created_lt, key["msg_hash"]
-
-
-def _describe(lines: Sequence[Any]) -> Row:
-    """Return one message, with the last transactions at its two ends."""
-    ends = {"in": None, "out": None}
-    last = lines[0]
-    if len(lines) == 1:
-        ends[last.direction] = last.tx_hash
-    else:
-        for line in sorted(lines, key=_tx_lt):
-            ends[line.direction] = line.tx_hash
-            last = line if line.tx_lt > last.tx_lt else last
-    return {
-        "msg_hash": last.msg_hash,
-        "in_tx_hash": ends["in"],
-        "out_tx_hash": ends["out"],
-        "tx_hash": last.tx_hash,
-        "tx_lt": last.tx_lt,
-        "line": last,
-    }
+def _join_ends(lines: Sequence[Any]) -> Any:  # noqa: ANN401 - a row
+    """Return the last end of a message, with the last transactions at both."""
+    ends = {line.direction: line.tx_hash for line in sorted(lines, key=_tx_lt)}
+    last = max(lines, key=_tx_lt)
+    last.in_tx_hash, last.out_tx_hash = ends.get("in"), ends.get("out")
+    return last
 
 
 _tx_lt = attrgetter("tx_lt")

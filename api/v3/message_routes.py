@@ -51,14 +51,13 @@ def get_messages(call: Call, query: MessagesQuery) -> Messages:
         RequestInvalid: an unknown direction.
         NotCovered: nothing found, and the lake does not cover the time asked for.
     """
-    keys = _find_keys(call, query)
-    if not keys:
+    rows = find_rows(call, query)
+    if not rows:
         utime, lt = (query.start_utime, query.end_utime), (query.start_lt, query.end_lt)
         check_utime(call.reader, *utime)
         check_lt(call.reader, *lt)
         if not query.offset:
             check_no_gap(call.reader, utime=utime, lt=lt)
-    rows = _read_rows(call, keys)
     named = set(_list_addresses(rows))
     return Messages(
         messages=[render_message(row, call.settings.opcode_format) for row in rows],
@@ -67,11 +66,12 @@ def get_messages(call: Call, query: MessagesQuery) -> Messages:
     )
 
 
-def _find_keys(call: Call, query: MessagesQuery) -> list[Row]:
+def find_rows(call: Call, query: MessagesQuery) -> list[Any]:
+    """Return a page of messages, with the last transactions at their ends."""
     found = _look_up(call, query)
     if found is not None:
         return found
-    return call.reader.rows(
+    keys = call.reader.rows(
         "v3/message_keys",
         msg_hashes=[*query.msg_hash, *query.hash],
         body_hash=query.body_hash,
@@ -90,9 +90,10 @@ def _find_keys(call: Call, query: MessagesQuery) -> list[Row]:
         limit=query.limit,
         offset=query.offset,
     )
+    return _read_rows(call, keys) if keys else []
 
 
-def _look_up(call: Call, query: MessagesQuery) -> list[Row] | None:
+def _look_up(call: Call, query: MessagesQuery) -> list[Any] | None:
     """Return the page if one exact key is all that is asked for, and look-ups have it."""
     hashes = [*query.msg_hash, *query.hash]
     keys = [bool(hashes), query.body_hash is not None, query.opcode is not None]
@@ -119,10 +120,6 @@ def _end_of(name: str, end: Address | Nobody | None) -> dict[str, Any]:
 
 def _read_rows(call: Call, keys: list[Row]) -> list[Row]:
     """Return the messages of the keys in their order, with the transactions at both ends."""
-    if not keys:
-        return []
-    if "line" in keys[0]:
-        return [_with_ends(key) for key in keys]
     found = call.reader.rows(
         "v3/message_rows",
         tx_hashes=[key["tx_hash"] for key in keys],
@@ -132,12 +129,6 @@ def _read_rows(call: Call, keys: list[Row]) -> list[Row]:
     )
     rows = {(row["tx_hash"], row["msg_hash"]): row for row in found}
     return [rows[key["tx_hash"], key["msg_hash"]] | key for key in keys]
-
-
-def _with_ends(key: Row) -> Any:  # noqa: ANN401 - a row of look-ups
-    row: Any = key["line"]
-    row.in_tx_hash, row.out_tx_hash = key["in_tx_hash"], key["out_tx_hash"]
-    return row
 
 
 def _list_addresses(rows: Iterable[Row]) -> Iterator[Address]:

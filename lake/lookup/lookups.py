@@ -78,22 +78,15 @@ class Lookups:
                 ]
         return found
 
-    def find_all_ends(self, lines: Sequence[Any]) -> list[list[Any]]:
-        """Return the rows of all ends of messages, given one end of each."""
-        found = [[line] for line in lines]
+    def find_other_ends(self, lines: Sequence[Any]) -> dict[int, list[Any]]:
+        """Return the other ends of messages by number, given one end of each.
+
+        No two ends of a message share a time: one is at a source, one later.
+        """
+        found: dict[int, list[Any]] = {}
         for run in self.runs:
-            rows, lt = run.message.rows, run.lt
-            spans = run.message.find_hashes([line.msg_hash for line in lines])
-            wanted, owners = [], []
-            for number, (line, (start, end)) in enumerate(zip(lines, spans, strict=True)):
-                for row in rows[start:end]:
-                    # No two ends of a message share a time: one is at a source, one later.
-                    if lt[row] != line.tx_lt:
-                        wanted.append(row)
-                        owners.append(number)
-            for number, record in zip(owners, run.read_records(wanted), strict=True):
-                msg_hash = lines[number].msg_hash
-                found[number] += [other for other in record.messages if other.msg_hash == msg_hash]
+            for number, end in run.find_other_ends(lines):
+                found.setdefault(number, []).append(end)
         return found
 
     def read_opcode_messages(

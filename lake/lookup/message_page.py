@@ -46,10 +46,12 @@ def read_messages(found: Sequence[Found], wanted: Wanted) -> list[Any] | None:
         lines = _read_slice(item, wanted, first, last)
         if lines is None:
             return None
+        if len(found) == 1:  # has each once, in this order
+            return lines[::-1] if wanted.descending else lines
         for line in lines:
             rows.setdefault(line.msg_hash, line)
-    page = sorted(rows.values(), key=_creation, reverse=wanted.descending)
-    return page if len(found) <= 1 else page[wanted.offset : last]
+    page = sorted(rows.values(), key=creation_of, reverse=wanted.descending)
+    return page[wanted.offset : last]
 
 
 def _read_slice(item: Found, wanted: Wanted, first: int, last: int) -> list[Any] | None:
@@ -65,5 +67,6 @@ def _read_slice(item: Found, wanted: Wanted, first: int, last: int) -> list[Any]
     return None if any(map(ne, values, repeat(wanted.value))) else lines
 
 
-def _creation(line: Any) -> tuple[int, bytes]:  # noqa: ANN401 - a MessageRow
+def creation_of(line: Any) -> tuple[int, bytes]:  # noqa: ANN401 - a MessageRow
+    """Return what messages stand by: creation, those without one last, then hash."""
     return NO_LT if line.created_lt is None else line.created_lt, line.msg_hash

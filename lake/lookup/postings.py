@@ -111,12 +111,27 @@ class Postings:
             return 0, 0
         return self._span(low)[0], self._span(high - 1)[1]
 
-    def find_hashes(self, hashes: list[bytes]) -> list[tuple[int, int]]:
-        """Return where the rows of each hash begin and end in ``rows``."""
-        if NATIVE is None:
-            return [self.find(cut_hash(value)) for value in hashes]
-        places: list[int] = NATIVE.find_places(self._keys, hashes)
-        return [self._span(at) if at >= 0 else (0, 0) for at in places]
+    def find_others(
+        self, times: memoryview, hashes: list[bytes], own: list[int]
+    ) -> list[tuple[int, int]]:
+        """Return the rows of each hash that are not of its own time, with the hash's number.
+
+        Args:
+            times: The logical time of each row.
+            hashes: What is looked for.
+            own: The time that is left out, for each hash.
+        """
+        if NATIVE is not None:
+            found: list[tuple[int, int]] = NATIVE.find_others(
+                self._keys, self._ends, self.rows, times, hashes, own
+            )
+            return found
+        return [
+            (number, row)
+            for number, (wanted, time) in enumerate(zip(hashes, own, strict=True))
+            for row in self.rows[slice(*self.find(cut_hash(wanted)))]
+            if times[row] != time
+        ]
 
     def _span(self, at: int) -> tuple[int, int]:
         if self._ends is None:

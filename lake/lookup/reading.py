@@ -14,6 +14,7 @@ from lake.lookup.record import (
     IN_HASH,
     KINDS,
     MESSAGE,
+    MESSAGE_HASH,
     RECORDS_PER_BLOCK,
     STATE,
     TRANSACTION,
@@ -63,7 +64,8 @@ def open_source(arrays: Mapping[str, memoryview]) -> Any:  # noqa: ANN401 - here
         return Source(arrays, found)
     types = (*(kind.row_type for kind in KINDS), Record)
     widths = tuple(kind.width for kind in KINDS)
-    return NATIVE.Source(named, tuple(found), types, widths, IN_HASH, RECORDS_PER_BLOCK)
+    places = IN_HASH, MESSAGE_HASH
+    return NATIVE.Source(named, tuple(found), types, widths, places, RECORDS_PER_BLOCK)
 
 
 class Source:
@@ -82,6 +84,16 @@ class Source:
     def read_lines(self, places: Iterable[tuple[int, int]]) -> list[Any]:
         """Return messages, given the row and place of each."""
         return [self._read_record(row).messages[place] for row, place in places]
+
+    def read_ends(self, wanted: Iterable[tuple[int, bytes]]) -> list[Any]:
+        """Return messages, given the row and hash of each; None where the row has none."""
+        return [
+            next(
+                (line for line in self._read_record(row).messages if line.msg_hash == wanted_hash),
+                None,
+            )
+            for row, wanted_hash in wanted
+        ]
 
     def read_states(self, numbers: Iterable[int]) -> list[Any]:
         """Return the newest states of accounts by number, None where there is none."""

@@ -111,6 +111,19 @@ class Run:
         lines: list[Any] = self._source.read_lines(places)
         return lines
 
+    def find_other_ends(self, lines: Sequence[Any]) -> list[tuple[int, Any]]:
+        """Return the ends of messages of other times, given one end of each, with its number."""
+        others = self.message.find_others(
+            self.lt, [line.msg_hash for line in lines], [line.tx_lt for line in lines]
+        )
+        wanted = [(row, lines[number].msg_hash) for number, row in others]
+        ends = self._source.read_ends(wanted) if wanted else []
+        return [
+            (number, end)
+            for (number, _), end in zip(others, ends, strict=True)
+            if end is not None  # of another hash that begins alike
+        ]
+
     def account_number(self, row: int) -> int:
         """Return the number of the account that a row belongs to."""
         return bisect_right(self._account_row, row) - 1

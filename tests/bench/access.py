@@ -9,7 +9,7 @@ from api.params import Arguments
 from api.snapshot import SnapshotHolder
 from api.v3.account_routes import TopAccountsQuery, get_top_accounts
 from api.v3.book import read_accounts
-from api.v3.message_routes import MessagesQuery, _find_keys, _read_rows
+from api.v3.message_routes import MessagesQuery, find_rows
 from api.v3.trace_routes import TracesQuery, _find_traces, _read_members
 from api.v3.transaction_search import TransactionsQuery, find_keys
 from queries.exact import read_records
@@ -81,8 +81,7 @@ class Access:
         return self._transactions(TransactionsQuery(mc_seqno=mc_seqno, limit=1000, offset=0))
 
     def _messages(self, query: MessagesQuery) -> list[Row]:
-        call = self._call()
-        return _read_rows(call, _find_keys(call, query))
+        return find_rows(self._call(), query)
 
     def message(self, msg_hash: bytes) -> list[Row]:
         """Return a message by its hash."""

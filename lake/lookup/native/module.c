@@ -8,8 +8,8 @@ static int start(PyObject *module)
 }
 
 static PyMethodDef methods[] = {
-    {"find_places", find_places, METH_VARARGS,
-     "Return the place of each of a list of hashes among sorted keys, or -1."},
+    {"find_others", find_others, METH_VARARGS,
+     "Return (number, row) for each row of another time that postings have of hashes."},
     {"make_row_type", make_row_type, METH_VARARGS,
      "Return a type of rows: its name, and its columns as a tuple."},
     {NULL, NULL, 0, NULL},

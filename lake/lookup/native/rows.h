@@ -66,7 +66,7 @@ typedef struct {
     Py_ssize_t shape_count;
     PyObject *types; /* of each kind, and of the record */
     Py_ssize_t widths[KINDS]; /* columns of each type */
-    Py_ssize_t in_hash_at;
+    Py_ssize_t in_hash_at, message_hash_at;
     int64_t rows;
     Py_ssize_t records_per_block;
 } Source;
@@ -98,11 +98,15 @@ static inline bool read_number(Cursor *cursor, uint64_t *value)
 
 Shape *read_shape(Source *source, Cursor *cursor, uint64_t bias, Kind kind);
 Row *read_row(Source *source, Cursor *cursor, Context *context, const Shape *shape);
+
+/* Read one column of the row that comes next; in_hash is the hash of the in message. */
+PyObject *read_column(Source *source, Cursor *cursor, Context *context, const Shape *shape,
+                      Py_ssize_t column, PyObject *in_hash);
 bool skip_row(Source *source, Cursor *cursor, Context *context, const Shape *shape,
               PyObject **in_hash);
 
-/* Return the place of each of a list of hashes among sorted keys of 64 bits, -1 where it is not. */
-PyObject *find_places(PyObject *self, PyObject *args);
+/* Return (number, row) for each row of another time that postings have of hashes. */
+PyObject *find_others(PyObject *self, PyObject *args);
 
 extern PyType_Spec source_spec;
 

@@ -233,39 +233,92 @@ failed:
     return NULL;
 }
 
+/* Go to the messages of a record: how many there are, and the hash of the in message (owned). */
+static bool open_messages(Source *source, Context *context, int64_t number, Cursor *cursor,
+                          PyObject **in_hash, uint64_t *count)
+{
+    if (!find_record(source, context, number, cursor) || !skip_state(source, cursor) ||
+        !skip_state(source, cursor))
+        return false;
+    Shape *shape = read_shape(source, cursor, 0, TRANSACTION);
+    return shape && skip_row(source, cursor, context, shape, in_hash) && read_number(cursor, count);
+}
+
+/* Read a message with what the arrays say of its transaction. */
+static PyObject *read_own_message(Source *source, Cursor *cursor, Context *context,
+                                  PyObject *in_hash)
+{
+    PyObject *hash = read_hash(source, HASH, context->row);
+    PyObject *lt = PyLong_FromLongLong(context->lt);
+    Row *message = NULL;
+    context->in_hash = in_hash;
+    if (hash && lt)
+        message = read_message(source, cursor, context, hash, lt);
+    context->in_hash = NULL;
+    Py_XDECREF(hash);
+    Py_XDECREF(lt);
+    return (PyObject *)message;
+}
+
+static bool skip_message(Source *source, Cursor *cursor, Context *context)
+{
+    Shape *shape = read_shape(source, cursor, 0, MESSAGE);
+    return shape && skip_row(source, cursor, context, shape, NULL);
+}
+
 /* Read one message of a record, and nothing else of it. */
 static PyObject *read_line(Source *source, Context *context, int64_t number, int64_t place)
 {
     Cursor cursor;
     uint64_t count;
-    PyObject *in_hash = NULL;
-    Row *message = NULL;
-    if (!find_record(source, context, number, &cursor) || !skip_state(source, &cursor) ||
-        !skip_state(source, &cursor))
-        return NULL;
-    Shape *shape = read_shape(source, &cursor, 0, TRANSACTION);
-    if (!shape || !skip_row(source, &cursor, context, shape, &in_hash))
+    PyObject *in_hash = NULL, *message = NULL;
+    if (!open_messages(source, context, number, &cursor, &in_hash, &count))
         goto done;
-    if (!read_number(&cursor, &count) || place < 0 || (uint64_t)place >= count) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_ValueError, "a record of the run lacks a message");
+    if (place < 0 || (uint64_t)place >= count) {
+        PyErr_SetString(PyExc_ValueError, "a record of the run lacks a message");
         goto done;
     }
-    for (int64_t at = 0; at < place; at++) {
-        shape = read_shape(source, &cursor, 0, MESSAGE);
-        if (!shape || !skip_row(source, &cursor, context, shape, NULL))
+    for (int64_t at = 0; at < place; at++)
+        if (!skip_message(source, &cursor, context))
             goto done;
-    }
-    PyObject *hash = read_hash(source, HASH, number), *lt = PyLong_FromLongLong(context->lt);
-    context->in_hash = in_hash;
-    if (hash && lt)
-        message = read_message(source, &cursor, context, hash, lt);
-    context->in_hash = NULL;
-    Py_XDECREF(hash);
-    Py_XDECREF(lt);
+    message = read_own_message(source, &cursor, context, in_hash);
 done:
     Py_XDECREF(in_hash);
-    return (PyObject *)message;
+    return message;
+}
+
+/* Compare the hash of the message that comes next: 1 the same, 0 another, -1 an error. */
+static int compare_hash(Source *source, Cursor cursor, Context *context, PyObject *in_hash,
+                        PyObject *hash)
+{
+    Shape *shape = read_shape(source, &cursor, 0, MESSAGE);
+    if (!shape)
+        return -1;
+    PyObject *own = read_column(source, &cursor, context, shape, source->message_hash_at, in_hash);
+    int same = own ? PyObject_RichCompareBool(own, hash, Py_EQ) : -1;
+    Py_XDECREF(own);
+    return same;
+}
+
+/* Read the message of a hash from a record; None where it has none. */
+static PyObject *read_end(Source *source, Context *context, int64_t number, PyObject *hash)
+{
+    Cursor cursor;
+    uint64_t count;
+    PyObject *in_hash = NULL, *message = NULL;
+    if (!open_messages(source, context, number, &cursor, &in_hash, &count))
+        goto done;
+    for (uint64_t at = 0; at < count; at++) {
+        int same = compare_hash(source, cursor, context, in_hash, hash);
+        if (same > 0)
+            message = read_own_message(source, &cursor, context, in_hash);
+        if (same || !skip_message(source, &cursor, context))
+            goto done;
+    }
+    message = Py_NewRef(Py_None);
+done:
+    Py_XDECREF(in_hash);
+    return message;
 }
 
 /* Read the newest state of an account, or None. */
@@ -365,6 +418,24 @@ static PyObject *source_lines(PyObject *self, PyObject *places)
     return found;
 }
 
+static PyObject *source_ends(PyObject *self, PyObject *wanted)
+{
+    Py_ssize_t count = PySequence_Size(wanted);
+    PyObject *found = count < 0 ? NULL : PyList_New(count);
+    Context context = {.first = 0, .last = 0};
+    for (Py_ssize_t at = 0; found && at < count; at++) {
+        PyObject *item = PySequence_GetItem(wanted, at), *line = NULL, *hash;
+        long long row;
+        if (item && PyArg_ParseTuple(item, "LO", &row, &hash))
+            line = read_end((Source *)self, &context, row, hash);
+        Py_XDECREF(item);
+        if (!line || PyList_SetItem(found, at, line) < 0)
+            Py_CLEAR(found);
+    }
+    end_context(&context);
+    return found;
+}
+
 static void source_dealloc(PyObject *self)
 {
     Source *source = (Source *)self;
@@ -400,7 +471,8 @@ static bool take_shapes(Source *source, PyObject *shapes)
         }
         shape->kind = (Kind)kind;
         shape->count = size;
-        if (kind == TRANSACTION && source->in_hash_at >= size) {
+        if ((kind == TRANSACTION && source->in_hash_at >= size) ||
+            (kind == MESSAGE && source->message_hash_at >= size)) {
             PyErr_SetString(PyExc_ValueError, "a shape of the run is damaged");
             return false;
         }
@@ -416,10 +488,10 @@ static PyObject *source_new(PyTypeObject *type, PyObject *args, PyObject *names)
     if (!source)
         return NULL;
     memset((char *)source + sizeof(PyObject), 0, sizeof *source - sizeof(PyObject));
-    if (!PyArg_ParseTuple(args, "O!O!O!(nnnn)nn:Source", &PyTuple_Type, &arrays, &PyTuple_Type,
+    if (!PyArg_ParseTuple(args, "O!O!O!(nnnn)(nn)n:Source", &PyTuple_Type, &arrays, &PyTuple_Type,
                           &shapes, &PyTuple_Type, &types, &source->widths[0], &source->widths[1],
                           &source->widths[2], &source->widths[3], &source->in_hash_at,
-                          &source->records_per_block))
+                          &source->message_hash_at, &source->records_per_block))
         goto failed;
     if (PyTuple_Size(arrays) != ARRAYS || PyTuple_Size(types) != KINDS + 1 ||
         source->records_per_block < 1) {
@@ -443,6 +515,8 @@ failed:
 static PyMethodDef source_methods[] = {
     {"read_records", source_records, METH_O, "Return the records of rows, in their order."},
     {"read_lines", source_lines, METH_O, "Return messages, given the row and place of each."},
+    {"read_ends", source_ends, METH_O,
+     "Return messages, given the row and hash of each; None where the row has none."},
     {"read_states", source_states, METH_O, "Return the newest states of accounts by number."},
     {"read_newest", source_newest, METH_O,
      "Return the newest states of a list of accounts, each workchain and 32 bytes."},

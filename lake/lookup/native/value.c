@@ -190,3 +190,17 @@ bool skip_row(Source *source, Cursor *cursor, Context *context, const Shape *sha
     }
     return true;
 }
+
+PyObject *read_column(Source *source, Cursor *cursor, Context *context, const Shape *shape,
+                      Py_ssize_t column, PyObject *in_hash)
+{
+    for (Py_ssize_t at = 0; at < column; at++)
+        if (shape->codes[at] != '.' && !skip_value(source, cursor, shape->codes[at]))
+            return NULL;
+    if (shape->codes[column] == '.')
+        return Py_NewRef(PyTuple_GetItem(shape->constants, column));
+    context->in_hash = in_hash;
+    PyObject *value = read_value(source, cursor, context, shape->codes[column]);
+    context->in_hash = NULL;
+    return value;
+}

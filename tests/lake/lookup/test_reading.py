@@ -43,6 +43,10 @@ for run in lookups.runs:
         for place, line in enumerate(record.messages):
             print(show(MESSAGE, line), line.tx_hash, line.tx_lt, line.get("nothing", 5))
             assert show(MESSAGE, line) == show(MESSAGE, record.messages[place])
+        for number, end in run.find_other_ends(record.messages):
+            print(number, show(MESSAGE, end), end.tx_hash, end.tx_lt)
+            assert end.msg_hash == record.messages[number].msg_hash
+            assert end.tx_lt != record.row.lt
         print(show(FACTS, record.before), show(FACTS, record.after))
     for state in run.read_states(range(len(run.balance))):
         print(show(STATE, state))
@@ -128,6 +132,17 @@ def test_places_outside_of_a_run_are_refused(chained: Path) -> None:
     ):
         with pytest.raises((ValueError, IndexError)):
             read()
+
+
+def test_the_end_of_a_message_that_a_row_lacks_is_none(chained: Path) -> None:
+    run = Run(RunFile(compose(chained), "whole"))
+    record = run.read_records([0])[0]
+    hashes = [*(line.msg_hash for line in record.messages), bytes(32)]
+    ends = run._source.read_ends([(0, each) for each in hashes])
+    assert [end and end.msg_index for end in ends] == [
+        *(line.msg_index for line in record.messages),
+        None,
+    ]
 
 
 @given(st.integers(-(2**63), 2**63 - 1), st.integers(0, 2**63 - 1))
