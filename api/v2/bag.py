@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ingest.block.recipe import rebuild_transaction
+from ingest.errors import DecodeError
+from lake.errors import LakeCorrupt
+from lake.place import read_place
+from lake.schema import TRANSACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from queries.exact import Record
     from queries.reader import Reader
@@ -17,7 +21,7 @@ def read_bags(reader: Reader, records: Sequence[Record]) -> dict[bytes, bytes | 
     """Return the bag of each transaction by its hash; None where the lake does not have it.
 
     Raises:
-        DecodeError: rows are damaged, and do not give the transaction that they are of.
+        LakeCorrupt: rows are damaged, and do not give the transaction that they are of.
     """
     bags: dict[bytes, bytes | None] = {}
     whole = []
@@ -26,7 +30,7 @@ def read_bags(reader: Reader, records: Sequence[Record]) -> dict[bytes, bytes | 
         if row["recipe"] is None:
             whole.append(row)
         else:
-            bags[row["hash"]] = rebuild_transaction(row, record.messages)
+            bags[row["hash"]] = _rebuild(reader, row, record.messages)
     if whole:
         lts = [row["lt"] for row in whole]
         found = reader.rows(
@@ -37,3 +41,21 @@ def read_bags(reader: Reader, records: Sequence[Record]) -> dict[bytes, bytes | 
         )
         bags |= {row["hash"]: row["boc"] for row in found}
     return bags
+
+
+def _rebuild(
+    reader: Reader, row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]
+) -> bytes:
+    try:
+        return rebuild_transaction(row, messages)
+    except DecodeError as error:
+        raise LakeCorrupt(_name_file(reader, row["mc_seqno"]), str(error)) from error
+
+
+def _name_file(reader: Reader, mc_seqno: int) -> str:
+    """Return the path of the file that has the transactions of a masterchain block."""
+    for file in reader.snapshot.files[TRANSACTIONS.name]:
+        place = read_place(file.path)
+        if place.first <= mc_seqno <= place.last:
+            return file.path
+    return TRANSACTIONS.name

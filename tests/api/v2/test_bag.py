@@ -1,0 +1,56 @@
+"""Bags of transactions: what rows give, or an error that names the file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from api.errors import status_of
+from api.v2.bag import read_bags
+from ingest.cell.boc import parse_boc
+from lake.errors import LakeCorrupt
+from lake.snapshot import open_snapshot
+from queries.exact import read_records
+from queries.reader import Reader
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from queries.exact import Record
+
+
+@pytest.fixture(scope="module")
+def reader(demo_lake: Path) -> Reader:
+    snapshot = open_snapshot(demo_lake)
+    return Reader(snapshot, snapshot.connect())
+
+
+def read_some(reader: Reader) -> list[Record]:
+    keys = reader.rows(
+        "v3/transaction_keys",
+        hashes=[],
+        excluded_accounts=[],
+        excluded_workchains=[],
+        limit=20,
+    )
+    return list(read_records(reader, keys))
+
+
+def test_bags_have_the_hashes_of_their_transactions(reader: Reader) -> None:
+    bags = read_bags(reader, read_some(reader))
+    assert len(bags) == 20
+    assert all(bag and parse_boc(bag).hash(0) == tx_hash for tx_hash, bag in bags.items())
+
+
+def test_rows_that_do_not_give_their_hash_are_a_damaged_lake(reader: Reader) -> None:
+    records = read_some(reader)
+    row = next(record.row for record in records if record.row["recipe"] is not None)
+    row["now"] += 1
+    with pytest.raises(LakeCorrupt, match=row["hash"].hex()) as caught:
+        read_bags(reader, records)
+    assert caught.value.file in {file.path for file in reader.snapshot.files["transactions"]}
+    assert status_of(caught.value) == 500
+    row["mc_seqno"] = 10**9
+    with pytest.raises(LakeCorrupt, match="lake file transactions:"):
+        read_bags(reader, records)
