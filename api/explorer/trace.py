@@ -11,7 +11,7 @@ from api.explorer.sentence import tell_actions
 from api.explorer.tree import draw_tree
 from api.v3.action_routes import ActionsQuery, get_actions
 from api.v3.coverage import check_no_gap
-from api.v3.trace_routes import TracesQuery, get_traces
+from api.v3.trace_routes import TracesQuery, answer_traces
 from queries.traced import find_trace_ids
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def show_trace(question: Question) -> Shown:
     """
     trace_id = find_trace(question.call, read_hash(question))
     try:
-        found = get_traces(question.call, TracesQuery(trace_id=(trace_id,), limit=1, offset=0))
+        found = answer_traces(question.call, TracesQuery(trace_id=(trace_id,), limit=1, offset=0))
     except RequestInvalid as error:
         text = {"text": f"This trace is too large for a page: {error}"}
         return Shown("error.html", "Trace", text, status=422)

@@ -17,7 +17,7 @@ from api.stream.body import make_trace_event
 from api.stream.sources import place_of, read_sources
 from api.v3.action import Action, render_action
 from api.v3.trace import render_trace
-from api.v3.trace_routes import TracesQuery, get_traces
+from api.v3.trace_routes import TracesQuery, answer_traces
 from api.v3.transaction import render_transaction
 from ingest.action.version import expand_names
 from lake import schema
@@ -89,7 +89,7 @@ class TraceMaker:
             call = Call(Arguments([]), self._settings, self._holder.reader(timeout_ms=0))
             ids = tuple(row["trace_id"] for row in batch)
             asked = TracesQuery(trace_id=ids, limit=len(ids), offset=0)
-            found |= {parse_hash(one.trace_id): one for one in get_traces(call, asked).traces}
+            found |= {parse_hash(one.trace_id): one for one in answer_traces(call, asked).traces}
         for row in rows:
             trace = found.get(row["trace_id"])
             if trace is None:

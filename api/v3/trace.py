@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET
@@ -66,15 +66,32 @@ class Events(msgspec.Struct):
     metadata: Metadata
 
 
+class Head(NamedTuple):
+    """What the tree says of a transaction, and whether it sent anything."""
+
+    in_msg_hash: str | None
+    has_sent: bool
+
+
+def head_of(transaction: Transaction) -> Head:
+    """Return what the tree says of a transaction."""
+    message = transaction.in_msg
+    return Head(None if message is None else message.hash, bool(transaction.out_msgs))
+
+
 def render_trace(
-    row: Row, members: Sequence[Row] | None, known: Mapping[str, Transaction]
+    row: Row,
+    members: Sequence[Row] | None,
+    known: Mapping[str, Any],
+    heads: Mapping[str, Head] | None = None,
 ) -> Trace:
     """Return a trace.
 
     Args:
         row: A row of ``traces``.
         members: Hash and parent_hash of its transactions by logical time; None: too many to show.
-        known: Transactions by hash, all its own among them.
+        known: Transactions by hash, all its own among them: structs, or JSON that is written.
+        heads: What the tree says of them; None: the structs tell.
     """
     trace = Trace(
         trace_id=encode_bytes(row["trace_id"]),
@@ -101,14 +118,16 @@ def render_trace(
     for tx_hash, member in zip(order, members, strict=True):
         if member["parent_hash"] is not None:
             children[encode_bytes(member["parent_hash"])].append(tx_hash)
-    trace.trace = msgspec.Raw(encode_tree(trace.trace_id, children, known))
+    if heads is None:
+        heads = {tx_hash: head_of(known[tx_hash]) for tx_hash in order}
+    trace.trace = msgspec.Raw(encode_tree(trace.trace_id, children, heads))
     trace.transactions_order = order
     trace.transactions = {tx_hash: known[tx_hash] for tx_hash in order}
     return trace
 
 
 def encode_tree(
-    root: str, children: Mapping[str, Sequence[str]], known: Mapping[str, Transaction]
+    root: str, children: Mapping[str, Sequence[str]], heads: Mapping[str, Head]
 ) -> bytes:
     """Return the JSON of the tree under ``root``, however deep it is.
 
@@ -122,9 +141,9 @@ def encode_tree(
             parts.append(text)
             continue
         kids = children[text]
-        parts.append(_encode_head(text, known[text]))
+        parts.append(_encode_head(text, heads[text].in_msg_hash))
         if not kids:
-            parts.append("null}" if known[text].out_msgs else "[]}")
+            parts.append("null}" if heads[text].has_sent else "[]}")
             continue
         parts.append("[")
         todo.append(("]}", False))
@@ -133,7 +152,6 @@ def encode_tree(
     return "".join(parts).encode()
 
 
-def _encode_head(tx_hash: str, transaction: Transaction) -> str:
-    message = transaction.in_msg
-    in_msg_hash = "" if message is None else f'"in_msg_hash":"{message.hash}",'
-    return f'{{"tx_hash":"{tx_hash}",{in_msg_hash}"children":'
+def _encode_head(tx_hash: str, in_msg_hash: str | None) -> str:
+    message = "" if in_msg_hash is None else f'"in_msg_hash":"{in_msg_hash}",'
+    return f'{{"tx_hash":"{tx_hash}",{message}"children":'

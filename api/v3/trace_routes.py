@@ -25,16 +25,18 @@ from api.v3.coverage import check_lt, check_mc_seqno, check_no_gap, check_utime
 from api.v3.metadata import read_metadata
 from api.v3.operation import SortedPage, operation
 from api.v3.trace import Events, Trace, Traces, render_trace
-from api.v3.transaction_page import answer_transactions, list_addresses
+from api.v3.transaction_page import answer_members, write_members
 from queries.exact import Slice
 from queries.traced import find_trace_ids, find_traces, list_account_traces, read_members
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from api.call import Call
-    from api.v3.answer import Transactions
+    from api.v3.transaction_page import Members
     from queries.reader import Reader
+
+    Show = Callable[[Call, Sequence[dict[str, Any]]], Members]
 
 Row = dict[str, Any]
 
@@ -89,9 +91,23 @@ def get_traces(call: Call, query: TracesQuery) -> Traces:
         RequestInvalid: filters that exclude each other, or more transactions than may be shown.
         NotCovered: nothing found, and the lake does not cover what was asked for.
     """
-    traces, page = _answer(call, query, with_actions=bool(query.include_actions))
-    metadata = read_metadata(call, list_addresses(page.transactions))
-    return Traces(traces=traces, address_book=page.address_book, metadata=metadata)
+    return _list_traces(call, query, write_members)
+
+
+def answer_traces(call: Call, query: TracesQuery) -> Traces:
+    """Return the same as ``get_traces``, with transactions that can be looked into.
+
+    Raises:
+        RequestInvalid, NotCovered: as for traces.
+    """
+    return _list_traces(call, query, answer_members)
+
+
+def _list_traces(call: Call, query: TracesQuery, show: Show) -> Traces:
+    with_actions = bool(query.include_actions)
+    traces, members = _answer(call, query, show, with_actions=with_actions)
+    metadata = read_metadata(call, members.named)
+    return Traces(traces=traces, address_book=members.address_book, metadata=metadata)
 
 
 def get_events(call: Call, query: TracesQuery) -> Events:
@@ -100,28 +116,28 @@ def get_events(call: Call, query: TracesQuery) -> Events:
     Raises:
         RequestInvalid, NotCovered: as for traces.
     """
-    traces, page = _answer(call, query, with_actions=True)
-    metadata = read_metadata(call, list_addresses(page.transactions))
-    return Events(events=traces, address_book=page.address_book, metadata=metadata)
+    traces, members = _answer(call, query, write_members, with_actions=True)
+    metadata = read_metadata(call, members.named)
+    return Events(events=traces, address_book=members.address_book, metadata=metadata)
 
 
 def _answer(
-    call: Call, query: TracesQuery, *, with_actions: bool
-) -> tuple[list[Trace], Transactions]:
+    call: Call, query: TracesQuery, show: Show, *, with_actions: bool
+) -> tuple[list[Trace], Members]:
     rows = _find_traces(call, query)
     if len(rows) == query.limit:
         end = rows[-1]["end_utime" if query.by_time else "end_lt"]
         call.headers["X-Tonlake-Cursor"] = str(Cursor(end, rows[-1]["trace_id"]))
     members = _read_members(call, rows)
-    keys = [member for row in rows for member in members.get(row["trace_id"], ())]
-    page = answer_transactions(call, keys)
-    known = {transaction.hash: transaction for transaction in page.transactions}
-    traces = [render_trace(row, members.get(row["trace_id"]), known) for row in rows]
+    found = show(call, [member for row in rows for member in members.get(row["trace_id"], ())])
+    traces = [
+        render_trace(row, members.get(row["trace_id"]), found.shown, found.heads) for row in rows
+    ]
     if with_actions:
-        found, _rows = read_trace_actions(call, rows, query.supported_action_types)
+        actions, _rows = read_trace_actions(call, rows, query.supported_action_types)
         for trace, row in zip(traces, rows, strict=True):
-            trace.actions = found[row["trace_id"]]
-    return traces, page
+            trace.actions = actions[row["trace_id"]]
+    return traces, found
 
 
 def _find_traces(call: Call, query: TracesQuery) -> list[Row]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Raw
 
 from api.address import Address, parse_address
+from api.encoding import encode_bytes
 from api.v3.answer import AddressBook, Transactions
 from api.v3.book import read_address_book, write_address_book
+from api.v3.trace import Head
 from api.v3.transaction import render_transaction
 from api.v3.transaction_layout import find_record_writer
 from queries import exact
@@ -45,6 +47,47 @@ def write_transactions(call: Call, keys: Sequence[Key]) -> Transactions:
     texts, named = write(exact.read_records(call.reader, keys))
     written: list[Any] = list(map(Raw, texts))
     return Transactions(transactions=written, address_book=write_address_book(call, named))
+
+
+class Members(NamedTuple):
+    """Transactions by hash, structs or JSON that is written; and what belongs to them.
+
+    ``heads`` is what trees say of them, None where the structs tell. ``named`` are the addresses
+    of their book, which stand in it unless nobody wants one.
+    """
+
+    shown: dict[str, Any]
+    heads: dict[str, Head] | None
+    address_book: AddressBook
+    named: set[Address]
+
+
+def answer_members(call: Call, keys: Sequence[Key]) -> Members:
+    """Return the transactions of the keys by hash, as structs."""
+    page = answer_transactions(call, keys)
+    shown = {transaction.hash: transaction for transaction in page.transactions}
+    return Members(shown, None, page.address_book, list_addresses(page.transactions))
+
+
+def write_members(call: Call, keys: Sequence[Key]) -> Members:
+    """Return the same as ``answer_members``, to be sent and not to be looked into."""
+    write = find_record_writer(call.settings.opcode_format)
+    if write is None:
+        return answer_members(call, keys)
+    records = exact.read_records(call.reader, keys)
+    texts, named = write(records)
+    hashes = [encode_bytes(record.row["hash"]) for record in records]
+    shown = dict(zip(hashes, map(Raw, texts), strict=True))
+    heads = dict(zip(hashes, map(_read_head, records), strict=True))
+    book = write_address_book(call, named)
+    return Members(shown, heads, book, set(itertools.starmap(Address, named)))
+
+
+def _read_head(record: Any) -> Head:  # noqa: ANN401 - of look-ups or of queries
+    messages = record.messages
+    if messages and messages[0]["direction"] == "in":
+        return Head(encode_bytes(messages[0]["msg_hash"]), len(messages) > 1)
+    return Head(None, bool(messages))
 
 
 def read_transactions(call: Call, keys: Sequence[Key]) -> tuple[list[Row], dict[bytes, list[Row]]]:

@@ -11,7 +11,7 @@ import pytest
 
 from api.encoding import encode_bytes
 from api.v3 import model
-from api.v3.trace import encode_tree, render_trace
+from api.v3.trace import encode_tree, head_of, render_trace
 
 STATE = model.AccountState(hash="")
 ROW = {
@@ -63,7 +63,7 @@ def make_transaction(name: str, *, sent: int = 0, arrived: bool = True) -> model
 
 def decode_tree(*transactions: model.Transaction, **children: list[str]) -> Any:
     """Return the tree of the transactions, of which ``a`` is the root."""
-    known = {transaction.hash: transaction for transaction in transactions}
+    known = {transaction.hash: head_of(transaction) for transaction in transactions}
     return json.loads(encode_tree("a", {name: [] for name in known} | children, known))
 
 
@@ -97,7 +97,7 @@ def test_what_was_sent_and_has_not_arrived_makes_children_null() -> None:
 
 def test_a_tree_may_be_deeper_than_any_recursion() -> None:
     names = ["a", *map(str, range(4000))]
-    known = {name: make_transaction(name, sent=1) for name in names}
+    known = {name: head_of(make_transaction(name, sent=1)) for name in names}
     children = {name: [below] for name, below in pairwise(names)}
     text = encode_tree("a", children | {names[-1]: []}, known).decode()
     assert text.count('"tx_hash"') == 4001
