@@ -31,11 +31,17 @@ SMALL_ROWS = 2_000
 MOST_GROUPS = 32
 """A question that needs more row groups is left to the named query."""
 
+SMALL_SHARE = 1 / 16
+"""What a small row group counts at least of a large one: queries open file by file as well."""
+
 MOST_ROWS = 2_000
 """So is one that more rows answer."""
 
 KEPT_FOOTERS, KEPT_WISHES = 4096, 256
 _NO_END = 1 << 32
+
+_COLUMN_BYTES = 600
+"""What a column takes beside its values, about."""
 
 Bounds = tuple[Any, Any]
 """The least and the greatest value wanted of a column, both included."""
@@ -65,15 +71,15 @@ class RowGroups:
         """Bytes of all columns that are kept."""
         return self._bytes
 
-    def read(self, path: str, bounds: Mapping[str, Bounds], most: int) -> list[pa.Table] | None:
+    def read(self, path: str, bounds: Mapping[str, Bounds], most: float) -> list[pa.Table] | None:
         """Return the row groups of a file that may have rows within bounds, all their columns.
 
-        None where there are more than ``most``, or where one is too large, or was not asked for
+        None where they count more than ``most``, or where one is too large, or was not asked for
         before: what is asked for once only is not worth decoding whole, unless it is small.
         """
         footer = self._open(path)
         numbers = footer.find(bounds)
-        if len(numbers) > most:
+        if sum(_weigh(footer.sizes[number][0]) for number in numbers) > most:
             return None
         groups = [self._decode(path, number, footer.sizes[number]) for number in numbers]
         found = [group for group in groups if group is not None]
@@ -109,10 +115,20 @@ class RowGroups:
         with self._lock:
             if key not in self._groups:
                 self._groups[key] = group
-                self._bytes += group.nbytes
+                self._bytes += _count_bytes(group)
             while self._bytes > self._most_bytes:
-                self._bytes -= self._groups.popitem(last=False)[1].nbytes
+                self._bytes -= _count_bytes(self._groups.popitem(last=False)[1])
         return group
+
+
+def _weigh(rows: int) -> float:
+    """Return what a row group of so many rows counts of a large one."""
+    return 1 if rows > SMALL_ROWS else max(SMALL_SHARE, rows / max(1, SMALL_ROWS))
+
+
+def _count_bytes(group: pa.Table) -> int:
+    size: int = group.nbytes + _COLUMN_BYTES * group.num_columns
+    return size
 
 
 class _Footer:
@@ -173,7 +189,7 @@ def gather(
     if any(None in wanted for wanted in bounds.values()):
         return []  # as NULL equals nothing
     rows: list[Row] = []
-    left, is_whole, folder = MOST_GROUPS, True, str(snapshot.lake_dir)
+    left, is_whole, folder = float(MOST_GROUPS), True, str(snapshot.lake_dir)
     for path in _list_paths(snapshot, table, bounds):
         try:
             groups = _KEPT.read(f"{folder}/{path}", bounds, left)
@@ -181,10 +197,10 @@ def gather(
         except (OSError, KeyError, OverflowError, pa.ArrowInvalid):
             return None  # the query says what is wrong, or knows the older form of a file
         is_whole = is_whole and groups is not None
-        left -= len(chosen)
+        left -= sum(_weigh(group.num_rows) for group in groups or ())
         if len(rows) + sum(part.num_rows for part in chosen) > MOST_ROWS:
             return None
-        for part in chosen:
+        for part in filter(len, chosen):
             rows += _list_rows(part, columns)
     return rows if is_whole else None
 
@@ -210,7 +226,10 @@ def _choose(group: pa.Table, bounds: Mapping[str, Bounds]) -> pa.Table:
         else:
             fits = pc.and_(pc.greater_equal(column, low), pc.less_equal(column, high))
         mask = fits if mask is None else pc.and_(mask, fits)
-    return group if mask is None else group.take(pc.indices_nonzero(mask))
+    if mask is None:
+        return group
+    places = pc.indices_nonzero(mask)
+    return group.take(places) if len(places) else group.slice(0, 0)
 
 
 def _list_rows(chosen: pa.Table, columns: Sequence[str]) -> list[Row]:

@@ -68,12 +68,16 @@ def find_account_actions(
 
 def _read_actions(reader: Reader, keys: list[Row]) -> list[Row]:
     """Return the actions of keys, and maybe others, as ``v3/actions_by_key``."""
-    ends = sorted({key["trace_end_lt"] for key in keys})
+    places = sorted({(key["trace_end_lt"], key.get("mc_seqno")) for key in keys})
     action_ids = {key["action_id"] for key in keys}
     found: list[Row] = []
-    for end in ends:
-        rows = gather(reader.snapshot, ACTIONS.name, ACTIONS.names, {"trace_end_lt": (end, end)})
+    for end, mc_seqno in places:
+        bounds = {"trace_end_lt": (end, end)}
+        if mc_seqno is not None:
+            bounds["mc_seqno"] = (mc_seqno, mc_seqno)
+        rows = gather(reader.snapshot, ACTIONS.name, ACTIONS.names, bounds)
         if rows is None:
+            ends = sorted({end for end, _ in places})
             return reader.rows("v3/actions_by_key", trace_ends=ends, action_ids=list(action_ids))
         found += [row for row in rows if row["action_id"] in action_ids]
     return found

@@ -93,6 +93,17 @@ def test_what_is_large_is_left_to_the_query(
     assert ask(snapshot, {"mc_seqno": (3, 3)}) is None
 
 
+def test_many_small_row_groups_count_as_few(
+    snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everything = {"mc_seqno": (1, 15)}
+    monkeypatch.setattr(rowgroups, "MOST_GROUPS", 2)
+    monkeypatch.setattr(rowgroups, "SMALL_ROWS", 100)
+    assert ask(snapshot, everything, times=1) == query(snapshot, "true")
+    monkeypatch.setattr(rowgroups, "SMALL_SHARE", 1)
+    assert ask(snapshot, everything) is None
+
+
 def test_no_more_is_kept_than_may_be(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
     small = RowGroups(1)
     monkeypatch.setattr(rowgroups, "_KEPT", small)
