@@ -102,6 +102,6 @@ def join_tables(pieces: Sequence[Piece]) -> dict[str, pa.Table]:
 
 
 def _first_by_hash(cells: pa.Table) -> pa.Table:
-    rows = pa.table({"hash": cells["hash"], "row": pa.array(range(cells.num_rows), pa.int64())})
+    rows = pa.table({"hash": cells["hash"], "row": pa.arange(0, cells.num_rows)})
     first = rows.group_by("hash", use_threads=False).aggregate([("row", "first")])
     return cells.take(first["row_first"].sort())

@@ -36,6 +36,7 @@ class Archive:
         self, db_dir: Path, index: GlobalIndex, slices: SliceCache, *, proofs: bool = False
     ) -> None:
         """Join the list of slices and the open ones; with ``proofs`` blocks come with theirs."""
+        self._proofs = proofs
         self._read_block = read_proven_block if proofs else read_block
         self.db_dir = db_dir
         self.index = index
@@ -204,7 +205,8 @@ class Archive:
         mc_seqno = mc_block.id.seqno
         if mc_seqno not in self._tops:
             with naming_corrupt(mc_block.id):
-                self._tops[mc_seqno] = read_tops(mc_block.data, mc_seqno)
+                tops = read_tops(mc_block.data, mc_seqno, with_extra=self._proofs)
+                self._tops[mc_seqno] = tops
             while len(self._tops) > TOPS_KEPT:
                 del self._tops[next(iter(self._tops))]
         return self._tops[mc_seqno]

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class Tops(msgspec.Struct, frozen=True):
     """Shard tops that a masterchain block names, each with the one that committed it.
 
-    ``new`` are those that it commits itself; ``mc_extra`` is McBlockExtra, which names them.
+    ``new`` are those that it commits itself; ``mc_extra`` is McBlockExtra, which names them, where
+    it was asked for.
     """
 
     committed_by: dict[BlockId, int]
@@ -27,7 +28,7 @@ class Tops(msgspec.Struct, frozen=True):
     mc_extra: bytes | None
 
 
-def read_tops(data: bytes, mc_seqno: int) -> Tops:
+def read_tops(data: bytes, mc_seqno: int, *, with_extra: bool = False) -> Tops:
     """Read the shard tops of a masterchain block; zero states are no blocks and are left out.
 
     The file hash of ``data`` is checked where it is read from, so its CRC is not.
@@ -38,7 +39,7 @@ def read_tops(data: bytes, mc_seqno: int) -> Tops:
     tree = parse_boc(data, check_crc=False)
     committed_by = {top.id: top.reg_mc_seqno for top in read_shard_tops(tree) if top.seqno > 0}
     new = tuple(one for one, by in committed_by.items() if by >= mc_seqno)
-    custom = read_extra(tree, read_parts(tree)).custom
+    custom = read_extra(tree, read_parts(tree)).custom if with_extra else None
     return Tops(committed_by, new, None if custom is None else copy_part(tree, custom))
 
 
