@@ -1,8 +1,10 @@
--- The first block, in a line of shards, that was made at or after a time.
+-- The first block, in a line of shards, that ends at or after a logical time, or was made at or
+-- after a time: one of both is given.
 --
--- $workchain integer   workchain of the block
--- $shards    bigint[]  shards that contain an account, from the whole workchain downwards
--- $utime     bigint    Unix seconds
+-- $workchain integer        workchain of the block
+-- $shards    bigint[]       shards that contain an account, from the whole workchain downwards
+-- $lt        bigint = null  logical time
+-- $utime     bigint = null  Unix seconds
 --
 -- returns: the header
 select
@@ -42,8 +44,9 @@ from blocks
 where
     workchain = $workchain
     and list_contains($shards::bigint[], shard)
-    and gen_utime >= $utime
+    and ($lt is null or end_lt >= $lt)
+    and ($utime is null or gen_utime >= $utime)
 order by
-    gen_utime,
+    if($lt is null, gen_utime, end_lt),
     seqno
 limit 1
