@@ -12,11 +12,13 @@ from lake.rowgroups import gather
 from lake.schema.action import ACTION_ACCOUNTS, ACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from queries.reader import Reader
 
 Row = dict[str, Any]
+
+_NO_LIMIT = (1 << 31) - 1
 
 _key_of = itemgetter("trace_end_lt", "trace_id", "action_id")
 
@@ -43,6 +45,31 @@ def find_actions(reader: Reader, filters: Mapping[str, Any]) -> list[Row]:
         and (account is None or account in row["accounts"])
     ]
     return _cut_page(found, filters)
+
+
+def find_all_actions(
+    reader: Reader, trace_ids: Sequence[bytes], ends: tuple[int, int], types: Sequence[str]
+) -> list[Row]:
+    """Return all actions of traces that are of some types and not hidden under one, in order.
+
+    That is the order of their messages. ``ends`` are the least and the greatest end of the traces.
+    """
+    filters: Row = {
+        "trace_ids": trace_ids,
+        "action_ids": [],
+        "tx_hashes": [],
+        "start_lt": ends[0],
+        "end_lt": ends[1],
+        "types": types,
+        "excluded": [],
+        "hidden_under": types,
+        "by_time": False,
+        "descending": False,
+        "limit": _NO_LIMIT,
+        "offset": 0,
+    }
+    found = find_actions(reader, filters)
+    return sorted(found, key=itemgetter("start_lt", "end_lt", "action_id"))
 
 
 def find_account_actions(

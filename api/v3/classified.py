@@ -8,6 +8,7 @@ from api.errors import NotDerived
 from api.v3.action import CURRENCY_TRANSFER, Action, render_action
 from api.v3.coverage import name_ranges
 from ingest.action.version import expand_names
+from queries.acted import find_all_actions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,13 +62,11 @@ def read_trace_actions(
     if not traces:
         return found, []
     supported = sorted(choose_types(call, names))
-    rows = call.reader.rows(
-        "v3/actions_of_traces",
-        trace_ids=list(found),
-        first_lt=min(row["end_lt"] for row in traces),
-        last_lt=max(row["end_lt"] for row in traces),
-        types=supported,
-        hidden_under=supported,
+    rows = find_all_actions(
+        call.reader,
+        list(found),
+        (min(row["end_lt"] for row in traces), max(row["end_lt"] for row in traces)),
+        supported,
     )
     check_classified(call, is_empty=not rows)
     for row in rows:

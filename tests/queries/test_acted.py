@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from queries.acted import find_account_actions, find_actions
+from queries.acted import find_account_actions, find_actions, find_all_actions
 from tests.queries.watching import watch
 
 if TYPE_CHECKING:
@@ -93,6 +93,25 @@ def test_actions_of_traces(watched: Watching, reader: Reader) -> None:
     assert watched.asked == []
     assert find_actions(watched, EVERYTHING | NOTHING) == rows
     assert watched.asked == ["v3/actions"]
+
+
+def test_all_actions_of_traces(watched: Watching, reader: Reader) -> None:
+    rows = reader.rows("v3/actions", **EVERYTHING | NOTHING)
+    types = sorted({row["type"] for row in rows})
+    for some in (types, types[:1], types[1:]):
+        ids = sorted({row["trace_id"] for row in rows})[::7]
+        ends = [row["trace_end_lt"] for row in rows if row["trace_id"] in ids]
+        found = find_all_actions(watched, ids, (min(ends), max(ends)), some)
+        wanted = [
+            row
+            for row in rows
+            if row["trace_id"] in ids
+            and row["type"] in some
+            and not set(some).intersection(row["ancestor_type"])
+        ]
+        wanted.sort(key=lambda row: (row["start_lt"], row["end_lt"], row["action_id"]))
+        assert found == wanted
+        assert found
 
 
 def test_actions_of_accounts(watched: Watching, reader: Reader) -> None:
