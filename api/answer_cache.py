@@ -57,6 +57,7 @@ class AnswerCache:
         self._number = 0
         self._bytes = 0
         self._answers: OrderedDict[Key, tuple[KeptAnswer, int]] = OrderedDict()
+        self.keeps = most_bytes > 0
         self.hits = self.misses = 0
 
     def get(self, number: int | None, key: Key) -> KeptAnswer | None:
@@ -103,7 +104,8 @@ class CachingApp(Litestar):
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401
         """Answer one request, or serve the events of the process."""
-        key = read_key(scope, self._any_origin) if scope["type"] == "http" else None
+        is_kept = scope["type"] == "http" and self._cache.keeps
+        key = read_key(scope, self._any_origin) if is_kept else None
         if key is None:
             await self.answer_anew(scope, receive, send)
             return

@@ -30,6 +30,9 @@ ANSWER_HEADERS = frozenset({b"x-no-address-book", b"x-no-metadata", b"x-actions-
 LASTING, VARYING = "lasting", "varying"
 """Where the scope's state says that an answer holds until the next commit, and which part not."""
 
+AT_ONCE = "at_once"
+"""Where the scope's state says that nobody may wait: the answer is made in look-ups, or not."""
+
 STARTED_S = "started_s"
 """Where the scope's state says when a request came; streams have no such moment."""
 
@@ -82,17 +85,28 @@ def read_arguments(request: ApiRequest) -> Arguments:
     return Arguments(parse_qsl(text, keep_blank_values=True))
 
 
+def read_header(request: ApiRequest, name: bytes) -> str | None:
+    """Return the first header of a name, which is in small letters; None without one."""
+    for given, value in request.scope["headers"]:
+        if given == name:
+            return value.decode("latin-1")
+    return None
+
+
 def open_call(request: ApiRequest, arguments: Arguments) -> Call:
     """Choose the snapshot, note it for the answer's headers, and return the call.
 
     Raises:
         RequestInvalid: ``snapshot`` is no number.
         LakeError: no commit yet, no such snapshot, or a damaged file.
+        QueryNeeded: nobody may wait, and the snapshot is not open.
     """
     holder: SnapshotHolder = request.app.state.holder
     settings: Settings = request.app.state.settings
     reader = holder.reader(
-        _read_snapshot_number(arguments), timeout_ms=_read_timeout_ms(request, arguments, settings)
+        _read_snapshot_number(arguments),
+        timeout_ms=_read_timeout_ms(request, arguments, settings),
+        at_once=AT_ONCE in request.scope["state"],
     )
     snapshot = reader.snapshot
     request.scope["state"]["snapshot"] = f"{snapshot.number}:{snapshot.last_mc_seqno}"
@@ -105,7 +119,7 @@ def open_call(request: ApiRequest, arguments: Arguments) -> Call:
         pending=request.app.state.pending,
         no_address_book=_read_flag(request, arguments, "x_no_address_book"),
         no_metadata=_read_flag(request, arguments, "x_no_metadata"),
-        actions_version=request.headers.get("x-actions-version", ""),
+        actions_version=read_header(request, b"x-actions-version") or "",
         notes=request.scope["state"].setdefault("notes", []),
         headers=request.scope["state"].setdefault("headers", {}),
     )
@@ -205,5 +219,5 @@ def _read_flag(request: ApiRequest, arguments: Arguments, name: str) -> bool:
 
 
 def _read_twin(request: ApiRequest, arguments: Arguments, name: str) -> str | None:
-    text: str | None = request.headers.get(name.replace("_", "-"))
+    text = read_header(request, name.replace("_", "-").encode())
     return arguments.last(name) if text is None else text

@@ -15,6 +15,8 @@ from litestar import Litestar, Request, Response
 from litestar.routes import HTTPRoute
 
 from api.access.gate import check_refusal
+from api.call import AT_ONCE
+from queries.errors import QueryNeeded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -22,10 +24,16 @@ if TYPE_CHECKING:
     from litestar.types import HTTPScope, Receive, Scope, Send
 
     from api.call import ApiRequest
+    from api.lane import Lanes
+
+    Handle = Callable[[ApiRequest], Response[bytes]]
 
 Header = tuple[bytes, bytes]
 DIRECT = "direct"
 """Option of a route: the function that answers GET requests, given the request alone."""
+
+UNWAITING = "unwaiting"
+"""Option of a route: it waits for nothing but what its reader does, no other process, no lock."""
 
 _HOST = re.compile(rb"[0-9A-Za-z.:\-\[\]]*")
 """What the header says in earnest; the framework decides on everything else."""
@@ -42,15 +50,19 @@ class DirectRoutes:
     ) -> None:
         """Take the routes of an application, what answers an error, and what adds headers."""
         self._app, self._explain, self._complete_headers = app, explain, complete_headers
-        self._handles: dict[str, Callable[[ApiRequest], Response[bytes]]] = {
-            route.path: handler.opt[DIRECT]
+        handlers = {
+            route.path: handler
             for route in app.routes
             if isinstance(route, HTTPRoute)
             for handler in route.route_handlers
             if DIRECT in handler.opt
         }
+        self._handles: dict[str, Handle] = {
+            path: handler.opt[DIRECT] for path, handler in handlers.items()
+        }
+        self._unwaiting = {path for path, one in handlers.items() if one.opt.get(UNWAITING)}
 
-    def find(self, scope: HTTPScope) -> Callable[[ApiRequest], Response[bytes]] | None:
+    def find(self, scope: HTTPScope) -> Handle | None:
         """Return what answers a request; None where the framework has to be asked."""
         handle = self._handles.get(scope["path"])
         if handle is None or scope["method"] != "GET" or scope["root_path"]:
@@ -62,17 +74,20 @@ class DirectRoutes:
 
     async def answer(
         self,
-        handle: Callable[[ApiRequest], Response[bytes]],
+        handle: Handle,
         scope: HTTPScope,
         receive: Receive,
         send: Send,
+        lanes: Lanes,
     ) -> None:
-        """Answer a request in a thread of the event loop, and its errors as the framework would."""
+        """Answer a request here or in a thread of a lane, and its errors as the framework would."""
         scope["litestar_app"] = self._app
         request: ApiRequest = Request(scope, receive, send)
         try:
             check_refusal(scope)
-            response = await asyncio.to_thread(handle, request)
+            response = self._answer_at_once(handle, request, lanes)
+            if response is None:
+                response = await asyncio.to_thread(handle, request)
         except Exception as error:  # noqa: BLE001 - every error has an answer, and some are logged
             response = self._explain(request, error)
         body: bytes = response.content
@@ -85,6 +100,27 @@ class DirectRoutes:
         status = response.status_code or 200
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body, "more_body": False})
+
+    def _answer_at_once(
+        self, handle: Handle, request: ApiRequest, lanes: Lanes
+    ) -> Response[bytes] | None:
+        """Answer a small request in the thread of the event loop; None where that would take long.
+
+        What is read then is in memory, or mapped into it.
+        """
+        scope = request.scope
+        if scope["path"] not in self._unwaiting or not lanes.is_small(scope):
+            return None
+        state = scope["state"]
+        before = dict(state)
+        state[AT_ONCE] = True
+        try:
+            found: Response[bytes] = lanes.do_at_once(lambda: handle(request), scope)
+        except QueryNeeded:
+            state.clear()
+            state.update(before)
+            return None
+        return found
 
 
 def _name_type(media_type: str) -> bytes:

@@ -8,6 +8,7 @@ can in bounded time, and the others are told at once to come later.
 
 from __future__ import annotations
 
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -17,6 +18,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from api.errors import ServiceBusy
+from queries.errors import QueryNeeded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from litestar.types import HTTPScope
 
     from lake.settings import Settings
+
+AT_ONCE_S = 0.001
+"""What costs less than this, on average, is not worth a thread: to go there and back costs more."""
 
 HEAVY_S = 0.010
 """What costs a thread more than this, on average, is not quick."""
@@ -44,6 +49,10 @@ BUSY = "too many requests at once"
 
 Shape = tuple[str, tuple[bytes, ...]]
 """Path, and names of parameters as they were sent."""
+
+_LONG_QUERY = 400
+_MANY_ROWS = re.compile(rb"(?:^|&)(?:limit|count)[^&=]*=[^&]{3}", re.IGNORECASE)
+"""A hundred rows, or more: requests of one shape differ in cost by what they list."""
 
 _CHOSEN: ContextVar[tuple[Lane, Shape] | None] = ContextVar("chosen", default=None)
 
@@ -111,16 +120,44 @@ class Lanes(ThreadPoolExecutor):
 
     def choose(self, scope: HTTPScope) -> Lane:
         """Return the lane that a request belongs to."""
+        return self._choose(scope, read_shape(scope))
+
+    def _choose(self, scope: HTTPScope, shape: Shape) -> Lane:
         if scope["method"] == "POST":
             return self._waiting
-        is_heavy = self._costs_s.get(read_shape(scope), 0.0) > HEAVY_S
+        is_heavy = self._costs_s.get(shape, 0.0) > HEAVY_S
         return self._heavy if is_heavy else self._quick
 
     def enter(self, scope: HTTPScope) -> Lane:
         """Choose a lane for all that is submitted from now on in this context, and return it."""
-        lane = self.choose(scope)
-        _CHOSEN.set((lane, read_shape(scope)))
+        shape = read_shape(scope)
+        lane = self._choose(scope, shape)
+        _CHOSEN.set((lane, shape))
         return lane
+
+    def is_small(self, scope: HTTPScope) -> bool:
+        """Tell whether a request asks for little, and such ones have cost little."""
+        query = scope["query_string"]
+        if len(query) > _LONG_QUERY or _MANY_ROWS.search(query):
+            return False
+        return self._costs_s.get(read_shape(scope), AT_ONCE_S) < AT_ONCE_S
+
+    def do_at_once(self, work: Callable[[], Any], scope: HTTPScope) -> Any:  # noqa: ANN401
+        """Do the work of a small request here and now.
+
+        Raises:
+            QueryNeeded: it is not that small; for a while such requests are not.
+        """
+        shape, began_s = read_shape(scope), time.perf_counter()
+        try:
+            found = work()
+        except QueryNeeded:
+            self.note_cost(shape, HEAVY_S)
+            raise
+        # The time of a thread takes a call of the system to read. That which went by is no less;
+        # where it is much more, others may have had it: one such request says little.
+        self.note_cost(shape, min(time.perf_counter() - began_s, 2 * AT_ONCE_S))
+        return found
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401
         """Let a thread call ``fn``: one of the lane that was chosen for the request at hand."""

@@ -87,7 +87,7 @@ class ServedApp(CachingApp):
             if handle is None:
                 await super().answer_anew(scope, receive, send)
             else:
-                await self._direct.answer(handle, scope, receive, send)
+                await self._direct.answer(handle, scope, receive, send, self._lanes)
         finally:
             self._in_flight -= 1
 

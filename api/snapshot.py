@@ -14,6 +14,7 @@ from lake.log import LOG_FOLDER, list_log
 from lake.logreader import LogReader
 from lake.lookup.opening import open_lookups
 from lake.snapshot import Snapshot, open_snapshot
+from queries.errors import QueryNeeded
 from queries.reader import Reader
 
 if TYPE_CHECKING:
@@ -52,6 +53,16 @@ class _Opened:
         with self._composing:
             return self.lookups
 
+    def find_composed(self) -> Lookups | None:
+        """Return its look-ups without waiting.
+
+        Raises:
+            QueryNeeded: they are yet to be composed.
+        """
+        if "lookups" not in self.__dict__:
+            raise QueryNeeded("the look-ups are not composed yet")
+        return self.lookups
+
 
 class SnapshotHolder:
     """Opens snapshots once and shares them; every reader has a cursor of its own."""
@@ -77,25 +88,41 @@ class SnapshotHolder:
         self._newest = 0
         self._looked_s = float("-inf")
 
-    def reader(self, number: int | None = None, *, timeout_ms: int | None = None) -> Reader:
+    def reader(
+        self, number: int | None = None, *, timeout_ms: int | None = None, at_once: bool = False
+    ) -> Reader:
         """Return a reader of the newest snapshot, or of commit ``number``.
 
+        One that is there ``at_once`` reads nothing but look-ups: no query, and no cells.
+
         Raises:
+            QueryNeeded: the snapshot is to be opened first, and a reader is wanted at once.
             LakeNotFound: the lake has no commit yet.
             SnapshotNotFound: there is no commit of that number.
             LakeCorrupt: a file is not what was committed.
         """
-        opened = self._open_newest() if number is None else self._open(number)
+        if at_once:
+            opened = self._find_open(number)
+        else:
+            opened = self._open_newest() if number is None else self._open(number)
         limit_ms = self._settings.query_timeout_ms if timeout_ms is None else timeout_ms
         return Reader(
             opened.snapshot,
             opened.views,
-            lookups=opened.find_lookups,
-            cells=opened.cells,
+            lookups=opened.find_composed if at_once else opened.find_lookups,
+            cells=None if at_once else opened.cells,
             lasting=opened.lasting,
             timeout_ms=limit_ms,
             observe=self._observe,
+            may_query=not at_once,
         )
+
+    def _find_open(self, number: int | None) -> _Opened:
+        wanted = self.newest_open() if number is None else number
+        found = None if wanted is None else self._kept.get(wanted)
+        if found is None:
+            raise QueryNeeded("the snapshot is not open yet")
+        return found
 
     def newest_number(self) -> int:
         """Return the number of the newest commit, which may not be open yet; 0 without any."""

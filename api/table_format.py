@@ -42,6 +42,14 @@ def choose_format(accept: str) -> str | None:
 
     The first of several that are liked equally wins; ``q=0`` is a refusal.
     """
+    return None if accept in _ANYTHING else _weigh(accept)
+
+
+_ANYTHING = ("", "*/*")
+"""What almost every client of the API sends."""
+
+
+def _weigh(accept: str) -> str | None:
     best, best_weight = None, 0.0
     for part in accept.split(","):
         media, *options = (piece.strip().lower() for piece in part.split(";"))

@@ -4,6 +4,7 @@ QueryError
 ├── QueryMalformed     a .sql file does not follow the rules of this package
 ├── QueryUnknown       there is no query of that name
 ├── ParameterMismatch  a query was asked with other parameters than it declares
+├── QueryNeeded        an answer takes a query, and who asks cannot wait for one
 └── QueryTimeout       the answer took longer than the limit and was interrupted
 """
 
@@ -24,6 +25,10 @@ class QueryUnknown(QueryError):
 
 class ParameterMismatch(QueryError):
     """A query was asked with other parameters than its header declares."""
+
+
+class QueryNeeded(QueryError):
+    """An answer takes a query, or as long as one, and who asks cannot wait for that."""
 
 
 class QueryTimeout(QueryError):

@@ -49,6 +49,7 @@ def find_blocks(reader: Reader, filters: Mapping[str, Any], page: Slice) -> list
 
 
 def _gather(reader: Reader, bounds: Mapping[str, Bounds]) -> list[Row] | None:
+    reader.check_may_query(BLOCKS.name)
     return gather(reader.snapshot, BLOCKS.name, _COLUMNS, bounds)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from queries.errors import ParameterMismatch, QueryTimeout, QueryUnknown
+from queries.errors import ParameterMismatch, QueryNeeded, QueryTimeout, QueryUnknown
 from queries.loader import REQUIRED, Query, load_queries
 from queries.watch import WATCH
 
@@ -38,10 +38,12 @@ class Reader:
         lasting: dict[str, Sequence[Mapping[str, Any]]] | None = None,
         timeout_ms: int = 0,
         observe: Callable[[str, float], None] | None = None,
+        may_query: bool = True,
     ) -> None:
         """Take a snapshot, a database of its own or its views, its look-ups and cells.
 
         Look-ups are asked for when they are first needed: those of a new commit take a while.
+        Without ``may_query`` it answers from look-ups alone, in no more time than they take.
         The limit of a query is ``timeout_ms``, 0 for none.
         ``lasting`` keeps the answers of ``lasting_rows``, for all readers of the snapshot.
         ``observe`` is told the name of every query, and the seconds it took.
@@ -53,6 +55,7 @@ class Reader:
         self._database = database
         self._timeout_ms = timeout_ms
         self._observe = observe
+        self._may_query = may_query
 
     @cached_property
     def lookups(self) -> Lookups | None:
@@ -75,17 +78,28 @@ class Reader:
 
         Raises:
             QueryUnknown, ParameterMismatch: the question is put wrongly.
+            QueryNeeded: this reader may not query.
             QueryTimeout: it took longer than the limit.
             LakeCorrupt: it needs a file that is damaged.
         """
         query = load_queries().get(name)
         if query is None:
             raise QueryUnknown(f"no query is called {name!r}; see queries/**/*.sql")
+        self.check_may_query(name)
         with self._measured(name), self._deadline(name):
             self._provide(query.sql)
             cursor = self._connection.execute(query.sql, bind_parameters(query, parameters))
             names = [column[0] for column in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def check_may_query(self, name: str) -> None:
+        """Refuse what reads files, or takes as long, where that is not wanted.
+
+        Raises:
+            QueryNeeded: this reader may not query.
+        """
+        if not self._may_query:
+            raise QueryNeeded(name)
 
     def lasting_rows(self, name: str, **parameters: object) -> Sequence[Mapping[str, Any]]:
         """Answer a query as ``rows``, once for all readers of the snapshot.

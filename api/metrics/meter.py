@@ -76,6 +76,9 @@ class Meter:
             "Requests being answered now, streams included",
             registry=self.registry,
         )
+        self._now = 0
+        self._in_flight.set_function(lambda: self._now)
+        self._known: dict[tuple[str, str, str], tuple[Counter, Histogram]] = {}
         self._query_seconds = Histogram(
             "tonlake_query_seconds",
             "Time of a named query with its rows, by name; also of those that failed",
@@ -96,19 +99,20 @@ class Meter:
 
     def track(self, scope: Scope, send: Send) -> Tracked:
         """Begin to count a request whose answer goes to ``send``."""
-        self._in_flight.inc()
+        self._now += 1
         return Tracked(self, scope, send, self._clock())
 
     def note_end(self, scope: Scope, status: str, started_s: float) -> tuple[str, str]:
         """Count a request that has ended; return its method and route, as labels have them."""
         seconds = self._clock() - started_s
-        self._in_flight.dec()
+        self._now -= 1
         route = self._name_route(scope)
         method = str(scope.get("method", "WEBSOCKET"))
         method = method if method in METHODS else OTHER_METHOD
-        self._requests.labels(route, method, status).inc()
+        counter, histogram = self._find_labelled(route, method, status)
+        counter.inc()
         if not route.startswith(STREAM_PREFIX):
-            self._request_seconds.labels(route).observe(seconds)
+            histogram.observe(seconds)
         state: dict[str, Any] = scope.get("state") or {}
         refusal = state.get(REFUSAL)
         if refusal is not None:
@@ -125,6 +129,15 @@ class Meter:
             }
             LOG.info("%s %s %s", method, route, status, extra={"fields": fields})
         return method, route
+
+    def _find_labelled(self, route: str, method: str, status: str) -> tuple[Counter, Histogram]:
+        """Return what counts requests of these labels; to look it up anew takes longer."""
+        labels = route, method, status
+        found = self._known.get(labels)
+        if found is None:
+            found = self._requests.labels(*labels), self._request_seconds.labels(route)
+            self._known[labels] = found
+        return found
 
     def _name_route(self, scope: Any) -> str:  # noqa: ANN401 - a scope before and after routing
         found = scope.get("path_template")

@@ -30,7 +30,8 @@ class Method(msgspec.Struct, frozen=True):
 
     A pure one is answered from its parameters alone, the others from a `Call` and them. One that
     is ``post_only`` takes what a query string cannot hold. The answer of one that is ``lasting``
-    follows from the snapshot and the parameters: it does not change before the next commit.
+    follows from the snapshot and the parameters: it does not change before the next commit. One
+    that is ``unwaiting``, as all pure ones are, waits for nothing but its reader.
     """
 
     params: type[arguments.Params]
@@ -38,6 +39,7 @@ class Method(msgspec.Struct, frozen=True):
     pure: bool = False
     post_only: bool = False
     lasting: bool = True
+    unwaiting: bool = False
 
 
 METHODS: dict[str, Method] = {
@@ -46,13 +48,15 @@ METHODS: dict[str, Method] = {
     "packAddress": Method(arguments.TextParams, form.answer_pack_address, pure=True),
     "unpackAddress": Method(arguments.TextParams, form.answer_unpack_address, pure=True),
     "healthcheck": Method(arguments.NoParams, form.answer_healthcheck, pure=True),
-    "getAddressInformation": Method(arguments.AccountParams, account.answer_information),
+    "getAddressInformation": Method(
+        arguments.AccountParams, account.answer_information, unwaiting=True
+    ),
     "getExtendedAddressInformation": Method(
         arguments.AccountParams, account.answer_extended_information
     ),
     "getWalletInformation": Method(arguments.AccountParams, account.answer_wallet_information),
-    "getAddressBalance": Method(arguments.AccountParams, account.answer_balance),
-    "getAddressState": Method(arguments.AccountParams, account.answer_state),
+    "getAddressBalance": Method(arguments.AccountParams, account.answer_balance, unwaiting=True),
+    "getAddressState": Method(arguments.AccountParams, account.answer_state, unwaiting=True),
     "getShardAccountCell": Method(arguments.AccountParams, account.answer_shard_account),
     "getTokenData": Method(arguments.AccountParams, token.answer_token),
     "dnsResolve": Method(runs.ResolveParams, dns.answer_resolve),
@@ -61,7 +65,7 @@ METHODS: dict[str, Method] = {
     "tryLocateTx": Method(arguments.LocateParams, transaction.answer_receiver),
     "tryLocateResultTx": Method(arguments.LocateParams, transaction.answer_receiver),
     "tryLocateSourceTx": Method(arguments.LocateParams, transaction.answer_sender),
-    "getMasterchainInfo": Method(arguments.NoParams, block.answer_masterchain_info),
+    "getMasterchainInfo": Method(arguments.NoParams, block.answer_masterchain_info, unwaiting=True),
     "getConsensusBlock": Method(arguments.NoParams, block.answer_consensus_block, lasting=False),
     "lookupBlock": Method(arguments.LookupParams, block.answer_lookup),
     "shards": Method(arguments.MasterParams, block.answer_shards),

@@ -25,7 +25,7 @@ from api.call import (
     read_arguments,
     write_moment,
 )
-from api.direct import DIRECT
+from api.direct import DIRECT, UNWAITING
 from api.errors import AnswerNotFound, RequestInvalid
 from api.params import converters_of
 from api.v2.method import METHODS, Method
@@ -107,7 +107,7 @@ def answer_error(request: ApiRequest, status: int, text: str) -> Response[bytes]
 
 
 def _method_of(request: ApiRequest) -> Method:
-    return METHODS[request.url.path.removeprefix(_PREFIX).strip("/")]
+    return METHODS[request.scope["path"].removeprefix(_PREFIX).strip("/")]
 
 
 def _read_object(body: bytes) -> dict[str, Any]:
@@ -152,21 +152,23 @@ def _write_extra(request: ApiRequest) -> str:
     return write_moment(request.scope["state"].get(STARTED_S, time.perf_counter()))
 
 
-def _route(path: str, verbs: Sequence[Verb], handle: Callable[..., Any]) -> HTTPRouteHandler:
+def _route(
+    path: str, verbs: Sequence[Verb], handle: Callable[..., Any], *, unwaiting: bool = False
+) -> HTTPRouteHandler:
     """Return a route; one for each path, as Litestar wraps a handler anew for every path."""
     route = HTTPRouteHandler(
         path,
         http_method=verbs,
         status_code=200,
         sync_to_thread=True,
-        opt={DIRECT: handle} if handle is answer_get else {},
+        opt={DIRECT: handle, UNWAITING: unwaiting} if handle is answer_get else {},
     )
     return route(handle)
 
 
 routes: list[HTTPRouteHandler] = [
     *(
-        _route(f"/{name}", ["GET", "HEAD"], answer_get)
+        _route(f"/{name}", ["GET", "HEAD"], answer_get, unwaiting=method.pure or method.unwaiting)
         for name, method in METHODS.items()
         if not method.post_only
     ),

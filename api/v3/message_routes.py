@@ -138,4 +138,4 @@ def _list_addresses(rows: Iterable[Row]) -> Iterator[Address]:
                 yield Address(row[f"{end}_workchain"], row[end])
 
 
-routes = [operation("/messages", MessagesQuery, get_messages)]
+routes = [operation("/messages", MessagesQuery, get_messages, unwaiting=True)]

@@ -19,8 +19,9 @@ from api.call import (
     note_warnings,
     open_call,
     read_arguments,
+    read_header,
 )
-from api.direct import DIRECT
+from api.direct import DIRECT, UNWAITING
 from api.errors import RequestInvalid
 from api.params import (
     Arguments,
@@ -96,7 +97,12 @@ P = TypeVar("P", bound=Query)
 
 
 def operation(
-    path: str, kind: type[P], answer: Callable[[Call, P], Any], *, lasting: bool = True
+    path: str,
+    kind: type[P],
+    answer: Callable[[Call, P], Any],
+    *,
+    lasting: bool = True,
+    unwaiting: bool = False,
 ) -> HTTPRouteHandler:
     """Return the route that answers GET requests on ``path``.
 
@@ -107,6 +113,7 @@ def operation(
         answer: Asks the lake and returns what is to be written as JSON.
         lasting: Whether the answer follows from the snapshot and the request alone, so that it may
             be sent again until the next commit.
+        unwaiting: Whether it waits for nothing but its reader: small answers need no thread then.
     """
     known = converters_of(kind)
     # Lists with a cursor of their own say themselves where the next page begins.
@@ -124,7 +131,7 @@ def operation(
         answered = answer(call, query)
         if pages:
             _name_next_page(call, query, answered)
-        body = write_answer(answered, request.headers.get("accept", ""), settings)
+        body = write_answer(answered, read_header(request, b"accept") or "", settings)
         if lasting:
             keep_answer(request)
         return body
@@ -134,7 +141,7 @@ def operation(
         path,
         http_method=["GET", "HEAD"],
         sync_to_thread=True,
-        opt={"query": kind, "answer": answer, DIRECT: handle},
+        opt={"query": kind, "answer": answer, DIRECT: handle, UNWAITING: unwaiting},
     )
     return route(handle)
 

@@ -10,6 +10,7 @@ import pytest
 from litestar.testing import TestClient
 
 import api.direct
+import api.lane
 import api.v3.block_routes
 from api.app import create_app
 from lake.settings import Settings
@@ -69,9 +70,9 @@ def handled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     paths: list[str] = []
     real = api.direct.DirectRoutes.answer
 
-    async def note(self: Any, handle: Any, scope: Any, receive: Any, send: Any) -> None:
+    async def note(self: Any, handle: Any, scope: Any, *others: Any) -> None:
         paths.append(scope["path"])
-        await real(self, handle, scope, receive, send)
+        await real(self, handle, scope, *others)
 
     monkeypatch.setattr(api.direct.DirectRoutes, "answer", note)
     return paths
@@ -84,6 +85,54 @@ def test_both_ways_give_the_same(demo_lake: Path, handled: list[str]) -> None:
         _compare(client, "/api/v3/blocks?limit=2", Accept="application/vnd.apache.parquet")
     assert set(statuses) == {200, 401, 404, 422, 500}, statuses
     assert len(handled) == len(PATHS) + 2
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Return a list that grows by each try to answer at once: whether that was done."""
+    done: list[bool] = []
+    real = api.lane.Lanes.do_at_once
+
+    def note(self: Any, work: Any, scope: Any) -> Any:
+        done.append(False)
+        found = real(self, work, scope)
+        done[-1] = True
+        return found
+
+    monkeypatch.setattr(api.lane.Lanes, "do_at_once", note)
+    monkeypatch.setattr(api.lane, "AT_ONCE_S", 60.0)  # however busy this machine is
+    monkeypatch.setattr(api.lane, "HEAVY_S", 1e9)
+    return done
+
+
+def test_small_answers_are_made_without_a_thread(demo_lake: Path, here: list[bool]) -> None:
+    paths = [INFO, INFO + "?odd=1", "/api/v2/getMasterchainInfo", "/api/v2/detectAddress?address=x"]
+    with serving(demo_lake, answer_cache_mib=0) as client:
+        for path in paths:
+            _compare(client, path)
+        assert not here  # nothing is known of what they cost
+        for path in paths:
+            _compare(client, path)
+    assert here == [True, True, True, False]  # the last one is an error
+
+
+def test_what_takes_a_query_goes_to_a_thread_after_all(demo_lake: Path, here: list[bool]) -> None:
+    odd = "/api/v3/transactions?sort=asc&workchain=0&limit=3&odd=1"
+    with serving(demo_lake, answer_cache_mib=0) as client:
+        first = client.get(odd)
+        second = client.get(odd)
+    assert here == [False]
+    assert second.json() == first.json()
+    assert second.headers["x-tonlake-warning"] == first.headers["x-tonlake-warning"]
+
+
+def test_no_snapshot_is_opened_in_the_loop(demo_lake: Path, here: list[bool]) -> None:
+    with serving(demo_lake, answer_cache_mib=0) as client:
+        assert client.get(INFO).status_code == 200
+        client.app.state.holder.close()
+        assert client.get(INFO).status_code == 200
+        assert client.get(INFO).status_code == 200
+    assert here == [False]
 
 
 def test_refusals_and_faults_are_the_same(

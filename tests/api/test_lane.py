@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from api.errors import ServiceBusy
-from api.lane import HEAVY_S, SHAPES_KEPT, Lane, Lanes, read_shape
+from api.lane import AT_ONCE_S, HEAVY_S, SHAPES_KEPT, Lane, Lanes, read_shape
 from lake.settings import Settings
+from queries.errors import QueryNeeded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,3 +142,37 @@ def test_the_cost_of_what_fails_is_known_too(lanes: Lanes) -> None:
 
     copy_context().run(choose_and_submit)
     assert read_shape(scope) in lanes._costs_s
+
+
+def test_small_requests_are_told_by_what_such_ones_cost_and_by_what_they_ask_for(
+    lanes: Lanes,
+) -> None:
+    page = _ask("/api/v3/transactions", b"account=0:ab&limit=10")
+    shape = read_shape(page)
+    assert not lanes.is_small(page)  # nothing is known of it yet
+    lanes.note_cost(shape, AT_ONCE_S / 2)
+    assert lanes.is_small(page)
+    for query in (b"account=0:ab&limit=100", b"account=%b&limit=1" % (b"0:ab," * 100)):
+        many = _ask("/api/v3/transactions", query)
+        assert read_shape(many) == shape
+        assert not lanes.is_small(many)
+    for _ in range(3):
+        lanes.note_cost(shape, 10 * AT_ONCE_S)
+    assert not lanes.is_small(page)
+
+
+def test_what_turns_out_not_to_be_small_goes_to_threads_for_a_while(lanes: Lanes) -> None:
+    page = _ask("/api/v3/transactions", b"hash=ab")
+    lanes.note_cost(read_shape(page), 0.0)
+    assert lanes.do_at_once(lambda: "found", page) == "found"
+
+    def ask() -> None:
+        raise QueryNeeded("v3/codes")
+
+    with pytest.raises(QueryNeeded):
+        lanes.do_at_once(ask, page)
+    requests = 0
+    while not lanes.is_small(page):
+        lanes.note_cost(read_shape(page), 0.0)
+        requests += 1
+    assert 1 < requests < 20
