@@ -1,9 +1,10 @@
 """Threads that answer requests, in lanes: what takes long does not hold up what is quick.
 
 A request is known by its shape, the path and the names of its parameters; how long such requests
-have taken says which lane it goes to. A request that has waited too long for its turn is refused,
-and so are new ones while those before them wait: a service that is asked too much answers what it
-can in bounded time, and the others are told at once to come later.
+have taken says which lane it goes to; one that costs next to nothing needs none. A request that has
+waited too long for its turn is refused, and so are new ones while those before them wait: a service
+that is asked too much answers what it can in bounded time, and the others are told at once to come
+later.
 """
 
 from __future__ import annotations
