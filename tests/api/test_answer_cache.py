@@ -90,8 +90,8 @@ def test_headers_and_cookies_tell_answers_apart(fresh: TestClient[Any]) -> None:
 
 
 def test_the_time_of_version_2_is_of_the_moment(fresh: TestClient[Any]) -> None:
-    texts = [fresh.get("/api/v2/getMasterchainInfo").json()["@extra"] for _ in range(3)]
-    assert len(set(texts)) == 3
+    texts = [fresh.get("/api/v2/getMasterchainInfo").json()["@extra"] for _ in range(10)]
+    assert len(set(texts)) > 1  # to a microsecond, which some of them share
     for text in texts:
         seconds, worker, elapsed_ms = text.split(":")
         assert (seconds.isdigit(), worker, float(elapsed_ms) >= 0) == (True, "_", True)
