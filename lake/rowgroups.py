@@ -38,6 +38,9 @@ MOST_ROWS = 2_000
 """So is one that more rows answer."""
 
 KEPT_FOOTERS, KEPT_WISHES = 4096, 256
+FEW_FOOTERS = 512
+"""So many are never looked through for files that are gone."""
+
 _NO_END = 1 << 32
 
 _COLUMN_BYTES = 600
@@ -65,6 +68,7 @@ class RowGroups:
         self._groups: OrderedDict[Group, pa.Table] = OrderedDict()
         self._wished: OrderedDict[Group, None] = OrderedDict()
         self._bytes = 0
+        self._many_footers = FEW_FOOTERS
 
     @property
     def size_bytes(self) -> int:
@@ -119,6 +123,22 @@ class RowGroups:
             while self._bytes > self._most_bytes:
                 self._bytes -= _count_bytes(self._groups.popitem(last=False)[1])
         return group
+
+    def forget_gone(self, snapshot: Snapshot) -> None:
+        """Let go of files that a snapshot does not have any more, once there may be many of them.
+
+        A lake that follows a node has new files several times a second, which are soon merged.
+        """
+        if len(self._footers) <= self._many_footers:
+            return
+        folder = str(snapshot.lake_dir)
+        live = {f"{folder}/{file.path}" for files in snapshot.files.values() for file in files}
+        with self._lock:
+            for path in self._footers.keys() - live:
+                del self._footers[path]
+            for key in [key for key in self._groups if key[0] not in live]:
+                self._bytes -= _count_bytes(self._groups.pop(key))
+            self._many_footers = max(FEW_FOOTERS, 2 * len(self._footers))
 
 
 def _weigh(rows: int) -> float:
@@ -188,6 +208,7 @@ def gather(
         return None
     if any(None in wanted for wanted in bounds.values()):
         return []  # as NULL equals nothing
+    _KEPT.forget_gone(snapshot)
     rows: list[Row] = []
     left, is_whole, folder = float(MOST_GROUPS), True, str(snapshot.lake_dir)
     for path in _list_paths(snapshot, table, bounds):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lake import rowgroups
+from lake.compact import compact_lake
 from lake.rowgroups import RowGroups, gather
 from lake.schema.block import BLOCKS
 from lake.settings import Settings
@@ -109,6 +110,31 @@ def test_no_more_is_kept_than_may_be(snapshot: Snapshot, monkeypatch: pytest.Mon
     monkeypatch.setattr(rowgroups, "_KEPT", small)
     assert ask(snapshot, {"mc_seqno": (3, 3)}) == query(snapshot, "mc_seqno = 3")
     assert small.size_bytes == 0
+
+
+def test_files_that_are_gone_are_forgotten(
+    tmp_path: Path, kept: RowGroups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake, chain, bounds = tmp_path / "lake", Chain(8, accounts=5), {"mc_seqno": (1, 4)}
+    for at in range(1, 5):
+        commit_chain(lake, chain, at, at)
+    before = open_snapshot(lake)
+    wanted, size_bytes = ask(before, bounds), kept.size_bytes
+    assert wanted
+    compact_lake(lake, Settings(compact_commits=2))
+    after = open_snapshot(lake)
+    assert {file.path for file in after.files["blocks"]}.isdisjoint(
+        file.path for file in before.files["blocks"]
+    )
+    monkeypatch.setattr(rowgroups, "FEW_FOOTERS", 0)
+    kept.forget_gone(after)
+    assert kept.size_bytes == size_bytes  # so few were not looked through yet
+    kept._many_footers = 0
+    kept.forget_gone(after)
+    assert kept.size_bytes == 0
+    assert ask(after, bounds) == wanted
+    kept.forget_gone(after)
+    assert kept.size_bytes > 0
 
 
 def test_what_cannot_be_read_is_left_to_the_query(tmp_path: Path) -> None:
