@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _THREADS = 2
 
-_SPARE = 10_000
+_SPARE = 2_000
 """Files that are remembered beside those of the largest lake: each that is merged would stay."""
 
 _Facts = tuple[int, int, str]

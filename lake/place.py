@@ -78,7 +78,7 @@ def is_open(path: str) -> bool:
     return "/open-" in path
 
 
-@lru_cache(maxsize=1 << 14)
+@lru_cache(maxsize=1 << 13)
 def read_place(path: str) -> Place:
     """Return the place that a data file's path names.
 
