@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lake.cells import open_cells
@@ -40,28 +39,8 @@ class _Opened:
         self.views = views
         self.cells: CellStore | None = open_cells(snapshot, settings)
         self.lasting: dict[str, Sequence[Mapping[str, Any]]] = {}
-        self._settings = settings
-        self._composing = threading.Lock()
-
-    @cached_property
-    def lookups(self) -> Lookups | None:
-        """Its look-ups; composed when they are first needed, as many only ask what is newest."""
-        return open_lookups(self.snapshot, self._settings)
-
-    def find_lookups(self) -> Lookups | None:
-        """Return its look-ups, composed once for all who ask."""
-        with self._composing:
-            return self.lookups
-
-    def find_composed(self) -> Lookups | None:
-        """Return its look-ups without waiting.
-
-        Raises:
-            QueryNeeded: they are yet to be composed.
-        """
-        if "lookups" not in self.__dict__:
-            raise QueryNeeded("the look-ups are not composed yet")
-        return self.lookups
+        # Before others see it: until then they go on with the snapshot before, and do not wait.
+        self.lookups: Lookups | None = open_lookups(snapshot, settings)
 
 
 class SnapshotHolder:
@@ -109,7 +88,7 @@ class SnapshotHolder:
         return Reader(
             opened.snapshot,
             opened.views,
-            lookups=opened.find_composed if at_once else opened.find_lookups,
+            lookups=opened.lookups,
             cells=None if at_once else opened.cells,
             lasting=opened.lasting,
             timeout_ms=limit_ms,

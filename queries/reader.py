@@ -33,7 +33,7 @@ class Reader:
         snapshot: Snapshot,
         database: duckdb.DuckDBPyConnection | SnapshotViews,
         *,
-        lookups: Callable[[], Lookups | None] | None = None,
+        lookups: Lookups | None = None,
         cells: CellStore | None = None,
         lasting: dict[str, Sequence[Mapping[str, Any]]] | None = None,
         timeout_ms: int = 0,
@@ -42,7 +42,6 @@ class Reader:
     ) -> None:
         """Take a snapshot, a database of its own or its views, its look-ups and cells.
 
-        Look-ups are asked for when they are first needed: those of a new commit take a while.
         Without ``may_query`` it answers from look-ups alone, in no more time than they take.
         The limit of a query is ``timeout_ms``, 0 for none.
         ``lasting`` keeps the answers of ``lasting_rows``, for all readers of the snapshot.
@@ -50,17 +49,12 @@ class Reader:
         """
         self._lasting = {} if lasting is None else lasting
         self.snapshot = snapshot
-        self._find_lookups = lookups
+        self.lookups = lookups
         self.cells = cells
         self._database = database
         self._timeout_ms = timeout_ms
         self._observe = observe
         self._may_query = may_query
-
-    @cached_property
-    def lookups(self) -> Lookups | None:
-        """The look-ups of the snapshot, if it has any."""
-        return None if self._find_lookups is None else self._find_lookups()
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:

@@ -46,5 +46,5 @@ def open_held(lake_dir: Path, run_at: int | None) -> Held:
     snapshot = open_snapshot(lake_dir)
     closed = snapshot.connect(tables=())
     closed.close()
-    by_runs = Reader(snapshot, closed, lookups=lambda: open_lookups(snapshot, SETTINGS))
+    by_runs = Reader(snapshot, closed, lookups=open_lookups(snapshot, SETTINGS))
     return Held(by_runs, Reader(snapshot, snapshot.connect()), Holdings(SEED).accounts)

@@ -64,7 +64,7 @@ def test_what_is_too_much_is_left_to_the_query(held: Held, monkeypatch: pytest.M
     both = Reader(
         held.by_queries.snapshot,
         held.by_queries.snapshot.connect(),
-        lookups=lambda: open_lookups(held.by_queries.snapshot, SETTINGS),
+        lookups=open_lookups(held.by_queries.snapshot, SETTINGS),
     )
     rng = random.Random(1)  # noqa: S311 - a repeatable test
     for name in COLUMNS:

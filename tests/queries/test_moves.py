@@ -58,7 +58,7 @@ def test_what_is_too_much_is_left_to_the_query(
 ) -> None:
     monkeypatch.setattr(queries.moves, "MOST_ROWS", 1)
     snapshot = held.by_queries.snapshot
-    both = Reader(snapshot, snapshot.connect(), lookups=lambda: open_lookups(snapshot, SETTINGS))
+    both = Reader(snapshot, snapshot.connect(), lookups=open_lookups(snapshot, SETTINGS))
     rng = random.Random(1)  # noqa: S311 - a repeatable test
     for _ in range(4):
         parameters = draw(rng, held, name)
@@ -77,5 +77,5 @@ def test_traces_of_moves(held: Held) -> None:
 
 def test_traces_of_transactions_that_the_lake_does_not_have(held: Held) -> None:
     snapshot = held.by_queries.snapshot
-    both = Reader(snapshot, snapshot.connect(), lookups=lambda: open_lookups(snapshot, SETTINGS))
+    both = Reader(snapshot, snapshot.connect(), lookups=open_lookups(snapshot, SETTINGS))
     assert read_trace_ids(both, [{"tx_hash": bytes(32), "lt": 0}]) == {}

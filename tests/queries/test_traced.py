@@ -40,7 +40,7 @@ def reader(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     if request.param == "one run":
         rebuild_lookups(lake, SETTINGS)
     snapshot = open_snapshot(lake)
-    return Reader(snapshot, snapshot.connect(), lookups=lambda: open_lookups(snapshot, SETTINGS))
+    return Reader(snapshot, snapshot.connect(), lookups=open_lookups(snapshot, SETTINGS))
 
 
 def ask_queries(reader: Reader) -> Reader:

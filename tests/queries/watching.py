@@ -24,6 +24,6 @@ def watch(reader: Reader) -> Watching:
     """Return a reader of the same snapshot, with its look-ups, that asked nothing yet."""
     snapshot = reader.snapshot
     lookups = open_lookups(snapshot, Settings())
-    found = Watching(snapshot, snapshot.connect(), lookups=lambda: lookups)
+    found = Watching(snapshot, snapshot.connect(), lookups=lookups)
     found.asked = []
     return found
