@@ -181,7 +181,7 @@ class Composer:
             }
         )
         write_postings(self._writer, "failed", by_time)
-        self._ends.write(self._writer, lts)
+        self._ends.write(self._writer)
         self._traces.write(self._writer, by_hash, lts)
 
     def _account_starts(self) -> range:

@@ -23,20 +23,15 @@ NO_OPCODE = 1 << 32
 NO_LT = (1 << 63) - 1
 """Creation of messages that do not say it: after all others."""
 
-_HASH, _NORM, _BODY, _OPCODE, _DIRECTION, _CREATED = (
+_HASH, _NORM, _BODY, _OPCODE, _CREATED = (
     MESSAGE_COLUMNS.index(name)
-    for name in ("msg_hash", "hash_norm", "body_hash", "opcode", "direction", "created_lt")
+    for name in ("msg_hash", "hash_norm", "body_hash", "opcode", "created_lt")
 )
 
 
 def opcode_key(opcode: int) -> int:
     """Return an opcode's key."""
     return opcode & 0xFFFFFFFF
-
-
-def opcode_end_key(opcode: int, direction: str) -> int:
-    """Return the key of an opcode at one end of its messages."""
-    return opcode_key(opcode) << 1 | (direction == "in")
 
 
 class EndsBuilder:
@@ -46,7 +41,7 @@ class EndsBuilder:
         """Begin with none."""
         self._row, self._place, self._created = array("I"), array("I"), array("q")
         self._hash, self._check = array("Q"), array("Q")
-        self._body, self._opcode, self._in = array("Q"), array("Q"), array("Q")
+        self._body, self._opcode = array("Q"), array("Q")
         self._norm, self._norm_row = array("Q"), array("I")
 
     def add(self, row: int, place: int, message: Sequence[Any]) -> None:
@@ -60,27 +55,20 @@ class EndsBuilder:
         self._created.append(NO_LT if created is None else created)
         self._body.append(cut_hash(message[_BODY]))
         self._opcode.append(NO_OPCODE if opcode is None else opcode_key(opcode))
-        self._in.append(message[_DIRECTION] == "in")
         if norm is not None and norm != msg_hash:
             self._norm.append(cut_hash(norm))
             self._norm_row.append(row)
 
-    def write(self, writer: RunWriter, lts: pa.Array) -> None:
-        """Write all postings; ``lts`` has the logical time of each row.
+    def write(self, writer: RunWriter) -> None:
+        """Write all postings.
 
-        ``message``: ends by hash, and by normal form. ``opcode_end``: transactions by opcode and
-        direction, by logical time. ``opcode`` and ``body``: messages, each once, by creation.
+        ``message``: ends by hash, and by normal form. ``opcode`` and ``body``: messages, each
+        once, by creation.
         """
         row, msg_hash, opcode = as_arrow(self._row), as_arrow(self._hash), as_arrow(self._opcode)
         keys = pa.concat_arrays([msg_hash, as_arrow(self._norm)])
         rows = pa.concat_arrays([row, as_arrow(self._norm_row)])
         write_postings(writer, "message", pa.table({"key": keys, "row": rows}))
-        by_end = pc.bit_wise_or(
-            pc.shift_left(opcode, pa.scalar(1, pa.uint64())), as_arrow(self._in)
-        )
-        known = pc.less(opcode, NO_OPCODE)
-        ends = pa.table({"key": by_end, "lt": lts.take(row), "row": row}).filter(known)
-        write_postings(writer, "opcode_end", ends)
         created = {
             "created": as_arrow(self._created),
             "hash": msg_hash,
@@ -89,6 +77,6 @@ class EndsBuilder:
             "place": as_arrow(self._place),
         }
         once = ("created", "hash", "check")
-        by_opcode = pa.table({"key": opcode, **created}).filter(known)
+        by_opcode = pa.table({"key": opcode, **created}).filter(pc.less(opcode, NO_OPCODE))
         write_postings(writer, "opcode", by_opcode, once)
         write_postings(writer, "body", pa.table({"key": as_arrow(self._body), **created}), once)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
-from lake.lookup.ends import NO_LT, opcode_end_key, opcode_key
+from lake.lookup.ends import NO_LT, opcode_key
 from lake.lookup.merge import Hit, Listed
 from lake.lookup.message_page import Wanted, read_messages
 from lake.lookup.postings import cut_hash
@@ -56,11 +56,6 @@ class Lookups:
             for run in self.runs
             if run.first_mc_seqno <= mc_seqno <= run.last_mc_seqno
         ]
-
-    def list_opcode(self, opcode: int, direction: str) -> list[Listed]:
-        """Return the transactions that have a message with an opcode on one side."""
-        key = opcode_end_key(opcode, direction)
-        return [Listed(run, run.opcode_end.rows, *run.opcode_end.find(key)) for run in self.runs]
 
     def list_failed(self, first: int | None, last: int | None) -> list[Listed]:
         """Return the aborted transactions of a span of unix seconds, by time, then logical time."""
@@ -132,12 +127,8 @@ class Lookups:
         found = (run.tables.get(name) for run in self.runs if run.tables)
         return [table for table in found if table is not None]
 
-    def newest_state(self, account: bytes, workchain: int) -> Any:  # noqa: ANN401 - a row
-        """Return an account's newest state by column names, or None if it is not known."""
-        return self.newest_states([(workchain, account)])[0]
-
     def newest_states(self, accounts: Sequence[tuple[int, bytes]]) -> list[Any]:
-        """Return the newest states of accounts, None where one is not known."""
+        """Return the newest states of accounts by workchain and account id, None without one."""
         if len(self.runs) == 1:
             return self.runs[0].newest_states(list(accounts))
         states: list[Any] = [None] * len(accounts)

@@ -46,8 +46,7 @@ class Run:
         self.balance, self.richest = arrays["balance"], arrays["richest"]
         self.transaction, self.block = Postings(arrays, "transaction"), Postings(arrays, "block")
         self.message, self.body = Postings(arrays, "message"), Postings(arrays, "body")
-        self.opcode, self.opcode_end = Postings(arrays, "opcode"), Postings(arrays, "opcode_end")
-        self.failed = Postings(arrays, "failed")
+        self.opcode, self.failed = Postings(arrays, "opcode"), Postings(arrays, "failed")
         self.trace, self.traces = Postings(arrays, "trace"), RunTraces(arrays)
         self.tables = open_tables(arrays)
         self._hash, self._id = arrays["hash"], arrays["account.id"]

@@ -230,7 +230,6 @@ def check_messages(lookups: Lookups, tables: dict[str, list[Row]]) -> None:
                 found_page = lookups.read_opcode_messages(opcode, **page)
                 assert found_page is not None
                 assert [line.msg_hash for line in found_page] == order
-                check_opcode_ends(lookups, tables, opcode, page)
             for body_hash in {row["body_hash"] for row in messages}:
                 rows = [row for row in messages if row["body_hash"] == body_hash]
                 order = message_order(rows, descending=descending)[offset : offset + limit]
@@ -239,28 +238,14 @@ def check_messages(lookups: Lookups, tables: dict[str, list[Row]]) -> None:
                 assert [line.msg_hash for line in found_page] == order
 
 
-def check_opcode_ends(
-    lookups: Lookups, tables: dict[str, list[Row]], opcode: int, page: Row
-) -> None:
-    for direction in ("in", "out"):
-        ends = {
-            row["tx_hash"]
-            for row in tables["messages"]
-            if (row["opcode"], row["direction"]) == (opcode, direction)
-        }
-        rows = [row for row in tables["transactions"] if row["hash"] in ends]
-        wanted = in_order(rows, descending=page["descending"])
-        lists = lookups.list_opcode(opcode, direction)
-        assert hashes_of(lookups, lists, **page) == wanted[page["offset"] :][: page["limit"]]
-
-
 def check_states(lookups: Lookups, tables: dict[str, list[Row]]) -> None:
     newest = tables["latest_account_states"]
-    for row in newest:
-        state = lookups.newest_state(row["account"], row["workchain"])
+    accounts = [(row["workchain"], row["account"]) for row in newest]
+    *states, unknown = lookups.newest_states([*accounts, (0, bytes(31) + b"\1")])
+    for row, state in zip(newest, states, strict=True):
         assert state is not None
         assert all(state[name] == row[name] for name in STATE_COLUMNS)
-    assert lookups.newest_state(bytes(31) + b"\1", 0) is None
+    assert unknown is None
     ranked = sorted((-row["balance"], row["workchain"], row["account"]) for row in newest)
     wanted = [(-balance, workchain, account) for balance, workchain, account in ranked]
     for offset, limit in PAGES:
