@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 from hashlib import sha256
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from ingest.cell.dictionary import iter_hashmap
 from ingest.errors import BocError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ingest.cell.slice import CellSlice
     from ingest.cell.tree import CellTree
 
@@ -26,8 +29,8 @@ _NAMES = {int.from_bytes(sha256(name.encode()).digest(), "big"): name for name i
 _BINARY = "image_data"
 _KEY_BITS, _CHUNK_BITS = 256, 32
 MAX_CELLS = 8192
-"""Cells of one value at most: a message cannot bring more into a contract's data (ConfigParam 43:
-max_msg_cells), and chains of shared cells could go on without end."""
+"""Cells of one value at most, with all of its chunks: a message cannot bring more into a contract's
+data (ConfigParam 43: max_msg_cells), and cells that are shared could go on without end."""
 
 
 def read_content(tree: CellTree, cell: int) -> Content | None:
@@ -90,13 +93,21 @@ def load_snake(start: CellSlice) -> bytes:
     Raises:
         BocError: an exotic cell, or more than ``MAX_CELLS``.
     """
-    parts = []
-    for _ in range(MAX_CELLS):
-        parts.append(start.load_bytes(start.bits_left // 8))
-        if not start.refs_left:
-            return b"".join(parts)
+    return _join(_iter_snake(start))
+
+
+def _iter_snake(start: CellSlice) -> Iterator[bytes]:
+    yield start.load_bytes(start.bits_left // 8)
+    while start.refs_left:
         start = start.tree.slice(start.load_ref())
-    raise BocError(f"text of more than {MAX_CELLS} cells")
+        yield start.load_bytes(start.bits_left // 8)
+
+
+def _join(cells: Iterator[bytes]) -> bytes:
+    found = b"".join(islice(cells, MAX_CELLS))
+    if next(cells, None) is not None:
+        raise BocError(f"text of more than {MAX_CELLS} cells")
+    return found
 
 
 def _load_chunks(start: CellSlice) -> bytes:
@@ -105,4 +116,5 @@ def _load_chunks(start: CellSlice) -> bytes:
     if root is None:
         return b""
     chunks = iter_hashmap(start.tree, root, _CHUNK_BITS)
-    return b"".join(load_snake(start.tree.slice(chunk.load_ref())) for _key, chunk in chunks)
+    texts = (_iter_snake(start.tree.slice(chunk.load_ref())) for _key, chunk in chunks)
+    return _join(chain.from_iterable(texts))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ingest.body.text import store_snake
 from ingest.cell.build import CellBuilder
 from ingest.cell.tree import CellTree
-from ingest.contract.content import KEYS, OFF_CHAIN, read_content
+from ingest.contract.content import CHUNKED, KEYS, MAX_CELLS, OFF_CHAIN, read_content
 from tests.ingest.contract.content import build_content, store_chunks, store_snake_value
 
 TEXTS = st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=300)
@@ -69,3 +69,20 @@ def test_a_chain_of_text_that_never_ends_is_refused() -> None:
         builder = CellBuilder(builder.tree).store_ref(builder.end())
     top = CellBuilder(builder.tree).store_uint(OFF_CHAIN, 8).store_ref(builder.end()).end()
     assert read_content(builder.tree, top) == {"uri": ""}
+
+
+def test_chunks_that_a_few_cells_stand_for_are_refused() -> None:
+    tree = CellTree()
+    text = CellBuilder(tree).store_bytes(b"a").end()
+    for _ in range(MAX_CELLS // 256):
+        text = CellBuilder(tree).store_bytes(b"a").store_ref(text).end()
+    node = CellBuilder(tree).store_uint(0, 2).store_ref(text).end()
+    for _ in range(7):
+        node = CellBuilder(tree).store_uint(0, 2).store_ref(node).store_ref(node).end()
+    # 256 chunks of equal text: keys of 32 bits, of which the first 24 are 0.
+    root = CellBuilder(tree).store_uint(0b110, 3).store_uint(24, 6).store_ref(node).store_ref(node)
+    chunks = CellBuilder(tree).store_uint(CHUNKED, 8).store_bit(1).store_ref(root.end()).end()
+    few = CellBuilder(tree)
+    store_chunks(few, b"good", 2)
+    cells = {"name": chunks, "symbol": few.end()}
+    assert read_content(tree, build_content(tree, cells)) == {"symbol": "good"}
