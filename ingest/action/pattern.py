@@ -107,20 +107,20 @@ class Pattern:
         """The same, which may be missing."""
         return self._change(optional=True)
 
+    def has_head(self, block: Block) -> bool:
+        """Whether the block is of one of the heads."""
+        heads = self.heads
+        return (
+            not heads or block.type in heads or (block.opcode is not None and block.opcode in heads)
+        )
+
     def fits(self, block: Block) -> bool:
         """Whether the block itself is right, whatever hangs on it."""
-        heads = self.heads
-        if (
-            heads
-            and block.type not in heads
-            and (block.opcode is None or block.opcode not in heads)
-        ):
-            return False
-        return self._test is None or passes(self._test, block)
+        return self.has_head(block) and (self._test is None or passes(self._test, block))
 
     def match(self, block: Block) -> Match | None:
         """Return the blocks of the shape around one, None when it does not fit."""
-        if not self.fits(block):
+        if not self.fits(block) or not self._may_hang(block):
             return None
         found = Match(block)
         if self._name:
@@ -129,6 +129,17 @@ class Pattern:
             return None
         found.blocks += [after for after in block.next if after.opcode in self._absorbed]
         return found
+
+    def _may_hang(self, block: Block) -> bool:
+        """Whether what the block hangs on is of the right head.
+
+        Asked before anything else: each message of a long chain may be an anchor, and what hangs
+        on it a chain as long.
+        """
+        parent = self._parent
+        if parent is None or parent.optional:
+            return True
+        return block.previous is not None and parent.has_head(block.previous)
 
     def _match_children(self, block: Block, found: Match) -> bool:
         left = list(self._children)

@@ -66,6 +66,25 @@ def test_parents(chain: Block) -> None:
     assert opcodes(call(0x12).after(call(0x15).maybe), second) == [0x12]
 
 
+def test_what_a_block_hangs_on_is_asked_before_long_chains() -> None:
+    """Every message of a chain may be an anchor: to walk the rest for each would be quadratic."""
+    scene = Scene()
+    send(scene.external(A), *[0x21] * 50)
+    asked: list[Block] = []
+
+    def count(block: Block) -> bool:
+        asked.append(block)
+        return True
+
+    links = repeat(call(0x21).where(count), until=call(0x22))
+    shape = call(0x21).then(links).after(one_of(call(0x23), built("jetton_transfer")))
+    block = first(scene)
+    while block.following:
+        assert shape.match(block) is None
+        (block,) = block.following
+    assert not asked
+
+
 def test_alternatives_and_names(chain: Block) -> None:
     shape = one_of(call(0x15), call(0x11, name="inner")).named("outer")
     match = shape.match(chain)
