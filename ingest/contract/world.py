@@ -112,10 +112,6 @@ class World:
         place = None if root is None else self._places.get(root)
         return None if place is None else Cell(self._tree, place)
 
-    def keep_cell(self, cell: Cell) -> None:
-        """Let ``find_cell`` find a cell that was made on the tree of those it gives."""
-        self._places[cell.hash] = cell.root
-
 
 def _read_histories(states: pa.Table | None) -> dict[Address, list[AccountState]]:
     """Return the last state of every account and masterchain block, in order."""

@@ -72,11 +72,6 @@ class BlockHandle(msgspec.Struct, frozen=True):
             return self.id.seqno
         return self.stored_masterchain_ref
 
-    @property
-    def has_state(self) -> bool:
-        """Whether the state after this block should be in celldb."""
-        return HandleFlag.STATE_STORED in self.flags and HandleFlag.STATE_DELETED not in self.flags
-
 
 def name_mc_block(mc_seqno: int) -> BlockId:
     """Return an id that says which masterchain block is meant before its hashes are known."""

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from ingest.contract.stack import Cell
+
 BASE = {table.name for table in BASE_TABLES}
 
 
@@ -33,12 +35,24 @@ def demo_rows(demo_lake: Path) -> dict[str, pa.Table]:
     return {file.table: read_rows(demo_lake, file) for file in state.files if file.table in BASE}
 
 
+class MadeWorld(World):
+    """A world that also has cells which a test made, by hash, on the tree of those it gives."""
+
+    made: dict[bytes, Cell]
+
+    def find_cell(self, root: bytes | None) -> Cell | None:
+        """Return a cell that was made or looked up."""
+        return super().find_cell(root) if root not in self.made else self.made[root]
+
+
 @pytest.fixture
-def demo_world(demo_lake: Path, demo_rows: dict[str, pa.Table]) -> Iterator[World]:
+def demo_world(demo_lake: Path, demo_rows: dict[str, pa.Table]) -> Iterator[MadeWorld]:
     """The demo node's chain as a commit that holds all of it."""
     settings = Settings()
     with (
         closing(CellFinder(demo_lake, settings)) as finder,
         closing(KnownLake(demo_lake, settings)) as lake,
     ):
-        yield World(lake, read_state(demo_lake), finder, demo_rows)
+        world = MadeWorld(lake, read_state(demo_lake), finder, demo_rows)
+        world.made = {}
+        yield world

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from ingest.contract.stack import Value
     from ingest.contract.world import World
+    from tests.ingest.contract.conftest import MadeWorld
 
 GAS = 1_000_000
 WALLET = bytes.fromhex("beb0683ebeb8927fe9fc8ec0a18bc7dd17899689825a121eab46c5a3a860d0ce")
@@ -70,7 +71,7 @@ ADDRESSES = st.builds(Address, st.sampled_from((0, -1)), st.binary(min_size=32, 
 @settings(max_examples=25)
 @given(balance=st.integers(0, 2**120 - 1), owner=ADDRESSES, jetton=ADDRESSES)
 def test_data_and_machine_agree_on_made_wallets(
-    demo_world: World, pool: TvmPool, balance: int, owner: Address, jetton: Address
+    demo_world: MadeWorld, pool: TvmPool, balance: int, owner: Address, jetton: Address
 ) -> None:
     """A wallet of any balance, owner and master answers as its code does."""
     demo_world.load_cells([WALLET])
@@ -84,7 +85,7 @@ def test_data_and_machine_agree_on_made_wallets(
     told = reader(Subject(owner, code, cell, ()))
     assert [told[0], told[3]] == [balance, code]
     interview = Interview(demo_world, Network(demo_world, 1), pool, GAS)
-    demo_world.keep_cell(cell)
+    demo_world.made[cell.hash] = cell
     state = AccountState(0, bytes(32), 1, 0, 1, 10**9, None, WALLET, cell.hash)
     ran = interview.run_tvm(Question(state.address, "get_wallet_data"), state, 1)
     assert make_key(told) == make_key(ran)
@@ -117,7 +118,7 @@ def plain_methods() -> list[tuple[bytes, str]]:
 @settings(max_examples=60)
 @given(made=st.data())
 def test_data_and_machine_agree_on_damaged_states(
-    demo_world: World,
+    demo_world: MadeWorld,
     pool: TvmPool,
     plain_methods: list[tuple[bytes, str]],
     made: st.DataObject,
@@ -134,7 +135,7 @@ def test_data_and_machine_agree_on_damaged_states(
     data = demo_world.find_cell(state.data_hash)
     assert data is not None
     damaged = made.draw(st.composite(damage)(data))
-    demo_world.keep_cell(damaged)
+    demo_world.made[damaged.hash] = damaged
     interview = Interview(demo_world, Network(demo_world, 1), pool, GAS)
     assert interview.has_method(code_hash, method)
     question = Question(state.address, method)

@@ -55,7 +55,6 @@ def test_fields_follow_their_bits(
     assert handle.state_root_hash == (state if flags >> 17 & 1 else None)
     committed_by = number if flags >> 23 & 1 else None
     assert handle.masterchain_ref == (block_id.seqno if block_id.workchain == -1 else committed_by)
-    assert handle.has_state == (flags >> 20 & 1 == 1 and flags >> 26 & 1 == 0)
     with pytest.raises(SourceError, match="left over"):
         read_handle(value + b"\x00", "a handle")
     with pytest.raises(SourceError, match="too early"):
