@@ -1,1 +1,1 @@
-"""Message bodies: a table of layouts in TL-B, and the decoder and encoder that follow it."""
+"""Message bodies: a table of layouts in TL-B, and the decoder that follows it."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingest.body.codec import Codec, Value, Work, expect_text
-from ingest.errors import BodyError
+from ingest.body.codec import Codec, Value, Work
 
 if TYPE_CHECKING:
-    from ingest.cell.build import CellBuilder
     from ingest.cell.slice import CellSlice
 
 
@@ -23,10 +21,6 @@ class Bits(Codec):
         """Read upper-case hexadecimal text."""
         del work
         return load_bits(source, self._bits)
-
-    def encode(self, value: Value, target: CellBuilder) -> None:
-        """Store hexadecimal text."""
-        store_bits(value, self._bits, target)
 
 
 def load_bits(source: CellSlice, bits: int) -> str:
@@ -44,16 +38,3 @@ def show_bits(number: int, bits: int) -> str:
     if rest:
         return f"{(number << 1 | 1) << (3 - rest):0{digits + 1}X}_"
     return f"{number:0{digits}X}" if digits else ""
-
-
-def store_bits(value: Value, bits: int, target: CellBuilder) -> None:
-    """Store what ``load_bits`` gives."""
-    text = expect_text(value)
-    digits = text.removesuffix("_")
-    if not set(digits) <= set("0123456789ABCDEF"):
-        raise BodyError(f"{text!r} are no bits")
-    spare = -bits % 4
-    number = int(digits or "0", 16) >> spare
-    if number >> bits or text != show_bits(number, bits):
-        raise BodyError(f"{text!r} are no {bits} bits")
-    target.store_uint(number, bits)

@@ -1,4 +1,4 @@
-"""Decoding message bodies by the table of layouts, and encoding them again.
+"""Decoding message bodies by the table of layouts.
 
 The shape of the answers is that of TON Center: ``{"@type": constructor, field: value, ...}``. Cells
 that a layout keeps raw are taken apart in turn when they begin with a known opcode, else they
@@ -12,12 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ingest.body.codec import Object, Value, Work
 from ingest.body.raw import Raw
 from ingest.body.scheme import OPCODE_BITS, load_scheme
-from ingest.cell.build import CellBuilder
 from ingest.errors import BocError, BodyError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ingest.cell.slice import CellSlice
     from ingest.cell.tree import CellTree
 
@@ -64,25 +61,6 @@ def decode_message_body(tree: CellTree, cell: int, *, external_in: bool) -> Deco
     elif value is None and Raw(tree, cell, 0).is_empty:
         value = {"@type": "empty_cell"}
     return Decoded(name, value)
-
-
-def encode_body(name: str, fields: Mapping[str, Value]) -> tuple[CellTree, int]:
-    """Build the body of a named layout from the values of its fields; return its tree and cell.
-
-    Cells that the layout keeps raw are given as base64. The first layout of that name that can
-    hold the fields is taken.
-
-    Raises:
-        BodyError: no layout has this name, or none of them can hold the fields.
-    """
-    for opcode, record in load_scheme().by_name.get(name, ()):
-        target = CellBuilder().store_uint(opcode, OPCODE_BITS)
-        try:
-            record.encode({"@type": name, **fields}, target)
-            return target.tree, target.end()
-        except (BocError, BodyError):
-            continue
-    raise BodyError(f"no layout {name} can hold these fields: {', '.join(fields) or 'none'}")
 
 
 def _decode(tree: CellTree, cell: int, *, external_in: bool) -> Decoded:

@@ -13,7 +13,6 @@ from ingest.errors import BodyError
 
 if TYPE_CHECKING:
     from ingest.body.raw import Raw
-    from ingest.cell.build import CellBuilder
     from ingest.cell.slice import CellSlice
     from ingest.cell.tree import CellTree
 
@@ -69,34 +68,8 @@ class Work:
 
 
 class Codec(ABC):
-    """Reads one type from a slice and stores it into a builder."""
+    """Reads one type from a slice."""
 
     @abstractmethod
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Read one value; raises BocError or BodyError when the bits are no such value."""
-
-    @abstractmethod
-    def encode(self, value: Value, target: CellBuilder) -> None:
-        """Store one value; raises BocError or BodyError when it is no such value."""
-
-
-def expect_text(value: Value) -> str:
-    """Return a value that must be text."""
-    if not isinstance(value, str):
-        raise BodyError(f"{value!r} where text is needed")
-    return value
-
-
-def expect_object(value: Value, *keys: str) -> Object:
-    """Return a value that must be an object with just these keys beside ``@type``."""
-    if not isinstance(value, dict) or {*value, "@type"} != {*keys, "@type"}:
-        raise BodyError(f"{value!r} where an object of {', '.join(keys) or 'nothing'} is needed")
-    return value
-
-
-def expect_number(value: Value) -> int:
-    """Return an integer that must be written as decimal text."""
-    text = expect_text(value)
-    if not text.removeprefix("-").isdecimal():
-        raise BodyError(f"{text!r} is no integer")
-    return int(text)

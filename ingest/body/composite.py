@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingest.body.codec import Codec, Value, Work, expect_object
-from ingest.cell.build import CellBuilder
+from ingest.body.codec import Codec, Value, Work
 from ingest.errors import BodyError
 
 if TYPE_CHECKING:
@@ -33,12 +32,6 @@ class Reference(Codec):
             raise BodyError(f"cell {child.cell} holds more than its type")
         return value
 
-    def encode(self, value: Value, target: CellBuilder) -> None:
-        """Store a reference to a new cell with the value."""
-        child = CellBuilder(target.tree)
-        self._inner.encode(value, child)
-        target.store_ref(child.end())
-
 
 class Wrapped(Codec):
     """``^T`` as an argument of a type: shown inside an object ``cell_reference``."""
@@ -50,10 +43,6 @@ class Wrapped(Codec):
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Read the object."""
         return {CELL_REFERENCE: self._inner.decode(source, work)}
-
-    def encode(self, value: Value, target: CellBuilder) -> None:
-        """Store what the object holds."""
-        self._inner.encode(expect_object(value, CELL_REFERENCE)[CELL_REFERENCE], target)
 
 
 class Maybe(Codec):
@@ -69,16 +58,6 @@ class Maybe(Codec):
             return {"@type": NOTHING}
         return {"@type": SOMETHING, "value": self._inner.decode(source, work)}
 
-    def encode(self, value: Value, target: CellBuilder) -> None:
-        """Store such an object."""
-        if value == {"@type": NOTHING}:
-            target.store_bit(0)
-            return
-        fields = expect_object(value, "value")
-        if fields.get("@type") != SOMETHING:
-            raise BodyError(f"{value!r} is no value of Maybe")
-        self._inner.encode(fields["value"], target.store_bit(1))
-
 
 class Either(Codec):
     """``Either X Y``: a bit, and X after a zero or Y after a one."""
@@ -91,12 +70,3 @@ class Either(Codec):
         """Read the object of the first or the second alternative."""
         name = SECOND if source.load_bit() else FIRST
         return {"@type": name, "value": self._sides[name].decode(source, work)}
-
-    def encode(self, value: Value, target: CellBuilder) -> None:
-        """Store such an object."""
-        fields = expect_object(value, "value")
-        name = fields.get("@type")
-        if not isinstance(name, str) or name not in self._sides:
-            raise BodyError(f"{value!r} is no value of Either")
-        target.store_bit(name == SECOND)
-        self._sides[name].encode(fields["value"], target)

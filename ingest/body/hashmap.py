@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingest.body.bits import load_bits, store_bits
-from ingest.body.codec import Codec, Object, Value, Work, expect_number, expect_object
+from ingest.body.bits import load_bits
+from ingest.body.codec import Codec, Object, Value, Work
 from ingest.body.composite import Reference
 from ingest.errors import BodyError
 
 if TYPE_CHECKING:
-    from ingest.cell.build import CellBuilder
     from ingest.cell.slice import CellSlice
 
 EMPTY, ROOT, EDGE = "hashmap_empty", "hashmap_root", "hashmap_edge"
@@ -38,18 +37,6 @@ class Hashmap(Codec):
             node["right"] = child.decode(source, work)
         return {"@type": EDGE, "label": label, "node": node}
 
-    def encode(self, value: Value, target: CellBuilder) -> None:
-        """Store such an object."""
-        edge = expect_object(value, "label", "node")
-        left = self._key_bits - _store_label(edge["label"], self._key_bits, target)
-        if not left:
-            self._inner.encode(expect_object(edge["node"], "value")["value"], target)
-            return
-        fork = expect_object(edge["node"], "left", "right")
-        child = Reference(Hashmap(left - 1, self._inner))
-        child.encode(fork["left"], target)
-        child.encode(fork["right"], target)
-
 
 class MaybeHashmap(Codec):
     """``HashmapE n X``: a bit, and the dictionary in a cell of its own after a one."""
@@ -63,13 +50,6 @@ class MaybeHashmap(Codec):
         if not source.load_bit():
             return {"@type": EMPTY}
         return {"@type": ROOT, "root": self._root.decode(source, work)}
-
-    def encode(self, value: Value, target: CellBuilder) -> None:
-        """Store such an object."""
-        if value == {"@type": EMPTY}:
-            target.store_bit(0)
-            return
-        self._root.encode(expect_object(value, "root")["root"], target.store_bit(1))
 
 
 def _load_label(source: CellSlice, key_bits: int) -> tuple[Object, int]:
@@ -88,28 +68,6 @@ def _load_label(source: CellSlice, key_bits: int) -> tuple[Object, int]:
     length = source.load_uint(key_bits.bit_length())
     _check_label(length, key_bits)
     return {"@type": SAME, "v": bit, "n": str(length)}, length
-
-
-def _store_label(value: Value, key_bits: int, target: CellBuilder) -> int:
-    """Store what ``_load_label`` gives; return its length."""
-    name = value.get("@type") if isinstance(value, dict) else None
-    if name == SHORT:
-        fields = expect_object(value, "len", "s")
-        length = expect_number(fields["len"])
-        _check_label(length, key_bits)
-        target.store_bit(0).store_uint((1 << length) - 1, length).store_bit(0)
-        store_bits(fields["s"], length, target)
-        return length
-    fields = expect_object(value, "n", "s" if name == LONG else "v")
-    length = expect_number(fields["n"])
-    _check_label(length, key_bits)
-    if name == LONG:
-        target.store_uint(0b10, 2).store_uint(length, key_bits.bit_length())
-        store_bits(fields["s"], length, target)
-    else:
-        target.store_uint(0b11, 2).store_uint(expect_number(fields["v"]), 1)
-        target.store_uint(length, key_bits.bit_length())
-    return length
 
 
 def _check_label(length: int, key_bits: int) -> None:

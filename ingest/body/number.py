@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingest.body.codec import Codec, Value, Work, expect_number, expect_object
+from ingest.body.codec import Codec, Value, Work
 from ingest.errors import BodyError
 
 if TYPE_CHECKING:
-    from ingest.cell.build import CellBuilder
     from ingest.cell.slice import CellSlice
 
 
@@ -24,10 +23,6 @@ class Unsigned(Codec):
         del work
         return str(source.load_uint(self._bits))
 
-    def encode(self, value: Value, target: CellBuilder) -> None:
-        """Store decimal text."""
-        target.store_uint(expect_number(value), self._bits)
-
 
 class Signed(Codec):
     """``intN``."""
@@ -41,10 +36,6 @@ class Signed(Codec):
         del work
         return str(source.load_int(self._bits))
 
-    def encode(self, value: Value, target: CellBuilder) -> None:
-        """Store decimal text."""
-        target.store_int(expect_number(value), self._bits)
-
 
 class Flag(Codec):
     """``Bool``."""
@@ -53,12 +44,6 @@ class Flag(Codec):
         """Read true or false."""
         del work
         return source.load_bit()
-
-    def encode(self, value: Value, target: CellBuilder) -> None:
-        """Store true or false."""
-        if not isinstance(value, bool):
-            raise BodyError(f"{value!r} where true or false is needed")
-        target.store_bit(value)
 
 
 class VarUnsigned(Codec):
@@ -78,15 +63,6 @@ class VarUnsigned(Codec):
         number = source.load_uint(count * 8)
         return {"@type": "var_uint", "len": str(count), "value": str(number)}
 
-    def encode(self, value: Value, target: CellBuilder) -> None:
-        """Store an object of ``len`` and ``value``."""
-        fields = expect_object(value, "len", "value")
-        count = expect_number(fields["len"])
-        if count >= self._limit:
-            raise BodyError(f"number of {count} bytes where fewer than {self._limit} are allowed")
-        target.store_uint(count, self._length_bits)
-        target.store_uint(expect_number(fields["value"]), count * 8)
-
 
 class Unreadable(Codec):
     """A type that nothing is: its constructor gives an opcode its name and decodes no body."""
@@ -95,8 +71,3 @@ class Unreadable(Codec):
         """Refuse every body."""
         del work
         raise BodyError(f"cell {source.cell}: this layout only names its opcode")
-
-    def encode(self, value: Value, target: CellBuilder) -> None:
-        """Refuse every value."""
-        del target
-        raise BodyError(f"{value!r}: this layout only names its opcode")

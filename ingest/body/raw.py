@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from typing import TYPE_CHECKING
 
-from ingest.body.codec import Codec, Value, Work, expect_text
-from ingest.cell.boc import parse_boc
-from ingest.cell.build import CellBuilder, graft_cell
+from ingest.body.codec import Codec, Value, Work
+from ingest.cell.build import CellBuilder
 from ingest.cell.exotic import ORDINARY
 from ingest.cell.writer import serialize_boc
-from ingest.errors import BodyError
 
 if TYPE_CHECKING:
     from ingest.cell.slice import CellSlice
@@ -76,10 +74,6 @@ class Rest(Codec):
         source.ref += source.refs_left
         return Raw(source.tree, place, work.level)
 
-    def encode(self, value: Value, target: CellBuilder) -> None:
-        """Store bits and references of the given cell."""
-        target.store_slice(target.tree.slice(plant(value, target.tree)))
-
 
 class LinkedRaw(Codec):
     """``^Cell``: a cell behind a reference, of any kind."""
@@ -87,24 +81,3 @@ class LinkedRaw(Codec):
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Take the reference."""
         return Raw(source.tree, source.load_ref(), work.level + 1)
-
-    def encode(self, value: Value, target: CellBuilder) -> None:
-        """Store a reference to the given cell."""
-        target.store_ref(plant(value, target.tree))
-
-
-def plant(value: Value, tree: CellTree) -> int:
-    """Copy the cell that a value stands for (base64, empty cell or Raw) into a tree.
-
-    Raises:
-        BodyError: the value is no cell.
-    """
-    if isinstance(value, Raw):
-        return value.cell if value.tree is tree else graft_cell(tree, value.tree, value.cell)
-    if value == {"@type": EMPTY_CELL}:
-        return CellBuilder(tree).end()
-    try:
-        bag = parse_boc(b64decode(expect_text(value), validate=True))
-    except ValueError as error:
-        raise BodyError(f"{value!r} is no base64") from error
-    return graft_cell(tree, bag, bag.roots[0])

@@ -10,7 +10,6 @@ from ingest.errors import BocError, BodyError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ingest.cell.build import CellBuilder
     from ingest.cell.slice import CellSlice
 
 
@@ -51,23 +50,6 @@ class Record(Codec):
             if part.switch is None or part.is_present(fields):
                 fields[part.name] = part.codec.decode(source, work)
         return fields
-
-    def holds(self, value: Value) -> bool:
-        """Tell whether a value is an object of this constructor, by its name and its keys."""
-        if not isinstance(value, dict) or value.get("@type", "") != self.name:
-            return False
-        return {*value, "@type"} == {*(part.name for part in self._present(value)), "@type"}
-
-    def encode(self, value: Value, target: CellBuilder) -> None:
-        """Store an object of the fields."""
-        if not isinstance(value, dict) or not self.holds(value):
-            raise BodyError(f"{value!r} is no {self.name or 'group of fields'}")
-        for part in self._present(value):
-            part.codec.encode(value[part.name], target)
-
-    def _present(self, fields: Object) -> list[Part]:
-        """Return the fields that are there."""
-        return [part for part in self.parts if part.is_present(fields)]
 
 
 class Choice(NamedTuple):
@@ -111,15 +93,6 @@ class Union(Codec):
                 source.ref += source.refs_left
                 return value
         raise BodyError("no constructor of the type uses up the cell")
-
-    def encode(self, value: Value, target: CellBuilder) -> None:
-        """Store the tag and the fields of the constructor that the object names."""
-        for choice in self.choices:
-            if choice.record.holds(value):
-                target.store_uint(choice.tag, choice.tag_bits)
-                choice.record.encode(value, target)
-                return
-        raise BodyError(f"{value!r} is no constructor of the type")
 
 
 def _fits(choice: Choice, source: CellSlice) -> bool:

@@ -70,11 +70,8 @@ class Scheme:
             self._types.setdefault(constructor.result, []).append(constructor)
         self._unions: dict[str, Union] = {}
         self.layouts: dict[int, list[Record]] = {}
-        self.by_name: dict[str, list[tuple[int, Record]]] = {}
         for constructor in self._bodies():
-            record = self._record(constructor)
-            self.layouts.setdefault(constructor.tag, []).append(record)
-            self.by_name.setdefault(constructor.name, []).append((constructor.tag, record))
+            self.layouts.setdefault(constructor.tag, []).append(self._record(constructor))
 
     def union(self, name: str) -> Union:
         """Return the codec of a type that the table defines."""

@@ -15,9 +15,9 @@ from litestar.testing import TestClient
 from api.app import create_app
 from api.v3.decode import decode_text
 from api.v3.decoded import render_decoded
-from ingest.body.body import encode_body
 from ingest.cell.writer import serialize_boc
 from lake.settings import Settings
+from tests.ingest.body.encode import encode_body
 from tests.patience import LIMITS
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ PATH = "/api/v3/decode"
 
 
 def make_body(name: str, **fields: Value) -> bytes:
-    tree, cell = encode_body(name, fields)
+    tree, cell = encode_body(name, **fields)
     return serialize_boc(tree, [cell], crc32c=True)
 
 

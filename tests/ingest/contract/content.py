@@ -5,9 +5,9 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from ingest.body.text import store_snake
 from ingest.cell.build import CellBuilder
 from ingest.contract.content import CHUNKED, ON_CHAIN, SNAKE
+from tests.ingest.body.encode import store_snake
 from tests.ingest.hashmaps import build_hashmap, store_hashmap
 
 if TYPE_CHECKING:

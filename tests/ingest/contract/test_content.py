@@ -7,10 +7,10 @@ import base64
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.body.text import store_snake
 from ingest.cell.build import CellBuilder
 from ingest.cell.tree import CellTree
 from ingest.contract.content import CHUNKED, KEYS, MAX_CELLS, OFF_CHAIN, read_content
+from tests.ingest.body.encode import store_snake
 from tests.ingest.contract.content import build_content, store_chunks, store_snake_value
 
 TEXTS = st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=300)
