@@ -98,7 +98,8 @@ def read_stored(traces: pa.Table, rows: Rows) -> Iterator[tuple[Trace, Interface
     for row in iter_dicts(traces):
         own = sorted(members.get(row["trace_id"], ()), key=lambda each: (each.lt, each.account))
         if own:
-            yield _make_trace(row, own), Interfaces(_choose(facts, own))
+            chosen = _choose(facts, own, row["mc_seqno_start"])
+            yield _make_trace(row, own), Interfaces(chosen)
 
 
 def list_data_hashes(rows: Rows) -> pa.Array:
@@ -212,13 +213,18 @@ def _read_data(rows: Rows, accounts: pa.Array) -> Iterator[tuple[str, int, Facts
             yield address, row["mc_seqno"], {"data_boc": base64.b64encode(bag).decode()}
 
 
-def _choose(history: History, transactions: Iterable[Transaction]) -> dict[str, Facts]:
-    """Return what each account was after its last transaction in a trace."""
+def _choose(
+    history: History, transactions: Iterable[Transaction], mc_seqno_start: int
+) -> dict[str, Facts]:
+    """Return what each account was after its last transaction in a trace, or earlier within it.
+
+    Rows of blocks around the trace are at hand or not, as commits go: what they say is left out.
+    """
     chosen: dict[str, Facts] = {}
     last = {each.account: each.mc_seqno for each in transactions}
     for account, mc_seqno in last.items():
         for at, interface, facts in history.get(account, ()):
-            if at <= mc_seqno or interface not in chosen.get(account, ()):
+            if mc_seqno_start <= at <= mc_seqno:
                 chosen.setdefault(account, {})[interface] = facts
     return chosen
 

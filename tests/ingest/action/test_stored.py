@@ -7,8 +7,8 @@ import base64
 import pyarrow as pa
 
 from ingest.action.body import read_body
-from ingest.action.stored import SOURCES, Rows, list_data_hashes, read_facts
-from lake.schema import MESSAGES
+from ingest.action.stored import SOURCES, Rows, list_data_hashes, read_facts, read_stored
+from lake.schema import MESSAGES, TRACES, TRANSACTION_TRACES, TRANSACTIONS
 from lake.schema.account import ACCOUNT_STATES, STATE_CELLS
 from lake.schema.contract import JETTON_WALLETS, MULTISIG_ORDERS, NFT_SALES
 
@@ -83,3 +83,31 @@ def test_interfaces_of_accounts() -> None:
     assert facts["MultisigOrder"]["signers"] == ["0:AB"]
     assert facts["NftSale"]["full_price"] == "7"
     assert "NominatorPool" in facts
+
+
+def test_accounts_are_what_they_were_within_the_trace() -> None:
+    """What they were before or became later is at hand in some commits only."""
+    tx_hash, trace_id = b"x" * 32, b"t" * 32
+    owned = {"owner_workchain": 0, "owner": DATA, "jetton_workchain": 0}
+    before, within, later = (
+        state(OTHER, mc_seqno=mc_seqno, jetton=bytes([mc_seqno] * 32), **owned)
+        for mc_seqno in (4, 6, 8)
+    )
+    transaction = state(OTHER, hash=tx_hash, mc_seqno=7, lt=1, now=1, descr="ord", aborted=False)
+    start = {"mc_seqno_start": 5, "mc_seqno_end": 7, "trace_id": trace_id, "end_lt": 1}
+    traces = pa.table({name: [start.get(name)] for name in TRACES.names})
+    for rows, expected in (
+        ([before, within, later], f"0:{'06' * 32}"),
+        ([within], f"0:{'06' * 32}"),
+        ([before, later], None),
+    ):
+        tables = {
+            TRANSACTIONS.name: rows_of(TRANSACTIONS.name, transaction),
+            TRANSACTION_TRACES.name: rows_of(
+                TRANSACTION_TRACES.name, {"hash": tx_hash, "trace_id": trace_id}
+            ),
+            JETTON_WALLETS.name: rows_of(JETTON_WALLETS.name, *rows),
+        }
+        ((_trace, interfaces),) = read_stored(traces, Rows(tables))
+        wallet = interfaces.jetton_wallet(f"0:{OTHER.hex().upper()}")
+        assert (None if wallet is None else wallet.jetton) == expected
