@@ -12,12 +12,15 @@ import sys
 import threading
 from typing import TYPE_CHECKING, NoReturn
 
+from lake.arenas import share_arenas
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
 def run_child(work: Callable[[], int]) -> NoReturn:
     """Work until it ends or is told to, and end this process with the code that it returns."""
+    share_arenas()
     signal.signal(signal.SIGTERM, _end_orderly)
     # Ctrl-C reaches the whole group: the one who started this process tells it to end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -85,7 +85,7 @@ class FollowSettings(LiteServerSettings, frozen=True, forbid_unknown_fields=True
             ),
             ge=0,
         ),
-    ] = 64
+    ] = 16
     remembered_rows: Annotated[
         int,
         Meta(

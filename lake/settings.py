@@ -75,7 +75,7 @@ class Settings(MetadataSettings, frozen=True, forbid_unknown_fields=True):
             description="While following, this many small commits are merged at a time; 0: none",
             ge=0,
         ),
-    ] = 64
+    ] = 16
     compact_memory_rows: Annotated[
         int, Meta(description="Rows of one table held in memory while files are merged", ge=1)
     ] = 200_000

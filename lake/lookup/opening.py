@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from lake.settings import Settings
     from lake.snapshot import Snapshot
 
-_KEPT = 128
+_SPARE = 16
+"""Runs kept for other snapshots, beside twice as many as the newest one has."""
 
 _TOGETHER = 8
 """More would make single runs too many to search, fewer would compose every commit too often."""
@@ -54,9 +55,12 @@ class _Kept:
     def put(self, key: _Key, run: Run) -> Run:
         with self._lock:
             self._runs[key] = run
-            while len(self._runs) > _KEPT:
-                self._runs.popitem(last=False)
         return run
+
+    def shrink(self, most: int) -> None:
+        with self._lock:
+            while len(self._runs) > most:
+                self._runs.popitem(last=False)
 
 
 _kept = _Kept()
@@ -80,6 +84,7 @@ def open_lookups(snapshot: Snapshot, settings: Settings) -> Lookups | None:
             runs += _compose_piece(snapshot.lake_dir, found, piece)
     except LakeCorrupt:
         return None
+    _kept.shrink(2 * len(runs) + _SPARE)
     stale = any(run.traces != digest_derived(files, range_of(run)) for run in snapshot.runs)
     return Lookups(runs, stale=stale)
 
