@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING
 
 from ingest.cell.boc import parse_boc, serialize_boc
 from ingest.cell.build import CellBuilder
-from ingest.errors import ActionUnreadable, CellUnderflow
-
-if TYPE_CHECKING:
-    from ingest.cell.slice import CellSlice
+from ingest.cell.exotic import ORDINARY
+from ingest.cell.slice import CellSlice
+from ingest.errors import ActionUnreadable, BocError
 
 TEXT_OPCODE = 0
 ENCRYPTED_OPCODE = 0x2167DA4B
@@ -76,32 +74,56 @@ class Body:
         Raises:
             ActionUnreadable: addr_var, which no account has.
         """
+        if self.copy().uint(2) == _VAR:
+            raise ActionUnreadable("an addr_var stands where the address of an account is needed")
+        return self.any_address()
+
+    def any_address(self) -> str | None:
+        """Read MsgAddress that contracts take without a look: None of all but addr_std."""
         kind = self.uint(2)
         if kind == _NONE:
             return None
         if kind == _EXTERN:
             self.skip(self.uint(9))
             return None
-        if kind == _VAR:
-            raise ActionUnreadable("an addr_var stands where the address of an account is needed")
         if self.bit():
             self.skip(self.uint(5))
+        if kind == _VAR:
+            self.skip(self.uint(9) + 32)
+            return None
         workchain = self.signed(8)
         return f"{workchain}:{self.uint(256):064X}"
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left, of a cell that is not exotic."""
+        return not (self.bits_left or self.refs_left or self._is_exotic)
+
+    @property
+    def _is_exotic(self) -> bool:
+        return self._at.tree.kind(self._at.cell) != ORDINARY
+
     def ref(self) -> Body:
-        """Read a reference: a cursor at the start of the child."""
-        return Body(self._at.tree.slice(self._at.load_ref()))
+        """Read a reference: a cursor at the start of the child, at the end of an exotic one."""
+        tree, cell = self._at.tree, self._at.load_ref()
+        if tree.kind(cell) == ORDINARY:
+            return Body(tree.slice(cell))
+        end = CellSlice.at(tree, cell, 0, 0)
+        end.ref = len(tree.refs(cell))
+        return Body(end)
 
     def maybe_ref(self) -> Body | None:
         """Read ``Maybe ^Cell``."""
         return self.ref() if self.bit() else None
 
     def either_ref(self) -> Body:
-        """Read ``Either Cell ^Cell``: the child, or all that is left here."""
-        if self.bits_left and self.bit():
-            return self.ref()
-        return self.copy()
+        """Read ``Either Cell ^Cell``: the child, or all that is left here.
+
+        Contracts pass it on without a look: where the child is missing, nothing is left.
+        """
+        if not self.bits_left or not self.bit():
+            return self.copy()
+        return self.ref() if self.refs_left else self.copy().skip(self.bits_left)
 
     def rest(self) -> CellSlice:
         """Return the place in the cell, for readers of other modules."""
@@ -110,7 +132,7 @@ class Body:
     def boc(self) -> str:
         """Return what is left as a bag of cells in base64, with its CRC."""
         builder = CellBuilder(self._at.tree)
-        root = builder.store_slice(self._at).end()
+        root = self._at.cell if self._is_exotic else builder.store_slice(self._at).end()
         return base64.b64encode(serialize_boc(self._at.tree, (root,), crc32c=True)).decode()
 
     def snake(self) -> bytes:
@@ -149,7 +171,7 @@ def read_comment(payload: Body) -> tuple[str | None, bool]:
     is_encrypted = opcode == ENCRYPTED_OPCODE
     try:
         data = payload.copy().skip(_OPCODE_BITS).snake()
-    except CellUnderflow:
+    except BocError:
         return None, is_encrypted
     if is_encrypted:
         return base64.b64encode(data).decode(), True

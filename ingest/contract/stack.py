@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ingest.cell.tree import CellTree
 
-_NONE, _STD = 0b00, 0b10
+_NONE, _EXTERN, _STD, _VAR = range(4)
 _PLAIN_STD = 0b100
 _ADDRESS_BITS = 267
 AMOUNT_LIMIT = 10**38
@@ -85,6 +85,26 @@ def load_address(start: CellSlice) -> Address | None:
     if tag != _STD or start.load_bit():
         raise Mismatch("an address that is neither addr_std nor addr_none")
     return Address(start.load_int(8), start.load_bytes(32))
+
+
+def load_any_address(start: CellSlice) -> Address | None:
+    """Read MsgAddress of any kind: addr_std without anycast, None of all others.
+
+    Raises:
+        CellUnderflow: the slice is too short.
+    """
+    kept = start.copy()
+    kind = start.load_uint(2)
+    if kind == _EXTERN:
+        start.skip(start.load_uint(9))
+    elif kind != _NONE:
+        is_plain = not start.load_bit()
+        if not is_plain:
+            start.skip(start.load_uint(5))
+        start.skip(start.load_uint(9) + 32 if kind == _VAR else 8 + 256)
+        if is_plain and kind == _STD:
+            return load_address(kept)
+    return None
 
 
 def parse_address(text: str) -> Address:

@@ -17,7 +17,7 @@ from ingest.cell.build import CellBuilder
 from ingest.cell.writer import serialize_boc
 from ingest.contract.detection import address_fields
 from ingest.contract.record import make_table
-from ingest.contract.stack import Mismatch, load_address
+from ingest.contract.stack import Mismatch, load_address, load_any_address
 from ingest.errors import BocError
 from ingest.values import iter_dicts, iter_tuples, list_values
 from lake.schema import MESSAGES, TRANSACTIONS
@@ -154,7 +154,7 @@ def _read_transfer(start: CellSlice) -> Row:
 
 def _read_burn(start: CellSlice) -> Row:
     amount = start.load_coins()
-    response = address_fields("response_destination", load_address(start))
+    response = address_fields("response_destination", load_any_address(start))
     # Wallets of the first version send it without the last field.
     payload = start.load_maybe_ref() if start.bits_left else None
     return {"amount": amount, **response, "custom_payload": _write(start, payload)}
@@ -170,15 +170,21 @@ def _read_nft_transfer(start: CellSlice) -> Row:
 
 
 def _read_response(start: CellSlice) -> Row:
-    response = address_fields("response_destination", load_address(start))
+    # Where excess goes to: contracts take any address, and the transfer comes about.
+    response = address_fields("response_destination", load_any_address(start))
     return {**response, "custom_payload": _write(start, start.load_maybe_ref())}
 
 
 def _read_forward(start: CellSlice) -> Row:
-    """Read forward_payload:(Either Cell ^Cell); some senders leave it out."""
+    """Read forward_payload:(Either Cell ^Cell), which contracts pass on without a look.
+
+    Some senders leave it out, or the reference alone.
+    """
     if not start.bits_left:
         return {"forward_payload": None, "forward_payload_inline": None}
     if start.load_bit():
+        if not start.refs_left:
+            return {"forward_payload": None, "forward_payload_inline": False}
         return {
             "forward_payload": _write(start, start.load_ref()),
             "forward_payload_inline": False,

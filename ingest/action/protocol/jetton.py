@@ -48,7 +48,7 @@ def read_transfer(message: Message) -> TransferBody:
         query_id=body.uint(64),
         amount=body.coins(),
         destination=body.address(),
-        response_destination=body.address(),
+        response_destination=body.any_address(),
         custom_payload=body.maybe_ref(),
         forward_amount=body.coins(),
         forward_payload=read_payload(body),
@@ -58,7 +58,7 @@ def read_transfer(message: Message) -> TransferBody:
 def read_payload(body: Body) -> Body | None:
     """Read ``Either Cell ^Cell`` at the end of a body; None when there is nothing in it."""
     payload = body.either_ref()
-    return payload if payload.bits_left or payload.refs_left else None
+    return None if payload.is_empty else payload
 
 
 def show_payload(payload: Body | None) -> str | None:

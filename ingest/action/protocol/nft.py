@@ -45,7 +45,7 @@ def read_transfer(message: Message) -> TransferBody:
     return TransferBody(
         query_id=body.uint(64),
         new_owner=body.address(),
-        response_destination=body.address(),
+        response_destination=body.any_address(),
         custom_payload=body.maybe_ref(),
         forward_amount=body.coins(),
         forward_payload=body.either_ref(),

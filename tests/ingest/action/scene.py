@@ -10,6 +10,7 @@ from ingest.action.interface import Interfaces
 from ingest.action.model import Message, Trace, Transaction
 from ingest.action.protocol import jetton
 from ingest.cell.build import CellBuilder
+from ingest.cell.exotic import LIBRARY
 from ingest.cell.writer import serialize_boc
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Cell:
 
     def __init__(self, opcode: int | None = None, tree: CellTree | None = None) -> None:
         """Begin an empty cell, or one with an opcode."""
+        self._is_exotic = False
         self._builder = CellBuilder(tree)
         if opcode is not None:
             self._builder.store_uint(opcode, 32)
@@ -70,6 +72,12 @@ class Cell:
         """Return a new cell, to be stored with ``ref``."""
         return Cell(tree=self._builder.tree)
 
+    def library(self) -> Cell:
+        """Return a library cell, to be stored with ``ref``."""
+        cell = self.child().uint(LIBRARY, 8).uint(7, 256)
+        cell._is_exotic = True
+        return cell
+
     def ref(self, child: Cell) -> Self:
         """Store a reference to a cell that ``child`` gave."""
         self._builder.store_ref(child.end())
@@ -77,7 +85,7 @@ class Cell:
 
     def end(self) -> int:
         """Return the cell, written, in its tree."""
-        return self._builder.end()
+        return self._builder.end(exotic=self._is_exotic)
 
     def boc(self) -> bytes:
         """Return the bag of cells."""

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import base64
+from typing import TYPE_CHECKING
+
 import pytest
 
 from ingest.action.protocol import jetton
+from ingest.cell.boc import parse_boc
+from ingest.cell.exotic import LIBRARY
 from tests.ingest.action.scene import Cell, Scene, Step, account
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 OWNER, RECEIVER, MASTER = account("owner"), account("receiver"), account("master")
 FROM, TO = account("wallet of owner"), account("wallet of receiver")
@@ -130,3 +138,44 @@ def test_body_that_is_cut_off_is_no_transfer() -> None:
     scene.know_wallet(FROM, OWNER, MASTER)
     scene.external(OWNER).send(FROM, opcode=jetton.TRANSFER).send(TO, opcode=jetton.INTERNAL)
     assert {action.type for action in scene.classify()} == {"call_contract"}
+
+
+def write_exotic_comment(body: Cell) -> Cell:
+    """Write a comment that goes on in a library cell."""
+    return body.uint(0, 1).coins(1).uint(0, 1).uint(0, 32).text("a").ref(body.library())
+
+
+@pytest.mark.parametrize(
+    ("response", "write"),
+    [
+        pytest.param((0, 2), lambda body: body.uint(0, 1).coins(1).uint(1, 1), id="lacks ref"),
+        pytest.param((0, 2), write_exotic_comment, id="exotic comment"),
+        pytest.param((0b01_000000011_101, 14), lambda body: body.uint(0, 1).coins(1), id="extern"),
+        pytest.param(
+            (0b11_0_000000001 << 33 | 1, 45), lambda body: body.uint(0, 1).coins(1), id="var"
+        ),
+    ],
+)
+def test_what_a_wallet_does_not_look_at_hides_no_transfer(
+    response: tuple[int, int], write: Callable[[Cell], Cell]
+) -> None:
+    scene = Scene()
+    scene.know_wallet(FROM, OWNER, MASTER)
+    body = Cell(jetton.TRANSFER).uint(7, 64).coins(500).address(RECEIVER).uint(*response)
+    scene.external(OWNER).send(FROM, write(body)).send(TO, opcode=jetton.INTERNAL)
+    columns = scene.find("jetton_transfer").columns
+    assert columns["amount"] == 500
+    assert columns["jetton_transfer_data"]["response_destination"] is None
+    assert columns["jetton_transfer_data"]["comment"] is None
+
+
+def test_payload_that_is_a_library_cell() -> None:
+    scene = Scene()
+    scene.know_wallet(FROM, OWNER, MASTER)
+    body = Cell(jetton.TRANSFER).uint(7, 64).coins(500).address(RECEIVER).address(None)
+    body.uint(1, 1).coins(1).uint(1, 1).ref(body.library()).ref(body.library())
+    scene.external(OWNER).send(FROM, body).send(TO, opcode=jetton.INTERNAL)
+    data = scene.find("jetton_transfer").columns["jetton_transfer_data"]
+    for name in ("custom_payload", "forward_payload"):
+        tree = parse_boc(base64.b64decode(data[name]))
+        assert tree.kind(tree.roots[0]) == LIBRARY
