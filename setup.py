@@ -13,6 +13,7 @@ EXTENSIONS = {
     "lake.lookup._rows": Path("lake/lookup/native"),
     "api._json": Path("api/native"),
 }
+ARROW = Path("lake/native/cdata.h")  # shared by ingest and lake
 FLAGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Wno-missing-field-initializers"]
 
 
@@ -32,7 +33,7 @@ setup(
         Extension(
             name,
             sources=sorted(str(source) for source in folder.glob("*.c")),
-            depends=sorted(str(header) for header in folder.glob("*.h")),
+            depends=sorted(str(header) for header in [*folder.glob("*.h"), ARROW]),
             define_macros=[("Py_LIMITED_API", "0x030B0000")],
             extra_compile_args=FLAGS,
             py_limited_api=True,

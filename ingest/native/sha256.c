@@ -1,11 +1,5 @@
 #include "sha256.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define IS_X86_64 1
-#include <cpuid.h>
-#include <immintrin.h>
-#endif
-
 #define BLOCK_BYTES SHA256_BLOCK_BYTES
 #define LENGTH_BYTES sizeof(uint64_t)
 
@@ -22,41 +16,18 @@ const uint32_t SHA256_ROUND[64] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-static inline uint32_t rotate(uint32_t word, unsigned bits)
-{
-    return word >> bits | word << (32 - bits);
-}
+typedef uint32_t Word;
+
+#define INLINE static inline
+#include "rounds.h"
 
 static void compress_portable(uint32_t state[8], const uint8_t *blocks, size_t count)
 {
     for (; count; count--, blocks += BLOCK_BYTES) {
-        uint32_t w[64];
+        uint32_t w[16];
         for (unsigned i = 0; i < 16; i++)
             w[i] = load_be32(blocks + 4 * i);
-        for (unsigned i = 16; i < 64; i++) {
-            uint32_t x = w[i - 15], y = w[i - 2];
-            w[i] = w[i - 16] + w[i - 7] + (rotate(x, 7) ^ rotate(x, 18) ^ x >> 3) +
-                   (rotate(y, 17) ^ rotate(y, 19) ^ y >> 10);
-        }
-        uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
-        uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
-        for (unsigned i = 0; i < 64; i++) {
-            uint32_t one = h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) +
-                           ((e & f) ^ (~e & g)) + SHA256_ROUND[i] + w[i];
-            uint32_t two = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) +
-                           ((a & b) ^ (a & c) ^ (b & c));
-            h = g;
-            g = f;
-            f = e;
-            e = d + one;
-            d = c;
-            c = b;
-            b = a;
-            a = one + two;
-        }
-        const uint32_t sums[8] = {a, b, c, d, e, f, g, h};
-        for (unsigned i = 0; i < 8; i++)
-            state[i] += sums[i];
+        run_rounds(state, w);
     }
 }
 
@@ -73,108 +44,12 @@ static void compress_pair_portable(uint32_t left_state[8], const uint8_t *left,
     compress_portable(right_state, right, count);
 }
 
-#ifdef IS_X86_64
-
-/* The instructions keep the state as two registers, ABEF and CDGH. */
-typedef struct {
-    __m128i abef, cdgh;
-} State;
-
-#define SHA_NI __attribute__((target("sha,ssse3,sse4.1"), always_inline)) static inline
-
-SHA_NI State load_state(const uint32_t state[8])
-{
-    __m128i low = _mm_shuffle_epi32(_mm_loadu_si128((const void *)state), 0xB1);
-    __m128i high = _mm_shuffle_epi32(_mm_loadu_si128((const void *)(state + 4)), 0x1B);
-    return (State){_mm_alignr_epi8(low, high, 8), _mm_blend_epi16(high, low, 0xF0)};
-}
-
-SHA_NI void store_state(uint32_t state[8], State s)
-{
-    __m128i low = _mm_shuffle_epi32(s.abef, 0x1B);
-    __m128i high = _mm_shuffle_epi32(s.cdgh, 0xB1);
-    _mm_storeu_si128((void *)state, _mm_blend_epi16(low, high, 0xF0));
-    _mm_storeu_si128((void *)(state + 4), _mm_alignr_epi8(high, low, 8));
-}
-
-SHA_NI void load_block(__m128i words[4], const uint8_t *block)
-{
-    const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
-    for (unsigned i = 0; i < 4; i++)
-        words[i] = _mm_shuffle_epi8(_mm_loadu_si128((const void *)(block + 16 * i)), swap);
-}
-
-/* Four rounds, and the message words of the group that comes four groups later. */
-SHA_NI void run_group(State *s, __m128i words[4], unsigned group)
-{
-    __m128i now = words[group & 3];
-    __m128i sum = _mm_add_epi32(now, _mm_loadu_si128((const void *)(SHA256_ROUND + 4 * group)));
-    s->cdgh = _mm_sha256rnds2_epu32(s->cdgh, s->abef, sum);
-    if (group < 12) {
-        __m128i last = words[(group + 3) & 3];
-        __m128i next = _mm_sha256msg1_epu32(now, words[(group + 1) & 3]);
-        next = _mm_add_epi32(next, _mm_alignr_epi8(last, words[(group + 2) & 3], 4));
-        words[group & 3] = _mm_sha256msg2_epu32(next, last);
-    }
-    s->abef = _mm_sha256rnds2_epu32(s->abef, s->cdgh, _mm_shuffle_epi32(sum, 0x0E));
-}
-
-SHA_NI State add_states(State one, State two)
-{
-    return (State){_mm_add_epi32(one.abef, two.abef), _mm_add_epi32(one.cdgh, two.cdgh)};
-}
-
-__attribute__((target("sha,ssse3,sse4.1"))) static void
-compress_sha_ni(uint32_t state[8], const uint8_t *blocks, size_t count)
-{
-    State s = load_state(state);
-    for (; count; count--, blocks += BLOCK_BYTES) {
-        State before = s;
-        __m128i words[4];
-        load_block(words, blocks);
-#pragma GCC unroll 16
-        for (unsigned group = 0; group < 16; group++)
-            run_group(&s, words, group);
-        s = add_states(s, before);
-    }
-    store_state(state, s);
-}
-
-/* Two messages at once: while one waits for an instruction, the other goes on. */
-__attribute__((target("sha,ssse3,sse4.1"))) static void
-compress_pair_sha_ni(uint32_t left_state[8], const uint8_t *left, uint32_t right_state[8],
-                     const uint8_t *right, size_t count)
-{
-    State a = load_state(left_state), b = load_state(right_state);
-    for (; count; count--, left += BLOCK_BYTES, right += BLOCK_BYTES) {
-        State a_before = a, b_before = b;
-        __m128i a_words[4], b_words[4];
-        load_block(a_words, left);
-        load_block(b_words, right);
-#pragma GCC unroll 16
-        for (unsigned group = 0; group < 16; group++) {
-            run_group(&a, a_words, group);
-            run_group(&b, b_words, group);
-        }
-        a = add_states(a, a_before);
-        b = add_states(b, b_before);
-    }
-    store_state(left_state, a);
-    store_state(right_state, b);
-}
-
-static bool has_sha_ni(void)
-{
-    unsigned a, b, c, d;
-    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_SSSE3) || !(c & bit_SSE4_1))
-        return false;
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_SHA);
-}
+#if SHA256_X86_64
 
 bool sha256_can(Sha256Way way)
 {
     if (way == SHA256_NI)
-        return has_sha_ni();
+        return sha256_can_ni();
     if (way == SHA256_AVX512)
         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("avx512vl");
     return way == SHA256_PORTABLE || __builtin_cpu_supports("avx2");
@@ -183,7 +58,7 @@ bool sha256_can(Sha256Way way)
 Sha256 sha256_choose(Sha256Way way)
 {
     if (way == SHA256_NI)
-        return (Sha256){compress_sha_ni, compress_pair_sha_ni, NULL, 2};
+        return (Sha256){sha256_compress_ni, sha256_compress_pair_ni, NULL, 2};
     if (way == SHA256_PORTABLE)
         return (Sha256){compress_portable, compress_pair_portable, NULL, 2};
     return (Sha256){compress_portable, compress_pair_portable,

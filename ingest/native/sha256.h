@@ -5,6 +5,12 @@
 
 #include "heap.h"
 
+#if defined(__x86_64__) && defined(__GNUC__)
+#define SHA256_X86_64 1
+#else
+#define SHA256_X86_64 0
+#endif
+
 /* Largest message of a job: descriptors, data, four depths and hashes, and room for the padding. */
 #define SHA256_BLOCK_BYTES 64
 #define SHA256_JOB_BLOCKS 5
@@ -60,8 +66,13 @@ static inline size_t sha256_blocks(size_t size)
 /* Hash at most `sha->lanes` messages of as many blocks each. */
 void sha256_jobs(const Sha256 *sha, Sha256Job *jobs, size_t count, size_t blocks);
 
-/* For lanes.c: the constants of the rounds; its functions are there for x86-64 alone. */
+/* The constants of the rounds. */
 extern const uint32_t SHA256_ROUND[64];
+
+/* In lanes.c and shani.c, for x86-64 alone. */
 Sha256CompressLanes sha256_lanes_avx2, sha256_lanes_avx512;
+Sha256Compress sha256_compress_ni;
+Sha256CompressPair sha256_compress_pair_ni;
+bool sha256_can_ni(void);
 
 #endif

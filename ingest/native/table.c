@@ -152,12 +152,6 @@ void *table_append(Table *table, TableName name)
     return memset(table->rows + table->count++ * row_bytes, 0, row_bytes);
 }
 
-bool table_keep(Table *table, const void *bytes, size_t size, Span *to)
-{
-    *to = (Span){table->heap.size, (uint32_t)size};
-    return size <= UINT32_MAX && heap_append(&table->heap, bytes, size);
-}
-
 void table_reset(Table *table)
 {
     table->count = table->heap.size = 0;

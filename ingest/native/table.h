@@ -82,9 +82,6 @@ void *table_append(Table *table, TableName name);
 #define APPEND(tables, name) ((Row_##name *)table_append(&(tables)[TABLE_##name], TABLE_##name))
 #define ROW(tables, name, index) (&((Row_##name *)(tables)[TABLE_##name].rows)[index])
 
-/* Put bytes into the heap of a table. */
-bool table_keep(Table *table, const void *bytes, size_t size, Span *to);
-
 /* Return the order in which the rows are sorted as the schema says, equal ones as they came. */
 Status table_sort(const Table *table, TableName name, uint32_t **order);
 

@@ -6,26 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cdata.h"
 #include "output.h"
-
-/* https://arrow.apache.org/docs/format/CDataInterface.html */
-struct ArrowSchema {
-    const char *format, *name, *metadata;
-    int64_t flags, n_children;
-    struct ArrowSchema **children;
-    struct ArrowSchema *dictionary;
-    void (*release)(struct ArrowSchema *);
-    void *private_data;
-};
-
-struct ArrowArray {
-    int64_t length, null_count, offset, n_buffers, n_children;
-    const void **buffers;
-    struct ArrowArray **children;
-    struct ArrowArray *dictionary;
-    void (*release)(struct ArrowArray *);
-    void *private_data;
-};
 
 /* DECLINED: these rows are left to pyarrow, which writes all there are or says what is wrong. */
 typedef enum { DONE, DECLINED, NO_MEMORY } Status;
