@@ -127,9 +127,11 @@ def _decode_transactions(
     add_messages = rows.table("messages").extend
     touched = []
     count = 0
-    for account, transactions in _iter_account_blocks(tree):
+    blocks = [(account, list(found)) for account, found in _iter_account_blocks(tree)]
+    tree.hash_all([cell for _, found in blocks for _, cell in found])
+    for account, found in blocks:
         last = None
-        for lt, cell in transactions:
+        for lt, cell in found:
             last = decode(cell)
             if last.account != account or last.lt != lt:
                 raise DecodeError(

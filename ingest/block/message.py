@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ingest.block.address import read_address
 from ingest.block.currency import INT64_MAX, read_extra_currencies, read_grams, sign_int32
-from ingest.block.encode import Bits, encode_info
 from ingest.block.recipe import Layout
+from ingest.block.size import size_info
 from ingest.cell.build import append_cell, pack_head
 from ingest.cell.writer import serialize_boc, serialize_single
 
 if TYPE_CHECKING:
+    from ingest.block.encode import Bits
     from ingest.cell.tree import CellTree
 
 Message = tuple[Any, ...]
@@ -85,7 +86,7 @@ class MessageDecoder:
         if not body_in_ref or (left, ref) == (1, len(kids) - 1):
             init_in_ref = 0 if init_hash is None else value >> (after_info - 2) & 1
             external = _find_external(info, value, bits - 2)
-            if encode_info(info, external) == (value >> after_info, bits - after_info):
+            if size_info(info, external) == bits - after_info:
                 self.layouts[cell] = Layout(init_in_ref, body_in_ref, external)
         hash_norm = _normalize(body, value, bits) if info[0] == "ext_in" else None
         return (

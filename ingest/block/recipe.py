@@ -10,10 +10,11 @@ row keeps the whole bag of cells.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ingest.block.encode import NAMED, Bits, encode_description, encode_info, encode_root, join_bits
+from ingest.block.size import size_description, size_root
 from ingest.cell.boc import parse_boc
 from ingest.cell.build import append_cell, graft, pack_head
 from ingest.cell.dictionary_writer import build_hashmap
@@ -30,6 +31,7 @@ _INIT_IN_REF, _BODY_IN_REF, _EXTERNAL_ADDRESS = 1, 2, 4
 OUT_KEY_BITS = 15
 _EXOTIC_BIT = 8
 _FORK_REFS = 2
+_ROOT_REFS = 3
 _HASH_UPDATE_TAG = b"\x72"
 
 
@@ -60,12 +62,16 @@ def write_recipe(layouts: Sequence[Layout | None]) -> bytes | None:
     if len(known) < len(layouts):
         return None
     flags = bytes(
-        init_in_ref * _INIT_IN_REF
-        | body_in_ref * _BODY_IN_REF
-        | (external is not None) * _EXTERNAL_ADDRESS
-        for init_in_ref, body_in_ref, external in known
+        [
+            init_in_ref * _INIT_IN_REF
+            | body_in_ref * _BODY_IN_REF
+            | (external is not None) * _EXTERNAL_ADDRESS
+            for init_in_ref, body_in_ref, external in known
+        ]
     )
-    externals = (external for _, _, external in known if external is not None)
+    externals = [external for _, _, external in known if external is not None]
+    if not externals:
+        return flags
     return flags + b"".join(
         bits.to_bytes(2, "big") + value.to_bytes((bits + 7) // 8, "big")
         for value, bits in externals
@@ -105,12 +111,19 @@ def follows_from_rows(
     """
     cells, links = tree.cells, tree.links
     has_extra = description[_CREDIT_EXTRA] is not None
-    if has_extra or description[0] not in NAMED or cells[cell] != encode_root(root):
+    if has_extra or description[0] not in NAMED:
+        return False
+    if cells[cell][0] != _ROOT_REFS or tree.bit_length(cell) != size_root(root[8]):
         return False
     messages, _, described = links[cell]
-    heads = encode_description(description)
-    found = [cells[part] for part in (described, *links[described])]
-    return found == heads and _holds_messages(tree, messages, root[7])
+    below = links[described]
+    sizes = size_description(description)
+    if cells[described][0] != len(sizes) - 1:
+        return False
+    for part, size in zip((described, *below), sizes, strict=True):
+        if tree.bit_length(part) != size or (part != described and cells[part][0]):
+            return False
+    return _holds_messages(tree, messages, root[7])
 
 
 def _holds_messages(tree: CellTree, cell: int, out_count: int) -> bool:
@@ -131,6 +144,7 @@ def _holds_messages(tree: CellTree, cell: int, out_count: int) -> bool:
     return True
 
 
+@cache
 def _encode_holder(has_in: int, has_out: int) -> bytes:
     """Return the head of ``^[in_msg:(Maybe ^Message) out_msgs:(HashmapE 15 ^Message)]``."""
     return pack_head(has_in + has_out, has_in << 1 | has_out, 2)

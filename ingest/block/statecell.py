@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingest.cell.exotic import MERKLE_PROOF, MERKLE_UPDATE, PRUNED
 from ingest.cell.record import pack_cell
 
 if TYPE_CHECKING:
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
 
     from ingest.block.rows import Row
     from ingest.cell.boc import CellTree
+
+_EXOTIC_BIT = 8
 
 CellAt = tuple[int, int]
 """A cell and its Merkle depth: the number of Merkle cells of the state above it."""
@@ -34,26 +35,45 @@ class StateCells:
     def keep(self, tree: CellTree, roots: Iterable[CellAt], mc_seqno: int) -> set[bytes]:
         """Keep all cells under ``roots``; return the state hashes of those that are pruned."""
         pruned: set[bytes] = set()
-        for cell, depth in iter_cells(tree, roots):
-            state_hash = tree.hash(cell, depth)
-            if tree.kind(cell) == PRUNED and tree.level_mask(cell) >> depth:
-                pruned.add(state_hash)
-            elif state_hash not in self._seen:
-                self._seen.add(state_hash)
-                self._rows.append((state_hash, mc_seqno, *pack_cell(tree, cell, depth)))
+        seen = self._seen
+        for depth, cells in iter_depths(tree, roots):
+            tree.hash_all(cells)
+            for cell in cells:
+                state_hash = tree.pruned_hash(cell, depth)
+                if state_hash is not None:
+                    pruned.add(state_hash)
+                    continue
+                state_hash = tree.hash(cell, depth)
+                if state_hash not in seen:
+                    seen.add(state_hash)
+                    self._rows.append((state_hash, mc_seqno, *pack_cell(tree, cell, depth)))
         return pruned
 
 
 def iter_cells(tree: CellTree, roots: Iterable[CellAt]) -> Iterator[CellAt]:
     """Yield every cell under ``roots``, roots included, once for each Merkle depth it stands at."""
-    met = dict.fromkeys(roots)
-    todo = list(met)
-    while todo:
-        at = todo.pop()
-        yield at
-        cell, depth = at
-        below = depth + (tree.kind(cell) in (MERKLE_PROOF, MERKLE_UPDATE))
-        for kid in tree.refs(cell):
-            if (kid, below) not in met:
-                met[kid, below] = None
-                todo.append((kid, below))
+    for depth, found in iter_depths(tree, roots):
+        for cell in found:
+            yield cell, depth
+
+
+def iter_depths(tree: CellTree, roots: Iterable[CellAt]) -> Iterator[tuple[int, list[int]]]:
+    """Yield each Merkle depth and all cells under ``roots`` that stand there, least depth first."""
+    waiting: dict[int, dict[int, None]] = {}
+    for cell, depth in roots:
+        waiting.setdefault(depth, {})[cell] = None
+    cells, links = tree.cells, tree.links
+    while waiting:
+        depth = min(waiting)
+        met = waiting.pop(depth)
+        found = list(met)
+        for cell in found:
+            kids = links[cell]
+            if kids and cells[cell][0] & _EXOTIC_BIT:  # a Merkle cell: no other exotic one has any
+                waiting.setdefault(depth + 1, {}).update(dict.fromkeys(kids))
+                continue
+            for kid in kids:
+                if kid not in met:
+                    met[kid] = None
+                    found.append(kid)
+        yield depth, found

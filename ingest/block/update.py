@@ -20,7 +20,7 @@ from ingest.block.account import (
 from ingest.block.header import MASTERCHAIN, read_parts
 from ingest.block.library import read_library_changes
 from ingest.block.state import iter_shard_accounts, read_state, read_state_sides
-from ingest.block.statecell import iter_cells
+from ingest.block.statecell import iter_cells, iter_depths
 from ingest.cell.exotic import PRUNED
 from ingest.cell.tree import MAX_LEVEL
 from ingest.errors import DecodeError
@@ -106,10 +106,14 @@ def _find_carried(tree: CellTree, old: int, extra: int, pruned: set[bytes]) -> l
     out of the shard's own queue is such a one; the message stands whole in the block's extra.
     """
     accounts = [(state.accounts, 0) for state in read_state_sides(tree, old)]
+    sides = list(iter_depths(tree, accounts))
     # Most are pruned there, too: hashes that need not be computed.
-    wanted = pruned - {tree.pruned_hash(cell, depth) for cell, depth in iter_cells(tree, accounts)}
+    wanted = set(pruned)
+    for depth, cells in sides:
+        leaves = [cell for cell in cells if not tree.links[cell]]
+        wanted.difference_update([tree.pruned_hash(leaf, depth) for leaf in leaves])
     if wanted:
-        wanted -= {tree.hash(cell, depth) for cell, depth in iter_cells(tree, accounts)}
+        wanted -= {tree.hash(cell, depth) for depth, cells in sides for cell in cells}
     if not wanted:
         return []
     # In the extra nothing is pruned by the update: every level of a cell there is its own.

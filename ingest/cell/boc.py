@@ -8,6 +8,7 @@ passed over: it only helps to find single cells, and pytoniq-core writes sizes w
 from __future__ import annotations
 
 from struct import Struct
+from struct import error as StructError  # noqa: N812 - it is a class
 from typing import TYPE_CHECKING
 
 from ingest.cell.envelope import MAX_ROOTS, Envelope, read_envelope
@@ -39,6 +40,10 @@ _REFS_OF_ABSENT = 7
 _HASHES_BIT = 0x10
 _TAG_MASK = 0x7F
 _HASH_AND_DEPTH_BYTES = 34
+# Bytes of d1, d2 and data, by d2.
+_CELL_BYTES = [2 + (d2 + 1 >> 1) for d2 in range(256)]
+# Values of d1 that say that hashes are stored in the cell, or are wrong.
+_UNUSUAL = frozenset(d1 for d1 in range(256) if d1 & _HASHES_BIT or d1 & 7 > _MAX_REFS)
 
 
 def parse_boc(data: bytes, *, check_crc: bool = True) -> CellTree:
@@ -60,34 +65,42 @@ def parse_boc(data: bytes, *, check_crc: bool = True) -> CellTree:
 
 def _read_cells(data: bytes, envelope: Envelope, tree: CellTree) -> None:
     """Append every cell to ``tree``."""
-    ref_bytes = envelope.ref_bytes
-    readers = _LINK_READERS[ref_bytes]
-    limit = envelope.end
-    cells = tree.cells
-    links = tree.links
-    at = envelope.first
-    for _ in range(envelope.cell_count):
-        if at + 2 > limit:
-            raise BocError("cells end too early", at)
-        d1 = data[at]
+    try:
+        at = _read_to_end(data, envelope, tree)
+    except (IndexError, StructError) as error:
+        raise BocError("cells end too early", envelope.end) from error
+    if at > envelope.end or len(tree.cells) < envelope.cell_count:
+        raise BocError("cells end too early", at)
+    if len(tree.cells) > envelope.cell_count:
+        raise BocError("bytes left over after the last cell", at)
+
+
+def _read_to_end(data: bytes, envelope: Envelope, tree: CellTree) -> int:
+    """Append cells up to the end of the bag; return the place behind the last one."""
+    readers = _LINK_READERS[envelope.ref_bytes]
+    sizes, unusual = _CELL_BYTES, _UNUSUAL
+    keep_cell, keep_links = tree.cells.append, tree.links.append
+    at, limit = envelope.first, envelope.end
+    while at < limit:
+        d1, d2 = data[at], data[at + 1]
         start = at
-        ref_count = d1 & 7
-        if d1 & _HASHES_BIT or ref_count > _MAX_REFS:
+        if d1 in unusual:
             start += _skip_hashes(data, at, tree)
-        d2 = data[at + 1]
-        end = start + 2 + (d2 + 1 >> 1)
-        at = end + ref_count * ref_bytes
-        if at > limit:
-            raise BocError("cells end too early", at)
+        end = start + sizes[d2]
         if d2 & 1 and not data[end - 1] & _TAG_MASK:
             raise BocError("data of a cell without its end tag, or one byte too long", end - 1)
-        if d1 & _HASHES_BIT:
-            cells.append(bytes((d1 & ~_HASHES_BIT, d2)) + data[start + 2 : end])
+        if start == at:
+            keep_cell(data[at:end])
         else:
-            cells.append(data[start:end])
-        links.append(readers[ref_count](data, end) if ref_count else ())
-    if at != limit:
-        raise BocError("bytes left over after the last cell", at)
+            keep_cell(bytes((d1 & ~_HASHES_BIT, d2)) + data[start + 2 : end])
+        if d1 & 7:
+            read_links, size = readers[d1 & 7]
+            keep_links(read_links(data, end))
+            at = end + size
+        else:
+            keep_links(())
+            at = end
+    return at
 
 
 def _skip_hashes(data: bytes, at: int, tree: CellTree) -> int:
@@ -116,13 +129,16 @@ def _make_wide_reader(count: int, width: int) -> LinkReader:
     return read
 
 
-def _make_readers(width: int) -> list[LinkReader]:
-    """Return readers of 0 to 4 references of ``width`` bytes."""
+def _make_readers(width: int) -> list[tuple[LinkReader, int]]:
+    """Return readers of 0 to 4 references of ``width`` bytes, and how many bytes each reads."""
     letter = {1: "B", 2: "H", 4: "I"}.get(width)
-    counts = range(_MAX_REFS + 1)
-    if letter is None:
-        return [_make_wide_reader(count, width) for count in counts]
-    return [Struct(f">{count}{letter}").unpack_from for count in counts]
+    return [
+        (
+            Struct(f">{count}{letter}").unpack_from if letter else _make_wide_reader(count, width),
+            count * width,
+        )
+        for count in range(_MAX_REFS + 1)
+    ]
 
 
 _LINK_READERS = {width: _make_readers(width) for width in range(1, 5)}

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from ingest.cell.tree import CellTree
 
 _FORK_REFS = 2
+_EXOTIC_BIT = 8
+_LABEL_OF_NOTHING = 0x40
+"""A first byte below this begins with 00, hml_short$0 of length 0: most forks have such a label.
+
+The one behind the last bit is in that byte only if two bits or more stand before it.
+"""
 _MAX_REPEATS = 10_000
 """Steps that one walk may make on nodes it has met before: equal sub-trees share one cell, but a
 few crafted cells could stand for 2^256 keys."""
@@ -101,6 +107,7 @@ def _walk(
 ) -> Iterator[tuple[int, CellSlice]]:
     """Walk the nodes of ``todo`` (cell, key so far, bits left), the last one first."""
     steps = tree.count + _MAX_REPEATS
+    cells, links = tree.cells, tree.links
     while todo:
         cell, key, key_left = todo.pop()
         steps -= 1
@@ -108,12 +115,15 @@ def _walk(
             raise BocError(f"hash map at cell {cell} repeats its nodes too often")
         if skip_pruned and tree.kind(cell) == PRUNED:
             continue
-        value, left = tree.bits(cell)
-        key, key_left, left = _read_label(value, left, key_left, key)
-        if not key_left:
-            yield key, CellSlice.at(tree, cell, value, left)
-            continue
-        kids = tree.links[cell]
+        head = cells[cell]
+        is_plain_fork = key_left and head[1] and head[2] < _LABEL_OF_NOTHING
+        if not is_plain_fork or head[0] & _EXOTIC_BIT:
+            value, left = tree.bits(cell)
+            key, key_left, left = _read_label(value, left, key_left, key)
+            if not key_left:
+                yield key, CellSlice.at(tree, cell, value, left)
+                continue
+        kids = links[cell]
         if len(kids) < _FORK_REFS:
             raise CellUnderflow(f"hash map fork at cell {cell} has {len(kids)} references")
         todo.append((kids[1], key << 1 | 1, key_left - 1))

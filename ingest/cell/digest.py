@@ -15,7 +15,7 @@ from ingest.cell.exotic import DEPTH_BYTES, HASH_BYTES, MERKLE_PROOF, MERKLE_UPD
 from ingest.errors import BocError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 MAX_DEPTH = 1024
 """Deepest tree the node accepts (``CellTraits::max_depth``)."""
@@ -26,7 +26,8 @@ _LEVEL_ONE = 1
 _MAX_PLAIN_D1 = 4
 _FORK = 2
 _PRUNED_ONCE = 0x28
-_FORK_ABOVE_PRUNED = 0x22
+_ABOVE_PRUNED = 0x20
+_DESCRIPTORS = [bytes((d1,)) for d1 in range(_MAX_PLAIN_D1 + 1)]
 _DEPTHS = [depth.to_bytes(DEPTH_BYTES, "big") for depth in range(0xFFFF + 1)]
 
 
@@ -63,11 +64,11 @@ class Digests:
         """
         self._fill_cells(range(len(self._cells) - 1, -1, -1))
 
-    def require(self, root: int) -> None:
-        """Compute the digests under one cell, as far as they are not there; raises the same."""
+    def require(self, roots: Iterable[int]) -> None:
+        """Compute the digests under some cells, as far as they are not there; raises the same."""
         links, tops = self._links, self.tops
-        found = [root]
-        seen = {root}
+        found = [root for root in dict.fromkeys(roots) if not tops[root]]
+        seen = set(found)
         for cell in found:
             for kid in links[cell]:
                 if kid not in seen and not tops[kid]:
@@ -85,7 +86,10 @@ class Digests:
             d1 = head[0]
             kids = links[cell]
             if d1 <= _MAX_PLAIN_D1:
-                if d1 == _FORK:
+                if d1 == 1:
+                    (a,) = kids
+                    head = b"".join((head, _DEPTHS[depths[a]], tops[a]))
+                elif d1 == _FORK:
                     a, b = kids
                     parts = (head, _DEPTHS[depths[a]], _DEPTHS[depths[b]], tops[a], tops[b])
                     head = b"".join(parts)
@@ -93,12 +97,12 @@ class Digests:
                     below = [_DEPTHS[depths[kid]] for kid in kids]
                     head = b"".join([head, *below, *[tops[kid] for kid in kids]])
                 tops[cell] = bottoms[cell] = sha256(head).digest()
-            elif d1 == _FORK_ABOVE_PRUNED:
-                self._fill_fork_above_pruned(cell, head, kids)
             elif d1 == _PRUNED_ONCE and head[3] == _LEVEL_ONE:
                 bottoms[cell] = head[4:36]
                 shallows[cell] = head[36] << 8 | head[37]
                 tops[cell] = sha256(head).digest()
+            elif d1 & ~7 == _ABOVE_PRUNED:
+                self._fill_above_pruned(cell, head, kids)
             else:
                 self._fill(cell)
         self._seen.update([tops[cell] for cell in order])
@@ -109,25 +113,31 @@ class Digests:
         """Whether all cells differ that have digests, those added later left out."""
         return len(self._seen) == self._parsed
 
-    def _fill_fork_above_pruned(self, cell: int, head: bytes, kids: tuple[int, ...]) -> None:
-        """Compute the digests of an ordinary cell of level 1 with two children."""
-        shallows, bottoms = self.shallows, self.bottoms
-        a, b = kids
-        depth_a, depth_b = shallows[a], shallows[b]
-        deeper = max(depth_b, depth_a)
-        shallows[cell] = self._deeper(cell, deeper)
-        parts = (b"\x02", head[1:], _DEPTHS[depth_a], _DEPTHS[depth_b], bottoms[a], bottoms[b])
-        low = bottoms[cell] = sha256(b"".join(parts)).digest()
-        depths, tops = self.depths, self.tops
-        parts = (head[:2], low, _DEPTHS[depths[a]], _DEPTHS[depths[b]], tops[a], tops[b])
-        tops[cell] = sha256(b"".join(parts)).digest()
+    def _fill_above_pruned(self, cell: int, head: bytes, kids: tuple[int, ...]) -> None:
+        """Compute the digests of an ordinary cell of level 1; nearly all are forks."""
+        depths, shallows, tops, bottoms = self.depths, self.shallows, self.tops, self.bottoms
+        plain = _DESCRIPTORS[head[0] & 7]
+        if len(kids) == _FORK:
+            a, b = kids
+            depth_a, depth_b = shallows[a], shallows[b]
+            shallows[cell] = self._deeper(cell, max(depth_b, depth_a))
+            parts = (plain, head[1:], _DEPTHS[depth_a], _DEPTHS[depth_b], bottoms[a], bottoms[b])
+            low = bottoms[cell] = sha256(b"".join(parts)).digest()
+            parts = (head[:2], low, _DEPTHS[depths[a]], _DEPTHS[depths[b]], tops[a], tops[b])
+            tops[cell] = sha256(b"".join(parts)).digest()
+            return
+        shallows[cell] = self._deeper(cell, max([shallows[kid] for kid in kids]))
+        below = [_DEPTHS[shallows[kid]] for kid in kids] + [bottoms[kid] for kid in kids]
+        low = bottoms[cell] = sha256(b"".join([plain, head[1:], *below])).digest()
+        below = [_DEPTHS[depths[kid]] for kid in kids] + [tops[kid] for kid in kids]
+        tops[cell] = sha256(b"".join([head[:2], low, *below])).digest()
 
     def add(self) -> None:
         """Compute the digests of the cell that was appended last; raises what the maker raises."""
         cell = len(self.tops)
         for kid in self._links[cell]:
             if not self.tops[kid]:
-                self.require(kid)
+                self.require((kid,))
         self.tops.append(b"")
         self.bottoms.append(b"")
         self.shallows.append(self.depths[cell])

@@ -49,7 +49,8 @@ def canonical_order(tree: CellTree, roots: Sequence[int]) -> CellOrder:
     hash_of = tree.hash
     if not order:
         order = _Placing(tree.links, tree.weights()).place(roots)
-    if len({hash_of(cell) for cell in order}) == len(order):
+    is_known = all(tree.is_distinct(root) for root in roots)
+    if is_known or len({hash_of(cell) for cell in order}) == len(order):
         return CellOrder(order, {})
     first: dict[bytes, int] = {}
     twins = {cell: first.setdefault(hash_of(cell), cell) for cell in order}
@@ -77,9 +78,10 @@ def find_runs(
 ) -> dict[int, Run]:
     """Return the runs of a tree by the cells above them."""
     parents = count_parents(links)
+    shared = [cell for cell, count in parents.items() if count >= MIN_PARENTS]
     runs = {}
-    for cell, count in parents.items():
-        if count < MIN_PARENTS or weights[cell] < MIN_WEIGHT:
+    for cell in shared:
+        if weights[cell] < MIN_WEIGHT:
             continue
         if is_sealed(cell, links, parents):
             placing = _Placing(links, weights)
@@ -96,10 +98,12 @@ def weigh(links: Sequence[Sequence[int]]) -> list[int]:
     """Return the weight of every cell of a tree in which children stand after parents."""
     weights = [1] * len(links)
     for cell in range(len(links) - 1, -1, -1):
-        total = 1
-        for kid in links[cell]:
-            total += weights[kid]
-        weights[cell] = min(_MAX_WEIGHT, total)
+        kids = links[cell]
+        if kids:
+            total = 1
+            for kid in kids:
+                total += weights[kid]
+            weights[cell] = min(_MAX_WEIGHT, total)
     return weights
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _MAGIC = bytes.fromhex("b5ee9c72")
 _CRC_FLAG = 0x40
+_MAX_BYTE = 255
 # One byte for references and for sizes, one cell, one root, none absent; size and root follow.
 _SINGLE_HEAD = _MAGIC + bytes((1, 1, 1, 1, 0))
 
@@ -62,6 +63,8 @@ def _write_by_plan(tree: CellTree, root: int) -> bytes | None:
     Sub-trees of one shape have the same order, and the same references in their bags: for each
     shape these are found once.
     """
+    if tree.weights()[root] > MAX_RUN_BAG - 1:
+        return None
     cells, links, runs = tree.cells, tree.links, tree.runs()
     order = [root]
     numbers = {root: 0}
@@ -160,8 +163,11 @@ def _write_ordered(
 
 def _add_head(body: bytes, count: int, roots: Sequence[int]) -> bytes:
     """Return the bag of so many cells, given as bytes, with roots at these places."""
-    width = (count.bit_length() + 7) // 8
     size_width = (len(body).bit_length() + 7) // 8
+    if count <= _MAX_BYTE:
+        head = _MAGIC + bytes((1, size_width, count, len(roots), 0))
+        return b"".join((head, len(body).to_bytes(size_width, "big"), bytes(roots), body))
+    width = (count.bit_length() + 7) // 8
     head = _MAGIC + bytes((width, size_width)) + _join([count, len(roots), 0], width)
     size = len(body).to_bytes(size_width, "big")
     return b"".join((head, size, _join(roots, width), body))

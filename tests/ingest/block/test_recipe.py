@@ -30,7 +30,7 @@ def _store_message(tree: CellTree, head: tuple[int, int], tail: tuple[int, int] 
     return builder.store_uint(0, 4 + 1 + 4 + 4 + 64 + 32).store_uint(*tail).end()
 
 
-def _wrap_plain(tree: CellTree, message: int) -> bytes:
+def wrap_plain(tree: CellTree, message: int) -> bytes:
     """The bag of the simplest transaction that takes a message."""
     builder = CellBuilder(tree).store_uint(7, 4).store_uint(0, 256 + 64 + 256 + 64 + 32 + 15 + 4)
     builder.store_ref(append_cell(tree, 2, 2, (message,))).store_uint(0, 4 + 1)
@@ -77,7 +77,7 @@ def test_what_rows_do_not_hold_is_kept_whole(
     head: tuple[int, int], tail: tuple[int, int], *, is_usual: bool
 ) -> None:
     tree = CellTree()
-    bag = _wrap_plain(tree, _store_message(tree, head, tail))
+    bag = wrap_plain(tree, _store_message(tree, head, tail))
     row, lines = decode_transaction(bag)
     assert (row["recipe"] is not None) == is_usual
     assert take_bag(row, lines) == bag
@@ -111,7 +111,7 @@ def test_amounts_that_are_too_long_are_kept_whole(
 
 def _make_rows() -> tuple[Columns, list[Columns]]:
     tree = CellTree()
-    return decode_transaction(_wrap_plain(tree, _store_message(tree, PLAIN_STD)))
+    return decode_transaction(wrap_plain(tree, _store_message(tree, PLAIN_STD)))
 
 
 @pytest.mark.parametrize(
