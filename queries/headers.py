@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from lake.lookup.merge import Hit
 from lake.rowgroups import MOST_ROWS, gather
 from lake.schema.block import BLOCKS, SHARD_BLOCKS
+from queries.exact import Slice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lake.rowgroups import Bounds
-    from queries.exact import Slice
     from queries.reader import Reader
 
 Row = dict[str, Any]
@@ -37,7 +37,7 @@ def find_blocks(reader: Reader, filters: Mapping[str, Any], page: Slice) -> list
         if "mc_seqno" in given or {"workchain", "seqno"} <= given.keys():
             bounds = {name: (given[name], given[name]) for name in given}
             if given.get("workchain") == MASTERCHAIN and "seqno" in given:
-                bounds = _bound_master(given["seqno"]) | bounds
+                bounds["mc_seqno"] = bounds["seqno"]  # its own number
             found = _gather(reader, bounds)
         elif given == {"workchain": MASTERCHAIN}:
             found = _gather_masters(reader, page)
@@ -80,37 +80,46 @@ def _gather_masters(reader: Reader, page: Slice) -> list[Row] | None:
 
 
 def find_masterchain_ends(reader: Reader) -> Sequence[Mapping[str, Any]]:
-    """Return the oldest and the newest masterchain block, as ``v3/masterchain_ends``."""
+    """Return the oldest and the newest masterchain block, each as ``v3/blocks``."""
     first, last = max(1, reader.snapshot.first_mc_seqno), reader.snapshot.last_mc_seqno
-
-    def find() -> list[Row]:
-        found: list[Row] = []
-        for seqno in sorted({first, last}):
-            rows = _gather(reader, _bound_master(seqno))
-            if rows is None:
-                return reader.rows("v3/masterchain_ends", first_mc_seqno=first, last_mc_seqno=last)
-            found += rows
-        return found
-
-    return reader.lasting("masterchain ends", find)
+    return reader.lasting(
+        "masterchain ends",
+        lambda: [row for seqno in sorted({first, last}) for row in _find_masters(reader, seqno)],
+    )
 
 
-def _bound_master(seqno: int) -> dict[str, Bounds]:
-    """Return the bounds of a masterchain block, whose number is its own ``mc_seqno``."""
-    return {"mc_seqno": (seqno, seqno), "workchain": (MASTERCHAIN, MASTERCHAIN)}
+def _find_masters(reader: Reader, seqno: int) -> list[Row]:
+    """Return the masterchain block of a seqno, which is its own ``mc_seqno``, if it is there."""
+    return find_blocks(reader, {"workchain": MASTERCHAIN, "mc_seqno": seqno}, Slice(1))
 
 
 def find_block(reader: Reader, workchain: int, shards: Sequence[int], seqno: int) -> Row | None:
-    """Return the block of a seqno in the last of some shards, as ``v2/block_by_seqno``."""
-    bounds = {"workchain": (workchain, workchain), "seqno": (seqno, seqno)}
-    found = _gather(reader, _bound_master(seqno) if workchain == MASTERCHAIN else bounds)
-    if found is None:
-        return reader.one(
-            "v2/block_by_seqno", workchain=workchain, shards=list(shards), seqno=seqno
-        )
+    """Return the block of a seqno in the last of some shards that has it, as ``v3/blocks``."""
+    if workchain == MASTERCHAIN:
+        found = _find_masters(reader, seqno)
+    else:
+        found = find_blocks(reader, {"workchain": workchain, "seqno": seqno}, Slice(MOST_ROWS))
     places = {shard: at for at, shard in enumerate(shards)}
     fitting = [row for row in found if row["shard"] in places]
     return max(fitting, key=lambda row: places[row["shard"]], default=None)
+
+
+def find_first_block(
+    reader: Reader,
+    workchain: int,
+    shards: Sequence[int],
+    *,
+    lt: int | None = None,
+    utime: int | None = None,
+) -> Row | None:
+    """Return the first block, in a line of shards, from a logical time or a time on.
+
+    One of both is given; ``v2/first_block`` finds the place.
+    """
+    place = reader.one(
+        "v2/first_block", workchain=workchain, shards=list(shards), lt=lt, utime=utime
+    )
+    return place and next(iter(find_blocks(reader, place, Slice(1))), None)
 
 
 def list_shards(reader: Reader, mc_seqno: int) -> list[Row]:

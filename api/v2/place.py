@@ -21,8 +21,6 @@ LT_UNKNOWN = "LITE_SERVER_NOTREADY: lt not in db"
 UTIME_UNKNOWN = "LITE_SERVER_NOTREADY: ts not in db"
 STATE_UNKNOWN = "LITE_SERVER_ERROR: state already gc'd"
 
-_FIRST = "v2/first_block"
-
 
 def find_master(call: Call, seqno: int | None = None) -> Row:
     """Return the masterchain block of a seqno, the newest by default.
@@ -58,7 +56,7 @@ def find_block_at_lt(call: Call, workchain: int, prefix: int, lt: int) -> Row:
     Raises:
         LiteServerError: the lake has none, or cannot know that it is the first.
     """
-    row = call.reader.one(_FIRST, workchain=workchain, shards=list_ancestors(prefix), lt=lt)
+    row = headers.find_first_block(call.reader, workchain, list_ancestors(prefix), lt=lt)
     if row is None or not (row["start_lt"] < lt or _follows_known(call, row, prefix)):
         raise LiteServerError(LT_UNKNOWN)
     return row
@@ -70,7 +68,7 @@ def find_block_at_utime(call: Call, workchain: int, prefix: int, utime: int) -> 
     Raises:
         LiteServerError: the lake has none, or cannot know that it is the first.
     """
-    row = call.reader.one(_FIRST, workchain=workchain, shards=list_ancestors(prefix), utime=utime)
+    row = headers.find_first_block(call.reader, workchain, list_ancestors(prefix), utime=utime)
     if row is None or not (row["gen_utime"] == utime or _follows_known(call, row, prefix)):
         raise LiteServerError(UTIME_UNKNOWN)
     return row

@@ -15,6 +15,7 @@ from api.v2.value import (
 )
 from ingest.block.proof import prove_header, prove_shards, read_signatures
 from ingest.errors import BocError, DecodeError
+from queries import headers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,7 +113,7 @@ def _find_previous(call: Call, row: Row, shard: int) -> Row:
 
 
 def _read_block(call: Call, workchain: int, shard: int, seqno: int) -> Row:
-    row = call.reader.one("v2/block_by_seqno", workchain=workchain, shards=[shard], seqno=seqno)
+    row = headers.find_block(call.reader, workchain, [shard], seqno)
     if row is None:
         raise LiteServerError(BLOCK_UNKNOWN)
     return row

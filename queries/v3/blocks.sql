@@ -40,14 +40,22 @@ select
     gen_catchain_seqno,
     min_ref_mc_seqno,
     prev_key_block_seqno,
+    gen_software_version,
+    gen_software_capabilities,
     master_ref_seqno,
     prev_shard,
     prev_seqno,
+    prev_root_hash,
+    prev_file_hash,
     prev2_shard,
     prev2_seqno,
+    prev2_root_hash,
+    prev2_file_hash,
+    state_root_hash,
     rand_seed,
     created_by,
-    tx_count
+    tx_count,
+    boc_bytes
 from blocks
 where
     ($workchain is null or workchain = $workchain)

@@ -73,21 +73,21 @@ def test_no_text_is_taken_for_sql(reader: Reader, query: Query) -> None:
     for text in INJECTIONS:
         given = {name: _sample(item.type, text) for name, item in query.parameters.items()}
         assert reader.rows(query.name, **given) == []
-    assert reader.one("v3/masterchain_ends", first_mc_seqno=1, last_mc_seqno=1) is not None
+    assert reader.one("v3/blocks", limit=1) is not None
 
 
 def test_rows_have_the_names_of_the_columns(reader: Reader) -> None:
-    rows = reader.rows("v3/masterchain_ends", first_mc_seqno=1, last_mc_seqno=238)
-    assert [row["seqno"] for row in rows] == [1, 238]
-    assert reader.one("v3/masterchain_ends", first_mc_seqno=238, last_mc_seqno=1) == rows[0]
-    assert reader.one("v3/masterchain_ends", first_mc_seqno=0, last_mc_seqno=0) is None
+    rows = reader.rows("v3/blocks", workchain=-1, descending=False, limit=2)
+    assert [row["seqno"] for row in rows] == [1, 2]
+    assert reader.one("v3/blocks", workchain=-1, seqno=1, limit=1) == rows[0]
+    assert reader.one("v3/blocks", workchain=-1, seqno=0, limit=1) is None
 
 
 def test_a_wrong_question_is_refused(reader: Reader) -> None:
     with pytest.raises(QueryUnknown, match="v3/nothing"):
         reader.rows("v3/nothing")
-    with pytest.raises(ParameterMismatch, match=r"missing \['last_mc_seqno'\], unknown \['x'\]"):
-        reader.rows("v3/masterchain_ends", first_mc_seqno=1, x=1)
+    with pytest.raises(ParameterMismatch, match=r"missing \['limit'\], unknown \['x'\]"):
+        reader.rows("v3/blocks", x=1)
 
 
 def test_a_slow_answer_is_interrupted(demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +102,7 @@ def test_a_slow_answer_is_interrupted(demo_lake: Path, monkeypatch: pytest.Monke
     views = snapshot.connect().cursor()
     with pytest.raises(QueryTimeout, match="slow took longer than 100 ms"):
         Reader(snapshot, views, timeout_ms=100).rows("slow")
-    assert Reader(snapshot, views).rows("v3/masterchain_ends", first_mc_seqno=1, last_mc_seqno=1)
+    assert Reader(snapshot, views).rows("v3/blocks", limit=1)
 
 
 def test_damage_is_named_where_it_is_met(demo_lake: Path, tmp_path: Path) -> None:
@@ -118,6 +118,6 @@ def test_damage_is_named_where_it_is_met(demo_lake: Path, tmp_path: Path) -> Non
     damaged.write_bytes(data)
     snapshot = open_snapshot(tmp_path)
     reader = Reader(snapshot, snapshot.connect(Settings()).cursor())
-    assert reader.rows("v3/masterchain_ends", first_mc_seqno=1, last_mc_seqno=1)
+    assert reader.rows("v3/blocks", limit=1)
     with pytest.raises(LakeCorrupt, match="messages/day="):
         reader.rows("v3/trace_ids_of_messages", msg_hashes=[bytes(32)])
