@@ -27,7 +27,7 @@ from ingest.errors import IngestError
 from ingest.metadata.cli import name_fetcher
 from ingest.origin import Origin
 from ingest.tail import name_command
-from lake.arenas import share_arenas
+from lake.arenas import hold_little
 from lake.errors import LakeError, SettingsError
 from lake.settings import Settings, load_settings
 
@@ -108,7 +108,7 @@ def serve_lake(
     Port 0 takes a free one. A lake without commits is served as well: it answers 503 until one
     is there. With ``origin`` a process beside this one follows it, and ends with it.
     """
-    share_arenas()
+    hold_little()
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family)

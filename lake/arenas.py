@@ -1,8 +1,12 @@
-"""Where the C library takes memory from, in processes that run for weeks with many threads."""
+"""Where memory comes from and goes back to, in processes that run for weeks with many threads."""
 
 from __future__ import annotations
 
 import ctypes
+import threading
+import time
+
+import pyarrow as pa
 
 _M_ARENA_MAX = -8
 """The option's number in glibc's ``malloc.h``."""
@@ -10,12 +14,25 @@ _M_ARENA_MAX = -8
 _ARENAS = 2
 
 
-def share_arenas() -> bool:
-    """Let all threads share two arenas of the allocator, and tell whether that could be set.
+def hold_little(every_s: float = 10.0) -> bool:
+    """Let this process hold little more memory than it uses from now on; tell whether it can.
 
-    By default each of them gets one of its own, up to eight a core, none of which ever lends what
-    it has free: a server with thirty threads kept a third of its memory so. Only glibc has the
-    option (``mallopt(3)``), and it holds for arenas that are not begun yet.
+    By default glibc's allocator begins an arena for each thread, up to eight a core, none of which
+    lends what it has free or gives it back: a server with thirty threads kept a third of its memory
+    so. All threads share two of them here (``mallopt(3)``), Arrow's buffers come from them as well,
+    and every ``every_s`` seconds their free pages are given back (``malloc_trim(3)``). With another
+    C library nothing is changed.
     """
-    set_option = getattr(ctypes.CDLL(None), "mallopt", None)
-    return set_option is not None and set_option(_M_ARENA_MAX, _ARENAS) == 1
+    library = ctypes.CDLL(None)
+    set_option, trim = getattr(library, "mallopt", None), getattr(library, "malloc_trim", None)
+    if set_option is None or trim is None or set_option(_M_ARENA_MAX, _ARENAS) != 1:
+        return False
+    pa.set_memory_pool(pa.system_memory_pool())
+
+    def give_back() -> None:
+        while True:
+            time.sleep(every_s)
+            trim(0)  # The call lets other threads run Python meanwhile.
+
+    threading.Thread(target=give_back, name="memory", daemon=True).start()
+    return True

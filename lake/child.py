@@ -12,7 +12,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, NoReturn
 
-from lake.arenas import share_arenas
+from lake.arenas import hold_little
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def run_child(work: Callable[[], int]) -> NoReturn:
     """Work until it ends or is told to, and end this process with the code that it returns."""
-    share_arenas()
+    hold_little()
     signal.signal(signal.SIGTERM, _end_orderly)
     # Ctrl-C reaches the whole group: the one who started this process tells it to end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -38,7 +38,7 @@ MOST_ROWS = 2_000
 """So is one that more rows answer."""
 
 KEPT_FOOTERS, KEPT_WISHES = 4096, 256
-FEW_FOOTERS = 512
+FEW_FOOTERS = 64
 """So many are never looked through for files that are gone."""
 
 _NO_END = 1 << 32
