@@ -36,8 +36,13 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 @pytest.fixture(autouse=True)
 def kept(monkeypatch: pytest.MonkeyPatch) -> RowGroups:
     """Nothing is kept before a test, and nothing is small."""
-    groups = RowGroups(1 << 20)
     monkeypatch.setattr(rowgroups, "SMALL_ROWS", 0)
+    return keep_nothing(monkeypatch)
+
+
+def keep_nothing(monkeypatch: pytest.MonkeyPatch) -> RowGroups:
+    """Begin with no row groups."""
+    groups = RowGroups(1 << 20)
     monkeypatch.setattr(rowgroups, "_KEPT", groups)
     return groups
 
@@ -89,7 +94,7 @@ def test_what_is_large_is_left_to_the_query(
     assert ask(snapshot, everything) is None
     monkeypatch.setattr(rowgroups, "MOST_GROUPS", 2)
     assert ask(snapshot, everything) is None
-    monkeypatch.setattr(rowgroups, "_KEPT", RowGroups(1 << 20))
+    keep_nothing(monkeypatch)
     monkeypatch.setattr(rowgroups, "MOST_GROUP_BYTES", 1)
     assert ask(snapshot, {"mc_seqno": (3, 3)}) is None
 
@@ -112,9 +117,9 @@ def test_no_more_is_kept_than_may_be(snapshot: Snapshot, monkeypatch: pytest.Mon
     assert small.size_bytes == 0
 
 
-def test_files_that_are_gone_are_forgotten(
-    tmp_path: Path, kept: RowGroups, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_that_are_gone_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rowgroups, "FEW_FOOTERS", 4)
+    kept = keep_nothing(monkeypatch)
     lake, chain, bounds = tmp_path / "lake", Chain(8, accounts=5), {"mc_seqno": (1, 4)}
     for at in range(1, 5):
         commit_chain(lake, chain, at, at)
@@ -126,15 +131,12 @@ def test_files_that_are_gone_are_forgotten(
     assert {file.path for file in after.files["blocks"]}.isdisjoint(
         file.path for file in before.files["blocks"]
     )
-    monkeypatch.setattr(rowgroups, "FEW_FOOTERS", 0)
-    kept.forget_gone(after)
+    ask(after, bounds, times=1)
     assert kept.size_bytes == size_bytes  # so few were not looked through yet
-    kept._many_footers = 0
-    kept.forget_gone(after)
-    assert kept.size_bytes == 0
-    assert ask(after, bounds) == wanted
-    kept.forget_gone(after)
-    assert kept.size_bytes > 0
+    for groups in (kept, keep_nothing(monkeypatch)):
+        monkeypatch.setattr(rowgroups, "_KEPT", groups)
+        assert ask(after, bounds) == wanted
+        assert groups.size_bytes == kept.size_bytes > 0
 
 
 def test_what_cannot_be_read_is_left_to_the_query(tmp_path: Path) -> None:
