@@ -82,6 +82,13 @@ def write(node: SimulatedNode, bundles: list[McBundle], last: int) -> None:
         node.write(bundle)
 
 
+def advance(node: SimulatedNode, follower: Follower, bundles: list[McBundle], *lasts: int) -> None:
+    """Let the follower see the node at each of these blocks."""
+    for last in lasts:
+        write(node, bundles, last)
+        follower.step()
+
+
 def check(lake: Path, bundles: list[McBundle], folder: Path) -> None:
     """Compare a lake's rows with those of one that was made of the same chain at once."""
     node = SimulatedNode(folder / "reference-db", slices=(0,))
@@ -116,8 +123,7 @@ def test_each_block_is_there_after_the_next_step(
     node: SimulatedNode, follower: Watched, tmp_path: Path, bundles: list[McBundle]
 ) -> None:
     for last in (1, 2, 3, 10, 30):
-        write(node, bundles, last)
-        follower.step()
+        advance(node, follower, bundles, last)
         assert open_snapshot(tmp_path / "lake").ranges == ((1, last),)
     number = read_state(tmp_path / "lake").number
     follower.step()
@@ -129,21 +135,17 @@ def test_another_chain_is_undone_by_a_commit(
     node: SimulatedNode, follower: Watched, tmp_path: Path, bundles: list[McBundle]
 ) -> None:
     lake = tmp_path / "lake"
-    for last in range(20, 121, 5):
-        write(node, bundles, last)
-        follower.step()
+    advance(node, follower, bundles, *range(20, 121, 5))
     before = open_snapshot(lake)
     other = fork(bundles[:140], 92, salt=7)
     node.roll_back(92)
-    write(node, other, 130)
-    follower.step()
+    advance(node, follower, other, 130)
     undoing = read_state(lake).undoings[0]
     # The commit of blocks 91 to 95 spans the border: what is before it stays.
     assert (undoing.first_mc_seqno, undoing.last_mc_seqno) == (93, 120)
     gone = f"masterchain blocks 93..120 undone by commit {undoing.commit}"
     assert follower.told == [f"{gone}: the node's chain differs after 92"]
-    write(node, other, 140)
-    follower.step()
+    advance(node, follower, other, 140)
     check(lake, other, tmp_path)
     old = open_snapshot(lake, before.number)
     assert old.ranges == ((1, 120),)
@@ -156,16 +158,13 @@ def test_a_shorter_chain_is_undone_and_may_grow_again(
     node: SimulatedNode, follower: Watched, tmp_path: Path, bundles: list[McBundle]
 ) -> None:
     lake = tmp_path / "lake"
-    for last in (60, 70, 80, 90, 111):
-        write(node, bundles, last)
-        follower.step()
+    advance(node, follower, bundles, 60, 70, 80, 90, 111)
     node.roll_back(75)
     follower.step()
     follower.step()
     assert open_snapshot(lake).ranges == ((1, 75),)
     check(lake, bundles[:75], tmp_path / "shorter")
-    write(node, bundles, 119)
-    follower.step()
+    advance(node, follower, bundles, 119)
     check(lake, bundles[:119], tmp_path / "again")
 
 
@@ -174,16 +173,14 @@ def test_a_shorter_chain_is_waited_for(
 ) -> None:
     patient = msgspec.structs.replace(SETTINGS, follow_shorter_ms=3_600_000)
     with closing(Watched(node.db_dir, tmp_path / "lake", patient)) as follower:
-        write(node, bundles, 20)
-        follower.step()
+        advance(node, follower, bundles, 20)
         node.roll_back(15)
         follower.step()
         assert open_snapshot(tmp_path / "lake").ranges == ((1, 20),)
         assert follower.told == ["the node's chain ends with 15, the lake's with 20"]
         lag = measure_lag(tmp_path / "lake", read_state(tmp_path / "lake"))
         assert lag.problem == follower.told[0]
-        write(node, bundles, 22)
-        follower.step()
+        advance(node, follower, bundles, 22)
         assert open_snapshot(tmp_path / "lake").ranges == ((1, 22),)
         assert follower.told[1:] == ["it goes on"]
 
@@ -193,9 +190,7 @@ def test_what_was_compacted_and_looked_up_is_cut_at_the_border(
     node: SimulatedNode, follower: Watched, tmp_path: Path, bundles: list[McBundle], files: int
 ) -> None:
     lake = tmp_path / "lake"
-    for last in range(10, 101, 10):
-        write(node, bundles, last)
-        follower.step()
+    advance(node, follower, bundles, *range(10, 101, 10))
     rows = Counter[str]()
     for file in read_state(lake).files:
         rows[file.table] += file.rows
@@ -207,8 +202,7 @@ def test_what_was_compacted_and_looked_up_is_cut_at_the_border(
     assert read_state(lake).undoings[0].first_mc_seqno == 89
     check(lake, bundles[:88], tmp_path / "shorter")
     other = fork(bundles[:110], 88, salt=3)
-    write(node, other, 110)
-    follower.step()
+    advance(node, follower, other, 110)
     check(lake, other, tmp_path)
     found = open_snapshot(lake)
     with found.connect() as connection:
@@ -223,9 +217,7 @@ def test_what_was_compacted_and_looked_up_is_cut_at_the_border(
 def test_a_file_over_the_border_does_not_need_its_blocks(
     node: SimulatedNode, follower: Watched, tmp_path: Path, bundles: list[McBundle]
 ) -> None:
-    for last in (40, 60):
-        write(node, bundles, last)
-        follower.step()
+    advance(node, follower, bundles, 40, 60)
     node.roll_back(50)
     other = fork(bundles[:60], 50, salt=1)
     write(node, other, 60)
@@ -242,10 +234,7 @@ def test_an_unlike_chain_and_too_many_blocks_are_refused(
     lake = tmp_path / "lake"
     few = msgspec.structs.replace(SETTINGS, undo_mc_blocks=5)
     with closing(Watched(node.db_dir, lake, few)) as follower:
-        write(node, bundles, 10)
-        follower.step()
-        write(node, bundles, 20)
-        follower.step()
+        advance(node, follower, bundles, 10, 20)
         node.roll_back(14)
         with pytest.raises(UndoRefused, match="set undo_mc_blocks to 6 or more"):
             follower.step()
@@ -262,15 +251,13 @@ def test_an_unlike_chain_and_too_many_blocks_are_refused(
 def test_a_torn_package_is_waited_for(
     node: SimulatedNode, follower: Watched, tmp_path: Path, bundles: list[McBundle]
 ) -> None:
-    write(node, bundles, 20)
-    follower.step()
+    advance(node, follower, bundles, 20)
     write(node, bundles, 21)
     tail = node.tear(100)
     follower.step()
     assert open_snapshot(tmp_path / "lake").ranges == ((1, 20),)
     node.mend(tail)
-    write(node, bundles, 25)
-    follower.step()
+    advance(node, follower, bundles, 25)
     assert open_snapshot(tmp_path / "lake").ranges == ((1, 25),)
     check(tmp_path / "lake", bundles[:25], tmp_path)
 
@@ -306,18 +293,15 @@ def test_restarts_upgrades_and_pruning_are_passed(tmp_path: Path, bundles: list[
     node = SimulatedNode(tmp_path / "db", slices=(0,), form="oldest")
     with closing(node), closing(Watched(node.db_dir, lake)) as follower:
         for at, form in ((31, "old"), (61, "new")):
-            write(node, bundles, at - 6)
-            follower.step()
+            advance(node, follower, bundles, at - 6)
             node.restart()
             write(node, bundles, at - 1)
             node.upgrade(form, at)
-            write(node, bundles, at + 3)
-            follower.step()
+            advance(node, follower, bundles, at + 3)
             assert open_snapshot(lake).ranges == ((1, at + 3),)
         node.prune(31)
         node.compact()
-        write(node, bundles, 80)
-        follower.step()
+        advance(node, follower, bundles, 80)
         assert not follower.told
     check(lake, bundles[:80], tmp_path)
 
@@ -325,8 +309,7 @@ def test_restarts_upgrades_and_pruning_are_passed(tmp_path: Path, bundles: list[
 def test_a_node_that_is_gone_is_waited_for(
     node: SimulatedNode, follower: Watched, tmp_path: Path, bundles: list[McBundle]
 ) -> None:
-    write(node, bundles, 5)
-    follower.step()
+    advance(node, follower, bundles, 5)
     node.db_dir.rename(tmp_path / "away")
     assert follower.step() > 0
     assert "SourceError" in follower.told[0]
@@ -334,8 +317,7 @@ def test_a_node_that_is_gone_is_waited_for(
     assert note is not None
     assert note.problem == follower.told[0]
     (tmp_path / "away").rename(node.db_dir)
-    write(node, bundles, 8)
-    follower.step()
+    advance(node, follower, bundles, 8)
     assert open_snapshot(tmp_path / "lake").ranges == ((1, 8),)
 
 
@@ -350,8 +332,7 @@ def test_a_full_disk_is_waited_for(
     lake = tmp_path / "lake"
     with closing(Watched(tmp_path / "db", lake)) as follower:
         with closing(SimulatedNode(tmp_path / "db")) as node:
-            write(node, bundles, 40)
-            follower.step()
+            advance(node, follower, bundles, 40)
             write(node, bundles, 100)
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, hard))
@@ -380,8 +361,7 @@ def test_the_clock_may_jump(
         for last, jump_s in ((10, 0), (20, 400 * DAY_S), (30, -DAY_S), (40, 2**31), (50, 0)):
             monkeypatch.setattr("time.time", lambda jump_s=jump_s: now_s + jump_s)
             up_s += 60
-            write(node, bundles, last)
-            follower.step()
+            advance(node, follower, bundles, last)
             assert open_snapshot(lake).ranges == ((1, last),)
             follower.step()
             lag = measure_lag(lake, read_state(lake))
@@ -405,8 +385,7 @@ def test_a_slice_that_is_away_for_a_moment_is_no_hole(
     node: SimulatedNode, follower: Watched, tmp_path: Path, bundles: list[McBundle]
 ) -> None:
     """A slice whose files are not there looks as if it had been deleted."""
-    write(node, bundles, 20)
-    follower.step()
+    advance(node, follower, bundles, 20)
     write(node, bundles, 50)
     index = node.db_dir / "archive/packages/arch0000/archive.00047.index"
     index.rename(tmp_path / "away")
@@ -420,8 +399,7 @@ def test_a_slice_that_is_away_for_a_moment_is_no_hole(
 def test_a_slice_that_stays_away_is_a_hole(
     node: SimulatedNode, follower: Watched, tmp_path: Path, bundles: list[McBundle]
 ) -> None:
-    write(node, bundles, 20)
-    follower.step()
+    advance(node, follower, bundles, 20)
     write(node, bundles, 150)
     node.prune(47)
     for _ in range(5):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lake.lookup.opening import open_lookups
@@ -12,11 +13,11 @@ from queries.reader import Reader
 from tests.lake.holdings import Holdings, commit_holdings
 
 if TYPE_CHECKING:
-    import random
+    from collections.abc import Callable
     from pathlib import Path
 
 SETTINGS = Settings()
-LAST, SEED = 6, 3
+LAST, SEED, TRIES = 6, 3, 12
 
 
 class Held(NamedTuple):
@@ -35,6 +36,23 @@ class Held(NamedTuple):
             else (f"{prefix}_workchains", f"{prefix}s")
         )
         return {column: [one for one, _ in chosen], ids: [one for _, one in chosen]}
+
+
+def check_pages(
+    held: Held,
+    name: str,
+    draw: Callable[[random.Random, Held, str], dict[str, Any]],
+    find: Callable[..., list[dict[str, Any]]],
+) -> None:
+    """Compare pages of drawn parameters with those of the named query."""
+    rng = random.Random(name)  # noqa: S311 - a repeatable test
+    sizes = set()
+    for _ in range(TRIES):
+        parameters = draw(rng, held, name)
+        wanted = held.by_queries.rows(f"v3/{name}", **parameters)
+        assert find(held.by_runs, name, **parameters) == wanted, parameters
+        sizes.add(len(wanted))
+    assert max(sizes) > 1
 
 
 def open_held(lake_dir: Path, run_at: int | None) -> Held:

@@ -12,9 +12,8 @@ from lake.lookup.opening import open_lookups
 from queries.contracts import COLUMNS, find_contracts, read_newest
 from queries.errors import ParameterMismatch
 from queries.reader import Reader
-from tests.queries.holdings import LAST, SETTINGS, Held
+from tests.queries.holdings import LAST, SETTINGS, Held, check_pages
 
-TRIES = 12
 FLAGS = {
     "jetton_wallets": ("exclude_zero", "by_account", "by_owner", "by_balance", "descending"),
     "nft_items": ("include_on_sale", "by_lt", "by_owner", "by_collection", "by_first"),
@@ -38,14 +37,7 @@ def draw(rng: random.Random, held: Held, name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_pages_of_contracts(held: Held, name: str) -> None:
-    rng = random.Random(name)  # noqa: S311 - a repeatable test
-    sizes = set()
-    for _ in range(TRIES):
-        parameters = draw(rng, held, name)
-        wanted = held.by_queries.rows(f"v3/{name}", **parameters)
-        assert find_contracts(held.by_runs, name, **parameters) == wanted, parameters
-        sizes.add(len(wanted))
-    assert max(sizes) > 1
+    check_pages(held, name, draw, find_contracts)
 
 
 @pytest.mark.parametrize("table", ["wallets", "masters", "collections", "items"])

@@ -12,9 +12,7 @@ from lake.lookup.opening import open_lookups
 from queries.moves import COLUMNS, find_moves, read_trace_ids
 from queries.reader import Reader
 from tests.lake.chain import FIRST_UTIME, LT_STEP
-from tests.queries.holdings import LAST, SETTINGS, Held
-
-TRIES = 12
+from tests.queries.holdings import LAST, SETTINGS, Held, check_pages
 
 
 def draw(rng: random.Random, held: Held, name: str) -> dict[str, Any]:
@@ -42,14 +40,7 @@ def draw(rng: random.Random, held: Held, name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_pages_of_moves(held: Held, name: str) -> None:
-    rng = random.Random(name)  # noqa: S311 - a repeatable test
-    sizes = set()
-    for _ in range(TRIES):
-        parameters = draw(rng, held, name)
-        wanted = held.by_queries.rows(f"v3/{name}", **parameters)
-        assert find_moves(held.by_runs, name, **parameters) == wanted, parameters
-        sizes.add(len(wanted))
-    assert max(sizes) > 1
+    check_pages(held, name, draw, find_moves)
 
 
 @pytest.mark.parametrize("name", COLUMNS)
