@@ -28,6 +28,7 @@ from ingest.metadata.cli import name_fetcher
 from ingest.origin import Origin
 from ingest.tail import name_command
 from lake.arenas import hold_little
+from lake.cli import LAKE_FOLDER
 from lake.errors import LakeError, SettingsError
 from lake.settings import Settings, load_settings
 
@@ -68,7 +69,7 @@ Examples:
 
 
 @click.command("serve", epilog=SERVE_HELP)
-@click.option("--lake", type=click.Path(path_type=Path), required=True, help="Folder of the lake.")
+@click.option("--lake", type=LAKE_FOLDER, required=True, help="Folder of the lake.")
 @click.option("--node", type=_FOLDER, help="Database folder of the TON node to follow (read only).")
 @click.option("--liteserver", type=_FILE, help="Configuration of a network to follow instead.")
 @click.option("--follow", is_flag=True, help="Ingest what the node writes while serving.")

@@ -17,6 +17,7 @@ from api.cli import serve_lake
 from ingest.node.source import open_node
 from ingest.pipeline import IngestReport, ingest
 from ingest.span import Span
+from lake.cli import LAKE_FOLDER, failing_cleanly
 from lake.settings import load_settings
 from lake.verify import verify_lake
 
@@ -47,7 +48,7 @@ class DemoFailed(click.ClickException):
 )
 @click.option(
     "--lake",
-    type=click.Path(path_type=Path),
+    type=LAKE_FOLDER,
     default=Path(".demo/lake"),
     show_default=True,
     help="Folder of the lake to make.",
@@ -65,7 +66,7 @@ def demo_command(*, archive: Path, lake: Path, host: str, port: int, once: bool)
     """Ingest a small genuine node database, check the answers, and serve them."""
     settings, _origins = load_settings()
     click.echo(f"1. a TON node's database: {archive}")
-    with tempfile.TemporaryDirectory() as folder:
+    with failing_cleanly(), tempfile.TemporaryDirectory() as folder:
         report = _ingest_archive(archive, Path(folder), lake, settings)
     click.echo(f"2. ingested into {lake}: " + _rows_in_words(report))
     _check_files(lake)

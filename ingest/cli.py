@@ -28,7 +28,7 @@ from ingest.pipeline import IngestReport, Progress, ingest
 from ingest.span import Span, SpanError, parse_span
 from ingest.trace.cli import rebuild_traces_command, replay_recording
 from ingest.upgrade_cli import upgrade_command
-from lake.cli import rebuild_group
+from lake.cli import LAKE_FOLDER, rebuild_group
 from lake.errors import LakeError
 from lake.lookup.rebuild import rebuild_lookups
 from lake.orphan import sweep_orphans
@@ -69,7 +69,7 @@ File = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--liteserver", type=File, help="Configuration of a network: blocks from its servers."
 )
 @click.option("--traces", type=File, help="File of recorded traces, .jsonl or .jsonl.zst.")
-@click.option("--lake", type=click.Path(path_type=Path), required=True, help="Folder of the lake.")
+@click.option("--lake", type=LAKE_FOLDER, required=True, help="Folder of the lake.")
 @click.option("--range", "span", help="Masterchain blocks, such as 1000:2000 or -1000:.")
 @click.option("--from", "first", type=click.IntRange(min=1), help="First masterchain block.")
 @click.option("--to", "last", type=click.IntRange(min=1), help="Last masterchain block.")
@@ -117,7 +117,9 @@ def ingest_command(  # noqa: PLR0913 - one for each option
             _follow(origin, lake, settings, as_json=as_json)
     except SpanError as error:
         raise click.UsageError(str(error)) from error
-    except (IngestError, LakeError) as error:
+    except BrokenPipeError:
+        raise  # the reader of our output has enough, which is no fault
+    except (IngestError, LakeError, OSError) as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(EXIT_DATA)
     if report.holes or report.stopped_at is not None:

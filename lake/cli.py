@@ -34,10 +34,12 @@ if TYPE_CHECKING:
 
 EXIT_DATA = 1
 
+LAKE_FOLDER = click.Path(file_okay=False, path_type=Path)
+
 lake_option = click.option(
     "--lake",
     "lake_dir",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=LAKE_FOLDER,
     required=True,
     help="Folder of the lake.",
 )
@@ -120,7 +122,18 @@ and others turn values into the forms people know. Bytes are printed as hex.
 """
 
 
-@click.command("sql", epilog=SQL_EXAMPLES)
+class StatementCommand(click.Command):
+    """A command whose argument is SQL: text that begins with a comment is no option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put such a statement behind ``--``, where nothing is an option."""
+        statements = [text for text in args if text.startswith("--") and "\n" in text]
+        if statements and "--" not in args:
+            args = [*(text for text in args if text not in statements), "--", *statements]
+        return super().parse_args(ctx, args)
+
+
+@click.command("sql", cls=StatementCommand, epilog=SQL_EXAMPLES)
 @click.argument("query")
 @lake_option
 @click.option(

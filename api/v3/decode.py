@@ -20,6 +20,7 @@ from api.call import (
 )
 from api.errors import RequestInvalid
 from api.params import ConversionError, Query, Texts, converters_of, parse_opcode, read_query
+from api.v3.request_body import read_body
 from ingest.body.body import decode_body, name_opcode
 from ingest.cell.boc import parse_boc
 from ingest.errors import BocError
@@ -72,11 +73,12 @@ def answer_post(request: ApiRequest, body: RawBody) -> Response[bytes]:
     Raises:
         RequestInvalid: the body of the request is no such object.
     """
-    try:
-        asked = msgspec.json.decode(body, type=DecodeRequest)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RequestInvalid(f"failed to parse the request: {error}") from error
-    opcodes = [str(opcode) for opcode in asked.opcodes or ()]
+    asked = read_body(body, DecodeRequest)
+    opcodes = [
+        # Text may be hex without a mark; a number is what it is.
+        hex(opcode) if isinstance(opcode, int) and opcode >= 0 else str(opcode)
+        for opcode in asked.opcodes or ()
+    ]
     return _answer(opcodes, asked.bodies or (), request.app.state.settings)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from litestar import Response  # noqa: TC002 - Litestar reads the annotations
@@ -18,9 +18,7 @@ from api.call import (
     read_arguments,
 )
 from api.errors import (
-    CredentialMissing,
     GetMethodFailed,
-    RequestInvalid,
     ResultDeep,
     StackTypeUnknown,
 )
@@ -30,13 +28,10 @@ from api.v2.get_method import run_get_method
 from api.v2.param import read_params
 from api.v2.run_arguments import EstimateParams, GetMethodParams
 from api.v3.coverage import describe_gaps
+from api.v3.request_body import read_body
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from lake.settings import Settings
-
-R = TypeVar("R", bound=msgspec.Struct)
 
 
 class RunRequest(msgspec.Struct, frozen=True):
@@ -119,7 +114,7 @@ def answer_estimate(request: ApiRequest, body: RawBody) -> Response[bytes]:
     settings: Settings = request.app.state.settings
     arguments = read_arguments(request)
     note_warnings(request, arguments.warnings({}, SHARED_PARAMETERS), settings)
-    asked = _read_request(body, EstimateRequest, ("address",))
+    asked = read_body(body, EstimateRequest, ("address",))
     params = read_params(EstimateParams, msgspec.structs.asdict(asked))
     fees = estimate_fees(open_call(request, arguments), params)
     answer = EstimateAnswer(Fees(**msgspec.structs.asdict(fees)), [])
@@ -127,22 +122,10 @@ def answer_estimate(request: ApiRequest, body: RawBody) -> Response[bytes]:
 
 
 def _read_params(body: bytes, settings: Settings) -> GetMethodParams:
-    asked = _read_request(body, RunRequest, ("address", "method"))
+    asked = read_body(body, RunRequest, ("address", "method"))
     params = read_params(GetMethodParams, msgspec.structs.asdict(asked))
     params.check(settings)
     return params
-
-
-def _read_request(body: bytes, kind: type[R], required: Sequence[str]) -> R:
-    """Read the body; what the peer asks for by name answers 401 where it is missing."""
-    try:
-        asked = msgspec.json.decode(body, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RequestInvalid(f"failed to parse the request: {error}") from error
-    for name in required:
-        if not getattr(asked, name):
-            raise CredentialMissing(f"{name} is required")
-    return asked
 
 
 routes = [

@@ -22,7 +22,7 @@ from api.call import (
     read_arguments,
 )
 from api.encoding import encode_bytes
-from api.errors import CredentialMissing, LiteServerError, RequestInvalid
+from api.errors import LiteServerError, RequestInvalid
 from api.params import Addresses, Flag, Hashes, OneAddress, Query, Texts
 from api.v2.send import send_bag
 from api.v3.action import Action
@@ -34,6 +34,7 @@ from api.v3.decode import read_cells
 from api.v3.metadata import read_metadata
 from api.v3.model import Omitted
 from api.v3.operation import operation
+from api.v3.request_body import read_body
 from api.v3.trace import Traces
 from api.v3.transaction_page import list_addresses
 
@@ -208,12 +209,7 @@ def answer_message(request: ApiRequest, body: RawBody) -> Response[bytes]:
 
 
 def _read_message(body: bytes) -> bytes:
-    try:
-        asked = msgspec.json.decode(body, type=MessageRequest)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RequestInvalid(f"failed to parse the request: {error}") from error
-    if not asked.boc:
-        raise CredentialMissing("boc is required")
+    asked = read_body(body, MessageRequest, ("boc",))
     try:
         return read_cells(asked.boc)
     except ValueError as error:

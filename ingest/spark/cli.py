@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack, closing
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -13,7 +12,7 @@ from ingest.cli import EXIT_DATA, EXIT_PARTIAL, Folder, print_report
 from ingest.errors import IngestError
 from ingest.origin import Origin
 from ingest.span import Span, SpanError, parse_span
-from lake.cli import failing_cleanly
+from lake.cli import LAKE_FOLDER, failing_cleanly
 from lake.lookup.rebuild import rebuild_lookups
 from lake.orphan import sweep_orphans
 from lake.settings import load_settings
@@ -21,6 +20,8 @@ from lake.spark.cli import conf_option, master_option, read_pairs
 from lake.spark.session import open_session
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ingest.pipeline import IngestReport
     from lake.settings import Settings
 
@@ -40,7 +41,7 @@ same log as tonlake ingest makes.
 @click.command("ingest", epilog=EXAMPLES)
 @click.option("--node", type=Folder, help="Database folder of a TON node (read only).")
 @click.option("--packs", type=Folder, help="Folder of archive packages, without a node.")
-@click.option("--lake", type=click.Path(path_type=Path), required=True, help="Folder of the lake.")
+@click.option("--lake", type=LAKE_FOLDER, required=True, help="Folder of the lake.")
 @click.option("--range", "wanted", default=":", help="Masterchain blocks, such as 1000:2000.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @master_option

@@ -188,6 +188,13 @@ def test_serving_says_where_and_stops_when_told(demo_lake: Path) -> None:
             server.kill()
 
 
+def test_a_file_is_no_lake_to_serve_or_to_make(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    served = _run("serve", "--lake", file, "--port", 0)
+    assert (served.exit_code, "is a file" in served.stderr) == (2, True)
+
+
 def test_a_port_in_use_is_named(demo_lake: Path) -> None:
     result = _run("serve", "--lake", demo_lake, "--host", "203.0.113.1", "--port", "1")
     assert result.exit_code == 1

@@ -54,6 +54,17 @@ def test_a_folder_that_is_no_node_is_a_data_problem(tmp_path: Path) -> None:
     assert "no database folder of a TON node" in done.stderr
 
 
+def test_a_lake_that_cannot_be_made_is_named(demo_node: Path, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    arguments = ("--node", demo_node, "--range", "1:2", "--lake")
+    below = _run(*arguments, file / "lake")
+    assert below.exit_code == 1
+    assert below.stderr.startswith("error: ")
+    assert str(file / "lake") in below.stderr
+    assert _run(*arguments, file).exit_code == 2
+
+
 def test_a_range_beyond_the_node_is_not_called_complete(demo_node: Path, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     beyond = _run("--node", demo_node, "--lake", lake, "--range", "300:310")

@@ -142,6 +142,14 @@ def test_sql_of_an_older_snapshot(read_lake: Path) -> None:
     )
 
 
+def test_sql_may_begin_with_a_comment(read_lake: Path) -> None:
+    query = f"-- how many\n{COUNT}"
+    for arguments in ((query, "--format", "json"), ("--format", "json", "--", query)):
+        done = run("sql", "--lake", read_lake, *arguments)
+        assert (done.exit_code, json.loads(done.stdout)) == (0, [{"n": 25}])
+    assert "No such option '--forma'" in run("sql", COUNT, "--forma", "csv").stderr
+
+
 def test_sql_faults_leave_no_file(read_lake: Path, tmp_path: Path) -> None:
     file = tmp_path / "answer.csv"
     for query in ("selec", "select error('stop') from blocks"):

@@ -116,6 +116,11 @@ def test_numbers_and_nulls_in_json(asker: TestClient[Any]) -> None:
         "bodies": [],
     }
     assert asker.post(PATH, json={}).json() == {"opcodes": [], "bodies": []}
+    # Text of digits alone may be hex; a number of JSON is decimal, or no opcode.
+    asked = [0x64, "64", 0x100000064, -0x2ACD8925]
+    named = asker.post(PATH, json={"opcodes": asked}).json()["opcodes"]
+    by_hex = asker.get(PATH, params={"opcodes": ["0x64", "0x64"]}).json()["opcodes"]
+    assert named == [*by_hex, "unknown", "excess"]
 
 
 @pytest.mark.parametrize("name", ["opcodes", "bodies"])

@@ -95,5 +95,25 @@ def test_what_is_refused(client: TestClient[Any], body: bytes, status: int, text
     assert answer.json()["error"].startswith(text)
 
 
+def test_null_is_as_good_as_absent(client: TestClient[Any]) -> None:
+    nulls = {"stack": None, "seqno": None}
+    assert run(client, address=SHOP, method="seqno", **nulls) == run(
+        client, address=SHOP, method="seqno"
+    )
+    for body, text in (
+        ({"address": None, "method": "seqno"}, "address is required"),
+        ({"address": SHOP, "method": None}, "method is required"),
+    ):
+        answer = client.post(PATH, json=body)
+        assert (answer.status_code, answer.json()) == (401, {"error": text})
+    message = {"address": SHOP, "body": base64.b64encode(begin_cell().end_cell().to_boc()).decode()}
+    nulls = dict.fromkeys(("init_code", "init_data", "ignore_chksig"))
+    answers = [
+        client.post("/api/v3/estimateFee", json=asked) for asked in (message, message | nulls)
+    ]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answers[0].json() == answers[1].json()
+
+
 def test_other_verbs(client: TestClient[Any]) -> None:
     assert client.get(PATH).status_code == 405
