@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -109,8 +110,9 @@ class Upkeep:
         ) as process:
             if process.stdin is None or process.stdout is None:
                 raise OSError("no pipe to the process that keeps the lake up")
-            process.stdin.write(msgspec.json.encode(self._settings) + b"\n")
-            process.stdin.flush()
+            with suppress(BrokenPipeError):  # how it ended is told below
+                process.stdin.write(msgspec.json.encode(self._settings) + b"\n")
+                process.stdin.flush()
             told = process.stdout.read().decode("utf-8", "replace")
         if process.returncode:
             self._on_failure(told or f"its process ended with code {process.returncode}")
