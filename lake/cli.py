@@ -27,8 +27,9 @@ from lake.verify import verify_lake
 from lake.views import write_views
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from lake.log import Commit
     from lake.settings import Settings
     from lake.snapshot import Snapshot
 
@@ -257,6 +258,18 @@ def config_command(*, config_file: Path | None, as_json: bool, markdown: bool) -
     for row in rows:
         value = msgspec.json.encode(row["value"]).decode()
         click.echo(f"{row['name']} = {value}  ({row['origin']})\n    {row['doc']}")
+
+
+def tell_rebuilt(commit: Commit | None, noun: str, tables: Iterable[str]) -> None:
+    """Say what was made anew, with the rows that a commit added to some tables."""
+    if commit is None:
+        click.echo(f"nothing differs from the {noun} that were there")
+        return
+    rows = {name: sum(file.rows for file in commit.added if file.table == name) for name in tables}
+    told = ", ".join(f"{count:,} {name}" for name, count in rows.items())
+    click.echo(
+        f"commit {commit.number}: {len(commit.added)} files" + (f" with {told}" if told else "")
+    )
 
 
 @click.group("rebuild", epilog="Example: tonlake rebuild lookups --lake mainnet.lake")

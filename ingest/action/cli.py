@@ -20,7 +20,7 @@ from ingest.action.recording import read_traces
 from ingest.action.row import show_actions
 from ingest.action.stored import read_stored
 from ingest.errors import IngestError
-from lake.cli import failing_cleanly, lake_option
+from lake.cli import failing_cleanly, lake_option, tell_rebuilt
 from lake.log import read_state
 from lake.place import Place
 from lake.rows import read_rows
@@ -153,15 +153,7 @@ def rebuild_actions_command(*, lake_dir: Path, everything: bool) -> None:
     with failing_cleanly():
         settings, _ = load_settings()
         commit = rebuild_actions(lake_dir, settings, everything=everything)
-    if commit is None:
-        click.echo("nothing differs from the actions that were there")
-        return
-    rows = {
-        name: sum(file.rows for file in commit.added if file.table == name)
-        for name in (ACTIONS.name, SUPERSEDED_ACTIONS.name)
-    }
-    told = ", ".join(f"{count:,} {name}" for name, count in rows.items())
-    click.echo(f"commit {commit.number}: {len(commit.added)} files with {told}")
+    tell_rebuilt(commit, "actions", (ACTIONS.name, SUPERSEDED_ACTIONS.name))
 
 
 commands: list[click.Command] = [classify_command, explain_command]

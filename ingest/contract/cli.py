@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ingest.contract.rebuild import rebuild_contracts
-from lake.cli import failing_cleanly, lake_option
+from lake.cli import failing_cleanly, lake_option, tell_rebuilt
 from lake.settings import load_settings
 
 if TYPE_CHECKING:
@@ -24,13 +24,5 @@ def rebuild_contracts_command(*, lake_dir: Path) -> None:
     with failing_cleanly():
         settings, _ = load_settings()
         commit = rebuild_contracts(lake_dir, settings)
-    if commit is None:
-        click.echo("nothing differs from the contracts that were there")
-        return
-    rows: dict[str, int] = {}
-    for file in commit.added:
-        rows[file.table] = rows.get(file.table, 0) + file.rows
-    told = ", ".join(f"{count:,} {name}" for name, count in sorted(rows.items()))
-    click.echo(
-        f"commit {commit.number}: {len(commit.added)} files" + (f" with {told}" if told else "")
-    )
+    added = () if commit is None else commit.added
+    tell_rebuilt(commit, "contracts", sorted({file.table for file in added}))

@@ -60,23 +60,23 @@ def _answer_item(subject: Subject) -> list[Value]:
 def _answer_editable_item(subject: Subject) -> list[Value]:
     answer = _answer_item(subject)
     if answer[0] == TRUE:
-        load_address_slice(_skip_item(subject))  # editor
+        load_address_slice(_skip_item(subject, _INDEX_BITS))  # editor
     return answer
 
 
 def _answer_bound_item(subject: Subject) -> list[Value]:
     answer = _answer_item(subject)
     if answer[0] == TRUE:
-        start = _skip_item(subject)
+        start = _skip_item(subject, _INDEX_BITS)
         load_address_slice(start)  # authority
         start.skip(_TIME_BITS)  # revoked_at
     return answer
 
 
-def _skip_item(subject: Subject) -> CellSlice:
+def _skip_item(subject: Subject, index_bits: int) -> CellSlice:
     """Return what stands behind the content of an initialised item."""
     start = subject.data.slice()
-    start.skip(_INDEX_BITS)
+    start.skip(index_bits)
     for _ in range(2):
         load_address_slice(start)
     start.load_ref()
@@ -96,11 +96,7 @@ def _answer_domain(subject: Subject) -> list[Value]:
 
 def _read_domain(subject: Subject) -> Cell:
     """Return the name of an initialised domain, all of whose data are there."""
-    start = subject.data.slice()
-    start.skip(_NAME_BITS)
-    for _ in range(2):
-        load_address_slice(start)
-    start.load_ref()
+    start = _skip_item(subject, _NAME_BITS)
     domain = make_cell(start)
     start.load_maybe_ref()
     start.skip(_TIME_BITS)

@@ -10,7 +10,7 @@ import msgspec
 from ingest.errors import IngestError
 from ingest.trace.rebuild import rebuild_traces
 from ingest.trace.replay import replay_traces
-from lake.cli import failing_cleanly, lake_option
+from lake.cli import failing_cleanly, lake_option, tell_rebuilt
 from lake.lookup.rebuild import rebuild_lookups
 from lake.schema import TRACES, TRANSACTION_TRACES
 from lake.settings import load_settings
@@ -51,12 +51,4 @@ def rebuild_traces_command(*, lake_dir: Path) -> None:
             commit = rebuild_traces(lake_dir, settings)
         except IngestError as error:
             raise click.ClickException(str(error)) from error
-    if commit is None:
-        click.echo("nothing differs from the traces that were there")
-        return
-    rows = {
-        name: sum(file.rows for file in commit.added if file.table == name)
-        for name in (TRANSACTION_TRACES.name, TRACES.name)
-    }
-    told = ", ".join(f"{count:,} {name}" for name, count in rows.items())
-    click.echo(f"commit {commit.number}: {len(commit.added)} files with {told}")
+    tell_rebuilt(commit, "traces", (TRANSACTION_TRACES.name, TRACES.name))
