@@ -105,6 +105,30 @@ PyObject *read_column(Source *source, Cursor *cursor, Context *context, const Sh
 bool skip_row(Source *source, Cursor *cursor, Context *context, const Shape *shape,
               PyObject **in_hash);
 
+/* Let go of the account. */
+void end_context(Context *context);
+
+/* Go to a row: where its record begins and ends, and what its arrays say of it. */
+bool find_record(Source *source, Context *context, int64_t row, Cursor *cursor);
+bool skip_state(Source *source, Cursor *cursor);
+PyObject *read_hash(Source *source, Array array, int64_t row);
+
+/* Read a whole record: its row, messages, state before, state after. */
+PyObject *read_record(Source *source, Context *context, int64_t number);
+
+/* Read the newest state of an account, or None. */
+PyObject *read_newest(Source *source, Context *context, int64_t number);
+
+/* Read the messages of a record, the number of which comes first. */
+PyObject *read_messages(Source *source, Cursor *cursor, Context *context, PyObject *hash,
+                        PyObject *lt);
+
+/* Read one message of a record, and nothing else of it. */
+PyObject *read_line(Source *source, Context *context, int64_t number, int64_t place);
+
+/* Read the message of a hash from a record; None where it has none. */
+PyObject *read_end(Source *source, Context *context, int64_t number, PyObject *hash);
+
 /* Return (number, row) for each row of another time that postings have of hashes. */
 PyObject *find_others(PyObject *self, PyObject *args);
 

@@ -1,0 +1,119 @@
+/* Messages of records: all of them, the one in a place, or the one of a hash. */
+#include "rows.h"
+
+static Row *read_message(Source *source, Cursor *cursor, Context *context, PyObject *hash,
+                         PyObject *lt)
+{
+    Shape *shape = read_shape(source, cursor, 0, MESSAGE);
+    Row *row = shape ? read_row(source, cursor, context, shape) : NULL;
+    if (row && shape->count + 2 <= row->count) {
+        row->values[shape->count] = Py_NewRef(hash);
+        row->values[shape->count + 1] = Py_NewRef(lt);
+    }
+    return row;
+}
+
+PyObject *read_messages(Source *source, Cursor *cursor, Context *context, PyObject *hash,
+                               PyObject *lt)
+{
+    uint64_t count;
+    if (!read_number(cursor, &count))
+        return NULL;
+    if (count > (uint64_t)(cursor->end - cursor->at)) {
+        PyErr_SetString(PyExc_ValueError, "a record of the run has too few messages");
+        return NULL;
+    }
+    PyObject *messages = PyList_New((Py_ssize_t)count);
+    for (uint64_t at = 0; messages && at < count; at++) {
+        Row *message = read_message(source, cursor, context, hash, lt);
+        if (!message || PyList_SetItem(messages, (Py_ssize_t)at, (PyObject *)message) < 0)
+            Py_CLEAR(messages);
+    }
+    return messages;
+}
+
+/* Go to the messages of a record: how many there are, and the hash of the in message (owned). */
+static bool open_messages(Source *source, Context *context, int64_t number, Cursor *cursor,
+                          PyObject **in_hash, uint64_t *count)
+{
+    if (!find_record(source, context, number, cursor) || !skip_state(source, cursor) ||
+        !skip_state(source, cursor))
+        return false;
+    Shape *shape = read_shape(source, cursor, 0, TRANSACTION);
+    return shape && skip_row(source, cursor, context, shape, in_hash) && read_number(cursor, count);
+}
+
+/* Read a message with what the arrays say of its transaction. */
+static PyObject *read_own_message(Source *source, Cursor *cursor, Context *context,
+                                  PyObject *in_hash)
+{
+    PyObject *hash = read_hash(source, HASH, context->row);
+    PyObject *lt = PyLong_FromLongLong(context->lt);
+    Row *message = NULL;
+    context->in_hash = in_hash;
+    if (hash && lt)
+        message = read_message(source, cursor, context, hash, lt);
+    context->in_hash = NULL;
+    Py_XDECREF(hash);
+    Py_XDECREF(lt);
+    return (PyObject *)message;
+}
+
+static bool skip_message(Source *source, Cursor *cursor, Context *context)
+{
+    Shape *shape = read_shape(source, cursor, 0, MESSAGE);
+    return shape && skip_row(source, cursor, context, shape, NULL);
+}
+
+PyObject *read_line(Source *source, Context *context, int64_t number, int64_t place)
+{
+    Cursor cursor;
+    uint64_t count;
+    PyObject *in_hash = NULL, *message = NULL;
+    if (!open_messages(source, context, number, &cursor, &in_hash, &count))
+        goto done;
+    if (place < 0 || (uint64_t)place >= count) {
+        PyErr_SetString(PyExc_ValueError, "a record of the run lacks a message");
+        goto done;
+    }
+    for (int64_t at = 0; at < place; at++)
+        if (!skip_message(source, &cursor, context))
+            goto done;
+    message = read_own_message(source, &cursor, context, in_hash);
+done:
+    Py_XDECREF(in_hash);
+    return message;
+}
+
+/* Compare the hash of the message that comes next: 1 the same, 0 another, -1 an error. */
+static int compare_hash(Source *source, Cursor cursor, Context *context, PyObject *in_hash,
+                        PyObject *hash)
+{
+    Shape *shape = read_shape(source, &cursor, 0, MESSAGE);
+    if (!shape)
+        return -1;
+    PyObject *own = read_column(source, &cursor, context, shape, source->message_hash_at, in_hash);
+    int same = own ? PyObject_RichCompareBool(own, hash, Py_EQ) : -1;
+    Py_XDECREF(own);
+    return same;
+}
+
+PyObject *read_end(Source *source, Context *context, int64_t number, PyObject *hash)
+{
+    Cursor cursor;
+    uint64_t count;
+    PyObject *in_hash = NULL, *message = NULL;
+    if (!open_messages(source, context, number, &cursor, &in_hash, &count))
+        goto done;
+    for (uint64_t at = 0; at < count; at++) {
+        int same = compare_hash(source, cursor, context, in_hash, hash);
+        if (same > 0)
+            message = read_own_message(source, &cursor, context, in_hash);
+        if (same || !skip_message(source, &cursor, context))
+            goto done;
+    }
+    message = Py_NewRef(Py_None);
+done:
+    Py_XDECREF(in_hash);
+    return message;
+}
