@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 
 from ingest.cell.digest import MAX_DEPTH, Digests
 from ingest.cell.exotic import HASH_BYTES, KIND_NAMES, ORDINARY, PRUNED, exotic_mask
-from ingest.cell.order import find_runs, weigh, weigh_cell
 from ingest.cell.slice import CellSlice
 from ingest.errors import BocError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ingest.cell.run import Plan, Run
+    from ingest.cell.writer import Plan
 
 MAX_LEVEL = 3
 _from_bytes = int.from_bytes
@@ -41,8 +40,6 @@ class CellTree:
         "_digests",
         "_is_trusted",
         "_parsed",
-        "_runs",
-        "_weights",
         "cells",
         "data",
         "links",
@@ -61,9 +58,7 @@ class CellTree:
         self._depths: list[int] = []
         self._digests: Digests | None = None
         self._is_trusted = False
-        self._weights: list[int] = []
-        self._runs: dict[int, Run] | None = None
-        self.plans: dict[tuple[int, ...], Plan] = {}
+        self.plans: dict[bytes, Plan] = {}
         self._parsed = 0
 
     @property
@@ -171,21 +166,6 @@ class CellTree:
                     raise BocError(f"cell {cell} carries hashes that are not its own")
         self._digests = digests
         return digests
-
-    def weights(self) -> list[int]:
-        """Return the weight of every cell (module ``order``)."""
-        weights = self._weights
-        if not weights:
-            weights += weigh(self.links[: self._parsed])
-        for cell in range(len(weights), len(self.links)):
-            weights.append(weigh_cell(self.links[cell], weights))
-        return weights
-
-    def runs(self) -> dict[int, Run]:
-        """Return the runs of the bag, by the cell above each (module ``run``)."""
-        if self._runs is None:
-            self._runs = find_runs(self.cells, self.links[: self._parsed], self.weights())
-        return self._runs
 
     def is_distinct(self, cell: int) -> bool:
         """Tell whether it is known that no two cells under this one are equal."""

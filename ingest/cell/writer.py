@@ -6,11 +6,11 @@ linear in the cells, however often they are shared.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from struct import Struct
+from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.cell.crc32c import crc32c as compute_crc32c
-from ingest.cell.order import canonical_order, order_items
-from ingest.cell.run import MAX_RUN_BAG, Plan
+from ingest.cell.order import canonical_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,8 +20,23 @@ if TYPE_CHECKING:
 _MAGIC = bytes.fromhex("b5ee9c72")
 _CRC_FLAG = 0x40
 _MAX_BYTE = 255
+_REF_PACKERS = {
+    width: [Struct(f">{count}{letter}").pack for count in range(5)]
+    for width, letter in ((1, "B"), (2, "H"))
+}
 # One byte for references and for sizes, one cell, one root, none absent; size and root follow.
 _SINGLE_HEAD = _MAGIC + bytes((1, 1, 1, 1, 0))
+
+
+class Plan(NamedTuple):
+    """How to write bags of one shape.
+
+    ``places`` says where each cell of the bag was met; ``parts`` are its bytes, with nothing in
+    place of each cell, and behind that the cell's references.
+    """
+
+    places: list[int]
+    parts: list[bytes]
 
 
 def serialize_boc(tree: CellTree, roots: Sequence[int], *, crc32c: bool = False) -> bytes:
@@ -58,65 +73,51 @@ def _write(tree: CellTree, roots: Sequence[int]) -> bytes:
 
 
 def _write_by_plan(tree: CellTree, root: int) -> bytes | None:
-    """Return the bag of different cells; None if it is too large for a plan.
+    """Return the bag of different cells; None if they are too many for a plan.
 
-    Sub-trees of one shape have the same order, and the same references in their bags: for each
-    shape these are found once.
+    Bags of one shape have the same order and the same references: for each shape these are found
+    once. The shape is how many children each cell has, from the root downwards level by level,
+    and which of the cells met in this way are the same.
     """
-    if tree.weights()[root] > MAX_RUN_BAG - 1:
-        return None
-    cells, links, runs = tree.cells, tree.links, tree.runs()
-    order = [root]
-    numbers = {root: 0}
-    shape: list[int] = []
-    for cell in order:
-        if cell in runs and cell != root:
-            shape.append(~cell)
-            continue
-        for kid in links[cell]:
-            number = numbers.get(kid)
-            if number is None:
-                number = numbers[kid] = len(order)
-                order.append(kid)
-            shape.append(number)
-        shape.append(0)  # no child is the root
-    if len(order) > MAX_RUN_BAG:
-        return None
-    key = tuple(shape)
-    plan = tree.plans.get(key)
+    cells, links = tree.cells, tree.links
+    met = [root]
+    counts = []
+    for cell in met:
+        kids = links[cell]
+        counts.append(len(kids))
+        if kids:
+            met += kids
+            if len(met) > _MAX_BYTE:
+                return None
+    # No list of counts begins another one: where it ends, no child is left without a count.
+    shape = bytes(counts)
+    count = len(set(met))
+    if count < len(met):
+        first = _find_first(met)
+        shape += bytes([first[cell] for cell in met])
+    plan = tree.plans.get(shape)
     if plan is None:
-        plan = tree.plans[key] = _make_plan(tree, root, numbers)
-    if not plan.steps:
-        return None
-    body = [part for number, tail in plan.steps for part in (cells[order[number]], tail)]
-    return _add_head(b"".join(body), plan.cell_count, [0])
+        plan = tree.plans[shape] = _make_plan(tree, root, _find_first(met))
+    parts = plan.parts.copy()
+    parts[::2] = [cells[met[place]] for place in plan.places]
+    return _add_head(b"".join(parts), count, [0])
 
 
-def _make_plan(tree: CellTree, root: int, numbers: Mapping[int, int]) -> Plan:
-    """Return the plan of a bag, an empty one if it has too many cells."""
-    items = order_items(tree, root)
-    runs = tree.runs()
-    places = {}
-    count = 0
-    for item in items:
-        places[item] = count
-        count += 1 if item >= 0 else runs[~item >> 1].parts[~item & 1].cell_count
-    if count > MAX_RUN_BAG:
-        return Plan(count, [])
-    steps: list[tuple[int, bytes]] = []
-    for item in items:
-        cell = item if item >= 0 else ~item >> 1
-        run = runs.get(cell) if cell != root else None
-        starts = (places[~(cell << 1)], places[~(cell << 1 | 1)]) if run else (0, 0)
-        if item < 0 and run:
-            number, tail = steps.pop()
-            steps.append((number, tail + run.parts[~item & 1].write(starts)))
-        elif run:
-            tail = bytes([starts[part] + place for part, place in run.kids])
-            steps.append((numbers[cell], tail))
-        else:
-            steps.append((numbers[cell], bytes([places[kid] for kid in tree.links[cell]])))
-    return Plan(count, steps)
+def _find_first(met: Sequence[int]) -> dict[int, int]:
+    """Return the place at which each cell was met first."""
+    first: dict[int, int] = {}
+    for place, cell in enumerate(met):
+        first.setdefault(cell, place)
+    return first
+
+
+def _make_plan(tree: CellTree, root: int, first: Mapping[int, int]) -> Plan:
+    """Return the plan of a bag of cells that were met in these places."""
+    order, places = _number(tree, [root])
+    parts: list[bytes] = []
+    for cell in order:
+        parts += b"", bytes([places[kid] for kid in tree.links[cell]])
+    return Plan([first[cell] for cell in order], parts)
 
 
 def _number(tree: CellTree, roots: Sequence[int]) -> tuple[list[int], dict[int, int]]:
@@ -151,13 +152,14 @@ def _write_ordered(
     cells = tree.cells
     links = tree.links
     place = places.__getitem__
+    packers = _REF_PACKERS.get(width)
     parts = []
     for cell in order:
         parts.append(cells[cell])
         kids = links[cell]
         if kids:
             named = map(place, kids)
-            parts.append(bytes(named) if width == 1 else _join(named, width))
+            parts.append(packers[len(kids)](*named) if packers else _join(named, width))
     return _add_head(b"".join(parts), count, [places[root] for root in roots])
 
 
