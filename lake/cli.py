@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -159,6 +160,8 @@ def sql_command(
         raise click.UsageError("Parquet is not for a terminal: name a file with -o FILE")
     with failing_cleanly():
         settings, _ = load_settings()
+        # Bytes that the terminal's encoding does not know: UTF-8 in a plain locale, or no text.
+        query = os.fsencode(query).decode(errors="replace")
         opened = open_snapshot(lake_dir, snapshot, check_digests=settings.check_digests)
         with unfinished(output) if output else nullcontext() as path:
             _write_answer(opened, query, settings, output_format, path)

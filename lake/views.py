@@ -50,13 +50,13 @@ def write_views(lake_dir: Path, root: str | None = None) -> list[Path]:
     with unfinished(views) as path:
         path.write_text(text, encoding="utf-8")
     with (
-        unfinished(catalog) as path,
+        unfinished(catalog.absolute()) as path,  # DuckDB takes "~" and "s3:" for other places
         duckdb.connect(
             str(path), config={"storage_compatibility_version": _STORAGE_VERSION}
         ) as connection,
     ):
         # Views are bound as they are made, and the root may be a path that is not of here.
-        connection.execute("set variable lake = $path", {"path": str(lake_dir)})
+        connection.execute("set variable lake = $path", {"path": str(lake_dir.absolute())})
         connection.execute(text)
     return [views, catalog]
 

@@ -150,6 +150,13 @@ def test_sql_may_begin_with_a_comment(read_lake: Path) -> None:
     assert "No such option '--forma'" in run("sql", COUNT, "--forma", "csv").stderr
 
 
+def test_sql_is_utf8_whatever_the_terminal_says(read_lake: Path) -> None:
+    for data, text in (("'ü'".encode(), "ü"), (b"'\xff'", "\ufffd")):
+        query = "select " + data.decode("ascii", "surrogateescape") + " as x"
+        done = run("sql", query, "--lake", read_lake, "--format", "json")
+        assert (done.exit_code, json.loads(done.stdout)) == (0, [{"x": text}])
+
+
 def test_sql_faults_leave_no_file(read_lake: Path, tmp_path: Path) -> None:
     file = tmp_path / "answer.csv"
     for query in ("selec", "select error('stop') from blocks"):

@@ -92,6 +92,16 @@ def test_every_view_and_column_is_commented(handed_over: Path) -> None:
             assert found[VIEW_NAMES.get(table.name, table.name), column.name] == column.doc
 
 
+def test_a_folder_whose_name_means_something_to_duckdb(
+    handed_over: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(handed_over, tmp_path / "~")
+    monkeypatch.chdir(tmp_path)
+    write_views(Path("~"))
+    with duckdb.connect(str(tmp_path / "~" / "catalog.duckdb"), read_only=True) as connection:
+        assert connection.sql(COUNTS).fetchall() == expected_counts(handed_over)
+
+
 def test_a_lake_that_moved(handed_over: Path, tmp_path: Path) -> None:
     moved = tmp_path / "moved"
     shutil.copytree(handed_over, moved)
