@@ -80,6 +80,20 @@ typedef struct {
     PyObject *in_hash; /* borrowed: hash of the in message */
 } Context;
 
+static inline uint32_t load_u32(const uint8_t *at)
+{
+    uint32_t value;
+    memcpy(&value, at, sizeof value);
+    return value;
+}
+
+static inline int64_t load_i64(const uint8_t *at)
+{
+    int64_t value;
+    memcpy(&value, at, sizeof value);
+    return value;
+}
+
 /* Find the number of an account, a tuple of workchain and 32 bytes; -1: the run has none. */
 bool find_account(const Source *source, PyObject *address, int64_t *number);
 
@@ -110,8 +124,11 @@ void end_context(Context *context);
 
 /* Go to a row: where its record begins and ends, and what its arrays say of it. */
 bool find_record(Source *source, Context *context, int64_t row, Cursor *cursor);
-bool skip_state(Source *source, Cursor *cursor);
 PyObject *read_hash(Source *source, Array array, int64_t row);
+
+/* Read a state or None; same tells that it is the one after the record before. */
+PyObject *read_state(Source *source, Cursor *cursor, Context *context, bool *same);
+bool skip_state(Source *source, Cursor *cursor);
 
 /* Read a whole record: its row, messages, state before, state after. */
 PyObject *read_record(Source *source, Context *context, int64_t number);
