@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from lake.sql_settings import SqlSettings
+from lake.settings.sql import SqlSettings
 
 
 class MetadataSettings(SqlSettings, frozen=True, forbid_unknown_fields=True):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from lake.stream_settings import StreamSettings
+from lake.settings.stream import StreamSettings
 
 
 class SqlSettings(StreamSettings, frozen=True, forbid_unknown_fields=True):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from lake.access_settings import AccessSettings
+from lake.settings.access import AccessSettings
 
 
 class LiteServerSettings(AccessSettings, frozen=True, forbid_unknown_fields=True):

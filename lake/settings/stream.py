@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from lake.follow_settings import FollowSettings
+from lake.settings.follow import FollowSettings
 
 
 class StreamSettings(FollowSettings, frozen=True, forbid_unknown_fields=True):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from lake.liteserver_settings import LiteServerSettings
+from lake.settings.liteserver import LiteServerSettings
 
 
 class FollowSettings(LiteServerSettings, frozen=True, forbid_unknown_fields=True):
