@@ -15,7 +15,7 @@ from api.v3.block_routes import BlocksQuery, get_blocks
 from api.v3.book import read_accounts
 from api.v3.name_routes import RecordsQuery, get_records
 from queries.exact import find_transactions
-from queries.traced import find_trace_ids
+from queries.traces import find_trace_ids
 
 if TYPE_CHECKING:
     from api.call import Call

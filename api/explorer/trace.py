@@ -12,7 +12,7 @@ from api.explorer.tree import draw_tree
 from api.v3.action_routes import ActionsQuery, get_actions
 from api.v3.coverage import check_no_gap
 from api.v3.trace_routes import TracesQuery, answer_traces
-from queries.traced import find_trace_ids
+from queries.traces import find_trace_ids
 
 if TYPE_CHECKING:
     from api.call import Call

@@ -29,9 +29,9 @@ from api.v3.coverage import check_lt, check_mc_seqno, check_no_gap, check_utime
 from api.v3.metadata import read_metadata
 from api.v3.operation import SortedPage, operation
 from api.v3.transaction_page import answer_transactions
-from queries.acted import find_account_actions, find_actions
+from queries.actions import find_account_actions, find_actions
 from queries.exact import find_transactions
-from queries.traced import find_last_ends, find_trace_ids
+from queries.traces import find_last_ends, find_trace_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

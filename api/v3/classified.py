@@ -8,7 +8,7 @@ from api.errors import NotDerived
 from api.v3.action import CURRENCY_TRANSFER, Action, render_action
 from api.v3.coverage import name_ranges
 from ingest.action.version import expand_names
-from queries.acted import find_all_actions
+from queries.actions import find_all_actions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,7 @@ from api.v3.metadata import read_metadata
 from api.v3.operation import SortedPage, operation
 from api.v3.transaction_routes import check_direction
 from queries.exact import Slice
-from queries.located import find_messages
+from queries.messages import find_messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -27,7 +27,7 @@ from api.v3.operation import SortedPage, operation
 from api.v3.trace import Events, Trace, Traces, render_trace
 from api.v3.transaction_page import answer_members, write_members
 from queries.exact import Slice
-from queries.traced import find_trace_ids, find_traces, list_account_traces, read_members
+from queries.traces import find_trace_ids, find_traces, list_account_traces, read_members
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -19,8 +19,8 @@ from api.v3.operation import SortedPage, operation
 from api.v3.transaction_page import write_transactions
 from api.v3.transaction_search import TransactionsQuery, check_covered, find_keys
 from queries.exact import Slice
-from queries.located import find_end_transactions
-from queries.traced import find_adjacent
+from queries.messages import find_end_transactions
+from queries.traces import find_adjacent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from lake.lookup.rebuild import rebuild_lookups
 from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from queries.exact import Slice
-from queries.located import find_end_transactions, find_messages
+from queries.messages import find_end_transactions, find_messages
 from queries.reader import Reader
 from tests.lake.chain import Chain, commit_chain
 

@@ -13,7 +13,7 @@ from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from queries.exact import Slice
 from queries.reader import Reader
-from queries.traced import (
+from queries.traces import (
     find_adjacent,
     find_last_ends,
     find_trace_ids,

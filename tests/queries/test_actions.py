@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from queries.acted import find_account_actions, find_actions, find_all_actions
+from queries.actions import find_account_actions, find_actions, find_all_actions
 from tests.queries.watching import watch
 
 if TYPE_CHECKING:
