@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _BLOCK_TAG, _STATE_TAG = bytes.fromhex("11ef55aa"), bytes.fromhex("9023afe2")
 _AUG_BITS, _EXTRA_TAG_BITS, _SIZE_BITS = 64, 4, 48
+_EXTRA_BITS = _EXTRA_TAG_BITS + 1 + _AUG_BITS + 1
 _CHILDREN_OF_FORK = 2
 
 
@@ -125,7 +126,11 @@ def _count_leaves(root: int, read_links: Callable[[int], Links]) -> int | None:
 
 
 def _read_info(value: int, bits: int) -> int | None:
-    """Read the bits of OutMsgQueueInfo; None where they do not hold the size."""
+    """Read the bits of OutMsgQueueInfo; None where they do not hold the size.
+
+    What stands behind ``extra`` in a form that is not known (older states have ihr_pending there,
+    and later ones may have more) is no reason to refuse a block.
+    """
     left = bits
 
     def load(count: int) -> int:
@@ -138,11 +143,10 @@ def _read_info(value: int, bits: int) -> int | None:
     is_empty = not load(1)
     load(_AUG_BITS)
     load(1)  # proc_info
-    size = None
-    if load(1):
-        if load(_EXTRA_TAG_BITS):
-            raise BocError("OutMsgQueueExtra of an unknown form")
-        load(1)  # dispatch_queue
-        load(_AUG_BITS)
-        size = load(_SIZE_BITS) if load(1) else None
-    return 0 if is_empty else size
+    if is_empty or not load(1):
+        return 0 if is_empty else None
+    if left < _EXTRA_BITS or load(_EXTRA_TAG_BITS):
+        return None
+    load(1)  # dispatch_queue
+    load(_AUG_BITS)
+    return load(_SIZE_BITS) if load(1) else None

@@ -149,6 +149,14 @@ def test_queues_without_a_count() -> None:
         assert read_queue_size(make_block(make_info(queue, 2**48 - 1, has_extra=True))) == 2**48 - 1
 
 
+def test_what_is_not_known_of_a_queue_refuses_no_block() -> None:
+    """Older states have ihr_pending in the place of the extra, and later ones may have another."""
+    for queue, count in ((None, 0), (make_queue(3), 3)):
+        info = begin_cell().store_maybe_ref(queue).store_uint(0, 64 + 1).store_bit(1)
+        assert read_queue_size(make_block(info.end_cell())) == count
+        assert read_queue_size(make_block(info.store_uint(3, 4 + 80).end_cell())) == count
+
+
 def test_a_queue_of_which_a_part_is_left_out_is_unknown() -> None:
     queue = make_queue(8)
     left, right = queue.refs
