@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ingest.action.derivation import ActionFiles
+from ingest.action.rebuild import rebuild_actions
 from ingest.batch import Batch
 from ingest.block.zerostate import decode_zero_states
 from ingest.chain import MASTERCHAIN, Borders, Chain, keep_border, list_heads, read_chain
@@ -151,8 +152,8 @@ class Pipeline:
         if todo and self.report.committed and self.contracts is not None:
             # What lies after a range could not know of the accounts in it.
             later = [span for span in self.chain.covered if span.first > todo[0].first]
-            if later:
-                rebuild_contracts(self.lake_dir, self.settings, within=later)
+            if later and rebuild_contracts(self.lake_dir, self.settings, within=later):
+                rebuild_actions(self.lake_dir, self.settings, within=later)
         return self.report
 
     def _bring_span(self, span: Span) -> None:

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ingest.action.classifier import classify
-from ingest.action.derivation import gather_sources
 from ingest.action.explanation import explain
+from ingest.action.gathering import gather_sources
 from ingest.action.rebuild import rebuild_actions
 from ingest.action.recording import read_traces
 from ingest.action.row import show_actions

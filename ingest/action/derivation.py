@@ -7,20 +7,20 @@ their ranges have.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ingest.action.classifier import classify
+from ingest.action.gathering import gather_sources
 from ingest.action.precedence import CLASSIFIER_VERSION
-from ingest.action.stored import SOURCES, Rows, list_data_hashes, read_stored
+from ingest.action.stored import Rows, read_stored
 from ingest.action.table import ActionRows
 from lake.bytable import list_files
 from lake.place import Derivation, NewFile, Place, read_place
 from lake.rows import read_rows
-from lake.schema import MESSAGES, STATE_CELLS, TABLES, TRACES, TRANSACTION_TRACES, TRANSACTIONS
+from lake.schema import TRACES, TRANSACTION_TRACES
 from lake.schema.action import ACTION_RANGES, ACTION_TABLES, ACTIONS, SUPERSEDED_ACTIONS
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 _NAMES = tuple(table.name for table in ACTION_TABLES)
-_LT_COLUMNS = {TRANSACTIONS.name: "lt", MESSAGES.name: "tx_lt", TRANSACTION_TRACES.name: "lt"}
-_READ = (*SOURCES, STATE_CELLS.name)
 _BATCH_TRACES = 5_000
 """Traces classified at a time: their messages are Python objects."""
 
@@ -88,6 +86,7 @@ class ActionFiles:
         derived = self._before(state, rows, place)
         files = list(derived.files)
         at_hand = {**rows, **{file.table: file.rows for file in files if file.place == place}}
+        moved = {file.place: file.rows for file in files if file.table == TRANSACTION_TRACES.name}
         mine = list_action_files(state)
         added: list[NewFile] = []
         removed: set[str] = set()
@@ -98,7 +97,7 @@ class ActionFiles:
             before = mine.get(at, {})
             ranges = _read_ranges(self._lake_dir, before) or make_range(at, 0, 0).to_pylist()
             fresh = _keep_within(self._leave_out_known(state, file), ranges)
-            sources = gather_sources(self._lake_dir, state, fresh, at_hand, place)
+            sources = gather_sources(self._lake_dir, state, fresh, at_hand, place, moved)
             found = classify_traces(fresh, sources)
             added += _extend(self._lake_dir, at, before, found.tables)
             added.append(NewFile(ACTION_RANGES.name, at, _count(ranges, fresh, found)))
@@ -169,79 +168,3 @@ def list_action_files(state: LogState) -> dict[Place, dict[str, DataFile]]:
     for file in list_files(state, *_NAMES):
         found.setdefault(read_place(file.path), {})[file.table] = file
     return found
-
-
-def gather_sources(
-    lake_dir: Path,
-    state: LogState,
-    traces: pa.Table,
-    at_hand: Mapping[str, pa.Table],
-    place: Place,
-) -> Rows:
-    """Return the rows of all blocks that traces span: those at hand, and those in the lake.
-
-    Args:
-        lake_dir: Folder of the lake.
-        state: The lake.
-        traces: Rows of ``traces``.
-        at_hand: Rows of a range that is not in the lake yet, by table.
-        place: That range.
-    """
-    if not traces.num_rows:
-        return Rows({})
-    first, last = pc.min(traces["mc_seqno_start"]).as_py(), pc.max(traces["mc_seqno_end"]).as_py()
-    first_lt, last_lt = pc.min(traces["start_lt"]).as_py(), pc.max(traces["end_lt"]).as_py()
-    parts: dict[str, list[pa.Table]] = {}
-    is_all_at_hand = bool(at_hand) and place.first <= first and last <= place.last
-    files = [
-        file
-        for file in (() if is_all_at_hand else list_files(state, *_READ))
-        if _overlaps(read_place(file.path), first, last)
-    ]
-    for file in files:
-        if file.table not in SOURCES:
-            continue
-        where = None
-        if file.table in _LT_COLUMNS:
-            lt = pc.field(_LT_COLUMNS[file.table])
-            where = (lt >= first_lt) & (lt <= last_lt)
-        rows = read_rows(lake_dir, file, SOURCES[file.table], where)
-        parts.setdefault(file.table, []).append(rows)
-    for name, columns in SOURCES.items():
-        if name in at_hand and _overlaps(place, first, last):
-            rows = pa.table(at_hand[name].select(columns).columns, schema=_find_schema(name))
-            parts.setdefault(name, []).append(rows)
-    rows = Rows({name: pa.concat_tables(tables) for name, tables in parts.items()})
-    return _add_cells(lake_dir, files, rows, at_hand)
-
-
-@cache
-def _find_schema(name: str) -> pa.Schema:
-    """Return the schema of what classification reads of a table."""
-    fields = TABLES[name].arrow
-    return pa.schema([fields.field(column) for column in SOURCES[name]])
-
-
-def _add_cells(
-    lake_dir: Path, files: Sequence[DataFile], rows: Rows, at_hand: Mapping[str, pa.Table]
-) -> Rows:
-    """Return rows with the cells of data that the rules may read."""
-    wanted = list_data_hashes(rows)
-    if not len(wanted):
-        return rows
-    columns = ("hash", "cell")
-    where = pc.field("hash").isin(wanted)
-    parts = [
-        read_rows(lake_dir, file, columns, where)
-        for file in files
-        if file.table == STATE_CELLS.name
-    ]
-    if STATE_CELLS.name in at_hand:
-        fresh = at_hand[STATE_CELLS.name].select(columns)
-        parts.append(fresh.filter(pc.is_in(fresh["hash"], value_set=wanted)))
-    tables = [pa.table(part.columns, names=columns) for part in parts]
-    return Rows({**rows.tables, STATE_CELLS.name: pa.concat_tables(tables)}) if tables else rows
-
-
-def _overlaps(place: Place, first: int, last: int) -> bool:
-    return not place.is_open and place.first <= last and place.last >= first

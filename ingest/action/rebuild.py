@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ingest.action.derivation import (
-    classify_traces,
-    gather_sources,
-    list_action_files,
-    make_range,
-)
+from ingest.action.derivation import classify_traces, list_action_files, make_range
+from ingest.action.gathering import gather_sources
 from ingest.action.precedence import CLASSIFIER_VERSION
 from lake.datafile import write_changes
 from lake.disk import LOCK_FILE, hold_lock
@@ -24,9 +20,10 @@ from lake.schema import TRACES
 from lake.schema.action import ACTION_RANGES, ACTIONS, SUPERSEDED_ACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from ingest.span import Span
     from lake.log import Commit, DataFile, LogState
     from lake.settings import Settings
 
@@ -40,6 +37,7 @@ def rebuild_actions(
     *,
     everything: bool = False,
     on_range: Callable[[int, int], None] = lambda _done, _all: None,
+    within: Sequence[Span] | None = None,
 ) -> Commit | None:
     """Classify ranges that were not, or by another version; None if there are none.
 
@@ -48,6 +46,8 @@ def rebuild_actions(
         settings: File options.
         everything: Classify also the ranges that this version has classified already.
         on_range: Called after each range with the number of ranges done and of all.
+        within: Masterchain blocks whose ranges, and no others, are classified again as what is
+            known of their accounts changed; nothing is said to be superseded by that.
 
     Raises:
         LakeNotFound: the folder holds no lake.
@@ -57,15 +57,17 @@ def rebuild_actions(
     with hold_lock(lake_dir / LOCK_FILE):
         state = read_state(lake_dir)
         mine = list_action_files(state)
-        places = [
-            place
-            for place in list_places(state)
-            if everything or not _is_current(lake_dir, place, mine.get(place, {}))
-        ]
+        places = list_places(state)
+        if within is not None:
+            places = [each for each in places if each in mine and _is_within(each, within)]
+        elif not everything:
+            places = [
+                each for each in places if not _is_current(lake_dir, each, mine.get(each, {}))
+            ]
         if not places:
             return None
         wanted = Derivation(
-            files=_derive_all(lake_dir, state, places, on_range),
+            files=_derive_all(lake_dir, state, places, on_range, keeps_old=within is None),
             removed=frozenset(
                 file.path for place in places for file in mine.get(place, {}).values()
             ),
@@ -74,6 +76,10 @@ def rebuild_actions(
         if not added and not removed:
             return None
         return commit_maintenance(lake_dir, state, settings, added=added, removed=removed)
+
+
+def _is_within(place: Place, spans: Sequence[Span]) -> bool:
+    return any(span.first <= place.first <= span.last for span in spans)
 
 
 def _is_current(lake_dir: Path, place: Place, files: Mapping[str, DataFile]) -> bool:
@@ -91,6 +97,8 @@ def _derive_all(
     state: LogState,
     places: list[Place],
     on_range: Callable[[int, int], None],
+    *,
+    keeps_old: bool,
 ) -> Iterator[NewFile]:
     mine = list_action_files(state)
     for done, place in enumerate(places, 1):
@@ -102,7 +110,10 @@ def _derive_all(
         actions = tables[ACTIONS.name]
         yield NewFile(ACTION_RANGES.name, place, make_range(place, count, actions.num_rows))
         before = mine.get(place, {})
-        if ACTIONS.name in before:
+        if not keeps_old and SUPERSEDED_ACTIONS.name in before:
+            old = read_rows(lake_dir, before[SUPERSEDED_ACTIONS.name])
+            yield NewFile(SUPERSEDED_ACTIONS.name, place, old)
+        elif keeps_old and ACTIONS.name in before:
             old = read_rows(lake_dir, before[ACTIONS.name])
             yield NewFile(SUPERSEDED_ACTIONS.name, place, find_superseded(old, actions))
         on_range(done, len(places))

@@ -41,7 +41,7 @@ MESSAGE_COLUMNS = (
     *("destination_workchain", "destination", "value", "value_extra_currencies", "created_lt"),
     *("created_at", "bounce", "opcode", "body"),
 )
-TRACE_COLUMNS = ("hash", "trace_id")
+TRACE_COLUMNS = ("hash", "trace_id", "mc_seqno")
 SOURCES: Mapping[str, tuple[str, ...]] = {
     TRANSACTIONS.name: TRANSACTION_COLUMNS,
     MESSAGES.name: MESSAGE_COLUMNS,
@@ -216,15 +216,18 @@ def _read_data(rows: Rows, accounts: pa.Array) -> Iterator[tuple[str, int, Facts
 def _choose(
     history: History, transactions: Iterable[Transaction], mc_seqno_start: int
 ) -> dict[str, Facts]:
-    """Return what each account was after its last transaction in a trace, or earlier within it.
+    """Return what each account was after its transactions in a trace, the last one first of all.
 
-    Rows of blocks around the trace are at hand or not, as commits go: what they say is left out.
+    Rows of recorded traces stand at the trace's first block. What the rows of other blocks say is
+    left out: they are at hand or not, as commits go.
     """
     chosen: dict[str, Facts] = {}
-    last = {each.account: each.mc_seqno for each in transactions}
-    for account, mc_seqno in last.items():
+    own: dict[str, set[int]] = {}
+    for each in transactions:
+        own.setdefault(each.account, {mc_seqno_start}).add(each.mc_seqno)
+    for account, mc_seqnos in own.items():
         for at, interface, facts in history.get(account, ()):
-            if mc_seqno_start <= at <= mc_seqno:
+            if at in mc_seqnos:
                 chosen.setdefault(account, {})[interface] = facts
     return chosen
 

@@ -85,20 +85,20 @@ def test_interfaces_of_accounts() -> None:
     assert "NominatorPool" in facts
 
 
-def test_accounts_are_what_they_were_within_the_trace() -> None:
+def test_accounts_are_what_they_were_after_transactions_of_the_trace() -> None:
     """What they were before or became later is at hand in some commits only."""
     tx_hash, trace_id = b"x" * 32, b"t" * 32
     owned = {"owner_workchain": 0, "owner": DATA, "jetton_workchain": 0}
     before, within, later = (
         state(OTHER, mc_seqno=mc_seqno, jetton=bytes([mc_seqno] * 32), **owned)
-        for mc_seqno in (4, 6, 8)
+        for mc_seqno in (6, 7, 8)
     )
     transaction = state(OTHER, hash=tx_hash, mc_seqno=7, lt=1, now=1, descr="ord", aborted=False)
     start = {"mc_seqno_start": 5, "mc_seqno_end": 7, "trace_id": trace_id, "end_lt": 1}
     traces = pa.table({name: [start.get(name)] for name in TRACES.names})
     for rows, expected in (
-        ([before, within, later], f"0:{'06' * 32}"),
-        ([within], f"0:{'06' * 32}"),
+        ([before, within, later], f"0:{'07' * 32}"),
+        ([within], f"0:{'07' * 32}"),
         ([before, later], None),
     ):
         tables = {
