@@ -54,6 +54,7 @@ class Disk:
     def __init__(
         self, folder: Path, *, fail_at: int | None = None, death: bool = False, sync: bool = False
     ) -> None:
+        assert folder.is_absolute(), "descriptors name whole paths"
         self.folder = folder
         self.operations: list[Operation] = []
         self._fail_at, self._death, self._sync = fail_at, death, sync

@@ -206,7 +206,7 @@ def _sync_nothing(_descriptor: int) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Read the options, let the time pass, print the figures."""
     parser = argparse.ArgumentParser(description="Let a day of a lake pass, with its faults.")
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=lambda text: Path(text).absolute())
     parser.add_argument("--hours", type=float, default=24)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
