@@ -16,11 +16,9 @@ import click
 import msgspec
 import pyarrow as pa
 
-from api.app import create_app
 from api.errors import KeyFileInvalid
 from api.logs import configure_logs
 from api.rows import decode_block_rows
-from api.server import StreamingServer
 from api.tail import Tail
 from api.v3.decoded import render_decoded
 from ingest.errors import IngestError
@@ -110,6 +108,10 @@ def serve_lake(
     is there. With ``origin`` a process beside this one follows it, and ends with it.
     """
     hold_little()
+    # The framework takes a second to load, for which every other command would wait.
+    from api.app import create_app  # noqa: PLC0415 - as above
+    from api.server import StreamingServer  # noqa: PLC0415 - as above
+
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family)

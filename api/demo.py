@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import pyarrow as pa
-from litestar.testing import TestClient
 
-from api.app import create_app
 from api.cli import serve_lake
 from ingest.node.source import open_node
 from ingest.pipeline import IngestReport, ingest
@@ -22,6 +20,9 @@ from lake.settings import load_settings
 from lake.verify import verify_lake
 
 if TYPE_CHECKING:
+    from litestar import Litestar
+    from litestar.testing import TestClient
+
     from lake.settings import Settings
 
 EXAMPLES = """
@@ -113,6 +114,15 @@ def _check_files(lake: Path) -> None:
         raise DemoFailed(f"the lake is damaged: {damage}")
 
 
+def _open_client(lake: Path, settings: Settings) -> TestClient[Litestar]:
+    # The framework takes a second to load, for which every other command would wait.
+    from litestar.testing import TestClient  # noqa: PLC0415 - as above
+
+    from api.app import create_app  # noqa: PLC0415 - as above
+
+    return TestClient(create_app(lake, settings))
+
+
 def _get(client: TestClient[Any], path: str) -> Any:  # noqa: ANN401 - JSON of any shape
     answer = client.get(path)
     if answer.status_code != 200:  # noqa: PLR2004 - HTTP OK
@@ -122,7 +132,7 @@ def _get(client: TestClient[Any], path: str) -> Any:  # noqa: ANN401 - JSON of a
 
 def _check_answers(lake: Path, settings: Settings) -> list[str]:
     """Ask v2 and v3 the same questions; both must agree. Returns what was found, in words."""
-    with TestClient(create_app(lake, settings)) as client:
+    with _open_client(lake, settings) as client:
         last = _get(client, "/api/v3/masterchainInfo")["last"]["seqno"]
         if _get(client, "/api/v2/getMasterchainInfo")["result"]["last"]["seqno"] != last:
             raise DemoFailed("v2 and v3 name different last masterchain blocks")
@@ -142,7 +152,7 @@ def _check_answers(lake: Path, settings: Settings) -> list[str]:
 
 
 def _addresses(lake: Path, settings: Settings) -> list[str]:
-    with TestClient(create_app(lake, settings)) as client:
+    with _open_client(lake, settings) as client:
         address = _get(client, "/api/v3/topAccountsByBalance?limit=2")[-1]["account"]
     return [
         "/",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -23,6 +22,7 @@ from lake.lookup.rebuild import rebuild_lookups
 from lake.orphan import sweep_orphans
 from lake.settings import describe_settings, load_settings
 from lake.snapshot import open_snapshot
+from lake.statement import StatementCommand, read_statement
 from lake.status import read_status, render_status
 from lake.verify import verify_lake
 from lake.views import write_views
@@ -124,19 +124,8 @@ and others turn values into the forms people know. Bytes are printed as hex.
 """
 
 
-class StatementCommand(click.Command):
-    """A command whose argument is SQL: text that begins with a comment is no option."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put such a statement behind ``--``, where nothing is an option."""
-        statements = [text for text in args if text.startswith("--") and "\n" in text]
-        if statements and "--" not in args:
-            args = [*(text for text in args if text not in statements), "--", *statements]
-        return super().parse_args(ctx, args)
-
-
 @click.command("sql", cls=StatementCommand, epilog=SQL_EXAMPLES)
-@click.argument("query")
+@click.argument("query", callback=read_statement)
 @lake_option
 @click.option(
     "--format",
@@ -160,8 +149,6 @@ def sql_command(
         raise click.UsageError("Parquet is not for a terminal: name a file with -o FILE")
     with failing_cleanly():
         settings, _ = load_settings()
-        # Bytes that the terminal's encoding does not know: UTF-8 in a plain locale, or no text.
-        query = os.fsencode(query).decode(errors="replace")
         opened = open_snapshot(lake_dir, snapshot, check_digests=settings.check_digests)
         with unfinished(output) if output else nullcontext() as path:
             _write_answer(opened, query, settings, output_format, path)
