@@ -170,8 +170,7 @@ class Lookups:
         """
         row = record.row
         for run in self._newest_first:
-            number = run.find_account(row.account, row.workchain)
-            state = None if number is None else run.state_of(number)
+            state = run.newest_states([(row.workchain, row.account)])[0]
             if state is not None and state["hash"] == row.account_state_hash_before:
                 record.before = state
                 return

@@ -62,8 +62,7 @@ class Ranking:
         for run in earlier:
             for number in run.richest:
                 account, workchain = run.account_of(number)
-                found = self._base.find_account(account, workchain)
-                if found is not None and self._base.state_of(found) is not None:
+                if self._base.newest_states([(workchain, account)])[0] is not None:
                     newest.setdefault((account, workchain), None)
 
     def _places(self, first: int, last: int) -> range:

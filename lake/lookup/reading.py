@@ -95,11 +95,7 @@ class Source:
             for row, wanted_hash in wanted
         ]
 
-    def read_states(self, numbers: Iterable[int]) -> list[Any]:
-        """Return the newest states of accounts by number, None where there is none."""
-        return [self._read_newest(number) for number in numbers]
-
-    def read_newest(self, accounts: Iterable[tuple[int, bytes]]) -> list[Any]:
+    def read_states(self, accounts: Iterable[tuple[int, bytes]]) -> list[Any]:
         """Return the newest states of accounts by workchain and account id, None without one."""
         numbers = (self._find_account(*account) for account in accounts)
         return [None if number is None else self._read_newest(number) for number in numbers]

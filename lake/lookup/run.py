@@ -86,18 +86,9 @@ class Run:
         """Return where the rows of an account begin and end; they ascend by logical time."""
         return self._account_row[number], self._account_row[number + 1]
 
-    def state_of(self, number: int) -> Any:  # noqa: ANN401 - a row, or None
-        """Return the newest state of an account in the range, or None."""
-        return self._source.read_states((number,))[0]
-
-    def read_states(self, numbers: Sequence[int]) -> list[Any]:
-        """Return the newest states of accounts in the range, None where there is none."""
-        states: list[Any] = self._source.read_states(numbers)
-        return states
-
     def newest_states(self, accounts: list[tuple[int, bytes]]) -> list[Any]:
         """Return the newest states of accounts by workchain and account id, None without one."""
-        states: list[Any] = self._source.read_newest(accounts)
+        states: list[Any] = self._source.read_states(accounts)
         return states
 
     def read_records(self, rows: Sequence[int]) -> list[Any]:

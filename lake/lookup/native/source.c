@@ -31,18 +31,7 @@ static PyObject *source_records(PyObject *self, PyObject *rows)
     return read_all(self, rows, record_of);
 }
 
-static PyObject *state_of(Source *source, Context *context, PyObject *account)
-{
-    long long number = PyLong_AsLongLong(account);
-    return PyErr_Occurred() ? NULL : read_newest(source, context, number);
-}
-
-static PyObject *source_states(PyObject *self, PyObject *numbers)
-{
-    return read_all(self, numbers, state_of);
-}
-
-static PyObject *newest_of(Source *source, Context *context, PyObject *address)
+static PyObject *state_of(Source *source, Context *context, PyObject *address)
 {
     int64_t number;
     if (!find_account(source, address, &number))
@@ -50,9 +39,9 @@ static PyObject *newest_of(Source *source, Context *context, PyObject *address)
     return number < 0 ? Py_NewRef(Py_None) : read_newest(source, context, number);
 }
 
-static PyObject *source_newest(PyObject *self, PyObject *addresses)
+static PyObject *source_states(PyObject *self, PyObject *addresses)
 {
-    return read_all(self, addresses, newest_of);
+    return read_all(self, addresses, state_of);
 }
 
 static PyObject *line_at(Source *source, Context *context, PyObject *at)
@@ -159,8 +148,7 @@ static PyMethodDef source_methods[] = {
     {"read_lines", source_lines, METH_O, "Return messages, given the row and place of each."},
     {"read_ends", source_ends, METH_O,
      "Return messages, given the row and hash of each; None where the row has none."},
-    {"read_states", source_states, METH_O, "Return the newest states of accounts by number."},
-    {"read_newest", source_newest, METH_O,
+    {"read_states", source_states, METH_O,
      "Return the newest states of a list of accounts, each workchain and 32 bytes."},
     {NULL, NULL, 0, NULL},
 };

@@ -19,6 +19,7 @@ from lake.lookup.run import Run
 from lake.lookup.runfile import RunFile
 from lake.lookup.shape import fold, unfold
 from lake.settings import Settings
+from lake.snapshot import open_snapshot
 from tests.fuzz.rows import compose, damage, read_all
 from tests.lake.chain import Chain, commit_chain
 
@@ -30,6 +31,7 @@ from lake.lookup.native import NATIVE
 from lake.lookup.record import FACTS, MESSAGE, STATE, TRANSACTION
 from lake.lookup.opening import open_lookups
 from lake.settings import Settings
+from lake.snapshot import open_snapshot
 from lake.snapshot import open_snapshot
 
 def show(kind, row):
@@ -48,8 +50,6 @@ for run in lookups.runs:
             assert end.msg_hash == record.messages[number].msg_hash
             assert end.tx_lt != record.row.lt
         print(show(FACTS, record.before), show(FACTS, record.after))
-    for state in run.read_states(range(len(run.balance))):
-        print(show(STATE, state))
     accounts = [run.account_of(number)[::-1] for number in range(len(run.balance))]
     for state in run.newest_states([*accounts, (7, bytes(32))]):
         print(show(STATE, state))
@@ -108,11 +108,12 @@ def test_states_by_account(chained: Path) -> None:
     run = Run(RunFile(compose(chained), "whole"))
     accounts = [run.account_of(number)[::-1] for number in range(len(run.balance))]
     states = run.newest_states(accounts)
-    assert [run.state_of(number) is None for number in range(len(accounts))] == [
-        state is None for state in states
-    ]
-    assert {state["hash"] for state in states if state} == {
-        state["hash"] for state in run.read_states(range(len(accounts))) if state
+    latest = open_snapshot(chained).connect().table("latest_account_states").to_arrow_table()
+    wanted = {(row["workchain"], row["account"]): row["hash"] for row in latest.to_pylist()}
+    assert wanted == {
+        account: state["hash"]
+        for account, state in zip(accounts, states, strict=True)
+        if state is not None
     }
     strangers = [(workchain + 1, account) for workchain, account in accounts]
     assert run.newest_states(strangers) == [None] * len(strangers)
@@ -128,7 +129,6 @@ def test_places_outside_of_a_run_are_refused(chained: Path) -> None:
         lambda: run.read_records([rows]),
         lambda: run.read_records([-rows - 1]),
         lambda: run.read_lines([(0, 99)]),
-        lambda: run.read_states([len(run.balance)]),
     ):
         with pytest.raises((ValueError, IndexError)):
             read()
