@@ -45,7 +45,7 @@ def write_views(lake_dir: Path, root: str | None = None) -> list[Path]:
     snapshot = open_snapshot(lake_dir)
     for damage in snapshot.damaged.values():
         raise damage
-    text = render_views(snapshot, root or str(lake_dir.absolute()))
+    text = render_script(snapshot, root or str(lake_dir.absolute()))
     views, catalog = lake_dir / VIEWS_FILE, lake_dir / CATALOG_FILE
     with unfinished(views) as path:
         path.write_text(text, encoding="utf-8")
@@ -61,7 +61,7 @@ def write_views(lake_dir: Path, root: str | None = None) -> list[Path]:
     return [views, catalog]
 
 
-def render_views(snapshot: Snapshot, root: str) -> str:
+def render_script(snapshot: Snapshot, root: str) -> str:
     """Return the SQL text that makes every view and macro of the snapshot."""
     head = (
         f"-- Commit {snapshot.number} of a tonlake: its tables as views, for DuckDB 1.5 and 2.x.\n"

@@ -17,7 +17,7 @@ from lake.errors import LakeCorrupt
 from lake.log import DataFile, LogState
 from lake.schema import TABLES
 from lake.snapshot import Snapshot, open_snapshot
-from lake.views import render_views, write_views
+from lake.views import render_script, write_views
 from tests.lake.rows import commit_rows, make_table
 
 CLI = Path(sys.executable).parent / "duckdb"
@@ -148,7 +148,7 @@ def test_empty_tables_and_old_files(tmp_path: Path, versions: tuple[int, ...]) -
         files.append(DataFile(path, "shard_blocks", 3, 1, "", version))
     snapshot = Snapshot(tmp_path, LogState(number=1, files=tuple(files), ranges=((1, 9),)))
     with duckdb.connect() as connection:
-        connection.execute(render_views(snapshot, str(tmp_path)))
+        connection.execute(render_script(snapshot, str(tmp_path)))
         view = connection.view("shard_blocks")
         mine = snapshot.connect().view("shard_blocks")
         assert (view.columns, view.types) == (mine.columns, mine.types)

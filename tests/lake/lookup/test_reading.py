@@ -32,7 +32,6 @@ from lake.lookup.record import FACTS, MESSAGE, STATE, TRANSACTION
 from lake.lookup.opening import open_lookups
 from lake.settings import Settings
 from lake.snapshot import open_snapshot
-from lake.snapshot import open_snapshot
 
 def show(kind, row):
     return None if row is None else [getattr(row, name) for name in kind.columns]
