@@ -159,7 +159,7 @@ def _iter_account_blocks(
     for key, leaf in iter_hashmap(tree, root, 256):
         account = key.to_bytes(32, "big")
         skip_currencies(leaf)
-        if leaf.load_uint(4) != _ACCOUNT_BLOCK_TAG or leaf.load_bytes(32) != account:
+        if leaf.load_uint(4 + 256) != _ACCOUNT_BLOCK_TAG << 256 | key:
             raise DecodeError(f"no AccountBlock of account {account.hex()} under its key")
         yield account, _iter_transactions(leaf)
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ingest.cell.boc import CellTree
+    from ingest.cell.slice import CellSlice
 
 ACCOUNT_BITS = 256
 _STATE_TAG = 0x9023AFE2
@@ -81,6 +82,18 @@ def read_state_sides(tree: CellTree, cell: int) -> list[ShardState]:
 
 def iter_shard_accounts(tree: CellTree, cell: int) -> Iterator[ShardAccount]:
     """Yield the entries of ShardAccounts by account; what a Merkle update prunes is left out."""
+    for key, value in _iter_descriptions(tree, cell):
+        account_cell, last_hash = value.load_ref(), value.load_bytes(32)
+        yield ShardAccount(key.to_bytes(32, "big"), account_cell, value.load_uint(64), last_hash)
+
+
+def find_accounts(tree: CellTree, cell: int) -> dict[int, int]:
+    """Return the Account cells that ShardAccounts shows, by account (as an unsigned number)."""
+    return {key: value.load_ref() for key, value in _iter_descriptions(tree, cell)}
+
+
+def _iter_descriptions(tree: CellTree, cell: int) -> Iterator[tuple[int, CellSlice]]:
+    """Yield each account of ShardAccounts that is not pruned, and where its ShardAccount begins."""
     if tree.kind(cell) == PRUNED:
         return
     root = tree.slice(cell).load_maybe_ref()
@@ -89,8 +102,7 @@ def iter_shard_accounts(tree: CellTree, cell: int) -> Iterator[ShardAccount]:
     for key, value in iter_hashmap(tree, root, ACCOUNT_BITS, skip_pruned=True):
         value.load_uint(5)  # DepthBalanceInfo.split_depth:(#<= 30)
         skip_currencies(value)
-        account_cell, last_hash = value.load_ref(), value.load_bytes(32)
-        yield ShardAccount(key.to_bytes(32, "big"), account_cell, value.load_uint(64), last_hash)
+        yield key, value
 
 
 def read_libraries(tree: CellTree, state: ShardState) -> int | None:

@@ -19,7 +19,7 @@ from ingest.block.account import (
 )
 from ingest.block.header import MASTERCHAIN, read_parts
 from ingest.block.library import read_library_changes
-from ingest.block.state import iter_shard_accounts, read_state, read_state_sides
+from ingest.block.state import find_accounts, read_state, read_state_sides
 from ingest.block.statecell import iter_cells, iter_depths
 from ingest.cell.exotic import PRUNED
 from ingest.cell.tree import MAX_LEVEL
@@ -76,11 +76,11 @@ def _read_accounts(
     """Return the rows of touched accounts and the Account cells of those that exist."""
     rows: list[AccountRow] = []
     roots: list[int] = []
-    entries = _find_accounts(tree, new) if touched else {}
+    entries = find_accounts(tree, read_state(tree, new).accounts) if touched else {}
     for one in touched:
         state = NONEXIST
         if one.new_hash != NONEXIST_HASH:
-            cell = entries.get(one.account)
+            cell = entries.get(int.from_bytes(one.account, "big"))
             if cell is None or tree.hash(cell, 0) != one.new_hash:
                 raise DecodeError(
                     f"state update: account {at.workchain}:{one.account.hex()} has state "
@@ -91,12 +91,6 @@ def _read_accounts(
             roots.append(cell)
         rows.append(make_row(tree, at, one, state))
     return rows, roots
-
-
-def _find_accounts(tree: CellTree, new: int) -> dict[bytes, int]:
-    """Return the Account cells that the new side shows, by account."""
-    accounts = read_state(tree, new).accounts
-    return {entry.account: entry.cell for entry in iter_shard_accounts(tree, accounts)}
 
 
 def _find_carried(tree: CellTree, old: int, extra: int, pruned: set[bytes]) -> list[CellAt]:

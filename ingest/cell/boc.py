@@ -83,18 +83,18 @@ def _read_to_end(data: bytes, envelope: Envelope, tree: CellTree) -> int:
     at, limit = envelope.first, envelope.end
     while at < limit:
         d1, d2 = data[at], data[at + 1]
-        start = at
+        end = at + sizes[d2]
         if d1 in unusual:
-            start += _skip_hashes(data, at, tree)
-        end = start + sizes[d2]
+            hashes = _skip_hashes(data, at, tree)
+            end += hashes
+            keep_cell(bytes((d1 & ~_HASHES_BIT, d2)) + data[at + hashes + 2 : end])
+        else:
+            keep_cell(data[at:end])
         if d2 & 1 and not data[end - 1] & _TAG_MASK:
             raise BocError("data of a cell without its end tag, or one byte too long", end - 1)
-        if start == at:
-            keep_cell(data[at:end])
-        else:
-            keep_cell(bytes((d1 & ~_HASHES_BIT, d2)) + data[start + 2 : end])
-        if d1 & 7:
-            read_links, size = readers[d1 & 7]
+        ref_count = d1 & 7
+        if ref_count:
+            read_links, size = readers[ref_count]
             keep_links(read_links(data, end))
             at = end + size
         else:

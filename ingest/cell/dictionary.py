@@ -113,11 +113,12 @@ def _walk(
         steps -= 1
         if not steps:
             raise BocError(f"hash map at cell {cell} repeats its nodes too often")
-        if skip_pruned and tree.kind(cell) == PRUNED:
-            continue
         head = cells[cell]
-        is_plain_fork = key_left and head[1] and head[2] < _LABEL_OF_NOTHING
-        if not is_plain_fork or head[0] & _EXOTIC_BIT:
+        is_exotic = head[0] & _EXOTIC_BIT
+        if is_exotic and skip_pruned and head[2] == PRUNED:
+            continue
+        has_label = not head[1] or head[2] >= _LABEL_OF_NOTHING
+        if has_label or is_exotic or not key_left:
             value, left = tree.bits(cell)
             key, key_left, left = _read_label(value, left, key_left, key)
             if not key_left:

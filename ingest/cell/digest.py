@@ -62,7 +62,7 @@ class Digests:
         Raises:
             BocError: a Merkle cell whose stored hashes or depths are not those of its children.
         """
-        self._fill_cells(range(len(self._cells) - 1, -1, -1))
+        self._fill_parsed(range(len(self._cells) - 1, -1, -1))
 
     def require(self, roots: Iterable[int]) -> None:
         """Compute the digests under some cells, as far as they are not there; raises the same."""
@@ -75,7 +75,13 @@ class Digests:
                     seen.add(kid)
                     found.append(kid)
         found.sort(reverse=True)
-        self._fill_cells(found)
+        self._fill_parsed(found)
+
+    def _fill_parsed(self, order: Sequence[int]) -> None:
+        """Compute the digests of cells, children first, and see whether two are equal."""
+        self._fill_cells(order)
+        self._seen.update([self.tops[cell] for cell in order])
+        self._parsed += len(order)
 
     def _fill_cells(self, order: Sequence[int]) -> None:
         """Compute the digests of cells, children first; the commonest kinds are done in line."""
@@ -105,8 +111,6 @@ class Digests:
                 self._fill_above_pruned(cell, head, kids)
             else:
                 self._fill(cell)
-        self._seen.update([tops[cell] for cell in order])
-        self._parsed += len(order)
 
     @property
     def are_distinct(self) -> bool:
@@ -142,7 +146,7 @@ class Digests:
         self.bottoms.append(b"")
         self.shallows.append(self.depths[cell])
         try:
-            self._fill(cell)
+            self._fill_cells((cell,))
         except BocError:
             del self.tops[cell], self.bottoms[cell], self.shallows[cell]
             raise

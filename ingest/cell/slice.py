@@ -60,8 +60,11 @@ class CellSlice:
 
     def load_uint(self, bits: int) -> int:
         """Read an unsigned integer of ``bits`` bits."""
-        self.skip(bits)
-        return self._value >> self.bits_left & ((1 << bits) - 1)
+        left = self.bits_left - bits
+        if left < 0:
+            self._refuse(f"{bits} bits")
+        self.bits_left = left
+        return self._value >> left & ((1 << bits) - 1)
 
     def peek_uint(self, bits: int) -> int:
         """Return an unsigned integer without moving."""
@@ -76,8 +79,11 @@ class CellSlice:
 
     def load_bit(self) -> bool:
         """Read one bit."""
-        self.skip(1)
-        return bool(self._value >> self.bits_left & 1)
+        left = self.bits_left - 1
+        if left < 0:
+            self._refuse("1 bits")
+        self.bits_left = left
+        return self._value >> left & 1 == 1
 
     def load_bytes(self, count: int) -> bytes:
         """Read whole bytes, from any bit on."""
@@ -89,7 +95,13 @@ class CellSlice:
 
     def load_coins(self) -> int:
         """Read Grams (VarUInteger 16), in nanoton."""
-        return self.load_uint(self.load_uint(_COINS_LENGTH_BITS) * 8)
+        left = self.bits_left - _COINS_LENGTH_BITS
+        bits = (self._value >> left & 15) * 8 if left >= 0 else 0
+        if left < bits:
+            self._refuse(f"{_COINS_LENGTH_BITS + bits} bits")
+        left -= bits
+        self.bits_left = left
+        return self._value >> left & ((1 << bits) - 1)
 
     def load_ref(self) -> int:
         """Read a reference: the index of the child cell."""

@@ -81,16 +81,14 @@ def _write_by_plan(tree: CellTree, root: int) -> bytes | None:
     """
     cells, links = tree.cells, tree.links
     met = [root]
-    counts = []
     for cell in met:
         kids = links[cell]
-        counts.append(len(kids))
         if kids:
             met += kids
             if len(met) > _MAX_BYTE:
                 return None
     # No list of counts begins another one: where it ends, no child is left without a count.
-    shape = bytes(counts)
+    shape = bytes(map(len, map(links.__getitem__, met)))
     count = len(set(met))
     if count < len(met):
         first = _find_first(met)
