@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.body.codec import Object, Value, Work
-from ingest.body.raw import Raw
+from ingest.body.raw import EMPTY_CELL, Raw
 from ingest.body.scheme import OPCODE_BITS, load_scheme
 from ingest.errors import BocError, BodyError
 
@@ -44,23 +44,27 @@ def name_opcode(opcode: int) -> str | None:
 def decode_body(tree: CellTree, cell: int) -> Decoded:
     """Decode a body by its opcode alone; bodies that follow no layout give a value of None.
 
-    Never raises: every garbage cell is answered within bounded work.
+    The empty body has an object. Never raises: every garbage cell is answered within bounded work.
     """
-    return _decode(tree, cell, external_in=False)
+    name, value = _decode(tree, cell, external_in=False)
+    return Decoded(name, value or _show_empty(tree, cell))
 
 
 def decode_message_body(tree: CellTree, cell: int, *, external_in: bool) -> Decoded:
     """Decode the body of a message as the ``message_content`` of API v3 shows it.
 
-    Beyond ``decode_body``: the empty body has an object, text comments have their own shape, and
-    external messages are tried as those of the known wallets.
+    Beyond ``decode_body``: text comments have their own shape, and external messages are tried as
+    those of the known wallets.
     """
     name, value = _decode(tree, cell, external_in=external_in)
     if value is not None and value["@type"] == _COMMENT:
         value = {"type": _COMMENT, "@type": _COMMENT, "comment": value["text"]}
-    elif value is None and Raw(tree, cell, 0).is_empty:
-        value = {"@type": "empty_cell"}
-    return Decoded(name, value)
+    return Decoded(name, value or _show_empty(tree, cell))
+
+
+def _show_empty(tree: CellTree, cell: int) -> Object | None:
+    """Return the object of the empty body, and None for any other."""
+    return {"@type": EMPTY_CELL} if Raw(tree, cell, 0).is_empty else None
 
 
 def _decode(tree: CellTree, cell: int, *, external_in: bool) -> Decoded:

@@ -96,7 +96,7 @@ def test_order_is_kept_and_errors_stand_in_their_place(asker: TestClient[Any]) -
     first, second, third, fourth, fifth = answer["bodies"]
     assert first["error"].startswith("unknown")
     assert second == {"@type": "text_comment", "text": "hi"}
-    assert third == {"error": "unknown opcode, or no opcode at all"}
+    assert third == {"@type": "empty_cell"}
     assert fourth == EXCESS_OBJECT
     assert fifth == {"error": "unknown body: no layout of excess fits"}
     params = {"opcodes": opcodes, "bodies": bodies}

@@ -219,9 +219,9 @@ def test_a_body_without_opcode_is_not_decoded(bits: int) -> None:
     assert decode_message_body(tree, cell, external_in=False) == (None, None)
 
 
-def test_the_empty_body_has_an_object_in_messages_only() -> None:
+def test_the_empty_body_has_an_object() -> None:
     tree, cell = build()
-    assert decode_body(tree, cell) == (None, None)
+    assert decode_body(tree, cell) == (None, {"@type": "empty_cell"})
     assert decode_message_body(tree, cell, external_in=True) == (None, {"@type": "empty_cell"})
 
 
