@@ -10,11 +10,9 @@ started anew for each of the many kills.
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
-import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest import mock
@@ -26,8 +24,8 @@ from ingest.contract.interview import Interview
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
-from lake.crash import VARIABLE
 from lake.settings import Settings
+from tests.lake.killed import serve_orders
 
 if TYPE_CHECKING:
     from ingest.contract.network import Network
@@ -56,31 +54,12 @@ def bring(node: Path, lake: Path) -> None:
         ingest(source, lake, Span(1, 48), SETTINGS)
 
 
-def run_child(node: Path, lake: Path, crash_at: str, delay_ms: float) -> str:
-    """Fork an ingest, kill it as told, and say how it ended."""
-    child = os.fork()
-    if child == 0:
-        if crash_at != "-":
-            os.environ[VARIABLE] = crash_at
-        bring(node, lake)
-        os._exit(0)
-    if delay_ms:
-        time.sleep(delay_ms / 1000)
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    if os.WIFSIGNALED(status):
-        return "killed"
-    return "ended" if os.WEXITSTATUS(status) == 0 else f"failed {os.WEXITSTATUS(status)}"
-
-
 def main() -> None:
     """Serve orders until stdin ends."""
     node = Path(sys.argv[1])
     if "tvm" not in sys.argv[2:]:
         mock.patch.object(derivation, "Interview", ask_data_alone).start()
-    for line in sys.stdin:
-        lake, crash_at, delay_ms = line.split()
-        print(run_child(node, Path(lake), crash_at, float(delay_ms)), flush=True)  # noqa: T201
+    serve_orders(partial(bring, node))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import time
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lake.crash import VARIABLE
@@ -11,13 +15,39 @@ from lake.crash import VARIABLE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+KILLED = "killed"
+
 
 def run_killed(work: Callable[[], object], point: str) -> bool:
     """Do work in a child that is killed at a point; False if it never got there."""
+    return run_child(work, point, 0) == KILLED
+
+
+def run_child(work: Callable[[], object], crash_at: str, delay_ms: float) -> str:
+    """Do work in a child, kill it as told, and say how it ended.
+
+    Args:
+        work: What to do.
+        crash_at: Point at which the child dies, ``-`` for none.
+        delay_ms: Milliseconds after which it is killed, 0 for never.
+    """
     child = os.fork()
     if child == 0:
-        os.environ[VARIABLE] = point
+        if crash_at != "-":
+            os.environ[VARIABLE] = crash_at
         work()
         os._exit(0)
+    if delay_ms:
+        time.sleep(delay_ms / 1000)
+        os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
-    return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    if os.WIFSIGNALED(status):
+        return KILLED if os.WTERMSIG(status) == signal.SIGKILL else f"signal {os.WTERMSIG(status)}"
+    return "ended" if os.WEXITSTATUS(status) == 0 else f"failed {os.WEXITSTATUS(status)}"
+
+
+def serve_orders(work: Callable[[Path], object]) -> None:
+    """Do work on lakes until stdin ends, a line ``LAKE CRASH_AT DELAY_MS`` for each child."""
+    for line in sys.stdin:
+        lake, crash_at, delay_ms = line.split()
+        print(run_child(partial(work, Path(lake)), crash_at, float(delay_ms)), flush=True)  # noqa: T201
