@@ -43,6 +43,7 @@ Row = dict[str, Any]
 
 _CURSOR = re.compile(r"([0-9]{1,19}):([0-9a-f]{64}):([0-9]{1,19}):([0-9a-f]{64})")
 _TYPE_NAME = re.compile(r"[A-Za-z0-9_.]+")
+_IN_DETAILS = re.compile(r'"(-?[0-9]{1,10}:[0-9A-F]{64})"')
 _ADDRESS_COLUMNS = (
     *("source", "source_secondary", "destination", "destination_secondary"),
     *("asset", "asset_secondary", "asset2", "asset2_secondary"),
@@ -137,7 +138,8 @@ def get_actions(call: Call, query: ActionsQuery) -> Actions:
 def list_addresses(rows: Iterable[Row]) -> Iterator[Address]:
     """Yield the addresses that actions speak of."""
     for row in rows:
-        for text in (*row["accounts"], *(row[name] for name in _ADDRESS_COLUMNS)):
+        columns = (row[name] for name in _ADDRESS_COLUMNS)
+        for text in (*row["accounts"], *columns, *_IN_DETAILS.findall(row["details"] or "")):
             if text is None or ":" not in text:
                 continue  # a public key or a hash of another chain
             try:

@@ -124,6 +124,7 @@ def get_traces(call: Call, query: TracesQuery) -> Traces:
     types = choose_types(call, query.supported_action_types)
     shown = [one for trace in found for one in trace.transactions.values()]
     addresses = list_addresses(shown)
+    addresses.update(list_action_addresses(row for trace in found for row in trace.action_rows))
     return Traces(
         traces=[trace.render(types) for trace in found],
         address_book=read_address_book(call, addresses),

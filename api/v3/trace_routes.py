@@ -20,6 +20,8 @@ from api.params import (
     Texts,
     Utime,
 )
+from api.v3.action_routes import list_addresses
+from api.v3.book import read_address_book
 from api.v3.classified import read_trace_actions
 from api.v3.coverage import check_lt, check_mc_seqno, check_no_gap, check_utime
 from api.v3.metadata import read_metadata
@@ -134,9 +136,12 @@ def _answer(
         render_trace(row, members.get(row["trace_id"]), found.shown, found.heads) for row in rows
     ]
     if with_actions:
-        actions, _rows = read_trace_actions(call, rows, query.supported_action_types)
+        actions, acted = read_trace_actions(call, rows, query.supported_action_types)
         for trace, row in zip(traces, rows, strict=True):
             trace.actions = actions[row["trace_id"]]
+        named = found.named.union(list_addresses(acted))
+        if named != found.named:
+            found = found._replace(named=named, address_book=read_address_book(call, named))
     return traces, found
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 Action = dict[str, Any]
 
+_RAW_ADDRESS = re.compile(r'"(-?[0-9]+:[0-9A-F]{64})"')
+
 
 @pytest.fixture(scope="module")
 def actions(client: TestClient[Any]) -> list[Action]:
@@ -44,6 +48,22 @@ def actions(client: TestClient[Any]) -> list[Action]:
 def place(action: Action) -> tuple[int, str]:
     """Return by what actions are ordered first."""
     return int(action["trace_end_lt"]), action["trace_id"]
+
+
+def test_the_book_has_every_address_of_the_details(
+    actions: list[Action], client: TestClient[Any]
+) -> None:
+    kinds = {"jetton_transfer", "change_dns", "nft_mint"}
+    found = [action for action in actions if action["type"] in kinds]
+    named = set(_RAW_ADDRESS.findall(json.dumps([action["details"] for action in found])))
+    by_type = {"limit": 1000, "action_type": sorted(kinds)}
+    traced = {"limit": 1000, "trace_id": sorted({action["trace_id"] for action in found})}
+    for path, params in (("actions", by_type), ("traces", traced | {"include_actions": "true"})):
+        answer = client.get(f"/api/v3/{path}", params=params).json()
+        assert named - answer["address_book"].keys() == set()
+        assert any(
+            one["token_info"][0]["type"] == "jetton_masters" for one in answer["metadata"].values()
+        )
 
 
 def test_pages_follow_each_other_without_gap(
