@@ -1,6 +1,6 @@
 """Ingest: a node's bytes to rows that fit the lake's schema.
 
-node/        files of a node: packages, indexes, block handles, state
+node/        files of a node: packages, indexes, block handles, celldb, state
 cell/        bags of cells: read, write, hash
 block/       TL-B of a block to rows
 source       where blocks come from

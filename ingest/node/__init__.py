@@ -2,8 +2,8 @@
 
 tl           TL values of the node's stores
 package      archive packages: entries by offset, or by scanning
-rocks        RocksDB beside its owner, through private folders (scratch), followed while it writes
-handle, state, globalindex, slice    what the stores hold
+rocks        RocksDB beside its owner, through private folders (scratch): followed or frozen
+handle, state, globalindex, slice, celldb    what the stores hold
 bundle       which shard blocks a masterchain block commits
 archive      bundles out of slices and packages
 zerofile     zero states

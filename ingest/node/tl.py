@@ -30,6 +30,7 @@ BLOCK_FILE_KEY = 0xB0EAE471  # db.filedb.key.blockFile
 PROOF_KEY = 0xDA954DEC  # db.filedb.key.proof
 PROOF_LINK_KEY = 0x98FBC5CE  # db.filedb.key.proofLink
 ZERO_STATE_FILE_KEY = 0x1252863D  # db.filedb.key.zeroStateFile
+CELLDB_VALUE = 0xE6101440  # db.celldb.value
 DB_VERSION_KEY = 0x724F2154  # db.state.key.dbVersion
 DB_VERSION = 0xD93720F7  # db.state.dbVersion
 INIT_BLOCK_ID = 0x732C9CF5  # db.state.initBlockId

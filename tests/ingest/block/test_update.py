@@ -21,11 +21,11 @@ from ingest.cell.boc import parse_boc
 from ingest.cell.record import assemble_boc
 from ingest.currency import CurrencyBook
 from ingest.errors import DecodeError
+from ingest.node.celldb import open_celldb
 from ingest.source import BlockId, McBundle, RawBlock
 from ingest.statecell import CellFinder
 from lake.settings import Settings
 from tests.ingest.networks import find_cells
-from tests.ingest.node.celldb import CellDb
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -138,9 +138,11 @@ def test_states_put_together_have_their_hashes(network: Network) -> None:
 
 
 def test_the_node_has_the_very_same_cells(network: Network) -> None:
-    with closing(CellDb(network.db)) as celldb:
-        for cell_hash, cell in network.cells.items():
-            assert celldb.read_cell(cell_hash) == cell
+    with closing(open_celldb(network.db)) as celldb:
+        for cell_hash, (packed, refs) in network.cells.items():
+            record = celldb.get(cell_hash)
+            assert record is not None
+            assert (record.body, record.children) == (packed, refs)
 
 
 class _Watched(StateCells):

@@ -13,6 +13,7 @@ from rocksdict import WriteBatch
 
 from ingest.errors import SourceError
 from ingest.node.followed import FollowedStore
+from ingest.node.frozen import FrozenStore
 from ingest.node.scratch import Scratch
 from tests.ingest.node.conftest import fingerprint
 from tests.ingest.node.nodewriter import open_store
@@ -20,6 +21,8 @@ from tests.ingest.node.nodewriter import open_store
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from ingest.node.rocks import Store
 
 
 @pytest.fixture
@@ -40,13 +43,16 @@ def fill(folder: Path, count: int) -> None:
     store.close()
 
 
-def test_a_stopped_store_is_read_whole_and_not_touched(tmp_path: Path, scratch: Scratch) -> None:
+@pytest.mark.parametrize("kind", [FollowedStore, FrozenStore])
+def test_a_stopped_store_is_read_whole_and_not_touched(
+    tmp_path: Path, scratch: Scratch, kind: type[Store]
+) -> None:
     folder = tmp_path / "db"
     fill(folder, 500)
     for name in ("000123.log.trash", "000999.sst.trash"):
         (folder / name).touch()  # a read-write open would remove these
     before = fingerprint(folder)
-    store = FollowedStore(folder, "db", scratch)
+    store = kind(folder, "db", scratch)
     assert [key for key, _value in store.scan()] == [b"%06d" % n for n in range(500)]
     assert [key for key, _value in store.scan(b"00049")] == [b"%06d" % n for n in range(490, 500)]
     assert store.get(b"000007") == b"v" * 50
@@ -112,7 +118,7 @@ def test_tables_the_owner_deleted_stay_readable(tmp_path: Path, scratch: Scratch
         deletions.delete(b"%06d" % number)
     owner.write(rows)
     owner.flush()
-    store = FollowedStore(tmp_path / "db", "db", scratch)
+    store = FrozenStore(tmp_path / "db", "db", scratch)
     owner.write(deletions)
     owner.compact_range(None, None)
     owner.close()
@@ -162,8 +168,9 @@ def test_a_damaged_table_is_not_passed_over_for_older_rows(
         FollowedStore(tmp_path / "db", "db", scratch)
 
 
+@pytest.mark.parametrize("kind", [FollowedStore, FrozenStore])
 def test_a_cut_log_gives_its_beginning_and_a_damaged_log_nothing(
-    tmp_path: Path, scratch: Scratch
+    tmp_path: Path, scratch: Scratch, kind: type[Store]
 ) -> None:
     owner = open_store(tmp_path / "owner")
     for number in range(100):
@@ -175,7 +182,7 @@ def test_a_cut_log_gives_its_beginning_and_a_damaged_log_nothing(
     whole = log.read_bytes()
     for size in range(0, len(whole), 701):
         log.write_bytes(whole[:size])
-        store = FollowedStore(folder, "db", scratch)
+        store = kind(folder, "db", scratch)
         keys = [key for key, _value in store.scan()]
         assert keys == [b"%06d" % number for number in range(len(keys))]
         assert len(keys) == size // (len(whole) // 100)
@@ -185,7 +192,7 @@ def test_a_cut_log_gives_its_beginning_and_a_damaged_log_nothing(
         flipped[at] ^= 2
         log.write_bytes(flipped)
         with pytest.raises(SourceError, match=r"db: .*[Cc]orrupt"):
-            FollowedStore(folder, "db", scratch)
+            kind(folder, "db", scratch)
 
 
 def test_what_a_killed_process_left_is_removed(

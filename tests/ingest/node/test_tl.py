@@ -41,6 +41,8 @@ SCHEME = {
     tl.BLOCK_FILE_KEY: "db.filedb.key.blockFile block_id:tonNode.blockIdExt = db.filedb.Key",
     tl.ZERO_STATE_FILE_KEY: "db.filedb.key.zeroStateFile block_id:tonNode.blockIdExt ="
     " db.filedb.Key",
+    tl.CELLDB_VALUE: "db.celldb.value block_id:tonNode.blockIdExt prev:int256 next:int256"
+    " root_hash:int256 = db.celldb.Value",
     tl.DB_VERSION: "db.state.dbVersion version:int = db.state.DbVersion",
     tl.DB_VERSION_KEY: "db.state.key.dbVersion = db.state.Key",
     tl.INIT_BLOCK_ID: "db.state.initBlockId block:tonNode.blockIdExt = db.state.InitBlockId",
@@ -65,11 +67,11 @@ def test_block_ids_come_back(block_id: BlockId) -> None:
 
 @given(INT64, st.integers(0, (1 << 32) - 1), st.booleans(), st.lists(INT64, max_size=5))
 def test_values_come_back(long: int, number: int, truth: bool, items: list[int]) -> None:  # noqa: FBT001
-    data = struct.pack("<Iqi", 0xD93720F7, long, number - (1 << 31))
+    data = struct.pack("<Iqi", 0xE6101440, long, number - (1 << 31))
     data += struct.pack("<I", number) + (TRUE if truth else FALSE)
     data += struct.pack(f"<I{len(items)}q", len(items), *items)
     reader = tl.TlReader(data, "values")
-    reader.read_constructor(tl.DB_VERSION)
+    reader.read_constructor(tl.CELLDB_VALUE)
     assert reader.read_long() == long
     assert reader.read_int() == number - (1 << 31)
     assert reader.read_uint() == number
@@ -103,6 +105,6 @@ def test_wrong_values_are_refused(data: bytes, method: str, words: str) -> None:
 
 def test_another_constructor_is_refused() -> None:
     with pytest.raises(
-        SourceError, match="constructor d93720f7 expected, found 00000001 at byte 0"
+        SourceError, match="constructor e6101440 expected, found 00000001 at byte 0"
     ):
-        tl.TlReader(b"\x01\x00\x00\x00", "x").read_constructor(tl.DB_VERSION)
+        tl.TlReader(b"\x01\x00\x00\x00", "x").read_constructor(tl.CELLDB_VALUE)

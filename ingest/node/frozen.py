@@ -1,57 +1,58 @@
-"""A node's celldb as it is now: the cells of the states that the node itself keeps."""
+"""A store of a node as it was when it was opened; merges that are pending in it are readable."""
 
 from __future__ import annotations
 
 import re
 import shutil
 import tempfile
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rocksdict import AccessType, Options, Rdict
 
-from ingest.node.rocks import Store
-from ingest.node.scratch import Scratch
+from ingest.errors import SourceError
+from ingest.node.rocks import PAUSE_S, TRIES_UNCHANGED, Store
 
-HASH_BYTES, DEPTH_BYTES = 32, 2
+if TYPE_CHECKING:
+    from ingest.node.scratch import Scratch
 
 
-class CellDb(Store):
+class FrozenStore(Store):
     """A store as it was when it was opened, with pending merges of any kind readable.
 
     rocksdict has no merge operator of the node's: a key with a pending merge would crash the
-    process. RocksDB's own StringAppendOperator without delimiter is named instead, so pending
-    changes of a cell's count stand behind its record.
+    process or end an iteration early. RocksDB's own StringAppendOperator without delimiter is
+    named instead, so pending operands stand behind the value, oldest first.
     """
 
-    def __init__(self, db_dir: Path) -> None:
-        """Open the celldb of a node's folder."""
-        super().__init__(db_dir / "celldb", "celldb", Scratch())
+    def __init__(self, folder: Path, name: str, scratch: Scratch) -> None:
+        """Open the store.
+
+        Raises:
+            SourceError: there is none, or it is damaged.
+        """
+        super().__init__(folder, name, scratch)
+        failure = None
+        for _ in range(TRIES_UNCHANGED):
+            try:
+                self._open_frozen()
+            except SourceError as error:  # the owner may have moved files meanwhile
+                self.close()
+                failure = error
+                time.sleep(PAUSE_S)
+            else:
+                return
+        raise failure or SourceError(f"{self.name}: cannot be opened")
+
+    def _open_frozen(self) -> None:
         private = self._private_folder()
         write_merge_options(private)
-        options, families = Options.load_latest(str(private), ignore_unknown_options=True)
+        with self._named_errors():
+            options, families = Options.load_latest(str(private), ignore_unknown_options=True)
         self._link_manifest(self.look().manifest)
         # Without the column families' options the merge operator is not installed.
         self._open(options, AccessType.read_only(error_if_log_file_exist=False), families)
-
-    def read_cell(self, cell_hash: bytes) -> tuple[bytes, list[bytes]] | None:
-        """Return a cell's descriptors with its data, and the keys of its children."""
-        value = self.get(cell_hash)
-        if value is None:
-            return None
-        d1, d2 = value[4:6]  # behind the count
-        at = 6 + (d2 + 1) // 2
-        body, children = value[4:at], []
-        for _ in range(d1 & 7):
-            levels = value[at].bit_count() + 1
-            at += 1 + levels * HASH_BYTES  # a hash of each level, the last one the child's own
-            children.append(value[at - HASH_BYTES : at])
-            at += levels * DEPTH_BYTES
-        return body, children
-
-    def close(self) -> None:
-        """Let go of the store."""
-        super().close()
-        self._scratch.close()
 
 
 def write_merge_options(folder: Path) -> None:
