@@ -126,12 +126,15 @@ def _classify(call: Call, made: EmulatedTrace, trace: Row) -> list[Row]:
         schema.TRANSACTIONS.name: transactions,
         schema.MESSAGES.name: [one | after for step in made.steps for one in step.messages],
         schema.TRANSACTION_TRACES.name: [
-            {"hash": row["hash"], "trace_id": trace["trace_id"]} for row in transactions
+            {"hash": row["hash"], "trace_id": trace["trace_id"]} | after for row in transactions
         ],
     }
     accounts = sorted({row["account"] for row in transactions})
     for name in SOURCES.keys() - set(_FROM_CHAIN):
-        tables[name] = call.reader.rows(f"pending/{name}", accounts=accounts)
+        known = call.reader.rows(f"pending/{name}", accounts=accounts)
+        known.sort(key=lambda row: row["mc_seqno"])
+        # What was known before counts for a trace if it stands at the trace's first block.
+        tables[name] = [row | {"mc_seqno": trace["mc_seqno_start"]} for row in known]
     rows = Rows(
         {
             name: pa.Table.from_pylist(
