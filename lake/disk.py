@@ -8,7 +8,7 @@ import hashlib
 import os
 import secrets
 from collections import deque
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Self
 
 from lake.crash import reach
@@ -141,10 +141,11 @@ class NewFiles:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Remove what has no name yet."""
-        for temporary, _final, stream in self._held:
-            stream.close()
-            temporary.unlink(missing_ok=True)
+        """Remove what has no name yet, all of it even if one file cannot be."""
+        with ExitStack() as undo:
+            for temporary, _final, stream in self._held:
+                undo.callback(temporary.unlink, missing_ok=True)
+                undo.callback(stream.close)
 
 
 @contextmanager
