@@ -40,7 +40,7 @@ _WORD = re.compile(r"\w+")
 _STATEMENTS_KEPT = 1024
 _TABLES_OF = {VIEW_NAMES.get(name, name): name for name in TABLES}
 
-FORGOTTEN_KEPT = 100
+FORGOTTEN_KEPT = 40
 """Files that snapshots had and the newest has not, before another DuckDB takes over.
 
 What it remembers of a file's insides, up to 100 kB, it never gives back; a lake that follows a

@@ -31,8 +31,8 @@ EXIT_FAILED = 1
 NICENESS = 5
 """Following is what people wait for: this gives way to it."""
 
-REST = 2.0
-"""For so many times as long as work took nothing is begun: commits may come faster than that."""
+REST = 0.5
+"""For so many times as long as work took nothing is begun, where commits come faster than that."""
 
 
 def keep_up(lake_dir: Path, settings: Settings) -> None:
