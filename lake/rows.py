@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from lake.log import DataFile
 
 _FEW_ROWS = 1_000
+_FEW_BYTES = 1 << 20
+"""A file of no more bytes is read at once: asked for column by column it takes twice the time."""
 
 
 def read_rows(
@@ -69,7 +71,8 @@ def stream_rows(lake_dir: Path, file: DataFile, rows_at_once: int) -> Iterator[p
             if hashlib.file_digest(stream, "sha256").hexdigest() != file.sha256:
                 raise LakeCorrupt(file.path, "its bytes do not give its digest")
             stream.seek(0)
-            source = pq.ParquetFile(stream)
+            is_small = file.bytes <= _FEW_BYTES
+            source = pq.ParquetFile(pa.BufferReader(stream.read()) if is_small else stream)
             for batch in source.iter_batches(rows_at_once, use_threads=file.rows > _FEW_ROWS):
                 yield _fill_fields(batch, fields)
     except OSError as error:

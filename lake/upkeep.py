@@ -11,7 +11,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -30,9 +29,6 @@ if TYPE_CHECKING:
 EXIT_FAILED = 1
 NICENESS = 5
 """Following is what people wait for: this gives way to it."""
-
-REST = 0.5
-"""For so many times as long as work took nothing is begun, where commits come faster than that."""
 
 
 def keep_up(lake_dir: Path, settings: Settings) -> None:
@@ -53,11 +49,7 @@ class Upkeep:
     """Keeps a lake up in a process beside one that commits, which never waits for it."""
 
     def __init__(
-        self,
-        lake_dir: Path,
-        settings: Settings,
-        on_failure: Callable[[str], None],
-        rest: float = REST,
+        self, lake_dir: Path, settings: Settings, on_failure: Callable[[str], None]
     ) -> None:
         """Begin with work that is due; ``on_failure`` is told of failures, and it is tried again.
 
@@ -67,8 +59,6 @@ class Upkeep:
         self._lake_dir = lake_dir
         self._settings = settings
         self._on_failure = on_failure
-        self._rest = rest
-        self._rests_until_s = 0.0
         self._commits = settings.upkeep_commits
         self._thread: threading.Thread | None = None
 
@@ -76,17 +66,13 @@ class Upkeep:
         """Take note of new commits, and start work when it is due and none is under way."""
         self._commits += commits
         wanted = self._settings.upkeep_commits
-        if wanted == 0 or self._commits < wanted or self._is_busy():
+        busy = self._thread is not None and self._thread.is_alive()
+        if wanted == 0 or self._commits < wanted or busy:
             return
         self._commits = 0
         # A daemon, as a commit is whole or absent wherever the process ends.
         self._thread = threading.Thread(target=self._work, name="upkeep", daemon=True)
         self._thread.start()
-
-    def _is_busy(self) -> bool:
-        if self._thread is not None and self._thread.is_alive():
-            return True
-        return time.monotonic() < self._rests_until_s
 
     def wait(self) -> None:
         """Wait until the work that is under way is done."""
@@ -94,13 +80,10 @@ class Upkeep:
             self._thread.join()
 
     def _work(self) -> None:
-        began_s = time.monotonic()
         try:
             self._run_process()
         except OSError as error:
             self._on_failure(str(error))
-        ended_s = time.monotonic()
-        self._rests_until_s = ended_s + self._rest * (ended_s - began_s)
 
     def _run_process(self) -> None:
         """Run the process to its end; its standard input, held open, ends with this process."""

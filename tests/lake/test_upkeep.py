@@ -33,7 +33,7 @@ def read_lookups(lake: Path) -> LookupStatus:
 
 def test_work_starts_at_first_and_when_enough_was_committed(tmp_path: Path) -> None:
     lake, chain, failures = tmp_path / "lake", Chain(3), list[str]()
-    upkeep = Upkeep(lake, OPTIONS, failures.append, rest=0)
+    upkeep = Upkeep(lake, OPTIONS, failures.append)
     for at in range(1, 12):
         commit_chain(lake, chain, at, at)
         upkeep.count(1)
@@ -55,7 +55,7 @@ def test_those_that_end_early_leave_nothing_behind(tmp_path: Path) -> None:
     lake, chain, failures = tmp_path / "lake", Chain(6), list[str]()
     for at in range(1, 11):
         commit_chain(lake, chain, at, at)
-        short_lived = Upkeep(lake, OPTIONS, failures.append, rest=0)
+        short_lived = Upkeep(lake, OPTIONS, failures.append)
         short_lived.count(1)
         short_lived.wait()
     assert not failures
@@ -63,22 +63,9 @@ def test_those_that_end_early_leave_nothing_behind(tmp_path: Path) -> None:
     assert len(list_places(read_state(lake))) < 8
 
 
-def test_it_rests_after_work(tmp_path: Path) -> None:
-    lake, chain, failures = tmp_path / "lake", Chain(8), list[str]()
-    upkeep = Upkeep(lake, OPTIONS, failures.append, rest=1e6)
-    commit_chain(lake, chain, 1, 1)
-    upkeep.count(1)
-    upkeep.wait()
-    commit_chain(lake, chain, 2, 2)
-    upkeep.count(OPTIONS.upkeep_commits)
-    upkeep.wait()
-    assert not failures
-    assert read_lookups(lake).missing == ((2, 2),)
-
-
 def test_it_can_be_left_out(tmp_path: Path) -> None:
     lake, chain = tmp_path / "lake", Chain(4)
-    never = Upkeep(lake, msgspec.structs.replace(OPTIONS, upkeep_commits=0), print, rest=0)
+    never = Upkeep(lake, msgspec.structs.replace(OPTIONS, upkeep_commits=0), print)
     for at in range(1, 6):
         commit_chain(lake, chain, at, at)
         never.count(1)
@@ -90,7 +77,7 @@ def test_it_can_be_left_out(tmp_path: Path) -> None:
 
 def test_failure_is_told_and_work_is_tried_again(tmp_path: Path) -> None:
     lake, chain, failures = tmp_path / "lake", Chain(5), list[str]()
-    upkeep = Upkeep(lake, OPTIONS, failures.append, rest=0)
+    upkeep = Upkeep(lake, OPTIONS, failures.append)
     for at in range(1, 5):
         commit_chain(lake, chain, at, at)
     file = next(file for file in read_state(lake).files if file.table == "transactions")
@@ -109,7 +96,7 @@ def test_failure_is_told_and_work_is_tried_again(tmp_path: Path) -> None:
 
 def test_a_process_that_dies_is_told_of_and_started_again(tmp_path: Path) -> None:
     lake, chain, failures = tmp_path / "lake", Chain(7), list[str]()
-    upkeep = Upkeep(lake, OPTIONS, failures.append, rest=0)
+    upkeep = Upkeep(lake, OPTIONS, failures.append)
     commit_chain(lake, chain, 1, 1)
     upkeep.count(1)
     while not (children := list_children()):
