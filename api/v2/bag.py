@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ingest.block.recipe import rebuild_transaction
 from ingest.errors import DecodeError
@@ -12,45 +11,13 @@ from lake.place import read_place
 from lake.schema import TRANSACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from queries.exact import Record
     from queries.reader import Reader
 
-KEPT_BYTES = 8 << 20
-"""Of bags that were made again, those of a few thousand transactions: wallets ask for the newest
-again and again."""
 
-
-class KeptBags:
-    """Bags by hash of their transaction, which says all that is in them; the newest ones made."""
-
-    def __init__(self, most_bytes: int) -> None:
-        """Keep no more than ``most_bytes`` of bags."""
-        self._most_bytes = most_bytes
-        self._lock = threading.Lock()
-        self._bags: dict[bytes, bytes] = {}
-        self.size_bytes = 0
-
-    def get(self, transaction: bytes) -> bytes | None:
-        """Return the bag of a transaction if it is kept."""
-        return self._bags.get(transaction)
-
-    def put(self, transaction: bytes, bag: bytes) -> None:
-        """Keep a bag, and let go of the oldest ones where there are too many bytes."""
-        with self._lock:
-            self.size_bytes += len(bag) - len(self._bags.pop(transaction, b""))
-            self._bags[transaction] = bag
-            while self.size_bytes > self._most_bytes:
-                self.size_bytes -= len(self._bags.pop(next(iter(self._bags))))
-
-
-_KEPT = KeptBags(KEPT_BYTES)
-
-
-def read_bags(
-    reader: Reader, records: Sequence[Record], kept: KeptBags = _KEPT
-) -> dict[bytes, bytes | None]:
+def read_bags(reader: Reader, records: Sequence[Record]) -> dict[bytes, bytes | None]:
     """Return the bag of each transaction by its hash; None where the lake does not have it.
 
     Raises:
@@ -63,8 +30,7 @@ def read_bags(
         if row["recipe"] is None:
             whole.append(row)
         else:
-            bags[row["hash"]] = bag = kept.get(row["hash"]) or _rebuild(reader, record)
-            kept.put(row["hash"], bag)
+            bags[row["hash"]] = _rebuild(reader, row, record.messages)
     if whole:
         lts = [row["lt"] for row in whole]
         found = reader.rows(
@@ -77,11 +43,13 @@ def read_bags(
     return bags
 
 
-def _rebuild(reader: Reader, record: Record) -> bytes:
+def _rebuild(
+    reader: Reader, row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]
+) -> bytes:
     try:
-        return rebuild_transaction(record.row, record.messages)
+        return rebuild_transaction(row, messages)
     except DecodeError as error:
-        raise LakeCorrupt(_name_file(reader, record.row["mc_seqno"]), str(error)) from error
+        raise LakeCorrupt(_name_file(reader, row["mc_seqno"]), str(error)) from error
 
 
 def _name_file(reader: Reader, mc_seqno: int) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from api.errors import status_of
-from api.v2.bag import KeptBags, read_bags
+from api.v2.bag import read_bags
 from ingest.cell.boc import parse_boc
 from lake.errors import LakeCorrupt
 from lake.snapshot import open_snapshot
@@ -48,24 +48,9 @@ def test_rows_that_do_not_give_their_hash_are_a_damaged_lake(reader: Reader) -> 
     row = next(record.row for record in records if record.row["recipe"] is not None)
     row["now"] += 1
     with pytest.raises(LakeCorrupt, match=row["hash"].hex()) as caught:
-        read_bags(reader, records, KeptBags(0))
+        read_bags(reader, records)
     assert caught.value.file in {file.path for file in reader.snapshot.files["transactions"]}
     assert status_of(caught.value) == 500
     row["mc_seqno"] = 10**9
     with pytest.raises(LakeCorrupt, match="lake file transactions:"):
-        read_bags(reader, records, KeptBags(0))
-
-
-def test_bags_made_last_are_kept_within_their_bound(reader: Reader) -> None:
-    records, kept = read_some(reader), KeptBags(1 << 20)
-    bags = read_bags(reader, records, kept)
-    assert kept.size_bytes == sum(len(bag or b"") for bag in bags.values())
-    assert read_bags(reader, records, kept) == bags
-    assert kept.size_bytes == sum(len(bag or b"") for bag in bags.values())
-    first, *_, last = bags
-    few = KeptBags(kept.size_bytes - 1)
-    for key, bag in bags.items():
-        few.put(key, bag or b"")
-    assert few.get(first) is None
-    assert few.get(last) == bags[last]
-    assert few.size_bytes == kept.size_bytes - len(bags[first] or b"")
+        read_bags(reader, records)
