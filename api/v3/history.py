@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from bisect import bisect_right
+from itertools import accumulate
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from api.errors import NotDerived
 from api.v3.book import pair_addresses
@@ -115,18 +118,28 @@ def is_derived(call: Call) -> bool:
     return bool(files["interfaces"]) or not files["account_states"]
 
 
-@lru_cache(maxsize=8)
+_unsearched: WeakKeyDictionary[Snapshot, tuple[tuple[int, int], ...]] = WeakKeyDictionary()
+"""What was found of snapshots that somebody still reads."""
+
+
 def find_unsearched(snapshot: Snapshot) -> tuple[tuple[int, int], ...]:
     """Return the ranges of masterchain blocks whose account states have no codes beside them."""
-    searched = [read_place(file.path) for file in snapshot.files["interfaces"]]
-    places = [read_place(file.path) for file in snapshot.files["account_states"]]
-    return tuple(
-        sorted(
-            (place.first, place.last)
-            for place in places
-            if not any(at.first <= place.last and place.first <= at.last for at in searched)
-        )
-    )
+    found = _unsearched.get(snapshot)
+    if found is None:
+        found = _unsearched[snapshot] = _find_unsearched(snapshot)
+    return found
+
+
+def _find_unsearched(snapshot: Snapshot) -> tuple[tuple[int, int], ...]:
+    searched = sorted(read_place(file.path)[:2] for file in snapshot.files["interfaces"])
+    reach = list(accumulate((last for _, last in searched), max))
+    unsearched: set[tuple[int, int]] = set()
+    for file in snapshot.files["account_states"]:
+        place = read_place(file.path)
+        before = bisect_right(searched, place.last, key=itemgetter(0))
+        if before == 0 or reach[before - 1] < place.first:
+            unsearched.add((place.first, place.last))
+    return tuple(sorted(unsearched))
 
 
 def _check_all_searched(call: Call) -> None:

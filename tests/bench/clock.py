@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,6 +24,33 @@ def cpu_clock_of(pid: int) -> int:
     Source: clock_getcpuclockid(3); include/linux/posix-timers.h, MAKE_PROCESS_CPUCLOCK.
     """
     return ~pid << 3 | _CPUCLOCK_SCHED
+
+
+class Machine:
+    """What the machine's processors did since this was made.
+
+    On a virtual machine the host may run others meanwhile: wall times are no better than that.
+    """
+
+    def __init__(self) -> None:
+        """Begin now."""
+        self._before = self._read()
+
+    def describe(self) -> dict[str, float]:
+        """Return the percentages of time that went to programs, and that the host gave away."""
+        spent = [now - before for now, before in zip(self._read(), self._before, strict=True)]
+        *_, idle, waiting, _irq, _soft_irq, stolen = spent
+        whole = max(1, sum(spent))
+        busy = whole - idle - waiting - stolen
+        return {
+            "busy_percent": round(100 * busy / whole, 1),
+            "stolen_percent": round(100 * stolen / whole, 1),
+        }
+
+    def _read(self) -> list[int]:
+        """Return ticks by what they went to; source: proc_stat(5), the first eight of ``cpu``."""
+        line = Path("/proc/stat").read_text(encoding="ascii").partition("\n")[0]
+        return [int(ticks) for ticks in line.split()[1:9]]
 
 
 class Samples(msgspec.Struct, frozen=True):

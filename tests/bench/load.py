@@ -30,7 +30,7 @@ from lake.errors import LakeNotFound
 from lake.log import read_state
 from lake.settings import Settings
 from tests.bench.blocks import ROOT
-from tests.bench.clock import cpu_clock_of
+from tests.bench.clock import Machine, cpu_clock_of
 from tests.bench.mixture import Mixture
 from tests.bench.traffic import Traffic, describe, slowest
 from tests.conftest import unpack
@@ -150,13 +150,14 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         with serving(node.db_dir, lake) as (port, pid):
             wait_for(lake, first + 1)
             began_s, commits = time.clock_gettime(cpu_clock_of(pid)), read_state(lake).number
-            memory = Memory(pid)
+            memory, machine = Memory(pid), Machine()
             pace_s = (options.warm_up + options.seconds) / max(1, len(bundles) - first - 1)
             with growing(node, bundles[first + 1 :], pace_s):
                 phases = asyncio.run(drive(port, Mixture(lake, options.seed), options, memory))
             spent_s = time.clock_gettime(cpu_clock_of(pid)) - began_s
             commits = read_state(lake).number - commits
-    return judge(phases, memory) | {"commits": commits, "server_cpu_s": round(spent_s, 1)}
+    of_server = {"commits": commits, "server_cpu_s": round(spent_s, 1)}
+    return judge(phases, memory) | of_server | {"machine": machine.describe()}
 
 
 @contextmanager

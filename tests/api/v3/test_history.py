@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from litestar.testing import TestClient
 
 from api.app import create_app
+from api.v3.history import find_unsearched
+from lake.log import DataFile, LogState
+from lake.place import Place, path_at
+from lake.snapshot import Snapshot
 from tests.api.v3.conftest import Asker
 from tests.api.v3.scene import Scene, make_raw
 from tests.patience import PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 ANN = make_raw("ann")
 
@@ -77,3 +83,32 @@ def test_what_was_searched_in_part_is_said(tmp_path: Path) -> None:
         none = client.get("/api/v3/nft/items")
         assert none.status_code == 503
         assert "masterchain 3..4 was not searched for contracts" in none.json()["error"]
+
+
+_PLACES = st.lists(st.tuples(st.integers(1, 30), st.integers(0, 8)), max_size=6)
+
+
+@given(_PLACES, _PLACES)
+def test_what_was_not_searched_is_what_no_file_of_codes_meets(
+    states: list[tuple[int, int]], searched: list[tuple[int, int]]
+) -> None:
+    """Each place is a first block and how many more."""
+    snapshot = Snapshot(
+        Path("lake"),
+        LogState(files=(*_name("account_states", states), *_name("interfaces", searched))),
+    )
+    assert find_unsearched(snapshot) == tuple(
+        sorted(
+            {
+                (first, first + more)
+                for first, more in states
+                if not any(at <= first + more and first <= at + beyond for at, beyond in searched)
+            }
+        )
+    )
+
+
+def _name(table: str, places: list[tuple[int, int]]) -> Iterator[DataFile]:
+    for first, more in places:
+        path = path_at(table, Place(first, first + more, "2024-01-01"), "ab" * 32)
+        yield DataFile(path, table, rows=1, bytes=1, sha256="ab" * 32, schema_version=1)

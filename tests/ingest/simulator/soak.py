@@ -24,6 +24,7 @@ from typing import Any
 from ingest.node.source import open_node
 from lake.verify import verify_lake
 from tests.bench.chain import Chain
+from tests.bench.clock import Machine
 from tests.conftest import unpack
 from tests.ingest.simulator.chain import MiddlingMoulds, Supply
 from tests.ingest.simulator.fault import BACK_MC_BLOCKS, Clock, Faults
@@ -94,7 +95,7 @@ class Soak:
         watch = Watch(
             {"server": lambda: self._service.pid, "follower": lambda: self._service.follower}
         )
-        began_s, names = time.monotonic(), []
+        machine, began_s, names = Machine(), time.monotonic(), []
         for done in range(self._options.blocks):
             if not self._supply.has(self._node.last + 1):
                 self._go_back()
@@ -106,6 +107,7 @@ class Soak:
         figures = {
             "masterchain_blocks": len(names),
             "blocks_a_second": round(len(names) / lasted_s, 2),
+            "machine": machine.describe(),
             "processes": watch.stop(len(names)),
         }
         return figures | self._describe(names) | {"log": describe_log(self._lake)}
