@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from ingest.source import BlockSource, McBundle
     from ingest.span import Span
+    from ingest.version import VersionBook
     from lake.settings import Settings
 
 NOT_YET = BlockNotYet.__name__
@@ -32,7 +33,7 @@ def _make_hole(mc_seqno: int, error: BlockUnavailable) -> Hole:
 
 
 def read_chunks(
-    source: BlockSource, span: Span, settings: Settings
+    source: BlockSource, span: Span, settings: Settings, versions: VersionBook
 ) -> Iterator[list[McBundle] | Hole]:
     """Yield the blocks of a span in order, and in their places the holes.
 
@@ -46,7 +47,7 @@ def read_chunks(
     size_bytes = 0
     for mc_seqno in range(span.first, span.last + 1):
         try:
-            bundle = source.read_unchecked(mc_seqno)
+            bundle = versions.attach(source.read_unchecked(mc_seqno))
         except BlockUnavailable as error:
             if chunk:
                 yield chunk

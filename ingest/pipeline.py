@@ -28,6 +28,7 @@ from ingest.library import LibraryBook
 from ingest.span import Span, missing_spans
 from ingest.statecell import CellFinder
 from ingest.trace.derivation import TraceFiles
+from ingest.version import VersionBook
 from lake.commit import Network, commit_range
 from lake.logreader import LogReader
 from lake.place import read_place
@@ -111,6 +112,7 @@ class Pipeline:
             ContractFinder(lake_dir, settings, cells) if settings.detect_contracts else None
         )
         self.traces = TraceFiles(lake_dir)
+        self.versions = VersionBook(source, self.log)
         self.zero_states = source.zero_states()
         self.newest: McHead | None = None
         self._borders: Borders = {}
@@ -177,7 +179,7 @@ class Pipeline:
 
     def _chunks(self, span: Span) -> Iterator[list[McBundle]]:
         """Read consecutive bundles, and note what cannot be read."""
-        for part in read_chunks(self.source, span, self.settings):
+        for part in read_chunks(self.source, span, self.settings, self.versions):
             if not isinstance(part, Hole):
                 yield part
             elif part.kind == NOT_YET:

@@ -34,11 +34,29 @@ class RawBlock(msgspec.Struct, frozen=True):
     mc_extra: bytes | None = None
 
 
+class KeyMark(msgspec.Struct, frozen=True):
+    """What a masterchain block says of configurations.
+
+    ``before`` is the seqno of the last key block before it, whose configuration it was made under;
+    0 stands for the zero state. ``version`` is the global version of the configuration that a key
+    block brings, None in every other block.
+    """
+
+    before: int
+    version: int | None
+
+
 class McBundle(msgspec.Struct, frozen=True):
-    """A masterchain block, first, and the shard blocks it commits, by workchain, shard, seqno."""
+    """A masterchain block, first, and the shard blocks it commits, by workchain, shard, seqno.
+
+    ``versions`` has the global versions of the configurations that its blocks were made under, by
+    the key block that brought each (``BlockInfo.prev_key_block_seqno``), as far as they are known.
+    """
 
     mc_seqno: int
     blocks: tuple[RawBlock, ...]
+    mark: KeyMark | None = None
+    versions: dict[int, int] = {}
 
 
 class ZeroState(msgspec.Struct, frozen=True):

@@ -17,7 +17,7 @@ class LogReader:
 
     def __init__(self, lake_dir: Path) -> None:
         """Begin without having looked; the lake need not be there yet."""
-        self._lake_dir = lake_dir
+        self.lake_dir = lake_dir
         self._state = LogState()
 
     def read(self) -> LogState:
@@ -29,11 +29,11 @@ class LogReader:
         state = self._state
         if not state.number or not self._has(state.number):
             try:
-                state = read_state(self._lake_dir)
+                state = read_state(self.lake_dir)
             except LakeNotFound:
                 state = LogState()
         while self._has(state.number + 1):
-            commit, digest = read_commit(self._lake_dir, state.number + 1)
+            commit, digest = read_commit(self.lake_dir, state.number + 1)
             if commit.previous != state.digest:
                 raise LakeCorrupt(
                     f"{LOG_FOLDER}/{entry_name(commit.number)}",
@@ -52,8 +52,8 @@ class LogReader:
         state = self.read()
         if state.number and number in (None, state.number):
             return state
-        return read_state(self._lake_dir, number)
+        return read_state(self.lake_dir, number)
 
     def _has(self, number: int) -> bool:
         # Asked by every step of a follower, several times.
-        return exists(f"{self._lake_dir}/{LOG_FOLDER}/{entry_name(number)}")  # noqa: PTH110
+        return exists(f"{self.lake_dir}/{LOG_FOLDER}/{entry_name(number)}")  # noqa: PTH110

@@ -70,7 +70,7 @@ def decode_in_python(
         for raw in bundle.blocks:
             tree = open_block(raw, is_named=raw.id in tops)
             try:
-                _decode_block(tree, raw, bundle.mc_seqno, rows, cells)
+                _decode_block(tree, raw, bundle, rows, cells)
                 if raw.id.workchain == MASTERCHAIN:
                     tops = {top.id for top in read_shard_tops(tree)}
             except (BocError, DecodeError) as error:
@@ -102,14 +102,17 @@ def open_block(raw: RawBlock, *, is_named: bool = False) -> CellTree:
 
 
 def _decode_block(
-    tree: CellTree, raw: RawBlock, mc_seqno: int, rows: RowSet, cells: StateCells
+    tree: CellTree, raw: RawBlock, bundle: McBundle, rows: RowSet, cells: StateCells
 ) -> None:
     """Add the rows of one block whose hashes are checked."""
     header = read_header(tree)
+    mc_seqno = bundle.mc_seqno
     said = (header.workchain, header.shard, header.seqno)
     if said != (raw.id.workchain, raw.id.shard, raw.id.seqno):
         raise DecodeError(f"its header says {said}")
-    touched, count = _decode_transactions(tree, header, mc_seqno, rows)
+    # Where the configuration is not known, that of a maker who goes with the newest one is likely.
+    version = bundle.versions.get(header.prev_key_block_seqno, header.gen_software_version)
+    touched, count = _decode_transactions(tree, header, mc_seqno, version, rows)
     rows.table("blocks").append(_make_block_row(header, raw, mc_seqno, count))
     decode_update(tree, header, mc_seqno, touched, rows, cells)
     if header.workchain == MASTERCHAIN:
@@ -118,11 +121,11 @@ def _decode_block(
 
 
 def _decode_transactions(
-    tree: CellTree, header: BlockHeader, mc_seqno: int, rows: RowSet
+    tree: CellTree, header: BlockHeader, mc_seqno: int, version: int | None, rows: RowSet
 ) -> tuple[list[Touched], int]:
     """Add the transactions and messages of a block; return its accounts and the first number."""
     place = Place(header.workchain, header.shard, header.seqno, mc_seqno)
-    decode = TransactionDecoder(tree, place, header.gen_software_version).decode
+    decode = TransactionDecoder(tree, place, version).decode
     add = rows.table("transactions").append
     add_messages = rows.table("messages").extend
     touched = []

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ingest.block.header import check_tag, read_own_info, read_parts
 from ingest.block.shard import read_mc_extra
 from ingest.block.state import read_config, read_state
-from ingest.cell.boc import serialize_boc
+from ingest.cell.boc import parse_boc, serialize_boc
 from ingest.cell.dictionary import iter_hashmap
 from ingest.errors import DecodeError
-from ingest.source import BlockId
+from ingest.source import BlockId, KeyMark
 
 if TYPE_CHECKING:
     from ingest.cell.boc import CellTree
 
 _KEY_BITS = 32
+VERSION_PARAM = 8
+_VERSION_TAG = 0xC4
 _WORKCHAINS = 12
 """ConfigParam 12: workchains:(HashmapE 32 WorkchainDescr)."""
 
@@ -49,6 +52,52 @@ def read_params(tree: CellTree, root: int, mc_seqno: int, utime: int) -> list[Co
         cell = value.load_ref()
         rows.append((mc_seqno, utime, param, tree.hash(cell), serialize_boc(tree, [cell])))
     return rows
+
+
+def find_version(tree: CellTree, root: int) -> int:
+    """Return the global version that a configuration sets; 0 without ConfigParam 8, as a node does.
+
+    Raises:
+        DecodeError: the parameter is of another form.
+    """
+    for key, value in iter_hashmap(tree, root, _KEY_BITS):
+        if key == VERSION_PARAM:
+            return read_version(tree, value.load_ref())
+    return 0
+
+
+def read_version(tree: CellTree, cell: int) -> int:
+    """Read ConfigParam 8: capabilities#c4 version:uint32 capabilities:uint64.
+
+    Raises:
+        DecodeError: the cell is of another form.
+    """
+    param = tree.slice(cell)
+    check_tag(param, 8, _VERSION_TAG, "ConfigParam 8")
+    return param.load_uint(32)
+
+
+def read_mark(tree: CellTree) -> KeyMark:
+    """Read what a masterchain block says of configurations.
+
+    Raises:
+        DecodeError: not a masterchain block.
+    """
+    info, _ = read_own_info(tree, read_parts(tree).info)
+    root = read_mc_extra(tree).config
+    version = None if root is None else find_version(tree, root)
+    return KeyMark(info["prev_key_block_seqno"], version)
+
+
+def find_zero_version(data: bytes) -> int | None:
+    """Return the global version of a zero state's configuration; None if it has none.
+
+    Raises:
+        DecodeError, BocError: the bytes are no shard state.
+    """
+    tree = parse_boc(data)
+    root = read_config(tree, read_state(tree, tree.roots[0]))
+    return None if root is None else find_version(tree, root)
 
 
 def find_zero_states(tree: CellTree) -> list[BlockId]:

@@ -132,7 +132,7 @@ class WindowReader:
             raise type(before)(reason, block=name_mc_block(mc_seqno))
         earlier = set() if before is None else set(before.tops.committed_by)
         shards = await self._ask_shards(block.tops.new, earlier, mc_seqno)
-        return McBundle(mc_seqno, (block.raw, *shards))
+        return McBundle(mc_seqno, (block.raw, *shards), block.tops.mark)
 
     async def _ask_shards(
         self, tops: Iterable[BlockId], earlier: set[BlockId], mc_seqno: int

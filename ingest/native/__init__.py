@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -75,15 +76,17 @@ def decode_bundles(bundles: Sequence[McBundle], reference: Reference) -> Tables:
         IngestError: what ``reference`` raises about a block.
     """
     blocks = [(raw, bundle.mc_seqno) for bundle in bundles for raw in bundle.blocks]
+    versions = {key: version for bundle in bundles for key, version in bundle.versions.items()}
     parts: list[Tables] = []
     while blocks or not parts:
         try:
-            count, tables = decode_natively(blocks)
+            count, tables = decode_natively(blocks, versions)
         except OverflowError:  # a column of 2 GiB, or an id that no block has
             return reference(bundles, ())
         parts.append(tables)
         for raw, mc_seqno in blocks[count : count + 1]:
-            parts.append(reference((McBundle(mc_seqno, (raw,)),), _list_tops(parts, mc_seqno)))
+            bundle = McBundle(mc_seqno, (raw,), versions=versions)
+            parts.append(reference((bundle,), _list_tops(parts, mc_seqno)))
         blocks = blocks[count + 1 :]
     return parts[0] if len(parts) == 1 else _join(parts)
 
@@ -100,12 +103,16 @@ def _list_tops(parts: Sequence[Tables], mc_seqno: int) -> set[BlockId]:
 
 
 def decode_natively(
-    blocks: Sequence[tuple[RawBlock, int]], *, all_named: bool = False
+    blocks: Sequence[tuple[RawBlock, int]],
+    versions: Mapping[int, int] = MappingProxyType({}),
+    *,
+    all_named: bool = False,
 ) -> tuple[int, Tables]:
     """Decode blocks up to the first that is declined; return their number and tables.
 
-    Each comes with the masterchain block that commits it. ``all_named`` says that masterchain
-    blocks which were checked before name all shard blocks, root and file hash together.
+    Each comes with the masterchain block that commits it; ``versions`` are those of their bundles.
+    ``all_named`` says that masterchain blocks which were checked before name all shard blocks, root
+    and file hash together.
     """
     items = [
         (
@@ -120,7 +127,9 @@ def decode_natively(
         for raw, mc_seqno in blocks
     ]
     # Hash tables are seeded, so that no crafted block can make its cells meet in one slot.
-    count, tables = _extension.decode(items, secrets.randbits(_SEED_BITS), _sha_way, all_named)
+    count, tables = _extension.decode(
+        items, secrets.randbits(_SEED_BITS), _sha_way, all_named, tuple(versions.items())
+    )
     named = zip(BASE_TABLES, tables, strict=True)
     return count, {table.name: make_table(table, rows, columns) for table, (rows, columns) in named}
 

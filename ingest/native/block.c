@@ -123,6 +123,17 @@ static Status append_header(Block *block)
     return DONE;
 }
 
+/* Tell whether a block was made under a configuration with extra_flags. Where that is not known, the
+   version of the block's maker stands for it. */
+static bool has_extra_flags(const Block *block)
+{
+    const Row_blocks *row = &block->header;
+    for (size_t i = 0; i < block->decoder->version_count; i++)
+        if (block->decoder->versions[i].key_seqno == row->prev_key_block_seqno)
+            return block->decoder->versions[i].version >= EXTRA_FLAGS_VERSION;
+    return row->has_gen_software_version && row->gen_software_version >= EXTRA_FLAGS_VERSION;
+}
+
 Status decode_block(Decoder *decoder, const RawBlock *raw)
 {
     Block block = {
@@ -131,8 +142,7 @@ Status decode_block(Decoder *decoder, const RawBlock *raw)
     Status status = open_block(&block);
     if (status == DONE)
         status = read_header(&block);
-    block.has_extra_flags = block.header.has_gen_software_version &&
-                            block.header.gen_software_version >= EXTRA_FLAGS_VERSION;
+    block.has_extra_flags = has_extra_flags(&block);
     if (status == DONE)
         status = decode_transactions(&block);
     if (status == DONE)

@@ -15,6 +15,11 @@ typedef struct {
     Hash found_hash; /* SHA-256 of the bytes */
 } RawBlock;
 
+/* The global version of the configuration that a key block brought. */
+typedef struct {
+    int64_t key_seqno, version;
+} KeyVersion;
+
 /* An account with its last transaction in a block, and the hash of its state after that. */
 typedef struct {
     Hash account, last_trans_hash, new_hash;
@@ -36,6 +41,8 @@ typedef struct {
     HashSet state_cells; /* rows of state_cells, by hash */
     size_t tops;         /* the newest masterchain block's first row of shard_blocks */
     bool all_named;      /* the caller knows that masterchain blocks name all shard blocks */
+    const KeyVersion *versions; /* the caller's, for one call */
+    size_t version_count;
     Writer writer;
     Tree tree; /* memory that goes from block to block */
     Heap known, marks, touched, found, cells;

@@ -114,6 +114,27 @@ static PyObject *pack_tables(PyObject *module, Decoder *decoder, size_t done)
     return tables ? Py_BuildValue("nN", (Py_ssize_t)done, tables) : NULL;
 }
 
+/* Global versions of configurations from pairs of numbers; NULL, with an error set, without. */
+static KeyVersion *read_versions(PyObject *pairs, size_t count)
+{
+    KeyVersion *versions = calloc(count + 1, sizeof *versions);
+    if (!versions)
+        PyErr_NoMemory();
+    for (size_t i = 0; versions && i < count; i++) {
+        PyObject *pair = PyTuple_GetItem(pairs, (Py_ssize_t)i);
+        long long key_seqno, version;
+        if (!PyTuple_Check(pair)) {
+            PyErr_SetString(PyExc_TypeError, "a version is a pair of numbers");
+        } else if (PyArg_ParseTuple(pair, "LL", &key_seqno, &version)) {
+            versions[i] = (KeyVersion){key_seqno, version};
+            continue;
+        }
+        free(versions);
+        versions = NULL;
+    }
+    return versions;
+}
+
 static PyObject *decode_all(PyObject *module, Decoder *decoder, PyObject *items)
 {
     size_t count = (size_t)PyTuple_Size(items), done = 0;
@@ -172,27 +193,34 @@ static PyObject *module_decode(PyObject *module, PyObject *args)
     unsigned long long seed;
     const char *way_name;
     int all_named = 0;
+    PyObject *pairs = NULL;
     Sha256 sha;
-    if (!PyArg_ParseTuple(args, "OKs|p", &given, &seed, &way_name, &all_named) ||
+    if (!PyArg_ParseTuple(args, "OKs|pO!", &given, &seed, &way_name, &all_named, &PyTuple_Type,
+                          &pairs) ||
         !choose_way(PyModule_GetState(module), way_name, &sha))
         return NULL;
+    size_t version_count = pairs ? (size_t)PyTuple_Size(pairs) : 0;
+    KeyVersion *versions = read_versions(pairs, version_count);
     /* A tuple of our own: its items, tuples too, stay as they are while the lock is not held. */
-    PyObject *items = PySequence_Tuple(given);
-    if (!items)
-        return NULL;
+    PyObject *items = versions ? PySequence_Tuple(given) : NULL;
     ModuleState *state = PyModule_GetState(module);
-    Decoder *decoder = take_decoder(state);
+    Decoder *decoder = items ? take_decoder(state) : NULL;
     PyObject *result = NULL;
     if (decoder) {
         decoder->sha = sha;
         decoder->seed = decoder->writer.seed = seed;
         decoder->all_named = all_named;
+        decoder->versions = versions;
+        decoder->version_count = version_count;
         result = decode_all(module, decoder, items);
+        decoder->versions = NULL;
+        decoder->version_count = 0;
         give_back(state, decoder);
-    } else {
+    } else if (items) {
         PyErr_NoMemory();
     }
-    Py_DECREF(items);
+    Py_XDECREF(items);
+    free(versions);
     return result;
 }
 
@@ -263,8 +291,10 @@ static PyObject *module_root_hash(PyObject *module, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"decode", module_decode, METH_VARARGS,
-     "decode(blocks, seed, sha_way, all_named=False): decode blocks until one is declined.\n\n"
-     "A block is (data, workchain, shard, seqno, root_hash, file_hash, mc_seqno). Returns the\n"
+     "decode(blocks, seed, sha_way, all_named=False, versions=()): decode blocks until one is\n"
+     "declined.\n\n"
+     "A block is (data, workchain, shard, seqno, root_hash, file_hash, mc_seqno). `versions` is a\n"
+     "tuple of (seqno of a key block, global version of its configuration). Returns the\n"
      "number of blocks decoded and, per table, its rows, and these as an array of Arrow in a\n"
      "capsule, None for no rows. A shard block must have its root hash, unless a masterchain\n"
      "block before it names it, or, as the caller knows, one that is not among these."},

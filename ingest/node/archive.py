@@ -158,7 +158,7 @@ class Archive:
         )
         if mc_block.proof is not None:
             mc_block = msgspec.structs.replace(mc_block, mc_extra=tops.mc_extra)
-        return McBundle(mc_seqno, (mc_block, *shards))
+        return McBundle(mc_seqno, (mc_block, *shards), tops.mark)
 
     def check_tops(self, mc_seqno: int) -> None:
         """Make sure that the newest block of every shard is there, whoever committed it.

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ingest.block.config import read_mark
 from ingest.block.header import read_extra, read_parts
 from ingest.block.shard import read_shard_tops
 from ingest.cell.boc import parse_boc
 from ingest.cell.writer import copy_part
-from ingest.source import BlockId
+from ingest.source import BlockId, KeyMark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
 class Tops(msgspec.Struct, frozen=True):
     """Shard tops that a masterchain block names, each with the one that committed it.
 
-    ``new`` are those that it commits itself; ``mc_extra`` is McBlockExtra, which names them, where
-    it was asked for.
+    ``new`` are those that it commits itself; ``mark`` is what the block says of configurations, and
+    ``mc_extra`` McBlockExtra, which names the tops, where it was asked for.
     """
 
     committed_by: dict[BlockId, int]
     new: tuple[BlockId, ...]
+    mark: KeyMark
     mc_extra: bytes | None
 
 
@@ -40,7 +42,8 @@ def read_tops(data: bytes, mc_seqno: int, *, with_extra: bool = False) -> Tops:
     committed_by = {top.id: top.reg_mc_seqno for top in read_shard_tops(tree) if top.seqno > 0}
     new = tuple(one for one, by in committed_by.items() if by >= mc_seqno)
     custom = read_extra(tree, read_parts(tree)).custom if with_extra else None
-    return Tops(committed_by, new, None if custom is None else copy_part(tree, custom))
+    extra = None if custom is None else copy_part(tree, custom)
+    return Tops(committed_by, new, read_mark(tree), extra)
 
 
 def collect_committed(

@@ -110,7 +110,8 @@ class PackSource:
             return _read_previous(block)
 
         committed = collect_committed(tops.new, find_prev)
-        return McBundle(mc_seqno, (mc_block, *(blocks[block_id] for block_id in committed)))
+        shards = (blocks[block_id] for block_id in committed)
+        return McBundle(mc_seqno, (mc_block, *shards), tops.mark)
 
     read_unchecked = read_bundle
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 from ingest.chunk import explain_hole, read_chunks
 from ingest.decode import Hole, Piece, decode_chunk
 from ingest.span import Span
+from ingest.version import VersionBook
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -49,8 +50,9 @@ def make_decoder(
         if not spans:
             return
         with closing(origin.open(settings)) as source:
+            versions = VersionBook(source)
             for span in spans:
-                for chunk in read_chunks(source, span, settings):
+                for chunk in read_chunks(source, span, settings, versions):
                     outcomes = [chunk] if isinstance(chunk, Hole) else decode_chunk(chunk)
                     for outcome in outcomes:
                         if isinstance(outcome, Hole):

@@ -101,6 +101,24 @@ def test_another_implementation_reads_the_same(demo: Network) -> None:
     _check_against_oracle(demo.tables)
 
 
+@pytest.mark.usefixtures("decoder")
+def test_the_version_of_the_configuration_decides_about_extra_flags(demo: Network) -> None:
+    """All blocks of the network name the zero state, and their makers have version 11."""
+    few = [bundle for bundle in demo.bundles if len(bundle.blocks) > 2][:2]
+
+    def list_fees(versions: dict[int, int]) -> set[tuple[bool, bool]]:
+        told = [msgspec.structs.replace(bundle, versions=versions) for bundle in few]
+        rows = decode_bundles(told)["messages"].to_pylist()
+        return {
+            (row["ihr_fee"] is not None, row["extra_flags"] is not None)
+            for row in rows
+            if row["kind"] == "int"
+        }
+
+    assert list_fees({}) == list_fees({0: 11}) == list_fees({5: 12}) == {(True, False)}
+    assert list_fees({0: 12}) == list_fees({5: 11, 0: 12}) == {(True, True)}
+
+
 def test_every_block_is_written_back_to_its_root_hash(network: Network) -> None:
     for bundle in network.bundles[::7]:
         for raw in bundle.blocks:

@@ -6,12 +6,15 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from ingest.block.config import config_rows, read_params
+from ingest.block.config import config_rows, find_version, read_mark, read_params
 from ingest.block.header import read_header
 from ingest.block.shard import read_mc_extra
 from ingest.block.state import read_config, read_state
 from ingest.cell.boc import parse_boc
+from ingest.cell.build import CellBuilder
 from ingest.cell.dictionary import iter_hashmap
+from ingest.source import KeyMark
+from tests.ingest.hashmaps import build_hashmap
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,6 +49,29 @@ def test_a_mainnet_key_block(shared: Path) -> None:
     version = parse_boc(next(row[4] for row in rows if row[2] == 8))
     assert version.slice(version.roots[0]).load_uint(8) == 0xC4
     assert config_rows(parse_boc(path.with_name("3082182.boc").read_bytes()), 3082182, 0) == []
+
+
+def test_what_masterchain_blocks_say_of_configurations(shared: Path) -> None:
+    folder = shared / "data" / "chains" / "mainnet_mc_3082181_3082201"
+    key_block = read_mark(parse_boc((folder / "3082181_key.boc").read_bytes()))
+    assert (key_block.before < 3082181, key_block.version) == (True, 1)
+    assert read_mark(parse_boc((folder / "3082182.boc").read_bytes())) == KeyMark(3082181, None)
+
+
+def test_software_comes_before_the_vote(shared: Path) -> None:
+    blocks = shared / "data" / "blocks"
+    tree = parse_boc((blocks / "mainnet_-1_8000000000000000_46991999.boc").read_bytes())
+    assert read_header(tree).gen_software_version == 10
+    assert read_mark(tree).version == 9
+
+
+def test_without_its_parameter_the_version_is_zero() -> None:
+    """As a node counts it."""
+    tree = CellBuilder().tree
+    value = CellBuilder(tree).store_uint(0xC4, 8).store_uint(12, 32).store_uint(0, 64).end()
+    for param, version in ((7, 0), (8, 12)):
+        root = build_hashmap(tree, {param: lambda leaf: leaf.store_ref(value)}, 32)
+        assert find_version(tree, root) == version
 
 
 def test_negative_keys_are_signed(shared: Path) -> None:

@@ -10,6 +10,7 @@ from hashlib import sha256
 from random import Random
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
@@ -151,10 +152,16 @@ def test_threads_do_not_disturb_each_other(demo: Network) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(transactions(), st.sampled_from([None, 11, 12]))
-def test_transactions_of_every_kind(sample: tuple[bytes, Columns], version: int | None) -> None:
-    tree = parse_boc(sample[0])
-    assert compare(wrap_transaction(tree, 0, version)) != "declined"
+@given(
+    transactions(),
+    st.sampled_from([None, 11, 12]),
+    st.sampled_from([{}, {0: 11}, {0: 12}, {7: 11, 0: 12}, {7: 12}]),
+)
+def test_transactions_of_every_kind(
+    sample: tuple[bytes, Columns], version: int | None, versions: dict[int, int]
+) -> None:
+    bundle = wrap_transaction(parse_boc(sample[0]), 0, version)
+    assert compare(msgspec.structs.replace(bundle, versions=versions)) != "declined"
 
 
 @settings(max_examples=300, deadline=None)
@@ -271,6 +278,9 @@ def test_wrong_arguments_are_refused() -> None:
         core.decode([(b"", 1 << 64, *good[2:])], 1, "portable sha-256")
     with pytest.raises(ValueError, match="abacus"):
         core.decode([good], 1, "abacus")
+    for versions in ([(0, 12)], ((0,),), ((0, 12, 1),), (12,), ((0, "12"),)):
+        with pytest.raises(TypeError):
+            core.decode([good], 1, "portable sha-256", 0, versions)
 
 
 @pytest.mark.parametrize(
