@@ -13,6 +13,7 @@ import threading
 from typing import TYPE_CHECKING, NoReturn
 
 from lake.arenas import hold_little
+from lake.lean import without_pandas
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +27,8 @@ def run_child(work: Callable[[], int]) -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_watch_parent, name="parent", daemon=True).start()
     try:
-        code = work()
+        with without_pandas():
+            code = work()
     except SystemExit as end:
         code = int(end.code or 0)
     # Nothing is waited for: what is left are libraries whose own ends would complain of each
