@@ -19,7 +19,7 @@ from ingest.pipeline import IngestReport, Pipeline
 from ingest.span import Span
 from ingest.trace.reopening import reopen_traces
 from ingest.wakeup import Wakeup
-from lake.errors import LakeError, NetworkMismatch, UndoRefused
+from lake.errors import CommitConflict, LakeError, NetworkMismatch, RangeOverlap, UndoRefused
 from lake.logreader import LogReader
 from lake.orphan import list_orphans, sweep_orphans
 from lake.undo import undo_after
@@ -88,7 +88,7 @@ class Follower:
         self._let_go()
         self._wakeup.close()
         self._upkeep.wait()
-        self._notes.write(problem, stopped=problem is None)
+        self._notes.write(problem, has_looked=problem is None, stopped=problem is None)
 
     def run(self, is_over: Callable[[], bool]) -> None:
         """Step until it is over.
@@ -110,16 +110,20 @@ class Follower:
             problem = self._advance()
         except (NetworkMismatch, UndoRefused):
             raise
+        except (RangeOverlap, CommitConflict):  # the next step sees what was brought meanwhile
+            problem, has_looked = "another process brings the same blocks into this lake", True
         except (IngestError, LakeError, OSError) as error:
             if isinstance(error, SourceError | OSError):
                 self._let_go()
-            self._seen, problem = None, f"{type(error).__name__}: {error}"
-            self._failures += 1
+            self._seen, problem, has_looked = None, f"{type(error).__name__}: {error}", False
         else:
-            self._failures = self._failures + 1 if problem else 0
+            has_looked = problem is None
+        self._failures = 0 if has_looked else self._failures + 1
+        if has_looked:
+            problem = self._notes.find_rival() or problem
         if problem != self._notes.problem:
             self._tell(problem or "it goes on")
-        self._notes.write(problem)
+        self._notes.write(problem, has_looked=has_looked)
         poll_s = self._settings.follow_poll_ms / 1000
         return min(SLOWEST_S, poll_s * 2 ** min(self._failures, 10)) if self._failures else poll_s
 

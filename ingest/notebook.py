@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from lake.following import Following, write_following
+from lake.following import Following, read_following, write_following
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 WRITE_EVERY_S = 0.5
 """How often the note is written when nothing happens."""
+
+RIVAL_S = 60.0
+"""How long somebody else who follows into the same lake is remembered after the last sign."""
 
 
 class Notebook:
@@ -28,6 +31,8 @@ class Notebook:
         self._note = Following(os.getpid(), 0.0)
         self._is_new = True
         self._written_s = 0.0
+        self._rival: int | None = None
+        self._rival_seen_s = 0.0
 
     @property
     def problem(self) -> str | None:
@@ -47,13 +52,30 @@ class Notebook:
         )
         self._is_new = True
 
-    def write(self, problem: str | None, *, stopped: bool = False) -> None:
+    def find_rival(self) -> str | None:
+        """Return what to say of a process that follows into the same lake, as its note shows.
+
+        Only who comes after the first note of this one counts: a note from before it is that of
+        a process that has ended.
+        """
+        now_s = time.monotonic()
+        found = read_following(self._lake_dir) if self._written_s else None
+        if found is not None and found.looked_at > self._note.looked_at:
+            self._rival, self._rival_seen_s = found.pid, now_s
+        elif now_s - self._rival_seen_s > RIVAL_S:
+            self._rival = None
+        if self._rival is None:
+            return None
+        name = f"another follower (process {self._rival})"
+        return f"{name} brings the same blocks into this lake: stop one of the two"
+
+    def write(self, problem: str | None, *, has_looked: bool = True, stopped: bool = False) -> None:
         """Write the note if it is due; a look that failed is no look at the node."""
         now_s = time.monotonic()
         is_due = self._is_new or stopped or problem != self._note.problem
         if not is_due and now_s - self._written_s < WRITE_EVERY_S:
             return
-        looked_at = self._note.looked_at if problem else time.time()
+        looked_at = time.time() if has_looked else self._note.looked_at
         self._note = msgspec.structs.replace(
             self._note, looked_at=looked_at, problem=problem, stopped=stopped
         )

@@ -6,7 +6,7 @@ import resource
 import time
 from collections import Counter
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -31,10 +31,10 @@ from tests.ingest.simulator.chain import fork
 from tests.ingest.simulator.node import SimulatedNode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from ingest.source import McBundle
+    from ingest.source import BlockSource, McBundle
     from lake.log import DataFile
 
 DAY_S = 86_400
@@ -319,6 +319,46 @@ def test_a_node_that_is_gone_is_waited_for(
     (tmp_path / "away").rename(node.db_dir)
     advance(node, follower, bundles, 8)
     assert open_snapshot(tmp_path / "lake").ranges == ((1, 8),)
+
+
+class Overtaken:
+    """A source that lets another follower bring each later block while this one reads it."""
+
+    def __init__(self, source: BlockSource, step: Callable[[], object]) -> None:
+        self._source = source
+        self._step = step
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
+
+    def read_unchecked(self, mc_seqno: int) -> McBundle:
+        if mc_seqno > 1:
+            self._step()
+        return self._source.read_unchecked(mc_seqno)
+
+
+def test_two_followers_of_one_lake_say_so_and_go_on(
+    node: SimulatedNode, tmp_path: Path, bundles: list[McBundle], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = tmp_path / "lake"
+    told: list[str] = []
+    with closing(Watched(node.db_dir, lake)) as two:
+        source: Any = Overtaken(open_node(node.db_dir, open_indexes=2), two.step)
+        with closing(Follower(lambda: source, lake, SETTINGS, tell=told.append)) as one:
+            for last in range(1, 9):
+                advance(node, one, bundles, last)
+                one.step()
+            assert open_snapshot(lake).ranges == ((1, 8),)
+            for said in (told, two.told):
+                assert len(said) == 1
+                assert "another follower (process" in said[0]
+                assert "stop one of the two" in said[0]
+            lag = measure_lag(lake, open_snapshot(lake))
+            assert (lag.problem, lag.node_last_mc_seqno) == (told[0], 8)
+            later_s = time.monotonic() + 61
+            monkeypatch.setattr(time, "monotonic", lambda: later_s)
+            one.step()
+    assert told[1:] == ["it goes on"]
 
 
 @pytest.mark.parametrize("limit_bytes", [0, 3000, 30_000])
