@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import urllib.error
 import urllib.request
+from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +22,18 @@ NO_NETWORK = "sending is not available: this server has no network connection"
 _MOST_BYTES = 1 << 20
 
 
+_ERRORS = range(400, 600)
+_NO_STATUS = 500
+"""Stands for a status that is none of an error."""
+
+
 class _Answer(msgspec.Struct, frozen=True):
     """The envelope of version 2."""
 
     ok: bool
     result: Any = None
-    error: str = ""
+    error: Any = None
+    code: Any = None
 
 
 def sends_by_liteserver(settings: Settings) -> bool:
@@ -69,7 +76,7 @@ def ask_upstream(settings: Settings, method: str, params: dict[str, Any]) -> obj
 
     Raises:
         SendingUnavailable: none is set, it cannot be reached, or what it says is no answer.
-        UpstreamRefusal: it refuses; status and text are its own.
+        UpstreamRefusal: it refuses; code and text are its own.
     """
     if not settings.upstream_url:
         raise SendingUnavailable(NO_NETWORK)
@@ -86,17 +93,34 @@ def ask_upstream(settings: Settings, method: str, params: dict[str, Any]) -> obj
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise SendingUnavailable(f"the upstream answered {status} and no JSON object") from error
     if not answer.ok:
-        raise UpstreamRefusal(status, answer.error)
+        raise _read_refusal(status, answer)
+    if answer.result is None:
+        raise SendingUnavailable(f"the upstream answered {status} and no result")
     return answer.result
+
+
+def _read_refusal(status: int, answer: _Answer) -> UpstreamRefusal:
+    """Return the error that the upstream means.
+
+    Some servers refuse under status 200 and say the code in the envelope alone, and gateways in
+    front of them put the text where the result would stand.
+    """
+    stated = (status, answer.code, _NO_STATUS)
+    code = next(one for one in stated if isinstance(one, int) and one in _ERRORS)
+    texts = (answer.error, answer.result)
+    text = next((one for one in texts if one and isinstance(one, str)), None)
+    return UpstreamRefusal(code, text or f"the upstream refuses with {code} and says no more")
 
 
 def _exchange(request: urllib.request.Request, timeout_s: float) -> tuple[int, bytes]:
     """Return status and body, whatever the status."""
     try:
-        with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310 - as above
+        try:
+            answer = urllib.request.urlopen(request, timeout=timeout_s)  # noqa: S310 - as above
+        except urllib.error.HTTPError as error:
+            answer = error
+        with answer:
             return answer.status, answer.read(_MOST_BYTES)
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read(_MOST_BYTES)
-    except OSError as error:
-        raise SendingUnavailable(f"the upstream cannot be reached: {error}") from error
+    except (OSError, HTTPException) as error:
+        said = str(error) or type(error).__name__
+        raise SendingUnavailable(f"the upstream cannot be reached: {said}") from error

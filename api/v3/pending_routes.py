@@ -22,9 +22,9 @@ from api.call import (
     read_arguments,
 )
 from api.encoding import encode_bytes
-from api.errors import LiteServerError, RequestInvalid
+from api.errors import LiteServerError, RequestInvalid, SendingUnavailable
 from api.params import Addresses, Flag, Hashes, OneAddress, Query, Texts
-from api.v2.send import send_bag
+from api.v2.send import check_bag, send_bag
 from api.v3.action import Action
 from api.v3.action_routes import list_addresses as list_action_addresses
 from api.v3.answer import AddressBook, Metadata, Transactions
@@ -195,7 +195,8 @@ def answer_message(request: ApiRequest, body: RawBody) -> Response[bytes]:
     Raises:
         CredentialMissing: no message.
         RequestInvalid: it is no bag of one root.
-        SendingUnavailable, UpstreamRefusal: it could not be handed on, or was refused.
+        SendingUnavailable: it could not be handed on, or what came back is no answer.
+        LiteServerError, UpstreamRefusal: it was refused.
     """
     arguments = read_arguments(request)
     note_warnings(request, arguments.warnings({}, SHARED_PARAMETERS), request.app.state.settings)
@@ -203,8 +204,8 @@ def answer_message(request: ApiRequest, body: RawBody) -> Response[bytes]:
     call = open_call(request, arguments)
     try:
         sent = msgspec.convert(send_bag(call, boc, "sendBocReturnHash"), _SentMessage)
-    except LiteServerError as error:
-        raise RequestInvalid(str(error)) from error
+    except msgspec.ValidationError as error:
+        raise SendingUnavailable(f"the upstream took it and told no hashes: {error}") from error
     answer = MessageAnswer(sent.hash, sent.hash_norm)
     return answer_json(msgspec.json.encode(answer), call.settings)
 
@@ -212,9 +213,14 @@ def answer_message(request: ApiRequest, body: RawBody) -> Response[bytes]:
 def _read_message(body: bytes) -> bytes:
     asked = read_body(body, MessageRequest, ("boc",))
     try:
-        return read_cells(asked.boc)
+        boc = read_cells(asked.boc)
     except ValueError as error:
         raise RequestInvalid("boc is neither base64 nor hex") from error
+    try:
+        check_bag(boc, "body")
+    except LiteServerError as error:
+        raise RequestInvalid(str(error)) from error
+    return boc
 
 
 routes = [

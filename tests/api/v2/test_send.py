@@ -75,7 +75,8 @@ class Upstream(BaseHTTPRequestHandler):
     """Answers what it is told to, and remembers what it was asked."""
 
     asked: list[tuple[str, str | None, Any]] = []  # noqa: RUF012 - shared by the requests
-    answer: tuple[int, bytes] = (200, b"")
+    answer: tuple[int | None, bytes] = (200, b"")
+    """Status and body; all bytes of the answer where the status is None."""
 
     def do_POST(self) -> None:
         """Answer a request."""
@@ -83,8 +84,9 @@ class Upstream(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(length))
         self.asked.append((self.path, self.headers["X-API-Key"], body))
         status, answer = Upstream.answer
-        self.send_response(status)
-        self.end_headers()
+        if status is not None:
+            self.send_response(status)
+            self.end_headers()
         self.wfile.write(answer)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as inherited
@@ -120,8 +122,56 @@ def test_the_refusal_of_an_upstream_is_passed_on(relay: Asker) -> None:
     assert refuse(relay, "sendBoc", {"boc": EMPTY}) == (500, text)
     Upstream.answer = (429, b'{"ok": false, "error": "Ratelimit exceeded", "code": 429}')
     assert refuse(relay, "sendBoc", {"boc": EMPTY}) == (429, "Ratelimit exceeded")
-    Upstream.answer = (502, b"<html>")
-    assert refuse(relay, "sendBoc", {"boc": EMPTY})[0] == 503
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "code", "text"),
+    [
+        (429, {"result": "Ratelimit exceed", "code": 429}, 429, "Ratelimit exceed"),
+        (200, {"error": "seqno is old", "code": 500}, 500, "seqno is old"),
+        (302, {"error": "seqno is old", "code": "x"}, 500, "seqno is old"),
+        (999, {"error": None}, 500, "the upstream refuses with 500 and says no more"),
+        (500, {"error": {"reason": 1}}, 500, "the upstream refuses with 500 and says no more"),
+    ],
+)
+def test_a_refusal_is_one_in_whatever_form(
+    relay: Asker, status: int, said: dict[str, Any], code: int, text: str
+) -> None:
+    Upstream.answer = (status, json.dumps({"ok": False, **said}).encode())
+    assert refuse(relay, "sendBoc", {"boc": EMPTY}) == (code, text)
+    answer = relay.client.post("/api/v3/message", json={"boc": EMPTY})
+    assert (answer.status_code, answer.json()) == (code, {"error": text})
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"HTTP/1.1 502 Bad Gateway\r\n\r\n<html>",
+        b"HTTP/1.1 200 OK\r\n\r\n" + b'{"ok": true}',
+        b"no HTTP\r\n\r\n",
+        b"",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n" + b'{"ok": true',
+        b"HTTP/1.1 500 X\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n" + b'{"ok": true',
+        b"HTTP/1.1 200 OK\r\nX: " + b"a" * 70_000 + b"\r\n\r\n",
+    ],
+    ids=["page", "no result", "no HTTP", "nothing", "cut", "cut refusal", "long header"],
+)
+def test_what_is_no_answer_may_be_tried_again(relay: Asker, said: bytes) -> None:
+    Upstream.answer = (None, said)
+    for method in ("sendBoc", "sendBocReturnHash"):
+        status, text = refuse(relay, method, {"boc": EMPTY})
+        assert status == 503
+        assert "the upstream" in text
+    answer = relay.client.post("/api/v3/message", json={"boc": EMPTY})
+    assert answer.status_code == 503, answer.text
+
+
+def test_hashes_that_are_none(relay: Asker) -> None:
+    for result in (b'"x"', b"[1]", b'{"hash": 5}'):
+        Upstream.answer = (200, b'{"ok": true, "result": %s}' % result)
+        answer = relay.client.post("/api/v3/message", json={"boc": EMPTY})
+        assert answer.status_code == 503
+        assert "told no hashes" in answer.json()["error"]
 
 
 def test_what_is_no_message_does_not_leave_the_house(relay: Asker) -> None:

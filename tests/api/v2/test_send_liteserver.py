@@ -64,6 +64,9 @@ def test_what_servers_refuse(demo_lake: Path, tmp_path: Path) -> None:
             answer = client.post("/api/v2/sendBoc", json={"boc": TEXT})
             assert answer.status_code == 500
             assert answer.json()["error"] == f"LITE_SERVER_{kind}: {reason}"
+            answer = client.post("/api/v3/message", json={"boc": TEXT})
+            assert answer.status_code == 500, "no fault of the request, as in version 2"
+            assert answer.json() == {"error": f"LITE_SERVER_{kind}: {reason}"}
         empty = base64.b64encode(bytes.fromhex("b5ee9c720101010100020000" + "00")).decode()
         asked_before = len(server.asked)
         assert client.post("/api/v2/sendBoc", json={"boc": empty}).status_code == 500
