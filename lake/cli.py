@@ -17,6 +17,7 @@ from lake.dbt import render_dbt
 from lake.dictionary import render_json, render_markdown, render_settings
 from lake.disk import unfinished
 from lake.errors import LakeError
+from lake.folder import LakeFolder
 from lake.log import read_commit
 from lake.lookup.rebuild import rebuild_lookups
 from lake.orphan import sweep_orphans
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 EXIT_DATA = 1
 
-LAKE_FOLDER = click.Path(file_okay=False, path_type=Path)
+LAKE_FOLDER = LakeFolder(file_okay=False, path_type=Path)
 
 lake_option = click.option(
     "--lake",

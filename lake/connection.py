@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from lake.errors import LakeMisplaced
 from lake.schema import SCHEMA_VERSION, TABLES
 from lake.schema.contract import HISTORY_TABLES
 
@@ -45,10 +46,42 @@ ALL_VIEWS = (*(VIEW_NAMES.get(name, name) for name in TABLES), *DERIVED_VIEWS)
 """Every view, those that others are made of first."""
 
 
+_PATTERN_CHARACTERS = frozenset("*?[")
+
+
 @cache
 def read_sql(name: str) -> str:
     """Return the text of ``lake/sql/<name>.sql``."""
     return (files("lake") / "sql" / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def name_root(lake_dir: Path) -> str:
+    """Return the path of a lake's folder for statements that name its files.
+
+    Raises:
+        LakeMisplaced: it cannot be named so.
+    """
+    return check_root(str(lake_dir.absolute()))
+
+
+def check_root(root: str) -> str:
+    """Return the path of a lake's folder if DuckDB can take it as it is.
+
+    It takes paths as UTF-8, and some characters in them for patterns, which cannot be quoted
+    everywhere: it would read the files of another lake that the pattern fits.
+
+    Raises:
+        LakeMisplaced: it cannot.
+    """
+    shown = root.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    odd = sorted(set(root) & _PATTERN_CHARACTERS)
+    if odd:
+        fault = f"has {' and '.join(odd)} in it, which DuckDB takes for a pattern"
+    elif shown != root:
+        fault = "is not UTF-8, and DuckDB takes no other"
+    else:
+        return root
+    raise LakeMisplaced(f"the path of the lake, {shown}, {fault}: give it another name")
 
 
 def open_connection(
@@ -59,7 +92,7 @@ def open_connection(
     Its configuration is locked: only the files named in ``tables`` can be opened.
     """
     connection = begin_database(settings)
-    root = lake_dir.absolute()
+    root = name_root(lake_dir)
     # As one text: half the time of one statement after another.
     statements = "\n".join([read_sql("macros"), *render_views(root, tables, ALL_VIEWS)])
     connection.execute(statements)
@@ -92,7 +125,7 @@ def lock_database(connection: DuckDBPyConnection) -> None:
 
 
 def render_views(
-    root: Path, tables: Mapping[str, tuple[DataFile, ...]], wanted: Iterable[str]
+    root: str, tables: Mapping[str, tuple[DataFile, ...]], wanted: Iterable[str]
 ) -> Iterator[str]:
     """Yield the SQL text of those views of ``wanted`` whose tables are all in ``tables``.
 

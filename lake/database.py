@@ -22,6 +22,7 @@ from lake.connection import (
     VIEW_NAMES,
     begin_database,
     lock_database,
+    name_root,
     quote,
     read_sql,
     render_views,
@@ -75,7 +76,7 @@ class Engine:
 
     def __init__(self, lake_dir: Path, settings: Settings) -> None:
         """Take the lake; nothing is opened yet."""
-        self._root = lake_dir.absolute()
+        self._root = name_root(lake_dir)
         self._settings = settings
         self._lock = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
@@ -124,7 +125,7 @@ class Engine:
         if self._connection is None:
             connection = begin_database(self._settings)
             connection.execute(read_sql("macros"))
-            connection.execute("set allowed_directories = $paths", {"paths": [str(self._root)]})
+            connection.execute("set allowed_directories = $paths", {"paths": [self._root]})
             lock_database(connection)
             self._connection = connection
         return self._connection

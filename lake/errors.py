@@ -2,6 +2,7 @@
 
 LakeError
 ├── SettingsError         a setting has an unknown name or a bad value
+├── LakeMisplaced         DuckDB cannot take the path of the lake's folder
 ├── LakeNotFound          the folder holds no lake, or a lake without any commit
 ├── SnapshotNotFound      the commit asked for is not in the log
 ├── LakeCorrupt           a file is missing, or its bytes are not those that were committed
@@ -27,6 +28,10 @@ class LakeError(Exception):
 
 class SettingsError(LakeError):
     """A setting has an unknown name or a bad value; the message names the nearest valid one."""
+
+
+class LakeMisplaced(LakeError):
+    """DuckDB cannot take the path of the lake's folder; the message says what to do."""
 
 
 class LakeNotFound(LakeError):

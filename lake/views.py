@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from lake.connection import DERIVED_VIEWS, PARTITION, VIEW_NAMES, quote, read_sql, render_view
+from lake.connection import (
+    DERIVED_VIEWS,
+    PARTITION,
+    VIEW_NAMES,
+    check_root,
+    name_root,
+    quote,
+    read_sql,
+    render_view,
+)
 from lake.disk import unfinished
 from lake.schema import TABLES
 from lake.snapshot import open_snapshot
@@ -40,12 +49,15 @@ def write_views(lake_dir: Path, root: str | None = None) -> list[Path]:
         root: Path by which readers reach the lake; by default its absolute path here.
 
     Raises:
-        LakeError: there is no lake, or a file of it is damaged.
+        LakeError: there is no lake, a file of it is damaged, or DuckDB cannot take its path.
     """
+    here = name_root(lake_dir)
+    check_root(str(lake_dir.resolve()))  # where DuckDB writes
+    root = here if root is None else check_root(root)
     snapshot = open_snapshot(lake_dir)
     for damage in snapshot.damaged.values():
         raise damage
-    text = render_script(snapshot, root or str(lake_dir.absolute()))
+    text = render_script(snapshot, root)
     views, catalog = lake_dir / VIEWS_FILE, lake_dir / CATALOG_FILE
     with unfinished(views) as path:
         path.write_text(text, encoding="utf-8")
@@ -56,7 +68,7 @@ def write_views(lake_dir: Path, root: str | None = None) -> list[Path]:
         ) as connection,
     ):
         # Views are bound as they are made, and the root may be a path that is not of here.
-        connection.execute("set variable lake = $path", {"path": str(lake_dir.absolute())})
+        connection.execute("set variable lake = $path", {"path": here})
         connection.execute(text)
     return [views, catalog]
 

@@ -7,7 +7,8 @@ import shutil
 from typing import TYPE_CHECKING
 
 from api.doctor.finding import Finding
-from lake.errors import LakeError, LakeNotFound
+from lake.connection import name_root
+from lake.errors import LakeError, LakeMisplaced, LakeNotFound
 from lake.following import find_lateness
 from lake.log import read_commit
 from lake.snapshot import open_snapshot
@@ -28,10 +29,14 @@ MANY_FILES = 1000
 def check_lake(lake_dir: Path, settings: Settings, *, full: bool) -> Iterator[Finding]:
     """Yield what concerns a lake; ``full`` compares every file with its digest."""
     try:
+        name_root(lake_dir)
         snapshot = open_snapshot(lake_dir, check_digests=False)
         status = read_status(snapshot, read_commit(lake_dir, snapshot.number)[0])
     except LakeNotFound as error:
         yield Finding("lake", "problem", str(error), "tonlake ingest --node DIR --lake DIR")
+        return
+    except LakeMisplaced as error:
+        yield Finding("lake", "problem", str(error), "mv DIR OTHER, and name that in --lake")
         return
     except (LakeError, OSError) as error:
         advice = "tonlake verify names all damage; restore the file, or ingest anew"

@@ -53,6 +53,22 @@ def test_no_lake(tmp_path: Path, command: str) -> None:
     assert run(command, *query).exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("a?b", "a?b, has ? in"), ("a[X]b", "a[X]b, has [ in"), ("a\udcff", "a\\xff, is not UTF-8")],
+)
+@pytest.mark.parametrize("command", ["status", "verify", "views", "sql"])
+def test_a_path_that_duckdb_cannot_take_is_refused(
+    tmp_path: Path, command: str, name: str, shown: str
+) -> None:
+    """It would read the lake `aXb` where `a[X]b` was named."""
+    query = ["select 1"] if command == "sql" else []
+    done = run(command, *query, "--lake", tmp_path / name)
+    assert done.exit_code == 2
+    assert f"the path of the lake, {tmp_path}/{shown}" in done.stderr
+    assert "give it another name" in done.stderr
+
+
 def test_status_for_people(read_lake: Path) -> None:
     done = run("status", "--lake", read_lake)
     assert done.exit_code == 0

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lake.connection import DERIVED_VIEWS, VIEW_NAMES, quote
-from lake.errors import LakeCorrupt
+from lake.errors import LakeCorrupt, LakeMisplaced
 from lake.log import DataFile, LogState
 from lake.schema import TABLES
 from lake.snapshot import Snapshot, open_snapshot
@@ -100,6 +100,16 @@ def test_a_folder_whose_name_means_something_to_duckdb(
     write_views(Path("~"))
     with duckdb.connect(str(tmp_path / "~" / "catalog.duckdb"), read_only=True) as connection:
         assert connection.sql(COUNTS).fetchall() == expected_counts(handed_over)
+
+
+def test_a_root_that_duckdb_cannot_take_is_refused(lake: Path, tmp_path: Path) -> None:
+    with pytest.raises(LakeMisplaced, match="UTF-8"):
+        write_views(lake, root="/srv/\udcff")
+    lake.rename(tmp_path / "a?b")
+    (tmp_path / "link").symlink_to("a?b")
+    with pytest.raises(LakeMisplaced, match=r"a\?b, has \? in it"):
+        write_views(tmp_path / "link")
+    assert not list((tmp_path / "a?b").glob("views*"))
 
 
 def test_a_lake_that_moved(handed_over: Path, tmp_path: Path) -> None:

@@ -71,6 +71,12 @@ def test_no_lake_and_a_damaged_log_are_problems(broken_lake: Path, tmp_path: Pat
     assert levels(check_lake(broken_lake, Settings(), full=False)) == {"lake": "problem"}
 
 
+def test_a_path_that_duckdb_cannot_take_is_a_problem(tmp_path: Path) -> None:
+    (found,) = check_lake(tmp_path / "a*b", Settings(), full=False)
+    assert (found.level, found.subject) == ("problem", "lake")
+    assert found.text.endswith("give it another name")
+
+
 def test_no_node_is_a_problem(tmp_path: Path) -> None:
     assert levels(check_node(tmp_path, None)) == {"node": "problem"}
 
