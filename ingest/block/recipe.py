@@ -21,6 +21,7 @@ from ingest.cell.dictionary_writer import build_hashmap
 from ingest.cell.tree import CellTree
 from ingest.cell.writer import serialize_boc
 from ingest.errors import BocError, DecodeError
+from ingest.native import rebuild_bag
 from lake.schema import MESSAGES, TRANSACTIONS
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ _EXOTIC_BIT = 8
 _FORK_REFS = 2
 _ROOT_REFS = 3
 _HASH_UPDATE_TAG = b"\x72"
+_DAMAGE = (BocError, ValueError, TypeError, KeyError, OverflowError, AttributeError)
+"""What values that no row has end in."""
 
 
 class Layout(NamedTuple):
@@ -181,9 +184,13 @@ def rebuild_transaction(row: Mapping[str, Any], messages: Sequence[Mapping[str, 
         DecodeError: they do not give a transaction of the row's hash.
     """
     try:
-        tree, root = _rebuild(row, sorted(messages, key=_by_place))
+        placed = sorted(messages, key=_by_place)
+        bag = rebuild_bag(row, placed)
+        if bag is not None:
+            return bag
+        tree, root = _rebuild(row, placed)
         found = tree.hash(root)
-    except (BocError, ValueError, TypeError, KeyError, OverflowError) as error:
+    except _DAMAGE as error:
         raise DecodeError(
             f"transaction {row['hash'].hex()}: its rows are damaged: {error}"
         ) from error

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 from importlib import import_module
+from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     Tables = dict[str, pa.Table]
     Reference = Callable[[Sequence[McBundle], Collection[BlockId]], Tables]
 
-__all__ = ["decode_bundles", "decode_natively", "describe", "is_used"]
+__all__ = ["decode_bundles", "decode_natively", "describe", "is_used", "rebuild_bag"]
 
 _SEED_BITS = 64
 _MASTERCHAIN = -1
@@ -55,6 +56,33 @@ _extension, _reason = _load()
 _PORTABLE = "portable sha-256"
 _is_portable = os.environ.get("TONLAKE_NATIVE") == "portable"
 _sha_way: str = _PORTABLE if _is_portable or _extension is None else _extension.sha_ways()[0]
+
+_READERS = (
+    [itemgetter(*names) for names in _extension.rebuild_columns()]
+    if hasattr(_extension, "rebuild_columns")
+    else []
+)
+"""What takes the columns that it wants of a transaction, and of a message; nothing without the
+extension, or with one that was built before it made bags."""
+
+_seed = secrets.randbits(_SEED_BITS)
+
+
+def rebuild_bag(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> bytes | None:
+    """Return the bag of a transaction's cells, if its rows give the hash that its row has.
+
+    None where they do not, where the extension knows less than the reference does, and without it.
+    Rows and the order of messages are those of ``ingest.block.recipe``.
+
+    Raises:
+        KeyError: a row lacks a column.
+    """
+    if _extension is None or not _READERS:
+        return None
+    of_row, of_message = _READERS
+    given = of_row(row), tuple(map(of_message, messages))
+    bag: bytes | None = _extension.rebuild(*given, _seed)
+    return bag
 
 
 def is_used() -> bool:

@@ -1,4 +1,4 @@
-/* Writing the bits of a cell, to be compared with those of another. */
+/* Writing the bits of a cell. */
 #ifndef TONLAKE_BITS_H
 #define TONLAKE_BITS_H
 
@@ -8,7 +8,7 @@
 typedef struct {
     uint8_t bytes[MAX_BITS / 8 + 1 + 32];
     unsigned count;
-    bool failed; /* more than MAX_BITS */
+    bool failed; /* more than MAX_BITS, or a number that does not fit */
 } Bits;
 
 static inline void bits_open(Bits *bits)
@@ -18,12 +18,12 @@ static inline void bits_open(Bits *bits)
     bits->failed = false;
 }
 
-/* Write the low `size` (at most 64) bits of a number; those above are not looked at. */
+/* Write a number in `size` (at most 64) bits. */
 static inline void bits_uint(Bits *bits, uint64_t value, unsigned size)
 {
     if (!size)
         return;
-    if (bits->count + size > MAX_BITS) {
+    if (bits->count + size > MAX_BITS || (size < 64 && value >> size)) {
         bits->failed = true;
         return;
     }

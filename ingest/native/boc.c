@@ -151,8 +151,10 @@ static unsigned measure_exotic(const Cell *cell, unsigned below)
 }
 
 /* Check levels, depth and exotic cells, count parents and weigh sub-trees, from the last cell to the first. */
-static Status measure_cells(Tree *tree, uint16_t *heights, uint8_t *parents)
+static Status measure_cells(Tree *tree)
 {
+    uint16_t *heights = (uint16_t *)tree->memory.heights.data;
+    uint8_t *parents = tree->memory.parents.data;
     for (uint32_t index = tree->count; index-- > 0;) {
         Cell *cell = &tree->cells[index];
         unsigned mask = 0, weight = 1, height = 0;
@@ -193,6 +195,25 @@ static Status check_stored(const Tree *tree)
     return DONE;
 }
 
+/* Make the tree empty, with room for so many cells, none of which has a parent yet. */
+static Status make_room(Tree *tree, uint32_t count)
+{
+    tree->cells = heap_renew(&tree->memory.cells, count, sizeof *tree->cells);
+    tree->heights = heap_renew(&tree->memory.heights, count, sizeof *tree->heights);
+    tree->parents = heap_renew(&tree->memory.parents, count, sizeof *tree->parents);
+    tree->hash_count = MAX_LEVEL + 1;
+    tree->is_distinct = false;
+    tree->memory.stored.size = 0;
+    tree->hashes = heap_renew(&tree->memory.hashes, tree->hash_count, sizeof *tree->hashes);
+    tree->depths = heap_renew(&tree->memory.depths, tree->hash_count, sizeof *tree->depths);
+    if (!tree->cells || !tree->heights || !tree->parents || !tree->hashes || !tree->depths)
+        return NO_MEMORY;
+    memset(tree->memory.parents.data, 0, count);
+    memset(tree->hashes, 0, tree->hash_count * sizeof *tree->hashes);
+    memset(tree->depths, 0, tree->hash_count * sizeof *tree->depths);
+    return DONE;
+}
+
 Status tree_parse(Tree *tree, const uint8_t *data, size_t size)
 {
     Envelope envelope;
@@ -200,25 +221,23 @@ Status tree_parse(Tree *tree, const uint8_t *data, size_t size)
     /* Numbers of hashes, at most four a cell, stay below 2^31: see statecell.c. */
     if (status != DONE || envelope.cell_count > UINT32_MAX / 16)
         return NOT_MINE;
-    uint32_t count = (uint32_t)envelope.cell_count;
-    uint16_t *heights = heap_renew(&tree->memory.heights, count, sizeof *heights);
-    tree->cells = heap_renew(&tree->memory.cells, count, sizeof *tree->cells);
-    uint8_t *parents = heap_renew(&tree->memory.parents, count, sizeof *parents);
-    tree->heights = heights;
-    tree->parents = parents;
+    status = make_room(tree, (uint32_t)envelope.cell_count);
+    if (status != DONE)
+        return status;
     tree->root = (uint32_t)envelope.root;
-    tree->hash_count = MAX_LEVEL + 1;
-    tree->is_distinct = false;
-    tree->memory.stored.size = 0;
-    tree->hashes = heap_renew(&tree->memory.hashes, tree->hash_count, sizeof *tree->hashes);
-    tree->depths = heap_renew(&tree->memory.depths, tree->hash_count, sizeof *tree->depths);
-    if (!tree->cells || !heights || !parents || !tree->hashes || !tree->depths)
-        return NO_MEMORY;
-    memset(parents, 0, count);
-    memset(tree->hashes, 0, tree->hash_count * sizeof *tree->hashes);
-    memset(tree->depths, 0, tree->hash_count * sizeof *tree->depths);
     status = read_cells(tree, data, &envelope);
-    return status == DONE ? measure_cells(tree, heights, parents) : status;
+    return status == DONE ? measure_cells(tree) : status;
+}
+
+Status tree_take(Tree *tree, const Cell *cells, uint32_t count)
+{
+    Status status = make_room(tree, count);
+    if (status != DONE)
+        return status;
+    memcpy(tree->cells, cells, count * sizeof *cells);
+    tree->count = count;
+    tree->root = 0;
+    return measure_cells(tree);
 }
 
 Status tree_digest_whole(Tree *tree, const Sha256 *sha)

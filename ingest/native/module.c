@@ -5,6 +5,7 @@
 
 #include "arrow.h"
 #include "decoder.h"
+#include "given.h"
 
 typedef struct {
     bool can[SHA256_WAYS];
@@ -289,6 +290,12 @@ static PyObject *module_root_hash(PyObject *module, PyObject *args)
     return result;
 }
 
+static PyObject *module_rebuild(PyObject *module, PyObject *args)
+{
+    const Sha256 sha = sha256_choose(((ModuleState *)PyModule_GetState(module))->best);
+    return rebuild_given(args, &sha);
+}
+
 static PyMethodDef methods[] = {
     {"decode", module_decode, METH_VARARGS,
      "decode(blocks, seed, sha_way, all_named=False, versions=()): decode blocks until one is\n"
@@ -300,6 +307,12 @@ static PyMethodDef methods[] = {
      "block before it names it, or, as the caller knows, one that is not among these."},
     {"root_hash", module_root_hash, METH_VARARGS,
      "root_hash(data): the hash of the root cell of a bag, None if the bag is declined."},
+    {"rebuild", module_rebuild, METH_VARARGS,
+     "rebuild(row, messages, seed): the bag of a transaction, None unless its rows give its hash.\n\n"
+     "Rows are tuples of the columns that `rebuild_columns` names; of the messages the in message\n"
+     "comes first."},
+    {"rebuild_columns", list_rebuild_columns, METH_NOARGS,
+     "Names of the columns that `rebuild` takes of a transaction, and of a message."},
     {"layout", module_layout, METH_NOARGS, "The tables, each with names and types of its columns."},
     {"sha_ways", module_sha_ways, METH_NOARGS,
      "Names of the ways in which this processor can compute SHA-256, the quickest first."},

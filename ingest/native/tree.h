@@ -46,6 +46,10 @@ typedef struct {
    is not looked at: the caller knows a hash of all bytes. No hash is computed yet. */
 Status tree_parse(Tree *tree, const uint8_t *data, size_t size);
 
+/* Take cells that were read or made elsewhere, the root first and each before its children, and check
+   what `tree_parse` checks of them together; their data must outlive the tree. */
+Status tree_take(Tree *tree, const Cell *cells, uint32_t count);
+
 /* Compute the hashes of all cells, and compare them with those that the bag stores. */
 Status tree_digest_whole(Tree *tree, const Sha256 *sha);
 

@@ -4,7 +4,8 @@
 this with it: what either finds ends the process, as any disagreement does. Bags are compared one by
 one: accepted or not, and the hash of the root. Whatever the extension accepts of blocks is compared
 with the reference, row for row; what it declines the reference decides in any case: of these a part
-is looked at, to count those that the reference accepts.
+is looked at, to count those that the reference accepts. Bags that it makes again of damaged rows
+are those that the reference makes.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from ingest.cell.exotic import ORDINARY
 from ingest.errors import BocError, IngestError
 from tests.fuzz.bag import BagRun
 from tests.fuzz.corpus import read_corpus
+from tests.fuzz.rebuilt import RebuildRun
 from tests.ingest.block.test_fuzz import spoil_cells
 from tests.ingest.cell.test_fuzz import mutate
 from tests.ingest.native.samples import check_equal, wrap
@@ -41,7 +43,8 @@ CHECK_DECLINED = 16
 TOGETHER = 100
 """Accepted blocks that are compared in one call: their rows meet in one order."""
 BLOCK_EVERY = 20
-"""One of so many cases is a block; the others are bags, which take a fraction of the time."""
+"""One of so many cases is a block, and one a transaction's rows; the others are bags, which take a
+fraction of the time."""
 REPORT_EVERY_S = 30
 MASTERCHAIN = -1
 
@@ -189,11 +192,14 @@ def run(cases: int, seed: int) -> Counter[str]:
     choices = Random(seed)  # noqa: S311 - repeatable, no secret
     seeds = _list_seeds()
     bags = BagRun([origin.raw for origin in seeds], choices)
+    rebuilt = RebuildRun([origin.raw for origin in seeds], choices)
     named = Run("named blocks", all_named=True)
     alone = Run("blocks", all_named=False)
     reported = time.monotonic()
     for case in range(cases):
-        if case % BLOCK_EVERY:
+        if case % BLOCK_EVERY == 1:
+            rebuilt.step()
+        elif case % BLOCK_EVERY:
             bags.step()
         else:
             origin = choices.choice(seeds)
@@ -205,11 +211,11 @@ def run(cases: int, seed: int) -> Counter[str]:
                 alone.add(wrap(bag, origin.raw, root_hash or bytes(32)))
         if time.monotonic() - reported > REPORT_EVERY_S:
             reported = time.monotonic()
-            outcomes = bags.outcomes + named.outcomes + alone.outcomes
+            outcomes = bags.outcomes + rebuilt.outcomes + named.outcomes + alone.outcomes
             print(f"{case + 1:,} cases: {dict(outcomes)}", flush=True)  # noqa: T201
     named.finish()
     alone.finish()
-    return bags.outcomes + named.outcomes + alone.outcomes
+    return bags.outcomes + rebuilt.outcomes + named.outcomes + alone.outcomes
 
 
 def main() -> None:

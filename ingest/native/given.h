@@ -1,0 +1,16 @@
+/* Rows that Python gives: tuples of some columns of a table. */
+#ifndef TONLAKE_GIVEN_H
+#define TONLAKE_GIVEN_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "rebuild.h"
+
+/* rebuild(row, messages, seed) */
+PyObject *rebuild_given(PyObject *args, const Sha256 *sha);
+
+/* rebuild_columns() */
+PyObject *list_rebuild_columns(PyObject *module, PyObject *args);
+
+#endif

@@ -1,0 +1,239 @@
+/* The cells are made in one array, each before those it refers to: the transaction's own ones, the
+   nodes of its map of messages, the messages, and then what stands in their bodies and StateInits.
+   They are checked, hashed and written as the cells of a block are. */
+#include "rebuild.h"
+
+#include "encode.h"
+
+#define MAGIC 0xb5ee9c72
+#define MAX_CELLS (UINT32_MAX / 16)
+
+/* Places of a transaction's own cells; those below the description follow. */
+enum { ROOT, HOLDER, UPDATE, DESCRIPTION, FIRST_BELOW };
+
+typedef struct {
+    const GivenRows *rows;
+    Heap cells; /* Cell */
+    Bits *bits; /* of the cells that are encoded here, which come first */
+    uint32_t next_node, first_message;
+    Tree content;
+    Slice recipe;
+} Making;
+
+static uint32_t count_cells(const Making *making)
+{
+    return (uint32_t)(making->cells.size / sizeof(Cell));
+}
+
+/* Begin the bits of a cell. */
+static Bits *open_cell(Making *making, uint32_t at)
+{
+    bits_open(&making->bits[at]);
+    return &making->bits[at];
+}
+
+/* End a cell that was begun; false if it is none. */
+static bool end_cell(Making *making, uint32_t at, const uint32_t *refs, unsigned ref_count)
+{
+    Bits *bits = &making->bits[at];
+    Cell *cell = (Cell *)making->cells.data + at;
+    if (bits->failed || ref_count > MAX_REFS)
+        return false;
+    if (bits->count & 7)
+        bits->bytes[bits->count >> 3] |= (uint8_t)(0x80 >> (bits->count & 7));
+    *cell = (Cell){.data = bits->bytes,
+                   .bits = (uint16_t)bits->count,
+                   .d1 = (uint8_t)ref_count,
+                   .d2 = (uint8_t)(bits->count / 8 + (bits->count + 7) / 8)};
+    for (unsigned i = 0; i < ref_count; i++)
+        cell->refs[i] = refs[i];
+    return true;
+}
+
+/* Read the bag of a body or StateInit into `content`. The generic form without index, CRC and
+   hashes is what rows hold; the reference checks what all others say. */
+static Status read_content(Making *making, const Span *span)
+{
+    const uint8_t *data = making->rows->bytes.data + span->at;
+    Tree *content = &making->content;
+    if (span->size < 6 || load_be(data, 4) != MAGIC || data[4] & ~7u)
+        return NOT_MINE;
+    Status status = tree_parse(content, data, span->size);
+    if (status == DONE && (content->root || content->memory.stored.size))
+        return NOT_MINE;
+    return status;
+}
+
+/* Write `Either X ^X`: the bits of the root of a bag and its references, or a reference to it; and
+   append its cells behind the others. */
+static Status place_content(Making *making, const Span *span, bool in_ref, Bits *bits,
+                            uint32_t *refs, unsigned *ref_count)
+{
+    const Tree *content = &making->content;
+    Status status = read_content(making, span);
+    if (status != DONE)
+        return status;
+    const Cell *root = &content->cells[0];
+    uint32_t base = count_cells(making), first = in_ref ? 0 : 1;
+    unsigned more = in_ref ? 1 : cell_ref_count(root);
+    if (*ref_count + more > MAX_REFS || content->count > MAX_CELLS - base)
+        return NOT_MINE;
+    bits_uint(bits, in_ref, 1);
+    if (in_ref) {
+        refs[(*ref_count)++] = base;
+    } else {
+        Slice slice = slice_open(content, 0);
+        if (slice.failed) /* exotic */
+            return NOT_MINE;
+        put_rest(bits, &slice);
+        for (unsigned i = 0; i < more; i++)
+            refs[(*ref_count)++] = base + root->refs[i] - first;
+    }
+    size_t count = content->count - first;
+    if (!heap_append(&making->cells, content->cells + first, count * sizeof(Cell)))
+        return NO_MEMORY;
+    Cell *cells = (Cell *)making->cells.data + base;
+    for (size_t i = 0; i < count; i++)
+        for (unsigned ref = 0; ref < cell_ref_count(&cells[i]); ref++)
+            cells[i].refs[ref] += base - first;
+    return DONE;
+}
+
+/* Read what the recipe says of an external address; false if it says nothing of the kind. */
+static bool read_external(Making *making, Slice *to)
+{
+    unsigned bits = (unsigned)slice_uint(&making->recipe, 16), spare = (8 - (bits & 7)) & 7;
+    if (bits > MAX_BITS || slice_uint(&making->recipe, spare))
+        return false;
+    *to = making->recipe;
+    slice_skip(&making->recipe, bits);
+    to->end = making->recipe.pos;
+    return !making->recipe.failed;
+}
+
+static Status make_message(Making *making, size_t index)
+{
+    const Row_messages *row = &making->rows->messages[index];
+    uint8_t flags = making->rows->bytes.data[making->rows->row.recipe.at + index];
+    uint32_t at = making->first_message + (uint32_t)index, refs[MAX_REFS];
+    unsigned ref_count = 0;
+    Bits *bits = open_cell(making, at);
+    bool is_external = flags & EXTERNAL_ADDRESS;
+    Slice external;
+    Status status = DONE;
+    if ((is_external && !read_external(making, &external)) || !row->has_body)
+        return NOT_MINE;
+    put_info(bits, row, is_external ? &external : NULL);
+    bits_uint(bits, row->has_init_state, 1);
+    if (row->has_init_state)
+        status = place_content(making, &row->init_state, flags & INIT_IN_REF, bits, refs,
+                               &ref_count);
+    if (status == DONE)
+        status = place_content(making, &row->body, flags & BODY_IN_REF, bits, refs, &ref_count);
+    if (status == DONE && !end_cell(making, at, refs, ref_count))
+        status = NOT_MINE;
+    return status;
+}
+
+/* Make the nodes of the map of outgoing messages: of the keys `first` to `last` here. */
+static bool make_node(Making *making, uint32_t first, uint32_t last, unsigned left)
+{
+    uint32_t at = making->next_node++, refs[2];
+    unsigned rest = put_out_node(open_cell(making, at), first, last, left);
+    if (!rest) {
+        size_t outs = (size_t)making->rows->row.outmsg_cnt;
+        refs[0] = making->first_message + (uint32_t)(making->rows->count - outs) + first;
+        return end_cell(making, at, refs, 1);
+    }
+    uint32_t fork = out_map_fork(last, rest);
+    refs[0] = making->next_node;
+    if (!make_node(making, first, fork - 1, rest - 1))
+        return false;
+    refs[1] = making->next_node;
+    return make_node(making, fork, last, rest - 1) && end_cell(making, at, refs, 2);
+}
+
+/* Make the transaction's own cells, but for the messages. */
+static bool make_own(Making *making)
+{
+    const Row_transactions *row = &making->rows->row;
+    bool has_out = row->outmsg_cnt > 0;
+    bool has_in = making->rows->count > (size_t)row->outmsg_cnt;
+    const uint32_t root_refs[] = {HOLDER, UPDATE, DESCRIPTION};
+    const uint32_t below[] = {FIRST_BELOW, FIRST_BELOW + 1};
+    const uint32_t holder_refs[] = {has_in ? making->first_message : making->next_node,
+                                    making->next_node};
+    uint32_t next = FIRST_BELOW;
+    put_root(open_cell(making, ROOT), row);
+    put_holder(open_cell(making, HOLDER), has_in, has_out);
+    put_update(open_cell(making, UPDATE), row);
+    put_description(open_cell(making, DESCRIPTION), row);
+    if (has_run_cell(row)) {
+        put_run(open_cell(making, next), row);
+        if (!end_cell(making, next++, NULL, 0))
+            return false;
+    }
+    if (has_action_cell(row)) {
+        put_action(open_cell(making, next), row);
+        if (!end_cell(making, next++, NULL, 0))
+            return false;
+    }
+    if (has_out && !make_node(making, 0, (uint32_t)row->outmsg_cnt - 1, OUT_KEY_BITS))
+        return false;
+    return end_cell(making, ROOT, root_refs, 3) &&
+           end_cell(making, HOLDER, holder_refs, (unsigned)has_in + has_out) &&
+           end_cell(making, UPDATE, NULL, 0) &&
+           end_cell(making, DESCRIPTION, below, next - FIRST_BELOW);
+}
+
+/* Make all cells; the root is the first. */
+static Status make_cells(Making *making)
+{
+    const GivenRows *rows = making->rows;
+    const Row_transactions *row = &rows->row;
+    size_t outs = (size_t)row->outmsg_cnt, nodes = outs ? 2 * outs - 1 : 0;
+    if (!row->has_outmsg_cnt || row->outmsg_cnt < 0 || rows->count < outs ||
+        rows->count > outs + 1 || !row->has_recipe || row->recipe.size < rows->count ||
+        row->recipe.size > UINT16_MAX / 8 || !row->has_hash)
+        return NOT_MINE;
+    making->next_node = FIRST_BELOW + (uint32_t)has_run_cell(row) + (uint32_t)has_action_cell(row);
+    making->first_message = making->next_node + (uint32_t)nodes;
+    making->recipe = (Slice){.data = rows->bytes.data + row->recipe.at,
+                             .pos = (uint16_t)(8 * rows->count),
+                             .end = (uint16_t)(8 * row->recipe.size)};
+    size_t count = making->first_message + rows->count;
+    Cell *cells = heap_renew(&making->cells, count, sizeof *cells);
+    making->bits = malloc(count * sizeof *making->bits);
+    if (!cells || !making->bits)
+        return NO_MEMORY;
+    making->cells.size = count * sizeof *cells;
+    Status status = make_own(making) ? DONE : NOT_MINE;
+    for (size_t i = 0; i < rows->count && status == DONE; i++)
+        status = make_message(making, i);
+    return status == DONE && slice_bits_left(&making->recipe) ? NOT_MINE : status;
+}
+
+Status rebuild_bag(const GivenRows *rows, const Sha256 *sha, uint64_t seed, Heap *to)
+{
+    Making making = {.rows = rows};
+    Tree tree = {0};
+    Writer writer = {.seed = seed};
+    const uint32_t root = ROOT;
+    Status status = make_cells(&making);
+    if (status == DONE)
+        status = tree_take(&tree, (const Cell *)making.cells.data, count_cells(&making));
+    if (status == DONE)
+        status = tree_digest(&tree, sha, &root, 1);
+    if (status == DONE && !hash_equal(tree_hash(&tree, root, MAX_LEVEL), &rows->row.hash))
+        status = NOT_MINE;
+    if (status == DONE)
+        status = writer_open(&writer, &tree);
+    if (status == DONE)
+        status = write_bag(&writer, &tree, root, to);
+    writer_free(&writer);
+    tree_free(&tree);
+    tree_free(&making.content);
+    heap_free(&making.cells);
+    free(making.bits);
+    return status;
+}
