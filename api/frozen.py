@@ -26,9 +26,9 @@ def run(arguments: list[str]) -> None:
     found = find_module(arguments)
     if found is None:
         # A process that the command starts needs nothing of this, and is not to wait for it.
-        from api.main import main  # noqa: PLC0415
+        from api.start import start  # noqa: PLC0415
 
-        main(args=arguments, prog_name="tonlake")
+        start(args=arguments, prog_name="tonlake")
         return
     name, given = found
     sys.argv = [name, *given]

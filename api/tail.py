@@ -77,7 +77,10 @@ class Tail:
             if self._is_over.is_set():
                 return None
             # Its standard input ends with this process, however that ends.
-            self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE)  # noqa: S603 - ours
+            # Ctrl-C is for this process, which ends that one in its own way.
+            self._process = subprocess.Popen(  # noqa: S603 - ours
+                self._command, stdin=subprocess.PIPE, start_new_session=True
+            )
         with self._process as process:
             code = process.wait()
         with self._lock:

@@ -23,7 +23,7 @@ def run_child(work: Callable[[], int]) -> NoReturn:
     """Work until it ends or is told to, and end this process with the code that it returns."""
     hold_little()
     signal.signal(signal.SIGTERM, _end_orderly)
-    # Ctrl-C reaches the whole group: the one who started this process tells it to end.
+    # Ctrl-C may reach a whole group: the one who started this process tells it to end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_watch_parent, name="parent", daemon=True).start()
     try:

@@ -33,7 +33,7 @@ class Keyring:
         self._path, self._clock = path, clock
         self._looked_s = clock()
         self._seen = self._look()
-        self._records = read_keys(path)
+        self._records = self._read()
 
     def find(self, key: str) -> KeyRecord | None:
         """Return the record of a key, or None if it is not one of these."""
@@ -49,9 +49,15 @@ class Keyring:
             return
         self._seen = seen
         try:
-            self._records = read_keys(self._path)
+            self._records = self._read()
         except KeyFileInvalid as error:
             LOG.error("%s; the keys known before go on to hold", error)  # noqa: TRY400 - as one line
+
+    def _read(self) -> dict[str, KeyRecord]:
+        records = read_keys(self._path)
+        if self._seen is None:
+            LOG.warning("the file of keys %s is not there: no key is known until it is", self._path)
+        return records
 
     def _look(self) -> _Look:
         try:

@@ -99,9 +99,12 @@ def read_recording(path: Path) -> Iterator[Recorded]:
     """Yield the traces of a ``.jsonl`` or ``.jsonl.zst`` file, in its order.
 
     Raises:
-        RecordingMalformed: a line does not have the form; names file and line.
+        RecordingMalformed: a line does not have the form, or there is none; names file and line.
     """
-    for number, line in enumerate(read_lines(path), 1):
+    lines = read_lines(path)
+    if not lines:
+        raise RecordingMalformed(f"{path.name} is empty: it holds no trace")
+    for number, line in enumerate(lines, 1):
         try:
             yield decode_line(line)
         except (BocError, DecodeError, ValueError, LookupError) as error:

@@ -58,6 +58,25 @@ def test_a_file_that_breaks_later_changes_nothing(
     assert key not in caplog.text
 
 
+def test_a_file_that_is_not_there_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, clock = tmp_path / "keys.json", Clock()
+    ring = Keyring(path, clock)
+    told = f"the file of keys {path} is not there: no key is known until it is"
+    assert caplog.messages == [told]
+    clock.now_s += LOOK_EVERY_S
+    assert ring.find("x") is None
+    add_key(path, "one", 10)
+    clock.now_s += LOOK_EVERY_S
+    assert ring.find("x") is None
+    assert caplog.messages == [told]
+    path.unlink()
+    clock.now_s += LOOK_EVERY_S
+    assert ring.find("x") is None
+    assert caplog.messages == [told, told]
+
+
 def test_a_broken_file_stops_the_start(tmp_path: Path) -> None:
     path = tmp_path / "keys.json"
     path.write_text("oops")

@@ -214,6 +214,13 @@ def test_a_malformed_line_is_named(line: bytes, tmp_path: Path) -> None:
         list(read_recording(path))
 
 
+def test_an_empty_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "none.jsonl"
+    path.touch()
+    with pytest.raises(RecordingMalformed, match=r"none\.jsonl is empty: it holds no trace"):
+        list(read_recording(path))
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(RecordingMalformed, match=r"gone\.jsonl\.zst cannot be read"):
         list(read_recording(tmp_path / "gone.jsonl.zst"))
