@@ -30,6 +30,7 @@ from lake.disk import (
 )
 from lake.errors import CommitConflict
 from lake.log import DataFile, read_state
+from lake.logreader import LogReader
 from lake.lookup.place import digest_derived, range_of
 from lake.maintenance import commit_maintenance
 from lake.merge import merge_rows
@@ -85,12 +86,12 @@ def compact_lake(
         LakeCorrupt: a file is damaged; what was merged before it stays merged.
         LakeFull: no room; the same is true.
     """
-    report = CompactReport()
-    while stretches := list_stretches(read_state(lake_dir), settings, depth):
+    report, log = CompactReport(), LogReader(lake_dir)
+    while stretches := list_stretches(log.find(), settings, depth):
         todo = report.files_before + sum(len(stretch.files) for stretch in stretches)
         for stretch in stretches:
             added = _merge_stretch(lake_dir, stretch, settings)
-            if _commit_stretch(lake_dir, stretch, added, settings) is None:
+            if _commit_stretch(lake_dir, log, stretch, added, settings) is None:
                 break
             report.commits += 1
             report.files_before += len(stretch.files)
@@ -178,11 +179,11 @@ def _keep_first(pieces: Iterable[pa.Table], name: str) -> Iterator[pa.Table]:
 
 
 def _commit_stretch(
-    lake_dir: Path, stretch: Stretch, added: list[DataFile], settings: Settings
+    lake_dir: Path, log: LogReader, stretch: Stretch, added: list[DataFile], settings: Settings
 ) -> Commit | None:
     """Commit merged files; None if the lake has changed where they come from."""
     with hold_lock(lake_dir / LOCK_FILE):
-        state = read_state(lake_dir)
+        state = log.find()
         live = {file.path for file in state.files}
         removed = {file.path for file in stretch.files}
         if not removed <= live or not all((lake_dir / file.path).exists() for file in added):

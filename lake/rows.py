@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _FEW_ROWS = 1_000
 _FEW_BYTES = 1 << 20
-"""A file of no more bytes is read at once: asked for column by column it takes twice the time."""
+"""A file of no more bytes is read whole: asked for column by column it takes twice the time."""
 
 
 def read_rows(
@@ -49,7 +49,8 @@ def read_rows(
     # Without the threads of a data set: those may still be starting when a short command
     # ends, which aborts the process.
     source = pq.ParquetFile(pa.BufferReader(data))
-    present = [name for name in wanted.names if name in source.schema_arrow.names]
+    held = set(source.schema_arrow.names)  # made anew whenever it is asked for
+    present = [name for name in wanted.names if name in held]
     if where is None:
         rows = source.read(present, use_threads=file.rows > _FEW_ROWS)
     else:
@@ -71,8 +72,11 @@ def stream_rows(lake_dir: Path, file: DataFile, rows_at_once: int) -> Iterator[p
             if hashlib.file_digest(stream, "sha256").hexdigest() != file.sha256:
                 raise LakeCorrupt(file.path, "its bytes do not give its digest")
             stream.seek(0)
-            is_small = file.bytes <= _FEW_BYTES
-            source = pq.ParquetFile(pa.BufferReader(stream.read()) if is_small else stream)
+            if file.bytes <= _FEW_BYTES and file.rows <= rows_at_once:
+                data = pa.BufferReader(stream.read())
+                yield _fill_fields(pq.ParquetFile(data).read(use_threads=False), fields)
+                return
+            source = pq.ParquetFile(stream)
             for batch in source.iter_batches(rows_at_once, use_threads=file.rows > _FEW_ROWS):
                 yield _fill_fields(batch, fields)
     except OSError as error:

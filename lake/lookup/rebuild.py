@@ -15,7 +15,8 @@ from lake.disk import (
     seal_file,
     sync_folder,
 )
-from lake.log import RUN_FOLDER, DataFile, read_state, subtract_ranges
+from lake.log import RUN_FOLDER, DataFile, subtract_ranges
+from lake.logreader import LogReader
 from lake.lookup.compose import Composer
 from lake.lookup.gather import gather_contracts, gather_ended, gather_parts
 from lake.lookup.place import (
@@ -66,7 +67,8 @@ def rebuild_lookups(
         LakeCorrupt: a data file is damaged.
         LakeFull: no room; nothing was committed.
     """
-    state = read_state(lake_dir)
+    log = LogReader(lake_dir)
+    state = log.find()
     wanted, kept = _plan(state, () if everything else _usable_runs(lake_dir, state))
     if not wanted and kept == state.runs:
         return None
@@ -74,7 +76,7 @@ def rebuild_lookups(
     made = [_make_run(lake_dir, state, mc_range, settings, on_part) for mc_range in wanted]
     sync_folder(lake_dir / RUN_FOLDER)
     with hold_lock(lake_dir / LOCK_FILE):
-        now = read_state(lake_dir)
+        now = log.find()
         if now.undoings != state.undoings:
             return None  # Some of the blocks may be others by now; the next rebuild makes runs.
         # Another rebuild may have ended meanwhile; what overlaps ours gives way to it.
