@@ -16,7 +16,7 @@ from ingest.contract.investigation import Investigation
 from ingest.contract.known import KnownLake
 from ingest.contract.network import Network
 from ingest.contract.record import make_history, make_interfaces
-from ingest.contract.transfer import make_moves
+from ingest.contract.transfer import list_places, make_moves
 from ingest.contract.world import World
 from ingest.tvm.pool import TvmPool
 from lake.place import Derivation, NewFile
@@ -63,11 +63,17 @@ class ContractFinder:
             return {}
         world = World(self._lake, state, self._cells, rows)
         interview = Interview(world, Network(world, first), self._tvm, self._gas_limit)
-        findings = Investigation(world, interview, _find_global_id(state, rows)).run(first)
-        found = make_history(findings)
+        investigation = Investigation(world, interview, _find_global_id(state, rows))
+        found = make_history(investigation.run(first))
         found[INTERFACES.name] = make_interfaces(world.list_states(), world)
         self._newest = {each.address: each for each in world.list_states()}
-        return found | make_moves(rows, found)
+        gone = {
+            place
+            for place in list_places(rows)
+            if (after := world.find_state(*place)) is None or after.code_hash is None
+        }
+        before = make_history(investigation.look_back(gone, first) if gone else ())
+        return found | make_moves(rows, found, before)
 
     def learn(self, commit: Commit) -> None:
         """Remember the states of the rows that were derived from last, which are committed now."""

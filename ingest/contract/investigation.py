@@ -20,7 +20,7 @@ from ingest.errors import BocError
 from lake.schema.contract import WALLETS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ingest.contract.detection import Detection, Detector, Question
     from ingest.contract.interview import Interview
@@ -112,7 +112,29 @@ class Investigation:
             {state.data_hash for state, _ in suspects} | {s.data_hash for s in states}
         )
         yield from self._read_wallets(states)
-        cases = [Case(state, clue.detector) for state, clue in suspects]
+        yield from self._settle([Case(state, clue.detector) for state, clue in suspects], before)
+
+    def look_back(
+        self, places: Iterable[tuple[Address, int]], before: int
+    ) -> Iterator[tuple[AccountState, Finding]]:
+        """Yield what accounts were before masterchain blocks of the commit, as of the one before.
+
+        ``before`` is the first masterchain block of the commit.
+        """
+        wanted = sorted(places)
+        self._load({address for address, _ in wanted}, before)
+        cases = []
+        for address, mc_seqno in wanted:
+            state = self._world.find_state(address, mc_seqno - 1)
+            if state is None or state.code_hash is None or state.data_hash is None:
+                continue
+            clues = self._find_clues(state.code_hash)
+            then = state._replace(mc_seqno=mc_seqno - 1)
+            cases += [Case(then, clue.detector) for clue in clues]
+        yield from self._settle(cases, before)
+
+    def _settle(self, cases: list[Case], before: int) -> Iterator[tuple[AccountState, Finding]]:
+        """Drive detectors to their ends, and yield what they found."""
         waiting = cases
         for _ in range(_ROUNDS):
             asked = [(case, case.advance(self._interview)) for case in waiting]

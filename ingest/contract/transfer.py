@@ -1,12 +1,12 @@
 """What moved: messages to jetton wallets (TEP-74) and to NFT items (TEP-62) as rows.
 
 A message counts where the account that consumed it was found to be such a contract after the
-masterchain block, or else in an earlier one of the same commit.
+masterchain block. Where the account is gone by then, as with the last transfer of a wallet that
+destroys itself, it counts where it was one before the block.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from ingest.cell.build import CellBuilder
 from ingest.cell.writer import serialize_boc
 from ingest.contract.detection import address_fields
 from ingest.contract.record import make_table
-from ingest.contract.stack import Mismatch, load_address, load_any_address
+from ingest.contract.stack import Address, Mismatch, load_address, load_any_address
 from ingest.errors import BocError
 from ingest.values import iter_dicts, iter_tuples, list_values
 from lake.schema import MESSAGES, TRANSACTIONS
@@ -30,7 +30,7 @@ from lake.schema.contract import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from ingest.cell.slice import CellSlice
     from ingest.contract.record import Row
@@ -59,24 +59,25 @@ class Move(NamedTuple):
 
 
 def make_moves(
-    tables: Mapping[str, pa.Table], found: Mapping[str, pa.Table]
+    tables: Mapping[str, pa.Table],
+    found: Mapping[str, pa.Table],
+    before: Mapping[str, pa.Table] | None = None,
 ) -> dict[str, pa.Table]:
     """Return the rows of messages of a commit.
 
     Args:
         tables: Base rows of the commit.
         found: Its rows of contracts.
+        before: What accounts that are gone after a block were after the block before it. None for
+            a recorded trace, whose rows of contracts stand at its first block.
     """
     rows: dict[str, list[Row]] = {move.table.name: [] for move in _MOVES.values()}
-    messages = tables.get(MESSAGES.name, MESSAGES.empty)
-    messages = messages.filter(
-        pc.and_(
-            pc.equal(messages["direction"], pa.scalar("in", pa.string())),
-            pc.is_in(messages["opcode"], value_set=pa.array(sorted(_MOVES), pa.int32())),
-        )
-    ).select(_COLUMNS)
-    contracts = {name: _History(found[name], columns) for name, columns in _PART.items()}
-    aborted = _list_aborted(tables, messages)
+    messages = _list_messages(tables)
+    contracts = {
+        name: _History(found[name], None if before is None else before[name], columns)
+        for name, columns in _PART.items()
+    }
+    aborted = _list_chosen(tables, messages, "aborted", value=True)
     for message in iter_dicts(messages):
         move = _MOVES[message["opcode"]]
         part = contracts[move.contracts].find(message)
@@ -93,27 +94,62 @@ def make_moves(
     }
 
 
+def list_places(tables: Mapping[str, pa.Table]) -> Iterator[tuple[Address, int]]:
+    """Yield who consumed messages that may have moved something, and the masterchain blocks.
+
+    Accounts that were no contracts when the messages came are left out.
+    """
+    messages = _list_messages(tables)
+    active = _list_chosen(tables, messages, "orig_status", value="active")
+    columns = ("tx_hash", "tx_workchain", "tx_account", "mc_seqno")
+    for tx_hash, workchain, account, mc_seqno in iter_tuples(messages, columns):
+        if tx_hash in active:
+            yield Address(workchain, account), mc_seqno
+
+
+def _list_messages(tables: Mapping[str, pa.Table]) -> pa.Table:
+    messages = tables.get(MESSAGES.name, MESSAGES.empty)
+    return messages.filter(
+        pc.and_(
+            pc.equal(messages["direction"], pa.scalar("in", pa.string())),
+            pc.is_in(messages["opcode"], value_set=pa.array(sorted(_MOVES), pa.int32())),
+        )
+    ).select(_COLUMNS)
+
+
 class _History:
     """What accounts were found to be after blocks of the commit."""
 
-    def __init__(self, rows: pa.Table, columns: tuple[str, ...]) -> None:
-        self._rows: dict[tuple[int, bytes], list[tuple[int, Row]]] = {}
-        keys = iter_tuples(rows, ("workchain", "account", "mc_seqno"))
-        parts = zip(keys, iter_dicts(rows.select(columns)), strict=True)
-        for (workchain, account, mc_seqno), part in sorted(parts, key=lambda row: row[0]):
-            self._rows.setdefault((workchain, account), []).append((mc_seqno, part))
+    def __init__(self, found: pa.Table, before: pa.Table | None, columns: tuple[str, ...]) -> None:
+        self._found = _group(found, columns)
+        self._before = None if before is None else _group(before, columns)
 
     def find(self, message: Row) -> Row | None:
-        """Return what the account of a message was after its block, or the last one before."""
-        history = self._rows.get((message["tx_workchain"], message["tx_account"]), [])
-        place = bisect_right(history, message["mc_seqno"], key=lambda row: row[0])
-        return history[place - 1][1] if place else None
+        """Return what the account of a message was after its block, or else before it."""
+        account, mc_seqno = (message["tx_workchain"], message["tx_account"]), message["mc_seqno"]
+        found = self._found.get(account, {})
+        if self._before is None:
+            return found.get(max((at for at in found if at <= mc_seqno), default=mc_seqno))
+        return found.get(mc_seqno) or self._before.get(account, {}).get(mc_seqno - 1)
 
 
-def _list_aborted(tables: Mapping[str, pa.Table], messages: pa.Table) -> set[bytes]:
+def _group(rows: pa.Table, columns: tuple[str, ...]) -> dict[tuple[int, bytes], dict[int, Row]]:
+    """Return columns of the rows of contracts by account and masterchain block."""
+    grouped: dict[tuple[int, bytes], dict[int, Row]] = {}
+    keys = iter_tuples(rows, ("workchain", "account", "mc_seqno"))
+    parts = iter_dicts(rows.select(columns))
+    for (workchain, account, mc_seqno), part in zip(keys, parts, strict=True):
+        grouped.setdefault((workchain, account), {})[mc_seqno] = part
+    return grouped
+
+
+def _list_chosen(
+    tables: Mapping[str, pa.Table], messages: pa.Table, column: str, *, value: bool | str
+) -> set[bytes]:
+    """Return the transactions of messages in which a column has a value."""
     transactions = tables.get(TRANSACTIONS.name, TRANSACTIONS.empty)
     wanted = pc.is_in(transactions["hash"], value_set=messages["tx_hash"].combine_chunks())
-    chosen = transactions.filter(pc.and_(wanted, transactions["aborted"]))
+    chosen = transactions.filter(pc.and_(wanted, pc.equal(transactions[column], value)))
     return set(list_values(chosen["hash"]))
 
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from ingest.cell.build import CellBuilder
 from ingest.cell.writer import serialize_boc
+from ingest.contract.derivation import ContractFinder
 from ingest.contract.transfer import make_moves
-from lake.schema import MESSAGES
+from ingest.statecell import CellFinder
+from lake.commit import commit_range
+from lake.logreader import LogReader
+from lake.schema import ACCOUNT_STATES, MESSAGES
 from lake.schema.contract import (
     JETTON_BURNS,
     JETTON_TRANSFERS,
@@ -18,6 +24,10 @@ from lake.schema.contract import (
     NFT_ITEMS,
     NFT_TRANSFERS,
 )
+from lake.settings import Settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ACCOUNT, SENDER, TO, JETTON = (bytes([number] * 32) for number in range(1, 5))
 TRANSFER, BURN, NFT_TRANSFER = 0x0F8A7EA5, 0x595F07BC, 0x5FCC3D14
@@ -86,6 +96,65 @@ def test_excess_may_go_to_any_address(opcode: int, table: Any, kind: str) -> Non
     (row,) = read(body, table)
     assert row["query_id"] is not None
     assert row["response_destination"] == (TO if kind == "plain" else None)
+
+
+def destroy(rows: dict[str, pa.Table], account: bytes, mc_seqno: int) -> dict[str, pa.Table]:
+    """Return base rows in which an account is gone after a masterchain block."""
+    states = rows[ACCOUNT_STATES.name].to_pylist()
+    for row in states:
+        if (row["account"], row["mc_seqno"]) == (account, mc_seqno):
+            row |= {"account_status": "nonexist", "code_hash": None, "data_hash": None}
+    return rows | {ACCOUNT_STATES.name: pa.Table.from_pylist(states, ACCOUNT_STATES.arrow)}
+
+
+def cut(rows: dict[str, pa.Table], first: int, last: int) -> dict[str, pa.Table]:
+    """Return the base rows of some masterchain blocks."""
+    return {
+        name: table.filter((pc.field("mc_seqno") >= first) & (pc.field("mc_seqno") <= last))
+        for name, table in rows.items()
+    }
+
+
+def test_the_last_transfer_of_a_wallet_does_not_depend_on_commits(
+    demo_rows: dict[str, pa.Table], tmp_path: Path
+) -> None:
+    """A wallet of the demo node is made to be gone after its last transfer."""
+    whole = derive(tmp_path, demo_rows, 1)
+    wallets = whole[JETTON_WALLETS.name].to_pylist()
+    transfer = max(whole[JETTON_TRANSFERS.name].to_pylist(), key=lambda row: row["mc_seqno"])
+    account, at = transfer["account"], transfer["mc_seqno"]
+    assert any(row["account"] == account and row["mc_seqno"] < at for row in wallets)
+    rows = destroy(demo_rows, account, at)
+
+    together = derive(tmp_path, rows, 1)[JETTON_TRANSFERS.name].to_pylist()
+    assert transfer in together
+    day = str(rows["blocks"]["time"][0].as_py().date())
+    for first, last in ((1, at - 5), (at - 4, at - 1)):
+        commit_range(
+            tmp_path, cut(rows, first, last), first_mc_seqno=first, last_mc_seqno=last,
+            day=day, source={},
+        )  # fmt: skip
+    alone = derive(tmp_path, cut(rows, at, at), at)[JETTON_TRANSFERS.name].to_pylist()
+    assert alone == [row for row in together if row["mc_seqno"] == at]
+    # What comes to an account that was gone before moves nothing.
+    earlier = destroy(
+        rows,
+        account,
+        max(
+            row["mc_seqno"] for row in wallets if row["account"] == account and row["mc_seqno"] < at
+        ),
+    )
+    assert transfer not in derive(tmp_path / "none", earlier, 1)[JETTON_TRANSFERS.name].to_pylist()
+
+
+def derive(lake_dir: Path, rows: dict[str, pa.Table], first: int) -> dict[str, pa.Table]:
+    """Return the tables of contracts of a range on top of a lake."""
+    settings = Settings()
+    with (
+        closing(CellFinder(lake_dir, settings)) as cells,
+        closing(ContractFinder(lake_dir, settings, cells)) as finder,
+    ):
+        return finder.derive(LogReader(lake_dir).read(), rows, first)
 
 
 @pytest.mark.parametrize("is_linked", [False, True, None])
