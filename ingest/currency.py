@@ -2,7 +2,8 @@
 
 A block prunes what it does not change. The dictionary of an account's extra currencies is a part
 of its balance that is read, not only hashed, so its cells are looked up among the state cells of
-the commit at hand and of the lake.
+the commit at hand and of the lake. Where they come with an earlier range that is brought later,
+the rows are completed then.
 """
 
 from __future__ import annotations
@@ -16,13 +17,27 @@ from ingest.block.currency import read_extra_currencies
 from ingest.cell.boc import parse_boc
 from ingest.cell.record import assemble_boc
 from ingest.errors import MissingCell
+from lake.bytable import list_files
+from lake.datafile import write_changes
+from lake.disk import LOCK_FILE, hold_lock
+from lake.log import overlaps, read_state
+from lake.lookup.place import range_of
+from lake.maintenance import commit_maintenance
+from lake.place import Derivation, NewFile, read_place
+from lake.rows import read_rows
+from lake.schema import ACCOUNT_STATES, STATE_CELLS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
+    from ingest.span import Span
     from ingest.statecell import CellFinder, Cells
+    from lake.log import Commit, DataFile
+    from lake.settings import Settings
 
 
+_TEXT, _HASH = "extra_currencies", "extra_currencies_hash"
 TEXTS_KEPT = 10_000
 """Dictionaries remembered; from there on all are forgotten and looked up again."""
 
@@ -41,10 +56,8 @@ class CurrencyBook:
         A dictionary that lies before the lake's first block stays NULL beside its hash.
         """
         states = tables["account_states"]
-        left_open = pc.and_(
-            pc.is_valid(states["extra_currencies_hash"]), pc.is_null(states["extra_currencies"])
-        )
-        hashes = states["extra_currencies_hash"].filter(left_open).to_pylist()
+        left_open = pc.and_(pc.is_valid(states[_HASH]), pc.is_null(states[_TEXT]))
+        hashes = states[_HASH].filter(left_open).to_pylist()
         if not hashes:
             return states
         if len(self._texts) > TEXTS_KEPT:
@@ -55,12 +68,61 @@ class CurrencyBook:
         cells = self._finder.find_trees(unknown - absent, tables["state_cells"])
         cells |= self._finder.find_trees(absent, tables["state_cells"], in_lake=False)
         self._texts |= {wanted: _read_text(wanted, cells) for wanted in unknown}
-        texts = pa.array(
-            map(self._texts.get, states["extra_currencies_hash"].to_pylist()), pa.string()
-        )
-        column = states.schema.get_field_index("extra_currencies")
-        filled = pc.coalesce(states["extra_currencies"], texts)
+        texts = pa.array(map(self._texts.get, states[_HASH].to_pylist()), pa.string())
+        column = states.schema.get_field_index(_TEXT)
+        filled = pc.coalesce(states[_TEXT], texts)
         return states.set_column(column, states.schema.field(column), filled)
+
+
+def complete_states(
+    lake_dir: Path, settings: Settings, finder: CellFinder, within: Sequence[Span]
+) -> Commit | None:
+    """Fill in what ranges of the lake left open whose dictionaries came with an earlier range.
+
+    Look-ups over what changed are dropped: the next rebuild makes them. None if nothing changed.
+
+    Args:
+        lake_dir: Folder of the lake.
+        settings: File options.
+        finder: Finds cells of the lake.
+        within: Masterchain blocks whose ranges are looked at.
+
+    Raises:
+        LakeNotFound: the folder holds no lake.
+        LakeCorrupt: a file is damaged.
+        LakeFull: no room; nothing was committed.
+    """
+    with hold_lock(lake_dir / LOCK_FILE):
+        state = read_state(lake_dir)
+        book = CurrencyBook(finder)
+        wanted = []
+        removed = set()
+        for file in list_files(state, ACCOUNT_STATES.name):
+            place = read_place(file.path)
+            if not any(span.first <= place.first <= span.last for span in within):
+                continue
+            rows = _complete_file(lake_dir, file, book)
+            if rows is not None:
+                wanted.append(NewFile(file.table, place, rows))
+                removed.add(file.path)
+        if not wanted:
+            return None
+        changes = write_changes(lake_dir, state, Derivation(wanted, frozenset(removed)), settings)
+        changed = tuple((file.place.first, file.place.last) for file in wanted)
+        runs = tuple(run for run in state.runs if not overlaps(changed, range_of(run)))
+        return commit_maintenance(
+            lake_dir, state, settings, added=changes.added, removed=changes.removed, runs=runs
+        )
+
+
+def _complete_file(lake_dir: Path, file: DataFile, book: CurrencyBook) -> pa.Table | None:
+    """Return the rows of a file of ``account_states`` with more filled in; None if it is not."""
+    cells = {STATE_CELLS.name: STATE_CELLS.empty}
+    few = read_rows(lake_dir, file, (_TEXT, _HASH))
+    completed = book.complete({ACCOUNT_STATES.name: few, **cells})
+    if completed[_TEXT].null_count == few[_TEXT].null_count:
+        return None
+    return book.complete({ACCOUNT_STATES.name: read_rows(lake_dir, file), **cells})
 
 
 def _read_text(root: bytes, cells: Cells) -> str | None:

@@ -21,7 +21,7 @@ from ingest.chain import MASTERCHAIN, Borders, Chain, keep_border, list_heads, r
 from ingest.chunk import NOT_YET, explain_hole, read_chunks
 from ingest.contract.derivation import ContractFiles, ContractFinder
 from ingest.contract.rebuild import rebuild_contracts
-from ingest.currency import CurrencyBook
+from ingest.currency import CurrencyBook, complete_states
 from ingest.day import split_by_day
 from ingest.decode import Hole, Piece, decode_in_order, join_tables
 from ingest.library import LibraryBook
@@ -151,12 +151,22 @@ class Pipeline:
             self._bring_span(span)
             if self.report.stopped_at is not None:
                 break
-        if todo and self.report.committed and self.contracts is not None:
-            # What lies after a range could not know of the accounts in it.
+        if todo and self.report.committed:
             later = [span for span in self.chain.covered if span.first > todo[0].first]
-            if later and rebuild_contracts(self.lake_dir, self.settings, within=later):
-                rebuild_actions(self.lake_dir, self.settings, within=later)
+            if later:
+                self._revise(later)
         return self.report
+
+    def _revise(self, later: list[Span]) -> None:
+        """Derive again what lies after a range of this run: it could not know of that."""
+        completed = complete_states(self.lake_dir, self.settings, self.cells, later)
+        if self.contracts is None:
+            return
+        if completed is not None:  # what was remembered of these states is not so any more
+            self.contracts.close()
+            self.contracts = ContractFinder(self.lake_dir, self.settings, self.cells)
+        if rebuild_contracts(self.lake_dir, self.settings, within=later):
+            rebuild_actions(self.lake_dir, self.settings, within=later)
 
     def _bring_span(self, span: Span) -> None:
         batch = Batch(self.settings)

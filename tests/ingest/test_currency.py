@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import pyarrow as pa
+import pytest
 
 from ingest.cell.build import CellBuilder
 from ingest.cell.record import pack_cell
@@ -15,16 +15,17 @@ from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
 from ingest.statecell import CellFinder
+from lake.log import read_state
+from lake.lookup.rebuild import rebuild_lookups
 from lake.schema import STATE_CELLS
 from lake.settings import Settings
 from lake.snapshot import open_snapshot
+from lake.verify import verify_lake
 from tests.conftest import unpack
 from tests.ingest.hashmaps import build_hashmap
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 STATES = pa.schema(
     [
@@ -79,19 +80,47 @@ def test_what_nobody_knows_stays_open(tmp_path: Path) -> None:
     assert _complete(book, [(None, root)], cells) == ['{"1":"1","2":"2","3":"3"}']
 
 
-def test_a_later_run_finds_them_in_the_lake(
-    shared: Path, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
-) -> None:
+@pytest.fixture(scope="module")
+def node(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A node whose accounts have extra currencies."""
     archive = shared / "node" / "celldb-v2" / "localnet-celldbv2.tar.zst"
-    db = unpack(archive, tmp_path_factory.mktemp("currencies"))
-    settings = msgspec.structs.replace(Settings(), mc_blocks_per_commit=64)
-    for span in (Span(1, 200), Span(201, 500)):
-        with closing(open_node(db)) as source:
-            ingest(source, tmp_path, span, settings)
-    with open_snapshot(tmp_path).connect() as connection:
-        rows = connection.execute(
+    return unpack(archive, tmp_path_factory.mktemp("currencies"))
+
+
+def _bring(node: Path, lake_dir: Path, span: Span) -> None:
+    settings = Settings(mc_blocks_per_commit=64, detect_contracts=False)
+    with closing(open_node(node)) as source:
+        ingest(source, lake_dir, span, settings)
+
+
+def _count(lake_dir: Path) -> list[tuple[bool, int, int]]:
+    """Return the rows with a dictionary, and those that show it, before and after block 200."""
+    with open_snapshot(lake_dir).connect() as connection:
+        return connection.execute(
             "select mc_seqno > 200, count(*), count(extra_currencies) from account_states "
             "where extra_currencies_hash is not null group by all order by all"
         ).fetchall()
+
+
+def test_a_later_run_finds_them_in_the_lake(node: Path, tmp_path: Path) -> None:
+    for span in (Span(1, 200), Span(201, 500)):
+        _bring(node, tmp_path, span)
+    rows = _count(tmp_path)
     assert [late for late, *_ in rows] == [False, True]
     assert all(count == filled for _, count, filled in rows)
+
+
+def test_an_earlier_range_completes_later_ones(node: Path, tmp_path: Path) -> None:
+    _bring(node, tmp_path, Span(201, 500))
+    ((_, count, filled),) = _count(tmp_path)
+    assert filled < count
+    rebuild_lookups(tmp_path, Settings())
+    _bring(node, tmp_path, Span(1, 200))
+    assert all(count == filled for _, count, filled in _count(tmp_path))
+    # What look-ups keep of the rows is made again.
+    assert read_state(tmp_path).runs == ()
+    rebuild_lookups(tmp_path, Settings())
+    assert not verify_lake(tmp_path).damage
+    number = read_state(tmp_path).number
+    _bring(node, tmp_path, Span(1, 500))
+    assert read_state(tmp_path).number == number
