@@ -12,6 +12,7 @@ from ingest.contract.detection import address_fields, raw_text
 from ingest.contract.record import make_table
 from ingest.contract.sale import AUCTION, SALE
 from ingest.contract.stack import Address, parse_address
+from ingest.errors import DecodeError
 from lake.schema.contract import DEX_POOLS, JETTON_WALLETS, NFT_ITEMS, NFT_SALES
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def make_recorded(
 
     Raises:
         ValueError: an address or a number cannot be read.
+        DecodeError: a field is of another kind than that of its column.
     """
     rows: dict[str, list[Row]] = {table.name: [] for table in RECORDED_TABLES}
     for address, kinds in sorted(records.items()):
@@ -57,7 +59,10 @@ def make_recorded(
         for kind, fields in kinds.items():
             if kind in _READERS and isinstance(fields, dict):
                 table, read = _READERS[kind]
-                rows[table.name].append(head | read(fields))
+                try:
+                    rows[table.name].append(head | read(fields))
+                except (AttributeError, TypeError) as error:
+                    raise DecodeError(f"{kind} of {address}: {error}") from error
     return {table.name: make_table(table, rows[table.name]) for table in RECORDED_TABLES}
 
 

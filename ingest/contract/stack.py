@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 _NONE, _EXTERN, _STD, _VAR = range(4)
 _PLAIN_STD = 0b100
 _ADDRESS_BITS = 267
+_ACCOUNT_BYTES = 32
 AMOUNT_LIMIT = 10**38
 """First number that a column of amounts cannot hold; Coins have at most 120 bits."""
 
-_INT64_LIMIT = 1 << 63
+_INT32_LIMIT, _INT64_LIMIT = 1 << 31, 1 << 63
 
 Value = Any
 """int, None, Cell, CellSlice, or a tuple or list of these."""
@@ -108,9 +109,16 @@ def load_any_address(start: CellSlice) -> Address | None:
 
 
 def parse_address(text: str) -> Address:
-    """Return the address of a raw form."""
-    workchain, account = text.split(":")
-    return Address(int(workchain), bytes.fromhex(account))
+    """Return the address of a raw form, ``workchain:HEX``.
+
+    Raises:
+        ValueError: it is none.
+    """
+    workchain, _, account = text.partition(":")
+    found = Address(int(workchain), bytes.fromhex(account))
+    if len(found.account) != _ACCOUNT_BYTES or not -_INT32_LIMIT <= found.workchain < _INT32_LIMIT:
+        raise ValueError(f"{text!r} is no address")
+    return found
 
 
 class Results:

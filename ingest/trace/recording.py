@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -18,6 +18,7 @@ from ingest.block.message import MessageDecoder
 from ingest.block.rows import RowSet
 from ingest.cell.boc import parse_boc
 from ingest.contract.recording import make_recorded
+from ingest.contract.stack import parse_address
 from ingest.contract.transfer import make_moves
 from ingest.errors import BocError, DecodeError, RecordingMalformed
 from lake.schema import MESSAGES, TRANSACTIONS
@@ -56,8 +57,8 @@ class RecordedTransaction(msgspec.Struct, frozen=True, kw_only=True):
     lt: int
     hash: str
     block_seqno: int
-    mc_block_seqno: int
-    now: int
+    mc_block_seqno: Annotated[int, msgspec.Meta(ge=1, lt=1 << 31)]
+    now: Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
     prev_trans_hash: str
     prev_trans_lt: int
     orig_status: str
@@ -161,7 +162,7 @@ def decode_line(line: bytes) -> Recorded:
 
 
 def _make_transaction(recorded: RecordedTransaction) -> tuple[Any, ...]:
-    workchain, account = _read_address(recorded.account)
+    workchain, account = parse_address(recorded.account)
     known: dict[str, Any] = {
         name: getattr(recorded, name)
         for name in TRANSACTIONS.names
@@ -185,7 +186,7 @@ def _make_transaction(recorded: RecordedTransaction) -> tuple[Any, ...]:
 
 
 def _list_messages(recorded: RecordedTransaction) -> Iterator[tuple[Any, ...]]:
-    workchain, account = _read_address(recorded.account)
+    workchain, account = parse_address(recorded.account)
     place = (workchain, account, recorded.lt, _read_hash(recorded.hash))
     context = (*place, recorded.mc_block_seqno, recorded.now)
     if recorded.in_msg is not None:
@@ -218,7 +219,7 @@ def _make_lost_message(recorded: RecordedMessage, msg_hash: bytes) -> tuple[Any,
     """Return what is known of a message to the outside whose address is lost."""
     if recorded.destination is not None or recorded.source is None or recorded.body_hash is None:
         raise DecodeError(f"message {recorded.msg_hash}: its cell is missing")
-    workchain, account = _read_address(recorded.source)
+    workchain, account = parse_address(recorded.source)
     known = {
         "msg_hash": msg_hash,
         "kind": "ext_out",
@@ -232,15 +233,6 @@ def _make_lost_message(recorded: RecordedMessage, msg_hash: bytes) -> tuple[Any,
         "body": _read_base64(recorded.body_boc) if recorded.body_boc else None,
     }
     return tuple(known.get(name) for name in _CELL_COLUMNS)
-
-
-def _read_address(text: str) -> tuple[int, bytes]:
-    """Read ``workchain:HEX``."""
-    workchain, _, account = text.partition(":")
-    data = bytes.fromhex(account)
-    if len(data) != _HASH_BYTES:
-        raise DecodeError(f"{text!r} is no address")
-    return int(workchain), data
 
 
 def _read_hash(text: str) -> bytes:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RECORDING = "data/classifier/traces.jsonl.zst"
+ACCOUNT = f"-1:{'33' * 32}"
 
 
 def encode(data: bytes) -> str:
@@ -192,7 +193,10 @@ def test_a_line_becomes_rows() -> None:
         json.dumps(make_line(hash="no base64!")).encode(),
         json.dumps(make_line(account="-1:33")).encode(),
         json.dumps(make_line(account="here")).encode(),
+        json.dumps(make_line(account=f"{1 << 31}:{'33' * 32}")).encode(),
         json.dumps(make_line(lt=1 << 63)).encode(),
+        json.dumps(make_line(mc_block_seqno=0)).encode(),
+        json.dumps(make_line(now=-1)).encode(),
         json.dumps(make_line(in_msg={"msg_hash": encode(bytes(32))})).encode(),
         json.dumps(
             make_line(in_msg=make_line()["transactions"][0]["in_msg"] | {"msg_boc": "AAAA"})
@@ -218,6 +222,29 @@ def test_an_empty_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "none.jsonl"
     path.touch()
     with pytest.raises(RecordingMalformed, match=r"none\.jsonl is empty: it holds no trace"):
+        list(read_recording(path))
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("JettonWallet", {"balance": [], "jetton": ACCOUNT}),
+        ("JettonWallet", {"balance": "1", "jetton": 5}),
+        ("JettonWallet", {"balance": "1", "jetton": f"{1 << 40}:{'33' * 32}"}),
+        ("NftItem", {"index": None}),
+        ("NftSale", {"nft_address": {}}),
+        ("NftAuction", {"last_bid": {}}),
+        ("DedustPool", {"assets": [7, 8]}),
+        ("DedustPool", {"assets": 9}),
+    ],
+)
+def test_a_contract_of_other_fields_is_named(
+    kind: str, fields: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "few.jsonl"
+    line = make_line() | {"interfaces": {ACCOUNT: {kind: fields}}}
+    path.write_text(json.dumps(line))
+    with pytest.raises(RecordingMalformed, match=r"few\.jsonl, line 1: "):
         list(read_recording(path))
 
 
