@@ -1,8 +1,8 @@
 """What a lake needs from time to time as it grows: look-ups made, small files merged.
 
 Beside one that commits this is done by a process of its own, ``python -m lake.upkeep LAKE``, which
-ends with its work: merging takes the memory of many rows, and no allocator gives all of it back,
-so that one who commits for weeks would grow with the largest merge it ever did.
+ends with its work, or after a minute: merging takes the memory of many rows, and no allocator gives
+all of it back, so that one who commits for weeks would grow with the largest merge it ever did.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -20,6 +21,7 @@ import msgspec
 from lake.child import run_child
 from lake.compact import compact_lake
 from lake.errors import LakeError
+from lake.logreader import LogReader
 from lake.lookup.rebuild import rebuild_lookups
 from lake.settings import Settings
 
@@ -27,12 +29,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 EXIT_FAILED = 1
+LASTS_S = 60.0
+"""To start a process costs more than the work that sixteen commits make: one does more of it."""
+
 NICENESS = 5
 """Following is what people wait for: this gives way to it."""
 
 
-def keep_up(lake_dir: Path, settings: Settings) -> None:
+def keep_up(lake_dir: Path, settings: Settings) -> int:
     """Make the look-ups that are missing and merge what is small, as far as settings want it.
+
+    The number of commits that it took is returned.
 
     Look-ups come first: files of blocks that have none are left as they are, so that these
     blocks stay cheap to look up in memory.
@@ -40,9 +47,8 @@ def keep_up(lake_dir: Path, settings: Settings) -> None:
     Raises:
         LakeError: the lake is damaged or full; what was done before stays.
     """
-    if settings.build_lookups:
-        rebuild_lookups(lake_dir, settings)
-    compact_lake(lake_dir, settings, depth="tail")
+    made = settings.build_lookups and rebuild_lookups(lake_dir, settings) is not None
+    return made + compact_lake(lake_dir, settings, depth="tail").commits
 
 
 class Upkeep:
@@ -84,6 +90,8 @@ class Upkeep:
             self._run_process()
         except OSError as error:
             self._on_failure(str(error))
+        else:
+            self._commits = 0  # It went on until few were left.
 
     def _run_process(self) -> None:
         """Run the process to its end; its standard input, held open, ends with this process."""
@@ -98,7 +106,7 @@ class Upkeep:
                 process.stdin.flush()
             told = process.stdout.read().decode("utf-8", "replace")
         if process.returncode:
-            self._on_failure(told or f"its process ended with code {process.returncode}")
+            raise OSError(told or f"its process ended with code {process.returncode}")
 
 
 def main() -> NoReturn:
@@ -111,11 +119,21 @@ def main() -> NoReturn:
 
 def _keep_up(lake_dir: Path, settings: Settings) -> int:
     try:
-        keep_up(lake_dir, settings)
+        _keep_on(lake_dir, settings)
     except (LakeError, OSError) as error:
         sys.stdout.write(str(error))
         return EXIT_FAILED
     return 0
+
+
+def _keep_on(lake_dir: Path, settings: Settings) -> None:
+    """Keep a lake up until few commits came meanwhile, or for as long as a process lasts."""
+    log, until_s = LogReader(lake_dir), time.monotonic() + LASTS_S
+    commits = settings.upkeep_commits
+    while commits >= settings.upkeep_commits and time.monotonic() < until_s:
+        before = log.find().number
+        made = keep_up(lake_dir, settings)
+        commits = log.find().number - before - made
 
 
 if __name__ == "__main__":

@@ -63,6 +63,25 @@ def test_those_that_end_early_leave_nothing_behind(tmp_path: Path) -> None:
     assert len(list_places(read_state(lake))) < 8
 
 
+def test_what_comes_meanwhile_is_done_as_well(tmp_path: Path) -> None:
+    """All of it by the process that is there: none is begun by a commit that is not due."""
+    lake, chain, failures = tmp_path / "lake", Chain(8), list[str]()
+    upkeep = Upkeep(lake, OPTIONS, failures.append)
+    for at in range(1, 4):
+        commit_chain(lake, chain, at, at)
+    upkeep.count(3)
+    at = 3
+    while list_children():
+        at += 1
+        commit_chain(lake, chain, at, at)
+    upkeep.wait()
+    assert not failures
+    first_missing = min((first for first, _ in read_lookups(lake).missing), default=at + 1)
+    assert at - first_missing < OPTIONS.upkeep_commits
+    upkeep.count(OPTIONS.upkeep_commits - 1)
+    assert not list_children()
+
+
 def test_it_can_be_left_out(tmp_path: Path) -> None:
     lake, chain = tmp_path / "lake", Chain(4)
     never = Upkeep(lake, msgspec.structs.replace(OPTIONS, upkeep_commits=0), print)
