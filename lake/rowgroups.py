@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from lake.fewrows import FEW_ROWS, FewRows
 from lake.place import read_place
+from lake.wanted import AnyOf, bracket, may_hold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from lake.snapshot import Snapshot
+    from lake.wanted import Bounds, Extent
 
 KEPT_BYTES = 96 << 20
 MOST_GROUP_BYTES = 24 << 20
@@ -46,12 +49,11 @@ _NO_END = 1 << 32
 _COLUMN_BYTES = 600
 """What a column takes beside its values, about."""
 
-Bounds = tuple[Any, Any]
-"""The least and the greatest value wanted of a column, both included."""
-
 Row = dict[str, Any]
 Group = tuple[str, int]
 """Path of a file, and the number of a row group there."""
+
+Decoded: TypeAlias = "pa.Table | FewRows"
 
 _Size = tuple[int, int]
 """Rows of a row group, and their bytes."""
@@ -65,7 +67,7 @@ class RowGroups:
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._footers: OrderedDict[str, _Footer] = OrderedDict()
-        self._groups: OrderedDict[Group, pa.Table] = OrderedDict()
+        self._groups: OrderedDict[Group, Decoded] = OrderedDict()
         self._wished: OrderedDict[Group, None] = OrderedDict()
         self._bytes = 0
         self._many_footers = FEW_FOOTERS
@@ -75,7 +77,7 @@ class RowGroups:
         """Bytes of all columns that are kept."""
         return self._bytes
 
-    def read(self, path: str, bounds: Mapping[str, Bounds], most: float) -> list[pa.Table] | None:
+    def read(self, path: str, bounds: Mapping[str, Bounds], most: float) -> list[Decoded] | None:
         """Return the row groups of a file that may have rows within bounds, all their columns.
 
         None where they count more than ``most``, or where one is too large, or was not asked for
@@ -100,7 +102,7 @@ class RowGroups:
                     self._footers.popitem(last=False)
         return footer
 
-    def _decode(self, path: str, number: int, size: _Size) -> pa.Table | None:
+    def _decode(self, path: str, number: int, size: _Size) -> Decoded | None:
         key = path, number
         with self._lock:
             if key in self._groups:
@@ -115,7 +117,8 @@ class RowGroups:
         if not is_wished or size_bytes > MOST_GROUP_BYTES:
             return None
         with pq.ParquetFile(path) as file:
-            group = file.read_row_group(number, use_threads=False).combine_chunks()
+            table = file.read_row_group(number, use_threads=False).combine_chunks()
+        group = FewRows(table) if rows <= FEW_ROWS else table
         with self._lock:
             if key not in self._groups:
                 self._groups[key] = group
@@ -146,7 +149,9 @@ def _weigh(rows: int) -> float:
     return 1 if rows > SMALL_ROWS else max(SMALL_SHARE, rows / max(1, SMALL_ROWS))
 
 
-def _count_bytes(group: pa.Table) -> int:
+def _count_bytes(group: Decoded) -> int:
+    if isinstance(group, FewRows):
+        return group.size_bytes
     size: int = group.nbytes + _COLUMN_BYTES * group.num_columns
     return size
 
@@ -160,7 +165,7 @@ class _Footer:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._extents: dict[str, list[Bounds | None]] = {}
+        self._extents: dict[str, list[Extent | None]] = {}
         self.sizes: list[_Size] = []
 
     def find(self, bounds: Mapping[str, Bounds]) -> list[int]:
@@ -171,13 +176,9 @@ class _Footer:
         """
         self._read([name for name in bounds if name not in self._extents])
         numbers = list(range(len(self.sizes)))
-        for name, (first, last) in bounds.items():
+        for name, wanted in bounds.items():
             extents = self._extents[name]
-            numbers = [
-                number
-                for number in numbers
-                if (extent := extents[number]) is None or (extent[0] <= last and extent[1] >= first)
-            ]
+            numbers = [number for number in numbers if may_hold(extents[number], wanted)]
         return numbers
 
     def _read(self, names: Sequence[str]) -> None:
@@ -207,7 +208,7 @@ def gather(
     """Return the rows of a table within bounds, in no order; None where a query is to be asked."""
     if table in snapshot.damaged:
         return None
-    if any(None in wanted for wanted in bounds.values()):
+    if any(None in bracket(wanted) for wanted in bounds.values()):
         return []  # as NULL equals nothing
     _KEPT.forget_gone(snapshot)
     rows: list[Row] = []
@@ -215,47 +216,56 @@ def gather(
     for path in _list_paths(snapshot, table, bounds):
         try:
             groups = _KEPT.read(f"{folder}/{path}", bounds, left)
-            chosen = [_choose(group, bounds) for group in groups or ()]
+            chosen = [(group, _find(group, bounds)) for group in groups or ()]
         except (OSError, KeyError, OverflowError, pa.ArrowInvalid):
             return None  # the query says what is wrong, or knows the older form of a file
         is_whole = is_whole and groups is not None
         left -= sum(_weigh(group.num_rows) for group in groups or ())
-        if len(rows) + sum(part.num_rows for part in chosen) > MOST_ROWS:
+        if len(rows) + sum(len(numbers) for _, numbers in chosen) > MOST_ROWS:
             return None
-        for part in filter(len, chosen):
-            rows += _list_rows(part, columns)
+        for group, numbers in chosen:
+            if len(numbers):
+                rows += _list_rows(group, numbers, columns)
     return rows if is_whole else None
 
 
 def _list_paths(snapshot: Snapshot, table: str, bounds: Mapping[str, Bounds]) -> Iterator[str]:
     """Yield the files that may have rows within bounds, as far as their names tell."""
-    first, last = bounds.get("mc_seqno", (0, _NO_END))
+    wanted = bounds.get("mc_seqno", (0, _NO_END))
     for file in snapshot.files[table]:
         place = read_place(file.path)
         # The zero state's rows, of masterchain block 0, came with block 1.
-        if place.is_open or (place.first <= max(last, 1) and place.last >= first):
+        first = place.first if place.first > 1 else 0
+        if place.is_open or may_hold((first, place.last), wanted):
             yield file.path
 
 
-def _choose(group: pa.Table, bounds: Mapping[str, Bounds]) -> pa.Table:
-    """Return the rows of a group within bounds."""
+def _find(group: Decoded, bounds: Mapping[str, Bounds]) -> Sequence[int] | pa.Array:
+    """Return the numbers of the rows of a group within bounds."""
+    if isinstance(group, FewRows):
+        return group.find(bounds)
     mask = None
-    for name, (first, last) in bounds.items():
+    for name, wanted in bounds.items():
         column = group[name]
-        low, high = (pa.scalar(value, column.type) for value in (first, last))
-        if first == last:
-            fits = pc.equal(column, low)
+        if isinstance(wanted, AnyOf):
+            fits = pc.is_in(column, pa.array(wanted.values, column.type))
         else:
-            fits = pc.and_(pc.greater_equal(column, low), pc.less_equal(column, high))
+            low, high = (pa.scalar(value, column.type) for value in wanted)
+            if wanted[0] == wanted[1]:
+                fits = pc.equal(column, low)
+            else:
+                fits = pc.and_(pc.greater_equal(column, low), pc.less_equal(column, high))
         mask = fits if mask is None else pc.and_(mask, fits)
-    if mask is None:
-        return group
-    places = pc.indices_nonzero(mask)
-    return group.take(places) if len(places) else group.slice(0, 0)
+    return range(group.num_rows) if mask is None else pc.indices_nonzero(mask)
 
 
-def _list_rows(chosen: pa.Table, columns: Sequence[str]) -> list[Row]:
+def _list_rows(
+    group: Decoded, numbers: Sequence[int] | pa.Array, columns: Sequence[str]
+) -> list[Row]:
     """Return rows as a query gives them; None stands for what an older file does not have."""
+    if isinstance(group, FewRows):
+        return group.list_rows(numbers, columns)
+    chosen = group if len(numbers) == group.num_rows else group.take(numbers)
     held = set(chosen.column_names)
     lists = [
         chosen[name].to_pylist() if name in held else [None] * chosen.num_rows for name in columns

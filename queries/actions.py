@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from lake.rowgroups import gather
 from lake.schema.action import ACTION_ACCOUNTS, ACTIONS
+from lake.wanted import AnyOf
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from lake.wanted import Bounds
     from queries.reader import Reader
 
 Row = dict[str, Any]
@@ -95,19 +97,15 @@ def find_account_actions(
 
 def _read_actions(reader: Reader, keys: list[Row]) -> list[Row]:
     """Return the actions of keys, and maybe others, as ``v3/actions_by_key``."""
-    places = sorted({(key["trace_end_lt"], key.get("mc_seqno")) for key in keys})
+    ends = AnyOf(key["trace_end_lt"] for key in keys)
     action_ids = {key["action_id"] for key in keys}
-    found: list[Row] = []
-    for end, mc_seqno in places:
-        bounds = {"trace_end_lt": (end, end)}
-        if mc_seqno is not None:
-            bounds["mc_seqno"] = (mc_seqno, mc_seqno)
-        rows = gather(reader.snapshot, ACTIONS.name, ACTIONS.names, bounds)
-        if rows is None:
-            ends = sorted({end for end, _ in places})
-            return reader.rows("v3/actions_by_key", trace_ends=ends, action_ids=list(action_ids))
-        found += [row for row in rows if row["action_id"] in action_ids]
-    return found
+    bounds: dict[str, Bounds] = {"trace_end_lt": ends}
+    if "mc_seqno" in keys[0]:
+        bounds["mc_seqno"] = AnyOf(key["mc_seqno"] for key in keys)
+    rows = gather(reader.snapshot, ACTIONS.name, ACTIONS.names, bounds)
+    if rows is None:
+        return reader.rows("v3/actions_by_key", trace_ends=ends.values, action_ids=list(action_ids))
+    return [row for row in rows if row["action_id"] in action_ids]
 
 
 def _cut_page(rows: list[Row], filters: Mapping[str, Any]) -> list[Row]:

@@ -16,7 +16,7 @@ from queries.exact import Slice
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from lake.rowgroups import Bounds
+    from lake.wanted import Bounds
     from queries.reader import Reader
 
 Row = dict[str, Any]
