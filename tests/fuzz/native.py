@@ -21,8 +21,11 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from ingest import native
 from ingest.block.block import decode_in_python
+from ingest.block.header import read_header
 from ingest.cell.boc import parse_boc, serialize_boc
 from ingest.cell.exotic import ORDINARY
 from ingest.errors import BocError, IngestError
@@ -123,16 +126,21 @@ def _spoil(seed: Seed, choices: Random) -> bytes:
 class Run:
     """Blocks on their way: what the extension accepts is compared many blocks at a time."""
 
-    def __init__(self, name: str, *, all_named: bool) -> None:
-        """Take blocks that a masterchain block names (their hash is checked), or all others."""
+    def __init__(self, name: str, versions: dict[int, int], *, all_named: bool) -> None:
+        """Take blocks that a masterchain block names (their hash is checked), or all others.
+
+        ``versions`` are those of configurations, by key block, that are known.
+        """
         self.outcomes: Counter[str] = Counter()
         self._name = name
+        self._versions = versions
         self._all_named = all_named
         self._accepted: list[McBundle] = []
         self._declined = 0
 
     def add(self, bundle: McBundle) -> None:
         """Take one case; raises AssertionError on a disagreement, with the block in hex."""
+        bundle = msgspec.structs.replace(bundle, versions=self._versions)
         if self._decode([bundle]) is not None:
             self._count("accepted")
             self._accepted.append(bundle)
@@ -164,7 +172,7 @@ class Run:
 
     def _decode(self, bundles: list[McBundle]) -> dict[str, pa.Table] | None:
         blocks = [(raw, bundle.mc_seqno) for bundle in bundles for raw in bundle.blocks]
-        count, tables = native.decode_natively(blocks, all_named=self._all_named)
+        count, tables = native.decode_natively(blocks, self._versions, all_named=self._all_named)
         return tables if count == len(blocks) else None
 
     def _refer(self, bundles: list[McBundle]) -> dict[str, pa.Table]:
@@ -193,8 +201,10 @@ def run(cases: int, seed: int) -> Counter[str]:
     seeds = _list_seeds()
     bags = BagRun([origin.raw for origin in seeds], choices)
     rebuilt = RebuildRun([origin.raw for origin in seeds], choices)
-    named = Run("named blocks", all_named=True)
-    alone = Run("blocks", all_named=False)
+    headers = (read_header(parse_boc(origin.raw.data, check_crc=False)) for origin in seeds)
+    keys = sorted({header.prev_key_block_seqno for header in headers})
+    named = Run("named blocks", {}, all_named=True)
+    alone = Run("blocks", {key: choices.choice((11, 12)) for key in keys}, all_named=False)
     reported = time.monotonic()
     for case in range(cases):
         if case % BLOCK_EVERY == 1:
