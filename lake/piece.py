@@ -136,6 +136,7 @@ def read_manifest(folder: Path) -> Manifest | None:
             f"{MANIFEST} has form {manifest.format}, and this version reads {FORMAT}"
         )
     _check_paths((*manifest.files, *manifest.runs))
+    _check_ranges(manifest.stretches)
     return manifest
 
 
@@ -144,6 +145,14 @@ def _check_paths(files: Iterable[DataFile]) -> None:
     for each in files:
         if re.fullmatch(r"\w[\w=.-]*(/\w[\w=.-]*){1,2}", each.path) is None:
             raise PieceRefused(f"{each.path!r} is no path of a lake's file")
+
+
+def _check_ranges(stretches: Iterable[Stretch]) -> None:
+    """Refuse blocks that no chain has: what is imported of them would be no lake."""
+    for each in stretches:
+        first, last = each.first_mc_seqno, each.last_mc_seqno
+        if not 1 <= first <= last:
+            raise PieceRefused(f"{first}..{last} is no range of masterchain blocks")
 
 
 def copy_file(source: Path, target: Path, file: DataFile) -> bool:
