@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 from lake.errors import LakeCorrupt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from lake.log import DataFile
 
 _THREADS = 2
+_FEW_BYTES = 1 << 20
+"""So many are read before threads have started."""
 
 _SPARE = 2_000
 """Files that are remembered beside those of the largest lake: each that is merged would stay."""
@@ -87,14 +89,21 @@ def find_damage(
         else:
             todo.append(file)
     damage = []
-    if todo:
-        with ThreadPoolExecutor(_THREADS) as pool:
-            for file, error in zip(todo, pool.map(partial(_check_file, root), todo), strict=True):
-                on_file(file)
-                if error is not None:
-                    damage.append(error)
+    for file, error in zip(todo, _check_files(root, todo), strict=True):
+        on_file(file)
+        if error is not None:
+            damage.append(error)
     _sound.forget(len(listed))
     return damage
+
+
+def _check_files(root: Path, files: Sequence[DataFile]) -> Iterator[LakeCorrupt | None]:
+    check = partial(_check_file, root)
+    if sum(file.bytes for file in files) <= _FEW_BYTES:
+        yield from map(check, files)
+        return
+    with ThreadPoolExecutor(_THREADS) as pool:
+        yield from pool.map(check, files)
 
 
 def _check_file(root: Path, file: DataFile) -> LakeCorrupt | None:
