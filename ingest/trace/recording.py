@@ -140,6 +140,8 @@ def decode_line(line: bytes) -> Recorded:
     transactions = trace.transactions
     if not transactions:
         raise DecodeError("the trace has no transaction")
+    if len({transaction.hash for transaction in transactions}) < len(transactions):
+        raise DecodeError("a transaction stands in the trace twice")
     rows = RowSet()
     for transaction in transactions:
         rows.table(TRANSACTIONS.name).append(_make_transaction(transaction))

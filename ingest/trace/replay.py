@@ -12,11 +12,13 @@ import msgspec
 import pyarrow as pa
 
 from ingest.action.derivation import ActionFiles
+from ingest.errors import RecordingMalformed
 from ingest.trace.derivation import TraceFiles
 from ingest.trace.recording import Recorded, read_recording
 from lake.commit import commit_range
 from lake.errors import LakeNotFound
 from lake.log import overlaps, read_state
+from lake.schema import TRANSACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,7 +39,8 @@ def replay_traces(path: Path, lake_dir: Path, settings: Settings) -> ReplayRepor
     """Bring recorded traces into the lake; those of blocks that it has already are skipped.
 
     Raises:
-        RecordingMalformed: a line of the file cannot be read; nothing was committed.
+        RecordingMalformed: a line of the file cannot be read, or a transaction stands in two
+            traces; nothing was committed.
     """
     report = ReplayReport()
     try:
@@ -45,7 +48,7 @@ def replay_traces(path: Path, lake_dir: Path, settings: Settings) -> ReplayRepor
     except LakeNotFound:
         known = ()
     derive = TraceFiles(lake_dir)
-    for group in join_overlapping(read_recording(path)):
+    for group in join_overlapping(leave_out_repeated(read_recording(path))):
         place = f"{group.first_mc_seqno}:{group.last_mc_seqno}"
         if overlaps(known, (group.first_mc_seqno, group.last_mc_seqno)):
             report.skipped.append(place)
@@ -66,6 +69,30 @@ def replay_traces(path: Path, lake_dir: Path, settings: Settings) -> ReplayRepor
                 continue
             report.rows[name] = report.rows.get(name, 0) + rows.num_rows
     return report
+
+
+def leave_out_repeated(traces: Iterable[Recorded]) -> list[Recorded]:
+    """Return traces without those that stand in another one, whole or as far as they had grown.
+
+    Raises:
+        RecordingMalformed: two traces share transactions, and neither has all of the other.
+    """
+    given = list(traces)
+    hashes = [set(each.tables[TRANSACTIONS.name]["hash"].to_pylist()) for each in given]
+    kept: list[int] = []
+    seen: set[bytes] = set()
+    for index in sorted(range(len(given)), key=lambda each: -len(hashes[each])):
+        shared = hashes[index] & seen
+        if shared == hashes[index]:
+            continue
+        if shared:
+            raise RecordingMalformed(
+                f"transaction {min(shared).hex()} stands in two traces, and neither has all of "
+                f"the other"
+            )
+        kept.append(index)
+        seen |= hashes[index]
+    return [given[index] for index in sorted(kept)]
 
 
 def join_overlapping(traces: Iterable[Recorded]) -> Iterator[Recorded]:

@@ -266,3 +266,28 @@ def test_traces_that_share_masterchain_blocks_become_one_commit(tmp_path: Path) 
     assert open_snapshot(tmp_path / "lake").ranges == ((7, 7), (9, 9))
     # One external message, executed three times.
     assert len(rows_of(tmp_path / "lake", "traces")) == 3
+
+
+def test_a_trace_that_stands_there_twice_counts_once(tmp_path: Path) -> None:
+    first, second = make_line(), make_line(hash=encode(b"\x02" * 32), lt=51)
+    grown = {"transactions": first["transactions"] + second["transactions"]}
+    path = tmp_path / "many.jsonl"
+    path.write_text("\n".join(map(json.dumps, [first, first, grown, second])))
+    report = replay_traces(path, tmp_path / "lake", Settings())
+    assert report.rows["transactions"] == 2
+    assert len(rows_of(tmp_path / "lake", "transactions")) == 2
+
+
+def test_traces_that_share_a_part_are_refused(tmp_path: Path) -> None:
+    one, two, three = (
+        make_line(hash=encode(bytes((number,)) * 32), lt=number)["transactions"]
+        for number in (1, 2, 3)
+    )
+    path = tmp_path / "shared.jsonl"
+    path.write_text("\n".join(json.dumps({"transactions": t}) for t in (one + two, two + three)))
+    with pytest.raises(RecordingMalformed, match=f"transaction {'02' * 32} stands in two traces"):
+        replay_traces(path, tmp_path / "lake", Settings())
+    path.write_text(json.dumps({"transactions": one + one}))
+    with pytest.raises(RecordingMalformed, match="stands in the trace twice"):
+        replay_traces(path, tmp_path / "lake", Settings())
+    assert not (tmp_path / "lake").exists()
