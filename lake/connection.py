@@ -115,6 +115,9 @@ def begin_database(settings: Settings) -> DuckDBPyConnection:
     connection = duckdb.connect(":memory:", config=config)
     # An option of the Parquet extension, so not known before the database is there.
     connection.execute("set parquet_metadata_cache = true")
+    # By default what a query took stays until 128 MiB of it are free at once.
+    connection.execute("set allocator_flush_threshold = '64KiB'")
+    connection.execute("set allocator_bulk_deallocation_flush_threshold = '64KiB'")
     return connection
 
 
