@@ -84,7 +84,9 @@ FUZZ_SEED ?= 1
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g
 
 ROWS_CASES ?= 20000
-SANITIZED := LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0
+# The sanitizer looks for what throws exceptions as a process starts: DuckDB throws some.
+SANITIZED := LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so.6)" \
+	ASAN_OPTIONS=detect_leaks=0
 
 fuzz: $(READY)  ## damaged blocks and look-up runs through the native parts, built with sanitizers
 	CFLAGS="$(SANITIZE)" LDFLAGS="$(SANITIZE)" $(BIN)/python setup.py --quiet build --force \
