@@ -32,7 +32,7 @@ EXIT_FAILED = 1
 LASTS_S = 60.0
 """To start a process costs more than the work that sixteen commits make: one does more of it."""
 
-NICENESS = 5
+NICENESS = 10
 """Following is what people wait for: this gives way to it."""
 
 
