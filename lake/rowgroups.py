@@ -188,9 +188,8 @@ class _Footer:
         told = pq.read_metadata(self._path)
         groups = [told.row_group(number) for number in range(told.num_row_groups)]
         # Not asked of ``told.schema``, which holds what holds it: both would stay for minutes.
-        places = {
-            groups[0].column(at).path_in_schema: at for at in range(told.num_columns if groups else 0)
-        }
+        numbers = range(told.num_columns if groups else 0)
+        places = {groups[0].column(at).path_in_schema: at for at in numbers}
         for name in names:
             columns = (group.column(places[name]).statistics for group in groups)
             self._extents[name] = [
