@@ -119,15 +119,19 @@ def main() -> NoReturn:
 
 def _keep_up(lake_dir: Path, settings: Settings) -> int:
     try:
-        _keep_on(lake_dir, settings)
+        keep_on(lake_dir, settings)
     except (LakeError, OSError) as error:
         sys.stdout.write(str(error))
         return EXIT_FAILED
     return 0
 
 
-def _keep_on(lake_dir: Path, settings: Settings) -> None:
-    """Keep a lake up until few commits came meanwhile, or for as long as a process lasts."""
+def keep_on(lake_dir: Path, settings: Settings) -> None:
+    """Keep a lake up until few commits came meanwhile, or for as long as a process lasts.
+
+    Raises:
+        LakeError: as ``keep_up``.
+    """
     log, until_s = LogReader(lake_dir), time.monotonic() + LASTS_S
     commits = settings.upkeep_commits
     while commits >= settings.upkeep_commits and time.monotonic() < until_s:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from lake import upkeep
 from lake.log import read_commit, read_state
 from lake.lookup.opening import open_lookups
 from lake.place import list_places
@@ -21,6 +22,8 @@ from lake.verify import verify_lake
 from tests.lake.chain import Chain, commit_chain
 
 if TYPE_CHECKING:
+    import pytest
+
     from lake.status import LookupStatus
 
 OPTIONS = Settings(upkeep_commits=4, compact_commits=4, compact_rows=1000)
@@ -33,11 +36,11 @@ def read_lookups(lake: Path) -> LookupStatus:
 
 def test_work_starts_at_first_and_when_enough_was_committed(tmp_path: Path) -> None:
     lake, chain, failures = tmp_path / "lake", Chain(3), list[str]()
-    upkeep = Upkeep(lake, OPTIONS, failures.append)
+    kept = Upkeep(lake, OPTIONS, failures.append)
     for at in range(1, 12):
         commit_chain(lake, chain, at, at)
-        upkeep.count(1)
-        upkeep.wait()
+        kept.count(1)
+        kept.wait()
     assert not failures
     status = read_lookups(lake)
     assert status.missing == ((10, 11),)
@@ -63,23 +66,26 @@ def test_those_that_end_early_leave_nothing_behind(tmp_path: Path) -> None:
     assert len(list_places(read_state(lake))) < 8
 
 
-def test_what_comes_meanwhile_is_done_as_well(tmp_path: Path) -> None:
-    """All of it by the process that is there: none is begun by a commit that is not due."""
-    lake, chain, failures = tmp_path / "lake", Chain(8), list[str]()
-    upkeep = Upkeep(lake, OPTIONS, failures.append)
-    for at in range(1, 4):
-        commit_chain(lake, chain, at, at)
-    upkeep.count(3)
-    at = 3
-    while list_children():
-        at += 1
-        commit_chain(lake, chain, at, at)
-    upkeep.wait()
-    assert not failures
-    first_missing = min((first for first, _ in read_lookups(lake).missing), default=at + 1)
-    assert at - first_missing < OPTIONS.upkeep_commits
-    upkeep.count(OPTIONS.upkeep_commits - 1)
-    assert not list_children()
+def test_what_comes_meanwhile_is_done_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake, chain = tmp_path / "lake", Chain(8)
+    commit_chain(lake, chain, 1, 1)
+    rounds = []
+
+    def work(lake_dir: Path, settings: Settings) -> int:
+        made = keep_up(lake_dir, settings)
+        newest = open_snapshot(lake).last_mc_seqno
+        rounds.append(newest)
+        # Enough for another round comes twice, then too few.
+        for at in range(newest + 1, newest + 1 + {0: 4, 1: 4, 2: 3}[len(rounds) - 1]):
+            commit_chain(lake, chain, at, at)
+        return made
+
+    monkeypatch.setattr(upkeep, "keep_up", work)
+    upkeep.keep_on(lake, OPTIONS)
+    assert rounds == [1, 5, 9]
+    assert read_lookups(lake).missing == ((10, 12),)
 
 
 def test_it_can_be_left_out(tmp_path: Path) -> None:
@@ -96,42 +102,51 @@ def test_it_can_be_left_out(tmp_path: Path) -> None:
 
 def test_failure_is_told_and_work_is_tried_again(tmp_path: Path) -> None:
     lake, chain, failures = tmp_path / "lake", Chain(5), list[str]()
-    upkeep = Upkeep(lake, OPTIONS, failures.append)
+    kept = Upkeep(lake, OPTIONS, failures.append)
     for at in range(1, 5):
         commit_chain(lake, chain, at, at)
     file = next(file for file in read_state(lake).files if file.table == "transactions")
     data = (lake / file.path).read_bytes()
     (lake / file.path).write_bytes(data[:-1])
-    upkeep.count(4)
-    upkeep.wait()
+    kept.count(4)
+    kept.wait()
     assert len(failures) == 1
     assert file.path in failures[0]
     (lake / file.path).write_bytes(data)
-    upkeep.count(4)
-    upkeep.wait()
+    kept.count(4)
+    kept.wait()
     assert len(failures) == 1
     assert read_lookups(lake).missing == ()
 
 
 def test_a_process_that_dies_is_told_of_and_started_again(tmp_path: Path) -> None:
     lake, chain, failures = tmp_path / "lake", Chain(7), list[str]()
-    upkeep = Upkeep(lake, OPTIONS, failures.append)
+    kept = Upkeep(lake, OPTIONS, failures.append)
     commit_chain(lake, chain, 1, 1)
-    upkeep.count(1)
+    kept.count(1)
     while not (children := list_children()):
         time.sleep(0.01)
     for child in children:
         os.kill(child, signal.SIGKILL)
-    upkeep.wait()
+    kept.wait()
     assert len(failures) == 1
     assert "-9" in failures[0]
-    upkeep.count(OPTIONS.upkeep_commits)
-    upkeep.wait()
+    kept.count(OPTIONS.upkeep_commits)
+    kept.wait()
     assert len(failures) == 1
     assert read_lookups(lake).missing == ()
 
 
 def list_children() -> list[int]:
-    """Return the processes that threads of this one started."""
+    """Return the processes of upkeep that threads of this one started; other tests have others."""
     paths = Path("/proc/self/task").glob("*/children")
-    return [int(pid) for path in paths for pid in path.read_text(encoding="ascii").split()]
+    children = [int(pid) for path in paths for pid in path.read_text(encoding="ascii").split()]
+    return [pid for pid in children if b"lake.upkeep" in read_command(pid)]
+
+
+def read_command(pid: int) -> bytes:
+    """Return the command line of a process; empty if it is gone."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
