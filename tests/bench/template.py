@@ -1,8 +1,9 @@
 """A genuine block as the mould of further ones: other place, other times, hashes that fit.
 
 What changes keeps its size, so a copy is the same bag of cells with bits overwritten in place, and
-only the hashes on the way from there to the root are computed anew. Logical times get the number
-of the copy as their high bits, which all logical times of a block have in common.
+only the hashes on the way from there to the root are computed anew. Logical times get other high
+bits, which all logical times of a block have in common, such that copies begin where blocks do:
+at multiples of a million, by which messages of the validators are told from others.
 
 Every account that a transaction touches gets a new state and new data. Not changed are the keys
 of the message dictionaries, which no reader of rows looks at, and bodies: equal bodies, and equal
@@ -12,6 +13,7 @@ messages from outside, come again in every copy.
 from __future__ import annotations
 
 from hashlib import sha256
+from math import gcd
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -43,6 +45,9 @@ _GLOBAL_ID_AT, _SEQNO_AT, _UTIME_AT, _START_LT_AT, _END_LT_AT = 32, 80, 248, 280
 _TX_LT_AT, _PREV_AT = 260, 324
 """Bits in Transaction: lt; prev_trans_hash, prev_trans_lt and now, one after the other."""
 
+_LT_ALIGN = 1_000_000
+"""Blocks begin at multiples of it (validator/impl/collator.cpp)."""
+
 Hashes = tuple[list[bytes], list[bytes]]
 """Hashes of all cells: at their own level, and at level 0."""
 
@@ -59,7 +64,7 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where a copy stands: ``number``, from 1, becomes the high bits of its logical times.
+    """Where a copy stands: ``number``, from 1, gives the high bits of its logical times.
 
     ``prev`` None is a zero state. ``master`` is what a shard block refers to, ``top`` the shard
     block that a masterchain block commits.
@@ -93,6 +98,11 @@ class Template:
         lts = [one.lt for account in self._accounts for one in account.transactions]
         lts += [self.header.start_lt, self.header.end_lt]
         self.low_bits = low_bits or max((lt ^ lts[-1]).bit_length() for lt in lts)
+        common = gcd(1 << self.low_bits, _LT_ALIGN)
+        self._stride = _LT_ALIGN // common
+        low = self.header.start_lt % (1 << self.low_bits)
+        self._first = -low // common * pow((1 << self.low_bits) // common, -1, self._stride)
+        self._first %= self._stride
         self._messages = list(self._find_messages())
         self._tops = find_tops(tree) if self.header.workchain == -1 else []
         self._plan_hashes()
@@ -129,7 +139,11 @@ class Template:
     def _shift(self, lt: int, number: int) -> int:
         """Return a logical time of the template as it is in a copy."""
         behind = lt >> self.low_bits != self.header.start_lt >> self.low_bits
-        return (number - behind) << self.low_bits | lt & (1 << self.low_bits) - 1
+        return self._high(number - behind) << self.low_bits | lt & (1 << self.low_bits) - 1
+
+    def _high(self, number: int) -> int:
+        """Return the high bits of the logical times of a copy."""
+        return self._first + number * self._stride
 
     def _set(self, data: bytearray, cell: int, at: int, count: int, value: int) -> None:
         set_bits(data, (self._starts[cell] + 2) * 8 + at, count, value)
@@ -159,7 +173,7 @@ class Template:
         number, tree = place.number, self._tree
         hashes = self._hashes[0].copy(), self._hashes[1].copy()
         for account in self._accounts:
-            self._set(data, *account.label, LT_BITS - self.low_bits, number)
+            self._set(data, *account.label, LT_BITS - self.low_bits, self._high(number))
             for cell, at in account.marks:
                 self._set(data, cell, at, 32, number)
         self._hash_cells(data, self._states, hashes)

@@ -56,6 +56,15 @@ def test_every_transaction_is_one_of_its_own_and_follows_the_one_before(chain_la
     assert linked == len(rows) - accounts
 
 
+def test_blocks_begin_where_blocks_do_and_nothing_waits_for_ever(chain_lake: Path) -> None:
+    blocks = duckdb.read_parquet(str(chain_lake / "blocks/*/*.parquet"))
+    assert len(blocks) == 3 * MC_BLOCKS
+    odd = blocks.filter("start_lt % 1_000_000 <> 0")
+    assert not len(odd)
+    # What the validators send has no sender: where it looked as others', each would be waited for.
+    assert not list(chain_lake.glob("open_edges/*/*"))
+
+
 def test_bits_around_those_overwritten_stay() -> None:
     data = bytearray(b"\xff" * 4)
     set_bits(data, 5, 20, 0)
