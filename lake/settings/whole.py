@@ -72,7 +72,7 @@ class Settings(MetadataSettings, frozen=True, forbid_unknown_fields=True):
     ] = True
     open_indexes: Annotated[
         int, Meta(description="Package indexes of a node kept open at once", ge=1)
-    ] = 16
+    ] = 4
     block_proofs: Annotated[
         bool, Meta(description="Keep the proofs and signatures that a node has of its blocks")
     ] = True
