@@ -69,7 +69,9 @@ def write_views(lake_dir: Path, root: str | None = None) -> list[Path]:
     ):
         # Views are bound as they are made, and the root may be a path that is not of here.
         connection.execute("set variable lake = $path", {"path": here})
+        connection.begin()  # each of a thousand statements would wait for the disk
         connection.execute(text)
+        connection.commit()
     return [views, catalog]
 
 

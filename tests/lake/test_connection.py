@@ -38,6 +38,14 @@ def connection(read_lake: Path) -> DuckDBPyConnection:
 
 
 @pytest.fixture(scope="module")
+def nothing(tmp_path_factory: pytest.TempPathFactory) -> DuckDBPyConnection:
+    """The views of a lake without rows."""
+    lake = tmp_path_factory.mktemp("nothing")
+    commit_range(lake, {}, first_mc_seqno=1, last_mc_seqno=2, day="2024-01-01", source={})
+    return open_snapshot(lake).connect()
+
+
+@pytest.fixture(scope="module")
 def macros() -> DuckDBPyConnection:
     made = duckdb.connect()
     made.execute(read_sql("macros"))
@@ -67,10 +75,9 @@ def test_a_view_has_the_rows_and_columns_of_its_table(
 
 @pytest.mark.parametrize("name", TABLES)
 def test_views_of_empty_tables_have_the_same_types(
-    tmp_path: Path, connection: DuckDBPyConnection, name: str
+    nothing: DuckDBPyConnection, connection: DuckDBPyConnection, name: str
 ) -> None:
-    commit_range(tmp_path, {}, first_mc_seqno=1, last_mc_seqno=2, day="2024-01-01", source={})
-    empty = open_snapshot(tmp_path).connect().view(name)
+    empty = nothing.view(name)
     full = connection.view(name)
     assert (empty.columns, empty.types) == (full.columns, full.types)
     assert empty.fetchall() == []
@@ -169,9 +176,9 @@ def test_files_older_than_a_column_have_null_there(tmp_path: Path, lacking: str)
         "export database '/tmp/tonlake-was-here'",
     ],
 )
-def test_nothing_else_is_in_reach(read_lake: Path, query: str) -> None:
+def test_nothing_else_is_in_reach(connection: DuckDBPyConnection, query: str) -> None:
     with pytest.raises(duckdb.Error):
-        open_snapshot(read_lake).connect().execute(query)
+        connection.execute(query)
 
 
 def test_other_files_of_the_lake_are_out_of_reach_too(read_lake: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -48,6 +49,7 @@ def run_cli(*arguments: str, cwd: Path) -> list[dict[str, object]]:
     return rows
 
 
+@cache
 def expected_counts(lake: Path) -> list[tuple[str, int]]:
     """Return the number of rows of every view, as the product's own connection has them."""
     connection = open_snapshot(lake).connect()

@@ -93,18 +93,24 @@ class Upstream(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-@pytest.fixture
-def relay(demo_lake: Path, asker: type[Asker]) -> Iterator[Asker]:
-    """Ask a service that has an upstream."""
+@pytest.fixture(scope="module")
+def relaying(demo_lake: Path, asker: type[Asker]) -> Iterator[Asker]:
+    """Ask a service that has an upstream, one for all tests."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Upstream)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    Upstream.asked.clear()
     url = f"http://127.0.0.1:{server.server_port}/api/v2/"
     limits = Settings(**LIMITS, upstream_url=url, upstream_key="secret")
     with TestClient(create_app(demo_lake, limits)) as client:
         yield asker(client)
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture
+def relay(relaying: Asker) -> Asker:
+    """Ask that service, whose upstream was asked nothing yet."""
+    Upstream.asked.clear()
+    return relaying
 
 
 @pytest.mark.parametrize("method", REQUESTS)
