@@ -12,13 +12,10 @@ from itertools import groupby
 from operator import itemgetter
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from lake.lookup.account import Account, account_id, split_account_id
+from lake.lookup.account import ID_BYTES, Account, account_id, split_account_id
 from lake.lookup.contracts import write_contracts
 from lake.lookup.ends import EndsBuilder
-from lake.lookup.postings import KEY_BYTES, as_arrow, cut_hash, item_bytes, write_postings
+from lake.lookup.postings import KEY_BYTES, cut_hash, write_postings
 from lake.lookup.record import (
     ABORTED,
     FACT_COLUMNS,
@@ -35,6 +32,8 @@ from lake.lookup.traces import TracesBuilder
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    import pyarrow as pa
+
     from lake.log import Range
 
 
@@ -45,8 +44,8 @@ class _Transaction(NamedTuple):
     hash: bytes
     now: int
     mc_seqno: int
-    hash_after: bytes
-    columns: list[Any]
+    account_state_hash_after: bytes
+    columns: tuple[Any, ...]
 
 
 class Composer:
@@ -84,7 +83,7 @@ class Composer:
         account: Account,
         history: Iterable[_Transaction],
         states: dict[bytes, tuple[Any, ...]],
-        messages: Mapping[bytes, list[list[Any]]],
+        messages: Mapping[bytes, list[tuple[Any, ...]]],
     ) -> None:
         self._account += account_id(*account)
         self._account_row.append(len(self._lt))
@@ -107,25 +106,25 @@ class Composer:
         row: _Transaction,
         before: _Transaction | None,
         states: Mapping[bytes, tuple[Any, ...]],
-        messages: list[list[Any]],
+        messages: list[tuple[Any, ...]],
     ) -> None:
         number = len(self._lt)
         for place, message in enumerate(messages):
             self._ends.add(number, place, message)
         self._traces.add(row.hash)
         self._hash += row.hash
-        self._hash_after += row.hash_after
+        self._hash_after += row.account_state_hash_after
         self._lt.append(row.lt)
         self._now.append(row.now)
         self._mc_seqno.append(row.mc_seqno)
         if row.columns[ABORTED]:
             self._failed.append(number)
         hash_before = row.columns[HASH_BEFORE]
-        same = before is not None and before.hash_after == hash_before
+        same = before is not None and before.account_state_hash_after == hash_before
         if not number % RECORDS_PER_BLOCK:
             self._block_at.append(self._encoder.at)
         around = _look_around(row.account, row.lt, row.now, before)
-        after = _facts(states.get(row.hash_after))
+        after = _facts(states.get(row.account_state_hash_after))
         facts = ... if same else _facts(states.get(hash_before))
         self._writer.write(
             self._encoder.encode_record(around, row.columns, messages, (facts, after))
@@ -136,7 +135,7 @@ class Composer:
 
         ``contracts`` are rows of contracts and moves, in parts by the name of their table.
         """
-        writer, lts = self._writer, as_arrow(self._lt)
+        writer = self._writer
         self._account_row.append(len(self._lt))
         self._block_at.append(self._encoder.at)
         writer.add("block.at", "Q", self._block_at)
@@ -156,58 +155,48 @@ class Composer:
         writer.add("state", "B", self._state)
         writer.add("balance", "q", self._balance)
         writer.add("richest", "I", self._order_by_balance())
-        self._write_postings(lts)
+        self._write_postings()
         write_contracts(writer, contracts)
         writer.finish(mc_range, len(self._lt))
         return len(self._lt)
 
-    def _write_postings(self, lts: pa.Array) -> None:
-        rows = pa.array(range(len(self._lt)), pa.uint32())
+    def _write_postings(self) -> None:
+        rows = array("I", range(len(self._lt)))
         hashes = array("Q", bytes(self._hash))[:: 32 // KEY_BYTES]
         if sys.byteorder == "little":
             hashes.byteswap()
-        by_hash = pa.table({"key": as_arrow(hashes), "row": rows})
-        write_postings(self._writer, "transaction", by_hash)
-        by_block = pa.table(
-            {"key": as_arrow(self._mc_seqno).cast(pa.uint64()), "lt": lts, "row": rows}
-        )
+        write_postings(self._writer, "transaction", {"key": hashes, "row": rows})
+        by_block = {"key": array("Q", self._mc_seqno), "lt": self._lt, "row": rows}
         write_postings(self._writer, "block", by_block)
-        failed = as_arrow(self._failed)
-        by_time = pa.table(
-            {
-                "key": as_arrow(self._now).take(failed).cast(pa.uint64()),
-                "lt": lts.take(failed),
-                "row": failed,
-            }
-        )
+        by_time = {
+            "key": array("Q", map(self._now.__getitem__, self._failed)),
+            "lt": array("q", map(self._lt.__getitem__, self._failed)),
+            "row": self._failed,
+        }
         write_postings(self._writer, "failed", by_time)
         self._ends.write(self._writer)
-        self._traces.write(self._writer, by_hash, lts)
+        self._traces.write(self._writer, hashes, self._lt)
 
     def _account_starts(self) -> range:
-        return range(0, len(self._account), 36)
+        return range(0, len(self._account), ID_BYTES)
 
-    def _order_by_balance(self) -> memoryview:
+    def _order_by_balance(self) -> array[int]:
         """Number the accounts that have a state, the richest first, as ``v3`` orders them."""
         sizes = zip(self._state_at, self._state_at[1:], strict=False)
         known = [number for number, (start, end) in enumerate(sizes) if end > start]
-        ids = [split_account_id(bytes(self._account[at * 36 : at * 36 + 36])) for at in known]
-        table = pa.table(
-            {
-                "balance": as_arrow(self._balance).take(pa.array(known, pa.uint32())),
-                "workchain": pa.array([workchain for _, workchain in ids], pa.int32()),
-                "account": pa.array([account for account, _ in ids], pa.binary(32)),
-                "number": pa.array(known, pa.uint32()),
-            }
-        )
-        order = [("balance", "descending"), ("workchain", "ascending"), ("account", "ascending")]
-        return item_bytes(table.sort_by(order)["number"])
+
+        def rank(number: int) -> tuple[int, int, bytes]:
+            at = number * ID_BYTES
+            account, workchain = split_account_id(bytes(self._account[at : at + ID_BYTES]))
+            return -self._balance[number], workchain, account
+
+        return array("I", sorted(known, key=rank))
 
 
 def _look_around(account: bytes, lt: int, now: int, before: _Transaction | None) -> Around:
     if before is None:
         return Around(account, lt, now, None, None)
-    return Around(account, lt, now, before.hash, before.hash_after)
+    return Around(account, lt, now, before.hash, before.account_state_hash_after)
 
 
 def _facts(state: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
@@ -221,40 +210,38 @@ def _rows(table: pa.Table, columns: Iterable[str]) -> Iterator[tuple[Any, ...]]:
     return zip(*(table[name].to_pylist() for name in columns), strict=True)
 
 
-def _list_transactions(table: pa.Table) -> Iterator[_Transaction]:
-    table = _sorted(table, "account", "workchain", "lt")
-    fixed = _rows(table, ("account", "workchain", "lt", "hash", "now", "mc_seqno"))
-    after = table["account_state_hash_after"].to_pylist()
+def _list_transactions(table: pa.Table) -> list[_Transaction]:
+    """Return transactions by account and logical time."""
+    fixed = _rows(table, _Transaction._fields[:-1])
     rest = _rows(table, TRANSACTION_COLUMNS)
-    for head, hash_after, columns in zip(fixed, after, rest, strict=True):
-        account, workchain, lt, tx_hash, now, mc_seqno = head
-        yield _Transaction(
-            account, workchain, lt, tx_hash, now, mc_seqno, hash_after, list(columns)
-        )
+    rows = (_Transaction._make((*head, columns)) for head, columns in zip(fixed, rest, strict=True))
+    return sorted(rows, key=itemgetter(0, 1, 2))
 
 
-def _group_messages(table: pa.Table) -> dict[bytes, list[list[Any]]]:
+def _group_messages(table: pa.Table) -> dict[bytes, list[tuple[Any, ...]]]:
     """Return messages by transaction hash, those of each by direction and place."""
-    found: dict[bytes, list[list[Any]]] = {}
-    table = _sorted(table, "direction", "msg_index")
-    rows = _rows(table, MESSAGE_COLUMNS)
-    for tx_hash, message in zip(table["tx_hash"].to_pylist(), rows, strict=True):
-        found.setdefault(tx_hash, []).append(list(message))
+    found: dict[bytes, list[tuple[Any, ...]]] = {}
+    for tx_hash, message in zip(
+        table["tx_hash"].to_pylist(), _rows(table, MESSAGE_COLUMNS), strict=True
+    ):
+        found.setdefault(tx_hash, []).append(message)
+    for messages in found.values():
+        messages.sort(key=itemgetter(*_MESSAGE_ORDER))
     return found
+
+
+_MESSAGE_ORDER = tuple(map(MESSAGE_COLUMNS.index, ("direction", "msg_index")))
 
 
 def _group_states(table: pa.Table) -> dict[Account, dict[bytes, tuple[Any, ...]]]:
     """Return states by account and by hash, those of an account by the block they follow."""
     found: dict[Account, dict[bytes, tuple[Any, ...]]] = {}
     at = STATE_COLUMNS.index("hash")
-    table = _sorted(table, "mc_seqno", "block_seqno")
+    order = _rows(table, ("mc_seqno", "block_seqno"))
     accounts = _rows(table, ("account", "workchain"))
-    for (account, workchain), row in zip(accounts, _rows(table, STATE_COLUMNS), strict=True):
-        states = found.setdefault((account, workchain), {})
+    rows = zip(order, accounts, _rows(table, STATE_COLUMNS), strict=True)
+    for _, account, row in sorted(rows, key=itemgetter(0)):
+        states = found.setdefault(account, {})
         states.pop(row[at], None)
         states[row[at]] = row
     return found
-
-
-def _sorted(table: pa.Table, *columns: str) -> pa.Table:
-    return table.take(pc.sort_indices(table, [(name, "ascending") for name in columns]))

@@ -15,13 +15,14 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-import pyarrow as pa
 
-from lake.lookup.postings import Postings, as_arrow, cut_hash, write_postings
+from lake.lookup.postings import Postings, cut_hash, write_postings
 from lake.schema import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    import pyarrow as pa
 
     from lake.lookup.runfile import RunWriter
 
@@ -124,11 +125,10 @@ class _TableWriter:
                 self._add(list(values))
         writer.add(f"{name}.at", "Q", self._at)
         writer.add(f"{name}.order", "q", self._order)
-        order = as_arrow(self._order)
         for column, (keys, rows) in self._keys.items():
-            row = as_arrow(rows)
-            found = {"key": as_arrow(keys), "order": order.take(row), "row": row}
-            write_postings(writer, f"{name}.{column}", pa.table(found))
+            order = array("q", map(self._order.__getitem__, rows))
+            found = {"key": keys, "order": order, "row": rows}
+            write_postings(writer, f"{name}.{column}", found)
 
     def _add(self, values: list[Any]) -> None:
         number, names = len(self._order), self._table.columns

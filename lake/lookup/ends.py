@@ -8,10 +8,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from lake.lookup.postings import KEY_BYTES, as_arrow, cut_hash, write_postings
+from lake.lookup.postings import KEY_BYTES, cut_hash, pick_rows, write_postings
 from lake.lookup.record import MESSAGE_COLUMNS
 
 if TYPE_CHECKING:
@@ -65,18 +62,18 @@ class EndsBuilder:
         ``message``: ends by hash, and by normal form. ``opcode`` and ``body``: messages, each
         once, by creation.
         """
-        row, msg_hash, opcode = as_arrow(self._row), as_arrow(self._hash), as_arrow(self._opcode)
-        keys = pa.concat_arrays([msg_hash, as_arrow(self._norm)])
-        rows = pa.concat_arrays([row, as_arrow(self._norm_row)])
-        write_postings(writer, "message", pa.table({"key": keys, "row": rows}))
+        both = {"key": self._hash + self._norm, "row": self._row + self._norm_row}
+        write_postings(writer, "message", both)
         created = {
-            "created": as_arrow(self._created),
-            "hash": msg_hash,
-            "check": as_arrow(self._check),
-            "row": row,
-            "place": as_arrow(self._place),
+            "created": self._created,
+            "hash": self._hash,
+            "check": self._check,
+            "row": self._row,
+            "place": self._place,
         }
         once = ("created", "hash", "check")
-        by_opcode = pa.table({"key": opcode, **created}).filter(pc.less(opcode, NO_OPCODE))
-        write_postings(writer, "opcode", by_opcode, once)
-        write_postings(writer, "body", pa.table({"key": as_arrow(self._body), **created}), once)
+        coded = pick_rows(
+            {"key": self._opcode, **created}, [code != NO_OPCODE for code in self._opcode]
+        )
+        write_postings(writer, "opcode", coded, once)
+        write_postings(writer, "body", {"key": self._body, **created}, once)

@@ -7,8 +7,11 @@ compared with the whole hash. Where every key has one row, ``end`` is left out.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING
+from itertools import compress
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,12 +19,14 @@ import pyarrow.compute as pc
 from lake.lookup.native import NATIVE
 
 if TYPE_CHECKING:
-    from array import array
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from lake.lookup.runfile import RunWriter
+    from lake.lookup.runfile import Bytes, RunWriter
 
 KEY_BYTES = 8
+
+_FEW_ROWS = 300
+"""So many are listed in Python: Arrow, asked for a dozen things, takes as long for one."""
 
 
 def cut_hash(value: bytes) -> int:
@@ -30,26 +35,72 @@ def cut_hash(value: bytes) -> int:
 
 
 def write_postings(
-    writer: RunWriter, name: str, table: pa.Table, unique: Sequence[str] = ("row",)
+    writer: RunWriter,
+    name: str,
+    columns: Mapping[str, array[int]],
+    unique: Sequence[str] = ("row",),
 ) -> None:
     """Write the three arrays of a table with the columns ``key`` and ``row``, and others.
 
     Args:
         writer: The run.
         name: Name of the postings.
-        table: Its rows are ordered by all columns, in the order in which those stand. A column
-            ``place`` is written as well, as ``<name>.place``: a message's place in its record.
+        columns: The table. Its rows are ordered by all columns, in the order in which those stand,
+            the key first. A column ``place`` is written as well, as ``<name>.place``: a message's
+            place in its record.
         unique: Rows that equal another one in the key and in these columns are left out.
     """
+    few = len(columns["key"]) <= _FEW_ROWS
+    found = _list_few(columns, unique) if few else _list_many(columns, unique)
+    writer.add(f"{name}.key", "Q", found.keys)
+    if len(found.ends) != len(found.rows):
+        writer.add(f"{name}.end", "I", found.ends)
+    writer.add(f"{name}.row", "I", found.rows)
+    if found.places is not None:
+        writer.add(f"{name}.place", "B", found.places)
+
+
+class _Listed(NamedTuple):
+    """Postings as they are written."""
+
+    keys: Bytes
+    ends: array[int] | memoryview
+    rows: array[int] | memoryview
+    places: Bytes | None
+
+
+def _list_few(columns: Mapping[str, array[int]], unique: Sequence[str]) -> _Listed:
+    names = list(columns)
+    same = itemgetter(*(names.index(name) for name in ("key", *unique)))
+    row_at, place_at = names.index("row"), names.index("place") if "place" in names else None
+    keys, ends, rows, places = array("Q"), array("I"), array("I"), bytearray()
+    before = None
+    for row in sorted(zip(*columns.values(), strict=True)):
+        if before is not None and same(row) == same(before):
+            continue
+        if before is None or row[0] != before[0]:
+            keys.append(row[0])
+            ends.append(len(rows))
+        before = row
+        rows.append(row[row_at])
+        ends[-1] = len(rows)
+        if place_at is not None:
+            places.append(row[place_at])
+    return _Listed(keys, ends, rows, None if place_at is None else places)
+
+
+def _list_many(columns: Mapping[str, array[int]], unique: Sequence[str]) -> _Listed:
+    table = pa.table({name: as_arrow(column) for name, column in columns.items()})
     table = table.sort_by([(column, "ascending") for column in table.column_names])
     table = _drop_twins(table.combine_chunks(), ("key", *unique))
     runs = pc.run_end_encode(table["key"].combine_chunks(), run_end_type=pa.int64())
-    writer.add(f"{name}.key", "Q", item_bytes(runs.values))
-    if len(runs.values) != table.num_rows:
-        writer.add(f"{name}.end", "I", item_bytes(runs.run_ends.cast(pa.uint32())))
-    writer.add(f"{name}.row", "I", item_bytes(table["row"]))
-    if "place" in table.column_names:
-        writer.add(f"{name}.place", "B", item_bytes(table["place"].cast(pa.uint8())))
+    places = table["place"].cast(pa.uint8()) if "place" in columns else None
+    return _Listed(
+        item_bytes(runs.values),
+        item_bytes(runs.run_ends.cast(pa.uint32())).cast("I"),
+        item_bytes(table["row"]).cast("I"),
+        None if places is None else item_bytes(places),
+    )
 
 
 def _drop_twins(table: pa.Table, columns: Sequence[str]) -> pa.Table:
@@ -64,6 +115,13 @@ def _drop_twins(table: pa.Table, columns: Sequence[str]) -> pa.Table:
         return table
     kept = pa.concat_arrays([pa.array([True]), pc.invert(same).combine_chunks()])
     return table.filter(kept).combine_chunks()
+
+
+def pick_rows(columns: Mapping[str, array[int]], kept: Sequence[bool]) -> dict[str, array[int]]:
+    """Return those rows of a table that are kept."""
+    return {
+        name: array(column.typecode, compress(column, kept)) for name, column in columns.items()
+    }
 
 
 def as_arrow(values: array[int]) -> pa.Array:

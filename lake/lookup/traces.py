@@ -15,15 +15,16 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake.lookup.postings import as_arrow, cut_hash, write_postings
+from lake.lookup.postings import as_arrow, cut_hash, pick_rows, write_postings
 from lake.lookup.reading import NO_TRACE
 from lake.schema import TRACES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import pyarrow as pa
 
     from lake.lookup.runfile import RunWriter
 
@@ -58,26 +59,27 @@ class TracesBuilder:
         """Add complete traces that end in the run."""
         self._ended.append(traces)
 
-    def write(self, writer: RunWriter, by_hash: pa.Table, lts: pa.Array) -> None:
-        """Write the arrays; ``by_hash`` has ``key`` and ``row`` of each transaction."""
+    def write(self, writer: RunWriter, keys: array[int], lts: array[int]) -> None:
+        """Write the arrays, given the key of each transaction's hash, and its logical time."""
         numbers: dict[bytes, int] = {_NONE: NO_TRACE}
-        keys, roots = self._find_rows(self._ids, by_hash["key"], numbers)
-        _, parents = self._find_rows(self._parents, by_hash["key"], numbers)
+        trace_keys, roots = self._find_rows(self._ids, keys, numbers)
+        _, parents = self._find_rows(self._parents, keys, numbers)
         writer.add("root", "I", roots)
         writer.add("parent", "I", parents)
         writer.add("other", "B", b"".join(list(numbers)[1:]))
-        table = pa.table({"key": keys, "lt": lts, "row": by_hash["row"]})
-        write_postings(writer, "trace", table.filter(pc.not_equal(as_arrow(roots), NO_TRACE)))
+        every = {"key": trace_keys, "lt": lts, "row": array("I", range(len(lts)))}
+        known = pick_rows(every, [root != NO_TRACE for root in roots])
+        write_postings(writer, "trace", known)
         self._write_ended(writer)
 
     def _find_rows(
-        self, hashes: bytearray, rows: pa.ChunkedArray, numbers: dict[bytes, int]
-    ) -> tuple[pa.Array, array[int]]:
+        self, hashes: bytearray, rows: array[int], numbers: dict[bytes, int]
+    ) -> tuple[array[int], array[int]]:
         """Return keys and rows of hashes; those of other runs get numbers."""
         count = len(hashes) // _HASH_BYTES
-        keys = as_arrow(array("Q", (cut_hash(_at(hashes, row)) for row in range(count))))
+        keys = array("Q", (cut_hash(_at(hashes, row)) for row in range(count)))
         found = array("I")
-        places = pc.index_in(keys, value_set=rows.combine_chunks()).to_pylist()
+        places = pc.index_in(as_arrow(keys), value_set=as_arrow(rows)).to_pylist()
         for row, place in enumerate(places):
             tx_hash = _at(hashes, row)
             if place is not None and _at(self._hashes, place) == tx_hash:
