@@ -65,7 +65,7 @@ def _install(npm: str) -> None:
     command = [npm, "ci", "--ignore-scripts", "--legacy-peer-deps", "--omit=optional"]
     try:
         done = subprocess.run(
-            [*command, "--no-audit", "--no-fund"],
+            [*command, "--no-audit", "--no-fund", "--prefer-offline"],
             cwd=NODE,
             capture_output=True,
             text=True,

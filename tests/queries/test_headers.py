@@ -64,9 +64,9 @@ def test_other_filters_are_left_to_the_query(watched: Watching, reader: Reader) 
 
 def test_a_block_of_a_line_of_shards(watched: Watching, reader: Reader) -> None:
     for block in reader.rows("v3/blocks", limit=1000)[::7]:
+        where = {"workchain": block["workchain"], "seqno": block["seqno"]}
+        wanted = reader.rows("v3/blocks", **where, limit=1000)
         for shards in ([block["shard"]], [1 << 62, block["shard"]], [block["shard"], 1 << 61], []):
-            where = {"workchain": block["workchain"], "seqno": block["seqno"]}
-            wanted = reader.rows("v3/blocks", **where, limit=1000)
             fitting = [row for shard in shards for row in wanted if row["shard"] == shard]
             assert find_block(watched, shards=shards, **where) == (fitting or [None])[-1]
     assert watched.asked == []
@@ -120,7 +120,7 @@ def test_transactions_of_blocks(
 
 def test_transactions_of_a_block_after_one(watched: Watching, reader: Reader) -> None:
     blocks = reader.rows("v3/blocks", limit=1000)
-    largest = sorted(blocks, key=lambda block: block["tx_count"], reverse=True)[:5]
+    largest = sorted(blocks, key=lambda block: block["tx_count"], reverse=True)[:2]
     for block in (*largest, *blocks[::60]):
         everything = list_block_transactions(reader, block, None, 1000)
         assert len(everything) == block["tx_count"]

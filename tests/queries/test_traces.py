@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -23,6 +24,9 @@ from queries.traces import (
 )
 from tests.lake.chain import Chain, commit_chain
 
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
 SETTINGS = Settings()
 MEMBER = ("hash", "lt", "trace_id", "parent_hash")
 
@@ -31,9 +35,9 @@ MEMBER = ("hash", "lt", "trace_id", "parent_hash")
 def reader(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Reader:
     """A lake with traces, some of which go on from a run to the next one."""
     lake, chain = tmp_path_factory.mktemp("traced") / "lake", Chain(11, accounts=5)
-    for at in range(1, 25):
-        commit_chain(lake, chain, at, at)
-        if at == 12 and request.param == "a run and memory":
+    for at in range(1, 25, 2):
+        commit_chain(lake, chain, at, at + 1)
+        if at == 11 and request.param == "a run and memory":
             rebuild_traces(lake, SETTINGS)
             rebuild_lookups(lake, SETTINGS)
     rebuild_traces(lake, SETTINGS)
@@ -43,8 +47,14 @@ def reader(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return Reader(snapshot, snapshot.connect(), lookups=open_lookups(snapshot, SETTINGS))
 
 
+@cache
+def connect(reader: Reader) -> DuckDBPyConnection:
+    """Open the snapshot once for all that is compared."""
+    return reader.snapshot.connect()
+
+
 def ask_queries(reader: Reader) -> Reader:
-    return Reader(reader.snapshot, reader.snapshot.connect())
+    return Reader(reader.snapshot, connect(reader))
 
 
 def list_traces(reader: Reader) -> list[dict[str, Any]]:
@@ -53,7 +63,7 @@ def list_traces(reader: Reader) -> list[dict[str, Any]]:
 
 def test_traces_of_transactions_and_messages(reader: Reader) -> None:
     plain = ask_queries(reader)
-    connection = reader.snapshot.connect()
+    connection = connect(reader)
     hashes = [row[0] for row in connection.execute("select hash from transactions").fetchall()]
     for tx_hash in [*hashes[::3], bytes(32)]:
         wanted = find_trace_ids(plain, tx_hashes=[tx_hash])
@@ -91,7 +101,7 @@ def test_ends_of_traces_are_told_where_all_are_complete(reader: Reader) -> None:
 
 
 def test_traces_of_accounts(reader: Reader) -> None:
-    connection = reader.snapshot.connect()
+    connection = connect(reader)
     text = "select distinct workchain, account from transactions"
     for workchain, account in [*connection.execute(text).fetchall(), (0, bytes(32))]:
         found = list_account_traces(reader, workchain, account)
@@ -117,7 +127,7 @@ def test_members_of_a_trace_with_their_parents(reader: Reader) -> None:
 @pytest.mark.parametrize("direction", [None, "in", "out"])
 def test_transactions_next_to_one(reader: Reader, direction: str | None) -> None:
     plain = ask_queries(reader)
-    connection = reader.snapshot.connect()
+    connection = connect(reader)
     hashes = [row[0] for row in connection.execute("select hash from transactions").fetchall()]
     for tx_hash in [*hashes[::6], bytes(32)]:
         wanted = find_adjacent(plain, tx_hash, direction)

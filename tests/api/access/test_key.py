@@ -17,6 +17,8 @@ from api.errors import KeyFileInvalid
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from api.access.key import KeyRecord
+
 
 def test_a_key_is_found_and_its_neighbours_are_not() -> None:
     made = [make_key(f"wallet {number}", number + 1) for number in range(20)]
@@ -29,9 +31,13 @@ def test_a_key_is_found_and_its_neighbours_are_not() -> None:
         assert find_record(records, f"tl_{record.id}_{other.split('_', 2)[2]}") is None
 
 
+@pytest.fixture(scope="module")
+def record() -> KeyRecord:
+    return make_key("one", 1)[1]
+
+
 @given(st.text(max_size=60))
-def test_any_other_text_is_no_key(text: str) -> None:
-    _key, record = make_key("one", 1)
+def test_any_other_text_is_no_key(record: KeyRecord, text: str) -> None:
     assert find_record({record.id: record}, text) is None
     assert find_record({record.id: record}, f"tl_{record.id}_{text}") is None
 
