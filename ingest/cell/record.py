@@ -76,7 +76,8 @@ def append_packed(
             todo += missing
             continue
         todo.pop()
-        places[wanted] = tree.append(head, tuple(places[kid] for kid in kids))
-        if tree.hash(places[wanted]) != wanted:
+        place = tree.append(head, tuple(places[kid] for kid in kids))
+        if tree.hash(place) != wanted:
             raise BocError(f"the cell filed under {wanted.hex()} has another hash")
+        places[wanted] = place
     return places[root_hash]

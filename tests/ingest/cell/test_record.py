@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from ingest.cell.boc import parse_boc, serialize_boc
 from ingest.cell.build import append_cell
-from ingest.cell.record import assemble_boc, pack_cell
+from ingest.cell.record import append_packed, assemble_boc, pack_cell
 from ingest.cell.tree import CellTree
 from ingest.errors import BocError, MissingCell
 from tests.ingest.cell.samples import store_proof, store_pruned, trees
@@ -74,3 +74,12 @@ def test_what_is_missing_or_wrong_is_named() -> None:
         with pytest.raises(BocError):
             assemble_boc(root_hash, cells)
     assert parse_boc(assemble_boc(root_hash, packed)).count == 2
+
+
+def test_a_wrong_cell_gets_no_place() -> None:
+    tree = CellTree()
+    wanted = tree.hash(append_cell(tree, 5, 8, ()))
+    places: dict[bytes, int] = {}
+    with pytest.raises(BocError, match="has another hash"):
+        append_packed(tree, wanted, {wanted: (b"\x00\x02\x06", [])}, places)
+    assert not places
