@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from ingest.errors import SourceError
 from ingest.source import McHead
@@ -19,7 +17,10 @@ from lake.rows import read_rows
 from lake.schema import BLOCKS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    import pyarrow as pa
 
     from lake.place import Place
 
@@ -100,12 +101,18 @@ def keep_border(borders: Borders, path: str, place: Place, links: dict[int, Link
 
 def masterchain_links(blocks: pa.Table) -> dict[int, Link]:
     """Return the link of each masterchain block among rows of the table ``blocks``, by seqno."""
-    rows = blocks.filter(pc.equal(blocks["workchain"], MASTERCHAIN))
-    return {seqno: Link(*link) for seqno, *link in iter_tuples(rows, ("seqno", *_LINK))}
+    return {seqno: Link(*link) for seqno, *link in _list_masterchain(blocks, ("seqno", *_LINK))}
 
 
 def list_heads(blocks: pa.Table) -> dict[int, McHead]:
     """Return the masterchain blocks among rows of the table ``blocks``, by seqno."""
-    rows = blocks.filter(pc.equal(blocks["workchain"], MASTERCHAIN))
-    heads = (McHead(*head) for head in iter_tuples(rows, ("seqno", "root_hash", "gen_utime")))
+    columns = ("seqno", "root_hash", "gen_utime")
+    heads = (McHead(*head) for head in _list_masterchain(blocks, columns))
     return {head.mc_seqno: head for head in heads}
+
+
+def _list_masterchain(blocks: pa.Table, columns: Sequence[str]) -> Iterator[list[Any]]:
+    """Yield columns of the rows of masterchain blocks; Arrow takes long to filter a few rows."""
+    for workchain, *values in iter_tuples(blocks, ("workchain", *columns)):
+        if workchain == MASTERCHAIN:
+            yield values
