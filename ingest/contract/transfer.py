@@ -73,6 +73,8 @@ def make_moves(
     """
     rows: dict[str, list[Row]] = {move.table.name: [] for move in _MOVES.values()}
     messages = _list_messages(tables)
+    if not messages.num_rows:
+        return {move.table.name: move.table.empty for move in _MOVES.values()}
     contracts = {
         name: _History(found[name], None if before is None else before[name], columns)
         for name, columns in _PART.items()
@@ -109,12 +111,12 @@ def list_places(tables: Mapping[str, pa.Table]) -> Iterator[tuple[Address, int]]
 
 def _list_messages(tables: Mapping[str, pa.Table]) -> pa.Table:
     messages = tables.get(MESSAGES.name, MESSAGES.empty)
-    return messages.filter(
+    return messages.select(_COLUMNS).filter(
         pc.and_(
             pc.equal(messages["direction"], pa.scalar("in", pa.string())),
             pc.is_in(messages["opcode"], value_set=pa.array(sorted(_MOVES), pa.int32())),
         )
-    ).select(_COLUMNS)
+    )
 
 
 class _History:
@@ -147,10 +149,12 @@ def _list_chosen(
     tables: Mapping[str, pa.Table], messages: pa.Table, column: str, *, value: bool | str
 ) -> set[bytes]:
     """Return the transactions of messages in which a column has a value."""
+    if not messages.num_rows:
+        return set()
     transactions = tables.get(TRANSACTIONS.name, TRANSACTIONS.empty)
     wanted = pc.is_in(transactions["hash"], value_set=messages["tx_hash"].combine_chunks())
-    chosen = transactions.filter(pc.and_(wanted, pc.equal(transactions[column], value)))
-    return set(list_values(chosen["hash"]))
+    is_chosen = pc.and_(wanted, pc.equal(transactions[column], value))
+    return set(list_values(transactions["hash"].filter(is_chosen)))
 
 
 def _describe(message: Row) -> Row:
