@@ -33,6 +33,8 @@ _HASHES = pa.list_(pa.binary(32))
 
 def iter_tuples(rows: pa.Table, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     """Yield the values of some columns, row by row."""
+    if not rows.num_rows:
+        return iter(())
     return zip(*(list_values(rows[name]) for name in names), strict=True)
 
 

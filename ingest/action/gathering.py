@@ -86,6 +86,8 @@ class _Gathering(NamedTuple):
 
     def narrow(self, mc_seqnos: Sequence[int]) -> _Gathering:
         """Return the same for the files that hold rows of some masterchain blocks."""
+        if not self.files:
+            return self
         places = {read_place(file.path) for file in self.files}
         ordered = sorted(mc_seqnos)
         near = {
@@ -104,32 +106,36 @@ class _Gathering(NamedTuple):
         moved: Mapping[Place, pa.Table] | None = None,
     ) -> pa.Table:
         """Return the rows of a table in which a column has one of the wanted values."""
-        columns, schema = SOURCES[name], _find_schema(name)
-        values = wanted.unique()
-        where = pc.field(column).isin(values)
-        if name in _LT_COLUMNS:
-            lt = pc.field(_LT_COLUMNS[name])
-            where = (lt >= self.lts[0]) & (lt <= self.lts[1]) & where
-        parts = [schema.empty_table()]
+        columns, values = SOURCES[name], wanted.unique()
+        parts = []
         for file in self.files:
             if file.table != name:
                 continue
             rows = (moved or {}).get(read_place(file.path))
             if rows is None:
-                is_large = file.rows > _FILTERED_ROWS
-                rows = read_rows(self.lake_dir, file, columns, where if is_large else None)
-            parts.append(pa.table(rows.select(columns).columns, schema=schema))
-        if name in self.at_hand:
-            parts.append(pa.table(self.at_hand[name].select(columns).columns, schema=schema))
+                where = self._find(name, column, values) if file.rows > _FILTERED_ROWS else None
+                rows = read_rows(self.lake_dir, file, columns, where)
+            parts.append(rows.select(columns))
+        if name in self.at_hand and self.at_hand[name].num_rows:
+            parts.append(self.at_hand[name].select(columns))
+        if not parts:
+            return _make_empty(name)
         found = pa.concat_tables(parts)
         return found.filter(pc.is_in(found[column], value_set=values))
 
+    def _find(self, name: str, column: str, values: pa.Array) -> pc.Expression:
+        """Return what holds for the wanted rows of a file."""
+        where = pc.field(column).isin(values)
+        if name in _LT_COLUMNS:
+            lt = pc.field(_LT_COLUMNS[name])
+            where = (lt >= self.lts[0]) & (lt <= self.lts[1]) & where
+        return where
+
 
 @cache
-def _find_schema(name: str) -> pa.Schema:
-    """Return the schema of what classification reads of a table."""
-    fields = TABLES[name].arrow
-    return pa.schema([fields.field(column) for column in SOURCES[name]])
+def _make_empty(name: str) -> pa.Table:
+    """Return no rows of what classification reads of a table; to make them takes a while."""
+    return TABLES[name].empty.select(SOURCES[name])
 
 
 def _add_cells(

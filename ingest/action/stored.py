@@ -108,9 +108,11 @@ def list_data_hashes(rows: Rows) -> pa.Array:
     states = rows.take(ACCOUNT_STATES.name)
     if not messages.num_rows or not states.num_rows:
         return pa.array([], pa.binary(32))
-    wanted = messages.filter(pc.is_in(messages["opcode"], value_set=_READS_DATA))["destination"]
-    states = _filter(states, "account", wanted.unique())
-    return states["data_hash"].drop_null().unique()
+    is_wanted = pc.is_in(messages["opcode"], value_set=_READS_DATA)
+    accounts = messages["destination"].filter(is_wanted).unique()
+    if not len(accounts):
+        return pa.array([], pa.binary(32))
+    return _filter(states, "account", accounts)["data_hash"].drop_null().unique()
 
 
 def _filter(rows: pa.Table, column: str, values: pa.Array) -> pa.Table:
@@ -187,8 +189,9 @@ def read_facts(rows: Rows, accounts: pa.Array) -> History:
     """Return what accounts were, in the order of their states."""
     history: History = {}
     for name, read in _READERS.items():
-        table = _filter(rows.take(name), "account", accounts)
-        for row in iter_dicts(table):
+        if name not in rows.tables or not rows.tables[name].num_rows:
+            continue
+        for row in iter_dicts(_filter(rows.take(name), "account", accounts)):
             address = show_address(row["workchain"], row["account"]) or ""
             for interface, facts in read(row, address):
                 history.setdefault(address, []).append((row["mc_seqno"], interface, facts))

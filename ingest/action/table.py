@@ -61,8 +61,7 @@ class ActionRows:
 
     def tables(self) -> dict[str, pa.Table]:
         """Return the rows of every table that follows from actions, by name."""
-        actions = pa.Table.from_pylist(self._rows, schema=ACTIONS.arrow)
-        return {ACTIONS.name: actions, **_derive(self._rows)}
+        return {ACTIONS.name: _collect(ACTIONS, self._rows), **_derive(self._rows)}
 
 
 def _derive(rows: Sequence[Row]) -> dict[str, pa.Table]:
