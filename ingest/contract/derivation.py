@@ -17,7 +17,7 @@ from ingest.contract.known import KnownLake
 from ingest.contract.network import Network
 from ingest.contract.record import make_history, make_interfaces
 from ingest.contract.transfer import list_places, make_moves
-from ingest.contract.world import World
+from ingest.contract.world import Shelf, World
 from ingest.tvm.pool import TvmPool
 from lake.place import Derivation, NewFile
 from lake.schema import ACCOUNT_STATES, BLOCKS
@@ -32,9 +32,13 @@ if TYPE_CHECKING:
     from ingest.contract.known import AccountState
     from ingest.contract.stack import Address
     from ingest.statecell import CellFinder
-    from lake.log import Commit, LogState
+    from lake.log import Commit, LogState, Undoing
     from lake.place import Derive, Place
     from lake.settings import Settings
+
+_CELLS_KEPT = 5_000
+"""Cells kept from one commit to the next, most of them of codes that come again: two megabytes.
+From there on all are let go of."""
 
 
 class ContractFinder:
@@ -46,6 +50,8 @@ class ContractFinder:
         self._cells = cells
         self._lake = KnownLake(lake_dir, settings)
         self._newest: dict[Address, AccountState] = {}
+        self._shelf = Shelf.make()
+        self._undoings: tuple[Undoing, ...] = ()
         patient = msgspec.structs.replace(settings, tvm_wall_ms=settings.contract_wall_ms)
         self._tvm = TvmPool(patient)
 
@@ -61,7 +67,9 @@ class ContractFinder:
         self._newest = {}
         if ACCOUNT_STATES.name not in rows:
             return {}
-        world = World(self._lake, state, self._cells, rows)
+        if state.undoings != self._undoings:  # cells may have gone with the blocks
+            self._shelf, self._undoings = Shelf.make(), state.undoings
+        world = World(self._lake, state, self._cells, rows, self._shelf)
         interview = Interview(world, Network(world, first), self._tvm, self._gas_limit)
         investigation = Investigation(world, interview, _find_global_id(state, rows))
         found = make_history(investigation.run(first))
@@ -73,6 +81,8 @@ class ContractFinder:
             if (after := world.find_state(*place)) is None or after.code_hash is None
         }
         before = make_history(investigation.look_back(gone, first) if gone else ())
+        if self._shelf.tree.count > _CELLS_KEPT:
+            self._shelf = Shelf.make()
         return found | make_moves(rows, found, before)
 
     def learn(self, commit: Commit) -> None:

@@ -160,7 +160,7 @@ class Interview:
         """
         if self._prepared is not None and self._prepared[:2] == (state, mc_seqno):
             return self._prepared[2]
-        bag = code.cell.boc()
+        bag = self._world.write_code(code.cell)
         call = GetMethodCall(
             code=bag,
             data=data.boc(),

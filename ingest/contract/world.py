@@ -7,7 +7,7 @@ commit's first masterchain block. So the answers are the same whenever a commit 
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,6 +39,19 @@ class NotLoaded(Exception):
         super().__init__(str(address))
 
 
+class Shelf(NamedTuple):
+    """Cells that were looked up, in one tree; their places in it, and bags of codes, by hash."""
+
+    tree: CellTree
+    places: dict[bytes, int]
+    bags: dict[bytes, bytes]
+
+    @classmethod
+    def make(cls) -> Shelf:
+        """Return an empty one."""
+        return cls(CellTree(), {}, {})
+
+
 class World:
     """States and cells of one commit and of the lake before it."""
 
@@ -48,16 +61,19 @@ class World:
         state: LogState,
         finder: CellFinder,
         tables: Mapping[str, pa.Table],
+        shelf: Shelf | None = None,
     ) -> None:
-        """Take the rows of a commit, and the lake as it is before them."""
+        """Take the rows of a commit, and the lake as it is before them.
+
+        ``shelf`` has cells of commits before it, and gets those that are looked up.
+        """
         self.tables = tables
         self.finder = finder
         self._state = state
         self._lake = lake
         self._histories = _read_histories(tables.get(ACCOUNT_STATES.name))
         self._before: dict[Address, AccountState | None] = {}
-        self._tree = CellTree()
-        self._places: dict[bytes, int] = {}
+        self._tree, self._places, self._bags = shelf or Shelf.make()
         self._absent: set[bytes] = set()
 
     def list_rows(
@@ -111,6 +127,13 @@ class World:
         """Return a cell that was looked up, with all below it; None where the lake lacks some."""
         place = None if root is None else self._places.get(root)
         return None if place is None else Cell(self._tree, place)
+
+    def write_code(self, code: Cell) -> bytes:
+        """Return a code that was looked up as bag of cells; it is written once."""
+        code_hash = code.hash
+        if code_hash not in self._bags:
+            self._bags[code_hash] = code.boc()
+        return self._bags[code_hash]
 
 
 def _read_histories(states: pa.Table | None) -> dict[Address, list[AccountState]]:
