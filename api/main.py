@@ -17,16 +17,13 @@ import lake.cli
 import lake.compact_cli
 import queries.spark.cli
 from ingest import native
-from lake.lean import without_pandas
 from lake.spark.cli import spark_group
 
 
 @click.group()
 @click.version_option(version("tonlake"), prog_name="tonlake")
-@click.pass_context
-def main(context: click.Context) -> None:
+def main() -> None:
     """A TON node's storage as a lake of Parquet files, asked with SQL and served over HTTP."""
-    context.with_resource(without_pandas())
 
 
 @main.result_callback()

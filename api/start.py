@@ -5,6 +5,9 @@ from __future__ import annotations
 import signal
 from typing import Any
 
+from lake.arenas import share_with_arrow
+from lake.lean import without_pandas
+
 
 def start(**options: Any) -> None:  # noqa: ANN401 - those of click
     """Run the command; Ctrl-C ends it at once, and silently, until it has begun its work."""
@@ -12,8 +15,10 @@ def start(**options: Any) -> None:  # noqa: ANN401 - those of click
     is_heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_heeded:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from api.main import main  # noqa: PLC0415 - this is what takes the moment
+    share_with_arrow()
+    with without_pandas():
+        from api.main import main  # noqa: PLC0415 - this is what takes the moment
 
-    if is_heeded:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    main(**options)
+        if is_heeded:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        main(**options)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NoReturn
 
 from ingest.errors import IngestError
-from ingest.follow import Follower
 from ingest.origin import Origin
 from lake.child import run_child
 from lake.errors import LakeError
@@ -26,6 +25,9 @@ def name_command(origin: Origin, lake: Path) -> list[str]:
 
 def follow_origin(origin: Origin, lake: Path) -> int:
     """Follow a node, or a network, until this process is told to end; return its exit code."""
+    # Loaded here, where pandas is hidden: Arrow would load it for what some modules begin with.
+    from ingest.follow import Follower  # noqa: PLC0415 - as above
+
     settings, _origins = load_settings()
     follower = Follower(lambda: origin.open(settings), lake, settings, tell=_tell)
     problem: str | None = None

@@ -168,7 +168,7 @@ def test_a_bad_line_does_not_stop_the_others(block_files: list[Path], tmp_path: 
 
 
 def test_serving_says_where_and_stops_when_told(demo_lake: Path) -> None:
-    command = [sys.executable, "-c", "from api.main import main; main()"]
+    command = [sys.executable, "-c", "from api.start import start; start()"]
     command += ["serve", "--lake", str(demo_lake), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:

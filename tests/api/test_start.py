@@ -38,3 +38,19 @@ def test_an_interrupt_while_modules_load_is_silent(before: str, code: int, print
     )
     assert (done.returncode, done.stderr) == (code, "")
     assert done.stdout.startswith(printed)
+
+
+SHOWN = """
+import sys
+from api.start import start
+try:
+    start(args=["--version"])
+except SystemExit:
+    import pyarrow
+    print(pyarrow.default_memory_pool().backend_name, "pandas" in sys.modules)
+"""
+
+
+def test_arrow_has_no_allocator_of_its_own_and_loads_no_pandas() -> None:
+    done = subprocess.run([sys.executable, "-c", SHOWN], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "system False"

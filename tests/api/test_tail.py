@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -20,7 +21,6 @@ from lake.log import LogState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 GIVE_UP_S = 240.0
 """Only so that a fault does not hang the suite."""
@@ -38,10 +38,8 @@ def _wait_for(ask: Callable[[], Any]) -> Any:
 
 def test_the_whole_product_in_one_command(demo_node: Path, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
-    command = [sys.executable, "-m", "api.main", "serve", "--lake", str(lake), "--port", "0"]
-    code = "import sys; from api.main import main; sys.argv[0] = 'tonlake'; main()"
-    command[1:3] = ["-c", code]
-    command += ["--node", str(demo_node), "--follow"]
+    command = [sys.executable, "-c", "from api.start import start; start()", "serve"]
+    command += ["--lake", str(lake), "--port", "0", "--node", str(demo_node), "--follow"]
     env = os.environ | {"TONLAKE_DETECT_CONTRACTS": "false"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as server:
         try:
@@ -68,6 +66,10 @@ def test_the_whole_product_in_one_command(demo_node: Path, tmp_path: Path) -> No
             os.kill(first, signal.SIGKILL)
             second = _wait_for(lambda: (pid := read_pid()) != first and pid)
             assert read_ready() is not None
+            for pid in (server.pid, second):
+                assert "/pandas/" not in Path(f"/proc/{pid}/maps").read_text(encoding="utf-8")
+            environment = Path(f"/proc/{second}/environ").read_bytes().split(b"\0")
+            assert b"ARROW_DEFAULT_MEMORY_POOL=system" in environment
             server.send_signal(signal.SIGTERM)
             assert server.wait(GIVE_UP_S) == 0
             with pytest.raises(ProcessLookupError):

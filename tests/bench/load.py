@@ -72,7 +72,7 @@ class Memory:
 @contextmanager
 def serving(db_dir: Path, lake: Path) -> Iterator[tuple[int, int]]:
     """Serve a lake that follows a node, as the product does; yield port and process id."""
-    start = "from api.main import main; main()"
+    start = "from api.start import start; start()"
     command = [sys.executable, "-c", start, "serve", "--port", "0", "--follow"]
     with subprocess.Popen(
         [*command, "--node", str(db_dir), "--lake", str(lake)],

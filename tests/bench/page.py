@@ -48,7 +48,7 @@ _REFUSED = re.compile(r"Non-2xx or 3xx responses: (\d+)")
 def serving(lake_dir: Path, cache_mib: int) -> Iterator[tuple[str, int]]:
     """Serve a lake as the product does; yield its address and the server's process id."""
     environment = {**os.environ, "TONLAKE_ANSWER_CACHE_MIB": str(cache_mib)}
-    start = "from api.main import main; main()"
+    start = "from api.start import start; start()"
     command = [sys.executable, "-c", start, "serve", "--lake", str(lake_dir), "--port", "0"]
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environment

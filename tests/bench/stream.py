@@ -127,7 +127,7 @@ def make_listeners(events: list[Event], count: int) -> list[Listener]:
 
 async def start_server(lake_dir: Path, port: int) -> asyncio.subprocess.Process:
     """Start a server, and wait until it listens."""
-    start = "from api.main import main; main()"
+    start = "from api.start import start; start()"
     command = ("-c", start, "serve", "--lake", str(lake_dir), "--port", str(port))
     process = await asyncio.create_subprocess_exec(
         sys.executable, *command, stdout=asyncio.subprocess.PIPE

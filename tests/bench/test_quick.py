@@ -28,7 +28,7 @@ def _servers() -> set[str]:
             words = path.read_bytes().split(b"\0")
         except OSError:
             continue
-        if words[0].endswith(b"/postgres") or b"from api.main import main; main()" in words:
+        if words[0].endswith(b"/postgres") or b"from api.start import start; start()" in words:
             found.add(path.parent.name)
     return found
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.ingest.simulator.fault import Clock
 
-SERVE = "from api.main import main; main()"
+SERVE = "from api.start import start; start()"
 FOLLOWER = b"ingest.tail"
 
 
