@@ -44,15 +44,23 @@ def read_source(lake_dir: Path, file: DataFile, mc_range: Range) -> pa.Table:
     Raises:
         LakeCorrupt: the file is missing or damaged.
     """
-    return _cut(read_rows(lake_dir, file, SOURCES[file.table]), mc_range)
+    rows = read_rows(lake_dir, file, SOURCES[file.table])
+    return _cut(rows, "mc_seqno", _with_zero_state(mc_range))
 
 
-def _cut(rows: pa.Table, mc_range: Range) -> pa.Table:
+def _with_zero_state(mc_range: Range) -> Range:
     first, last = mc_range
-    seqnos = rows["mc_seqno"]
-    lowest = 0 if first == 1 else first
-    inside = pc.and_(pc.greater_equal(seqnos, lowest), pc.less_equal(seqnos, last))
-    return rows if pc.all(inside).as_py() is not False else rows.filter(inside)
+    return (0 if first == 1 else first), last
+
+
+def _cut(rows: pa.Table, column: str, mc_range: Range) -> pa.Table:
+    """Return the rows whose block is in the range: mostly all, as a file is of few commits."""
+    first, last = mc_range
+    seqnos = rows[column]
+    least, most = pc.min_max(seqnos).as_py().values()
+    if least is None or (first <= least and most <= last):
+        return rows
+    return rows.filter(pc.and_(pc.greater_equal(seqnos, first), pc.less_equal(seqnos, last)))
 
 
 def gather_ended(lake_dir: Path, files: Sequence[DataFile], mc_range: Range) -> pa.Table:
@@ -61,12 +69,12 @@ def gather_ended(lake_dir: Path, files: Sequence[DataFile], mc_range: Range) -> 
     Raises:
         LakeCorrupt: a file is missing or damaged.
     """
-    found = [read_rows(lake_dir, file) for file in files if file.table == TRACES.name]
-    rows = pa.concat_tables([TRACES.empty, *found])
-    ends = rows["mc_seqno_end"]
-    return rows.filter(
-        pc.and_(pc.greater_equal(ends, mc_range[0]), pc.less_equal(ends, mc_range[1]))
-    )
+    found = [
+        _cut(read_rows(lake_dir, file), "mc_seqno_end", mc_range)
+        for file in files
+        if file.table == TRACES.name
+    ]
+    return pa.concat_tables(found or [TRACES.empty])
 
 
 def gather_contracts(
@@ -80,7 +88,7 @@ def gather_contracts(
     for name in INDEXED:
         for file in files:
             if file.table == name:
-                rows = _cut(read_rows(lake_dir, file), mc_range)
+                rows = _cut(read_rows(lake_dir, file), "mc_seqno", _with_zero_state(mc_range))
                 if rows.num_rows:
                     yield name, rows
 
