@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -38,13 +38,24 @@ _ACCOUNT = {"messages": "tx_account"}
 Tables = dict[str, pa.Table]
 
 
-def read_source(lake_dir: Path, file: DataFile, mc_range: Range) -> pa.Table:
+class Read(Protocol):
+    """Reads columns of a file, or all, as ``read_rows`` does."""
+
+    def __call__(
+        self, lake_dir: Path, file: DataFile, columns: Sequence[str] | None = None, /
+    ) -> pa.Table:
+        """Return the rows."""
+
+
+def read_source(
+    lake_dir: Path, file: DataFile, mc_range: Range, read: Read = read_rows
+) -> pa.Table:
     """Return those rows of a file that lie in the range; a zero state belongs to block 1.
 
     Raises:
         LakeCorrupt: the file is missing or damaged.
     """
-    rows = read_rows(lake_dir, file, SOURCES[file.table])
+    rows = read(lake_dir, file, SOURCES[file.table])
     return _cut(rows, "mc_seqno", _with_zero_state(mc_range))
 
 
@@ -63,14 +74,16 @@ def _cut(rows: pa.Table, column: str, mc_range: Range) -> pa.Table:
     return rows.filter(pc.and_(pc.greater_equal(seqnos, first), pc.less_equal(seqnos, last)))
 
 
-def gather_ended(lake_dir: Path, files: Sequence[DataFile], mc_range: Range) -> pa.Table:
+def gather_ended(
+    lake_dir: Path, files: Sequence[DataFile], mc_range: Range, read: Read = read_rows
+) -> pa.Table:
     """Return the complete traces that end in the range.
 
     Raises:
         LakeCorrupt: a file is missing or damaged.
     """
     found = [
-        _cut(read_rows(lake_dir, file), "mc_seqno_end", mc_range)
+        _cut(read(lake_dir, file), "mc_seqno_end", mc_range)
         for file in files
         if file.table == TRACES.name
     ]
@@ -78,7 +91,7 @@ def gather_ended(lake_dir: Path, files: Sequence[DataFile], mc_range: Range) -> 
 
 
 def gather_contracts(
-    lake_dir: Path, files: Sequence[DataFile], mc_range: Range
+    lake_dir: Path, files: Sequence[DataFile], mc_range: Range, read: Read = read_rows
 ) -> Iterator[tuple[str, pa.Table]]:
     """Yield the rows of contracts and moves file by file, with the table's name: table by table.
 
@@ -88,17 +101,19 @@ def gather_contracts(
     for name in INDEXED:
         for file in files:
             if file.table == name:
-                rows = _cut(read_rows(lake_dir, file), "mc_seqno", _with_zero_state(mc_range))
+                rows = _cut(read(lake_dir, file), "mc_seqno", _with_zero_state(mc_range))
                 if rows.num_rows:
                     yield name, rows
 
 
-def gather_all(lake_dir: Path, files: Sequence[DataFile], mc_range: Range) -> Tables:
+def gather_all(
+    lake_dir: Path, files: Sequence[DataFile], mc_range: Range, read: Read = read_rows
+) -> Tables:
     """Return the rows of the files as one part."""
     found: dict[str, list[pa.Table]] = {name: [] for name in SOURCES}
     for file in files:
         if file.table in SOURCES:
-            found[file.table].append(read_source(lake_dir, file, mc_range))
+            found[file.table].append(read_source(lake_dir, file, mc_range, read))
     return {name: pa.concat_tables(tables or [_empty(name)]) for name, tables in found.items()}
 
 

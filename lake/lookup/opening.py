@@ -21,12 +21,16 @@ from lake.lookup.place import (
 )
 from lake.lookup.run import Run
 from lake.lookup.runfile import RunFile, map_run
+from lake.rows import read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    import pyarrow as pa
+
     from lake.log import DataFile, Range
+    from lake.lookup.gather import Read
     from lake.settings import Settings
     from lake.snapshot import Snapshot
 
@@ -35,6 +39,9 @@ _SPARE = 16
 
 _TOGETHER = 8
 """More would make single runs too many to search, fewer would compose every commit too often."""
+
+_READ_BYTES = 2 << 20
+"""So many bytes of files are kept as rows: four dozen commits of a dozen transactions."""
 
 _Key = tuple[str, ...]
 
@@ -63,7 +70,46 @@ class _Kept:
                 self._runs.popitem(last=False)
 
 
+class _Read:
+    """Rows of files read last: to read small ones takes as long as to compose them.
+
+    A commit is composed alone, and once more with seven others: then its rows are let go.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._rows: OrderedDict[_Key, tuple[int, pa.Table]] = OrderedDict()
+        self._bytes = 0
+
+    def keep(
+        self, lake_dir: Path, file: DataFile, columns: Sequence[str] | None = None, /
+    ) -> pa.Table:
+        """Return the rows of a file, and keep them for ``take``."""
+        rows = self.take(lake_dir, file, columns)
+        with self._lock:
+            self._pop(lake_dir, file)  # Another thread may have been as quick.
+            self._rows[str(lake_dir), file.path, file.sha256] = file.bytes, rows
+            self._bytes += file.bytes
+            while self._bytes > _READ_BYTES:
+                self._bytes -= self._rows.popitem(last=False)[1][0]
+        return rows
+
+    def take(
+        self, lake_dir: Path, file: DataFile, columns: Sequence[str] | None = None, /
+    ) -> pa.Table:
+        """Return the rows of a file; kept ones are let go. Of a table, all ask for the same."""
+        with self._lock:
+            rows = self._pop(lake_dir, file)
+        return read_rows(lake_dir, file, columns) if rows is None else rows
+
+    def _pop(self, lake_dir: Path, file: DataFile) -> pa.Table | None:
+        size, rows = self._rows.pop((str(lake_dir), file.path, file.sha256), (0, None))
+        self._bytes -= size
+        return rows
+
+
 _kept = _Kept()
+_read = _Read()
 
 
 def open_lookups(snapshot: Snapshot, settings: Settings) -> Lookups | None:
@@ -107,19 +153,22 @@ def _compose_piece(lake_dir: Path, files: Sequence[DataFile], piece: Range) -> I
     while at < len(commits):
         if at + size <= len(commits):
             mc_range = commits[at][0], commits[at + size - 1][1]
-            yield _compose(lake_dir, files_within(files, mc_range), mc_range)
+            read = _read.keep if size == 1 else _read.take
+            yield _compose(lake_dir, files_within(files, mc_range), mc_range, read)
             at += size
         else:
             size //= _TOGETHER
 
 
-def _compose(lake_dir: Path, files: Sequence[DataFile], mc_range: Range) -> Run:
+def _compose(lake_dir: Path, files: Sequence[DataFile], mc_range: Range, read: Read) -> Run:
     paths = (file.path for file in files)
     key = (str(lake_dir), f"{mc_range[0]}-{mc_range[1]}", *paths)
-    return _kept.get(key) or _kept.put(key, compose_run(lake_dir, files, mc_range))
+    return _kept.get(key) or _kept.put(key, compose_run(lake_dir, files, mc_range, read))
 
 
-def compose_run(lake_dir: Path, files: Sequence[DataFile], mc_range: Range) -> Run:
+def compose_run(
+    lake_dir: Path, files: Sequence[DataFile], mc_range: Range, read: Read = read_rows
+) -> Run:
     """Return a run of the files' rows in memory.
 
     Raises:
@@ -127,7 +176,7 @@ def compose_run(lake_dir: Path, files: Sequence[DataFile], mc_range: Range) -> R
     """
     stream = io.BytesIO()
     composer = Composer(stream)
-    composer.add_part(gather_all(lake_dir, files, mc_range))
-    composer.add_ended_traces(gather_ended(lake_dir, files, mc_range))
-    composer.finish(mc_range, gather_contracts(lake_dir, files, mc_range))
+    composer.add_part(gather_all(lake_dir, files, mc_range, read))
+    composer.add_ended_traces(gather_ended(lake_dir, files, mc_range, read))
+    composer.finish(mc_range, gather_contracts(lake_dir, files, mc_range, read))
     return Run(RunFile(stream.getvalue(), f"{mc_range[0]}-{mc_range[1]} in memory"))
