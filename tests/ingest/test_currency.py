@@ -21,10 +21,10 @@ from lake.schema import STATE_CELLS
 from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from lake.verify import verify_lake
-from tests.conftest import unpack
 from tests.ingest.hashmaps import build_hashmap
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 STATES = pa.schema(
@@ -81,10 +81,9 @@ def test_what_nobody_knows_stays_open(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def node(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def node(genuine: Callable[[str], tuple[Path, Path]]) -> Path:
     """A node whose accounts have extra currencies."""
-    archive = shared / "node" / "celldb-v2" / "localnet-celldbv2.tar.zst"
-    return unpack(archive, tmp_path_factory.mktemp("currencies"))
+    return genuine("celldb-v2")[0]
 
 
 def _bring(node: Path, lake_dir: Path, span: Span) -> None:

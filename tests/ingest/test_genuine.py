@@ -6,30 +6,25 @@ import hashlib
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
+from ingest.trace.rebuild import rebuild_traces
 from lake.settings import Settings
 from lake.verify import verify_lake
-from tests.conftest import unpack
 from tests.ingest.facts import check_accounts, check_blocks, check_transactions
+from tests.ingest.trace.test_network import check_traces
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-DATABASES = {
-    "main": ("node/localnet-db.tar.zst", "db", "node", 1686),
-    "live copy": ("node/localnet-db-live-copy.tar.zst", "db", "node", None),
-    "celldb v2": ("node/celldb-v2/localnet-celldbv2.tar.zst", "db", "node/celldb-v2", 694),
-    "celldb v2 after SIGTERM": (
-        "node/celldb-v2/localnet-celldbv2.tar.zst",
-        "db-after-sigterm",
-        "node/celldb-v2",
-        694,
-    ),
-}
+SETTINGS = Settings(mc_blocks_per_commit=500)
+BLOCKS_ALONE = msgspec.structs.replace(SETTINGS, detect_contracts=False, classify_actions=False)
+"""For a database of the same blocks as another one."""
 
 
 def _digest(folder: Path) -> str:
@@ -39,17 +34,28 @@ def _digest(folder: Path) -> str:
     return total.hexdigest()
 
 
-@pytest.mark.parametrize("name", DATABASES)
-def test_a_genuine_database_ingests_whole(name: str, shared: Path, tmp_path: Path) -> None:
-    archive, folder, facts_folder, last_expected = DATABASES[name]
-    unpack(shared / archive, tmp_path / "node")
-    node = next((tmp_path / "node").glob(f"*/{folder}"))
-    facts = shared / facts_folder
+@pytest.mark.parametrize(
+    ("name", "last_expected", "settings"),
+    [
+        ("main", 1686, SETTINGS),
+        ("live-copy", None, SETTINGS),
+        ("celldb-v2", 694, SETTINGS),
+        ("after-sigterm", 694, BLOCKS_ALONE),
+    ],
+)
+def test_a_genuine_database_ingests_whole(
+    genuine: Callable[[str], tuple[Path, Path]],
+    tmp_path: Path,
+    name: str,
+    last_expected: int | None,
+    settings: Settings,
+) -> None:
+    node, facts = genuine(name)
     before = _digest(node)
     with closing(open_node(node)) as source:
         span = Span(source.first_mc_seqno(), source.last_mc_seqno())
-        report = ingest(source, tmp_path / "lake", span, Settings(), workers=2)
-        again = ingest(source, tmp_path / "lake", span, Settings())
+        report = ingest(source, tmp_path / "lake", span, settings, workers=2)
+        again = ingest(source, tmp_path / "lake", span, settings)
     assert _digest(node) == before
     assert span.first == 1
     assert last_expected in {None, span.last}
@@ -59,4 +65,6 @@ def test_a_genuine_database_ingests_whole(name: str, shared: Path, tmp_path: Pat
     check_transactions(tmp_path / "lake", facts, span.last)
     if last_expected is not None:
         check_accounts(tmp_path / "lake", facts)
+    check_traces(tmp_path / "lake")
+    assert rebuild_traces(tmp_path / "lake", settings) is None
     assert not verify_lake(tmp_path / "lake").damage

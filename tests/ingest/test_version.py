@@ -17,10 +17,10 @@ from ingest.span import Span
 from ingest.version import VersionBook
 from lake.logreader import LogReader
 from lake.settings import Settings
-from tests.conftest import unpack
 from tests.ingest.facts import ask
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from ingest.source import BlockSource, McBundle, ZeroState
@@ -56,10 +56,9 @@ class Told:
 
 
 @pytest.fixture(scope="module")
-def voted(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def voted(genuine: Callable[[str], tuple[Path, Path]]) -> Path:
     """A node with key blocks 99, 283 and 568."""
-    archive = shared / "node/celldb-v2/localnet-celldbv2.tar.zst"
-    return unpack(archive, tmp_path_factory.mktemp("versions"))
+    return genuine("celldb-v2")[0]
 
 
 def _attach(source: Any, mc_seqno: int, book: VersionBook | None = None) -> dict[int, int]:

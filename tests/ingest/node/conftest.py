@@ -1,4 +1,4 @@
-"""Genuine node databases, expected blocks, and a way to see that a folder was left alone."""
+"""Blocks that databases hold, and a way to see that a folder was left alone."""
 
 from __future__ import annotations
 
@@ -11,20 +11,11 @@ import pytest
 
 from ingest.node.source import open_node
 from ingest.source import BlockId
-from tests.conftest import unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from ingest.source import McBundle
-
-GENUINE = {
-    "main": ("localnet-db.tar.zst", "db", ""),
-    "live-copy": ("localnet-db-live-copy.tar.zst", "db", ""),
-    "celldb-v2": ("celldb-v2/localnet-celldbv2.tar.zst", "db", "celldb-v2"),
-    "after-sigterm": ("celldb-v2/localnet-celldbv2.tar.zst", "db-after-sigterm", "celldb-v2"),
-}
 
 
 def read_expected(facts: Path) -> dict[BlockId, int]:
@@ -45,25 +36,6 @@ def fingerprint(folder: Path) -> dict[str, tuple[str, int, int]]:
         content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
         found[str(path.relative_to(folder))] = (content, status.st_mtime_ns, status.st_ino)
     return found
-
-
-@pytest.fixture(scope="session")
-def genuine(
-    shared: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], tuple[Path, Path]]:
-    """Return a function from a name in GENUINE to its database folder and its facts."""
-    unpacked: dict[str, Path] = {}
-
-    def find(name: str) -> tuple[Path, Path]:
-        archive, folder, facts = GENUINE[name]
-        if archive not in unpacked:
-            target = tmp_path_factory.mktemp("node")
-            unpack(shared / "node" / archive, target)
-            unpacked[archive] = target
-        (db_dir,) = (path for path in unpacked[archive].glob(f"*/{folder}") if path.is_dir())
-        return db_dir, shared / "node" / facts
-
-    return find
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,8 @@ import pytest
 
 from ingest.errors import BlockCorrupt, BlockNeverHad, BlockNotYet, BlockPruned, SourceError
 from ingest.node.source import NodeSource, open_node
-from tests.ingest.node.conftest import GENUINE, fingerprint, read_expected
+from tests.ingest.conftest import GENUINE
+from tests.ingest.node.conftest import fingerprint, read_expected
 from tests.ingest.node.nodewriter import NodeWriter, encode_id, entry_name, open_store
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,16 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.node.source import open_node
-from ingest.pipeline import ingest
-from ingest.span import Span
 from ingest.trace.derivation import TraceFiles
-from ingest.trace.rebuild import rebuild_traces
 from lake.commit import commit_range
 from lake.schema import TABLES
-from lake.settings import Settings
 from lake.snapshot import open_snapshot
-from tests.conftest import unpack
 from tests.ingest.trace.lakes import read_traces, shuffled_ranges
 
 FAULTS = """
@@ -112,25 +105,16 @@ def test_the_demo_network_cut_and_shuffled(
         for at, (first, end) in enumerate(ranges, 1):
             commit_demo(Path(folder), demo_tables, first, end)
             if at == len(ranges) // 2:
-                check_network(Path(folder))
+                check_traces(Path(folder))
         assert read_traces(Path(folder)) == read_traces(demo_lake)
-        check_network(Path(folder))
+        check_traces(Path(folder))
 
 
-def check_network(lake_dir: Path) -> None:
+def check_traces(lake_dir: Path) -> None:
     """Every transaction has one trace, and only messages at an end of the lake leave it open."""
     connection = open_snapshot(lake_dir).connect()
     faults = connection.execute(FAULTS).fetchall()
     assert faults == [("traces", 0), ("sizes", 0), ("pending", 0), ("incomplete", 0)]
-
-
-@pytest.mark.parametrize("archive", ["localnet-db.tar.zst", "localnet-db-live-copy.tar.zst"])
-def test_whole_networks(shared: Path, tmp_path: Path, archive: str) -> None:
-    with closing(open_node(unpack(shared / "node" / archive, tmp_path / "node"))) as source:
-        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
-        ingest(source, tmp_path / "lake", span, Settings(mc_blocks_per_commit=500))
-    check_network(tmp_path / "lake")
-    assert rebuild_traces(tmp_path / "lake", Settings()) is None
 
 
 def test_views_join_rows_with_their_traces(demo_lake: Path) -> None:

@@ -1,0 +1,72 @@
+"""Genuine node databases of the reference data, unpacked once for all workers of a run."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import unpack
+from tests.ingest.networks import Network
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+GENUINE = {
+    "main": ("localnet-db.tar.zst", "db", ""),
+    "live-copy": ("localnet-db-live-copy.tar.zst", "db", ""),
+    "celldb-v2": ("celldb-v2/localnet-celldbv2.tar.zst", "db", "celldb-v2"),
+    "after-sigterm": ("celldb-v2/localnet-celldbv2.tar.zst", "db-after-sigterm", "celldb-v2"),
+}
+"""Archive, folder in it, and folder of the facts about it: celldb v1 and v2, killed or stopped."""
+
+
+@pytest.fixture(scope="session")
+def genuine(
+    shared: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], tuple[Path, Path]]:
+    """Return a function from a name in GENUINE to its database, for reading, and its facts."""
+    base = tmp_path_factory.getbasetemp()
+    home = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "genuine"
+    home.mkdir(exist_ok=True)
+
+    def find(name: str) -> tuple[Path, Path]:
+        archive, folder, facts = GENUINE[name]
+        target = home / archive.replace("/", "-")
+        with (home / f"{target.name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not target.exists():
+                unpack(shared / "node" / archive, half := target.with_suffix(".half"))
+                half.rename(target)
+        (db_dir,) = (path for path in target.glob(f"*/{folder}") if path.is_dir())
+        return db_dir, shared / "node" / facts
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def demo(demo_node: Path, demo_facts: Path) -> Network:
+    """The small network of the demo node."""
+    return Network(demo_node, demo_facts)
+
+
+@pytest.fixture(scope="session")
+def main(genuine: Callable[[str], tuple[Path, Path]]) -> Network:
+    """The network with splits, merges, extra currencies, and a library."""
+    return Network(*genuine("main"))
+
+
+@pytest.fixture(scope="session")
+def frozen(genuine: Callable[[str], tuple[Path, Path]]) -> Network:
+    """The network with frozen and unfrozen accounts."""
+    return Network(*genuine("celldb-v2"))
+
+
+@pytest.fixture(scope="session", params=["demo", "main", "frozen"])
+def network(request: pytest.FixtureRequest) -> Network:
+    """Each genuine network in turn."""
+    found: Network = request.getfixturevalue(request.param)
+    return found
