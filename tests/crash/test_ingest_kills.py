@@ -144,7 +144,7 @@ def kill_at_random(
     lake_number = 0
     lake = folder / "lake-0"
     while killed < kills:
-        ending = victim.ingest(lake, delay_ms=rng.uniform(20, 400))
+        ending = victim.ingest(lake, delay_ms=rng.uniform(20, 300))
         assert ending in {"killed", "ended"}
         killed += ending == "killed"
         _check_prefix(lake, reference)

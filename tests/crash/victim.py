@@ -36,7 +36,7 @@ SETTINGS = msgspec.structs.replace(
     Settings(),
     mc_blocks_per_commit=8,
     mc_blocks_per_chunk=8,
-    checkpoint_commits=3,
+    checkpoint_commits=2,
     orphan_grace_s=0,
 )
 
@@ -51,7 +51,7 @@ def ask_data_alone(
 def bring(node: Path, lake: Path) -> None:
     """Ingest the node's first masterchain blocks in small commits."""
     with closing(open_node(node)) as source:
-        ingest(source, lake, Span(1, 48), SETTINGS)
+        ingest(source, lake, Span(1, 32), SETTINGS)
 
 
 def main() -> None:

@@ -48,7 +48,7 @@ class Asked:
 
 
 def ask_anew(lake: Path, wanted: set[bytes]) -> Newest:
-    with open_snapshot(lake).connect() as connection:
+    with open_snapshot(lake).connect(tables=["account_states"]) as connection:
         return ask_newest(connection, wanted)
 
 

@@ -39,7 +39,7 @@ def commit_forest(lake_dir: Path, forest: Forest, first: int, last: int, derive:
 
 
 def read_traces(lake_dir: Path) -> dict[str, list[dict[str, Any]]]:
-    connection = open_snapshot(lake_dir).connect()
+    connection = open_snapshot(lake_dir).connect(tables=[*ORDERS])
     return {
         name: connection.table(name)
         .order(order)
