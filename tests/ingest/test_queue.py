@@ -68,7 +68,7 @@ def test_a_queue_grows_by_what_blocks_put_in(bundles: list[McBundle]) -> None:
             before = sizes.get((*name[:2], raw.id.seqno - 1), 0 if raw.id.seqno == 1 else None)
             if before is None:  # The first block after a split or a merge.
                 continue
-            moved = measure_move(parse_boc(raw.data))
+            moved = measure_move(parse_boc(raw.data, check_crc=False))
             assert sizes[name] == before + moved, name
             compared[moved != 0] += 1
     assert min(compared[True], compared[False]) > 100
@@ -77,7 +77,7 @@ def test_a_queue_grows_by_what_blocks_put_in(bundles: list[McBundle]) -> None:
 def test_without_an_index_it_is_the_same(bundles: list[McBundle]) -> None:
     for bundle in bundles[::9]:
         for raw in bundle.blocks:
-            tree = parse_boc(raw.data)
+            tree = parse_boc(raw.data, check_crc=False)
             plain = serialize_boc(tree, tree.roots)
             with pytest.raises(BocError, match="no index"):
                 BagIndex(plain)

@@ -91,7 +91,9 @@ def _fuzz_blocks(network: Network, cases: int, seed: int) -> None:
     for _ in range(cases):
         raw = choices.choice(choices.choice(bundles).blocks)
         with suppress(BocError):
-            bag = spoil_cells(parse_boc(raw.data), choices, places=choices.randrange(1, 4))
+            bag = spoil_cells(
+                parse_boc(raw.data, check_crc=False), choices, places=choices.randrange(1, 4)
+            )
             started = time.process_time()
             _decode_block(raw, bag)
             assert time.process_time() - started < HANGS_S, bag.hex()

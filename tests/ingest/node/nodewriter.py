@@ -227,7 +227,7 @@ class NodeWriter:
             self.write_index()
 
     def read_header(self, block: RawBlock) -> Header:
-        return read_header(parse_boc(block.data))
+        return read_header(parse_boc(block.data, check_crc=False))
 
     def choose_file(self, slice_id: int, mc_seqno: int, one: BlockId) -> tuple[int, Path, str]:
         package = slice_id if self.form == "oldest" else mc_seqno - (mc_seqno - slice_id) % 100

@@ -61,7 +61,7 @@ def updated_cells(tree: CellTree) -> Iterator[int]:
 
 def check_same_cells(celldb: CellDb, block: bytes) -> int:
     """Hold every cell of a block's update against the record of the same hash."""
-    tree = parse_boc(block)
+    tree = parse_boc(block, check_crc=False)
     count = 0
     for cell in updated_cells(tree):
         record = celldb.get(tree.hash(cell, 0))
@@ -82,9 +82,9 @@ def check_states_of_all_blocks(db_dir: Path) -> None:
         for mc_seqno in range(1, source.last_mc_seqno() + 1):
             for block in source.read_bundle(mc_seqno).blocks:
                 assert celldb.find_state(block.id) is not None
-                tree = parse_boc(block.data)
-                new = tree.refs(read_parts(tree).state_update)[1]
-                assert states[block.id] == tree.hash(new, 0)
+                tree = parse_boc(block.data, check_crc=False)
+                update = tree.payload(read_parts(tree).state_update)
+                assert states[block.id] == update[33:65]  # after the hash of the old state
                 if mc_seqno % 37 == 0:
                     assert check_same_cells(celldb, block.data) >= 3
 
