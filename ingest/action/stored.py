@@ -77,10 +77,9 @@ class Rows(NamedTuple):
 
     def take(self, name: str) -> pa.Table:
         """Return the rows of a table, none where it is not there."""
-        columns = SOURCES[name]
-        if name not in self.tables:
-            return pa.table({column: pa.nulls(0) for column in columns})
-        return self.tables[name].select(columns)
+        if name in self.tables:
+            return self.tables[name].select(SOURCES[name])
+        return pa.table({column: pa.nulls(0) for column in SOURCES[name]})
 
 
 def read_stored(traces: pa.Table, rows: Rows) -> Iterator[tuple[Trace, Interfaces]]:
