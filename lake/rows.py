@@ -48,7 +48,7 @@ def read_rows(
     wanted = _pick_fields(file.table, None if columns is None else tuple(columns))
     # Without the threads of a data set: those may still be starting when a short command
     # ends, which aborts the process.
-    source = pq.ParquetFile(pa.BufferReader(data))
+    source = pq.ParquetFile(pa.BufferReader(data), pre_buffer=False)  # it is in memory already
     if where is None:
         # Names that the file lacks are passed over.
         rows = source.read(wanted.names, use_threads=file.rows > _FEW_ROWS)
@@ -75,7 +75,8 @@ def stream_rows(lake_dir: Path, file: DataFile, rows_at_once: int) -> Iterator[p
             stream.seek(0)
             if file.bytes <= _FEW_BYTES and file.rows <= rows_at_once:
                 data = pa.BufferReader(stream.read())
-                yield _fill_fields(pq.ParquetFile(data).read(use_threads=False), fields)
+                source = pq.ParquetFile(data, pre_buffer=False)
+                yield _fill_fields(source.read(use_threads=False), fields)
                 return
             source = pq.ParquetFile(stream)
             for batch in source.iter_batches(rows_at_once, use_threads=file.rows > _FEW_ROWS):

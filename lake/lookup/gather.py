@@ -114,7 +114,10 @@ def gather_all(
     for file in files:
         if file.table in SOURCES:
             found[file.table].append(read_source(lake_dir, file, mc_range, read))
-    return {name: pa.concat_tables(tables or [_empty(name)]) for name, tables in found.items()}
+    return {
+        name: tables[0] if len(tables) == 1 else pa.concat_tables(tables or [_empty(name)])
+        for name, tables in found.items()
+    }
 
 
 def gather_parts(
