@@ -200,10 +200,10 @@ def _look_around(account: bytes, lt: int, now: int, before: _Transaction | None)
 
 
 def _facts(state: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
-    return None if state is None else tuple(state[at] for at in _FACTS)
+    return None if state is None else _pick_facts(state)
 
 
-_FACTS = tuple(STATE_COLUMNS.index(name) for name in FACT_COLUMNS)
+_pick_facts = itemgetter(*map(STATE_COLUMNS.index, FACT_COLUMNS))
 
 
 def _rows(table: pa.Table, columns: Iterable[str]) -> Iterator[tuple[Any, ...]]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from lake.lookup.record import Kind
 
     State = Sequence[Any] | EllipsisType | None
+    _Near = dict[bytes | None, int]
 
 OWN_ACCOUNT, HASH_BEFORE, IN_MESSAGE, FAR_HASH, FAR_BYTES, STATE_BEFORE, LITERAL = range(7)
 NO_STATE, SAME_STATE, SHAPED = range(3)
@@ -67,7 +68,8 @@ def append_number(out: bytearray, number: int) -> None:
 
 def fold(value: int) -> int:
     """Return a signed number of 64 bits as one without sign, small where it was close to 0."""
-    value = (value + _SIGN) % _WORD - _SIGN
+    if not -_SIGN <= value < _SIGN:
+        value = (value + _SIGN) % _WORD - _SIGN
     return value << 1 if value >= 0 else ~value << 1 | 1
 
 
@@ -75,6 +77,16 @@ def unfold(number: int, base: int) -> int:
     """Return the signed number of 64 bits that was folded, ``base`` added."""
     value = number >> 1 ^ -(number & 1)
     return (value + base + _SIGN) % _WORD - _SIGN
+
+
+def _list_near(around: Around, in_hash: bytes | None) -> _Near:
+    """Return the form of what stands around a row; where two are the same, the last one's."""
+    return {
+        around.state_before: STATE_BEFORE,
+        around.hash_before: HASH_BEFORE,
+        in_hash: IN_MESSAGE,
+        around.account: OWN_ACCOUNT,
+    }
 
 
 class RecordEncoder:
@@ -106,13 +118,14 @@ class RecordEncoder:
         """
         out = bytearray()
         before, after = states
-        self._append_state(out, after, around)
-        self._append_state(out, before, around)
-        self._append(out, TRANSACTION, columns, around)
+        near = _list_near(around, None)
+        self._append_state(out, after, around, near)
+        self._append_state(out, before, around, near)
+        self._append(out, TRANSACTION, columns, around, near)
         append_number(out, len(messages))
-        in_hash = columns[IN_HASH]
+        near = _list_near(around, columns[IN_HASH])
         for message in messages:
-            self._append(out, MESSAGE, message, around, in_hash)
+            self._append(out, MESSAGE, message, around, near)
         record = bytearray()
         append_number(record, len(out))
         self._remember(self.at + len(record))
@@ -123,7 +136,7 @@ class RecordEncoder:
     def encode_newest(self, around: Around, state: Sequence[Any]) -> bytes:
         """Return the newest state of an account, which stands outside of the records."""
         out = bytearray()
-        self._append(out, STATE, state, around)
+        self._append(out, STATE, state, around, _list_near(around, None))
         self._new.clear()
         return bytes(out)
 
@@ -131,17 +144,19 @@ class RecordEncoder:
         """Return all shapes as MessagePack: kind, codes and constants of each."""
         shapes = []
         for *values, kind in self._shapes:
-            pairs = list(zip(values, KINDS[kind].codes, strict=True))
-            codes = "".join(code if value is _OPEN else "." for value, code in pairs)
+            codes = bytearray(b"." * len(values))
+            for at, code in KINDS[kind].may_open:
+                if values[at] is _OPEN:
+                    codes[at] = ord(code)
             constants = [None if value is _OPEN else value for value in values]
-            shapes.append((kind, codes.encode(), constants))
+            shapes.append((kind, bytes(codes), constants))
         return msgspec.msgpack.encode(shapes)
 
-    def _append_state(self, out: bytearray, state: State, around: Around) -> None:
+    def _append_state(self, out: bytearray, state: State, around: Around, near: _Near) -> None:
         if state is None or isinstance(state, EllipsisType):
             out.append(NO_STATE if state is None else SAME_STATE)
         else:
-            self._append(out, FACTS, state, around, bias=SHAPED)
+            self._append(out, FACTS, state, around, near, bias=SHAPED)
 
     def _append(
         self,
@@ -149,7 +164,7 @@ class RecordEncoder:
         kind: Kind,
         values: Sequence[Any],
         around: Around,
-        in_hash: bytes | None = None,
+        near: _Near,
         *,
         bias: int = 0,
     ) -> None:
@@ -157,45 +172,44 @@ class RecordEncoder:
         left = []
         for at, code in kind.may_open:
             value = shape[at]
-            if value and value != ZERO and not (code == "b" and len(value) <= _SHAPED_BYTES):
+            if not value:
+                if code == "a" and value is not None:
+                    shape[at] = 0
+            elif code != "b" or (len(value) > _SHAPED_BYTES and value != ZERO):
                 left.append((code, value))
                 shape[at] = _OPEN
-            elif code == "a" and value is not None:
-                shape[at] = 0
         number = self._shapes.setdefault(tuple(shape), len(self._shapes))
         append_number(out, number + bias)
         for code, value in left:
             if code == "b":
-                self._append_bytes(out, value, around, in_hash)
+                form = near.get(value)
+                if form is None:
+                    self._append_far(out, value)
+                else:
+                    out.append(form)
             elif code in "sa":
                 text = value if code == "s" else format(value, "f")
                 self._append_far(out, text.encode())
             else:
                 base = around.lt if code == "l" else around.now if code == "t" else 0
-                append_number(out, fold(value - base))
-
-    def _append_bytes(
-        self, out: bytearray, value: bytes, around: Around, in_hash: bytes | None
-    ) -> None:
-        if value == around.account:
-            out.append(OWN_ACCOUNT)
-        elif value == in_hash:
-            out.append(IN_MESSAGE)
-        elif value == around.hash_before:
-            out.append(HASH_BEFORE)
-        elif value == around.state_before:
-            out.append(STATE_BEFORE)
-        else:
-            self._append_far(out, value)
+                number = fold(value - base)
+                # As ``append_number`` does: half of all numbers of a run are written here.
+                while number > 0x7F:  # noqa: PLR2004 - seven bits
+                    out.append(number & 0x7F | 0x80)
+                    number >>= 7
+                out.append(number)
 
     def _append_far(self, out: bytearray, value: bytes) -> None:
-        at = self._find(value)
+        at = self._repeated.get(value)
         if at is None:
-            append_number(out, LITERAL + len(value))
-            if len(value) >= _SHORTEST_FAR:
-                self._new.append((value, len(out)))
-            out += value
-            return
+            at = self._seen.pop(value, None)
+            if at is None:
+                append_number(out, LITERAL + len(value))
+                if len(value) >= _SHORTEST_FAR:
+                    self._new.append((value, len(out)))
+                out += value
+                return
+            self._repeated[value] = at
         if len(value) == HASH_BYTES:
             out.append(FAR_HASH)
         else:
