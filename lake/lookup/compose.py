@@ -28,6 +28,7 @@ from lake.lookup.record import (
 from lake.lookup.runfile import RunWriter
 from lake.lookup.shape import Around, RecordEncoder
 from lake.lookup.traces import TracesBuilder
+from lake.rows import list_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -207,7 +208,7 @@ _pick_facts = itemgetter(*map(STATE_COLUMNS.index, FACT_COLUMNS))
 
 
 def _rows(table: pa.Table, columns: Iterable[str]) -> Iterator[tuple[Any, ...]]:
-    return zip(*(table[name].to_pylist() for name in columns), strict=True)
+    return zip(*(list_values(table[name]) for name in columns), strict=True)
 
 
 def _list_transactions(table: pa.Table) -> list[_Transaction]:
@@ -222,7 +223,7 @@ def _group_messages(table: pa.Table) -> dict[bytes, list[tuple[Any, ...]]]:
     """Return messages by transaction hash, those of each by direction and place."""
     found: dict[bytes, list[tuple[Any, ...]]] = {}
     for tx_hash, message in zip(
-        table["tx_hash"].to_pylist(), _rows(table, MESSAGE_COLUMNS), strict=True
+        list_values(table["tx_hash"]), _rows(table, MESSAGE_COLUMNS), strict=True
     ):
         found.setdefault(tx_hash, []).append(message)
     for messages in found.values():

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from lake.lookup.postings import Postings, cut_hash, write_postings
+from lake.rows import list_values
 from lake.schema import TABLES
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class _TableWriter:
         writer, name = self._writer, self._table.name
         writer.begin(f"{name}.data", "B")
         for table in tables:
-            columns = (table[column].to_pylist() for column in self._table.columns)
+            columns = (list_values(table[column]) for column in self._table.columns)
             for values in zip(*columns, strict=True):
                 self._add(list(values))
         writer.add(f"{name}.at", "Q", self._at)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,6 +20,7 @@ import pyarrow.compute as pc
 
 from lake.lookup.postings import as_arrow, cut_hash, pick_rows, write_postings
 from lake.lookup.reading import NO_TRACE
+from lake.rows import list_values
 from lake.schema import TRACES
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 _HASH_BYTES = 32
 _NONE = bytes(_HASH_BYTES)
+_TRACE_ID = TRACES.names.index("trace_id")
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
 
@@ -45,8 +48,9 @@ class TracesBuilder:
 
     def learn(self, rows: pa.Table) -> None:
         """Take rows of ``transaction_traces``: of the transactions that are added next."""
-        pairs = zip(rows["trace_id"].to_pylist(), rows["parent_hash"].to_pylist(), strict=True)
-        self._known = dict(zip(rows["hash"].to_pylist(), pairs, strict=True))
+        ids, parents = list_values(rows["trace_id"]), list_values(rows["parent_hash"])
+        pairs = zip(ids, parents, strict=True)
+        self._known = dict(zip(list_values(rows["hash"]), pairs, strict=True))
 
     def add(self, tx_hash: bytes) -> None:
         """Add the next row; zeroes stand for what is not known."""
@@ -89,13 +93,15 @@ class TracesBuilder:
         return keys, found
 
     def _write_ended(self, writer: RunWriter) -> None:
-        rows = [row for table in self._ended for row in table.select(TRACES.names).to_pylist()]
-        rows.sort(key=lambda row: row["trace_id"])
+        rows: list[tuple[Any, ...]] = []
+        for table in self._ended:
+            rows += zip(*(list_values(table[name]) for name in TRACES.names), strict=True)
+        rows.sort(key=itemgetter(_TRACE_ID))
         places, data = array("Q", [0]), bytearray()
         for row in rows:
-            data += _encode([row[name] for name in TRACES.names])
+            data += _encode(row)
             places.append(len(data))
-        writer.add("ended.key", "Q", array("Q", (cut_hash(row["trace_id"]) for row in rows)))
+        writer.add("ended.key", "Q", array("Q", (cut_hash(row[_TRACE_ID]) for row in rows)))
         writer.add("ended.at", "Q", places)
         writer.add("ended.data", "B", data)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from lake.errors import LakeCorrupt
-from lake.rows import read_rows
+from lake.rows import list_values, read_rows
 from lake.schema import TABLES
 from lake.writer import sort_rows
 from tests.lake.rows import commit_rows, make_table
@@ -28,6 +29,15 @@ def test_rows_come_back_as_they_were(tmp_path: Path, name: str) -> None:
 def test_only_the_columns_wanted_in_their_order(tmp_path: Path) -> None:
     (file,) = commit_rows(tmp_path, 1, 9, tables=("messages",)).added
     assert read_rows(tmp_path, file, ("kind", "tx_hash")).column_names == ["kind", "tx_hash"]
+
+
+@pytest.mark.parametrize("rows", [3, 100])
+def test_values_of_fixed_width_are_listed_as_arrow_lists_them(rows: int) -> None:
+    values = [None if at % 3 == 1 else bytes([at]) * 32 for at in range(rows)]
+    column = pa.chunked_array([values, [], values], pa.binary(32))
+    assert list_values(column) == values + values
+    assert list_values(column.slice(2)) == (values + values)[2:]
+    assert list_values(column.slice(0, 0)) == []
 
 
 def test_damage_is_named(tmp_path: Path) -> None:
