@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 
 from lake.errors import LakeCorrupt
 from lake.rows import list_values, read_rows
@@ -29,6 +32,21 @@ def test_rows_come_back_as_they_were(tmp_path: Path, name: str) -> None:
 def test_only_the_columns_wanted_in_their_order(tmp_path: Path) -> None:
     (file,) = commit_rows(tmp_path, 1, 9, tables=("messages",)).added
     assert read_rows(tmp_path, file, ("kind", "tx_hash")).column_names == ["kind", "tx_hash"]
+
+
+@pytest.mark.parametrize("columns", [None, ("opcode", "kind", "tx_hash")])
+def test_columns_newer_than_the_file_are_null(
+    tmp_path: Path, columns: tuple[str, ...] | None
+) -> None:
+    (file,) = commit_rows(tmp_path, 1, 9, tables=("messages",)).added
+    whole = read_rows(tmp_path, file)
+    path = tmp_path / file.path
+    pq.write_table(whole.drop_columns(["opcode"]), path)
+    older = replace(file, sha256=hashlib.sha256(path.read_bytes()).hexdigest())
+    rows = read_rows(tmp_path, older, columns)
+    assert rows.column_names == list(columns or whole.column_names)
+    assert rows["opcode"].null_count == rows.num_rows > 0
+    assert rows["kind"].equals(whole["kind"])
 
 
 @pytest.mark.parametrize("rows", [3, 100])
