@@ -9,12 +9,12 @@ import msgspec
 from ingest.errors import SourceError
 from ingest.source import McHead
 from ingest.span import Span, missing_spans
-from ingest.values import iter_tuples
 from lake.bytable import list_files
 from lake.logreader import LogReader
 from lake.place import read_place
 from lake.rows import read_rows
 from lake.schema import BLOCKS
+from lake.values import iter_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

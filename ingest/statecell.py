@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ingest.memory import Memory
-from ingest.values import iter_tuples
 from lake.logreader import LogReader
 from lake.schema import STATE_CELLS
+from lake.values import iter_tuples
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from lake.log import DataFile
 
 _FEW_ROWS = 1_000
-_FEW_VALUES = 30
 _FEW_BYTES = 1 << 20
 """A file of no more bytes is read whole: asked for column by column it takes twice the time."""
 
@@ -58,17 +57,6 @@ def read_rows(
         present = [name for name in wanted.names if name in held]
         rows = pq.read_table(pa.BufferReader(data), columns=present, filters=where)
     return _fill_fields(rows, wanted)
-
-
-def list_values(column: pa.ChunkedArray) -> list[Any]:
-    """Return the values of a column as Python's, None for NULL.
-
-    Of bytes of a fixed width Arrow makes an object for each before: twenty times what it takes to
-    list bytes of any width, which they are made to first where that pays.
-    """
-    if len(column) > _FEW_VALUES and pa.types.is_fixed_size_binary(column.type):
-        column = column.cast(pa.binary())
-    return column.to_pylist()  # type: ignore[no-any-return]
 
 
 def stream_rows(lake_dir: Path, file: DataFile, rows_at_once: int) -> Iterator[pa.Table]:

@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 from ingest.action.interface import DNS_ITEM, Facts, Interfaces
 from ingest.action.model import Message, Trace, Transaction
 from ingest.cell.writer import serialize_single
-from ingest.values import iter_dicts, iter_tuples
 from lake.schema import MESSAGES, TRANSACTION_TRACES, TRANSACTIONS
 from lake.schema.account import ACCOUNT_STATES, STATE_CELLS
 from lake.schema.contract import (
@@ -26,6 +25,7 @@ from lake.schema.contract import (
     NFT_ITEMS,
     NFT_SALES,
 )
+from lake.values import iter_dicts, iter_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

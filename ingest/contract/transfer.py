@@ -19,7 +19,6 @@ from ingest.contract.detection import address_fields
 from ingest.contract.record import make_table
 from ingest.contract.stack import Address, Mismatch, load_address, load_any_address
 from ingest.errors import BocError
-from ingest.values import iter_dicts, iter_tuples, list_values
 from lake.schema import MESSAGES, TRANSACTIONS
 from lake.schema.contract import (
     JETTON_BURNS,
@@ -28,6 +27,7 @@ from lake.schema.contract import (
     NFT_ITEMS,
     NFT_TRANSFERS,
 )
+from lake.values import iter_dicts, iter_tuples, list_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

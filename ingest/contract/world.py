@@ -17,8 +17,8 @@ from ingest.cell.tree import CellTree
 from ingest.contract.known import STATE_COLUMNS, AccountState
 from ingest.contract.stack import Address, Cell
 from ingest.errors import BocError, MissingCell
-from ingest.values import iter_tuples
 from lake.schema import ACCOUNT_STATES, STATE_CELLS
+from lake.values import iter_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -28,10 +28,10 @@ from lake.lookup.record import (
 from lake.lookup.runfile import RunWriter
 from lake.lookup.shape import Around, RecordEncoder
 from lake.lookup.traces import TracesBuilder
-from lake.rows import list_values
+from lake.values import iter_tuples, list_values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     import pyarrow as pa
 
@@ -207,14 +207,10 @@ def _facts(state: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
 _pick_facts = itemgetter(*map(STATE_COLUMNS.index, FACT_COLUMNS))
 
 
-def _rows(table: pa.Table, columns: Iterable[str]) -> Iterator[tuple[Any, ...]]:
-    return zip(*(list_values(table[name]) for name in columns), strict=True)
-
-
 def _list_transactions(table: pa.Table) -> list[_Transaction]:
     """Return transactions by account and logical time."""
-    fixed = _rows(table, _Transaction._fields[:-1])
-    rest = _rows(table, TRANSACTION_COLUMNS)
+    fixed = iter_tuples(table, _Transaction._fields[:-1])
+    rest = iter_tuples(table, TRANSACTION_COLUMNS)
     rows = (_Transaction._make((*head, columns)) for head, columns in zip(fixed, rest, strict=True))
     return sorted(rows, key=itemgetter(0, 1, 2))
 
@@ -223,7 +219,7 @@ def _group_messages(table: pa.Table) -> dict[bytes, list[tuple[Any, ...]]]:
     """Return messages by transaction hash, those of each by direction and place."""
     found: dict[bytes, list[tuple[Any, ...]]] = {}
     for tx_hash, message in zip(
-        list_values(table["tx_hash"]), _rows(table, MESSAGE_COLUMNS), strict=True
+        list_values(table["tx_hash"]), iter_tuples(table, MESSAGE_COLUMNS), strict=True
     ):
         found.setdefault(tx_hash, []).append(message)
     for messages in found.values():
@@ -238,9 +234,9 @@ def _group_states(table: pa.Table) -> dict[Account, dict[bytes, tuple[Any, ...]]
     """Return states by account and by hash, those of an account by the block they follow."""
     found: dict[Account, dict[bytes, tuple[Any, ...]]] = {}
     at = STATE_COLUMNS.index("hash")
-    order = _rows(table, ("mc_seqno", "block_seqno"))
-    accounts = _rows(table, ("account", "workchain"))
-    rows = zip(order, accounts, _rows(table, STATE_COLUMNS), strict=True)
+    order = iter_tuples(table, ("mc_seqno", "block_seqno"))
+    accounts = iter_tuples(table, ("account", "workchain"))
+    rows = zip(order, accounts, iter_tuples(table, STATE_COLUMNS), strict=True)
     for _, account, row in sorted(rows, key=itemgetter(0)):
         states = found.setdefault(account, {})
         states.pop(row[at], None)

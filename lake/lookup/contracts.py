@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from lake.lookup.postings import Postings, cut_hash, write_postings
-from lake.rows import list_values
 from lake.schema import TABLES
+from lake.values import iter_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -121,8 +121,7 @@ class _TableWriter:
         writer, name = self._writer, self._table.name
         writer.begin(f"{name}.data", "B")
         for table in tables:
-            columns = (list_values(table[column]) for column in self._table.columns)
-            for values in zip(*columns, strict=True):
+            for values in iter_tuples(table, self._table.columns):
                 self._add(list(values))
         writer.add(f"{name}.at", "Q", self._at)
         writer.add(f"{name}.order", "q", self._order)

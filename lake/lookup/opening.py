@@ -41,7 +41,7 @@ _TOGETHER = 8
 """More would make single runs too many to search, fewer would compose every commit too often."""
 
 _READ_BYTES = 2 << 20
-"""So many bytes of files are kept as rows: four dozen commits of a dozen transactions."""
+"""So many bytes of rows are kept: four dozen commits of a dozen transactions."""
 
 _Key = tuple[str, ...]
 
@@ -88,8 +88,9 @@ class _Read:
         rows = self.take(lake_dir, file, columns)
         with self._lock:
             self._pop(lake_dir, file)  # Another thread may have been as quick.
-            self._rows[str(lake_dir), file.path, file.sha256] = file.bytes, rows
-            self._bytes += file.bytes
+            size = rows.get_total_buffer_size()  # of a file that packs well many times its own
+            self._rows[str(lake_dir), file.path, file.sha256] = size, rows
+            self._bytes += size
             while self._bytes > _READ_BYTES:
                 self._bytes -= self._rows.popitem(last=False)[1][0]
         return rows

@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 
 from lake.lookup.postings import as_arrow, cut_hash, pick_rows, write_postings
 from lake.lookup.reading import NO_TRACE
-from lake.rows import list_values
 from lake.schema import TRACES
+from lake.values import iter_tuples, list_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,8 +48,7 @@ class TracesBuilder:
 
     def learn(self, rows: pa.Table) -> None:
         """Take rows of ``transaction_traces``: of the transactions that are added next."""
-        ids, parents = list_values(rows["trace_id"]), list_values(rows["parent_hash"])
-        pairs = zip(ids, parents, strict=True)
+        pairs = iter_tuples(rows, ("trace_id", "parent_hash"))
         self._known = dict(zip(list_values(rows["hash"]), pairs, strict=True))
 
     def add(self, tx_hash: bytes) -> None:
@@ -95,7 +94,7 @@ class TracesBuilder:
     def _write_ended(self, writer: RunWriter) -> None:
         rows: list[tuple[Any, ...]] = []
         for table in self._ended:
-            rows += zip(*(list_values(table[name]) for name in TRACES.names), strict=True)
+            rows += iter_tuples(table, TRACES.names)
         rows.sort(key=itemgetter(_TRACE_ID))
         places, data = array("Q", [0]), bytearray()
         for row in rows:

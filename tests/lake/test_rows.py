@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from msgspec.structs import replace
 
 from lake.errors import LakeCorrupt
-from lake.rows import list_values, read_rows
+from lake.rows import read_rows
 from lake.schema import TABLES
 from lake.writer import sort_rows
 from tests.lake.rows import commit_rows, make_table
@@ -47,15 +46,6 @@ def test_columns_newer_than_the_file_are_null(
     assert rows.column_names == list(columns or whole.column_names)
     assert rows["opcode"].null_count == rows.num_rows > 0
     assert rows["kind"].equals(whole["kind"])
-
-
-@pytest.mark.parametrize("rows", [3, 100])
-def test_values_of_fixed_width_are_listed_as_arrow_lists_them(rows: int) -> None:
-    values = [None if at % 3 == 1 else bytes([at]) * 32 for at in range(rows)]
-    column = pa.chunked_array([values, [], values], pa.binary(32))
-    assert list_values(column) == values + values
-    assert list_values(column.slice(2)) == (values + values)[2:]
-    assert list_values(column.slice(0, 0)) == []
 
 
 def test_damage_is_named(tmp_path: Path) -> None:

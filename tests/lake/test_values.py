@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.values import iter_dicts, iter_tuples, list_values
+from lake.values import iter_dicts, iter_tuples, list_values
 
 HASHES = st.binary(min_size=4, max_size=4)
 KINDS: dict[pa.DataType, st.SearchStrategy[object]] = {
