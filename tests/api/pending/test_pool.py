@@ -238,7 +238,7 @@ def replay(lake_dir: Path, machine: TvmPool, step: int) -> Counter[str]:
 def test_what_is_foreseen_is_what_the_chain_does(many_commits: Path, machine: TvmPool) -> None:
     found = replay(many_commits, machine, 6)
     assert found.total() > 10
-    assert found["equal"] / found.total() > 0.7, found
+    assert found.keys() == {"equal"}, found
 
 
 def test_over_http(growth: Growth, messages: list[Message]) -> None:
