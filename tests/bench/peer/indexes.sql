@@ -1,4 +1,12 @@
 -- The peer's keys and indexes of the same tables, made after the rows are in.
+alter table blocks add primary key (workchain, shard, seqno);
+create index on blocks (gen_utime);
+create index on blocks (mc_block_seqno);
+create index on blocks (seqno) where workchain = -1;
+create index on blocks (start_lt);
+create index on blocks (root_hash);
+create index on blocks (file_hash);
+
 alter table transactions add primary key (hash, lt);
 create index on transactions (block_workchain, block_shard, block_seqno);
 create index on transactions (lt);
@@ -28,5 +36,16 @@ create index on latest_account_states (account)
     include (account_friendly, code_hash, account_status);
 create index on latest_account_states (balance desc) include (account);
 create index on latest_account_states (id);
+
+alter table account_states add primary key (hash);
+
+alter table traces add primary key (trace_id);
+create index on traces (mc_seqno_end);
+create index on traces (state, start_lt) include (trace_id, nodes_)
+where classification_state = 'unclassified';
+create index on traces (state);
+create index on traces (end_lt desc, trace_id desc);
+create index on traces (end_utime desc, trace_id desc);
+create index on traces (classification_state);
 
 vacuum analyze;

@@ -15,7 +15,17 @@ from lake.snapshot import open_snapshot
 from tests.bench.clock import cpu_clock_of
 
 SQL = Path(__file__).parent
-TABLES = ("transactions", "messages", "message_contents", "latest_account_states")
+TABLES = (
+    "blocks",
+    "transactions",
+    "messages",
+    "message_contents",
+    "account_states",
+    "latest_account_states",
+    "traces",
+)
+"""What the lake of the benchmark holds rows for, and what the peer makes of them."""
+
 _BATCH_ROWS = 50_000
 _MEMORY = "4GB"
 
@@ -63,8 +73,7 @@ def open_rows(lake_dir: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
             rows.read_parquet(paths).create_view(name)
     rows.execute(read_view("latest_account_states"))
     rows.execute(read_sql("macros"))
-    traced = bool(snapshot.files.get("transaction_traces"))
-    rows.execute(read_sql("traced" if traced else "untraced"))
+    rows.execute(read_sql("traced"))
     return rows
 
 

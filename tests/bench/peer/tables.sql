@@ -1,4 +1,4 @@
--- The peer's tables that the questions need, without indexes: columns as in its migrations.
+-- The peer's tables of the rows that the lake holds, without indexes: columns as in its migrations.
 create domain tonhash as char(44);
 create domain tonaddr as varchar;
 create type account_status_type as enum ('uninit', 'frozen', 'active', 'nonexist');
@@ -10,6 +10,43 @@ create type status_change_type as enum ('unchanged', 'frozen', 'deleted');
 create type skipped_reason_type as enum ('no_state', 'bad_state', 'no_gas', 'suspended');
 create type bounce_type as enum ('negfunds', 'nofunds', 'ok');
 create type msg_direction as enum ('out', 'in');
+create type trace_state as enum ('complete', 'pending', 'broken');
+create type trace_classification_state as enum ('unclassified', 'failed', 'ok', 'broken');
+create type blockid as (workchain integer, shard bigint, seqno integer);
+
+create table blocks (
+    workchain integer not null,
+    shard bigint not null,
+    seqno integer not null,
+    root_hash tonhash,
+    file_hash tonhash,
+    mc_block_workchain integer,
+    mc_block_shard bigint,
+    mc_block_seqno integer,
+    global_id integer,
+    version integer,
+    after_merge boolean,
+    before_split boolean,
+    after_split boolean,
+    want_merge boolean,
+    want_split boolean,
+    key_block boolean,
+    vert_seqno_incr boolean,
+    flags integer,
+    gen_utime bigint,
+    start_lt bigint,
+    end_lt bigint,
+    validator_list_hash_short integer,
+    gen_catchain_seqno integer,
+    min_ref_mc_seqno integer,
+    prev_key_block_seqno integer,
+    vert_seqno integer,
+    master_ref_seqno integer,
+    rand_seed tonhash,
+    created_by tonhash,
+    tx_count integer,
+    prev_blocks blockid []
+);
 
 create table transactions (
     account tonaddr not null,
@@ -130,4 +167,32 @@ create table latest_account_states (
     code_hash tonhash,
     data_boc text,
     code_boc text
+);
+
+create table account_states (
+    hash tonhash not null,
+    account tonaddr,
+    balance bigint,
+    balance_extra_currencies jsonb,
+    account_status account_status_type,
+    frozen_hash tonhash,
+    data_hash tonhash,
+    code_hash tonhash
+);
+
+create table traces (
+    trace_id tonhash not null,
+    external_hash tonhash,
+    external_hash_norm tonhash,
+    mc_seqno_start integer,
+    mc_seqno_end integer,
+    start_lt bigint,
+    start_utime integer,
+    end_lt bigint,
+    end_utime integer,
+    state trace_state,
+    pending_edges_ bigint,
+    edges_ bigint,
+    nodes_ bigint,
+    classification_state trace_classification_state default 'unclassified'
 );
