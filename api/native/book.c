@@ -3,6 +3,7 @@
 
 #include "address.h"
 #include "buffer.h"
+#include "layout.h"
 
 static int add_literal(Buffer *out, const char *text)
 {
@@ -33,6 +34,33 @@ static int add_address(Buffer *out, long long workchain, const uint8_t *account,
     return add_literal(out, "\"");
 }
 
+/* What is known of accounts. */
+typedef struct {
+    PyObject *states;  /* a list: the newest row of each account, None where there is none */
+    PyObject *facts;   /* by code hash, None for no code: pairs (tag byte, JSON of interfaces) */
+    PyObject *unknown; /* such a pair for accounts without a row */
+    PyObject *domains; /* JSON by pair (workchain, account) */
+    Column code_hash;
+} Known;
+
+/* Find what the code of an account makes of it; a borrowed reference. */
+static PyObject *find_facts(Known *known, Py_ssize_t at)
+{
+    PyObject *state = PyList_GetItem(known->states, at), *facts = known->unknown;
+    if (state && state != Py_None) {
+        PyObject *hash = read_column(state, &known->code_hash, 0);
+        facts = hash ? PyDict_GetItemWithError(known->facts, hash) : NULL;
+        if (hash && !facts && !PyErr_Occurred())
+            PyErr_SetObject(PyExc_KeyError, hash);
+        Py_XDECREF(hash);
+    }
+    if (state && facts && !PyTuple_Check(facts)) {
+        PyErr_SetString(PyExc_TypeError, "facts are pairs");
+        return NULL;
+    }
+    return state ? facts : NULL;
+}
+
 /* Write one row of the book. */
 static int add_row(Buffer *out, PyObject *pair, PyObject *facts, PyObject *domains)
 {
@@ -60,28 +88,39 @@ static int add_row(Buffer *out, PyObject *pair, PyObject *facts, PyObject *domai
     return add_literal(out, "}");
 }
 
+static int add_rows(Buffer *out, PyObject *pairs, Known *known)
+{
+    for (Py_ssize_t at = 0; at < PyList_Size(pairs); at++) {
+        PyObject *pair = PyList_GetItem(pairs, at), *facts = find_facts(known, at);
+        if (!pair || !facts)
+            return -1;
+        if (!PyTuple_Check(pair)) {
+            PyErr_SetString(PyExc_TypeError, "accounts are pairs");
+            return -1;
+        }
+        if ((at && add_literal(out, ",") < 0) || add_row(out, pair, facts, known->domains) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 PyObject *write_book(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *pairs, *known, *domains, *text = NULL;
-    if (!PyArg_ParseTuple(args, "O!O!O!:write_book", &PyList_Type, &pairs, &PyList_Type, &known,
-                          &PyDict_Type, &domains))
+    PyObject *pairs, *text = NULL;
+    Known known = {0};
+    if (!PyArg_ParseTuple(args, "O!O!O!OO!:write_book", &PyList_Type, &pairs, &PyList_Type,
+                          &known.states, &PyDict_Type, &known.facts, &known.unknown, &PyDict_Type,
+                          &known.domains))
         return NULL;
-    if (PyList_Size(pairs) != PyList_Size(known))
-        return PyErr_Format(PyExc_ValueError, "there are more accounts than facts, or fewer");
+    if (PyList_Size(pairs) != PyList_Size(known.states))
+        return PyErr_Format(PyExc_ValueError, "there are more accounts than states, or fewer");
+    known.code_hash.name = PyUnicode_InternFromString("code_hash");
     Buffer out = {0};
-    int failed = add_literal(&out, "{");
-    for (Py_ssize_t at = 0; !failed && at < PyList_Size(pairs); at++) {
-        PyObject *pair = PyList_GetItem(pairs, at), *facts = PyList_GetItem(known, at);
-        if (!pair || !facts || !PyTuple_Check(pair) || !PyTuple_Check(facts)) {
-            if (!PyErr_Occurred())
-                PyErr_SetString(PyExc_TypeError, "accounts and facts are pairs");
-            failed = -1;
-        } else
-            failed = (at && add_literal(&out, ",") < 0) || add_row(&out, pair, facts, domains) < 0;
-    }
-    if (!failed && add_literal(&out, "}") == 0)
+    if (known.code_hash.name && add_literal(&out, "{") == 0 && add_rows(&out, pairs, &known) == 0 &&
+        add_literal(&out, "}") == 0)
         text = PyBytes_FromStringAndSize(out.data, (Py_ssize_t)out.size);
     buffer_free(&out);
+    drop_column(&known.code_hash);
     return text;
 }

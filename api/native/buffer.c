@@ -6,25 +6,30 @@
 
 enum { FIRST_ROOM = 4096, NUMBER_ROOM = 24, ESCAPED = 6 };
 
-char *buffer_room(Buffer *buffer, size_t more)
+/* The numbers below a hundred, two digits each. */
+static const char PAIRS[] = "0001020304050607080910111213141516171819"
+                            "2021222324252627282930313233343536373839"
+                            "4041424344454647484950515253545556575859"
+                            "6061626364656667686970717273747576777879"
+                            "8081828384858687888990919293949596979899";
+
+char *buffer_grow(Buffer *buffer, size_t more)
 {
     if (more > (size_t)PY_SSIZE_T_MAX - buffer->size) {
         PyErr_NoMemory();
         return NULL;
     }
-    if (buffer->size + more > buffer->room) {
-        size_t room = buffer->room ? buffer->room : FIRST_ROOM;
-        while (room < buffer->size + more)
-            room *= 2;
-        char *data = PyMem_Realloc(buffer->data, room);
-        if (!data) {
-            PyErr_NoMemory();
-            return NULL;
-        }
-        buffer->data = data;
-        buffer->room = room;
+    size_t room = buffer->room ? buffer->room : FIRST_ROOM;
+    while (room < buffer->size + more)
+        room *= 2;
+    char *data = PyMem_Realloc(buffer->data, room);
+    if (!data) {
+        PyErr_NoMemory();
+        return NULL;
     }
-    return buffer->data + buffer->size;
+    buffer->data = data;
+    buffer->room = room;
+    return data + buffer->size;
 }
 
 void buffer_free(Buffer *buffer)
@@ -40,10 +45,17 @@ int buffer_add_number(Buffer *buffer, long long number)
         return -1;
     char digits[NUMBER_ROOM], *at = digits + sizeof digits;
     unsigned long long rest = number < 0 ? 0ull - (unsigned long long)number : (unsigned long long)number;
-    do {
-        *--at = (char)('0' + rest % 10);
-        rest /= 10;
-    } while (rest);
+    while (rest >= 100) {
+        at -= 2;
+        memcpy(at, PAIRS + rest % 100 * 2, 2);
+        rest /= 100;
+    }
+    if (rest >= 10) {
+        at -= 2;
+        memcpy(at, PAIRS + rest * 2, 2);
+    } else {
+        *--at = (char)('0' + rest);
+    }
     if (number < 0)
         *--at = '-';
     size_t size = (size_t)(digits + sizeof digits - at);

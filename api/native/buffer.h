@@ -13,21 +13,53 @@ typedef struct {
     size_t size, room;
 } Buffer;
 
+/* Make room for `more` bytes where there is too little, and return where they go. */
+char *buffer_grow(Buffer *buffer, size_t more);
+
 /* Make room for `more` bytes and return where they go; `size` counts what is written there. */
-char *buffer_room(Buffer *buffer, size_t more);
+static inline char *buffer_room(Buffer *buffer, size_t more)
+{
+    if (buffer->data && more <= buffer->room - buffer->size)
+        return buffer->data + buffer->size;
+    return buffer_grow(buffer, more);
+}
+
 int buffer_add_number(Buffer *buffer, long long number);
 int buffer_add_hex(Buffer *buffer, const uint8_t *data, size_t size);
 int buffer_add_base64(Buffer *buffer, const uint8_t *data, size_t size);
 /* A JSON string with its quotes; `data` is UTF-8. */
 int buffer_add_text(Buffer *buffer, const char *data, size_t size);
-/* Add bytes; most of them fit, and need no call. */
+
 static inline int buffer_add(Buffer *buffer, const char *data, size_t size)
 {
-    char *to = size <= buffer->room - buffer->size && buffer->data ? buffer->data + buffer->size
-                                                                  : buffer_room(buffer, size);
+    char *to = buffer_room(buffer, size);
     if (!to)
         return -1;
     memcpy(to, data, size);
+    buffer->size += size;
+    return 0;
+}
+
+static inline int buffer_add_char(Buffer *buffer, char character)
+{
+    char *to = buffer_room(buffer, 1);
+    if (!to)
+        return -1;
+    *to = character;
+    buffer->size++;
+    return 0;
+}
+
+enum { STEP = 16 };
+
+/* Add a short text STEP by STEP, which takes no call: STEP bytes more than it has can be read. */
+static inline int buffer_add_steps(Buffer *buffer, const char *data, size_t size)
+{
+    char *to = buffer_room(buffer, size + STEP);
+    if (!to)
+        return -1;
+    for (size_t at = 0; at < size; at += STEP)
+        memcpy(to + at, data + at, STEP);
     buffer->size += size;
     return 0;
 }

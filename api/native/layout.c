@@ -3,9 +3,11 @@
 
 #include <string.h>
 
+#include "buffer.h"
+
 static const char CAPSULE[] = "api._json.layout";
 
-static void drop_column(Column *column)
+void drop_column(Column *column)
 {
     Py_XDECREF(column->name);
     Py_XDECREF((PyObject *)column->type);
@@ -17,8 +19,8 @@ static void free_field(Field *field)
         drop_column(&field->columns[at]);
     PyMem_Free(field->columns);
     drop_column(&field->beside);
-    Py_XDECREF(field->prefix);
-    Py_XDECREF(field->missing);
+    PyMem_Free(field->lead.data);
+    PyMem_Free(field->missing.data);
     Py_XDECREF(field->other);
     Py_XDECREF(field->known);
 }
@@ -31,13 +33,43 @@ static void free_layout(PyObject *capsule)
     PyMem_Free(layout);
 }
 
-static int read_text(PyObject *bytes, const char **text, Py_ssize_t *size)
+/* Take what a field begins with: a comma, the prefix, and one text more. */
+static int take_lead(Lead *lead, PyObject *prefix, const char *more, size_t more_size)
 {
     char *data = NULL;
-    if (PyBytes_AsStringAndSize(bytes, &data, size) < 0)
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(prefix, &data, &size) < 0)
         return -1;
-    *text = data;
+    lead->size = 1 + (size_t)size + more_size;
+    lead->data = PyMem_Calloc(lead->size + STEP, 1);
+    if (!lead->data) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    lead->data[0] = ',';
+    memcpy(lead->data + 1, data, (size_t)size);
+    memcpy(lead->data + 1 + size, more, more_size);
     return 0;
+}
+
+/* Tell whether a value of this kind is a short text without anything to escape. */
+static int is_quoted(Kind kind)
+{
+    return kind == TEXT_NUMBER || kind == BASE64 || kind == BASE64_UNLESS || kind == ACCOUNT ||
+           kind == NAMED_ACCOUNT || kind == SHARD || kind == OPCODE;
+}
+
+static int take_texts(Field *field, PyObject *prefix, PyObject *missing)
+{
+    char *text = NULL;
+    Py_ssize_t size;
+    if (take_lead(&field->lead, prefix, "\"", is_quoted(field->kind) ? 1 : 0) < 0)
+        return -1;
+    if (missing == Py_None)
+        return 0;
+    if (PyBytes_AsStringAndSize(missing, &text, &size) < 0)
+        return -1;
+    return take_lead(&field->missing, prefix, text, (size_t)size);
 }
 
 /* Take the columns of a field: a name, a tuple of names, or None. */
@@ -108,15 +140,9 @@ static int compile_field(Field *field, PyObject *spec)
         return -1;
     }
     field->kind = (Kind)kind;
-    field->prefix = Py_NewRef(prefix);
-    field->missing = Py_NewRef(missing);
     if (take_columns(field, column) < 0 || take_other(field, other) < 0)
         return -1;
-    if (read_text(prefix, &field->prefix_text, &field->prefix_size) < 0)
-        return -1;
-    if (missing != Py_None && read_text(missing, &field->missing_text, &field->missing_size) < 0)
-        return -1;
-    return 0;
+    return take_texts(field, prefix, missing);
 }
 
 PyObject *compile_layout(PyObject *self, PyObject *fields)

@@ -20,6 +20,12 @@ typedef struct {
     Py_ssize_t offset;
 } Column;
 
+/* What a field begins with, its comma included; STEP bytes more can be read. */
+typedef struct {
+    char *data;
+    size_t size;
+} Lead;
+
 typedef struct {
     Kind kind;
     Py_ssize_t source; /* which of the sources is read; -1: the row at hand */
@@ -27,10 +33,10 @@ typedef struct {
     Py_ssize_t column_count;
     int any_of;        /* whether columns were given as a tuple */
     Column beside;     /* the column that accounts, BASE64_UNLESS and CURRENCIES read besides */
-    PyObject *prefix, *missing, *other;
+    Lead lead;         /* what precedes the value, its opening quote included */
+    Lead missing;      /* the whole field where there is no value; no data where it is left out */
+    PyObject *other;
     PyObject *known;   /* for BODY: a set of opcodes */
-    const char *prefix_text, *missing_text;
-    Py_ssize_t prefix_size, missing_size;
     Layout *inner;
 } Field;
 
@@ -46,6 +52,9 @@ PyObject *compile_layout(PyObject *self, PyObject *fields);
 
 /* Return the layout in a capsule; NULL with an error where it holds none. */
 Layout *open_layout(PyObject *capsule);
+
+/* Let go of what a column holds. */
+void drop_column(Column *column);
 
 /* Read a column of a row whose type does not say where it is, or is new. */
 PyObject *look_up_column(PyObject *row, Column *column, int may_lack);

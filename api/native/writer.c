@@ -8,6 +8,7 @@
 
 #include "body.h"
 #include "layout.h"
+#include "record.h"
 
 typedef struct {
     Buffer out;
@@ -18,17 +19,25 @@ typedef struct {
 
 static int write_object(Writer *writer, Layout *layout, PyObject *row);
 
-static int add_bytes(Buffer *out, PyObject *value, int base64)
+/* Bytes that are JSON already. */
+static int add_json(Buffer *out, PyObject *value)
 {
     char *data;
     Py_ssize_t size;
     if (PyBytes_AsStringAndSize(value, &data, &size) < 0)
         return -1;
-    if (!base64)
-        return buffer_add(out, data, (size_t)size);
-    if (buffer_add(out, "\"", 1) < 0 || buffer_add_base64(out, (const uint8_t *)data, (size_t)size) < 0)
+    return buffer_add(out, data, (size_t)size);
+}
+
+/* Base64, and the quote behind it. */
+static int add_base64(Buffer *out, PyObject *value)
+{
+    char *data;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(value, &data, &size) < 0 ||
+        buffer_add_base64(out, (const uint8_t *)data, (size_t)size) < 0)
         return -1;
-    return buffer_add(out, "\"", 1);
+    return buffer_add_char(out, '"');
 }
 
 static int add_string(Buffer *out, PyObject *value, int quoted)
@@ -63,47 +72,47 @@ static int note_account(PyObject *named, PyObject *workchain, PyObject *account)
     return failed;
 }
 
+/* A raw address, and the quote behind it. */
 static int add_account(Buffer *out, PyObject *workchain, PyObject *account)
 {
     char *data;
     Py_ssize_t size;
-    if (PyBytes_AsStringAndSize(account, &data, &size) < 0 || buffer_add(out, "\"", 1) < 0 ||
-        add_number(out, workchain) < 0 || buffer_add(out, ":", 1) < 0 ||
+    if (PyBytes_AsStringAndSize(account, &data, &size) < 0 || add_number(out, workchain) < 0 ||
+        buffer_add_char(out, ':') < 0 ||
         buffer_add_hex(out, (const uint8_t *)data, (size_t)size) < 0)
         return -1;
-    return buffer_add(out, "\"", 1);
+    return buffer_add_char(out, '"');
 }
 
 enum { SHARD_DIGITS = 16, OPCODE_DIGITS = 8 };
 
-/* A signed number as hexadecimal digits of its 64 bits, without leading zeros. */
+/* A signed number as hexadecimal digits of its 64 bits, without leading zeros; and a quote. */
 static int add_shard(Buffer *out, PyObject *value)
 {
     long long number = PyLong_AsLongLong(value);
     if (number == -1 && PyErr_Occurred())
         return -1;
     static const char digits[] = "0123456789ABCDEF";
-    char text[SHARD_DIGITS + 2], *at = text + sizeof text;
+    char text[SHARD_DIGITS + 1], *at = text + sizeof text;
     unsigned long long rest = (unsigned long long)number;
     *--at = '"';
     do {
         *--at = digits[rest & 15];
         rest >>= 4;
     } while (rest);
-    *--at = '"';
     return buffer_add(out, at, (size_t)(text + sizeof text - at));
 }
 
-/* A signed number as hexadecimal digits of its 32 bits. */
+/* A signed number as hexadecimal digits of its 32 bits, and a quote. */
 static int add_opcode(Buffer *out, PyObject *value)
 {
     long long number = PyLong_AsLongLong(value);
     if (number == -1 && PyErr_Occurred())
         return -1;
     static const char digits[] = "0123456789abcdef";
-    char text[] = "\"0x00000000\"";
+    char text[] = "0x00000000\"";
     for (int digit = 0; digit < OPCODE_DIGITS; digit++)
-        text[3 + digit] = digits[(unsigned long long)number >> (28 - 4 * digit) & 15];
+        text[2 + digit] = digits[(unsigned long long)number >> (28 - 4 * digit) & 15];
     return buffer_add(out, text, sizeof text - 1);
 }
 
@@ -116,7 +125,7 @@ static int is_internal(PyObject *kind)
 static int add_called(Buffer *out, PyObject *call, PyObject *row)
 {
     PyObject *json = PyObject_CallFunctionObjArgs(call, row, NULL);
-    int failed = json ? add_bytes(out, json, 0) : -1;
+    int failed = json ? add_json(out, json) : -1;
     Py_XDECREF(json);
     return failed;
 }
@@ -158,15 +167,15 @@ static int add_body(Buffer *out, Field *field, PyObject *row)
 static int add_list(Writer *writer, const Field *field, PyObject *rows)
 {
     Py_ssize_t count = PyList_Size(rows);
-    if (count < 0 || buffer_add(&writer->out, "[", 1) < 0)
+    if (count < 0 || buffer_add_char(&writer->out, '[') < 0)
         return -1;
     for (Py_ssize_t at = 0; at < count; at++) {
         PyObject *row = PyList_GetItem(rows, at);
-        if (!row || (at && buffer_add(&writer->out, ",", 1) < 0) ||
+        if (!row || (at && buffer_add_char(&writer->out, ',') < 0) ||
             write_object(writer, field->inner, row) < 0)
             return -1;
     }
-    return buffer_add(&writer->out, "]", 1);
+    return buffer_add_char(&writer->out, ']');
 }
 
 static int add_value(Writer *writer, Field *field, PyObject *row, PyObject *value)
@@ -176,12 +185,10 @@ static int add_value(Writer *writer, Field *field, PyObject *row, PyObject *valu
     case NUMBER:
         return add_number(out, value);
     case TEXT_NUMBER:
-        if (buffer_add(out, "\"", 1) < 0 || add_number(out, value) < 0)
-            return -1;
-        return buffer_add(out, "\"", 1);
+        return add_number(out, value) < 0 ? -1 : buffer_add_char(out, '"');
     case BASE64:
     case BASE64_UNLESS:
-        return add_bytes(out, value, 1);
+        return add_base64(out, value);
     case FLAG: {
         int flag = PyObject_IsTrue(value);
         return flag < 0 ? -1 : flag ? buffer_add(out, "true", 4) : buffer_add(out, "false", 5);
@@ -204,7 +211,7 @@ static int add_value(Writer *writer, Field *field, PyObject *row, PyObject *valu
     case OPCODE:
         return add_opcode(out, value);
     case CALL:
-        return add_bytes(out, value, 0);
+        return add_json(out, value);
     case OBJECT:
         return write_object(writer, field->inner, value);
     case LIST:
@@ -221,7 +228,7 @@ static int add_value(Writer *writer, Field *field, PyObject *row, PyObject *valu
 /* Return a new reference to what a field writes; None where it is missing. */
 static PyObject *find_value(Field *field, PyObject *row)
 {
-    int may_lack = !field->missing_text;
+    int may_lack = !field->missing.data;
     switch (field->kind) {
     case CONSTANT:
         return Py_NewRef(Py_True);
@@ -270,6 +277,13 @@ static PyObject *find_value(Field *field, PyObject *row)
     }
 }
 
+/* What a field begins with, without its comma if it is the first of its object. */
+static int add_lead(Buffer *out, const Lead *lead)
+{
+    size_t comma = out->data[out->size - 1] == '{';
+    return buffer_add_steps(out, lead->data + comma, lead->size - comma);
+}
+
 static int write_field(Writer *writer, Field *field, PyObject *row)
 {
     if (field->source >= 0) {
@@ -280,17 +294,12 @@ static int write_field(Writer *writer, Field *field, PyObject *row)
     PyObject *value = find_value(field, row);
     if (!value)
         return -1;
-    Buffer *out = &writer->out;
-    int failed = 0, missing = value == Py_None;
-    if (!missing || field->missing_text) {
-        if (out->size && out->data[out->size - 1] != '{')
-            failed = buffer_add(out, ",", 1);
-        failed = failed || buffer_add(out, field->prefix_text, (size_t)field->prefix_size) < 0;
-        if (!failed && missing)
-            failed = buffer_add(out, field->missing_text, (size_t)field->missing_size);
-        else if (!failed)
-            failed = add_value(writer, field, row, value);
-    }
+    int failed = 0, is_missing = value == Py_None;
+    const Lead *lead = is_missing ? &field->missing : &field->lead;
+    if (lead->data)
+        failed = add_lead(&writer->out, lead);
+    if (!failed && !is_missing)
+        failed = add_value(writer, field, row, value);
     Py_DECREF(value);
     return failed ? -1 : 0;
 }
@@ -301,13 +310,13 @@ static int write_object(Writer *writer, Layout *layout, PyObject *row)
         PyErr_SetString(PyExc_RecursionError, "a layout is nested too deep");
         return -1;
     }
-    if (buffer_add(&writer->out, "{", 1) < 0)
+    if (buffer_add_char(&writer->out, '{') < 0)
         return -1;
     for (Py_ssize_t at = 0; at < layout->count; at++)
         if (write_field(writer, &layout->fields[at], row) < 0)
             return -1;
     writer->depth--;
-    return buffer_add(&writer->out, "}", 1);
+    return buffer_add_char(&writer->out, '}');
 }
 
 /* The first of a tuple of rows as bytes, in the room that the writer has already. */
@@ -337,26 +346,24 @@ PyObject *write_row(PyObject *self, PyObject *args)
     return text;
 }
 
-PyObject *write_rows(PyObject *self, PyObject *args)
+PyObject *write_records(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *capsule, *listed, *named;
-    if (!PyArg_ParseTuple(args, "OO!O!:write_rows", &capsule, &PyList_Type, &listed, &PySet_Type,
-                          &named))
+    PyObject *capsule, *record, *listed, *named;
+    if (!PyArg_ParseTuple(args, "OOO!O!:write_records", &capsule, &record, &PyList_Type, &listed,
+                          &PySet_Type, &named))
         return NULL;
     Layout *layout = open_layout(capsule);
-    PyObject *texts = layout ? PyList_New(0) : NULL;
+    RecordParts *parts = layout ? open_record(record) : NULL;
+    PyObject *texts = parts ? PyList_New(0) : NULL;
     Writer writer = {.named = named};
     for (Py_ssize_t at = 0; texts && at < PyList_Size(listed); at++) {
-        PyObject *sources = Py_NewRef(PyList_GetItem(listed, at)), *text = NULL;
-        if (PyTuple_Check(sources))
-            text = write_sources(&writer, layout, sources);
-        else
-            PyErr_SetString(PyExc_TypeError, "the sources of a row are a tuple");
+        PyObject *sources = take_record(parts, PyList_GetItem(listed, at));
+        PyObject *text = sources ? write_sources(&writer, layout, sources) : NULL;
         if (!text || PyList_Append(texts, text) < 0)
             Py_CLEAR(texts);
         Py_XDECREF(text);
-        Py_DECREF(sources);
+        Py_XDECREF(sources);
     }
     buffer_free(&writer.out);
     return texts;

@@ -8,7 +8,8 @@
 /* Write the first of a tuple of rows; the others are its sources. */
 PyObject *write_row(PyObject *self, PyObject *args);
 
-/* Write a list of such tuples one by one, and add the accounts for the address book to a set. */
-PyObject *write_rows(PyObject *self, PyObject *args);
+/* Write a list of records one by one, each taken apart into such a tuple, and add the accounts for
+ * the address book to a set. */
+PyObject *write_records(PyObject *self, PyObject *args);
 
 #endif

@@ -71,21 +71,21 @@ def write_address_book(call: Call, accounts: Iterable[tuple[int, bytes]]) -> Any
     if NATIVE is None or call.no_address_book:
         return read_address_book(call, starmap(Address, accounts))
     wanted = sorted(accounts)
-    states = list_states(call.reader, wanted)
+    states = list(list_states(call.reader, wanted))
     code_hashes = {state["code_hash"] for state in states if state is not None}
     codes = read_codes(call.reader, code_hashes)
     test_only = call.test_only
     tags = [find_tag(bounceable=bounceable, test_only=test_only) for bounceable in (False, True)]
     facts: dict[bytes | None, tuple[int, bytes]] = {
-        None: (tags[False], msgspec.json.encode(NO_CODE.names))
+        code_hash: (tags[code_hash not in WALLETS], code.written)
+        for code_hash, code in codes.items()
     }
-    for code_hash, code in codes.items():
-        facts[code_hash] = tags[_is_bounceable(code_hash)], msgspec.json.encode(code.names)
-    unknown = tags[False], b"[]"
-    known = [unknown if state is None else facts[state["code_hash"]] for state in states]
+    facts[None] = tags[False], NO_CODE.written
     domains = find_domains(call.reader)
-    named = {pair: msgspec.json.encode(domains[pair]) for pair in wanted if pair in domains}
-    return msgspec.Raw(NATIVE.write_book(wanted, known, named))
+    known = [pair for pair in wanted if pair in domains] if domains else []
+    named = {pair: msgspec.json.encode(domains[pair]) for pair in known}
+    unknown = tags[False], b"[]"
+    return msgspec.Raw(NATIVE.write_book(wanted, states, facts, unknown, named))
 
 
 def _is_bounceable(code_hash: bytes | None) -> bool:

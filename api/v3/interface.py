@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from ingest.contract.interface import load_interfaces
 
 if TYPE_CHECKING:
@@ -21,14 +23,19 @@ class CodeFacts(NamedTuple):
     """What a code can do.
 
     ``methods`` are the ids of its get-methods, None where it has no table of them that can be
-    read; ``names`` are interfaces, None where none fits.
+    read; ``names`` are interfaces, None where none fits; ``written`` are these as JSON.
     """
 
     methods: list[int] | None
     names: list[str] | None
+    written: bytes
 
 
-NO_CODE = CodeFacts(None, None)
+def _make_facts(methods: list[int] | None, names: list[str] | None) -> CodeFacts:
+    return CodeFacts(methods, names, msgspec.json.encode(names))
+
+
+NO_CODE = _make_facts(None, None)
 
 _KEPT: dict[Path, dict[bytes, CodeFacts]] = {}
 """Facts by lake and code hash. They follow from the code alone, so they hold in all snapshots."""
@@ -43,19 +50,20 @@ def read_codes(reader: Reader, code_hashes: Iterable[bytes | None]) -> dict[byte
     if not reader.snapshot.files["interfaces"]:
         return {code_hash: _guess(code_hash) for code_hash in wanted}
     kept = _KEPT.setdefault(reader.snapshot.lake_dir, {})
-    missing = sorted(wanted - kept.keys())
-    found = {code_hash: kept[code_hash] for code_hash in wanted if code_hash in kept}
-    if missing:
-        rows = reader.rows("v3/codes", hashes=missing)
-        read = {row["code_hash"]: CodeFacts(row["methods"], row["names"]) for row in rows}
-        found |= read
-        if len(kept) > KEPT_CODES:
-            kept.clear()
-        kept.update(read)
+    found = {code_hash: facts for code_hash in wanted if (facts := kept.get(code_hash))}
+    missing = sorted(wanted - found.keys())
+    if not missing:
+        return found
+    rows = reader.rows("v3/codes", hashes=missing)
+    read = {row["code_hash"]: _make_facts(row["methods"], row["names"]) for row in rows}
+    found |= read
+    if len(kept) > KEPT_CODES:
+        kept.clear()
+    kept.update(read)
     return {code_hash: found.get(code_hash) or _guess(code_hash) for code_hash in wanted}
 
 
 @lru_cache(KEPT_CODES)
 def _guess(code_hash: bytes) -> CodeFacts:
     name = load_interfaces().by_code.get(code_hash)
-    return CodeFacts(None, [] if name is None else [name])
+    return _make_facts(None, [] if name is None else [name])

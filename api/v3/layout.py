@@ -108,11 +108,22 @@ def make_writer(layout: Any) -> Callable[[tuple[Mapping[str, Any] | Any, ...]], 
     return partial(NATIVE.write_row, layout)
 
 
-def make_list_writer(
+def make_record_writer(
     layout: Any,  # noqa: ANN401 - the extension's
-) -> Callable[[list[tuple[Any, ...]], set[tuple[int, bytes]]], list[bytes]]:
-    """Return the function that writes the first of each of many tuples of rows.
+    nonexist: tuple[bytes, object],
+    unknown: object,
+) -> Callable[[list[Any], set[tuple[int, bytes]]], list[bytes]]:
+    """Return the function that writes transactions from their records.
 
     It adds workchain and id of the accounts for the address book to the set that it is given.
+
+    Args:
+        layout: Its sources are a record's row, in message, out messages, and the states before
+            and after.
+        nonexist: The hash of a state that is none, and the row that is written for it.
+        unknown: The row that is written for a state that is not known.
     """
-    return partial(NATIVE.write_rows, layout)
+    parts = "row", "messages", "before", "after"
+    columns = "direction", "account_state_hash_before", "account_state_hash_after"
+    record = NATIVE.compile_record(parts, columns, *nonexist, unknown)
+    return partial(NATIVE.write_records, layout, record)

@@ -17,7 +17,7 @@ from api.v3.layout import (
     compile_layout,
     field,
     fields,
-    make_list_writer,
+    make_record_writer,
     make_writer,
 )
 from api.v3.message import render_content, write_body
@@ -85,26 +85,13 @@ def find_record_writer(
     """
     if NATIVE is None:
         return None
-    write = _make_list_writer(opcode_format)
+    write = _make_record_writer(opcode_format)
 
     def write_records(records: Iterable[Any]) -> tuple[list[bytes], set[tuple[int, bytes]]]:
         named: set[tuple[int, bytes]] = set()
-        return write(list(map(_take_apart, records)), named), named
+        return write(list(records), named), named
 
     return write_records
-
-
-def _take_apart(record: Any) -> tuple[Any, ...]:  # noqa: ANN401 - of look-ups or of queries
-    """Return what a record's transaction is written from, as ``_Sources``."""
-    row, messages = record.row, record.messages
-    before, after = record.before, record.after
-    if before is None or row["account_state_hash_before"] == NONEXIST_HASH:
-        before = _find_state(row, "account_state_hash_before", {})
-    if after is None or row["account_state_hash_after"] == NONEXIST_HASH:
-        after = _find_state(row, "account_state_hash_after", {})
-    if messages and messages[0]["direction"] == "in":
-        return row, messages[0], messages[1:], before, after
-    return row, None, messages, before, after
 
 
 def _find_state(
@@ -123,10 +110,12 @@ def _make_writer(opcode_format: str) -> Callable[..., bytes]:
 
 
 @cache
-def _make_list_writer(
+def _make_record_writer(
     opcode_format: str,
-) -> Callable[[list[tuple[Any, ...]], set[tuple[int, bytes]]], list[bytes]]:
-    return make_list_writer(_lay_out_transaction(opcode_format))
+) -> Callable[[list[Any], set[tuple[int, bytes]]], list[bytes]]:
+    return make_record_writer(
+        _lay_out_transaction(opcode_format), (NONEXIST_HASH, _NONEXIST), _UNKNOWN
+    )
 
 
 def _lay_out_transaction(opcode_format: str) -> object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -13,7 +14,14 @@ from hypothesis import strategies as st
 from api.address import Address, render_friendly
 from api.encoding import encode_account, encode_opcode, encode_shard
 from api.native import NATIVE
-from api.v3.layout import Field, Kind, compile_layout, field, make_list_writer, make_writer
+from api.v3.layout import (
+    Field,
+    Kind,
+    compile_layout,
+    field,
+    make_record_writer,
+    make_writer,
+)
 from api.v3.message import render_content
 from ingest.body.glance import peek_opcode
 from ingest.cell.writer import add_crc32c, serialize_single
@@ -105,45 +113,101 @@ def test_sources_and_lists() -> None:
     }
 
 
-def test_lists_name_accounts() -> None:
-    write = make_list_writer(
-        compile_layout(
-            field(Kind.NAMED_ACCOUNT, "x", other="a", missing=b"null"),
-            field(Kind.ACCOUNT, "y", other="a"),
-            field(Kind.CALL, "z", "y", other=lambda row: b"%d" % row["y"]),
-        )
+def test_records_name_accounts() -> None:
+    layout = compile_layout(
+        field(Kind.NAMED_ACCOUNT, "x", other="a", missing=b"null"),
+        field(Kind.ACCOUNT, "y", other="a"),
+        field(Kind.CALL, "z", "y", other=lambda row: b"%d" % row["y"]),
     )
+    write = make_record_writer(layout, (b"n", {}), {})
     named = {(7, b"before")}
-    rows = [({"x": 0, "y": 2, "a": b"A"},), ({"x": 1, "y": None, "a": None},)]
-    assert [msgspec.json.decode(text) for text in write(rows, named)] == [
+    rows = [{"x": 0, "y": 2, "a": b"A"}, {"x": 1, "y": None, "a": None}]
+    records = [_record(row=row | _record().row) for row in rows]
+    assert [msgspec.json.decode(text) for text in write(records, named)] == [
         {"x": "0:41", "y": "2:41", "z": 2},
         {"x": None},
     ]
     assert named == {(7, b"before"), (0, b"A")}
-    for wrong in (([()], named), ([5], named), ((), named), (rows, None)):
-        with pytest.raises((IndexError, TypeError)):
+    for wrong in (((), named), (records, None)):
+        with pytest.raises(TypeError):
             write(*wrong)
 
 
 def test_a_wrong_book_is_refused() -> None:
-    pair, facts = (0, bytes(32)), (17, b"[]")
-    text = NATIVE.write_book([pair], [facts], {pair: b'"a"'})
+    pair, facts, state = (0, bytes(32)), (17, b"[]"), {"code_hash": b"c"}
+    known = {b"c": facts, None: (81, b"null")}
+    text = NATIVE.write_book([pair], [state], known, facts, {pair: b'"a"'})
     friendly = render_friendly(Address(*pair), bounceable=True, test_only=False)
     assert msgspec.json.decode(text) == {
         f"0:{bytes(32).hex()}": {"user_friendly": friendly, "domain": "a", "interfaces": []}
     }
     wrongs: list[Any] = [
-        ([pair], [], {}),
-        ([(0, bytes(31))], [facts], {}),
-        ([pair], [(17, "[]")], {}),
-        ([pair], [(17, b"[]")], {pair: "a"}),
-        ([b"pair"], [facts], {}),
-        ([pair], [17], {}),
-        ([(1 << 64, bytes(32))], [facts], {}),
+        ([pair], [], known, facts, {}),
+        ([(0, bytes(31))], [state], known, facts, {}),
+        ([pair], [state], {b"c": (17, "[]")}, facts, {}),
+        ([pair], [state], known, facts, {pair: "a"}),
+        ([b"pair"], [state], known, facts, {}),
+        ([pair], [state], {b"c": 17}, facts, {}),
+        ([pair], [state], {}, facts, {}),
+        ([pair], [{}], known, facts, {}),
+        ([pair], [None], known, 17, {}),
+        ([(1 << 64, bytes(32))], [state], known, facts, {}),
     ]
     for wrong in wrongs:
-        with pytest.raises((TypeError, ValueError, OverflowError)):
+        with pytest.raises((TypeError, ValueError, OverflowError, KeyError)):
             NATIVE.write_book(*wrong)
+
+
+def _record(**parts: Any) -> SimpleNamespace:
+    row = {"account_state_hash_before": b"n", "account_state_hash_after": b"s"}
+    return SimpleNamespace(**({"row": row, "messages": [], "before": None, "after": None} | parts))
+
+
+def test_records_are_taken_apart() -> None:
+    """The in message stands first, if there is one; a state that is none is told by its hash."""
+    layout = compile_layout(
+        *(
+            field(Kind.OBJECT, name, source=source, missing=b"null", other=other)
+            for name, source, other in (
+                ("in", 1, compile_layout(field(Kind.NUMBER, "n"))),
+                ("before", 3, compile_layout(field(Kind.TEXT, "s"))),
+                ("after", 4, compile_layout(field(Kind.TEXT, "s"))),
+            )
+        ),
+        field(Kind.LIST, "out", source=2, other=compile_layout(field(Kind.NUMBER, "n"))),
+    )
+    write = make_record_writer(layout, (b"n", {"s": "none"}), {"s": "unknown"})
+    received, sent = {"direction": "in", "n": 1}, {"direction": "out", "n": 2}
+    known = {"s": "known"}
+    texts = write(
+        [
+            _record(messages=[received, sent], before=known, after=known),
+            _record(messages=[sent, sent]),
+            _record(),
+        ],
+        set(),
+    )
+    states = {"before": {"s": "none"}, "after": {"s": "unknown"}}
+    assert [msgspec.json.decode(text) for text in texts] == [
+        {"in": {"n": 1}, "before": {"s": "none"}, "after": {"s": "known"}, "out": [{"n": 2}]},
+        {"in": None, **states, "out": [{"n": 2}, {"n": 2}]},
+        {"in": None, **states, "out": []},
+    ]
+    for wrong in (
+        _record(messages=()),
+        _record(messages=[5]),
+        _record(messages=[{}]),
+        _record(row={}),
+        SimpleNamespace(row={}),
+        5,
+    ):
+        with pytest.raises((TypeError, KeyError, AttributeError, SystemError)):
+            write([wrong], set())
+    for parts in ((), (("a",) * 4, ("b",) * 2, b"", {}, {}), (("a",) * 4, ("b",) * 3, "", {}, {})):
+        with pytest.raises(TypeError):
+            NATIVE.compile_record(*parts)
+    with pytest.raises(ValueError, match="Capsule"):
+        NATIVE.write_records(layout, layout, [], set())
 
 
 @pytest.mark.parametrize(
