@@ -14,7 +14,14 @@ EXTENSIONS = {
     "api._json": Path("api/native"),
 }
 ARROW = Path("lake/native/cdata.h")  # shared by ingest and lake
-FLAGS = ["-std=c11", "-O3", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-missing-field-initializers"]
+FLAGS = [
+    "-std=c11",
+    "-O3",
+    "-fvisibility=hidden",
+    "-Wall",
+    "-Wextra",
+    "-Wno-missing-field-initializers",
+]
 
 
 class BuildOptional(build_ext):
