@@ -15,13 +15,12 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from lake.lookup.account import ID_BYTES, Account, account_id, split_account_id
 from lake.lookup.contracts import write_contracts
 from lake.lookup.ends import EndsBuilder
-from lake.lookup.postings import KEY_BYTES, cut_hash, write_postings
+from lake.lookup.postings import KEY_BYTES, count_cut_bits, cut_hash, write_postings
 from lake.lookup.record import (
     ABORTED,
     FACT_COLUMNS,
     HASH_BEFORE,
     MESSAGE_COLUMNS,
-    RECORDS_PER_BLOCK,
     STATE_COLUMNS,
     TRANSACTION_COLUMNS,
 )
@@ -53,16 +52,16 @@ class Composer:
     """Writes one run; ``add_part`` for every part, then ``finish``."""
 
     def __init__(self, stream: IO[bytes]) -> None:
-        """Begin the file: the compressed records come first, as they are the bulk."""
+        """Begin the file: the records come first, as they are the bulk."""
         self._writer = RunWriter(stream)
-        self._writer.begin("records", "B")
+        self._writer.begin("records")
         self._encoder = RecordEncoder()
-        self._block_at = array("Q")
+        self._record_at = array("q")
         self._hash, self._hash_after = bytearray(), bytearray()
-        self._lt, self._now, self._mc_seqno = array("q"), array("I"), array("I")
+        self._lt, self._now, self._mc_seqno = array("q"), array("q"), array("q")
         self._failed = array("I")
-        self._account, self._account_row = bytearray(), array("I")
-        self._balance, self._state_at, self._state = array("q"), array("Q", [0]), bytearray()
+        self._account, self._account_row = bytearray(), array("q")
+        self._balance, self._state_at, self._state = array("q"), array("q", [0]), bytearray()
         self._ends, self._traces = EndsBuilder(), TracesBuilder()
 
     def add_part(self, tables: Mapping[str, pa.Table]) -> None:
@@ -122,8 +121,7 @@ class Composer:
             self._failed.append(number)
         hash_before = row.columns[HASH_BEFORE]
         same = before is not None and before.account_state_hash_after == hash_before
-        if not number % RECORDS_PER_BLOCK:
-            self._block_at.append(self._encoder.at)
+        self._record_at.append(self._encoder.at)
         around = _look_around(row.account, row.lt, row.now, before)
         after = _facts(states.get(row.account_state_hash_after))
         facts = ... if same else _facts(states.get(hash_before))
@@ -138,35 +136,39 @@ class Composer:
         """
         writer = self._writer
         self._account_row.append(len(self._lt))
-        self._block_at.append(self._encoder.at)
-        writer.add("block.at", "Q", self._block_at)
-        writer.add("shape", "B", self._encoder.encode_shapes())
-        writer.add("hash", "B", self._hash)
-        writer.add("hash_after", "B", self._hash_after)
-        writer.add("lt", "q", self._lt)
-        writer.add("now", "I", self._now)
-        writer.add("mc_seqno", "I", self._mc_seqno)
-        keys = array(
-            "Q", (cut_hash(bytes(self._account[at : at + 8])) for at in self._account_starts())
-        )
-        writer.add("account.key", "Q", keys)
-        writer.add("account.id", "B", self._account)
-        writer.add("account.row", "I", self._account_row)
-        writer.add("state.at", "Q", self._state_at)
-        writer.add("state", "B", self._state)
-        writer.add("balance", "q", self._balance)
-        writer.add("richest", "I", self._order_by_balance())
+        self._record_at.append(self._encoder.at)
+        writer.add_numbers("record.at", self._record_at)
+        writer.add("shape", self._encoder.encode_shapes())
+        writer.add("hash", self._hash)
+        writer.add("hash_after", self._hash_after)
+        writer.add_numbers("lt", self._lt)
+        writer.add_numbers("now", self._now)
+        writer.add_numbers("mc_seqno", self._mc_seqno)
+        writer.add("account.id", self._account)
+        writer.add_numbers("account.row", self._account_row)
+        writer.add_numbers("state.at", self._state_at)
+        writer.add("state", self._state)
+        writer.add_numbers("balance", self._balance)
+        writer.add_numbers("richest", self._order_by_balance())
+        self._write_accounts()
         self._write_postings()
         write_contracts(writer, contracts)
         writer.finish(mc_range, len(self._lt))
         return len(self._lt)
+
+    def _write_accounts(self) -> None:
+        """Write the key of each account: they ascend, as accounts do."""
+        cut_bits = count_cut_bits(len(self._balance))
+        starts = range(0, len(self._account), ID_BYTES)
+        keys = (cut_hash(self._account[at : at + KEY_BYTES]) >> cut_bits for at in starts)
+        self._writer.add_numbers("account.key", array("q", keys), cut_bits)
 
     def _write_postings(self) -> None:
         rows = array("I", range(len(self._lt)))
         hashes = array("Q", bytes(self._hash))[:: 32 // KEY_BYTES]
         if sys.byteorder == "little":
             hashes.byteswap()
-        write_postings(self._writer, "transaction", {"key": hashes, "row": rows})
+        write_postings(self._writer, "transaction", {"key": hashes, "row": rows}, hashed=True)
         by_block = {"key": array("Q", self._mc_seqno), "lt": self._lt, "row": rows}
         write_postings(self._writer, "block", by_block)
         by_time = {
@@ -178,9 +180,6 @@ class Composer:
         self._ends.write(self._writer)
         self._traces.write(self._writer, hashes, self._lt)
 
-    def _account_starts(self) -> range:
-        return range(0, len(self._account), ID_BYTES)
-
     def _order_by_balance(self) -> array[int]:
         """Number the accounts that have a state, the richest first, as ``v3`` orders them."""
         sizes = zip(self._state_at, self._state_at[1:], strict=False)
@@ -191,7 +190,7 @@ class Composer:
             account, workchain = split_account_id(bytes(self._account[at : at + ID_BYTES]))
             return -self._balance[number], workchain, account
 
-        return array("I", sorted(known, key=rank))
+        return array("q", sorted(known, key=rank))
 
 
 def _look_around(account: bytes, lt: int, now: int, before: _Transaction | None) -> Around:

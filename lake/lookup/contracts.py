@@ -21,7 +21,7 @@ from lake.schema import TABLES
 from lake.values import iter_tuples
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -84,7 +84,7 @@ def write_contracts(writer: RunWriter, parts: Iterable[tuple[str, pa.Table]]) ->
     pool = _Pool()
     for name, tables in groupby(parts, key=itemgetter(0)):
         _TableWriter(writer, INDEXED[name], pool).write(table for _, table in tables)
-    writer.add(HASHES, "B", pool.bytes)
+    writer.add(HASHES, pool.bytes)
 
 
 class _Pool:
@@ -114,21 +114,21 @@ class _TableWriter:
         self._amounts = table.places_of("amount")
         self._content = names.index(_REPEATED) if _REPEATED in names else None
         self._contents: dict[str, int] = {}
-        self._at, self._order = array("Q", [0]), array("q")
+        self._at, self._order = array("q", [0]), array("q")
         self._keys = {name: (array("Q"), array("I")) for name in table.addresses}
 
     def write(self, tables: Iterable[pa.Table]) -> None:
         writer, name = self._writer, self._table.name
-        writer.begin(f"{name}.data", "B")
+        writer.begin(f"{name}.data")
         for table in tables:
             for values in iter_tuples(table, self._table.columns):
                 self._add(list(values))
-        writer.add(f"{name}.at", "Q", self._at)
-        writer.add(f"{name}.order", "q", self._order)
+        writer.add_numbers(f"{name}.at", self._at)
+        writer.add_numbers(f"{name}.order", self._order)
         for column, (keys, rows) in self._keys.items():
             order = array("q", map(self._order.__getitem__, rows))
             found = {"key": keys, "order": order, "row": rows}
-            write_postings(writer, f"{name}.{column}", found)
+            write_postings(writer, f"{name}.{column}", found, hashed=True)
 
     def _add(self, values: list[Any]) -> None:
         number, names = len(self._order), self._table.columns
@@ -165,7 +165,7 @@ def _write_amount(amount: int) -> int | str:
 class RunTable:
     """The rows of one table of an open run."""
 
-    def __init__(self, arrays: dict[str, memoryview], table: Indexed) -> None:
+    def __init__(self, arrays: Mapping[str, Any], table: Indexed) -> None:
         """Take the arrays of an open run.
 
         Raises:
@@ -200,14 +200,15 @@ class RunTable:
     def list_rows(self, column: str, address: bytes) -> Sequence[int]:
         """Return the numbers of rows that may have an address in a column, in their order.
 
-        Of addresses whose first eight bytes are the same, the rows of all are returned.
+        Of addresses that begin alike, the rows of all are returned.
         """
         postings = self.postings[column]
         start, end = postings.find(cut_hash(address))
-        return postings.rows[start:end]
+        rows: Sequence[int] = postings.rows[start:end]
+        return rows
 
 
-def open_tables(arrays: dict[str, memoryview]) -> dict[str, RunTable] | None:
+def open_tables(arrays: Mapping[str, Any]) -> dict[str, RunTable] | None:
     """Return the tables of an open run that have rows; None where it was made without them.
 
     Raises:

@@ -63,7 +63,7 @@ class EndsBuilder:
         once, by creation.
         """
         both = {"key": self._hash + self._norm, "row": self._row + self._norm_row}
-        write_postings(writer, "message", both)
+        write_postings(writer, "message", both, hashed=True)
         created = {
             "created": self._created,
             "hash": self._hash,
@@ -76,4 +76,6 @@ class EndsBuilder:
             {"key": self._opcode, **created}, [code != NO_OPCODE for code in self._opcode]
         )
         write_postings(writer, "opcode", coded, once)
-        write_postings(writer, "body", {"key": self._body, **created}, once)
+        write_postings(
+            writer, "body", {"key": self._body, **created}, once, hashed=True, apart=True
+        )

@@ -178,4 +178,5 @@ class Lookups:
 
 def _rows_at(postings: Postings, key: int) -> Sequence[int]:
     start, end = postings.find(key)
-    return postings.rows[start:end]
+    rows: Sequence[int] = postings.rows[start:end]
+    return rows

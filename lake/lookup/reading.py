@@ -15,7 +15,6 @@ from lake.lookup.record import (
     KINDS,
     MESSAGE,
     MESSAGE_HASH,
-    RECORDS_PER_BLOCK,
     STATE,
     TRANSACTION,
     Record,
@@ -40,23 +39,22 @@ if TYPE_CHECKING:
 
     from lake.lookup.record import Kind
 
-NO_TRACE = (1 << 32) - 1
 _ARRAYS = (
-    *("records", "block.at", "hash", "hash_after", "lt", "now", "mc_seqno", "root", "other"),
+    *("records", "record.at", "hash", "hash_after", "lt", "now", "mc_seqno", "root", "other"),
     *("account.row", "account.id", "state.at", "state"),
 )
 
 _Shape = tuple[int, bytes, tuple[Any, ...]]
 
 
-def open_source(arrays: Mapping[str, memoryview]) -> Any:  # noqa: ANN401 - here or in the extension
+def open_source(arrays: Mapping[str, Any]) -> Any:  # noqa: ANN401 - here or in the extension
     """Return what reads the records of an open run.
 
     Raises:
         ValueError: its shapes are damaged.
         KeyError: it lacks an array.
     """
-    named = tuple(arrays[name] for name in _ARRAYS)
+    named = tuple(getattr(arrays[name], "data", arrays[name]) for name in _ARRAYS)
     found = msgspec.msgpack.decode(arrays["shape"], type=list[_Shape])
     if any(len(shape[1]) != len(shape[2]) for shape in found):
         raise ValueError("a shape of the run is damaged")
@@ -65,13 +63,13 @@ def open_source(arrays: Mapping[str, memoryview]) -> Any:  # noqa: ANN401 - here
     types = (*(kind.row_type for kind in KINDS), Record)
     widths = tuple(kind.width for kind in KINDS)
     places = IN_HASH, MESSAGE_HASH
-    return NATIVE.Source(named, tuple(found), types, widths, places, RECORDS_PER_BLOCK)
+    return NATIVE.Source(named, tuple(found), types, widths, places)
 
 
 class Source:
     """The arrays of an open run."""
 
-    def __init__(self, arrays: Mapping[str, memoryview], shapes: Sequence[_Shape]) -> None:
+    def __init__(self, arrays: Mapping[str, Any], shapes: Sequence[_Shape]) -> None:
         """Take the arrays by name, and the shapes of rows."""
         self._arrays = arrays
         self._records, self._lt = arrays["records"], arrays["lt"]
@@ -131,18 +129,10 @@ class Source:
     def _hash(self, name: str, row: int) -> bytes:
         return bytes(self._arrays[name][row * HASH_BYTES : (row + 1) * HASH_BYTES])
 
-    def _find_record(self, row: int) -> int:
-        block, more = divmod(row, RECORDS_PER_BLOCK)
-        at: int = self._arrays["block.at"][block]
-        for _ in range(more):
-            size, at = read_number(self._records, at)
-            at += size
-        return read_number(self._records, at)[1]
-
     def _begin(self, row: int) -> tuple[_Reading, int]:
         account = bisect_right(self._arrays["account.row"], row) - 1
         around = self._look_around(row, self._lt[row], account)
-        return _Reading(self, self._records, self._find_record(row), around), account
+        return _Reading(self, self._records, self._arrays["record.at"][row], around), account
 
     def _read_record(self, row: int) -> Any:  # noqa: ANN401 - a Record
         reading, account = self._begin(row)
@@ -170,12 +160,12 @@ class Source:
         values.trace_id = self._read_trace(row)
 
     def _read_trace(self, row: int) -> bytes | None:
-        root = self._arrays["root"][row]
-        if root == NO_TRACE:
+        root, rows = self._arrays["root"][row], len(self._lt)
+        if not root:
             return None
-        if root < len(self._lt):
-            return self._hash("hash", root)
-        return self._hash("other", NO_TRACE - 1 - root)
+        return (
+            self._hash("hash", root - 1) if root <= rows else self._hash("other", root - rows - 1)
+        )
 
 
 def _blank(row_type: Callable[[], Any]) -> Any:  # noqa: ANN401 - a row

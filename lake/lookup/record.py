@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
     from lake.schema import Table
 
-RECORDS_PER_BLOCK = 16
-"""The place of every so many records is written down; those between are passed over."""
-
 _IN_ARRAYS = ("workchain", "account", "lt", "hash", "now", "mc_seqno", "account_state_hash_after")
 _LEFT_OUT = frozenset({*_IN_ARRAYS, "time", "boc"})
 _OF_TRANSACTION = ("tx_workchain", "tx_account", "tx_lt", "tx_hash", "mc_seqno", "now")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -40,7 +40,7 @@ class Run:
         except (KeyError, ValueError, msgspec.DecodeError) as error:
             raise LakeCorrupt(file.name, f"it is no look-up run ({error})") from error
 
-    def _take(self, arrays: dict[str, memoryview]) -> None:
+    def _take(self, arrays: dict[str, Any]) -> None:
         self._source = open_source(arrays)
         self.lt, self.now, self.mc_seqno = arrays["lt"], arrays["now"], arrays["mc_seqno"]
         self.balance, self.richest = arrays["balance"], arrays["richest"]
@@ -68,10 +68,13 @@ class Run:
     def find_account(self, account: bytes, workchain: int) -> int | None:
         """Return an account's number, or None."""
         key, wanted = cut_hash(account), account_id(account, workchain)
-        at = bisect_left(self._account_key, key)
-        while at < len(self._account_key) and self._account_key[at] == key:
-            if self._id_of(at) == wanted:
-                return at
+        at = self._account_key.find(key)
+        while 0 <= at < len(self._account_key):
+            found = self._id_of(at)
+            if found == wanted:
+                return int(at)
+            if found > wanted:
+                break
             at += 1
         return None
 
@@ -84,7 +87,8 @@ class Run:
 
     def rows_of(self, number: int) -> tuple[int, int]:
         """Return where the rows of an account begin and end; they ascend by logical time."""
-        return self._account_row[number], self._account_row[number + 1]
+        start, end = self._account_row[number : number + 2]
+        return start, end
 
     def newest_states(self, accounts: list[tuple[int, bytes]]) -> list[Any]:
         """Return the newest states of accounts by workchain and account id, None without one."""

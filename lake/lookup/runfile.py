@@ -1,36 +1,38 @@
-r"""The file of a run: named arrays of fixed-width numbers or bytes, one after the other.
+r"""The file of a run: named arrays of packed numbers or bytes, one after the other.
 
 Layout: ``TLRUN\x00\x01\n``, the arrays (each at a multiple of 8), a JSON table of contents, the
-length of that table as 8 bytes little-endian, and the first eight bytes again. Numbers are
-little-endian. A run is read through a memory map: nothing is copied but what is asked for.
+length of that table as 8 bytes little-endian, and the first eight bytes again. Numbers are as
+module ``numbers`` packs them. A run is read through a memory map: nothing is copied but what is
+asked for.
 """
 
 from __future__ import annotations
 
 import mmap
 import struct
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
 from lake.errors import LakeCorrupt
+from lake.lookup.numbers import open_numbers, pack_numbers
 
 if TYPE_CHECKING:
-    from array import array
     from pathlib import Path
 
     from lake.log import Range
+    from lake.lookup.numbers import Words
 
-    Bytes = bytes | bytearray | memoryview | array[int]
+    Bytes = bytes | bytearray | memoryview
 
 MAGIC = b"TLRUN\x00\x01\n"
 _TAIL = struct.Struct("<Q8s")
 _ALIGNMENT = 8
-_CODES = frozenset("BIQq")
+_BYTES, _NUMBERS = "B", "N"
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where one array lies: ``code`` is its item's struct code, or B for plain bytes."""
+    """Where one array lies: ``code`` is N for packed numbers, or B for plain bytes."""
 
     code: str
     offset: int
@@ -56,8 +58,8 @@ class RunWriter:
         self._parts: dict[str, Part] = {}
         self._open: tuple[str, str, int] | None = None
 
-    def begin(self, name: str, code: str) -> None:
-        """Begin the array ``name`` of items ``code``."""
+    def begin(self, name: str, code: str = _BYTES) -> None:
+        """Begin the array ``name``, of bytes if nothing else is said."""
         self._end_part()
         self._at += self._stream.write(bytes(-self._at % _ALIGNMENT))
         self._open = (name, code, self._at)
@@ -66,10 +68,15 @@ class RunWriter:
         """Append to the array that was begun last."""
         self._at += self._stream.write(data)
 
-    def add(self, name: str, code: str, data: Bytes) -> None:
-        """Write a whole array."""
-        self.begin(name, code)
+    def add(self, name: str, data: Bytes) -> None:
+        """Write a whole array of bytes."""
+        self.begin(name)
         self.write(data)
+
+    def add_numbers(self, name: str, values: Words, cut_bits: int = 0) -> None:
+        """Write a whole array of numbers, given as ``pack_numbers`` takes them."""
+        self.begin(name, _NUMBERS)
+        self.write(pack_numbers(values, cut_bits))
 
     def finish(self, mc_range: Range, rows: int) -> None:
         """Write the table of contents."""
@@ -85,7 +92,7 @@ class RunWriter:
 
 
 class RunFile:
-    """An open run: its contents, and each array as a view of its items."""
+    """An open run: its contents, and each array: numbers as a sequence, bytes as a view."""
 
     def __init__(self, data: bytes | mmap.mmap, name: str) -> None:
         """Read the table of contents.
@@ -102,18 +109,20 @@ class RunFile:
                 raise LakeCorrupt(name, "it is no look-up run")
             table = view[len(view) - _TAIL.size - length : -_TAIL.size]
             self.contents = msgspec.json.decode(table, type=Contents)
-            self.arrays: dict[str, memoryview] = {
-                name: _cast(view[part.offset : part.offset + part.bytes], part.code)
+            self.arrays: dict[str, Any] = {
+                name: _open_part(view[part.offset : part.offset + part.bytes], part.code)
                 for name, part in self.contents.parts.items()
             }
         except (struct.error, msgspec.DecodeError, TypeError, ValueError) as error:
             raise LakeCorrupt(name, f"it is no look-up run ({error})") from error
 
 
-def _cast(view: memoryview, code: str) -> memoryview:
-    if code not in _CODES:
-        raise ValueError(f"unknown item code {code!r}")
-    return view.cast(code)  # type: ignore[call-overload, no-any-return]
+def _open_part(view: memoryview, code: str) -> Any:  # noqa: ANN401 - bytes or numbers
+    if code == _NUMBERS:
+        return open_numbers(view)
+    if code != _BYTES:
+        raise ValueError(f"unknown code {code!r} of an array")
+    return view
 
 
 def map_run(lake_dir: Path, path: str) -> RunFile:

@@ -8,7 +8,7 @@ message, 3 and 4 bytes of an earlier place of all records (32 of them, or their 
 hash of the state before, and from 6 on literal bytes, that many more than 6. So that bytes which
 come again (both ends of a message, bodies, code) are written once: hashes do not compress.
 
-A record is its length, the state after, the state before, the transaction, and its messages,
+A record is the state after, the state before, the transaction, and its messages,
 their number first. A state is 0 where it is not known, 1 where it is that after the record before,
 else its shape's number and 2.
 """
@@ -126,12 +126,9 @@ class RecordEncoder:
         near = _list_near(around, columns[IN_HASH])
         for message in messages:
             self._append(out, MESSAGE, message, around, near)
-        record = bytearray()
-        append_number(record, len(out))
-        self._remember(self.at + len(record))
-        record += out
-        self.at += len(record)
-        return bytes(record)
+        self._remember(self.at)
+        self.at += len(out)
+        return bytes(out)
 
     def encode_newest(self, around: Around, state: Sequence[Any]) -> bytes:
         """Return the newest state of an account, which stands outside of the records."""

@@ -1,25 +1,23 @@
 """The trace of each transaction, the transactions of each trace, and the complete traces.
 
 ``root`` has for each row the row of the trace's first transaction, and ``parent`` that of the
-transaction which sent the in message; or, where that is not of this run, a place in ``other``
-(32-byte hashes), counted down from the highest number; or ``NO_TRACE``. ``trace`` are postings by
-trace id. All this may change when a range in the middle is filled in: the log says by which files
-the run is right. ``ended`` are the complete traces that end in the run, which never change: keys,
-places in ``ended.data``, and there the columns of each as MessagePack.
+transaction which sent the in message, counted from 1; or, where that is not of this run, the
+number of rows and a place in ``other`` (32-byte hashes), counted from 1 as well; or 0. ``trace``
+are postings by trace id. All this may change when a range in the middle is filled in: the log says
+by which files the run is right. ``ended`` are the complete traces that end in the run, which never
+change: keys, places in ``ended.data``, and there the columns of each as MessagePack.
 """
 
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow.compute as pc
 
-from lake.lookup.postings import as_arrow, cut_hash, pick_rows, write_postings
-from lake.lookup.reading import NO_TRACE
+from lake.lookup.postings import as_arrow, count_cut_bits, cut_hash, pick_rows, write_postings
 from lake.schema import TRACES
 from lake.values import iter_tuples, list_values
 
@@ -64,15 +62,15 @@ class TracesBuilder:
 
     def write(self, writer: RunWriter, keys: array[int], lts: array[int]) -> None:
         """Write the arrays, given the key of each transaction's hash, and its logical time."""
-        numbers: dict[bytes, int] = {_NONE: NO_TRACE}
+        numbers: dict[bytes, int] = {_NONE: 0}
         trace_keys, roots = self._find_rows(self._ids, keys, numbers)
         _, parents = self._find_rows(self._parents, keys, numbers)
-        writer.add("root", "I", roots)
-        writer.add("parent", "I", parents)
-        writer.add("other", "B", b"".join(list(numbers)[1:]))
+        writer.add_numbers("root", roots)
+        writer.add_numbers("parent", parents)
+        writer.add("other", b"".join(list(numbers)[1:]))
         every = {"key": trace_keys, "lt": lts, "row": array("I", range(len(lts)))}
-        known = pick_rows(every, [root != NO_TRACE for root in roots])
-        write_postings(writer, "trace", known)
+        known = pick_rows(every, [root != 0 for root in roots])
+        write_postings(writer, "trace", known, hashed=True)
         self._write_ended(writer)
 
     def _find_rows(
@@ -81,14 +79,14 @@ class TracesBuilder:
         """Return keys and rows of hashes; those of other runs get numbers."""
         count = len(hashes) // _HASH_BYTES
         keys = array("Q", (cut_hash(_at(hashes, row)) for row in range(count)))
-        found = array("I")
+        found = array("q")
         places = pc.index_in(as_arrow(keys), value_set=as_arrow(rows)).to_pylist()
         for row, place in enumerate(places):
             tx_hash = _at(hashes, row)
             if place is not None and _at(self._hashes, place) == tx_hash:
-                found.append(place)
+                found.append(place + 1)
             else:
-                found.append(numbers.setdefault(tx_hash, NO_TRACE - len(numbers)))
+                found.append(numbers.setdefault(tx_hash, count + len(numbers)))
         return keys, found
 
     def _write_ended(self, writer: RunWriter) -> None:
@@ -96,16 +94,18 @@ class TracesBuilder:
         for table in self._ended:
             rows += iter_tuples(table, TRACES.names)
         rows.sort(key=itemgetter(_TRACE_ID))
-        places, data = array("Q", [0]), bytearray()
+        places, data = array("q", [0]), bytearray()
         for row in rows:
             data += _encode(row)
             places.append(len(data))
-        writer.add("ended.key", "Q", array("Q", (cut_hash(row[_TRACE_ID]) for row in rows)))
-        writer.add("ended.at", "Q", places)
-        writer.add("ended.data", "B", data)
+        cut_bits = count_cut_bits(len(rows))
+        keys = array("q", (cut_hash(row[_TRACE_ID]) >> cut_bits for row in rows))
+        writer.add_numbers("ended.key", keys, cut_bits)
+        writer.add_numbers("ended.at", places)
+        writer.add("ended.data", data)
 
 
-def _at(hashes: bytearray, row: int) -> bytes:
+def _at(hashes: bytearray | memoryview, row: int) -> bytes:
     return bytes(hashes[row * _HASH_BYTES : (row + 1) * _HASH_BYTES])
 
 
@@ -115,7 +115,7 @@ _ARRAYS = ("hash", "root", "parent", "other", "ended.at", "ended.data")
 class RunTraces:
     """The traces of an open run."""
 
-    def __init__(self, arrays: Mapping[str, memoryview]) -> None:
+    def __init__(self, arrays: Mapping[str, Any]) -> None:
         """Take the arrays of an open run.
 
         Raises:
@@ -134,24 +134,23 @@ class RunTraces:
 
     def find_ended(self, trace_id: bytes) -> dict[str, Any] | None:
         """Return the row of a complete trace that ends in the run, or None."""
-        key = cut_hash(trace_id)
-        at = bisect_left(self._keys, key)
-        while at < len(self._keys) and self._keys[at] == key:
+        at = self._keys.find(cut_hash(trace_id))
+        while 0 <= at < len(self._keys):
             start, end = self._arrays["ended.at"][at : at + 2]
             row = dict(
                 zip(TRACES.names, _decode(self._arrays["ended.data"][start:end]), strict=True)
             )
             if row["trace_id"] == trace_id:
                 return row
+            if row["trace_id"] > trace_id:
+                break
             at += 1
         return None
 
     def _hash(self, name: str, row: int) -> bytes | None:
-        found: int = self._arrays[name][row]
-        if found == NO_TRACE:
+        found: int = self._arrays[name][row] - 1
+        if found < 0:
             return None
-        if found < len(self._arrays[name]):
-            hashes = self._arrays["hash"]
-        else:
-            hashes, found = self._arrays["other"], NO_TRACE - 1 - found
-        return bytes(hashes[found * _HASH_BYTES : (found + 1) * _HASH_BYTES])
+        rows = len(self._arrays[name])
+        hashes, at = ("hash", found) if found < rows else ("other", found - rows)
+        return _at(self._arrays[hashes], at)

@@ -1,15 +1,26 @@
 /* The binding: records of look-up runs to Python objects. Python's stable ABI, no global state. */
 #include "rows.h"
 
+static bool add_type(PyObject *module, const char *name, PyType_Spec *spec)
+{
+    PyObject *type = PyType_FromSpec(spec);
+    bool added = type && PyModule_AddObjectRef(module, name, type) == 0;
+    Py_XDECREF(type);
+    return added;
+}
+
 static int start(PyObject *module)
 {
-    PyObject *type = PyType_FromSpec(&source_spec);
-    return type && PyModule_AddObjectRef(module, "Source", type) == 0 ? (Py_DECREF(type), 0) : -1;
+    return add_type(module, "Source", &source_spec) && add_type(module, "Numbers", &numbers_spec)
+               ? 0
+               : -1;
 }
 
 static PyMethodDef methods[] = {
     {"find_others", find_others, METH_VARARGS,
      "Return (number, row) for each row of another time that postings have of hashes."},
+    {"pack_numbers", pack_numbers, METH_VARARGS,
+     "Return signed 64-bit numbers packed; the second argument says how many bits they had more."},
     {"make_row_type", make_row_type, METH_VARARGS,
      "Return a type of rows: its name, and its columns as a tuple."},
     {NULL, NULL, 0, NULL},

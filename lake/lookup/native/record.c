@@ -1,33 +1,30 @@
 /* Whole records of a run: transactions with their messages and the states around them. */
 #include "rows.h"
 
-#define NO_TRACE UINT32_MAX
-
 static PyObject *read_trace(Source *source, int64_t row)
 {
-    const uint8_t *at = item_at(source, ROOT, row, 4);
-    if (!at)
+    int64_t root;
+    if (!number_at(source, ROOT, row, &root))
         return NULL;
-    uint32_t root = load_u32(at);
-    if (root == NO_TRACE)
+    if (!root)
         return Py_NewRef(Py_None);
-    if (root < source->rows)
-        return read_hash(source, HASH, root);
-    return read_hash(source, OTHER, (int64_t)NO_TRACE - 1 - root);
+    if (root <= source->rows)
+        return read_hash(source, HASH, root - 1);
+    return read_hash(source, OTHER, root - source->rows - 1);
 }
 
 /* Fill what the arrays have: the columns behind those of the shape, as module record lists them. */
 static bool fill_transaction(Source *source, Row *row, Py_ssize_t at, Context *context)
 {
-    const uint8_t *mc_seqno = item_at(source, MC_SEQNO, context->row, 4);
-    if (!mc_seqno || at + 8 > row->count)
+    int64_t mc_seqno;
+    if (!number_at(source, MC_SEQNO, context->row, &mc_seqno) || at + 8 > row->count)
         return false;
     row->values[at] = Py_NewRef(context->workchain);
     row->values[at + 1] = Py_NewRef(context->account);
     row->values[at + 2] = PyLong_FromLongLong(context->lt);
     row->values[at + 3] = read_hash(source, HASH, context->row);
     row->values[at + 4] = PyLong_FromLongLong(context->now);
-    row->values[at + 5] = PyLong_FromUnsignedLong(load_u32(mc_seqno));
+    row->values[at + 5] = PyLong_FromLongLong(mc_seqno);
     row->values[at + 6] = read_hash(source, HASH_AFTER, context->row);
     row->values[at + 7] = read_trace(source, context->row);
     for (Py_ssize_t place = at; place < at + 8; place++)
@@ -59,8 +56,7 @@ PyObject *read_record(Source *source, Context *context, int64_t number)
     if (!record->values[1])
         goto failed;
     if (same) {
-        earlier = context->before;
-        if (!earlier.at && !find_record(source, context, number - 1, &earlier))
+        if (!find_record(source, context, number - 1, &earlier))
             goto failed;
         Py_DECREF(record->values[2]);
         record->values[2] = read_state(source, &earlier, context, &unused);

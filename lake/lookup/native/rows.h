@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "numbers.h"
+
 #define HASH_BYTES 32
 #define ACCOUNT_ID_BYTES 36
 
@@ -41,7 +43,7 @@ typedef struct {
 
 typedef enum {
     RECORDS,
-    BLOCK_AT,
+    RECORD_AT,
     HASH,
     HASH_AFTER,
     LT,
@@ -56,10 +58,11 @@ typedef enum {
     ARRAYS
 } Array;
 
-/* The arrays of one open run. */
+/* The arrays of one open run; those of numbers are packed. */
 typedef struct {
     PyObject_HEAD
     Py_buffer arrays[ARRAYS];
+    Packed numbers[ARRAYS];
     int open; /* arrays that hold a buffer */
     PyObject *kept; /* shapes as they were given: owns codes and constants */
     Shape *shapes;
@@ -68,36 +71,24 @@ typedef struct {
     Py_ssize_t widths[KINDS]; /* columns of each type */
     Py_ssize_t in_hash_at, message_hash_at;
     int64_t rows;
-    Py_ssize_t records_per_block;
 } Source;
 
 /* The row that is being read, and its account. */
 typedef struct {
     int64_t row, lt, now;
     int64_t first, last; /* rows of the account */
-    Cursor before; /* the record before, where it was passed on the way */
     PyObject *account, *workchain; /* owned */
     PyObject *in_hash; /* borrowed: hash of the in message */
 } Context;
 
-static inline uint32_t load_u32(const uint8_t *at)
-{
-    uint32_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
-
-static inline int64_t load_i64(const uint8_t *at)
-{
-    int64_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
-
 /* Find the number of an account, a tuple of workchain and 32 bytes; -1: the run has none. */
 bool find_account(const Source *source, PyObject *address, int64_t *number);
 
+/* Return where an item of so many bytes stands in an array of bytes. */
 const uint8_t *item_at(Source *source, Array array, int64_t at, Py_ssize_t width);
+
+/* Read an item of an array of numbers. */
+bool number_at(Source *source, Array array, int64_t at, int64_t *value);
 bool read_long_number(Cursor *cursor, uint64_t *value);
 
 /* Read a number; most have one byte. */

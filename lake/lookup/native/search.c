@@ -11,75 +11,52 @@ static uint64_t cut_hash(const uint8_t *hash)
     return key;
 }
 
-static uint64_t key_at(const uint8_t *keys, Py_ssize_t at)
-{
-    uint64_t key;
-    memcpy(&key, keys + at * KEY_BYTES, sizeof key);
-    return key;
-}
-
-/* Return the place of a key, or -1. */
-static Py_ssize_t find_place(const uint8_t *keys, Py_ssize_t count, uint64_t wanted)
-{
-    Py_ssize_t low = 0, high = count;
-    while (low < high) {
-        Py_ssize_t middle = low + (high - low) / 2;
-        if (key_at(keys, middle) < wanted)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < count && key_at(keys, low) == wanted ? low : -1;
-}
-
-/* Where the rows of each key end, where there are several; the rows; their logical times. */
+/* Where the rows of each key end, if keys are not repeated; the rows; their logical times. */
 typedef struct {
-    Py_buffer keys, ends, rows, times;
+    Packed keys, ends, rows, times;
+    bool has_ends;
 } Ends;
 
-static bool read_u32(const Py_buffer *view, Py_ssize_t at, uint32_t *value)
+static bool read_number_at(const Packed *packed, int64_t at, int64_t *value)
 {
-    if (at < 0 || at >= view->len / 4) {
+    if (at < 0 || at >= packed->count) {
         PyErr_SetString(PyExc_ValueError, "a place is outside of its array");
         return false;
     }
-    memcpy(value, (const uint8_t *)view->buf + 4 * at, sizeof *value);
+    *value = packed_at(packed, at);
     return true;
 }
 
 /* Find where the rows of a key begin and end. */
-static bool find_span(const Ends *ends, Py_ssize_t at, uint32_t *start, uint32_t *stop)
+static bool find_span(const Ends *ends, int64_t at, int64_t *start, int64_t *stop)
 {
-    *start = (uint32_t)at;
-    *stop = (uint32_t)at + 1;
-    if (!ends->ends.buf)
+    if (!ends->has_ends) {
+        int64_t key = packed_at(&ends->keys, at);
+        for (*start = at; at < ends->keys.count && packed_at(&ends->keys, at) == key; at++)
+            ;
+        *stop = at;
         return true;
+    }
     *start = 0;
-    return (!at || read_u32(&ends->ends, at - 1, start)) && read_u32(&ends->ends, at, stop);
+    return (!at || read_number_at(&ends->ends, at - 1, start)) &&
+           read_number_at(&ends->ends, at, stop);
 }
 
 /* Add (number, row) for each row of a hash that is of another time. */
 static bool add_others(const Ends *ends, const uint8_t *hash, int64_t own_time, Py_ssize_t number,
                        PyObject *found)
 {
-    Py_ssize_t at = find_place(ends->keys.buf, ends->keys.len / KEY_BYTES, cut_hash(hash));
-    uint32_t start, stop, row;
+    int64_t start, stop, row, time, at = find_packed(&ends->keys, cut_hash(hash));
     if (at < 0)
         return true;
     if (!find_span(ends, at, &start, &stop))
         return false;
     for (; start < stop; start++) {
-        int64_t time;
-        if (!read_u32(&ends->rows, start, &row))
+        if (!read_number_at(&ends->rows, start, &row) || !read_number_at(&ends->times, row, &time))
             return false;
-        if (row >= ends->times.len / (Py_ssize_t)sizeof time) {
-            PyErr_SetString(PyExc_ValueError, "a row is outside of its array");
-            return false;
-        }
-        memcpy(&time, (const uint8_t *)ends->times.buf + row * sizeof time, sizeof time);
         if (time == own_time)
             continue;
-        PyObject *other = Py_BuildValue("nI", number, row);
+        PyObject *other = Py_BuildValue("nL", number, (long long)row);
         bool added = other && PyList_Append(found, other) == 0;
         Py_XDECREF(other);
         if (!added)
@@ -88,14 +65,9 @@ static bool add_others(const Ends *ends, const uint8_t *hash, int64_t own_time, 
     return true;
 }
 
-PyObject *find_others(PyObject *self, PyObject *args)
+/* Find the rows of all hashes. */
+static PyObject *list_others(const Ends *ends, PyObject *hashes, PyObject *times)
 {
-    Ends ends = {0};
-    PyObject *hashes, *times;
-    (void)self;
-    if (!PyArg_ParseTuple(args, "y*z*y*y*O!O!:find_others", &ends.keys, &ends.ends, &ends.rows,
-                          &ends.times, &PyList_Type, &hashes, &PyList_Type, &times))
-        return NULL;
     Py_ssize_t count = PyList_Size(hashes);
     PyObject *found = PyList_New(0);
     for (Py_ssize_t at = 0; found && at < count; at++) {
@@ -109,12 +81,27 @@ PyObject *find_others(PyObject *self, PyObject *args)
             PyErr_SetString(PyExc_ValueError, "a hash is longer than its key");
             is_sound = false;
         }
-        if (!is_sound || !add_others(&ends, (const uint8_t *)hash, time, at, found))
+        if (!is_sound || !add_others(ends, (const uint8_t *)hash, time, at, found))
             Py_CLEAR(found);
     }
-    PyBuffer_Release(&ends.keys);
-    PyBuffer_Release(&ends.ends);
-    PyBuffer_Release(&ends.rows);
-    PyBuffer_Release(&ends.times);
+    return found;
+}
+
+PyObject *find_others(PyObject *self, PyObject *args)
+{
+    Ends ends = {.has_ends = false};
+    Py_buffer views[4] = {0};
+    PyObject *hashes, *times, *found = NULL;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "y*z*y*y*O!O!:find_others", &views[0], &views[1], &views[2],
+                          &views[3], &PyList_Type, &hashes, &PyList_Type, &times))
+        return NULL;
+    ends.has_ends = views[1].buf != NULL;
+    if (open_packed(&views[0], &ends.keys) && open_packed(&views[2], &ends.rows) &&
+        open_packed(&views[3], &ends.times) &&
+        (!ends.has_ends || open_packed(&views[1], &ends.ends)))
+        found = list_others(&ends, hashes, times);
+    for (int at = 0; at < 4; at++)
+        PyBuffer_Release(&views[at]);
     return found;
 }

@@ -111,6 +111,12 @@ static bool take_shapes(Source *source, PyObject *shapes)
     return true;
 }
 
+static bool is_packed(Array array)
+{
+    return array != RECORDS && array != HASH && array != HASH_AFTER && array != OTHER &&
+           array != ACCOUNT_ID && array != STATES;
+}
+
 static PyObject *source_new(PyTypeObject *type, PyObject *args, PyObject *names)
 {
     PyObject *arrays, *shapes, *types;
@@ -119,13 +125,12 @@ static PyObject *source_new(PyTypeObject *type, PyObject *args, PyObject *names)
     if (!source)
         return NULL;
     memset((char *)source + sizeof(PyObject), 0, sizeof *source - sizeof(PyObject));
-    if (!PyArg_ParseTuple(args, "O!O!O!(nnnn)(nn)n:Source", &PyTuple_Type, &arrays, &PyTuple_Type,
+    if (!PyArg_ParseTuple(args, "O!O!O!(nnnn)(nn):Source", &PyTuple_Type, &arrays, &PyTuple_Type,
                           &shapes, &PyTuple_Type, &types, &source->widths[0], &source->widths[1],
                           &source->widths[2], &source->widths[3], &source->in_hash_at,
-                          &source->message_hash_at, &source->records_per_block))
+                          &source->message_hash_at))
         goto failed;
-    if (PyTuple_Size(arrays) != ARRAYS || PyTuple_Size(types) != KINDS + 1 ||
-        source->records_per_block < 1) {
+    if (PyTuple_Size(arrays) != ARRAYS || PyTuple_Size(types) != KINDS + 1) {
         PyErr_SetString(PyExc_ValueError, "Source takes all arrays of a run");
         goto failed;
     }
@@ -134,7 +139,10 @@ static PyObject *source_new(PyTypeObject *type, PyObject *args, PyObject *names)
         if (PyObject_GetBuffer(PyTuple_GetItem(arrays, source->open), &source->arrays[source->open],
                                PyBUF_SIMPLE) < 0)
             goto failed;
-    source->rows = source->arrays[LT].len / 8;
+    for (int at = 0; at < ARRAYS; at++)
+        if (is_packed(at) && !open_packed(&source->arrays[at], &source->numbers[at]))
+            goto failed;
+    source->rows = source->numbers[LT].count;
     if (!take_shapes(source, shapes))
         goto failed;
     return (PyObject *)source;

@@ -34,18 +34,16 @@ bool skip_state(Source *source, Cursor *cursor)
 
 PyObject *read_newest(Source *source, Context *context, int64_t number)
 {
-    const uint8_t *start = item_at(source, STATE_AT, number, 8);
-    const uint8_t *stop = item_at(source, STATE_AT, number + 1, 8);
-    const uint8_t *row = item_at(source, ACCOUNT_ROW, number, 4);
-    const uint8_t *end = item_at(source, ACCOUNT_ROW, number + 1, 4);
-    if (!start || !stop || !row || !end)
+    int64_t first, last, row, end;
+    if (!number_at(source, STATE_AT, number, &first) ||
+        !number_at(source, STATE_AT, number + 1, &last) ||
+        !number_at(source, ACCOUNT_ROW, number, &row) ||
+        !number_at(source, ACCOUNT_ROW, number + 1, &end))
         return NULL;
-    int64_t first = load_i64(start), last = load_i64(stop);
-    context->row = load_u32(row) < load_u32(end) ? load_u32(end) : 0;
-    const uint8_t *lt = context->row ? item_at(source, LT, context->row - 1, 8) : NULL;
-    if (context->row && !lt)
+    context->row = row < end ? end : 0;
+    context->lt = 0;
+    if (context->row && !number_at(source, LT, context->row - 1, &context->lt))
         return NULL;
-    context->lt = lt ? load_i64(lt) : 0;
     if (first == last)
         return Py_NewRef(Py_None);
     const Py_buffer *states = &source->arrays[STATES];

@@ -33,6 +33,15 @@ const uint8_t *item_at(Source *source, Array array, int64_t at, Py_ssize_t width
     return (const uint8_t *)view->buf + at * width;
 }
 
+bool number_at(Source *source, Array array, int64_t at, int64_t *value)
+{
+    const Packed *packed = &source->numbers[array];
+    if (at < 0 || at >= packed->count)
+        return fail("a place is outside of its array");
+    *value = packed_at(packed, at);
+    return true;
+}
+
 static PyObject *hash_at(Source *source, Array array, int64_t row)
 {
     const uint8_t *data = item_at(source, array, row, HASH_BYTES);

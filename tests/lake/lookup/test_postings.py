@@ -15,8 +15,10 @@ from lake.lookup.runfile import RunFile, RunWriter
 
 MOST_KEY = (1 << 64) - 1
 MOST_LT = (1 << 63) - 1
+CUT = 1 << 32
+"""Keys of hashes of few rows that differ by less are the same."""
 
-keys = st.integers(0, 3) | st.integers(MOST_KEY - 1, MOST_KEY)
+keys = st.integers(0, 3).map(lambda key: key * CUT) | st.integers(MOST_KEY - CUT, MOST_KEY)
 times = st.integers(-1, 1) | st.just(MOST_LT)
 rows = st.lists(st.tuples(keys, times, st.integers(0, 9), st.integers(0, 255)), max_size=40)
 
@@ -37,8 +39,22 @@ def test_each_key_has_its_rows_in_order(listed: list[tuple[int, int, int, int]])
     data, _ = write([row[:3] for row in listed], "QqI", ("key", "lt", "row"), ("lt", "row"))
     found = Postings(RunFile(data, "test").arrays, "name")
     for key in {0, *(row[0] for row in listed)}:
-        expected = sorted({row[:3] for row in listed if row[0] == key})
-        assert list(found.rows[slice(*found.find(key))]) == [row for _, _, row in expected]
+        expected = sorted({row[1:3] for row in listed if row[0] // CUT == key // CUT})
+        assert list(found.rows[slice(*found.find(key))]) == [row for _, row in expected]
+
+
+@given(listed=rows)
+def test_keys_that_differ_stay_apart(listed: list[tuple[int, int, int, int]]) -> None:
+    keys = [row[0] & ~1 for row in listed]
+    columns = {"key": array("Q", keys), "row": array("I", range(len(keys)))}
+    stream = io.BytesIO()
+    writer = RunWriter(stream)
+    write_postings(writer, "name", columns, hashed=True, apart=True)
+    writer.finish((1, 1), len(listed))
+    found = Postings(RunFile(stream.getvalue(), "test").arrays, "name")
+    for key in keys:
+        same = [row for row, other in enumerate(keys) if other == key]
+        assert list(found.rows[slice(*found.find(key))]) == same
 
 
 def write(
@@ -57,7 +73,7 @@ def write(
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(postings, "_FEW_ROWS", few)
             writer = RunWriter(stream)
-            write_postings(writer, "name", columns, unique)
+            write_postings(writer, "name", columns, unique, hashed=True)
             writer.finish((1, 1), len(listed))
         written.append(stream.getvalue())
     return written[0], written[1]
