@@ -16,6 +16,7 @@ from litestar import Litestar
 from api.access.gate import REFUSAL
 from api.call import ANSWER_HEADERS, LASTING, VARYING, measure_ms, write_moment
 from api.table_format import WRITERS, choose_format
+from api.whole import ANSWER, send_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,9 +123,7 @@ class CachingApp(Litestar):
             (b"content-length", b"%d" % len(body)),
             (SERVER_TIMING, b"app;dur=%.1f" % measure_ms(started_s)),
         ]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        body = b"" if scope["method"] == "HEAD" else body
-        await send({"type": "http.response.body", "body": body, "more_body": False})
+        await send_answer(scope, send, 200, headers, b"" if scope["method"] == "HEAD" else body)
 
     async def answer_anew(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401
         """Answer a request of which no answer is kept."""
@@ -150,6 +149,10 @@ def read_key(scope: HTTPScope, any_origin: bool) -> Key | None:  # noqa: FBT001
     return scope["path"], scope["query_string"], tuple(given)
 
 
+_HEADS = ("http.response.start", ANSWER)
+_BODIES = ("http.response.body", ANSWER)
+
+
 class _Recorder:
     """Passes an answer on, and keeps it if its route has said that it lasts."""
 
@@ -162,16 +165,17 @@ class _Recorder:
         number = self._scope["state"].get(LASTING)
         if number is None or self._scope["method"] != "GET":
             return
-        if message["type"] == "http.response.start" and message["status"] == 200:  # noqa: PLR2004
+        part: Any = message
+        if part["type"] in _HEADS and part["status"] == 200:  # noqa: PLR2004
             of_moment = (b"content-length", SERVER_TIMING)
             self._headers = [
                 (name.lower(), value)
-                for name, value in message["headers"]
+                for name, value in part["headers"]
                 if name.lower() not in of_moment
             ]
-        elif message["type"] == "http.response.body" and self._headers is not None:
-            if not message.get("more_body"):
-                self._cache.put(number, self._key, self._take(message["body"], self._headers))
+        if part["type"] in _BODIES and self._headers is not None:
+            if not part.get("more_body"):
+                self._cache.put(number, self._key, self._take(part["body"], self._headers))
             self._headers = None
 
     def _take(self, body: bytes, headers: list[tuple[bytes, bytes]]) -> KeptAnswer:

@@ -81,8 +81,8 @@ TESTNET_GLOBAL_ID = -3
 
 def read_arguments(request: ApiRequest) -> Arguments:
     """Return the request's query parameters, undecodable bytes replaced."""
-    text = request.scope["query_string"].decode("latin-1")
-    return Arguments(parse_qsl(text, keep_blank_values=True))
+    query = request.scope["query_string"]
+    return Arguments(parse_qsl(query.decode("latin-1"), keep_blank_values=True) if query else ())
 
 
 def read_header(request: ApiRequest, name: bytes) -> str | None:
@@ -101,27 +101,29 @@ def open_call(request: ApiRequest, arguments: Arguments) -> Call:
         LakeError: no commit yet, no such snapshot, or a damaged file.
         QueryNeeded: nobody may wait, and the snapshot is not open.
     """
-    holder: SnapshotHolder = request.app.state.holder
-    settings: Settings = request.app.state.settings
+    service, state = request.app.state, request.scope["state"]
+    holder: SnapshotHolder = service.holder
+    settings: Settings = service.settings
+    wishes = _read_wishes(request, arguments)
     reader = holder.reader(
         _read_snapshot_number(arguments),
-        timeout_ms=_read_timeout_ms(request, arguments, settings),
-        at_once=AT_ONCE in request.scope["state"],
+        timeout_ms=_read_timeout_ms(wishes, settings),
+        at_once=AT_ONCE in state,
     )
     snapshot = reader.snapshot
-    request.scope["state"]["snapshot"] = f"{snapshot.number}:{snapshot.last_mc_seqno}"
-    request.scope["state"]["snapshot_number"] = snapshot.number
+    state["snapshot"] = f"{snapshot.number}:{snapshot.last_mc_seqno}"
+    state["snapshot_number"] = snapshot.number
     return Call(
         arguments,
         settings,
         reader,
-        tvm=request.app.state.tvm,
-        pending=request.app.state.pending,
-        no_address_book=_read_flag(request, arguments, "x_no_address_book"),
-        no_metadata=_read_flag(request, arguments, "x_no_metadata"),
-        actions_version=read_header(request, b"x-actions-version") or "",
-        notes=request.scope["state"].setdefault("notes", []),
-        headers=request.scope["state"].setdefault("headers", {}),
+        tvm=service.tvm,
+        pending=service.pending,
+        no_address_book=_read_flag(wishes, "x_no_address_book"),
+        no_metadata=_read_flag(wishes, "x_no_metadata"),
+        actions_version=wishes.get(_ACTIONS_VERSION, ""),
+        notes=state.setdefault("notes", []),
+        headers=state.setdefault("headers", {}),
     )
 
 
@@ -198,11 +200,31 @@ def _read_snapshot_number(arguments: Arguments) -> int | None:
         raise RequestInvalid('schema: error converting value for "snapshot"') from error
 
 
-def _read_timeout_ms(request: ApiRequest, arguments: Arguments, settings: Settings) -> int:
+_ACTIONS_VERSION = "x_actions_version"
+_TWINS = ("x_timeout", "x_no_address_book", "x_no_metadata")
+"""Parameters that headers stand for as well; a header counts more."""
+
+_WISHES = {name.replace("_", "-").encode(): name for name in (*_TWINS, _ACTIONS_VERSION)}
+"""Headers that say how an answer is wanted, in small letters, with their names here."""
+
+
+def _read_wishes(request: ApiRequest, arguments: Arguments) -> dict[str, str]:
+    """Return what headers, or parameters in their place, say of the answer; mostly nothing."""
+    wishes = {name: text for name in _TWINS if (text := arguments.last(name)) is not None}
+    headers = request.scope["headers"]
+    found = [(_WISHES[name], value) for name, value in headers if name in _WISHES]
+    # The first of several headers of a name counts.
+    wishes.update((name, value.decode("latin-1")) for name, value in reversed(found))
+    return wishes
+
+
+def _read_timeout_ms(wishes: dict[str, str], settings: Settings) -> int:
     """Return the smaller of the asked and the server's limit; a bad value is ignored."""
     limit_ms = settings.query_timeout_ms
+    if "x_timeout" not in wishes:
+        return limit_ms
     try:
-        asked_ms = parse_int32(_read_twin(request, arguments, "x_timeout") or "")
+        asked_ms = parse_int32(wishes["x_timeout"])
     except ConversionError:
         return limit_ms
     if asked_ms <= 0:
@@ -210,14 +232,11 @@ def _read_timeout_ms(request: ApiRequest, arguments: Arguments, settings: Settin
     return min(asked_ms, limit_ms) if limit_ms else asked_ms
 
 
-def _read_flag(request: ApiRequest, arguments: Arguments, name: str) -> bool:
+def _read_flag(wishes: dict[str, str], name: str) -> bool:
     """Return the boolean of a header or its query twin; a bad value is ignored."""
+    if name not in wishes:
+        return False
     try:
-        return parse_bool(_read_twin(request, arguments, name) or "")
+        return parse_bool(wishes[name])
     except ConversionError:
         return False
-
-
-def _read_twin(request: ApiRequest, arguments: Arguments, name: str) -> str | None:
-    text = read_header(request, name.replace("_", "-").encode())
-    return arguments.last(name) if text is None else text

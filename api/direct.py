@@ -16,6 +16,7 @@ from litestar.routes import HTTPRoute
 
 from api.access.gate import check_refusal
 from api.call import AT_ONCE
+from api.whole import send_answer
 from queries.errors import QueryNeeded
 
 if TYPE_CHECKING:
@@ -98,8 +99,7 @@ class DirectRoutes:
         ]
         headers = self._complete_headers(own, scope)
         status = response.status_code or 200
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": body, "more_body": False})
+        await send_answer(scope, send, status, headers, body)
 
     def _answer_at_once(
         self, handle: Handle, request: ApiRequest, lanes: Lanes

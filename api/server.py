@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from api.whole import offer
+
 if TYPE_CHECKING:
     import socket
 
@@ -65,8 +67,11 @@ class BoundedProtocol(HttpToolsProtocol):
         """
         self._in_head = False
         self.url, _, query = self.url.partition(b"?")
+        before = self.cycle
         super().on_headers_complete()
         self.scope["query_string"] = query.partition(b"#")[0]
+        if self.cycle is not before:  # Where a stream begins, none is made.
+            offer(self.cycle)
 
 
 def configure_server(app: Litestar) -> uvicorn.Config:
@@ -76,6 +81,7 @@ def configure_server(app: Litestar) -> uvicorn.Config:
         http=BoundedProtocol,
         loop="uvloop",
         log_level="warning",
+        access_log=False,  # The service logs requests itself.
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE_S,
     )

@@ -17,7 +17,7 @@ from queries.errors import QueryNeeded
 from queries.reader import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
     from lake.cells import CellStore
@@ -38,7 +38,7 @@ class _Opened:
         self.snapshot = snapshot
         self.views = views
         self.cells: CellStore | None = open_cells(snapshot, settings)
-        self.lasting: dict[str, Sequence[Mapping[str, Any]]] = {}
+        self.lasting: dict[str, Any] = {}
         # Before others see it: until then they go on with the snapshot before, and do not wait.
         self.lookups: Lookups | None = open_lookups(snapshot, settings)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager, nullcontext
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 Row = dict[str, Any]
+T = TypeVar("T")
 
 
 class Reader:
@@ -35,7 +36,7 @@ class Reader:
         *,
         lookups: Lookups | None = None,
         cells: CellStore | None = None,
-        lasting: dict[str, Sequence[Mapping[str, Any]]] | None = None,
+        lasting: dict[str, Any] | None = None,
         timeout_ms: int = 0,
         observe: Callable[[str, float], None] | None = None,
         may_query: bool = True,
@@ -47,7 +48,7 @@ class Reader:
         ``lasting`` keeps the answers of ``lasting_rows``, for all readers of the snapshot.
         ``observe`` is told the name of every query, and the seconds it took.
         """
-        self._lasting = {} if lasting is None else lasting
+        self._lasting: dict[str, Any] = {} if lasting is None else lasting
         self.snapshot = snapshot
         self.lookups = lookups
         self.cells = cells
@@ -103,11 +104,9 @@ class Reader:
         """
         return self.lasting(f"{name} {parameters}", lambda: self.rows(name, **parameters))
 
-    def lasting(
-        self, key: str, find: Callable[[], Sequence[Mapping[str, Any]]]
-    ) -> Sequence[Mapping[str, Any]]:
-        """Return rows that are found once for all readers of the snapshot, as ``lasting_rows``."""
-        found = self._lasting.get(key)
+    def lasting(self, key: str, find: Callable[[], T]) -> T:
+        """Return what is found once for all readers of the snapshot, as ``lasting_rows``."""
+        found: T | None = self._lasting.get(key)
         if found is None:
             found = self._lasting[key] = find()
         return found

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from api.access.gate import KEY_ID, REFUSAL
 from api.errors import RateExceeded, ServiceBusy
 from api.logs import REQUESTS
+from api.whole import ANSWER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,6 +30,7 @@ STREAM_PREFIX = "/api/streaming/"
 
 METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS", "WEBSOCKET"})
 OTHER_METHOD = "other"
+_HEADS = ("http.response.start", ANSWER)
 UNANSWERED = "none"
 """The status of a request whose client went away before an answer."""
 
@@ -165,7 +167,7 @@ class Tracked:
     async def send(self, message: Message) -> None:
         """Pass a part of the answer on."""
         kind = message["type"]
-        if kind == "http.response.start":
+        if kind in _HEADS:
             self._status = str(message["status"])  # type: ignore[typeddict-item]
         elif kind == "websocket.accept":
             self._status = "101"

@@ -27,6 +27,7 @@ from queries.headers import (
 
 if TYPE_CHECKING:
     from api.call import Call
+    from queries.reader import Reader
 
 Row = dict[str, Any]
 
@@ -64,7 +65,11 @@ class ShardBlocksQuery(SortedPage, frozen=True, kw_only=True):
 
 def get_masterchain_info(call: Call, _query: NoQuery) -> MasterchainInfo:
     """Name the newest and the oldest masterchain block held."""
-    rows = find_masterchain_ends(call.reader)
+    return call.reader.lasting("masterchain info", lambda: _describe_ends(call.reader))
+
+
+def _describe_ends(reader: Reader) -> MasterchainInfo:
+    rows = find_masterchain_ends(reader)
     if not rows:
         raise NotCovered("the lake holds no masterchain block yet")
     return MasterchainInfo(last=render_block(rows[-1]), first=render_block(rows[0]))
