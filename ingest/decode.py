@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ingest import native
 from ingest.block.block import decode_bundles
@@ -102,6 +103,11 @@ def join_tables(pieces: Sequence[Piece]) -> dict[str, pa.Table]:
 
 
 def _first_by_hash(cells: pa.Table) -> pa.Table:
-    rows = pa.table({"hash": cells["hash"], "row": pa.arange(0, cells.num_rows)})
-    first = rows.group_by("hash", use_threads=False).aggregate([("row", "first")])
-    return cells.take(first["row_first"].sort())
+    """Return the cells in the order of their hashes, of equal ones the first."""
+    hashes = cells["hash"].combine_chunks()
+    if len(hashes) < 2:  # noqa: PLR2004 - there is no other cell to equal
+        return cells
+    order = pc.sort_indices(hashes)  # stable
+    ordered = hashes.take(order)
+    is_new = pc.not_equal(ordered[1:], ordered[:-1])
+    return cells.take(order.filter(pa.concat_arrays([pa.array([True]), is_new])))

@@ -41,6 +41,7 @@ MESSAGE_COLUMNS = (
     *("tx_hash", "direction", "kind", "msg_hash", "hash_norm", "created_lt", "mc_seqno"),
     *("source_workchain", "source"),
 )
+EDGE_COLUMNS = ("msg_hash", "created_lt", "tx_hash", "mc_seqno")
 
 
 class OpenTraces(NamedTuple):
@@ -105,8 +106,9 @@ def assemble(transactions: pa.Table, messages: pa.Table, before: OpenTraces) -> 
 
 def _take_arrivals(batch: pa.Table, messages: pa.Table) -> pa.Table:
     """Return the in message of each transaction of the batch, NULLs without one, and its edge."""
-    incoming = messages.filter(_is(messages["direction"], "in"))
-    rows = incoming.take(_locate(batch["hash"], incoming["tx_hash"]))
+    incoming = pc.indices_nonzero(_is(messages["direction"], "in"))
+    at = _locate(batch["hash"], messages["tx_hash"].take(incoming))
+    rows = messages.take(incoming.take(at))
     created_lt = rows["created_lt"]
     starts_block = pc.equal(pc.multiply(pc.divide(created_lt, LT_ALIGN), LT_ALIGN), created_lt)
     is_zero = pc.equal(rows["source"], SYSTEM)
@@ -144,7 +146,7 @@ def _make_parts(batch: pa.Table, arrivals: pa.Table, messages: pa.Table) -> pa.T
 
 def _list_sent(batch: pa.Table, messages: pa.Table) -> pa.Table:
     is_sent = pc.and_(_is(messages["direction"], "out"), _is(messages["kind"], "int"))
-    rows = messages.filter(is_sent)
+    rows = messages.select(EDGE_COLUMNS).filter(is_sent)
     return _make_edges("out", rows, _locate(rows["tx_hash"], batch["hash"]))
 
 
@@ -161,17 +163,16 @@ def _list_open(direction: str, batch: pa.Table, before: OpenTraces) -> pa.Table:
 
 def _make_edges(direction: str, rows: pa.Table, part: pa.Array) -> pa.Table:
     """Return edges of one direction with the part at their indexed end."""
-    names = ("msg_hash", "created_lt", "tx_hash", "mc_seqno")
-    columns = {name: rows[name] for name in names}
+    columns = {name: rows[name] for name in EDGE_COLUMNS}
     columns["direction"] = pa.repeat(_text(direction), rows.num_rows)
     return pa.table({**columns, "part": part})
 
 
 def _make_keys(edges: pa.Table) -> pa.Array:
     """Return hash and created_lt of each message as one value."""
-    created_lt = edges["created_lt"].cast(pa.string()).cast(pa.binary())
-    keys = pc.binary_join_element_wise(edges["msg_hash"].cast(pa.binary()), created_lt, _NOTHING)
-    return _array(keys)
+    created_lt = _array(edges["created_lt"]).view(pa.binary(8)).cast(pa.binary())
+    msg_hash = _array(edges["msg_hash"]).cast(pa.binary())
+    return pc.binary_join_element_wise(msg_hash, created_lt, _NOTHING)
 
 
 def _find_roots(parents: pa.Array) -> pa.Array:

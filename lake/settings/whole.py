@@ -29,7 +29,7 @@ class Settings(MetadataSettings, frozen=True, forbid_unknown_fields=True):
     chunk_bytes: Annotated[
         int,
         Meta(description="A piece of decoding work is cut once it holds this many bytes", ge=1),
-    ] = 1 << 20
+    ] = 4 << 20
     row_group_rows: Annotated[
         int, Meta(description="Most rows in a row group of a Parquet file", ge=1)
     ] = 65_536

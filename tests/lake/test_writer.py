@@ -56,6 +56,34 @@ def test_rows_in_order_are_not_copied() -> None:
     assert sort_rows(rows, TABLES["blocks"]) is rows
 
 
+@examples(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32), swaps=st.integers(0, 2), nulls=st.booleans())
+def test_many_rows_are_sorted_where_they_are_not_in_order(
+    seed: int, swaps: int, *, nulls: bool
+) -> None:
+    """Few different keys, so that ties reach down to the last of them; in pieces."""
+    rng = random.Random(seed)  # noqa: S311 - a seed, no secret
+    count = 1_100
+    keys = sorted((rng.randrange(9), rng.randrange(3), rng.randrange(9)) for _ in range(count))
+    for _ in range(swaps):
+        one, other = rng.randrange(count), rng.randrange(count)
+        keys[one], keys[other] = keys[other], keys[one]
+    if nulls:
+        keys[rng.randrange(count)] = (9, 9, 9)
+    columns = {
+        "lt": pa.array([lt for lt, _, _ in keys], pa.int64()),
+        "workchain": pa.array([None if w == 9 else w for _, w, _ in keys], pa.int32()),
+        "account": pa.array([bytes(31) + bytes((at,)) for _, _, at in keys], pa.binary(32)),
+        "mc_seqno": pa.array(range(count), pa.int64()),
+    }
+    rows = pa.table(columns)
+    cut = rng.randrange(count)
+    found = sort_rows(
+        pa.concat_tables([rows.slice(0, cut), rows.slice(cut)]), TABLES["transactions"]
+    )
+    assert found["mc_seqno"].to_pylist() == sorted(range(count), key=keys.__getitem__)
+
+
 def test_file_layout() -> None:
     data = encode_parquet(
         make_table("transactions", 1, 9, rows=50), TABLES["transactions"], SETTINGS
