@@ -17,6 +17,7 @@ from ingest.block.update import decode_update
 from ingest.cell.boc import parse_boc
 from ingest.cell.dictionary import iter_hashmap, iter_hashmap_slice
 from ingest.errors import BlockCorrupt, BocError, DecodeError
+from ingest.heap import without_collector
 from lake.schema import BLOCKS
 
 if TYPE_CHECKING:
@@ -66,16 +67,17 @@ def decode_in_python(
     """
     rows = RowSet()
     cells = StateCells(rows.table("state_cells"))
-    for bundle in bundles:
-        for raw in bundle.blocks:
-            tree = open_block(raw, is_named=raw.id in tops)
-            try:
-                _decode_block(tree, raw, bundle, rows, cells)
-                if raw.id.workchain == MASTERCHAIN:
-                    tops = {top.id for top in read_shard_tops(tree)}
-            except (BocError, DecodeError) as error:
-                raise DecodeError(f"block {raw.id}: {error}") from error
-    return rows.to_arrow()
+    with without_collector():
+        for bundle in bundles:
+            for raw in bundle.blocks:
+                tree = open_block(raw, is_named=raw.id in tops)
+                try:
+                    _decode_block(tree, raw, bundle, rows, cells)
+                    if raw.id.workchain == MASTERCHAIN:
+                        tops = {top.id for top in read_shard_tops(tree)}
+                except (BocError, DecodeError) as error:
+                    raise DecodeError(f"block {raw.id}: {error}") from error
+        return rows.to_arrow()
 
 
 def open_block(raw: RawBlock, *, is_named: bool = False) -> CellTree:

@@ -101,32 +101,38 @@ def read_recipe(recipe: bytes, count: int) -> list[Layout]:
     return layouts
 
 
-def follows_from_rows(
-    tree: CellTree, cell: int, root: Sequence[Any], description: Sequence[Any]
-) -> bool:
-    """Tell whether a transaction's own cells are those that its columns give.
+def follows_from_rows(tree: CellTree, cell: int, fees: int, out_count: int) -> bool:
+    """Tell whether a transaction's own cells but its description are those that its columns give.
 
     Args:
         tree: Where they are.
         cell: The transaction, whose HASH_UPDATE was read, and as many messages as it announces.
-        root: Columns that ``encode_root`` takes; fees have no extra currencies.
-        description: Columns from ``descr`` to the last of split_info.
+        fees: Its total_fees, which have no extra currencies.
+        out_count: Its outmsg_cnt.
     """
-    cells, links = tree.cells, tree.links
-    has_extra = description[_CREDIT_EXTRA] is not None
-    if has_extra or description[0] not in NAMED:
+    if tree.cells[cell][0] != _ROOT_REFS or tree.bit_length(cell) != size_root(fees):
         return False
-    if cells[cell][0] != _ROOT_REFS or tree.bit_length(cell) != size_root(root[8]):
+    return _holds_messages(tree, tree.links[cell][0], out_count)
+
+
+def is_description_usual(tree: CellTree, cell: int, columns: Sequence[Any]) -> bool:
+    """Tell whether a description and the phases below it are the cells that their columns give.
+
+    Args:
+        tree: Where they are.
+        cell: The description.
+        columns: Those from ``descr`` to the last of split_info.
+    """
+    if columns[0] not in NAMED or columns[_CREDIT_EXTRA] is not None:
         return False
-    messages, _, described = links[cell]
-    below = links[described]
-    sizes = size_description(description)
-    if cells[described][0] != len(sizes) - 1:
+    cells, below = tree.cells, tree.links[cell]
+    sizes = size_description(columns)
+    if cells[cell][0] != len(sizes) - 1 or tree.bit_length(cell) != sizes[0]:
         return False
-    for part, size in zip((described, *below), sizes, strict=True):
-        if tree.bit_length(part) != size or (part != described and cells[part][0]):
-            return False
-    return _holds_messages(tree, messages, root[7])
+    return all(
+        tree.bit_length(kid) == size and not cells[kid][0]
+        for kid, size in zip(below, sizes[1:], strict=True)
+    )
 
 
 def _holds_messages(tree: CellTree, cell: int, out_count: int) -> bool:

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ingest.block.currency import read_extra_currencies, read_grams
 from ingest.block.description import read_description
 from ingest.block.message import EXTRA_FLAGS_VERSION, MessageDecoder
-from ingest.block.recipe import Layout, follows_from_rows, write_recipe
+from ingest.block.recipe import (
+    Layout,
+    follows_from_rows,
+    is_description_usual,
+    write_recipe,
+)
 from ingest.cell.boc import parse_boc
 from ingest.cell.dictionary import iter_hashmap
 from ingest.cell.writer import serialize_boc
@@ -20,6 +25,7 @@ from ingest.errors import BocError, DecodeError
 from lake.schema import MESSAGES, TRANSACTIONS
 
 if TYPE_CHECKING:
+    from ingest.block.phase import Phase
     from ingest.block.rows import Row
     from ingest.cell.tree import CellTree
 
@@ -72,6 +78,7 @@ class TransactionDecoder:
         self._tree = tree
         self._place = place
         self._messages = MessageDecoder(tree, global_version)
+        self._descriptions: dict[int, tuple[Phase, bool]] = {}
 
     def decode(self, cell: int) -> Decoded:
         """Decode one transaction with its messages.
@@ -113,11 +120,9 @@ class TransactionDecoder:
         in_hash, messages, layouts = self._decode_messages(
             kids[0], out_count, (place.workchain, account, lt, tx_hash, place.mc_seqno, now)
         )
-        before, after = _STATUSES[counts >> 2 & 3], _STATUSES[counts & 3]
-        root = (account, lt, prev_hash, prev_lt, now, before, after, out_count, total_fees)
-        description = read_description(tree, descr_cell)
+        description, is_usual = self._describe(descr_cell)
         recipe = None
-        if currencies is None and follows_from_rows(tree, cell, root, description):
+        if is_usual and currencies is None and follows_from_rows(tree, cell, total_fees, out_count):
             recipe = write_recipe(layouts)
         row = (
             place.workchain,
@@ -131,8 +136,8 @@ class TransactionDecoder:
             now * _MICROSECONDS,
             prev_hash,
             prev_lt,
-            before,
-            after,
+            _STATUSES[counts >> 2 & 3],
+            _STATUSES[counts & 3],
             out_count,
             in_hash,
             total_fees,
@@ -144,6 +149,18 @@ class TransactionDecoder:
             recipe,
         )
         return Decoded(row, messages, account, lt, tx_hash, state_after)
+
+    def _describe(self, cell: int) -> tuple[Phase, bool]:
+        """Return the columns of a description, and whether its cells are what these give.
+
+        Transactions that went the same way share one description.
+        """
+        known = self._descriptions.get(cell)
+        if known is None:
+            columns = read_description(self._tree, cell)
+            known = columns, is_description_usual(self._tree, cell, columns)
+            self._descriptions[cell] = known
+        return known
 
     def _decode_messages(
         self, cell: int, out_count: int, context: Row

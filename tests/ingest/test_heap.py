@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
+
+import pytest
+
+from ingest.heap import without_collector
 
 KEPT = """
 import pyarrow as pa
@@ -26,3 +31,17 @@ assert not told or full - resident_pages() < size // 4096 // 2, "the pages went 
 
 def test_freed_memory_is_kept() -> None:
     subprocess.run([sys.executable, "-W", "error", "-c", KEPT], check=True)
+
+
+def test_the_collector_works_again_afterwards() -> None:
+    with without_collector():
+        with without_collector():
+            assert not gc.isenabled()
+        assert not gc.isenabled(), "whoever began it ends it"
+    assert gc.isenabled()
+
+
+def test_the_collector_works_again_after_an_error() -> None:
+    with pytest.raises(ValueError, match="bad"), without_collector():
+        int("bad")
+    assert gc.isenabled()
