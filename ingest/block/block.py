@@ -58,6 +58,7 @@ def decode_bundles(bundles: Sequence[McBundle]) -> dict[str, pa.Table]:
     return decode_in_python(bundles)
 
 
+@without_collector()
 def decode_in_python(
     bundles: Sequence[McBundle], tops: Collection[BlockId] = ()
 ) -> dict[str, pa.Table]:
@@ -67,17 +68,16 @@ def decode_in_python(
     """
     rows = RowSet()
     cells = StateCells(rows.table("state_cells"))
-    with without_collector():
-        for bundle in bundles:
-            for raw in bundle.blocks:
-                tree = open_block(raw, is_named=raw.id in tops)
-                try:
-                    _decode_block(tree, raw, bundle, rows, cells)
-                    if raw.id.workchain == MASTERCHAIN:
-                        tops = {top.id for top in read_shard_tops(tree)}
-                except (BocError, DecodeError) as error:
-                    raise DecodeError(f"block {raw.id}: {error}") from error
-        return rows.to_arrow()
+    for bundle in bundles:
+        for raw in bundle.blocks:
+            tree = open_block(raw, is_named=raw.id in tops)
+            try:
+                _decode_block(tree, raw, bundle, rows, cells)
+                if raw.id.workchain == MASTERCHAIN:
+                    tops = {top.id for top in read_shard_tops(tree)}
+            except (BocError, DecodeError) as error:
+                raise DecodeError(f"block {raw.id}: {error}") from error
+    return rows.to_arrow()
 
 
 def open_block(raw: RawBlock, *, is_named: bool = False) -> CellTree:

@@ -6,6 +6,7 @@ split_merge_info. Places in cells: see module ``currency``.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from ingest.block.currency import (
     read_var_uint7,
     sign_int32,
 )
+from ingest.cell.head import read_bits
 from ingest.errors import DecodeError
 
 if TYPE_CHECKING:
@@ -39,6 +41,9 @@ _COMPUTE_TAIL_MASK = (1 << _COMPUTE_TAIL_BITS) - 1
 _ACTION_COUNTS = Struct(">4H32s")
 _ACTION_COUNTS_BITS = _ACTION_COUNTS.size * 8
 _ACTION_COUNTS_MASK = (1 << _ACTION_COUNTS_BITS) - 1
+_KEPT_PHASES = 1024
+"""Contracts of one code run alike: of large blocks half the cells of these phases or more are equal
+to others."""
 _SPLIT_BITS = 6 + 6 + 256 + 256
 _MASK_512 = (1 << 512) - 1
 
@@ -98,14 +103,15 @@ def read_compute(
     left -= 3
     flags = value >> left
     gas_fees, left = read_grams(value, left)
-    run = _read_run(tree, kids[ref])
+    run = read_run(tree.cells[kids[ref]])
     success, state_used, activated = bool(flags & 4), bool(flags & 2), bool(flags & 1)
     return (False, None, success, state_used, activated, gas_fees, *run), ref + 1, left
 
 
-def _read_run(tree: CellTree, cell: int) -> Phase:
+@lru_cache(maxsize=_KEPT_PHASES)
+def read_run(cell: bytes) -> Phase:
     """Read the child cell of tr_phase_compute_vm, gas_used to vm_final_state_hash."""
-    value, left = tree.bits(cell)
+    value, left = read_bits(cell)
     gas_used, left = read_var_uint7(value, left)
     gas_limit, left = read_var_uint7(value, left)
     gas_credit = None
@@ -141,13 +147,14 @@ def read_maybe_action(
     """Read ``Maybe ^TrActionPhase``; return the columns, the next reference and the place."""
     left -= 1
     if value >> left & 1:
-        return _read_action(tree, kids[ref]), ref + 1, left
+        return read_action(tree.cells[kids[ref]]), ref + 1, left
     return NO_ACTION, ref, left
 
 
-def _read_action(tree: CellTree, cell: int) -> Phase:
+@lru_cache(maxsize=_KEPT_PHASES)
+def read_action(cell: bytes) -> Phase:
     """Read TrActionPhase."""
-    value, left = tree.bits(cell)
+    value, left = read_bits(cell)
     left -= 3
     flags = value >> left
     change, left = read_status_change(value, left)

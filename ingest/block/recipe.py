@@ -14,10 +14,12 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ingest.block.encode import NAMED, Bits, encode_description, encode_info, encode_root, join_bits
-from ingest.block.size import size_description, size_root
+from ingest.block.phase import read_action, read_run
+from ingest.block.size import size_action, size_description, size_root, size_run
 from ingest.cell.boc import parse_boc
 from ingest.cell.build import append_cell, graft, pack_head
 from ingest.cell.dictionary_writer import build_hashmap
+from ingest.cell.head import count_bits
 from ingest.cell.tree import CellTree
 from ingest.cell.writer import serialize_boc
 from ingest.errors import BocError, DecodeError
@@ -56,6 +58,7 @@ _ROOT = (
 )
 _DESCRIPTION = _slice_names(TRANSACTIONS.names, "descr", "split_info_sibling_addr")
 _CREDIT_EXTRA = _DESCRIPTION.index("credit_extra_currencies")
+_SKIPPED, _ACTION = map(_DESCRIPTION.index, ("compute_skipped", "action_success"))
 _INFO = _slice_names(MESSAGES.names, "kind", "import_fee")
 
 
@@ -101,18 +104,15 @@ def read_recipe(recipe: bytes, count: int) -> list[Layout]:
     return layouts
 
 
-def follows_from_rows(tree: CellTree, cell: int, fees: int, out_count: int) -> bool:
-    """Tell whether a transaction's own cells but its description are those that its columns give.
+def is_root_usual(tree: CellTree, cell: int, fees: int) -> bool:
+    """Tell whether the root cell of a transaction is the one that its columns give.
 
     Args:
-        tree: Where they are.
-        cell: The transaction, whose HASH_UPDATE was read, and as many messages as it announces.
+        tree: Where it is.
+        cell: The root, whose HASH_UPDATE was read.
         fees: Its total_fees, which have no extra currencies.
-        out_count: Its outmsg_cnt.
     """
-    if tree.cells[cell][0] != _ROOT_REFS or tree.bit_length(cell) != size_root(fees):
-        return False
-    return _holds_messages(tree, tree.links[cell][0], out_count)
+    return tree.cells[cell][0] == _ROOT_REFS and tree.bit_length(cell) == size_root(fees)
 
 
 def is_description_usual(tree: CellTree, cell: int, columns: Sequence[Any]) -> bool:
@@ -125,32 +125,48 @@ def is_description_usual(tree: CellTree, cell: int, columns: Sequence[Any]) -> b
     """
     if columns[0] not in NAMED or columns[_CREDIT_EXTRA] is not None:
         return False
-    cells, below = tree.cells, tree.links[cell]
-    sizes = size_description(columns)
-    if cells[cell][0] != len(sizes) - 1 or tree.bit_length(cell) != sizes[0]:
+    cells = tree.cells
+    below = [cells[kid] for kid in tree.links[cell]]
+    has_run, has_action = not columns[_SKIPPED], columns[_ACTION] is not None
+    if cells[cell][0] != has_run + has_action or tree.bit_length(cell) != size_description(columns):
         return False
-    return all(
-        tree.bit_length(kid) == size and not cells[kid][0]
-        for kid, size in zip(below, sizes[1:], strict=True)
-    )
+    is_usual = not has_run or _is_run_usual(below[0])
+    return is_usual and (not has_action or _is_action_usual(below[-1]))
 
 
-def _holds_messages(tree: CellTree, cell: int, out_count: int) -> bool:
-    """Tell whether the cell above all messages, and the map of the outgoing ones, are usual."""
+@lru_cache(maxsize=1024)
+def _is_run_usual(cell: bytes) -> bool:
+    return not cell[0] and count_bits(cell) == size_run(read_run(cell))
+
+
+@lru_cache(maxsize=1024)
+def _is_action_usual(cell: bytes) -> bool:
+    return not cell[0] and count_bits(cell) == size_action(read_action(cell))
+
+
+def list_usual_messages(tree: CellTree, cell: int, out_count: int) -> list[int] | None:
+    """Return the messages of a transaction, the in message first, where their places are usual.
+
+    None where the cell above all messages or the map of the outgoing ones, of which there are to
+    be ``out_count``, are not as the node writes them.
+    """
     cells, links = tree.cells, tree.links
     kids = links[cell]
-    has_out = int(out_count > 0)
+    has_out = out_count > 0
     has_in = len(kids) - has_out
-    if has_in not in (0, 1) or cells[cell] != _encode_holder(has_in, has_out):
-        return False
+    if has_in not in (0, 1) or cells[cell] != _encode_holder(has_in, int(has_out)):
+        return None
+    found = list(kids[:has_in])
     todo = [kids[-1]] if has_out else []
     for head in _list_map_heads(out_count):
         node = todo.pop()
         if cells[node] != head:
-            return False
+            return None
         if head[0] == _FORK_REFS:
             todo += links[node][::-1]
-    return True
+        else:
+            found.append(links[node][0])
+    return found
 
 
 @cache

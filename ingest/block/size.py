@@ -26,31 +26,25 @@ def size_root(fees: int) -> int:
     return 4 + 256 + 64 + 256 + 64 + 32 + 15 + 2 + 2 + _size_grams(fees) + 1
 
 
-def size_description(columns: Sequence[Any]) -> list[int]:
-    """Return the bits of TransactionDescr and of what it refers to: compute and action phase.
+def size_description(columns: Sequence[Any]) -> int:
+    """Return the bits of TransactionDescr without what it refers to.
 
     Args:
         columns: As ``encode.encode_description`` takes them.
     """
-    sizes = [4]
     if columns[0] == "ord":
-        has_storage = columns[6] is not None
-        sizes[0] += 2 + (_size_storage(*columns[6:9]) if has_storage else 0)
-        sizes[0] += 1 if columns[10] is None else _size_credit(columns[9], columns[10])
-        sizes[0] += _size_bounce(*columns[42:48])
+        storage = 0 if columns[6] is None else _size_storage(*columns[6:9])
+        credit = 1 if columns[10] is None else _size_credit(columns[9], columns[10])
+        size = 6 + storage + credit + _size_bounce(*columns[42:48])
     else:
-        sizes[0] += _size_storage(*columns[6:9])
+        size = 4 + _size_storage(*columns[6:9])
     # Of the compute phase tag and flags; is there an action phase, aborted, destroyed.
-    sizes[0] += 4 + 3
+    size += 4 + 3
     if not columns[12]:
-        sizes[0] += _size_grams(columns[17])
-        used, limit, credit, _, _, arg = columns[18:24]
-        sizes.append(_size_run(used, limit, credit, arg))
+        size += _size_grams(columns[17])
     elif columns[13] != "suspended":
-        sizes[0] -= 1
-    if columns[27] is not None:
-        sizes.append(_size_action(columns))
-    return sizes
+        size -= 1
+    return size
 
 
 def size_info(columns: Sequence[Any], external: Bits | None) -> int | None:
@@ -93,18 +87,19 @@ def _size_credit(due: int | None, credit: int) -> int:
     return 1 + _size_maybe_grams(due) + _size_grams(credit) + 1
 
 
-def _size_run(used: int, limit: int, credit: int | None, arg: int | None) -> int:
-    """Return the bits of the cell of tr_phase_compute_vm."""
-    gas = 6 + (used.bit_length() + 7 & ~7) + (limit.bit_length() + 7 & ~7)
+def size_run(columns: Sequence[Any]) -> int:
+    """Return the bits of the cell of tr_phase_compute_vm, from its columns gas_used onward."""
+    used, limit, credit, _, _, arg = columns[:6]
+    gas = _size_used(used, limit)
     gas += 1 if credit is None else 3 + (credit.bit_length() + 7 & ~7)
     return gas + 8 + 32 + (1 if arg is None else 33) + 32 + 512
 
 
-def _size_action(columns: Sequence[Any]) -> int:
-    """Return the bits of the cell of TrActionPhase, from all columns of the description."""
-    fees = _size_maybe_grams(columns[31]) + _size_maybe_grams(columns[32])
-    codes = 32 + (1 if columns[34] is None else 33)
-    return 3 + _size_change(columns[30]) + fees + codes + 64 + 256 + _size_used(*columns[40:42])
+def size_action(columns: Sequence[Any]) -> int:
+    """Return the bits of the cell of TrActionPhase, from its columns."""
+    fees = _size_maybe_grams(columns[4]) + _size_maybe_grams(columns[5])
+    codes = 32 + (1 if columns[7] is None else 33)
+    return 3 + _size_change(columns[3]) + fees + codes + 64 + 256 + _size_used(*columns[13:15])
 
 
 def _size_bounce(

@@ -13,9 +13,9 @@ from ingest.block.currency import read_extra_currencies, read_grams
 from ingest.block.description import read_description
 from ingest.block.message import EXTRA_FLAGS_VERSION, MessageDecoder
 from ingest.block.recipe import (
-    Layout,
-    follows_from_rows,
     is_description_usual,
+    is_root_usual,
+    list_usual_messages,
     write_recipe,
 )
 from ingest.cell.boc import parse_boc
@@ -25,6 +25,8 @@ from ingest.errors import BocError, DecodeError
 from lake.schema import MESSAGES, TRANSACTIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ingest.block.phase import Phase
     from ingest.block.rows import Row
     from ingest.cell.tree import CellTree
@@ -35,6 +37,9 @@ _HEAD_MASK = (1 << _HEAD_BITS) - 1
 _TRANSACTION_TAG = 7
 _STATUSES = ("uninit", "frozen", "active", "nonexist")
 _OUT_KEY_BITS = 15
+_MAX_ACTIONS = 255
+"""The node lets a transaction do so much; what a map of more entries looks like is not worked out
+before they are there."""
 _HASH_UPDATE_HEAD = bytes((0, 130, 0x72))
 _HASH_UPDATE_BYTES = 2 + 65
 _MICROSECONDS = 1_000_000
@@ -117,13 +122,17 @@ class TransactionDecoder:
         state_before, state_after = _read_hash_update(tree, state_cell)
         tx_hash = tree.hash(cell)
         place = self._place
-        in_hash, messages, layouts = self._decode_messages(
-            kids[0], out_count, (place.workchain, account, lt, tx_hash, place.mc_seqno, now)
-        )
-        description, is_usual = self._describe(descr_cell)
+        found, is_usual = _find_messages(tree, kids[0], out_count)
+        has_in = len(found) > out_count
+        decode = self._messages.decode
+        context = (place.workchain, account, lt, tx_hash, place.mc_seqno, now)
+        messages = [(*context, "in", 0, *decode(message)) for message in found[:has_in]]
+        for index, message in enumerate(found[has_in:]):
+            messages.append((*context, "out", index, *decode(message)))
+        description, is_descr_usual = self._describe(descr_cell)
         recipe = None
-        if is_usual and currencies is None and follows_from_rows(tree, cell, total_fees, out_count):
-            recipe = write_recipe(layouts)
+        if is_usual and is_descr_usual and currencies is None:
+            recipe = self._write_recipe(cell, total_fees, found)
         row = (
             place.workchain,
             account,
@@ -139,7 +148,7 @@ class TransactionDecoder:
             _STATUSES[counts >> 2 & 3],
             _STATUSES[counts & 3],
             out_count,
-            in_hash,
+            tree.hash(found[0]) if has_in else None,
             total_fees,
             currencies,
             state_before,
@@ -162,36 +171,11 @@ class TransactionDecoder:
             self._descriptions[cell] = known
         return known
 
-    def _decode_messages(
-        self, cell: int, out_count: int, context: Row
-    ) -> tuple[bytes | None, list[Row], list[Layout | None]]:
-        """Decode ``^[in_msg:(Maybe ^Message) out_msgs:(HashmapE 15 ^Message)]``."""
-        tree = self._tree
-        decode = self._messages.decode
-        value, left = tree.bits(cell)
-        kids = tree.links[cell]
-        flags = value >> (left - 2)
-        rows = []
-        layouts = []
-        layout_of = self._messages.layouts.get
-        in_hash = None
-        if flags & 2:
-            message = decode(kids[0])
-            in_hash = message[0]
-            layouts.append(layout_of(kids[0]))
-            rows.append((*context, "in", 0, *message))
-        count = 0
-        if flags & 1:
-            for index, leaf in iter_hashmap(tree, kids[flags >> 1 & 1], _OUT_KEY_BITS):
-                if index != count:
-                    break
-                count += 1
-                out = leaf.load_ref()
-                rows.append((*context, "out", index, *decode(out)))
-                layouts.append(layout_of(out))
-        if count != out_count:
-            raise DecodeError(f"{out_count} out messages announced, another number found")
-        return in_hash, rows, layouts
+    def _write_recipe(self, cell: int, fees: int, messages: Sequence[int]) -> bytes | None:
+        """Return the recipe of a transaction of which all but root and messages are usual."""
+        if not is_root_usual(self._tree, cell, fees):
+            return None
+        return write_recipe(list(map(self._messages.layouts.get, messages)))
 
 
 def decode_transaction(
@@ -216,6 +200,32 @@ def decode_transaction(
         return decode_transaction(data, global_version=EXTRA_FLAGS_VERSION)
     row["time"] = datetime.fromtimestamp(row["now"], UTC).replace(tzinfo=None)
     return row, [dict(zip(MESSAGES.names, message, strict=True)) for message in decoded.messages]
+
+
+def _find_messages(tree: CellTree, cell: int, out_count: int) -> tuple[list[int], bool]:
+    """Read ``^[in_msg:(Maybe ^Message) out_msgs:(HashmapE 15 ^Message)]``.
+
+    Returns the in message, if there is one, and ``out_count`` others; and whether the cells above
+    them are those that the node writes.
+    """
+    if out_count <= _MAX_ACTIONS:
+        found = list_usual_messages(tree, cell, out_count)
+        if found is not None:
+            return found, True
+    value, left = tree.bits(cell)
+    kids = tree.links[cell]
+    flags = value >> (left - 2)
+    found = [kids[0]] if flags & 2 else []
+    count = 0
+    if flags & 1:
+        for index, leaf in iter_hashmap(tree, kids[flags >> 1 & 1], _OUT_KEY_BITS):
+            if index != count:
+                break
+            count += 1
+            found.append(leaf.load_ref())
+    if count != out_count:
+        raise DecodeError(f"{out_count} out messages announced, another number found")
+    return found, list_usual_messages(tree, cell, out_count) is not None
 
 
 def _read_hash_update(tree: CellTree, cell: int) -> tuple[bytes, bytes]:

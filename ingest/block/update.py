@@ -77,10 +77,12 @@ def _read_accounts(
     rows: list[AccountRow] = []
     roots: list[int] = []
     entries = find_accounts(tree, read_state(tree, new).accounts) if touched else {}
-    for one in touched:
+    keys = [int.from_bytes(one.account, "big") for one in touched]
+    tree.hash_all([entries[key] for key in keys if key in entries])
+    for key, one in zip(keys, touched, strict=True):
         state = NONEXIST
         if one.new_hash != NONEXIST_HASH:
-            cell = entries.get(int.from_bytes(one.account, "big"))
+            cell = entries.get(key)
             if cell is None or tree.hash(cell, 0) != one.new_hash:
                 raise DecodeError(
                     f"state update: account {at.workchain}:{one.account.hex()} has state "

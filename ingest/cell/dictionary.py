@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _FORK_REFS = 2
 _EXOTIC_BIT = 8
+_PRUNED_ONCE = 0x28
+"""First descriptor of pruned branches that hide one level, and of no other cells."""
 _LABEL_OF_NOTHING = 0x40
 """A first byte below this begins with 00, hml_short$0 of length 0: most forks have such a label.
 
@@ -37,7 +39,7 @@ def iter_hashmap(
         BocError: a label longer than the key, a node too short, an exotic cell, or far more keys
             than cells.
     """
-    yield from _walk(tree, [(root, 0, key_bits)], skip_pruned=skip_pruned)
+    return _walk(tree, [(root, 0, key_bits)], skip_pruned=skip_pruned)
 
 
 def iter_hashmap_slice(
@@ -108,6 +110,7 @@ def _walk(
     """Walk the nodes of ``todo`` (cell, key so far, bits left), the last one first."""
     steps = tree.count + _MAX_REPEATS
     cells, links = tree.cells, tree.links
+    passed_over = _PRUNED_ONCE if skip_pruned else None
     while todo:
         cell, key, key_left = todo.pop()
         steps -= 1
@@ -127,5 +130,9 @@ def _walk(
         kids = links[cell]
         if len(kids) < _FORK_REFS:
             raise CellUnderflow(f"hash map fork at cell {cell} has {len(kids)} references")
-        todo.append((kids[1], key << 1 | 1, key_left - 1))
-        todo.append((kids[0], key << 1, key_left - 1))
+        zero, one = kids[:2]
+        key, key_left = key << 1, key_left - 1
+        if cells[one][0] != passed_over:
+            todo.append((one, key | 1, key_left))
+        if cells[zero][0] != passed_over:
+            todo.append((zero, key, key_left))

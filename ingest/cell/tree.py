@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.cell.digest import MAX_DEPTH, Digests
-from ingest.cell.exotic import HASH_BYTES, KIND_NAMES, ORDINARY, PRUNED, exotic_mask
+from ingest.cell.exotic import HASH_BYTES, ORDINARY, PRUNED, exotic_mask
+from ingest.cell.head import count_bits, read_bits
 from ingest.cell.slice import CellSlice
 from ingest.errors import BocError
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from ingest.cell.writer import Plan
 
 MAX_LEVEL = 3
-_from_bytes = int.from_bytes
 _EXOTIC_BIT = 8
 _NOT_MEASURED = 1 << 16
 # A pruned branch that hides one level, with 36 bytes of data: the commonest exotic cell.
@@ -72,27 +72,15 @@ class CellTree:
 
     def bit_length(self, cell: int) -> int:
         """Return the number of data bits of a cell."""
-        head = self.cells[cell]
-        if not head[1] & 1:
-            return head[1] << 2
-        last = head[-1]
-        return (len(head) - 2 << 3) - (last & -last).bit_length()
+        return count_bits(self.cells[cell])
 
     def bits(self, cell: int) -> tuple[int, int]:
         """Return the data of an ordinary cell as one integer, and its number of bits.
 
         Raises:
-            BocError: the cell is exotic: its bits are no data of a TL-B type.
+            BocError: the cell is exotic.
         """
-        head = self.cells[cell]
-        if head[0] & _EXOTIC_BIT:
-            name = KIND_NAMES[head[2]]
-            raise BocError(f"a {name} cell stands where an ordinary cell is needed")
-        value = _from_bytes(head[2:], "big")
-        if not head[1] & 1:
-            return value, head[1] << 2
-        tag = (value & -value).bit_length()
-        return value >> tag, (len(head) - 2 << 3) - tag
+        return read_bits(self.cells[cell])
 
     def payload(self, cell: int) -> bytes:
         """Return the data bytes of any cell, the completion tag of the last byte included."""

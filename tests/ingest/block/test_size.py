@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 
 from ingest.block.encode import NAMED, encode_description, encode_info, encode_root
-from ingest.block.size import size_description, size_info, size_root
+from ingest.block.size import size_action, size_description, size_info, size_root, size_run
 from ingest.block.transaction import decode_transaction
 from lake.schema import MESSAGES, TRANSACTIONS
 from tests.ingest.block.test_message import messages
@@ -22,6 +22,8 @@ _ROOT = (
     *("account", "lt", "prev_trans_hash", "prev_trans_lt", "now"),
     *("orig_status", "end_status", "outmsg_cnt", "total_fees"),
 )
+_RUN = ("compute_gas_used", "compute_vm_final_state_hash")
+_ACTION = ("action_success", "action_tot_msg_size_bits")
 
 
 def _count_bits(head: bytes) -> int:
@@ -42,8 +44,12 @@ def test_transactions(sample: tuple[bytes, Columns]) -> None:
     assert size_root(row["total_fees"]) == _count_bits(root)
     columns = _take(TRANSACTIONS.names, row, "descr", "split_info_sibling_addr")
     if row["descr"] in NAMED and row["credit_extra_currencies"] is None:
-        found = [_count_bits(head) for head in encode_description(columns)]
-        assert size_description(columns) == found
+        sizes = [size_description(columns)]
+        if not row["compute_skipped"]:
+            sizes.append(size_run(_take(TRANSACTIONS.names, row, *_RUN)))
+        if row["action_success"] is not None:
+            sizes.append(size_action(_take(TRANSACTIONS.names, row, *_ACTION)))
+        assert sizes == [_count_bits(head) for head in encode_description(columns)]
 
 
 @settings(max_examples=200, deadline=None)
