@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from lake.lookup.account import ID_BYTES, Account, account_id, split_account_id
+from lake.lookup.coding import Around
 from lake.lookup.contracts import write_contracts
 from lake.lookup.ends import EndsBuilder
 from lake.lookup.postings import KEY_BYTES, count_cut_bits, cut_hash, write_postings
@@ -25,7 +26,7 @@ from lake.lookup.record import (
     TRANSACTION_COLUMNS,
 )
 from lake.lookup.runfile import RunWriter
-from lake.lookup.shape import Around, RecordEncoder
+from lake.lookup.shape import RecordEncoder
 from lake.lookup.traces import TracesBuilder
 from lake.values import iter_tuples, list_values
 
@@ -138,7 +139,6 @@ class Composer:
         self._account_row.append(len(self._lt))
         self._record_at.append(self._encoder.at)
         writer.add_numbers("record.at", self._record_at)
-        writer.add("shape", self._encoder.encode_shapes())
         writer.add("hash", self._hash)
         writer.add("hash_after", self._hash_after)
         writer.add_numbers("lt", self._lt)
@@ -152,6 +152,7 @@ class Composer:
         writer.add_numbers("richest", self._order_by_balance())
         self._write_accounts()
         self._write_postings()
+        writer.add("shape", self._encoder.encode_shapes())
         write_contracts(writer, contracts)
         writer.finish(mc_range, len(self._lt))
         return len(self._lt)
@@ -178,7 +179,7 @@ class Composer:
         }
         write_postings(self._writer, "failed", by_time)
         self._ends.write(self._writer)
-        self._traces.write(self._writer, hashes, self._lt)
+        self._traces.write(self._writer, hashes, self._lt, self._now, self._encoder)
 
     def _order_by_balance(self) -> array[int]:
         """Number the accounts that have a state, the richest first, as ``v3`` orders them."""
@@ -195,8 +196,8 @@ class Composer:
 
 def _look_around(account: bytes, lt: int, now: int, before: _Transaction | None) -> Around:
     if before is None:
-        return Around(account, lt, now, None, None)
-    return Around(account, lt, now, before.hash, before.account_state_hash_after)
+        return Around(account, lt, lt, now, None, None)
+    return Around(account, lt, before.lt, now, before.hash, before.account_state_hash_after)
 
 
 def _facts(state: tuple[Any, ...] | None) -> tuple[Any, ...] | None:

@@ -8,14 +8,24 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lake.lookup.account import ID_BYTES, account_id, split_account_id
+from lake.lookup.coding import (
+    Around,
+    base_of,
+    make_signed,
+    read_opcode,
+    reverse_bits,
+    unfold,
+)
 from lake.lookup.native import NATIVE
 from lake.lookup.record import (
+    BODY,
     FACTS,
     IN_HASH,
     KINDS,
     MESSAGE,
     MESSAGE_HASH,
     STATE,
+    TRACE,
     TRANSACTION,
     Record,
 )
@@ -30,8 +40,6 @@ from lake.lookup.shape import (
     OWN_ACCOUNT,
     SAME_STATE,
     SHAPED,
-    Around,
-    unfold,
 )
 
 if TYPE_CHECKING:
@@ -41,7 +49,7 @@ if TYPE_CHECKING:
 
 _ARRAYS = (
     *("records", "record.at", "hash", "hash_after", "lt", "now", "mc_seqno", "root", "other"),
-    *("account.row", "account.id", "state.at", "state"),
+    *("account.row", "account.id", "state.at", "state", "ended.at", "ended.data"),
 )
 
 _Shape = tuple[int, bytes, tuple[Any, ...]]
@@ -55,25 +63,29 @@ def open_source(arrays: Mapping[str, Any]) -> Any:  # noqa: ANN401 - here or in 
         KeyError: it lacks an array.
     """
     named = tuple(getattr(arrays[name], "data", arrays[name]) for name in _ARRAYS)
-    found = msgspec.msgpack.decode(arrays["shape"], type=list[_Shape])
+    found, hashes = msgspec.msgpack.decode(
+        arrays["shape"], type=tuple[list[_Shape], tuple[bytes, ...]]
+    )
     if any(len(shape[1]) != len(shape[2]) for shape in found):
         raise ValueError("a shape of the run is damaged")
     if NATIVE is None:
-        return Source(arrays, found)
+        return Source(arrays, found, hashes)
     types = (*(kind.row_type for kind in KINDS), Record)
     widths = tuple(kind.width for kind in KINDS)
-    places = IN_HASH, MESSAGE_HASH
-    return NATIVE.Source(named, tuple(found), types, widths, places)
+    places = IN_HASH, MESSAGE_HASH, BODY
+    return NATIVE.Source(named, tuple(found), hashes, types, widths, places)
 
 
 class Source:
     """The arrays of an open run."""
 
-    def __init__(self, arrays: Mapping[str, Any], shapes: Sequence[_Shape]) -> None:
-        """Take the arrays by name, and the shapes of rows."""
+    def __init__(
+        self, arrays: Mapping[str, Any], shapes: Sequence[_Shape], hashes: Sequence[bytes]
+    ) -> None:
+        """Take the arrays by name, the shapes of rows, and the hashes that have numbers."""
         self._arrays = arrays
         self._records, self._lt = arrays["records"], arrays["lt"]
-        self._shapes = shapes
+        self._shapes, self.hashes = shapes, hashes
 
     def read_records(self, rows: Iterable[int]) -> list[Any]:
         """Return the records of rows, in their order."""
@@ -98,6 +110,24 @@ class Source:
         numbers = (self._find_account(*account) for account in accounts)
         return [None if number is None else self._read_newest(number) for number in numbers]
 
+    def read_traces(self, numbers: Iterable[int]) -> list[Any]:
+        """Return complete traces by their numbers."""
+        return [self._read_ended(number) for number in numbers]
+
+    def _read_ended(self, number: int) -> Any:  # noqa: ANN401 - a row
+        data, at = self._arrays["ended.data"], self._arrays["ended.at"][number]
+        root, at = read_number(data, at)
+        if root:
+            trace_id = self._hash("hash", root - 1)
+            lt, now = self._lt[root - 1], self._arrays["now"][root - 1]
+        else:
+            trace_id, at = bytes(data[at : at + HASH_BYTES]), at + HASH_BYTES
+            lt, now = 0, 0
+        around = Around(b"", lt, lt, now, None, None)
+        row = _Reading(self, data, at, around).read_row(TRACE)
+        row.trace_id = trace_id
+        return row
+
     def _find_account(self, workchain: int, account: bytes) -> int | None:
         ids, wanted = self._arrays["account.id"], account_id(account, workchain)
 
@@ -121,6 +151,7 @@ class Source:
         return Around(
             bytes(self._arrays["account.id"][start : start + HASH_BYTES]),
             lt,
+            self._lt[row - 1] if row > self._arrays["account.row"][account] else lt,
             self._arrays["now"][row] if row < len(self._lt) else 0,
             self._hash("hash", row - 1) if row else None,
             self._hash("hash_after", row - 1) if row else None,
@@ -182,7 +213,7 @@ def read_number(data: memoryview, at: int) -> tuple[int, int]:
     return number | data[at] << shift, at + 1
 
 
-_NOTHING = Around(b"", 0, 0, None, None)
+_NOTHING = Around(b"", 0, 0, 0, None, None)
 
 
 class _Reading:
@@ -205,20 +236,30 @@ class _Reading:
 
     def read_row(self, kind: Kind, bias: int = 0) -> Any:  # noqa: ANN401 - a row
         _, codes, constants = self._source._shapes[self.read_number() - bias]  # noqa: SLF001
+        values: list[Any] = []
+        for code, constant in zip(codes.decode(), constants, strict=True):
+            before = values[-1] if values else None
+            values.append(constant if code in ".o" else self._read_value(code, before))
+        if b"o" in codes:
+            at = codes.index(b"o")
+            values[at] = read_opcode(values[BODY], values[at])
         row = _blank(kind.row_type)
-        for name, code, constant in zip(kind.columns, codes.decode(), constants, strict=True):
-            setattr(row, name, constant if code == "." else self._read_value(code))
+        for name, value in zip(kind.columns, values, strict=True):
+            setattr(row, name, value)
         return row
 
-    def _read_value(self, code: str) -> Any:  # noqa: ANN401
+    def _read_value(self, code: str, before: Any) -> Any:  # noqa: ANN401
         if code == "b":
             return self._read_bytes()
+        if code == "h":
+            number = self.read_number()
+            return self._source.hashes[number - 1] if number else self._read_bytes()
+        if code == "r":
+            return make_signed(reverse_bits(self.read_number()))
         if code in "sa":
             text = self._read_bytes().decode()
             return text if code == "s" else int(text)
-        around = self._around
-        base = around.lt if code == "l" else around.now if code == "t" else 0
-        return unfold(self.read_number(), base)
+        return unfold(self.read_number(), base_of(code, self._around, before))
 
     def _read_bytes(self) -> bytes:
         form, around = self.read_number(), self._around

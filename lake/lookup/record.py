@@ -1,9 +1,11 @@
 """A transaction as a run gives it: its row, its messages, and the account's states around it.
 
-Four kinds of rows stand in a run. What each column needs there is one letter, its code: ``.`` for
+Five kinds of rows stand in a run. What each column needs there is one letter, its code: ``.`` for
 what is always part of the shape (module ``shape``), ``i`` for whole numbers, ``l`` for those close
-to the transaction's logical time, ``t`` to its unix seconds, ``b`` for bytes, ``s`` for text, ``a``
-for whole numbers without bound.
+to the transaction's logical time, ``p`` to that of the account's transaction before, ``t`` to its
+unix seconds, ``g`` to gas that costs what the column before says, ``r`` for shards, ``b`` for
+bytes, ``h`` for hashes of few values, ``o`` for the first bytes of a body as a number, ``s`` for
+text, ``a`` for whole numbers without bound.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from lake.lookup.native import NATIVE
-from lake.schema import ACCOUNT_STATES, MESSAGES, TRANSACTIONS
+from lake.schema import ACCOUNT_STATES, MESSAGES, TRACES, TRANSACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +45,20 @@ STATE_COLUMNS = (
 """Columns of the newest state of an account, as ``v3/accounts`` gives them."""
 
 _CODES = {"bool": ".", "text": ".", "hash": "b", "bytes": "b", "json": "s", "amount": "a"}
-_CLOSE = {"prev_trans_lt": "l", "created_lt": "l", "last_trans_lt": "l", "created_at": "t"}
+_CLOSE = {
+    "prev_trans_lt": "p",
+    "created_lt": "l",
+    "last_trans_lt": "l",
+    "created_at": "t",
+    "start_lt": "l",
+    "end_lt": "l",
+    "start_utime": "t",
+    "end_utime": "t",
+    "compute_gas_used": "g",
+    "shard": "r",
+    "code_hash": "h",
+    "opcode": "o",
+}
 
 
 class KeyedRow(msgspec.Struct, gc=False):
@@ -96,7 +111,10 @@ MESSAGE = _make_kind(
 )
 FACTS = _make_kind(2, ACCOUNT_STATES, FACT_COLUMNS)
 STATE = _make_kind(3, ACCOUNT_STATES, STATE_COLUMNS)
-KINDS = (TRANSACTION, MESSAGE, FACTS, STATE)
+TRACE = _make_kind(
+    4, TRACES, tuple(name for name in TRACES.names if name != "trace_id"), ("trace_id",)
+)
+KINDS = (TRANSACTION, MESSAGE, FACTS, STATE, TRACE)
 
 Record: Any = make_row_type("Record", ("row", "messages", "before", "after"))
 """``before`` and ``after`` are None where the run does not have the state."""
@@ -105,3 +123,4 @@ ABORTED = TRANSACTION_COLUMNS.index("aborted")
 HASH_BEFORE = TRANSACTION_COLUMNS.index("account_state_hash_before")
 IN_HASH = TRANSACTION_COLUMNS.index("in_msg_hash")
 MESSAGE_HASH = MESSAGE_COLUMNS.index("msg_hash")
+BODY = MESSAGE_COLUMNS.index("body")

@@ -47,7 +47,7 @@ class Run:
         self.transaction, self.block = Postings(arrays, "transaction"), Postings(arrays, "block")
         self.message, self.body = Postings(arrays, "message"), Postings(arrays, "body")
         self.opcode, self.failed = Postings(arrays, "opcode"), Postings(arrays, "failed")
-        self.trace, self.traces = Postings(arrays, "trace"), RunTraces(arrays)
+        self.trace, self.traces = Postings(arrays, "trace"), RunTraces(arrays, self._source)
         self.tables = open_tables(arrays)
         self._hash, self._id = arrays["hash"], arrays["account.id"]
         self._account_key, self._account_row = arrays["account.key"], arrays["account.row"]

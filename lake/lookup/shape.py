@@ -6,21 +6,34 @@ byte, the least significant first; signed ones are folded (0, -1, 1, -2 ...). By
 what it needs: 0 the own account, 1 the hash of the transaction before, 2 the hash of the in
 message, 3 and 4 bytes of an earlier place of all records (32 of them, or their number first), 5 the
 hash of the state before, and from 6 on literal bytes, that many more than 6. So that bytes which
-come again (both ends of a message, bodies, code) are written once: hashes do not compress.
+come again (both ends of a message, bodies) are written once: hashes do not compress. A hash of few
+values is its number among those of the run, from 1 on; or 0, and bytes. A shard is its bits from
+the last to the first as a number. An opcode that stands in its message's body is part of the shape,
+as its place there.
 
 A record is the state after, the state before, the transaction, and its messages,
 their number first. A state is 0 where it is not known, 1 where it is that after the record before,
-else its shape's number and 2.
+else its shape's number and 2. A complete trace is the row of its root, counted from 1, or 0 and the
+root's hash; and its shape and what that leaves open.
 """
 
 from __future__ import annotations
 
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from lake.lookup.record import FACTS, IN_HASH, KINDS, MESSAGE, STATE, TRANSACTION
+from lake.lookup.coding import (
+    Around,
+    InBody,
+    append_number,
+    base_of,
+    find_opcode,
+    fold,
+    reverse_bits,
+)
+from lake.lookup.record import BODY, FACTS, IN_HASH, KINDS, MESSAGE, STATE, TRACE, TRANSACTION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,39 +57,10 @@ _SHAPED_BYTES = 3
 _REMEMBERED = 500_000
 """So many values are remembered at most: about 100 MB. Those that came again are kept longest."""
 
+_MOST_NUMBERED = 1 << 16
+"""So many hashes have numbers at most, as readers hold them all."""
+
 _OPEN = ...
-_SIGN, _WORD = 1 << 63, 1 << 64
-
-
-class Around(NamedTuple):
-    """What a row may refer to."""
-
-    account: bytes
-    lt: int
-    now: int
-    hash_before: bytes | None
-    state_before: bytes | None
-
-
-def append_number(out: bytearray, number: int) -> None:
-    """Append a whole number that is not negative."""
-    while number > 0x7F:  # noqa: PLR2004 - seven bits
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-
-
-def fold(value: int) -> int:
-    """Return a signed number of 64 bits as one without sign, small where it was close to 0."""
-    if not -_SIGN <= value < _SIGN:
-        value = (value + _SIGN) % _WORD - _SIGN
-    return value << 1 if value >= 0 else ~value << 1 | 1
-
-
-def unfold(number: int, base: int) -> int:
-    """Return the signed number of 64 bits that was folded, ``base`` added."""
-    value = number >> 1 ^ -(number & 1)
-    return (value + base + _SIGN) % _WORD - _SIGN
 
 
 def _list_near(around: Around, in_hash: bytes | None) -> _Near:
@@ -89,6 +73,25 @@ def _list_near(around: Around, in_hash: bytes | None) -> _Near:
     }
 
 
+def _open_columns(
+    kind: Kind, values: Sequence[Any]
+) -> tuple[tuple[Any, ...], list[tuple[int, str, Any]]]:
+    """Return the shape of a row, and place, code and value of each column that it leaves open."""
+    shape: list[Any] = [*values, kind.number]
+    left = []
+    for at, code in kind.may_open:
+        value = shape[at]
+        if not value:
+            if code == "a" and value is not None:
+                shape[at] = 0
+        elif code == "o" and (place := find_opcode(values[BODY], value)):
+            shape[at] = place
+        elif code not in "bh" or (len(value) > _SHAPED_BYTES and value != ZERO):
+            left.append((at, code, value))
+            shape[at] = _OPEN
+    return tuple(shape), left
+
+
 class RecordEncoder:
     """Writes the rows of one run; ``at`` is where in all records the next one will stand."""
 
@@ -98,6 +101,7 @@ class RecordEncoder:
         self._shapes: dict[tuple[Any, ...], int] = {}
         self._seen: dict[bytes, int] = {}
         self._repeated: dict[bytes, int] = {}
+        self._numbered: dict[bytes, int] = {}
         self._new: list[tuple[bytes, int]] = []
 
     def encode_record(
@@ -137,17 +141,39 @@ class RecordEncoder:
         self._new.clear()
         return bytes(out)
 
+    def encode_trace(
+        self, trace_id: bytes, root: tuple[int, int, int] | None, values: Sequence[Any]
+    ) -> bytes:
+        """Return a complete trace, given its root's row, logical time and unix seconds, if known.
+
+        ``values`` are its columns without the trace id.
+        """
+        out = bytearray()
+        row, lt, now = root or (-1, 0, 0)
+        append_number(out, row + 1)
+        if root is None:
+            out += trace_id
+        self._append(out, TRACE, values, Around(b"", lt, lt, now, None, None), {})
+        self._new.clear()
+        return bytes(out)
+
     def encode_shapes(self) -> bytes:
-        """Return all shapes as MessagePack: kind, codes and constants of each."""
+        """Return all shapes, and the hashes that have numbers, as MessagePack.
+
+        Of each shape its kind, codes and constants.
+        """
         shapes = []
         for *values, kind in self._shapes:
             codes = bytearray(b"." * len(values))
             for at, code in KINDS[kind].may_open:
                 if values[at] is _OPEN:
-                    codes[at] = ord(code)
+                    codes[at] = ord("i" if code == "o" else code)
+                elif isinstance(values[at], InBody):
+                    codes[at] = ord("o")
+                    values[at] = values[at].place
             constants = [None if value is _OPEN else value for value in values]
             shapes.append((kind, bytes(codes), constants))
-        return msgspec.msgpack.encode(shapes)
+        return msgspec.msgpack.encode((shapes, list(self._numbered)))
 
     def _append_state(self, out: bytearray, state: State, around: Around, near: _Near) -> None:
         if state is None or isinstance(state, EllipsisType):
@@ -165,36 +191,44 @@ class RecordEncoder:
         *,
         bias: int = 0,
     ) -> None:
-        shape: list[Any] = [*values, kind.number]
-        left = []
-        for at, code in kind.may_open:
-            value = shape[at]
-            if not value:
-                if code == "a" and value is not None:
-                    shape[at] = 0
-            elif code != "b" or (len(value) > _SHAPED_BYTES and value != ZERO):
-                left.append((code, value))
-                shape[at] = _OPEN
-        number = self._shapes.setdefault(tuple(shape), len(self._shapes))
+        shape, left = _open_columns(kind, values)
+        number = self._shapes.setdefault(shape, len(self._shapes))
         append_number(out, number + bias)
-        for code, value in left:
+        for at, code, value in left:
             if code == "b":
                 form = near.get(value)
                 if form is None:
                     self._append_far(out, value)
                 else:
                     out.append(form)
-            elif code in "sa":
-                text = value if code == "s" else format(value, "f")
-                self._append_far(out, text.encode())
+            elif code in "hsar":
+                self._append_rare(out, code, value)
             else:
-                base = around.lt if code == "l" else around.now if code == "t" else 0
-                number = fold(value - base)
+                number = fold(value - base_of(code, around, values[at - 1]))
                 # As ``append_number`` does: half of all numbers of a run are written here.
                 while number > 0x7F:  # noqa: PLR2004 - seven bits
                     out.append(number & 0x7F | 0x80)
                     number >>= 7
                 out.append(number)
+
+    def _append_rare(self, out: bytearray, code: str, value: Any) -> None:  # noqa: ANN401
+        if code == "h":
+            self._append_numbered(out, value)
+        elif code == "r":
+            append_number(out, reverse_bits(value))
+        else:
+            text = value if code == "s" else format(value, "f")
+            self._append_far(out, text.encode())
+
+    def _append_numbered(self, out: bytearray, value: bytes) -> None:
+        number = self._numbered.get(value)
+        if number is None:
+            if len(self._numbered) == _MOST_NUMBERED:
+                out.append(0)
+                self._append_far(out, value)
+                return
+            number = self._numbered[value] = len(self._numbered) + 1
+        append_number(out, number)
 
     def _append_far(self, out: bytearray, value: bytes) -> None:
         at = self._repeated.get(value)
@@ -213,14 +247,6 @@ class RecordEncoder:
             out.append(FAR_BYTES)
             append_number(out, len(value))
         append_number(out, at)
-
-    def _find(self, value: bytes) -> int | None:
-        at = self._repeated.get(value)
-        if at is None:
-            at = self._seen.pop(value, None)
-            if at is not None:
-                self._repeated[value] = at
-        return at
 
     def _remember(self, start: int) -> None:
         """Remember where the record's bytes stand, which begins at ``start``."""

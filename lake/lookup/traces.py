@@ -5,7 +5,7 @@ transaction which sent the in message, counted from 1; or, where that is not of 
 number of rows and a place in ``other`` (32-byte hashes), counted from 1 as well; or 0. ``trace``
 are postings by trace id. All this may change when a range in the middle is filled in: the log says
 by which files the run is right. ``ended`` are the complete traces that end in the run, which never
-change: keys, places in ``ended.data``, and there the columns of each as MessagePack.
+change: keys, places in ``ended.data``, and there each as module ``shape`` writes it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from array import array
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import pyarrow.compute as pc
 
 from lake.lookup.postings import as_arrow, count_cut_bits, cut_hash, pick_rows, write_postings
+from lake.lookup.record import TRACE
 from lake.schema import TRACES
 from lake.values import iter_tuples, list_values
 
@@ -27,12 +27,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lake.lookup.runfile import RunWriter
+    from lake.lookup.shape import RecordEncoder
 
 _HASH_BYTES = 32
 _NONE = bytes(_HASH_BYTES)
-_TRACE_ID = TRACES.names.index("trace_id")
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder().decode
 
 
 class TracesBuilder:
@@ -60,8 +58,15 @@ class TracesBuilder:
         """Add complete traces that end in the run."""
         self._ended.append(traces)
 
-    def write(self, writer: RunWriter, keys: array[int], lts: array[int]) -> None:
-        """Write the arrays, given the key of each transaction's hash, and its logical time."""
+    def write(
+        self,
+        writer: RunWriter,
+        keys: array[int],
+        lts: array[int],
+        times: array[int],
+        encoder: RecordEncoder,
+    ) -> None:
+        """Write the arrays, given the keys of the transactions' hashes, logical and other times."""
         numbers: dict[bytes, int] = {_NONE: 0}
         trace_keys, roots = self._find_rows(self._ids, keys, numbers)
         _, parents = self._find_rows(self._parents, keys, numbers)
@@ -71,7 +76,7 @@ class TracesBuilder:
         every = {"key": trace_keys, "lt": lts, "row": array("I", range(len(lts)))}
         known = pick_rows(every, [root != 0 for root in roots])
         write_postings(writer, "trace", known, hashed=True)
-        self._write_ended(writer)
+        self._write_ended(writer, keys, lts, times, encoder)
 
     def _find_rows(
         self, hashes: bytearray, rows: array[int], numbers: dict[bytes, int]
@@ -86,21 +91,32 @@ class TracesBuilder:
             if place is not None and _at(self._hashes, place) == tx_hash:
                 found.append(place + 1)
             else:
-                found.append(numbers.setdefault(tx_hash, count + len(numbers)))
+                found.append(numbers.setdefault(tx_hash, len(rows) + len(numbers)))
         return keys, found
 
-    def _write_ended(self, writer: RunWriter) -> None:
+    def _write_ended(
+        self,
+        writer: RunWriter,
+        keys: array[int],
+        lts: array[int],
+        times: array[int],
+        encoder: RecordEncoder,
+    ) -> None:
         rows: list[tuple[Any, ...]] = []
         for table in self._ended:
-            rows += iter_tuples(table, TRACES.names)
-        rows.sort(key=itemgetter(_TRACE_ID))
+            rows += iter_tuples(table, ("trace_id", *TRACE.columns))
+        rows.sort(key=itemgetter(0))
+        ids = bytearray().join(row[0] for row in rows)
+        trace_keys, found = self._find_rows(ids, keys, {_NONE: 0})
         places, data = array("q", [0]), bytearray()
-        for row in rows:
-            data += _encode(row)
+        for (trace_id, *values), number in zip(rows, found, strict=True):
+            row = number - 1
+            root = (row, lts[row], times[row]) if 0 <= row < len(lts) else None
+            data += encoder.encode_trace(trace_id, root, values)
             places.append(len(data))
         cut_bits = count_cut_bits(len(rows))
-        keys = array("q", (cut_hash(row[_TRACE_ID]) >> cut_bits for row in rows))
-        writer.add_numbers("ended.key", keys, cut_bits)
+        cut = array("q", (key >> cut_bits for key in trace_keys))
+        writer.add_numbers("ended.key", cut, cut_bits)
         writer.add_numbers("ended.at", places)
         writer.add("ended.data", data)
 
@@ -109,20 +125,20 @@ def _at(hashes: bytearray | memoryview, row: int) -> bytes:
     return bytes(hashes[row * _HASH_BYTES : (row + 1) * _HASH_BYTES])
 
 
-_ARRAYS = ("hash", "root", "parent", "other", "ended.at", "ended.data")
+_ARRAYS = ("hash", "root", "parent", "other")
 
 
 class RunTraces:
     """The traces of an open run."""
 
-    def __init__(self, arrays: Mapping[str, Any]) -> None:
-        """Take the arrays of an open run.
+    def __init__(self, arrays: Mapping[str, Any], source: Any) -> None:  # noqa: ANN401 - see below
+        """Take the arrays of an open run, and what ``open_source`` made of them.
 
         Raises:
             KeyError: it lacks one.
         """
         self._arrays = {name: arrays[name] for name in _ARRAYS}
-        self._keys = arrays["ended.key"]
+        self._keys, self._source = arrays["ended.key"], source
 
     def trace_of(self, row: int) -> bytes | None:
         """Return the trace id of a row; None where it is not known."""
@@ -136,13 +152,10 @@ class RunTraces:
         """Return the row of a complete trace that ends in the run, or None."""
         at = self._keys.find(cut_hash(trace_id))
         while 0 <= at < len(self._keys):
-            start, end = self._arrays["ended.at"][at : at + 2]
-            row = dict(
-                zip(TRACES.names, _decode(self._arrays["ended.data"][start:end]), strict=True)
-            )
-            if row["trace_id"] == trace_id:
-                return row
-            if row["trace_id"] > trace_id:
+            row = self._source.read_traces([at])[0]
+            if row.trace_id == trace_id:
+                return {name: getattr(row, name) for name in TRACES.names}
+            if row.trace_id > trace_id:
                 break
             at += 1
         return None

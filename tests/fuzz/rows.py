@@ -14,6 +14,8 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from lake.errors import LakeCorrupt
 from lake.log import read_state
 from lake.lookup.compose import Composer
@@ -22,6 +24,7 @@ from lake.lookup.native import NATIVE
 from lake.lookup.rebuild import rebuild_lookups
 from lake.lookup.run import Run
 from lake.lookup.runfile import RunFile
+from lake.schema import TRACES
 from lake.settings import Settings
 from tests.lake.chain import Chain, commit_chain
 
@@ -33,12 +36,39 @@ MOST_ROWS = 60
 
 
 def compose(lake: Path) -> bytes:
-    """Return one run with the masterchain blocks 1..12 of a lake."""
+    """Return one run with the masterchain blocks 1..12 of a lake, and made-up traces."""
+    rows = gather_all(lake, read_state(lake).files, (1, 12))
     stream = io.BytesIO()
     composer = Composer(stream)
-    composer.add_part(gather_all(lake, read_state(lake).files, (1, 12)))
+    composer.add_part(rows)
+    composer.add_ended_traces(make_traces(rows["transactions"]))
     composer.finish((1, 12))
     return stream.getvalue()
+
+
+def make_traces(transactions: pa.Table) -> pa.Table:
+    """Return a trace for every third transaction, and one whose root is not there."""
+    roots = transactions.select(["hash", "in_msg_hash", "lt", "now"]).to_pylist()[::3]
+    roots.append({"hash": b"\xff" * 32, "in_msg_hash": b"\xee" * 32, "lt": 1 << 60, "now": 5})
+    traces = [
+        {
+            "trace_id": root["hash"],
+            "external_hash": root["in_msg_hash"],
+            "external_hash_norm": None if number % 2 else root["hash"],
+            "mc_seqno_start": number,
+            "mc_seqno_end": number + 1,
+            "start_lt": root["lt"],
+            "end_lt": root["lt"] + 1000 * number,
+            "start_utime": root["now"],
+            "end_utime": root["now"] - number,
+            "state": "complete",
+            "transactions": number,
+            "messages": 1,
+            "pending_messages": 0,
+        }
+        for number, root in enumerate(roots)
+    ]
+    return pa.Table.from_pylist(traces, schema=TRACES.arrow)
 
 
 def damage(whole: bytes, choices: Random) -> bytes:
@@ -70,6 +100,7 @@ def read_all(data: bytes) -> Counter[str]:
         check("record", lambda row=row: run.read_records([row]))  # type: ignore[misc]
         for place in range(2):
             check("line", lambda at=(row, place): run.read_lines([at]))  # type: ignore[misc]
+        check("trace", lambda row=row: run._source.read_traces([row]))  # type: ignore[misc]
         check("ends", lambda row=row: run.find_other_ends(run.read_records([row])[0].messages))  # type: ignore[misc]
     for number in range(min(accounts, MOST_ROWS)):
         check("state", lambda number=number: run.newest_states([run.account_of(number)[::-1]]))  # type: ignore[misc]

@@ -141,9 +141,14 @@ class Chain:
         return message
 
     def _message(self, direction: str) -> Row:
-        return _random_row(self.rng, "messages") | {
+        row = _random_row(self.rng, "messages")
+        opcode = self.rng.choice(OPCODES)
+        if opcode is not None and self.rng.random() < 0.7:
+            head, tail = self.rng.randbytes(self.rng.randrange(70)), self.rng.randbytes(5)
+            row["body"] = head + opcode.to_bytes(4, "big", signed=True) + tail
+        return row | {
             "direction": direction,
-            "opcode": self.rng.choice(OPCODES),
+            "opcode": opcode,
             "body_hash": self.rng.choice(self.bodies),
         }
 

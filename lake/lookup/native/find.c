@@ -49,7 +49,8 @@ bool find_record(Source *source, Context *context, int64_t row, Cursor *cursor)
         return false;
     context->row = row;
     context->in_hash = NULL;
-    return true;
+    context->lt_before = context->lt;
+    return row <= context->first || number_at(source, LT, row - 1, &context->lt_before);
 }
 
 PyObject *read_hash(Source *source, Array array, int64_t row)

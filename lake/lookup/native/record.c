@@ -1,7 +1,7 @@
 /* Whole records of a run: transactions with their messages and the states around them. */
 #include "rows.h"
 
-static PyObject *read_trace(Source *source, int64_t row)
+static PyObject *read_trace_id(Source *source, int64_t row)
 {
     int64_t root;
     if (!number_at(source, ROOT, row, &root))
@@ -26,7 +26,7 @@ static bool fill_transaction(Source *source, Row *row, Py_ssize_t at, Context *c
     row->values[at + 4] = PyLong_FromLongLong(context->now);
     row->values[at + 5] = PyLong_FromLongLong(mc_seqno);
     row->values[at + 6] = read_hash(source, HASH_AFTER, context->row);
-    row->values[at + 7] = read_trace(source, context->row);
+    row->values[at + 7] = read_trace_id(source, context->row);
     for (Py_ssize_t place = at; place < at + 8; place++)
         if (!row->values[place])
             return false;

@@ -31,7 +31,7 @@ typedef struct {
     const uint8_t *at, *end;
 } Cursor;
 
-typedef enum { TRANSACTION, MESSAGE, FACTS, STATE, KINDS } Kind;
+typedef enum { TRANSACTION, MESSAGE, FACTS, STATE, TRACE, KINDS } Kind;
 
 /* Which columns of a kind of row are constant, and which follow in the record. */
 typedef struct {
@@ -55,6 +55,8 @@ typedef enum {
     ACCOUNT_ID,
     STATE_AT,
     STATES,
+    ENDED_AT,
+    ENDED,
     ARRAYS
 } Array;
 
@@ -67,15 +69,16 @@ typedef struct {
     PyObject *kept; /* shapes as they were given: owns codes and constants */
     Shape *shapes;
     Py_ssize_t shape_count;
+    PyObject *hashes; /* tuple: those that have numbers */
     PyObject *types; /* of each kind, and of the record */
     Py_ssize_t widths[KINDS]; /* columns of each type */
-    Py_ssize_t in_hash_at, message_hash_at;
+    Py_ssize_t in_hash_at, message_hash_at, body_at;
     int64_t rows;
 } Source;
 
 /* The row that is being read, and its account. */
 typedef struct {
-    int64_t row, lt, now;
+    int64_t row, lt, lt_before, now;
     int64_t first, last; /* rows of the account */
     PyObject *account, *workchain; /* owned */
     PyObject *in_hash; /* borrowed: hash of the in message */
@@ -104,7 +107,7 @@ static inline bool read_number(Cursor *cursor, uint64_t *value)
 Shape *read_shape(Source *source, Cursor *cursor, uint64_t bias, Kind kind);
 Row *read_row(Source *source, Cursor *cursor, Context *context, const Shape *shape);
 
-/* Read one column of the row that comes next; in_hash is the hash of the in message. */
+/* Read one column of bytes of the row that comes next; in_hash is the hash of the in message. */
 PyObject *read_column(Source *source, Cursor *cursor, Context *context, const Shape *shape,
                       Py_ssize_t column, PyObject *in_hash);
 bool skip_row(Source *source, Cursor *cursor, Context *context, const Shape *shape,
@@ -126,6 +129,9 @@ PyObject *read_record(Source *source, Context *context, int64_t number);
 
 /* Read the newest state of an account, or None. */
 PyObject *read_newest(Source *source, Context *context, int64_t number);
+
+/* Read a complete trace. */
+PyObject *read_trace(Source *source, Context *context, int64_t number);
 
 /* Read the messages of a record, the number of which comes first. */
 PyObject *read_messages(Source *source, Cursor *cursor, Context *context, PyObject *hash,

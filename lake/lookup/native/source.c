@@ -44,6 +44,17 @@ static PyObject *source_states(PyObject *self, PyObject *addresses)
     return read_all(self, addresses, state_of);
 }
 
+static PyObject *trace_at(Source *source, Context *context, PyObject *number)
+{
+    long long at = PyLong_AsLongLong(number);
+    return PyErr_Occurred() ? NULL : read_trace(source, context, at);
+}
+
+static PyObject *source_traces(PyObject *self, PyObject *numbers)
+{
+    return read_all(self, numbers, trace_at);
+}
+
 static PyObject *line_at(Source *source, Context *context, PyObject *at)
 {
     long long row, place;
@@ -76,6 +87,7 @@ static void source_dealloc(PyObject *self)
     PyMem_Free(source->shapes);
     Py_XDECREF(source->kept);
     Py_XDECREF(source->types);
+    Py_XDECREF(source->hashes);
     PyObject_Free(self);
     Py_DECREF(type);
 }
@@ -103,7 +115,8 @@ static bool take_shapes(Source *source, PyObject *shapes)
         shape->kind = (Kind)kind;
         shape->count = size;
         if ((kind == TRANSACTION && source->in_hash_at >= size) ||
-            (kind == MESSAGE && source->message_hash_at >= size)) {
+            (kind == MESSAGE && (source->message_hash_at >= size || source->body_at >= size)) ||
+            (kind != MESSAGE && memchr(shape->codes, 'o', (size_t)size))) {
             PyErr_SetString(PyExc_ValueError, "a shape of the run is damaged");
             return false;
         }
@@ -114,27 +127,29 @@ static bool take_shapes(Source *source, PyObject *shapes)
 static bool is_packed(Array array)
 {
     return array != RECORDS && array != HASH && array != HASH_AFTER && array != OTHER &&
-           array != ACCOUNT_ID && array != STATES;
+           array != ACCOUNT_ID && array != STATES && array != ENDED;
 }
 
 static PyObject *source_new(PyTypeObject *type, PyObject *args, PyObject *names)
 {
-    PyObject *arrays, *shapes, *types;
+    PyObject *arrays, *shapes, *hashes, *types;
     (void)names;
     Source *source = PyObject_New(Source, type);
     if (!source)
         return NULL;
     memset((char *)source + sizeof(PyObject), 0, sizeof *source - sizeof(PyObject));
-    if (!PyArg_ParseTuple(args, "O!O!O!(nnnn)(nn):Source", &PyTuple_Type, &arrays, &PyTuple_Type,
-                          &shapes, &PyTuple_Type, &types, &source->widths[0], &source->widths[1],
-                          &source->widths[2], &source->widths[3], &source->in_hash_at,
-                          &source->message_hash_at))
+    if (!PyArg_ParseTuple(args, "O!O!O!O!(nnnnn)(nnn):Source", &PyTuple_Type, &arrays, &PyTuple_Type,
+                          &shapes, &PyTuple_Type, &hashes, &PyTuple_Type, &types,
+                          &source->widths[0], &source->widths[1], &source->widths[2],
+                          &source->widths[3], &source->widths[4], &source->in_hash_at,
+                          &source->message_hash_at, &source->body_at))
         goto failed;
     if (PyTuple_Size(arrays) != ARRAYS || PyTuple_Size(types) != KINDS + 1) {
         PyErr_SetString(PyExc_ValueError, "Source takes all arrays of a run");
         goto failed;
     }
     source->types = Py_NewRef(types);
+    source->hashes = Py_NewRef(hashes);
     for (; source->open < ARRAYS; source->open++)
         if (PyObject_GetBuffer(PyTuple_GetItem(arrays, source->open), &source->arrays[source->open],
                                PyBUF_SIMPLE) < 0)
@@ -158,6 +173,7 @@ static PyMethodDef source_methods[] = {
      "Return messages, given the row and hash of each; None where the row has none."},
     {"read_states", source_states, METH_O,
      "Return the newest states of a list of accounts, each workchain and 32 bytes."},
+    {"read_traces", source_traces, METH_O, "Return complete traces by their numbers."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -41,7 +41,7 @@ PyObject *read_newest(Source *source, Context *context, int64_t number)
         !number_at(source, ACCOUNT_ROW, number + 1, &end))
         return NULL;
     context->row = row < end ? end : 0;
-    context->lt = 0;
+    context->lt = context->lt_before = 0;
     if (context->row && !number_at(source, LT, context->row - 1, &context->lt))
         return NULL;
     if (first == last)

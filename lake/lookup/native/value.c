@@ -1,6 +1,8 @@
 /* The values of a row as a record has them: see module lake.lookup.shape. */
 #include "rows.h"
 
+#define GAS_PRICE 400 /* nanotons for a unit of gas outside of the masterchain */
+
 enum { OWN_ACCOUNT, HASH_BEFORE, IN_HASH, FAR_HASH, FAR_BYTES, STATE_BEFORE, LITERAL };
 
 static bool fail(const char *what)
@@ -124,21 +126,73 @@ static PyObject *read_text(Source *source, Cursor *cursor, bool whole_number)
     return number;
 }
 
-static PyObject *read_value(Source *source, Cursor *cursor, Context *context, char code)
+/* Read a hash of few values. */
+static PyObject *read_numbered(Source *source, Cursor *cursor, Context *context)
+{
+    uint64_t number;
+    if (!read_number(cursor, &number))
+        return NULL;
+    if (!number)
+        return read_bytes(source, cursor, context);
+    if (number > (uint64_t)PyTuple_Size(source->hashes)) {
+        fail("a hash has no such number");
+        return NULL;
+    }
+    return Py_NewRef(PyTuple_GetItem(source->hashes, (Py_ssize_t)number - 1));
+}
+
+static uint64_t reverse_bits(uint64_t value)
+{
+    uint64_t reversed = 0;
+    for (int at = 0; at < 64; at++, value >>= 1)
+        reversed = reversed << 1 | (value & 1);
+    return reversed;
+}
+
+/* Return how much gas was probably used, given what it cost: NULL, None or a number. */
+static uint64_t divide_fees(PyObject *fees)
+{
+    if (!fees || !PyLong_Check(fees))
+        return 0;
+    long long nanotons = PyLong_AsLongLong(fees);
+    if (nanotons == -1 && PyErr_Occurred())
+        PyErr_Clear();
+    return nanotons > 0 ? (uint64_t)nanotons / GAS_PRICE : 0;
+}
+
+/* Return what a number is close to, given its code and the column before. */
+static uint64_t base_of(const Context *context, char code, PyObject *before)
+{
+    switch (code) {
+    case 'l':
+        return (uint64_t)context->lt;
+    case 'p':
+        return (uint64_t)context->lt_before;
+    case 't':
+        return (uint64_t)context->now;
+    case 'g':
+        return divide_fees(before);
+    default:
+        return 0;
+    }
+}
+
+static PyObject *read_value(Source *source, Cursor *cursor, Context *context, char code,
+                            PyObject *before)
 {
     if (code == 'b')
         return read_bytes(source, cursor, context);
+    if (code == 'h')
+        return read_numbered(source, cursor, context);
     if (code == 's' || code == 'a')
         return read_text(source, cursor, code == 'a');
-    uint64_t folded;
-    if (!read_number(cursor, &folded))
+    uint64_t number;
+    if (!read_number(cursor, &number))
         return NULL;
-    uint64_t value = folded >> 1 ^ (0 - (folded & 1));
-    if (code == 'l')
-        value += (uint64_t)context->lt;
-    else if (code == 't')
-        value += (uint64_t)context->now;
-    return PyLong_FromLongLong((long long)value);
+    if (code == 'r')
+        return PyLong_FromLongLong((long long)reverse_bits(number));
+    uint64_t value = number >> 1 ^ (0 - (number & 1));
+    return PyLong_FromLongLong((long long)(value + base_of(context, code, before)));
 }
 
 static bool skip_value(Source *source, Cursor *cursor, char code)
@@ -146,11 +200,37 @@ static bool skip_value(Source *source, Cursor *cursor, char code)
     uint64_t form, size;
     if (!read_number(cursor, &form))
         return false;
-    if (code != 'b' && code != 's' && code != 'a')
+    if (code == 'h' && (form || !read_number(cursor, &form)))
+        return form != 0;
+    if (code != 'b' && code != 'h' && code != 's' && code != 'a')
         return true;
     if (form < LITERAL && form != FAR_HASH && form != FAR_BYTES)
         return true;
     return find_bytes(source, cursor, form, &size) != NULL;
+}
+
+/* Whether the shape has all of a column: its value, or where in the body it stands. */
+static bool is_shaped(char code)
+{
+    return code == '.' || code == 'o';
+}
+
+/* Put the number that stands in the row's body in the place of where it stands there. */
+static bool fill_opcode(const Source *source, Row *row, Py_ssize_t at)
+{
+    PyObject *body = row->values[source->body_at];
+    Py_ssize_t place = PyLong_AsSsize_t(row->values[at]);
+    if (place < 0 || !body || !PyBytes_Check(body) || PyBytes_Size(body) < 4 ||
+        place > PyBytes_Size(body) - 4) {
+        PyErr_Clear();
+        return fail("a body is shorter than its opcode");
+    }
+    const uint8_t *data = (const uint8_t *)PyBytes_AsString(body) + place;
+    uint32_t opcode = (uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 | (uint32_t)data[2] << 8 |
+                      data[3];
+    Py_DECREF(row->values[at]);
+    row->values[at] = PyLong_FromLong((int32_t)opcode);
+    return row->values[at] != NULL;
 }
 
 Shape *read_shape(Source *source, Cursor *cursor, uint64_t bias, Kind kind)
@@ -172,14 +252,23 @@ Row *read_row(Source *source, Cursor *cursor, Context *context, const Shape *sha
     Row *row = new_row(type, source->widths[shape->kind]);
     if (!row)
         return NULL;
+    Py_ssize_t opcode_at = -1;
     for (Py_ssize_t at = 0; at < shape->count; at++) {
         char code = shape->codes[at];
-        row->values[at] = code == '.' ? Py_NewRef(PyTuple_GetItem(shape->constants, at))
-                                      : read_value(source, cursor, context, code);
+        if (code == 'o')
+            opcode_at = at;
+        row->values[at] = is_shaped(code)
+                              ? Py_NewRef(PyTuple_GetItem(shape->constants, at))
+                              : read_value(source, cursor, context, code,
+                                           at ? row->values[at - 1] : NULL);
         if (!row->values[at]) {
             Py_DECREF(row);
             return NULL;
         }
+    }
+    if (opcode_at >= 0 && !fill_opcode(source, row, opcode_at)) {
+        Py_DECREF(row);
+        return NULL;
     }
     return row;
 }
@@ -190,10 +279,10 @@ bool skip_row(Source *source, Cursor *cursor, Context *context, const Shape *sha
     for (Py_ssize_t at = 0; at < shape->count; at++) {
         if (in_hash && at == source->in_hash_at) {
             *in_hash = shape->codes[at] == '.' ? Py_NewRef(PyTuple_GetItem(shape->constants, at))
-                                               : read_value(source, cursor, context, 'b');
+                                               : read_bytes(source, cursor, context);
             if (!*in_hash)
                 return false;
-        } else if (shape->codes[at] != '.' && !skip_value(source, cursor, shape->codes[at])) {
+        } else if (!is_shaped(shape->codes[at]) && !skip_value(source, cursor, shape->codes[at])) {
             return false;
         }
     }
@@ -204,12 +293,12 @@ PyObject *read_column(Source *source, Cursor *cursor, Context *context, const Sh
                       Py_ssize_t column, PyObject *in_hash)
 {
     for (Py_ssize_t at = 0; at < column; at++)
-        if (shape->codes[at] != '.' && !skip_value(source, cursor, shape->codes[at]))
+        if (!is_shaped(shape->codes[at]) && !skip_value(source, cursor, shape->codes[at]))
             return NULL;
     if (shape->codes[column] == '.')
         return Py_NewRef(PyTuple_GetItem(shape->constants, column));
     context->in_hash = in_hash;
-    PyObject *value = read_value(source, cursor, context, shape->codes[column]);
+    PyObject *value = read_bytes(source, cursor, context);
     context->in_hash = NULL;
     return value;
 }

@@ -7,37 +7,58 @@ import random
 import struct
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lake.errors import LakeCorrupt
+from lake.log import read_state
+from lake.lookup import shape
+from lake.lookup.coding import fold, unfold
+from lake.lookup.gather import gather_all
 from lake.lookup.rebuild import rebuild_lookups
+from lake.lookup.record import MESSAGE_COLUMNS, TRANSACTION_COLUMNS
 from lake.lookup.run import Run
 from lake.lookup.runfile import RunFile
-from lake.lookup.shape import fold, unfold
 from lake.settings import Settings
 from lake.snapshot import open_snapshot
-from tests.fuzz.rows import compose, damage, read_all
+from tests.fuzz.rows import compose, damage, make_traces, read_all
 from tests.lake.chain import Chain, commit_chain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import pyarrow as pa
 
 ROOT = Path(__file__).resolve().parents[3]
 DUMP = """
 import sys
 from pathlib import Path
+from lake.lookup import shape
 from lake.lookup.native import NATIVE
-from lake.lookup.record import FACTS, MESSAGE, STATE, TRANSACTION
+from lake.lookup.record import FACTS, MESSAGE, STATE, TRACE, TRANSACTION
 from lake.lookup.opening import open_lookups
+from lake.lookup.run import Run
+from lake.lookup.runfile import RunFile
 from lake.settings import Settings
 from lake.snapshot import open_snapshot
+from tests.fuzz.rows import compose
 
 def show(kind, row):
     return None if row is None else [getattr(row, name) for name in kind.columns]
 
 lookups = open_lookups(open_snapshot(Path(sys.argv[1])), Settings())
-for run in lookups.runs:
+shape._MOST_NUMBERED = 3
+whole = compose(Path(sys.argv[1]))
+print(whole)
+composed = Run(RunFile(whole, "composed"))
+for trace in composed._source.read_traces(range(len(composed.traces._keys))):
+    print(show(TRACE, trace), trace.trace_id)
+for run in (*lookups.runs, composed):
     for record in run.read_records(range(len(run.lt))):
         print(show(TRANSACTION, record.row), record.row.trace_id, record.row.hash)
         print(record.row.workchain, record.row.account, record.row.lt, record.row.now)
@@ -82,6 +103,41 @@ def test_python_and_the_extension_read_the_same(chained: Path) -> None:
         pytest.skip("the extension is not built")
     assert python.stdout == native.stdout
     assert len(python.stdout.splitlines()) > 100
+
+
+@pytest.mark.parametrize("most_numbered", [shape._MOST_NUMBERED, 3])
+def test_rows_are_found_as_they_were_written(
+    chained: Path, monkeypatch: pytest.MonkeyPatch, most_numbered: int
+) -> None:
+    monkeypatch.setattr(shape, "_MOST_NUMBERED", most_numbered)
+    run = Run(RunFile(compose(chained), "whole"))
+    rows = gather_all(chained, read_state(chained).files, (1, 12))
+    records = run.read_records(range(len(run.lt)))
+    assert listed(TRANSACTION_COLUMNS, (record.row for record in records)) == written(
+        rows["transactions"], TRANSACTION_COLUMNS
+    )
+    assert listed(MESSAGE_COLUMNS, (line for each in records for line in each.messages)) == written(
+        rows["messages"], MESSAGE_COLUMNS
+    )
+    for trace in make_traces(rows["transactions"]).to_pylist():
+        assert run.traces.find_ended(trace["trace_id"]) == trace
+    assert run.traces.find_ended(b"\xaa" * 32) is None
+
+
+def listed(columns: Sequence[str], rows: Iterable[Any]) -> list[str]:
+    """Return rows that were read, in an order of their own."""
+    return sorted(repr([getattr(row, name) for name in columns]) for row in rows)
+
+
+def written(table: pa.Table, columns: Sequence[str]) -> list[str]:
+    """Return rows as they are in the lake, in the same order."""
+    rows = table.select(columns).to_pylist()
+    return sorted(repr([as_read(value) for value in row.values()]) for row in rows)
+
+
+def as_read(value: object) -> object:
+    """Amounts are read as whole numbers."""
+    return int(value) if isinstance(value, Decimal) else value
 
 
 def test_damage_is_an_error_or_a_wrong_value_and_no_crash(chained: Path) -> None:
