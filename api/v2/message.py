@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from api.v2.value import (
     render_account,
@@ -22,28 +22,36 @@ _OPCODE_BITS = 32
 _TEXT_TAGS = {TEXT_OPCODE: "msg.dataText", ENCRYPTED_OPCODE: "msg.dataEncryptedText"}
 
 
+class Text(NamedTuple):
+    """A body that is text, and how version 2 calls it."""
+
+    tag: str
+    text: bytes
+
+
 def render_message(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return an ``ext.message``: plain addresses, and the body in words as ``message``."""
     tree = parse_boc(row["body"])
-    data = render_data(tree, row["init_state"])
+    text = read_text(tree)
     return {
         "@type": "ext.message",
         **_render_fields(row),
         "source": render_address(row["source_workchain"], row["source"]),
         "destination": render_address(row["destination_workchain"], row["destination"]),
-        "msg_data": data,
-        **_render_words(tree, data["@type"]),
+        "msg_data": _render_data(tree, text, row["init_state"]),
+        **_render_words(tree, text),
     }
 
 
 def render_message_std(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a ``raw.message``: addresses as objects, and no ``message``."""
+    tree = parse_boc(row["body"])
     return {
         "@type": "raw.message",
         **_render_fields(row),
         "source": render_account(row["source_workchain"], row["source"]),
         "destination": render_account(row["destination_workchain"], row["destination"]),
-        "msg_data": render_data(parse_boc(row["body"]), row["init_state"]),
+        "msg_data": _render_data(tree, read_text(tree), row["init_state"]),
     }
 
 
@@ -59,12 +67,10 @@ def _render_fields(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def render_data(tree: CellTree, init_state: bytes | None) -> dict[str, str]:
+def _render_data(tree: CellTree, text: Text | None, init_state: bytes | None) -> dict[str, str]:
     """Return the ``msg_data`` that fits a body: text, encrypted text, or raw cells."""
-    for opcode, tag in _TEXT_TAGS.items():
-        text = read_snake(tree, opcode)
-        if text is not None:
-            return {"@type": tag, "text": render_base64(text)}
+    if text is not None:
+        return {"@type": text.tag, "text": render_base64(text.text)}
     return {
         "@type": "msg.dataRaw",
         "body": render_boc(tree.data),
@@ -72,8 +78,8 @@ def render_data(tree: CellTree, init_state: bytes | None) -> dict[str, str]:
     }
 
 
-def read_snake(tree: CellTree, opcode: int) -> bytes | None:
-    """Return the bytes after ``opcode``, which go on in the first child of each cell.
+def read_text(tree: CellTree) -> Text | None:
+    """Return the bytes after an opcode of text, which go on in the first child of each cell.
 
     Returns:
         None where the opcode is another, the bits are no whole bytes, or a cell is exotic.
@@ -81,7 +87,8 @@ def read_snake(tree: CellTree, opcode: int) -> bytes | None:
     cell = tree.roots[0]
     if tree.kind(cell) != ORDINARY or tree.bit_length(cell) < _OPCODE_BITS:
         return None
-    if tree.slice(cell).load_uint(_OPCODE_BITS) != opcode:
+    tag = _TEXT_TAGS.get(tree.slice(cell).load_uint(_OPCODE_BITS))
+    if tag is None:
         return None
     value, bits = tree.bits(cell)
     while tree.refs(cell):
@@ -92,21 +99,21 @@ def read_snake(tree: CellTree, opcode: int) -> bytes | None:
         value, bits = value << length | more, bits + length
     if bits % 8:
         return None
-    return value.to_bytes(bits // 8, "big")[_OPCODE_BITS // 8 :]
+    return Text(tag, value.to_bytes(bits // 8, "big")[_OPCODE_BITS // 8 :])
 
 
-def _render_words(tree: CellTree, tag: str) -> dict[str, str]:
+def _render_words(tree: CellTree, text: Text | None) -> dict[str, str]:
     """Return ``message``: the comment, or the bits of the body's root in base64 and a newline.
 
     An encrypted comment has none: its bytes are no text.
     """
-    if tag == _TEXT_TAGS[ENCRYPTED_OPCODE]:
-        return {}
-    if tag != _TEXT_TAGS[TEXT_OPCODE]:
+    if text is None:
         bits = read_bits(tree, tree.roots[0])
         return {"message": render_base64(bits) + "\n" if bits else ""}
+    if text.tag == _TEXT_TAGS[ENCRYPTED_OPCODE]:
+        return {}
     try:
-        return {"message": (read_snake(tree, TEXT_OPCODE) or b"").decode("utf-8")}
+        return {"message": text.text.decode("utf-8")}
     except UnicodeDecodeError:
         return {"message": "", "message_decode_error": "the comment is not UTF-8"}
 
