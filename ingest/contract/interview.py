@@ -163,12 +163,12 @@ class Interview:
         bag = self._world.write_code(code.cell)
         call = GetMethodCall(
             code=bag,
-            data=data.boc(),
+            data=data.bag(),
             stack=(),
             c7=build_c7(self._describe(state, bag, mc_seqno)),
             libraries=None
             if code.library is None
-            else join_library(code.library, code.whole.boc()),
+            else join_library(code.library, code.whole.bag()),
             gas_limit=self._gas_limit,
         )
         self._prepared = state, mc_seqno, call

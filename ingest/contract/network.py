@@ -33,15 +33,18 @@ class Network:
         self._configs = _read_configs(world, first)
         self._version = _read_version(world)
         self._changes = _read_libraries(world, first)
+        self._joined: dict[int | None, NetworkConfig] = {}
 
     def find_config(self, mc_seqno: int) -> NetworkConfig:
         """Return the configuration after a block.
 
         Where the lake begins after the last key block, it says the version of the blocks alone.
         """
-        known = [at for at in self._configs if at <= mc_seqno]
-        params = self._configs[max(known)] if known else _make_params(self._version)
-        return _join_config(tuple(sorted(params.items())))
+        since = max((at for at in self._configs if at <= mc_seqno), default=None)
+        if since not in self._joined:
+            params = _make_params(self._version) if since is None else self._configs[since]
+            self._joined[since] = _join_config(tuple(sorted(params.items())))
+        return self._joined[since]
 
     def is_public(self, library: bytes, mc_seqno: int) -> bool:
         """Tell whether a library is public after a block."""

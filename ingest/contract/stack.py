@@ -55,6 +55,10 @@ class Cell(NamedTuple):
         """Return it as bag of cells with checksum."""
         return serialize_boc(self.tree, [self.root], crc32c=True)
 
+    def bag(self) -> bytes:
+        """Return it as bag of cells for another process here, which needs no checksum."""
+        return serialize_boc(self.tree, [self.root])
+
 
 class Address(NamedTuple):
     """addr_std: workchain and account id."""
@@ -200,7 +204,7 @@ def from_tvm(value: StackValue) -> Value:
     if isinstance(value, tuple | list):
         return type(value)(from_tvm(item) for item in value)
     if isinstance(value, TvmCell | TvmSlice):
-        tree = parse_boc(value.boc)
+        tree = parse_boc(value.boc, check_crc=False)  # it came from a process here
         root = tree.roots[0]
         return tree.slice(root) if isinstance(value, TvmSlice) else Cell(tree, root)
     raise Mismatch(f"{type(value).__name__} on the stack")
@@ -209,7 +213,7 @@ def from_tvm(value: StackValue) -> Value:
 def to_tvm(value: Value) -> StackValue:
     """Return a value as the TVM takes it."""
     if isinstance(value, Cell):
-        return TvmCell(value.boc())
+        return TvmCell(value.bag())
     if isinstance(value, CellSlice):
         builder = CellBuilder(value.tree).store_slice(value)
         return TvmSlice(serialize_boc(value.tree, [builder.end()]))

@@ -129,10 +129,10 @@ class World:
         return None if place is None else Cell(self._tree, place)
 
     def write_code(self, code: Cell) -> bytes:
-        """Return a code that was looked up as bag of cells; it is written once."""
+        """Return a code that was looked up as bag of cells for the TVM; it is written once."""
         code_hash = code.hash
         if code_hash not in self._bags:
-            self._bags[code_hash] = code.boc()
+            self._bags[code_hash] = code.bag()
         return self._bags[code_hash]
 
 

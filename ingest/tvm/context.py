@@ -7,6 +7,7 @@ SmartContractInfo of ``crypto/vm/vm.cpp`` and of tonlib's SmartContract: fields 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
 
 import msgspec
 
@@ -28,6 +29,9 @@ _VERSION_TAG = 0xC4  # capabilities#c4 version:uint32 capabilities:uint64
 _CURRENCY_BITS, _AMOUNT_LENGTH_BITS = 32, 5  # HashmapE 32 (VarUInteger 32)
 _ADDR_STD = 0b100  # addr_std$10 without anycast
 
+_PARAMS_KEPT = 64
+"""What was read of so many parameters, each at a moment, is kept: runs of one commit share them."""
+
 
 class NetworkConfig(msgspec.Struct, frozen=True):
     """The configuration of a key block: all of it as Hashmap 32 ^Cell, and its parameters."""
@@ -39,11 +43,7 @@ class NetworkConfig(msgspec.Struct, frozen=True):
     def version(self) -> int:
         """Global version (ConfigParam 8); 0 where it is not set."""
         boc = self.params.get(_VERSION_PARAM)
-        if boc is None:
-            return 0
-        tree = parse_boc(boc)
-        start = tree.slice(tree.roots[0])
-        return start.load_uint(32) if start.load_uint(8) == _VERSION_TAG else 0
+        return 0 if boc is None else _read_version(boc)
 
 
 class MasterId(msgspec.Struct, frozen=True):
@@ -93,10 +93,14 @@ def build_c7(context: Context) -> tuple[StackValue, ...]:
         # unpacked_config_tuple, due_payment, precompiled_gas_usage
         info += [_unpack_config(config, context.now), 0, None]
     if version >= _MESSAGE_SINCE:
-        addr_none = TvmSlice(_write(CellBuilder().store_uint(0, 2)))
         # bounce, bounced, src, fwd_fee, created_lt, created_at, value as sent and now, others, init
-        info.append((0, 0, addr_none, 0, 0, 0, 0, 0, None, None))
+        info.append((0, 0, _make_addr_none(), 0, 0, 0, 0, 0, None, None))
     return tuple(info)
+
+
+@cache
+def _make_addr_none() -> TvmSlice:
+    return TvmSlice(_write(CellBuilder().store_uint(0, 2)))
 
 
 def _build_address(workchain: int, account: bytes) -> bytes:
@@ -133,6 +137,13 @@ def _build_id(block: MasterId) -> StackValue:
     return -1, -(1 << 63), block.seqno, *hashes
 
 
+@lru_cache(_PARAMS_KEPT)
+def _read_version(boc: bytes) -> int:
+    tree = parse_boc(boc)
+    start = tree.slice(tree.roots[0])
+    return start.load_uint(32) if start.load_uint(8) == _VERSION_TAG else 0
+
+
 def _unpack_config(config: NetworkConfig, now: int) -> StackValue:
     """Return the parameters that fee instructions read, as slices; null for those not set."""
     params = (config.params.get(number) for number in _UNPACKED_PARAMS)
@@ -140,6 +151,7 @@ def _unpack_config(config: NetworkConfig, now: int) -> StackValue:
     return _find_storage_prices(config.params.get(_STORAGE_PRICES), now), *rest
 
 
+@lru_cache(_PARAMS_KEPT)
 def _find_storage_prices(boc: bytes | None, now: int) -> TvmSlice | None:
     """Return the prices that hold now (ConfigParam 18: Hashmap 32 StoragePrices)."""
     if boc is None:

@@ -78,7 +78,13 @@ class Table(msgspec.Struct, frozen=True, cache_hash=True):
     @property
     def names(self) -> tuple[str, ...]:
         """Column names in file order."""
-        return tuple(column.name for column in self.columns)
+        return _list_names(self)
+
+
+@cache
+def _list_names(table: Table) -> tuple[str, ...]:
+    """Return the names of a table's columns; some ask for them for every row."""
+    return tuple(column.name for column in table.columns)
 
 
 @cache

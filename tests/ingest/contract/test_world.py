@@ -42,6 +42,6 @@ def test_a_shelf_has_what_was_looked_up(tmp_path: Path, *, is_kept: bool) -> Non
         one, two = first.find_cell(row["hash"]), second.find_cell(row["hash"])
         assert one is not None
         assert (two is not None) == is_kept
-        assert first.write_code(one) == one.boc()
+        assert first.write_code(one) == one.bag()
         if two is not None:
-            assert second.write_code(two) == one.boc()
+            assert second.write_code(two) == one.bag()
