@@ -164,7 +164,7 @@ def get_top_accounts(call: Call, query: TopAccountsQuery) -> list[AccountBalance
     """List accounts, the richest first."""
     ranked = rank_accounts(call.reader, query.limit or 0, query.offset or 0)
     return [
-        AccountBalance(account=render_raw(workchain, account), balance=str(balance))
+        AccountBalance(render_raw(workchain, account), str(balance))
         for workchain, account, balance in ranked
     ]
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import struct
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 Account = tuple[bytes, int]
 """Account id and workchain: the order of a run."""
@@ -10,6 +14,7 @@ Account = tuple[bytes, int]
 ID_BYTES = 36
 
 _WORKCHAIN = struct.Struct(">I")
+_ID = struct.Struct(">32sI")
 _SIGN = 1 << 31
 
 
@@ -21,3 +26,10 @@ def account_id(account: bytes, workchain: int) -> bytes:
 def split_account_id(identity: bytes) -> Account:
     """Return account and workchain."""
     return identity[:32], _WORKCHAIN.unpack(identity[32:])[0] - _SIGN
+
+
+def read_accounts(ids: memoryview, numbers: Iterable[int]) -> Iterator[Account]:
+    """Yield account and workchain of some of the ids that stand one after the other."""
+    for number in numbers:
+        account, biased = _ID.unpack_from(ids, number * ID_BYTES)
+        yield account, biased - _SIGN

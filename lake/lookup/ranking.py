@@ -40,12 +40,13 @@ class Ranking:
     def page(self, offset: int, limit: int) -> list[Ranked]:
         """Return a page, the richest first; equal balances by workchain and account."""
         if not self._in:
-            return [self._ranked(place) for place in self._places(offset, offset + limit)]
+            return self._base.rank_accounts(offset, offset + limit)
         spare = len(self._in)
         first = max(0, offset - spare)
         last = offset + limit + len(self._out)
         left_out = set(self._out)
-        kept = [self._ranked(at) for at in self._places(first, last) if at not in left_out]
+        ranked = enumerate(self._base.rank_accounts(first, last), first)
+        kept = [account for at, account in ranked if at not in left_out]
         if not first:
             return sorted(kept + self._in, key=_order)[offset : offset + limit]
         edge = _order(self._ranked(first)) if first < len(self._base.richest) else None
@@ -64,9 +65,6 @@ class Ranking:
                 account, workchain = run.account_of(number)
                 if self._base.newest_states([(workchain, account)])[0] is not None:
                     newest.setdefault((account, workchain), None)
-
-    def _places(self, first: int, last: int) -> range:
-        return range(min(first, len(self._base.richest)), min(last, len(self._base.richest)))
 
     def _ranked(self, place: int) -> Ranked:
         number = self._base.richest[place]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lake.errors import LakeCorrupt
-from lake.lookup.account import ID_BYTES, account_id, split_account_id
+from lake.lookup.account import ID_BYTES, account_id, read_accounts, split_account_id
 from lake.lookup.contracts import open_tables
 from lake.lookup.postings import Postings, cut_hash
 from lake.lookup.reading import open_source
@@ -81,6 +81,18 @@ class Run:
     def account_of(self, number: int) -> Account:
         """Return the account of a number."""
         return split_account_id(self._id_of(number))
+
+    def rank_accounts(self, first: int, last: int) -> list[tuple[int, int, bytes]]:
+        """Return balance, workchain and account at places of ``richest``."""
+        numbers = self.richest[first:last]
+        balances, accounts = (
+            map(self.balance.__getitem__, numbers),
+            read_accounts(self._id, numbers),
+        )
+        return [
+            (balance, workchain, account)
+            for balance, (account, workchain) in zip(balances, accounts, strict=True)
+        ]
 
     def _id_of(self, number: int) -> bytes:
         return bytes(self._id[number * ID_BYTES : (number + 1) * ID_BYTES])

@@ -39,6 +39,7 @@ typedef struct {
     Py_ssize_t count;
     const char *codes;
     PyObject *constants; /* tuple */
+    PyObject **values;   /* its items, borrowed: asked for tens of times a row */
 } Shape;
 
 typedef enum {

@@ -84,6 +84,8 @@ static void source_dealloc(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
     for (int at = 0; at < source->open; at++)
         PyBuffer_Release(&source->arrays[at]);
+    for (Py_ssize_t at = 0; source->shapes && at < source->shape_count; at++)
+        PyMem_Free(source->shapes[at].values);
     PyMem_Free(source->shapes);
     Py_XDECREF(source->kept);
     Py_XDECREF(source->types);
@@ -112,6 +114,11 @@ static bool take_shapes(Source *source, PyObject *shapes)
             PyErr_SetString(PyExc_ValueError, "a shape of the run is damaged");
             return false;
         }
+        shape->values = PyMem_Calloc((size_t)size + 1, sizeof(PyObject *));
+        if (!shape->values)
+            return false;
+        for (Py_ssize_t column = 0; column < size; column++)
+            shape->values[column] = PyTuple_GetItem(shape->constants, column);
         shape->kind = (Kind)kind;
         shape->count = size;
         if ((kind == TRANSACTION && source->in_hash_at >= size) ||

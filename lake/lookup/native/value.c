@@ -258,7 +258,7 @@ Row *read_row(Source *source, Cursor *cursor, Context *context, const Shape *sha
         if (code == 'o')
             opcode_at = at;
         row->values[at] = is_shaped(code)
-                              ? Py_NewRef(PyTuple_GetItem(shape->constants, at))
+                              ? Py_NewRef(shape->values[at])
                               : read_value(source, cursor, context, code,
                                            at ? row->values[at - 1] : NULL);
         if (!row->values[at]) {
@@ -278,7 +278,7 @@ bool skip_row(Source *source, Cursor *cursor, Context *context, const Shape *sha
 {
     for (Py_ssize_t at = 0; at < shape->count; at++) {
         if (in_hash && at == source->in_hash_at) {
-            *in_hash = shape->codes[at] == '.' ? Py_NewRef(PyTuple_GetItem(shape->constants, at))
+            *in_hash = shape->codes[at] == '.' ? Py_NewRef(shape->values[at])
                                                : read_bytes(source, cursor, context);
             if (!*in_hash)
                 return false;
@@ -296,7 +296,7 @@ PyObject *read_column(Source *source, Cursor *cursor, Context *context, const Sh
         if (!is_shaped(shape->codes[at]) && !skip_value(source, cursor, shape->codes[at]))
             return NULL;
     if (shape->codes[column] == '.')
-        return Py_NewRef(PyTuple_GetItem(shape->constants, column));
+        return Py_NewRef(shape->values[column]);
     context->in_hash = in_hash;
     PyObject *value = read_bytes(source, cursor, context);
     context->in_hash = NULL;
