@@ -12,6 +12,7 @@ from ingest.block.recipe import Layout, read_recipe, rebuild_transaction, write_
 from ingest.block.transaction import decode_transaction
 from ingest.cell.boc import serialize_boc
 from ingest.cell.build import CellBuilder, append_cell
+from ingest.cell.dictionary_writer import build_hashmap
 from ingest.cell.tree import CellTree
 from ingest.errors import DecodeError
 from tests.ingest.block.samples import Columns, Fields
@@ -34,6 +35,18 @@ def wrap_plain(tree: CellTree, message: int) -> bytes:
     """The bag of the simplest transaction that takes a message."""
     builder = CellBuilder(tree).store_uint(7, 4).store_uint(0, 256 + 64 + 256 + 64 + 32 + 15 + 4)
     builder.store_ref(append_cell(tree, 2, 2, (message,))).store_uint(0, 4 + 1)
+    builder.store_ref(append_cell(tree, 0x72 << 512, 520, ()))
+    cell = builder.store_ref(append_cell(tree, 0, 5 + 2 + 3 + 4, ())).end()
+    return serialize_boc(tree, [cell])
+
+
+def _wrap_outs(count: int, announced: int) -> bytes:
+    """The bag of a transaction that sends messages, which it announces as so many."""
+    tree = CellTree()
+    outs = [(key, _store_message(tree, (0b100 << 264 | key, 267))) for key in range(count)]
+    holder = append_cell(tree, 1, 2, (build_hashmap(tree, outs, 15),))
+    builder = CellBuilder(tree).store_uint(7, 4).store_uint(0, 256 + 64 + 256 + 64 + 32)
+    builder.store_uint(announced, 15).store_uint(0, 4).store_ref(holder).store_uint(0, 4 + 1)
     builder.store_ref(append_cell(tree, 0x72 << 512, 520, ()))
     cell = builder.store_ref(append_cell(tree, 0, 5 + 2 + 3 + 4, ())).end()
     return serialize_boc(tree, [cell])
@@ -107,6 +120,22 @@ def test_amounts_that_are_too_long_are_kept_whole(
     row, lines = decode_transaction(bag)
     assert (row["recipe"] is not None) == is_usual
     assert take_bag(row, lines) == bag
+
+
+@pytest.mark.parametrize("count", [1, 2, 255, 256, 300])
+def test_many_messages_stand_in_their_order(count: int) -> None:
+    bag = _wrap_outs(count, count)
+    row, lines = decode_transaction(bag)
+    assert row["recipe"] is not None
+    assert [line["msg_index"] for line in lines] == list(range(count))
+    assert [line["destination"] for line in lines] == [n.to_bytes(32, "big") for n in range(count)]
+    assert rebuild_transaction(row, lines) == bag
+
+
+@pytest.mark.parametrize("announced", [0, 1, 3, 32_767])
+def test_messages_are_as_many_as_announced(announced: int) -> None:
+    with pytest.raises(DecodeError, match=f"{announced} out messages announced"):
+        decode_transaction(_wrap_outs(2, announced))
 
 
 def _make_rows() -> tuple[Columns, list[Columns]]:
