@@ -36,6 +36,7 @@ from lake.lookup.shape import (
     HASH_BYTES,
     IN_MESSAGE,
     LITERAL,
+    NEXT_BYTES,
     NO_STATE,
     OWN_ACCOUNT,
     SAME_STATE,
@@ -222,6 +223,7 @@ class _Reading:
     def __init__(self, source: Source, data: memoryview, at: int, around: Around) -> None:
         self._source, self._data, self._at, self._around = source, data, at, around
         self.in_hash: bytes | None = None
+        self._far_end = 0
 
     def read_number(self) -> int:
         number, self._at = read_number(self._data, self._at)
@@ -236,6 +238,7 @@ class _Reading:
 
     def read_row(self, kind: Kind, bias: int = 0) -> Any:  # noqa: ANN401 - a row
         _, codes, constants = self._source._shapes[self.read_number() - bias]  # noqa: SLF001
+        self._far_end = 0
         values: list[Any] = []
         for code, constant in zip(codes.decode(), constants, strict=True):
             before = values[-1] if values else None
@@ -249,7 +252,7 @@ class _Reading:
         return row
 
     def _read_value(self, code: str, before: Any) -> Any:  # noqa: ANN401
-        if code == "b":
+        if code in "bn":
             return self._read_bytes()
         if code == "h":
             number = self.read_number()
@@ -270,7 +273,10 @@ class _Reading:
         if form in (FAR_HASH, FAR_BYTES):
             size = HASH_BYTES if form == FAR_HASH else self.read_number()
             start = self.read_number()
+            self._far_end = start + size
             return bytes(self._source._records[start : start + size])  # noqa: SLF001
+        if form == NEXT_BYTES:
+            return self._read_next()
         if form == OWN_ACCOUNT:
             return around.account
         found = {IN_MESSAGE: self.in_hash, HASH_BEFORE: around.hash_before}
@@ -278,3 +284,10 @@ class _Reading:
         if value is None:
             raise ValueError("a record of the run refers to nothing")
         return value
+
+    def _read_next(self) -> bytes:
+        records = self._source._records  # noqa: SLF001
+        form, at = read_number(records, self._far_end)
+        if form < LITERAL:
+            raise ValueError("a record of the run refers to no bytes")
+        return bytes(records[at : at + form - LITERAL])

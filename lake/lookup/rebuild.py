@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from lake.log import Commit, LogState, Range
     from lake.settings import Settings
 
-RUN_FORMAT = 9
+RUN_FORMAT = 10
 """Version of the layout of runs; one of another version is made anew."""
 
 _GROWTH = 4

@@ -4,8 +4,8 @@ Five kinds of rows stand in a run. What each column needs there is one letter, i
 what is always part of the shape (module ``shape``), ``i`` for whole numbers, ``l`` for those close
 to the transaction's logical time, ``p`` to that of the account's transaction before, ``t`` to its
 unix seconds, ``g`` to gas that costs what the column before says, ``r`` for shards, ``b`` for
-bytes, ``h`` for hashes of few values, ``o`` for the first bytes of a body as a number, ``s`` for
-text, ``a`` for whole numbers without bound.
+bytes, ``n`` for those that go with the column before, ``h`` for hashes of few values, ``o`` for the
+first bytes of a body as a number, ``s`` for text, ``a`` for whole numbers without bound.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ _CLOSE = {
     "shard": "r",
     "code_hash": "h",
     "opcode": "o",
+    "body": "n",
 }
 
 

@@ -5,8 +5,9 @@ other columns are open: their values follow in the record. All numbers are writt
 byte, the least significant first; signed ones are folded (0, -1, 1, -2 ...). Bytes are a form, and
 what it needs: 0 the own account, 1 the hash of the transaction before, 2 the hash of the in
 message, 3 and 4 bytes of an earlier place of all records (32 of them, or their number first), 5 the
-hash of the state before, and from 6 on literal bytes, that many more than 6. So that bytes which
-come again (both ends of a message, bodies) are written once: hashes do not compress. A hash of few
+hash of the state before, 6 the literal bytes behind the bytes of an earlier place that the column
+before has, and from 7 on literal bytes, that many more than 7. So that bytes which come again (both
+ends of a message, bodies) are written once: hashes do not compress. A hash of few
 values is its number among those of the run, from 1 on; or 0, and bytes. A shard is its bits from
 the last to the first as a number. An opcode that stands in its message's body is part of the shape,
 as its place there.
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
     State = Sequence[Any] | EllipsisType | None
     _Near = dict[bytes | None, int]
 
-OWN_ACCOUNT, HASH_BEFORE, IN_MESSAGE, FAR_HASH, FAR_BYTES, STATE_BEFORE, LITERAL = range(7)
+OWN_ACCOUNT, HASH_BEFORE, IN_MESSAGE, FAR_HASH, FAR_BYTES, STATE_BEFORE = range(6)
+NEXT_BYTES, LITERAL = 6, 7
 NO_STATE, SAME_STATE, SHAPED = range(3)
 HASH_BYTES = 32
 ZERO = bytes(HASH_BYTES)
@@ -86,7 +88,7 @@ def _open_columns(
                 shape[at] = 0
         elif code == "o" and (place := find_opcode(values[BODY], value)):
             shape[at] = place
-        elif code not in "bh" or (len(value) > _SHAPED_BYTES and value != ZERO):
+        elif code not in "bnh" or (len(value) > _SHAPED_BYTES and value != ZERO):
             left.append((at, code, value))
             shape[at] = _OPEN
     return tuple(shape), left
@@ -103,6 +105,7 @@ class RecordEncoder:
         self._repeated: dict[bytes, int] = {}
         self._numbered: dict[bytes, int] = {}
         self._new: list[tuple[bytes, int]] = []
+        self._far_end = -1
 
     def encode_record(
         self,
@@ -191,6 +194,7 @@ class RecordEncoder:
         *,
         bias: int = 0,
     ) -> None:
+        self._far_end = -1
         shape, left = _open_columns(kind, values)
         number = self._shapes.setdefault(shape, len(self._shapes))
         append_number(out, number + bias)
@@ -201,7 +205,7 @@ class RecordEncoder:
                     self._append_far(out, value)
                 else:
                     out.append(form)
-            elif code in "hsar":
+            elif code in "nhsar":
                 self._append_rare(out, code, value)
             else:
                 number = fold(value - base_of(code, around, values[at - 1]))
@@ -212,7 +216,9 @@ class RecordEncoder:
                 out.append(number)
 
     def _append_rare(self, out: bytearray, code: str, value: Any) -> None:  # noqa: ANN401
-        if code == "h":
+        if code == "n":
+            self._append_next(out, value)
+        elif code == "h":
             self._append_numbered(out, value)
         elif code == "r":
             append_number(out, reverse_bits(value))
@@ -230,17 +236,33 @@ class RecordEncoder:
             number = self._numbered[value] = len(self._numbered) + 1
         append_number(out, number)
 
-    def _append_far(self, out: bytearray, value: bytes) -> None:
+    def _append_next(self, out: bytearray, value: bytes) -> None:
+        head = bytearray()
+        append_number(head, LITERAL + len(value))
+        at = self._find(value)
+        if at is not None and at - len(head) == self._far_end:
+            out.append(NEXT_BYTES)
+        else:
+            self._append_far(out, value)
+
+    def _find(self, value: bytes) -> int | None:
+        """Return an earlier place of bytes, and keep it for longer."""
         at = self._repeated.get(value)
         if at is None:
             at = self._seen.pop(value, None)
-            if at is None:
-                append_number(out, LITERAL + len(value))
-                if len(value) >= _SHORTEST_FAR:
-                    self._new.append((value, len(out)))
-                out += value
-                return
-            self._repeated[value] = at
+            if at is not None:
+                self._repeated[value] = at
+        return at
+
+    def _append_far(self, out: bytearray, value: bytes) -> None:
+        at = self._find(value)
+        if at is None:
+            append_number(out, LITERAL + len(value))
+            if len(value) >= _SHORTEST_FAR:
+                self._new.append((value, len(out)))
+            out += value
+            return
+        self._far_end = at + len(value)
         if len(value) == HASH_BYTES:
             out.append(FAR_HASH)
         else:

@@ -38,7 +38,7 @@ class Chain:
         ]
         self.last: dict[tuple[int, bytes], tuple[bytes, int, bytes]] = {}
         self.sent: list[Row] = []
-        self.bodies = [self.rng.randbytes(32) for _ in range(3)]
+        self.bodies = [self.rng.randbytes(32) for _ in range(12)]
 
     def _account(self, number: int) -> bytes:
         """Let some accounts share their first 8 bytes, and two of two workchains all of them."""

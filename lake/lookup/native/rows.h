@@ -81,6 +81,7 @@ typedef struct {
 typedef struct {
     int64_t row, lt, lt_before, now;
     int64_t first, last; /* rows of the account */
+    int64_t far_end; /* where the far bytes end that were read last in the row */
     PyObject *account, *workchain; /* owned */
     PyObject *in_hash; /* borrowed: hash of the in message */
 } Context;

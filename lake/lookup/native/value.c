@@ -3,7 +3,16 @@
 
 #define GAS_PRICE 400 /* nanotons for a unit of gas outside of the masterchain */
 
-enum { OWN_ACCOUNT, HASH_BEFORE, IN_HASH, FAR_HASH, FAR_BYTES, STATE_BEFORE, LITERAL };
+enum {
+    OWN_ACCOUNT,
+    HASH_BEFORE,
+    IN_HASH,
+    FAR_HASH,
+    FAR_BYTES,
+    STATE_BEFORE,
+    NEXT_BYTES,
+    LITERAL
+};
 
 static bool fail(const char *what)
 {
@@ -77,6 +86,26 @@ static const uint8_t *find_bytes(Source *source, Cursor *cursor, uint64_t form, 
     return (const uint8_t *)records->buf + at;
 }
 
+/* Find the literal bytes that stand behind the far ones of the column before. */
+static const uint8_t *find_next(Source *source, const Context *context, uint64_t *size)
+{
+    const Py_buffer *records = &source->arrays[RECORDS];
+    const uint8_t *data = records->buf;
+    uint64_t form;
+    if (context->far_end > records->len) {
+        fail("bytes are outside of the records");
+        return NULL;
+    }
+    Cursor next = {data + context->far_end, data + records->len};
+    if (!read_number(&next, &form))
+        return NULL;
+    if (form < LITERAL) {
+        fail("it refers to no bytes");
+        return NULL;
+    }
+    return find_bytes(source, &next, form, size);
+}
+
 static PyObject *read_bytes(Source *source, Cursor *cursor, Context *context)
 {
     uint64_t form, size;
@@ -100,7 +129,10 @@ static PyObject *read_bytes(Source *source, Cursor *cursor, Context *context)
         }
         return Py_NewRef(context->in_hash);
     default: {
-        const uint8_t *data = find_bytes(source, cursor, form, &size);
+        const uint8_t *data = form == NEXT_BYTES ? find_next(source, context, &size)
+                                                 : find_bytes(source, cursor, form, &size);
+        if (data && form < NEXT_BYTES)
+            context->far_end = data - (const uint8_t *)source->arrays[RECORDS].buf + (int64_t)size;
         return data ? PyBytes_FromStringAndSize((const char *)data, (Py_ssize_t)size) : NULL;
     }
     }
@@ -180,7 +212,7 @@ static uint64_t base_of(const Context *context, char code, PyObject *before)
 static PyObject *read_value(Source *source, Cursor *cursor, Context *context, char code,
                             PyObject *before)
 {
-    if (code == 'b')
+    if (code == 'b' || code == 'n')
         return read_bytes(source, cursor, context);
     if (code == 'h')
         return read_numbered(source, cursor, context);
@@ -202,7 +234,7 @@ static bool skip_value(Source *source, Cursor *cursor, char code)
         return false;
     if (code == 'h' && (form || !read_number(cursor, &form)))
         return form != 0;
-    if (code != 'b' && code != 'h' && code != 's' && code != 'a')
+    if (code != 'b' && code != 'n' && code != 'h' && code != 's' && code != 'a')
         return true;
     if (form < LITERAL && form != FAR_HASH && form != FAR_BYTES)
         return true;
@@ -253,6 +285,7 @@ Row *read_row(Source *source, Cursor *cursor, Context *context, const Shape *sha
     if (!row)
         return NULL;
     Py_ssize_t opcode_at = -1;
+    context->far_end = 0;
     for (Py_ssize_t at = 0; at < shape->count; at++) {
         char code = shape->codes[at];
         if (code == 'o')
