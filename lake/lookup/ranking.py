@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
     from lake.lookup.run import Run
 
+_KEPT = 200
+"""So many accounts are kept as they were read: it is the first page that is asked for."""
+
 Ranked = tuple[int, int, bytes]
 """Balance, workchain and account."""
 
@@ -36,16 +39,17 @@ class Ranking:
             and newest[account, workchain] is not None
         )
         self._in = sorted(filter(None, newest.values()), key=_order)
+        self._first: list[Ranked] | None = None
 
     def page(self, offset: int, limit: int) -> list[Ranked]:
         """Return a page, the richest first; equal balances by workchain and account."""
         if not self._in:
-            return self._base.rank_accounts(offset, offset + limit)
+            return self._rank(offset, offset + limit)
         spare = len(self._in)
         first = max(0, offset - spare)
         last = offset + limit + len(self._out)
         left_out = set(self._out)
-        ranked = enumerate(self._base.rank_accounts(first, last), first)
+        ranked = enumerate(self._rank(first, last), first)
         kept = [account for at, account in ranked if at not in left_out]
         if not first:
             return sorted(kept + self._in, key=_order)[offset : offset + limit]
@@ -54,6 +58,14 @@ class Ranking:
         passed = first - bisect_left(self._out, first) + before
         merged = sorted(kept + self._in[before:], key=_order)
         return merged[offset - passed : offset - passed + limit]
+
+    def _rank(self, first: int, last: int) -> list[Ranked]:
+        """Return accounts of the largest run."""
+        if last > _KEPT:
+            return self._base.rank_accounts(first, last)
+        if self._first is None:
+            self._first = self._base.rank_accounts(0, _KEPT)
+        return self._first[first:last]
 
     def _skip_known(
         self, newest: dict[tuple[bytes, int], Ranked | None], runs: Sequence[Run]

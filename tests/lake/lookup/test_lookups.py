@@ -251,6 +251,7 @@ def check_states(lookups: Lookups, tables: dict[str, list[Row]]) -> None:
     wanted = [(-balance, workchain, account) for balance, workchain, account in ranked]
     for offset, limit in PAGES:
         assert lookups.rank_accounts(offset, limit) == wanted[offset : offset + limit]
+    assert lookups.rank_accounts(0, 1000) == wanted
 
 
 def test_pages_of_many_runs_join_without_gap_or_overlap(tmp_path: Path) -> None:
