@@ -10,7 +10,7 @@ from rich.table import Table
 
 from lake.following import Lag, measure_lag
 from lake.log import Commit, Network, Range, Undoing, subtract_ranges
-from lake.lookup.place import range_of
+from lake.lookup.place import is_readable, range_of
 from lake.schema import SCHEMA_VERSION, TABLES
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ class TableStatus(msgspec.Struct, frozen=True):
 class LookupStatus(msgspec.Struct, frozen=True):
     """Look-up runs: their number, transactions and bytes; masterchain blocks that have none.
 
-    Transactions without a run are looked up in memory while they are few.
+    Transactions without a run are looked up in memory while they are few. Runs that another version
+    of tonlake made are not read: they count as ``unreadable`` alone.
     """
 
     runs: int
@@ -39,6 +40,7 @@ class LookupStatus(msgspec.Struct, frozen=True):
     bytes: int
     missing: tuple[Range, ...]
     rows_missing: int
+    unreadable: int
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -84,11 +86,12 @@ def read_status(snapshot: Snapshot, last_commit: Commit) -> Status:
 
 
 def _lookup_status(snapshot: Snapshot, transactions: int) -> LookupStatus:
-    runs = snapshot.runs
+    runs = [run for run in snapshot.runs if is_readable(run)]
     rows = sum(run.rows for run in runs)
     missing = subtract_ranges(snapshot.ranges, map(range_of, runs))
     size = sum(run.bytes for run in runs)
-    return LookupStatus(len(runs), rows, size, missing, transactions - rows)
+    unreadable = len(snapshot.runs) - len(runs)
+    return LookupStatus(len(runs), rows, size, missing, transactions - rows, unreadable)
 
 
 def _table_status(snapshot: Snapshot, name: str) -> TableStatus:
@@ -138,10 +141,16 @@ def _describe_lag(lag: Lag) -> str:
 def _describe_lookups(lookups: LookupStatus) -> str:
     if not lookups.missing:
         return f"Look-ups: {lookups.runs:,} runs, {lookups.bytes:,} bytes, for every block"
-    return (
+    text = (
         f"Look-ups: {lookups.runs:,} runs, {lookups.bytes:,} bytes; none for masterchain blocks "
         f"{_spans(lookups.missing)} ({lookups.rows_missing:,} transactions)"
     )
+    if lookups.unreadable:
+        text += (
+            f"; {lookups.unreadable:,} runs are of another version of tonlake: make them anew with "
+            "tonlake rebuild lookups"
+        )
+    return text
 
 
 def _spans(ranges: tuple[Range, ...]) -> str:

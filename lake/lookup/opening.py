@@ -17,6 +17,7 @@ from lake.lookup.place import (
     cut_range,
     digest_derived,
     files_within,
+    is_readable,
     range_of,
 )
 from lake.lookup.run import Run
@@ -119,20 +120,21 @@ def open_lookups(snapshot: Snapshot, settings: Settings) -> Lookups | None:
     None where more rows are without a run than are looked up in memory, or where one of their
     files is damaged: then the named queries answer alone.
     """
-    covered = [range_of(run) for run in snapshot.runs]
+    made = [run for run in snapshot.runs if is_readable(run)]
+    covered = [range_of(run) for run in made]
     files = [file for table in snapshot.files.values() for file in table]
     pieces = subtract_ranges(snapshot.ranges, covered)
     loose = [(piece, files_within(files, piece)) for piece in pieces]
     if sum(count_rows(found) for _, found in loose) > settings.lookup_memory_rows:
         return None
     try:
-        runs = [_open_run(snapshot.lake_dir, run) for run in snapshot.runs]
+        runs = [_open_run(snapshot.lake_dir, run) for run in made]
         for piece, found in loose:
             runs += _compose_piece(snapshot.lake_dir, found, piece)
     except LakeCorrupt:
         return None
     _kept.shrink(2 * len(runs) + _SPARE)
-    stale = any(run.traces != digest_derived(files, range_of(run)) for run in snapshot.runs)
+    stale = any(run.traces != digest_derived(files, range_of(run)) for run in made)
     return Lookups(runs, stale=stale)
 
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from lake.log import DataFile, Range
 
+RUN_FORMAT = 10
+"""Version of the layout of runs; those of another are not read, and made anew by a rebuild."""
+
 _DIGEST_LETTERS = 16
 _DERIVED = frozenset({"transaction_traces", *INDEXED})
 _READ = frozenset({*SOURCES, TRACES.name, *INDEXED})
@@ -38,6 +41,11 @@ def range_of(run: DataFile) -> Range:
     if match is None:
         raise ValueError(f"{run.path!r} is no path of a look-up run")
     return int(match[1]), int(match[2])
+
+
+def is_readable(run: DataFile) -> bool:
+    """Tell whether this version reads a run; the blocks of others count as without one."""
+    return run.schema_version == RUN_FORMAT
 
 
 def files_within(files: Iterable[DataFile], mc_range: Range) -> list[DataFile]:

@@ -20,9 +20,11 @@ from lake.logreader import LogReader
 from lake.lookup.compose import Composer
 from lake.lookup.gather import gather_contracts, gather_ended, gather_parts
 from lake.lookup.place import (
+    RUN_FORMAT,
     count_rows,
     digest_derived,
     files_within,
+    is_readable,
     range_of,
     run_path,
 )
@@ -34,9 +36,6 @@ if TYPE_CHECKING:
 
     from lake.log import Commit, LogState, Range
     from lake.settings import Settings
-
-RUN_FORMAT = 10
-"""Version of the layout of runs; one of another version is made anew."""
 
 _GROWTH = 4
 """A run is made together with the one before it, unless that has this many times its rows."""
@@ -91,7 +90,7 @@ def _usable_runs(lake_dir: Path, state: LogState) -> tuple[DataFile, ...]:
     return tuple(
         run
         for run in state.runs
-        if run.schema_version == RUN_FORMAT
+        if is_readable(run)
         and run.path not in damaged
         and run.traces == digest_derived(state.files, range_of(run))
     )

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import random
 import shutil
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
+from rich.console import Console
 
-from lake.log import RUN_FOLDER, read_state
+from lake.log import RUN_FOLDER, read_commit, read_state
 from lake.lookup.opening import open_lookups
-from lake.lookup.place import range_of
+from lake.lookup.place import RUN_FORMAT, range_of
 from lake.lookup.rebuild import rebuild_lookups
 from lake.lookup.runfile import RunFile
+from lake.maintenance import commit_maintenance
 from lake.orphan import sweep_orphans
 from lake.settings import Settings
 from lake.snapshot import open_snapshot
+from lake.status import read_status, render_status
 from lake.verify import verify_lake
 from tests.lake.chain import Chain, commit_chain
 from tests.lake.killed import run_killed
@@ -55,6 +60,30 @@ def test_a_rebuild_covers_all_blocks_once(chained: Path) -> None:
     assert rebuild_lookups(chained, SETTINGS) is None
     report = verify_lake(chained)
     assert (report.damage, report.orphans) == ([], [])
+
+
+def test_a_run_of_another_version_is_not_read_and_made_anew(chained: Path) -> None:
+    rebuild_lookups(chained, SETTINGS)
+    state = read_state(chained)
+    (run,) = state.runs
+    foreign = msgspec.structs.replace(run, schema_version=RUN_FORMAT + 1)
+    commit_maintenance(chained, state, SETTINGS, runs=(foreign,))
+    snapshot = open_snapshot(chained)
+    assert open_lookups(snapshot, NO_MEMORY) is None
+    in_memory = open_lookups(snapshot, SETTINGS)
+    assert in_memory is not None
+    assert len(in_memory.runs) == 3  # one of each commit, in memory
+    commit, _ = read_commit(chained, snapshot.number)
+    told = read_status(snapshot, commit)
+    assert (told.lookups.runs, told.lookups.unreadable) == (0, 1)
+    assert told.lookups.missing == ((1, 9),)
+    assert told.lookups.rows_missing == run.rows
+    console = Console(record=True, width=200, file=io.StringIO())
+    render_status(told, console)
+    assert "1 runs are of another version" in console.export_text()
+    rebuild_lookups(chained, SETTINGS)
+    assert read_state(chained).runs == (run,)
+    assert open_lookups(open_snapshot(chained), NO_MEMORY) is not None
 
 
 def test_the_same_rows_make_the_same_run(chained: Path) -> None:
