@@ -116,20 +116,21 @@ class PendingPool:
             now_s = self._clock()
             with self._lock:
                 kept = list(self._messages.values())
-            number = self._holder.newest_number()
-            if kept and number > self._settled:
+            if kept and self._holder.newest_number() > self._settled:
                 try:
-                    self._compare(kept)
+                    self._settled = self._compare(kept)
                 except (LakeError, QueryTimeout):
                     LOG.exception("pending messages cannot be looked for in the lake")
-                else:
-                    self._settled = number
             for message in kept:
                 if message.due_s <= now_s and message.norm in self._messages:
                     self._drop(message)
 
-    def _compare(self, kept: list[PendingMessage]) -> None:
-        """Look for messages in the lake, and for accounts that did something since."""
+    def _compare(self, kept: list[PendingMessage]) -> int:
+        """Look for messages in the lake, and for accounts that did something since.
+
+        Returns the number of the snapshot looked at: while a newer one is opened it is the one
+        before.
+        """
         call = Call(Arguments([]), self._settings, self._holder.reader(timeout_ms=0), tvm=self._tvm)
         landed = call.reader.rows(
             "pending/landed",
@@ -146,6 +147,7 @@ class PendingPool:
                 rest.append(message)
         if rest:
             self._emulate_again(call, rest)
+        return call.reader.snapshot.number
 
     def _emulate_again(self, call: Call, messages: list[PendingMessage]) -> None:
         touched = call.reader.rows(

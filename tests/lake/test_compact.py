@@ -157,7 +157,7 @@ def test_runs_stay_right(tmp_path: Path) -> None:
     commit_traced(many, chain, 9)
     commit_traced(many, chain, 10)
     before = read_state(many)
-    compact_lake(many, OPTIONS)
+    compact_lake(many, msgspec.structs.replace(OPTIONS, compact_rows=1000))
     lookups = open_lookups(open_snapshot(many), OPTIONS)
     assert lookups is not None
     assert not lookups.stale_traces
