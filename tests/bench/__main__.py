@@ -23,6 +23,7 @@ import msgspec
 from rich.console import Console
 
 from tests.bench.action import measure_classifier
+from tests.bench.clock import measure_pace_ms
 from tests.bench.contract import measure_contracts
 from tests.bench.decode import measure_decoders
 from tests.bench.figure import Figure, print_figures
@@ -45,6 +46,8 @@ class Run(msgspec.Struct, frozen=True):
     time: str
     machine: str
     figures: list[Figure]
+    paces_ms: list[float]
+    """What the same loop took before each part, and after the last."""
 
 
 @click.command()
@@ -82,11 +85,13 @@ def main(
     samples = samples or (30 if quick else 300)
     console = Console(stderr=True)
     figures: list[Figure] = []
+    paces_ms: list[float] = []
     with tempfile.TemporaryDirectory(prefix="tonlake-bench-", dir=scratch) as name:
         folder = Path(name)
 
         def add(what: str, measure: Callable[[], list[Figure]]) -> None:
             console.log(what)
+            paces_ms.append(measure_pace_ms())
             figures.extend(measure())
 
         if "decode" in areas:
@@ -121,11 +126,13 @@ def main(
                     ),
                 )
             figures.extend(compare_sizes(figures, lakes))
-    run = Run(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", describe_machine(), figures)
+    paces_ms.append(measure_pace_ms())
+    run = Run(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", describe_machine(), figures, paces_ms)
     if json_file:
         json_file.write_bytes(msgspec.json.encode(run))
     out = Console() if sys.stdout.isatty() else Console(width=WIDTH)
     out.print(f"{run.machine}; {run.time}; times are CPU milliseconds unless called wall")
+    out.print(f"between parts the same loop took {min(paces_ms):.1f} to {max(paces_ms):.1f} ms")
     print_figures(figures, out)
 
 
