@@ -113,11 +113,17 @@ def messages(many_commits: Path) -> list[Message]:
     return found
 
 
-def test_a_message_lands(scene: Scene, growth: Growth, messages: list[Message]) -> None:
-    """It is pending with its trace until the commit that has it, and no longer."""
+def keep_one(scene: Scene, growth: Growth, messages: list[Message]) -> Message:
+    """Send a message when the lake ends just before the commit that has it."""
     message = next(one for one in messages if one["commit"] > 1)
     growth.show(message["commit"] - 2)
     scene.pool.add(scene.call(), message["boc"])
+    return message
+
+
+def test_a_message_lands(scene: Scene, growth: Growth, messages: list[Message]) -> None:
+    """It is pending with its trace until the commit that has it, and no longer."""
+    message = keep_one(scene, growth, messages)
     scene.pool.add(scene.call(), message["boc"])
     assert scene.norms() == [message["hash_norm"]]
     told = scene.kinds()
@@ -140,9 +146,7 @@ def test_a_message_lands_while_its_snapshot_is_opened(
     scene: Scene, growth: Growth, messages: list[Message]
 ) -> None:
     """Who looks meanwhile sees the snapshot before; the message goes when the new one is there."""
-    message = next(one for one in messages if one["commit"] > 1)
-    growth.show(message["commit"] - 2)
-    scene.pool.add(scene.call(), message["boc"])
+    message = keep_one(scene, growth, messages)
     growth.show()
     while scene.holder.newest_number() < message["commit"]:
         continue
@@ -179,9 +183,7 @@ def test_what_cannot_be_accepted_any_more(
     scene: Scene, growth: Growth, messages: list[Message]
 ) -> None:
     """The same order signed twice: once one is in a block, the wallet refuses the other."""
-    message = next(one for one in messages if one["commit"] > 1)
-    growth.show(message["commit"] - 2)
-    scene.pool.add(scene.call(), message["boc"])
+    message = keep_one(scene, growth, messages)
     (kept,) = scene.pool.list_messages()
     kept.first_mc_seqno = 1 << 40  # it is another message than that which lands
     scene.kinds()
