@@ -1,4 +1,4 @@
-"""The data dictionary and the list of settings, for people and for machines."""
+"""Render the data dictionary and the list of settings as Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from lake.settings import NAMES, PREFIX, Settings, describe_settings
 def render_markdown() -> str:
     """Return the data dictionary as Markdown, a section per table."""
     lines = [
-        "# Tables",
+        "# Data dictionary",
         "",
         f"Schema version {SCHEMA_VERSION}.",
-        "Every table also has `day`, the UTC day of the masterchain block, from the folder's name.",
+        "Every table also has the partition column `day`: UTC day of the masterchain block.",
         "",
     ]
     for table in TABLES.values():
         lines += [f"## {table.name}", "", table.doc, ""]
         lines += [f"Key: {_names(table.key)}. Sorted by {_names(table.sort)}.", ""]
-        lines += ["| column | type | NULL | what it says |", "|---|---|---|---|"]
+        lines += ["| column | type | NULL | description |", "|---|---|---|---|"]
         lines += [
             f"| `{column.name}` | {column.type} | {'yes' if column.nullable else 'no'} "
             f"| {column.doc} |"
@@ -36,11 +36,11 @@ def render_settings() -> str:
     lines = [
         "# Settings",
         "",
-        "A value is taken from the command line, else from the environment (the name in capitals",
-        f"behind `{PREFIX}`), else from the TOML file that `TONLAKE_CONFIG` names, else it is the",
-        "default. `tonlake config` shows each value and where it came from.",
+        "Precedence: command-line flag, environment variable (the name in capitals, prefixed with",
+        f"`{PREFIX}`), TOML file named by `TONLAKE_CONFIG`, default. `tonlake config` shows values",
+        "and origins.",
         "",
-        "| setting | default | what it does |",
+        "| setting | default | description |",
         "|---|---|---|",
     ]
     for name in NAMES:

@@ -1,4 +1,4 @@
-"""The schema: the single description of every table, from which all else is derived."""
+"""The schema: the single definition of every table."""
 
 from lake.schema.account import ACCOUNT_STATES, STATE_CELLS
 from lake.schema.action import ACTION_TABLES
@@ -29,7 +29,7 @@ BASE_TABLES: tuple[Table, ...] = (
 )
 
 SIDE_TABLES: tuple[Table, ...] = (BLOCK_PROOFS, QUEUE_SIZES, OFFCHAIN_METADATA)
-"""Tables of what comes from beside the blocks; a lake may be without."""
+"""Tables from sources other than blocks; optional in a lake."""
 
 DERIVED_TABLES: tuple[Table, ...] = (
     *(TRANSACTION_TRACES, TRACES, OPEN_EDGES),
@@ -37,7 +37,7 @@ DERIVED_TABLES: tuple[Table, ...] = (
     *ACTION_TABLES,
     MESSAGE_BODIES,
 )
-"""Tables whose rows follow from those of the base tables."""
+"""Tables derived from the base tables."""
 
 TABLES: dict[str, Table] = {
     table.name: table for table in (*BASE_TABLES, *SIDE_TABLES, *DERIVED_TABLES)

@@ -21,7 +21,7 @@ ACCOUNT_STATES = Table(
         Column("account_status", "text", "uninit, frozen, active, nonexist"),
         Column("balance", "int64", "Nanoton; 0 if nonexist"),
         Column("extra_currencies", "json", "Extra currencies, id to amount", nullable=True),
-        Column("last_trans_lt", "int64", "Last transaction of the account"),
+        Column("last_trans_lt", "int64", "Logical time of the account's last transaction"),
         Column("last_trans_hash", "hash", "Its hash; zeroes in a zero state"),
         *optional(
             Column("frozen_hash", "hash", "frozen: hash of the state that was frozen"),
@@ -49,14 +49,14 @@ ACCOUNT_STATES = Table(
 STATE_CELLS = Table(
     name="state_cells",
     doc=(
-        "Cells under touched accounts and public libraries, by hash. A file holds a cell once; "
-        "the view holds it once in all."
+        "Cells of touched accounts and of public libraries, by hash. Unique in each file; the "
+        "view is unique overall."
     ),
     key=("hash",),
     sort=("hash",),
     columns=(
         Column("hash", "hash", "Representation hash the cell has in the state"),
-        Column("mc_seqno", "int64", "Masterchain block whose commit brought it"),
+        Column("mc_seqno", "int64", "Masterchain block whose commit added it"),
         Column("cell", "bytes", "Descriptors d1, d2 and data, as in a bag of cells"),
         Column("refs", "hashes", "Hashes of the child cells, in order"),
     ),

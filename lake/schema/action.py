@@ -1,64 +1,66 @@
-"""Tables of actions, derived from complete traces: what people did, in words.
+"""Tables of actions, derived from complete traces: transfers, swaps, bids and so on.
 
-Accounts stand as raw addresses (``0:`` and 64 capital hex digits), as a few roles hold something
-else: the pubkey and the transaction id of tgBTC. The rows of a trace stand in the file of the
-masterchain blocks in which it ends.
+Accounts are raw addresses (``0:`` and 64 uppercase hex digits) as text, since a few roles hold
+other values: the public key and the transaction id of tgBTC. The rows of a trace are in
+the file of the masterchain blocks in which it ends.
 """
 
 from lake.schema.column import Column, Table, optional
 
 _TRACE = (
     Column("trace_id", "hash", "Hash of the root transaction of the trace"),
-    Column("action_id", "hash", "Id of the action: of its first message and its kind"),
+    Column("action_id", "hash", "Id of the action, from its first message and its type"),
 )
 _TIME = (
-    Column("mc_seqno", "int64", "Last masterchain block that commits a part of the trace"),
+    Column("mc_seqno", "int64", "Last masterchain block that commits a transaction of the trace"),
     Column("end_lt", "int64", "Greatest logical time of its transactions"),
-    Column("end_utime", "int64", "Unix seconds of the last of them"),
+    Column("end_utime", "int64", "Unix seconds of its last transaction"),
 )
 
 _ACTION_COLUMNS = (
     *_TRACE,
-    Column("type", "text", "What it is, such as jetton_transfer"),
-    Column("success", "bool", "Whether it came about"),
+    Column("type", "text", "Action type, such as jetton_transfer"),
+    Column("success", "bool", "Whether the action succeeded"),
     Column("start_lt", "int64", "Least logical time of its messages"),
     Column("end_lt", "int64", "Greatest logical time of its transactions"),
     Column("start_utime", "int64", "Unix seconds of its first message"),
     Column("end_utime", "int64", "Unix seconds of its last transaction"),
-    Column("mc_seqno_end", "int64", "Last masterchain block that commits a part of it"),
-    Column("mc_seqno", "int64", "Last masterchain block that commits a part of the trace"),
+    Column("mc_seqno_end", "int64", "Last masterchain block that commits a transaction of it"),
+    Column("mc_seqno", "int64", "Last masterchain block that commits a transaction of the trace"),
     Column("trace_end_lt", "int64", "Greatest logical time of the trace"),
     Column("trace_end_utime", "int64", "Unix seconds of the trace's last transaction"),
     *optional(
         Column("trace_external_hash", "hash", "Hash of the in message of the trace's root"),
         Column("trace_external_hash_norm", "hash", "Its normal form (TEP-467), if it is ext_in"),
     ),
-    Column("tx_hashes", "hashes", "Its transactions, and the one that began it; sorted"),
-    Column("accounts", "texts", "Accounts that take part; sorted"),
+    Column(
+        "tx_hashes", "hashes", "Its transactions and the one that sent its first message; sorted"
+    ),
+    Column("accounts", "texts", "Participating accounts; sorted"),
     *optional(
-        Column("source", "text", "Who did it"),
-        Column("source_secondary", "text", "Such as the jetton wallet of the source"),
-        Column("destination", "text", "To whom, or by which contract"),
-        Column("destination_secondary", "text", "Such as the jetton wallet of the destination"),
+        Column("source", "text", "Initiator of the action"),
+        Column("source_secondary", "text", "Secondary source, such as its jetton wallet"),
+        Column("destination", "text", "Recipient, or the contract called"),
+        Column("destination_secondary", "text", "Secondary destination, such as its jetton wallet"),
         Column("asset", "text", "Jetton master or NFT collection; NULL: TON"),
         Column("asset_secondary", "text", "NFT item, or part of the asset"),
-        Column("asset2", "text", "Second asset: what a swap gave; NULL: TON"),
+        Column("asset2", "text", "Second asset: what a swap returned; NULL: TON"),
         Column("asset2_secondary", "text", "Part of the second asset"),
         Column("opcode", "int64", "Opcode of a call, unsigned"),
         Column("amount", "amount", "Amount in the smallest unit of the asset"),
-        Column("value", "amount", "Nanoton"),
+        Column("value", "amount", "Value in nanoton"),
         Column("value_extra_currencies", "json", "Extra currencies, id to amount"),
-        Column("details", "json", "What else its type has: objects such as jetton_swap_data"),
-        Column("parent_action_id", "hash", "Action of which it is a part"),
+        Column("details", "json", "Fields specific to the type, such as jetton_swap_data"),
+        Column("parent_action_id", "hash", "Enclosing action"),
     ),
-    Column("ancestor_type", "texts", "Types of the actions around it, the nearest first"),
-    Column("rule", "text", "Rule of the classifier that made it; empty: a single message"),
+    Column("ancestor_type", "texts", "Types of the enclosing actions, nearest first"),
+    Column("rule", "text", "Classifier rule that produced it; empty: a single message"),
     Column("classifier_version", "int32", "Version of the classifier"),
 )
 
 ACTIONS = Table(
     name="actions",
-    doc="One row per action of a complete trace, parts of other actions included.",
+    doc="One row per action of a complete trace, nested actions included.",
     key=("trace_id", "action_id"),
     sort=("trace_end_lt", "trace_id", "end_lt", "action_id"),
     columns=_ACTION_COLUMNS,
@@ -67,8 +69,7 @@ ACTIONS = Table(
 SUPERSEDED_ACTIONS = Table(
     name="superseded_actions",
     doc=(
-        "Rows of actions as the classifier's version before had them, for traces of which the "
-        "version now says something else."
+        "Former rows of actions, for traces that a newer classifier version classifies differently."
     ),
     key=ACTIONS.key,
     sort=ACTIONS.sort,
@@ -77,7 +78,7 @@ SUPERSEDED_ACTIONS = Table(
 
 ACTION_ACCOUNTS = Table(
     name="action_accounts",
-    doc="One row per action and account that takes part in it.",
+    doc="One row per action and participating account.",
     key=("workchain", "account", "trace_id", "action_id"),
     sort=("workchain", "account", "trace_end_lt", "trace_id", "end_lt", "action_id"),
     columns=(
@@ -87,44 +88,44 @@ ACTION_ACCOUNTS = Table(
         Column("trace_end_utime", "int64", "Unix seconds of the trace's last transaction"),
         *_TRACE,
         *_TIME,
-        Column("type", "text", "What the action is"),
-        Column("ancestor_type", "texts", "Types of the actions around it, the nearest first"),
+        Column("type", "text", "Action type"),
+        Column("ancestor_type", "texts", "Types of the enclosing actions, nearest first"),
     ),
 )
 
 ACTION_RANGES = Table(
     name="action_ranges",
-    doc="One row per range of masterchain blocks whose traces are classified.",
+    doc="One row per classified range of masterchain blocks.",
     key=("first_mc_seqno",),
     sort=("first_mc_seqno",),
     columns=(
         Column("first_mc_seqno", "int64", "First masterchain block"),
         Column("last_mc_seqno", "int64", "Last masterchain block"),
         Column("classifier_version", "int32", "Version of the classifier"),
-        Column("traces", "int64", "Complete traces that end here"),
+        Column("traces", "int64", "Complete traces that end in the range"),
         Column("actions", "int64", "Their actions"),
     ),
 )
 
 DEX_SWAPS = Table(
     name="dex_swaps",
-    doc="One row per jetton_swap: what went in and what came out, whatever the exchange.",
+    doc="One row per jetton_swap: assets in and out, on any supported exchange.",
     key=("trace_id", "action_id"),
     sort=("end_lt", "trace_id", "action_id"),
     columns=(
         *_TRACE,
         *_TIME,
-        Column("success", "bool", "Whether it came about"),
+        Column("success", "bool", "Whether the action succeeded"),
         Column("dex", "text", "stonfi, stonfi_v2, dedust, tonco, coffee"),
         *optional(
-            Column("sender", "text", "Who swapped"),
+            Column("sender", "text", "Account that swapped"),
             Column("pool", "text", "Pool or router"),
             Column("asset_in", "text", "Jetton master; NULL: TON"),
             Column("amount_in", "amount", "Smallest units of asset_in"),
             Column("asset_out", "text", "Jetton master; NULL: TON"),
             Column("amount_out", "amount", "Smallest units of asset_out"),
         ),
-        Column("hops", "int32", "Pools that it went through"),
+        Column("hops", "int32", "Number of pools on the route"),
     ),
 )
 
@@ -137,16 +138,16 @@ NFT_SALES_EVENTS = Table(
         *_TRACE,
         *_TIME,
         Column("event", "text", "Type of the action, such as nft_purchase"),
-        Column("success", "bool", "Whether it came about"),
+        Column("success", "bool", "Whether the action succeeded"),
         *optional(
             Column("collection", "text", "Collection of the item"),
             Column("item", "text", "NFT item"),
-            Column("seller", "text", "Owner who sells"),
-            Column("buyer", "text", "New owner, or who bids"),
+            Column("seller", "text", "Seller"),
+            Column("buyer", "text", "New owner, or bidder"),
             Column("sale", "text", "Contract of the sale or auction"),
             Column("marketplace", "text", "Name of the marketplace"),
-            Column("marketplace_address", "text", "Its contract"),
-            Column("price", "amount", "Nanoton: price, or bid"),
+            Column("marketplace_address", "text", "Contract of the marketplace"),
+            Column("price", "amount", "Price or bid in nanoton"),
         ),
     ),
 )

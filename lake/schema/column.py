@@ -1,4 +1,4 @@
-"""Column and Table: the words in which every table of the lake is described."""
+"""Column and Table: the types that describe every table of the lake."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ARROW_TYPES: dict[str, pa.DataType] = {
 
 
 class Column(msgspec.Struct, frozen=True, cache_hash=True):
-    """One column: its name, its type, what it says, and whether it may be NULL."""
+    """One column: name, type, description, and whether it may be NULL."""
 
     name: str
     type: ColumnType
@@ -52,7 +52,7 @@ class Column(msgspec.Struct, frozen=True, cache_hash=True):
 
     @property
     def arrow(self) -> pa.Field:
-        """The Arrow field; ``doc`` travels as field metadata."""
+        """The Arrow field."""
         return pa.field(self.name, ARROW_TYPES[self.type], nullable=self.nullable)
 
 
@@ -83,19 +83,19 @@ class Table(msgspec.Struct, frozen=True, cache_hash=True):
 
 @cache
 def _list_names(table: Table) -> tuple[str, ...]:
-    """Return the names of a table's columns; some ask for them for every row."""
+    """Return the names of a table's columns; cached, as some callers need them per row."""
     return tuple(column.name for column in table.columns)
 
 
 @cache
 def _make_schema(table: Table) -> pa.Schema:
-    """Return the Arrow schema of a table; it is asked for by every commit, many times."""
+    """Return the Arrow schema of a table; cached, as every commit uses it many times."""
     return pa.schema([column.arrow for column in table.columns])
 
 
 @cache
 def _make_empty(table: Table) -> pa.Table:
-    """Return a table without rows; to make one takes Arrow half a millisecond."""
+    """Return a table without rows; cached, as creating one takes half a millisecond."""
     return _make_schema(table).empty_table()
 
 

@@ -1,14 +1,14 @@
-"""Tables of network-wide facts kept in masterchain state: configuration and public libraries."""
+"""Tables of network-wide masterchain state: configuration and public libraries."""
 
 from lake.schema.column import Column, Table
 
 CONFIG_PARAMS = Table(
     name="config_params",
-    doc="The whole configuration at each key block, and at the zero state (mc_seqno 0).",
+    doc="All configuration parameters at each key block and at the zero state (mc_seqno 0).",
     key=("mc_seqno", "param"),
     sort=("mc_seqno", "param"),
     columns=(
-        Column("mc_seqno", "int64", "Key block; the parameters hold until the next one"),
+        Column("mc_seqno", "int64", "Key block; parameters are valid until the next one"),
         Column("utime", "int64", "Unix seconds of the key block"),
         Column("param", "int32", "Parameter number, signed"),
         Column("hash", "hash", "Hash of the parameter's cell"),
@@ -22,7 +22,7 @@ LIBRARIES = Table(
     key=("mc_seqno", "hash"),
     sort=("mc_seqno", "hash"),
     columns=(
-        Column("mc_seqno", "int64", "Masterchain block that made the change"),
+        Column("mc_seqno", "int64", "Masterchain block of the change"),
         Column("hash", "hash", "Hash of the library's root cell"),
         Column("present", "bool", "True: published or changed; false: removed"),
         Column("publishers", "hashes", "Masterchain accounts that publish it"),

@@ -1,13 +1,13 @@
-"""Tables about what accounts are: wallets, jettons, NFTs, names, multisigs, vesting, and moves.
+"""Tables of detected contracts (wallets, jettons, NFTs, domains, multisigs, vesting) and transfers.
 
-A table of contracts has a row for every state in which an account shows itself as such a
-contract, so the rows of an account are its history: ``latest_<table>`` has the last row of each,
-and at an earlier masterchain block the row with the greatest ``mc_seqno`` not above it holds. An
-account that changes into something else, or goes, keeps its rows. Where an account changed in
-several blocks that one masterchain block commits, its last state counts.
+A contract table has a row for every account state detected as such a contract, so the rows of an
+account are its history: ``latest_<table>`` has the newest row of each, and the row with the
+greatest ``mc_seqno`` not above N is valid at masterchain block N. Rows stay when an account changes
+its code or is deleted. If several blocks that one masterchain block commits change an account, the
+last state counts.
 
-Addresses in lists and in JSON are raw ones (``0:`` and 64 capital hex digits). Integers that may
-have more than 38 digits are decimal text.
+Addresses in lists and in JSON are raw (``0:`` and 64 uppercase hex digits). Integers that may
+exceed 38 digits are decimal text.
 """
 
 from lake.schema.column import Column, Table, optional
@@ -16,7 +16,7 @@ _ACCOUNT = (
     Column("workchain", "int32", "Workchain of the account"),
     Column("account", "hash", "Account id, 32 bytes"),
     Column("mc_seqno", "int64", "Masterchain block that commits the state"),
-    Column("lt", "int64", "Last transaction of the account in that state"),
+    Column("lt", "int64", "Logical time of the account's last transaction in that state"),
     Column("utime", "int64", "Unix seconds of the block"),
     *optional(
         Column("code_hash", "hash", "Hash of the code cell; NULL in recorded traces"),
@@ -41,17 +41,19 @@ def _table(name: str, doc: str, *columns: Column) -> Table:
 INTERFACES = Table(
     name="interfaces",
     doc=(
-        "One row per code that accounts of a commit have, and commit: its get-methods, and what "
-        "they make it. Join by code_hash; every file that has a code says the same of it."
+        "One row per contract code and commit: its get-methods and the interfaces they imply. "
+        "Join on code_hash; rows of the same code are equal in all files."
     ),
     key=("code_hash", "mc_seqno"),
     sort=("code_hash", "mc_seqno"),
     columns=(
         Column("code_hash", "hash", "Hash of the code cell (of the library cell)"),
-        Column("mc_seqno", "int64", "First masterchain block of the commit that has it"),
+        Column("mc_seqno", "int64", "First masterchain block of the commit with this code"),
         *optional(
-            Column("methods", "ints", "Ids of methods, ascending; NULL where code has no table"),
-            Column("names", "texts", "Interface names, sorted; NULL where none fits"),
+            Column(
+                "methods", "ints", "Get-method ids, ascending; NULL if the code has no method table"
+            ),
+            Column("names", "texts", "Interface names, sorted; NULL if none match"),
         ),
     ),
 )
@@ -61,10 +63,10 @@ WALLETS = _table(
     "Wallets of the known versions, read from their data cells.",
     Column("kind", "text", "Interface name of the version, such as wallet_v4r2"),
     *optional(
-        Column("seqno", "int64", "Next seqno, where the version has one"),
-        Column("wallet_id", "int64", "Wallet (subwallet) id, where the version has one"),
-        Column("public_key", "hash", "Ed25519 public key, where the version has one"),
-        Column("is_signature_allowed", "bool", "v5: whether the key may sign"),
+        Column("seqno", "int64", "Next seqno, if the version has one"),
+        Column("wallet_id", "int64", "Wallet (subwallet) id, if the version has one"),
+        Column("public_key", "hash", "Ed25519 public key, if the version has one"),
+        Column("is_signature_allowed", "bool", "v5: whether signatures by the key are allowed"),
     ),
 )
 
@@ -80,7 +82,7 @@ JETTON_MASTERS = _table(
 
 JETTON_WALLETS = _table(
     "jetton_wallets",
-    "Jetton wallets (TEP-74) whose master answers with their address: get_wallet_data.",
+    "Jetton wallets (TEP-74) confirmed by their master: get_wallet_data.",
     Column("balance", "amount", "Jettons in the smallest unit"),
     *_address("owner", "Owner", nullable=True),
     *_address("jetton", "Jetton master"),
@@ -90,38 +92,38 @@ JETTON_WALLETS = _table(
 NFT_COLLECTIONS = _table(
     "nft_collections",
     "NFT collections (TEP-62): get_collection_data.",
-    Column("next_item_index", "text", "Decimal; -1 where indexes do not follow each other"),
+    Column("next_item_index", "text", "Decimal; -1 if indexes are not sequential"),
     *_address("owner", "Owner", nullable=True),
     *optional(Column("content", "json", "TEP-64 content: key to text")),
 )
 
 NFT_ITEMS = _table(
     "nft_items",
-    "NFT items (TEP-62) whose collection, if any, answers with their address: get_nft_data.",
+    "NFT items (TEP-62), confirmed by their collection if they have one: get_nft_data.",
     Column("init", "bool", "Whether the item is initialised"),
     Column("item_index", "text", "Index in the collection, decimal"),
     *_address("collection", "Collection", nullable=True),
     *_address("owner", "Owner", nullable=True),
     *optional(
-        Column("content", "json", "TEP-64 content of the whole item; names have their domain")
+        Column("content", "json", "TEP-64 content of the item; includes the domain of DNS items")
     ),
 )
 
 NFT_SALES = _table(
     "nft_sales",
-    "Contracts that sell an NFT, and names that are auctioned off by themselves.",
+    "NFT sale and auction contracts, and items that auction themselves (telemint).",
     Column("kind", "text", "getgems_sale, getgems_auction or telemint"),
-    *_address("nft", "Item that is sold", nullable=True),
-    *_address("nft_owner", "Who sells it", nullable=True),
+    *_address("nft", "Item on sale", nullable=True),
+    *_address("nft_owner", "Seller", nullable=True),
     *_address("marketplace", "Marketplace", nullable=True),
     *optional(Column("created_at", "int64", "Unix seconds")),
-    Column("details", "json", "All other fields of its kind; amounts and addresses are text"),
+    Column("details", "json", "Other fields of this kind; amounts and addresses are text"),
 )
 
 DNS_RECORDS = _table(
     "dns_records",
-    "Domains (TEP-81) that are items of a root collection, and their records.",
-    Column("domain", "text", "Such as example.ton"),
+    "Domains (TEP-81) in a root collection, with their records.",
+    Column("domain", "text", "Domain name, such as example.ton"),
     *_address("collection", "Root collection"),
     *_address("owner", "Owner of the item", nullable=True),
     *_address("next_resolver", "dns_next_resolver (ba93)", nullable=True),
@@ -135,23 +137,23 @@ DNS_RECORDS = _table(
 MULTISIG_WALLETS = _table(
     "multisig_wallets",
     "Multisig v2 wallets: get_multisig_data.",
-    Column("next_order_seqno", "text", "Decimal; -1 where orders may have any seqno"),
-    Column("threshold", "int64", "Approvals that an order needs"),
+    Column("next_order_seqno", "text", "Decimal; -1 if orders may have any seqno"),
+    Column("threshold", "int64", "Approvals required"),
     Column("signers", "texts", "Raw addresses, by index"),
     Column("proposers", "texts", "Raw addresses, by index"),
 )
 
 MULTISIG_ORDERS = _table(
     "multisig_orders",
-    "Orders of multisig v2 wallets that answer with their address: get_order_data.",
+    "Orders of multisig v2, confirmed by their wallet: get_order_data.",
     *_address("multisig", "Multisig wallet"),
     Column("order_seqno", "text", "Decimal"),
     *optional(
-        Column("threshold", "int64", "Approvals needed; NULL: not initialised, as all below"),
-        Column("sent_for_execution", "bool", "Whether it was sent to the multisig wallet"),
+        Column("threshold", "int64", "Approvals required; NULL: not initialised, as all below"),
+        Column("sent_for_execution", "bool", "Whether the order was sent to the multisig wallet"),
         Column("signers", "texts", "Raw addresses, by index"),
-        Column("approvals_mask", "text", "Bit by index of signer, decimal"),
-        Column("approvals_num", "int64", "Approvals given"),
+        Column("approvals_mask", "text", "Bit mask by signer index, decimal"),
+        Column("approvals_num", "int64", "Number of approvals"),
         Column("expiration_date", "int64", "Unix seconds"),
         Column("order_boc", "bytes", "Actions as bag of cells: Hashmap 8 ^Action"),
     ),
@@ -165,14 +167,14 @@ VESTING_CONTRACTS = _table(
     Column("unlock_period", "int64", "Seconds"),
     Column("cliff_duration", "int64", "Seconds"),
     Column("total_amount", "amount", "Nanoton"),
-    *_address("sender", "Who gave the coins", nullable=True),
-    *_address("owner", "Who gets them", nullable=True),
+    *_address("sender", "Sender of the vested coins", nullable=True),
+    *_address("owner", "Beneficiary", nullable=True),
     Column("whitelist", "texts", "Raw addresses, sorted"),
 )
 
 DEX_POOLS = _table(
     "dex_pools",
-    "Liquidity pools whose factory answers with their address.",
+    "Liquidity pools confirmed by their factory.",
     Column("dex", "text", "dedust"),
     *optional(
         Column("pool_type", "text", "stable or volatile; NULL in recorded traces"),
@@ -189,12 +191,12 @@ def _moves(name: str, doc: str, *columns: Column) -> Table:
     key = ("workchain", "account", "lt")
     head = (
         Column("workchain", "int32", "Workchain of the contract"),
-        Column("account", "hash", "Contract that the message went to, 32 bytes"),
+        Column("account", "hash", "Contract that received the message, 32 bytes"),
         Column("lt", "int64", "Logical time of the transaction"),
         Column("mc_seqno", "int64", "Masterchain block that commits it"),
         Column("now", "int64", "Unix seconds of the transaction"),
         Column("tx_hash", "hash", "Hash of the transaction"),
-        Column("aborted", "bool", "Whether it was aborted: then nothing moved"),
+        Column("aborted", "bool", "Whether it was aborted: then nothing was transferred"),
         Column("query_id", "amount", "Query id of the message"),
     )
     sort = ("lt", "workchain", "account")
@@ -204,40 +206,44 @@ def _moves(name: str, doc: str, *columns: Column) -> Table:
 _FORWARD = optional(
     Column("custom_payload", "bytes", "custom_payload as bag of cells"),
     Column("forward_payload", "bytes", "forward_payload as bag of cells; NULL if inline and empty"),
-    Column("forward_payload_inline", "bool", "Whether it stood in the body itself (left branch)"),
+    Column(
+        "forward_payload_inline",
+        "bool",
+        "Whether forward_payload was inline in the body (Either left)",
+    ),
 )
 
 JETTON_TRANSFERS = _moves(
     "jetton_transfers",
-    "Messages transfer#0f8a7ea5 (TEP-74) that jetton wallets consumed.",
+    "transfer#0f8a7ea5 messages (TEP-74) received by jetton wallets.",
     *_address("jetton", "Jetton master of the wallet"),
     *_address("source", "Sender of the message, the owner of the wallet", nullable=True),
     *_address("destination", "New owner of the jettons", nullable=True),
     Column("amount", "amount", "Jettons in the smallest unit"),
-    *_address("response_destination", "Where excesses go", nullable=True),
-    Column("forward_ton_amount", "amount", "Nanoton that go on to the destination"),
+    *_address("response_destination", "Recipient of excesses", nullable=True),
+    Column("forward_ton_amount", "amount", "Nanoton forwarded to the destination"),
     *_FORWARD,
 )
 
 JETTON_BURNS = _moves(
     "jetton_burns",
-    "Messages burn#595f07bc (TEP-74) that jetton wallets consumed.",
+    "burn#595f07bc messages (TEP-74) received by jetton wallets.",
     *_address("jetton", "Jetton master of the wallet"),
     *_address("owner", "Sender of the message, the owner of the wallet", nullable=True),
     Column("amount", "amount", "Jettons in the smallest unit"),
-    *_address("response_destination", "Where excesses go", nullable=True),
+    *_address("response_destination", "Recipient of excesses", nullable=True),
     *optional(Column("custom_payload", "bytes", "custom_payload as bag of cells")),
 )
 
 NFT_TRANSFERS = _moves(
     "nft_transfers",
-    "Messages transfer#5fcc3d14 (TEP-62) that NFT items consumed.",
+    "transfer#5fcc3d14 messages (TEP-62) received by NFT items.",
     Column("item_index", "text", "Index in the collection, decimal"),
     *_address("collection", "Collection of the item", nullable=True),
     *_address("old_owner", "Sender of the message", nullable=True),
     *_address("new_owner", "New owner", nullable=True),
-    *_address("response_destination", "Where excesses go", nullable=True),
-    Column("forward_amount", "amount", "Nanoton that go on to the new owner"),
+    *_address("response_destination", "Recipient of excesses", nullable=True),
+    Column("forward_amount", "amount", "Nanoton forwarded to the new owner"),
     *_FORWARD,
 )
 
@@ -259,4 +265,4 @@ HISTORY_TABLES: tuple[Table, ...] = (
 MOVE_TABLES: tuple[Table, ...] = (JETTON_TRANSFERS, JETTON_BURNS, NFT_TRANSFERS)
 
 CONTRACT_TABLES: tuple[Table, ...] = (INTERFACES, *HISTORY_TABLES, *MOVE_TABLES)
-"""All tables of what accounts are: they follow from base rows, but for recorded traces."""
+"""All tables of contracts and transfers: derived from base rows, except in recorded traces."""

@@ -5,9 +5,9 @@ from lake.schema.column import Column, Table, optional
 MESSAGES = Table(
     name="messages",
     doc=(
-        "One row per message and transaction: 'in' where consumed, 'out' where produced. Its trace "
-        "is in transaction_traces (tx_hash = hash, tx_lt = lt), what its body says in "
-        "message_bodies; the views traced_messages and decoded_messages have both joined."
+        "One row per message and transaction: 'in' where consumed, 'out' where produced. The view "
+        "traced_messages joins the trace (transaction_traces: tx_hash = hash, tx_lt = lt), "
+        "decoded_messages the decoded body (message_bodies)."
     ),
     key=("tx_hash", "direction", "msg_index"),
     sort=("tx_lt", "tx_workchain", "tx_account", "direction", "msg_index"),
@@ -19,7 +19,7 @@ MESSAGES = Table(
         Column("mc_seqno", "int64", "Masterchain block that commits the transaction"),
         Column("now", "int64", "Unix seconds of the transaction"),
         Column("direction", "text", "in or out"),
-        Column("msg_index", "int32", "Place among the out messages, from 0; 0 for in"),
+        Column("msg_index", "int32", "Index among the out messages, from 0; 0 for in"),
         Column("msg_hash", "hash", "Hash of the message cell as stored in the transaction"),
         Column("hash_norm", "hash", "ext_in: hash of the normal form (TEP-467)", nullable=True),
         Column("kind", "text", "int, ext_in or ext_out"),
@@ -39,20 +39,20 @@ MESSAGES = Table(
             nullable=True,
         ),
         *optional(
-            Column("value", "int64", "int: nanoton carried"),
+            Column("value", "int64", "int: value in nanoton"),
             Column("value_extra_currencies", "json", "int: extra currencies, id to amount"),
-            Column("fwd_fee", "int64", "int: forward fee left, nanoton"),
-            Column("ihr_fee", "int64", "int: IHR fee; 0 once ConfigParam 8 says version 12"),
+            Column("fwd_fee", "int64", "int: remaining forward fee, nanoton"),
+            Column("ihr_fee", "int64", "int: IHR fee; 0 from global version 12 (ConfigParam 8)"),
             Column(
                 "extra_flags",
                 "amount",
-                "int: extra_flags, once ConfigParam 8 says version 12",
+                "int: extra_flags, from global version 12 (ConfigParam 8)",
             ),
             Column("created_lt", "int64", "int and ext_out: logical time of creation"),
             Column("created_at", "int64", "int and ext_out: unix seconds of creation"),
             Column("ihr_disabled", "bool", "int: IHR is disabled"),
-            Column("bounce", "bool", "int: bounce when it fails"),
-            Column("bounced", "bool", "int: it is itself a bounce"),
+            Column("bounce", "bool", "int: bounce if processing fails"),
+            Column("bounced", "bool", "int: this is a bounced message"),
             Column("import_fee", "int64", "ext_in: import fee; NULL above 2^63-1"),
             Column("opcode", "int32", "First 32 bits of the body, signed; NULL if shorter"),
         ),

@@ -1,32 +1,31 @@
-"""Table of token content that lies outside of the chain, as far as somebody had it fetched."""
+"""Table of fetched off-chain token metadata."""
 
 from lake.schema.column import Column, Table, optional
 
 OFFCHAIN_METADATA = Table(
     name="offchain_metadata",
     doc=(
-        "One row per address of token content (`uri`, TEP-64) that was asked for, by "
-        "`tonlake fetch-metadata` or beside a server that has fetch_metadata on. It is no part of "
-        "the chain: it says what stood there when it was fetched."
+        "One row per URI of off-chain token content (TEP-64) fetched by `tonlake fetch-metadata` "
+        "or by a server with fetch_metadata. Not part of the chain: content as of fetched_at."
     ),
     key=("uri", "mc_seqno"),
     sort=("uri", "mc_seqno"),
     columns=(
-        Column("uri", "text", "The address, as the contract has it"),
-        Column("mc_seqno", "int64", "First masterchain block whose contracts name it"),
+        Column("uri", "text", "URI as stored in the contract"),
+        Column("mc_seqno", "int64", "First masterchain block with a contract that names it"),
         Column(
             "state",
             "text",
-            "fetched; invalid: an answer, but no JSON object of allowed size and type; failed: no "
-            "answer; refused: an address that is not asked",
+            "fetched; invalid: the response is no JSON object of allowed size and type; failed: no "
+            "response; refused: the URI is not allowed",
         ),
-        Column("fetched_at", "int64", "Unix seconds of the last try"),
-        Column("attempts", "int32", "Tries without success since the last one that had it"),
+        Column("fetched_at", "int64", "Unix seconds of the last attempt"),
+        Column("attempts", "int32", "Failed attempts since the last success"),
         *optional(
-            Column("retry_at", "int64", "Unix seconds when it is tried again; NULL: it is not"),
-            Column("url", "text", "Where it was found, behind gateway and redirects"),
-            Column("error", "text", "What went wrong in the last try; NULL: nothing"),
-            Column("content", "json", "The JSON object; kept where a later try fails"),
+            Column("retry_at", "int64", "Unix seconds of the next attempt; NULL: none"),
+            Column("url", "text", "Final URL, after gateway and redirects"),
+            Column("error", "text", "Error of the last attempt; NULL: none"),
+            Column("content", "json", "The JSON object; kept if a later attempt fails"),
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""Table of block proofs, as a node keeps them beside its blocks."""
+"""Table of block proofs, as stored by a node."""
 
 from lake.schema.block import BLOCK_KEY
 from lake.schema.column import Column, Table
@@ -6,24 +6,28 @@ from lake.schema.column import Column, Table
 BLOCK_PROOFS = Table(
     name="block_proofs",
     doc=(
-        "One row per block whose proof the source has: what shows the block to one who has only "
-        "the hash of its root (BlockProof), and who signed it."
+        "One row per block with a proof in the source: Merkle proof of the header (BlockProof) "
+        "and, in the masterchain, validator signatures."
     ),
     key=("workchain", "shard", "seqno"),
     sort=("mc_seqno", "workchain", "shard", "seqno"),
     columns=(
         *BLOCK_KEY,
-        Column("mc_seqno", "int64", "Masterchain block that commits the block (its own, there)"),
+        Column(
+            "mc_seqno",
+            "int64",
+            "Masterchain block that commits the block (itself in the masterchain)",
+        ),
         Column(
             "proof",
             "bytes",
-            "BlockProof as bag of cells: a Merkle proof of the header; in the masterchain also the "
+            "BlockProof as bag of cells: Merkle proof of the header; in the masterchain also "
             "signatures",
         ),
         Column(
             "mc_extra",
             "bytes",
-            "Masterchain: McBlockExtra as bag of cells, which names the shard tops",
+            "Masterchain: McBlockExtra as bag of cells, with the shard tops",
             nullable=True,
         ),
     ),

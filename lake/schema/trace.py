@@ -1,15 +1,14 @@
-"""Tables of traces, derived from transactions and messages: who belongs to which tree.
+"""Tables of traces, derived from transactions and messages: trees of transactions.
 
-Their rows are a function of all base rows of the lake, whatever the order in which those came:
-a commit replaces the files whose rows it changes, and `tonlake rebuild traces` makes them all
-anew, to the same bytes.
+Their rows depend only on the base rows of the lake, not on the order of ingest: a commit replaces
+the files whose rows it changes, and `tonlake rebuild traces` rewrites them to the same bytes.
 """
 
 from lake.schema.column import Column, Table, optional
 
 TRANSACTION_TRACES = Table(
     name="transaction_traces",
-    doc="One row per transaction: its trace, and the edge through which it came into it.",
+    doc="One row per transaction: its trace and its edge to the parent.",
     key=("workchain", "account", "lt"),
     sort=("lt", "workchain", "account"),
     columns=(
@@ -20,12 +19,12 @@ TRANSACTION_TRACES = Table(
         Column("mc_seqno", "int64", "Masterchain block that commits the transaction"),
         Column("trace_id", "hash", "Hash of the trace's root transaction"),
         *optional(
-            Column("parent_hash", "hash", "Transaction that sent the in message, where indexed"),
+            Column("parent_hash", "hash", "Transaction that sent the in message, if indexed"),
             Column(
                 "edge",
                 "text",
-                "In message: ext (from outside), sys (made by the validators), ord (from a "
-                "contract); NULL without one",
+                "In message: ext (external), sys (created by validators), ord (from a contract); "
+                "NULL without one",
             ),
         ),
     ),
@@ -34,15 +33,15 @@ TRANSACTION_TRACES = Table(
 TRACES = Table(
     name="traces",
     doc=(
-        "One row per trace. A complete trace never changes; the others stand in one file of "
-        "their own, which every commit replaces."
+        "One row per trace. Complete traces never change; the others are in a separate file that "
+        "every commit replaces."
     ),
     key=("trace_id",),
     sort=("end_lt", "trace_id"),
     columns=(
         Column("trace_id", "hash", "Hash of the root transaction"),
         *optional(
-            Column("external_hash", "hash", "Hash of the root's in message, of whatever kind"),
+            Column("external_hash", "hash", "Hash of the root's in message, of any kind"),
             Column("external_hash_norm", "hash", "Its normal form (TEP-467), if it is ext_in"),
         ),
         Column("mc_seqno_start", "int64", "First masterchain block that commits a transaction"),
@@ -54,28 +53,27 @@ TRACES = Table(
         Column(
             "state",
             "text",
-            "complete; pending: messages are on their way; broken: it began before the blocks "
-            "that are indexed",
+            "complete; pending: messages are in flight; broken: it began before the indexed blocks",
         ),
         Column("transactions", "int64", "Number of transactions"),
-        Column("messages", "int64", "Messages that arrived, the root's and external ones included"),
-        Column("pending_messages", "int64", "Messages that no indexed transaction consumed yet"),
+        Column("messages", "int64", "Messages delivered, including the root's and external ones"),
+        Column("pending_messages", "int64", "Messages not yet consumed by an indexed transaction"),
     ),
 )
 
 OPEN_EDGES = Table(
     name="open_edges",
     doc=(
-        "Internal messages with one indexed end: sent and not consumed yet (out), or consumed "
-        "and sent by no indexed transaction (in). One file, which every commit replaces."
+        "Internal messages with only one indexed end: sent but not consumed yet (out), or "
+        "consumed but sent by no indexed transaction (in). One file, replaced by every commit."
     ),
     key=("msg_hash", "created_lt", "direction"),
     sort=("created_lt", "msg_hash", "direction"),
     columns=(
-        Column("direction", "text", "The end that is indexed: out or in"),
+        Column("direction", "text", "Indexed end: out or in"),
         Column("msg_hash", "hash", "Hash of the message"),
-        Column("created_lt", "int64", "Logical time of its creation"),
-        Column("tx_hash", "hash", "Transaction at the end that is indexed"),
+        Column("created_lt", "int64", "Logical time of creation"),
+        Column("tx_hash", "hash", "Transaction at the indexed end"),
         Column("trace_id", "hash", "Trace of that transaction"),
         Column("mc_seqno", "int64", "Masterchain block that commits that transaction"),
     ),

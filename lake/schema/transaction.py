@@ -1,4 +1,4 @@
-"""Table of transactions, every phase flat. TL-B: transaction$0111, TransactionDescr, Tr*Phase."""
+"""Table of transactions, phases flattened. TL-B: transaction$0111, TransactionDescr, Tr*Phase."""
 
 from lake.schema.column import Column, Table, optional
 
@@ -14,14 +14,14 @@ _IDENTITY = (
     Column("time", "time", "now as UTC timestamp"),
     Column("prev_trans_hash", "hash", "Previous transaction of the account; zeroes for the first"),
     Column("prev_trans_lt", "int64", "Its logical time; 0 for the first"),
-    Column("orig_status", "text", "Account before: uninit, frozen, active, nonexist"),
-    Column("end_status", "text", "Account after: uninit, frozen, active, nonexist"),
+    Column("orig_status", "text", "Account status before: uninit, frozen, active, nonexist"),
+    Column("end_status", "text", "Account status after: uninit, frozen, active, nonexist"),
     Column("outmsg_cnt", "int32", "Number of out messages"),
     Column("in_msg_hash", "hash", "Hash of the in message as stored", nullable=True),
     Column("total_fees", "int64", "Fees in nanoton"),
     Column("total_fees_extra_currencies", "json", "Extra currencies, id to amount", nullable=True),
-    Column("account_state_hash_before", "hash", "Hash of the account cell before"),
-    Column("account_state_hash_after", "hash", "Hash of the account cell after"),
+    Column("account_state_hash_before", "hash", "Hash of the Account cell before"),
+    Column("account_state_hash_after", "hash", "Hash of the Account cell after"),
     Column(
         "descr",
         "text",
@@ -33,8 +33,8 @@ _FLAGS = optional(
     Column("aborted", "bool", "The transaction was aborted"),
     Column("destroyed", "bool", "The account was destroyed"),
     Column("credit_first", "bool", "The credit phase came before the storage phase"),
-    Column("is_tock", "bool", "Tock, not tick, of a tick_tock transaction"),
-    Column("installed", "bool", "Of split_install: the split was installed"),
+    Column("is_tock", "bool", "tick_tock: whether it is tock"),
+    Column("installed", "bool", "split_install: the split was installed"),
 )
 
 _STORAGE = optional(
@@ -52,7 +52,7 @@ _CREDIT = optional(
 _COMPUTE = optional(
     Column("compute_skipped", "bool", "Compute phase was skipped"),
     Column("compute_skip_reason", "text", "no_state, bad_state, no_gas, suspended"),
-    Column("compute_success", "bool", "Compute phase ended with success"),
+    Column("compute_success", "bool", "Compute phase succeeded"),
     Column("compute_msg_state_used", "bool", "The message's StateInit was used"),
     Column("compute_account_activated", "bool", "The account was activated"),
     Column("compute_gas_fees", "int64", "Gas fees in nanoton"),
@@ -68,15 +68,15 @@ _COMPUTE = optional(
 )
 
 _ACTION = optional(
-    Column("action_success", "bool", "Action phase ended with success"),
+    Column("action_success", "bool", "Action phase succeeded"),
     Column("action_valid", "bool", "The action list was valid"),
     Column("action_no_funds", "bool", "Not enough coins for the actions"),
     Column("action_status_change", "text", "unchanged, frozen, deleted"),
     Column("action_total_fwd_fees", "int64", "Forward fees in nanoton"),
     Column("action_total_action_fees", "int64", "Action fees in nanoton"),
     Column("action_result_code", "int32", "Result code"),
-    Column("action_result_arg", "int32", "Result argument: the failing action's number"),
-    Column("action_tot_actions", "int32", "Actions in all"),
+    Column("action_result_arg", "int32", "Result argument: index of the failing action"),
+    Column("action_tot_actions", "int32", "Number of actions"),
     Column("action_spec_actions", "int32", "Special actions"),
     Column("action_skipped_actions", "int32", "Skipped actions"),
     Column("action_msgs_created", "int32", "Messages created"),
@@ -89,7 +89,7 @@ _BOUNCE = optional(
     Column("bounce", "text", "Bounce phase: negfunds, nofunds, ok"),
     Column("bounce_msg_size_cells", "int64", "Cells of the bounced message"),
     Column("bounce_msg_size_bits", "int64", "Bits of the bounced message"),
-    Column("bounce_req_fwd_fees", "int64", "Forward fees that were missing, nanoton"),
+    Column("bounce_req_fwd_fees", "int64", "Forward fees required but not available, nanoton"),
     Column("bounce_msg_fees", "int64", "Message fees in nanoton"),
     Column("bounce_fwd_fees", "int64", "Forward fees in nanoton"),
 )
@@ -103,7 +103,7 @@ _SPLIT = optional(
 
 TRANSACTIONS = Table(
     name="transactions",
-    doc="One row per transaction; a phase that did not happen is NULL in all its columns.",
+    doc="One row per transaction; columns of a phase that did not run are NULL.",
     key=("workchain", "account", "lt"),
     sort=("lt", "workchain", "account"),
     columns=(
@@ -119,14 +119,14 @@ TRANSACTIONS = Table(
             Column(
                 "boc",
                 "bytes",
-                "The transaction cell as bag of cells; NULL where recipe says how it is made",
+                "Transaction cell as bag of cells; NULL if recipe determines it",
             ),
             Column(
                 "recipe",
                 "bytes",
-                "What this row and its messages leave open of the cell: a byte for each message, "
-                "in first (1 StateInit in a reference, 2 body in one, 4 external address), then "
-                "those addresses, two bytes of length in bits before each",
+                "What this row and its messages do not determine of the cell: one byte per "
+                "message, in first (1: StateInit in a reference, 2: body in a reference, 4: "
+                "external address), then those addresses, each after its length in bits (2 bytes)",
             ),
         ),
     ),

@@ -1,8 +1,7 @@
-"""Every limit and choice of the product: one struct, and where each value came from.
+"""All settings in one struct, with the origin of each value.
 
 The order is defaults < TOML file < environment (``TONLAKE_<NAME>``) < command-line flags. Each
-part extends the one before, since a struct has one base: access, liteserver, follow, stream, sql,
-metadata, and then the whole.
+class extends the one before: access, liteserver, follow, stream, sql, metadata, whole.
 """
 
 from lake.settings.loading import PREFIX, load_settings

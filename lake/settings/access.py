@@ -1,4 +1,4 @@
-"""Settings of who may ask, how often, and what those who run the service see of it."""
+"""Settings of API keys, rate limits, overload, metrics and logs."""
 
 from __future__ import annotations
 
@@ -9,55 +9,59 @@ from msgspec import Meta
 
 
 class AccessSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The part of the settings that keys, limits, metrics and logs read."""
+    """Settings of keys, limits, metrics and logs."""
 
     keys_file: Annotated[
         str,
-        Meta(description="File of API keys, kept with tonlake key; unset: keys are not looked at"),
+        Meta(description="File of API keys, managed with tonlake key; unset: keys are ignored"),
     ] = ""
     keys_required: Annotated[
         bool, Meta(description="Refuse requests without an API key; needs keys_file")
     ] = False
     rate_limits: Annotated[
         Literal["auto", "on", "off"],
-        Meta(description="Limit requests a second; auto: unless http_host is this machine's own"),
+        Meta(description="Rate limits; auto: on unless http_host is a loopback address"),
     ] = "auto"
     anonymous_rps: Annotated[
-        int, Meta(description="Requests a second of one address without an API key", ge=1)
+        int, Meta(description="Requests per second from one address without an API key", ge=1)
     ] = 1
     key_rps: Annotated[
-        int, Meta(description="Requests a second of a new API key: tonlake key add --rps", ge=1)
+        int,
+        Meta(
+            description="Requests per second for a new API key without tonlake key add --rps", ge=1
+        ),
     ] = 10
     requests_in_flight: Annotated[
-        int, Meta(description="Requests on their way at once; more are told to come later", ge=1)
+        int, Meta(description="Concurrent requests; more are refused with 503", ge=1)
     ] = 1000
     request_wait_ms: Annotated[
         int,
-        Meta(description="Milliseconds a request may wait for a thread; then: come later", ge=1),
+        Meta(description="Milliseconds a request may wait for a thread before 503", ge=1),
     ] = 2000
     request_threads: Annotated[
         int,
-        Meta(description="Threads that answer requests; as many more do what takes long", ge=1),
+        Meta(description="Threads for requests, and as many more for slow requests", ge=1),
     ] = 2
     cors_origins: Annotated[
         str,
-        Meta(description="Web origins whose pages may ask, with commas; *: all, unset: none"),
+        Meta(description="CORS origins, comma-separated; *: all, unset: none"),
     ] = "*"
     metrics_public: Annotated[
         bool,
-        Meta(description="Answer /metrics without a key where others than this machine may ask"),
+        Meta(description="Serve /metrics to remote clients without a key"),
     ] = False
     log_format: Annotated[
-        Literal["text", "json"], Meta(description="How the service logs: a JSON object a line")
+        Literal["text", "json"], Meta(description="Log format; json: one object per line")
     ] = "text"
     log_requests: Annotated[
-        bool, Meta(description="Log every request: route, status, time; never keys or parameters")
+        bool,
+        Meta(description="Log every request: route, status, duration; never keys or parameters"),
     ] = False
     otel_endpoint: Annotated[
         str,
         Meta(
-            description="Collector that takes spans of requests and queries (OpenTelemetry, OTLP "
-            "over HTTP), such as http://127.0.0.1:4318; unset: none; needs the extra [otel]",
+            description="OpenTelemetry collector for spans of requests and queries (OTLP over "
+            "HTTP), such as http://127.0.0.1:4318; unset: none; needs the extra [otel]",
             pattern=r"^(https?://[^\s?#]+)?$",
         ),
     ] = ""

@@ -1,4 +1,4 @@
-"""Settings of following a node: how often to look, how patient to be, when to call it late."""
+"""Settings of following a node: polling, retries, roll-back, lag and maintenance."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from lake.settings.liteserver import LiteServerSettings
 
 
 class FollowSettings(LiteServerSettings, frozen=True, forbid_unknown_fields=True):
-    """The part of the settings that a follower and those who watch it read."""
+    """Settings of the follower and of its monitoring."""
 
     follow_poll_ms: Annotated[
         int,
-        Meta(description="Milliseconds between looks for new blocks with --follow", ge=1),
+        Meta(description="Milliseconds between polls for new blocks with --follow", ge=1),
     ] = 50
     follow_event_pipe: Annotated[
         str,
         Meta(
             description=(
-                "Named pipe that the node was given as --db-event-fifo: an event there ends the"
-                " pause between two looks; empty: none"
+                "Named pipe given to the node as --db-event-fifo: an event triggers a poll at once;"
+                " empty: none"
             )
         ),
     ] = ""
@@ -29,8 +29,8 @@ class FollowSettings(LiteServerSettings, frozen=True, forbid_unknown_fields=True
         int,
         Meta(
             description=(
-                "While following, a block that cannot be read is tried again so many milliseconds"
-                " before it is passed over as a hole"
+                "While following, milliseconds to retry an unreadable block before it is skipped as"
+                " a hole"
             ),
             ge=0,
         ),
@@ -38,7 +38,7 @@ class FollowSettings(LiteServerSettings, frozen=True, forbid_unknown_fields=True
     follow_heal_s: Annotated[
         int,
         Meta(
-            description="Seconds between tries to fill holes while following; 0: never",
+            description="Seconds between attempts to fill holes while following; 0: never",
             ge=0,
         ),
     ] = 600
@@ -46,8 +46,8 @@ class FollowSettings(LiteServerSettings, frozen=True, forbid_unknown_fields=True
         int,
         Meta(
             description=(
-                "Milliseconds that a node must say its chain ends before the lake's until the"
-                " blocks it lacks are undone"
+                "Milliseconds that a node's chain must end before the lake's before the missing"
+                " blocks are undone"
             ),
             ge=0,
         ),
@@ -57,21 +57,21 @@ class FollowSettings(LiteServerSettings, frozen=True, forbid_unknown_fields=True
         Meta(
             description=(
                 "Most masterchain blocks that a follower undoes when the node has another chain;"
-                " beyond it stops and says what to do"
+                " beyond that it stops"
             ),
             ge=0,
         ),
     ] = 1000
     follow_restart_s: Annotated[
         int,
-        Meta(description="Most seconds before a follower that died is started again", ge=1),
+        Meta(description="Longest delay in seconds before a dead follower is restarted", ge=1),
     ] = 30
     ready_lag_s: Annotated[
         int,
         Meta(
             description=(
-                "/readyz answers 503 while a followed lake is so many seconds behind its node;"
-                " 0: never"
+                "/readyz returns 503 while a followed lake lags its node by more than this many"
+                " seconds; 0: never"
             ),
             ge=0,
         ),
@@ -80,8 +80,8 @@ class FollowSettings(LiteServerSettings, frozen=True, forbid_unknown_fields=True
         int,
         Meta(
             description=(
-                "While following, look-ups are built and small files merged at the first commit "
-                "and every so many commits; 0: never"
+                "While following, commits between maintenance runs (index built, small files"
+                " merged), also run at the first commit; 0: never"
             ),
             ge=0,
         ),
@@ -89,7 +89,7 @@ class FollowSettings(LiteServerSettings, frozen=True, forbid_unknown_fields=True
     remembered_rows: Annotated[
         int,
         Meta(
-            description="State cells, and account states, that ingest remembers between commits",
+            description="State cells, and account states, that ingest caches between commits",
             ge=1,
         ),
     ] = 100_000
@@ -97,8 +97,8 @@ class FollowSettings(LiteServerSettings, frozen=True, forbid_unknown_fields=True
         int,
         Meta(
             description=(
-                "A Parquet file of at most this many rows is written without compression,"
-                " dictionaries and bloom filters: it is made often, read fast and merged soon"
+                "Parquet files of at most this many rows are written without compression,"
+                " dictionaries and bloom filters, since they are soon merged"
             ),
             ge=0,
         ),

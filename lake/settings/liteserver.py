@@ -1,4 +1,4 @@
-"""Settings of lite servers: how they are asked for blocks, and which of them take messages."""
+"""Settings of lite servers: queries, proofs and sending."""
 
 from __future__ import annotations
 
@@ -10,29 +10,32 @@ from lake.settings.access import AccessSettings
 
 
 class LiteServerSettings(AccessSettings, frozen=True, forbid_unknown_fields=True):
-    """The part of the settings that is about lite servers."""
+    """Settings of lite servers."""
 
     liteserver_poll_ms: Annotated[
-        int, Meta(description="How often lite servers are asked for their newest block", ge=0)
+        int,
+        Meta(description="Milliseconds between queries for the newest block of lite servers", ge=0),
     ] = 500
     liteserver_timeout_ms: Annotated[
         int,
-        Meta(description="Milliseconds a lite server may take; then another one is asked", ge=1),
+        Meta(
+            description="Milliseconds before a lite server query moves on to another server", ge=1
+        ),
     ] = 10_000
-    liteserver_queries: Annotated[
-        int, Meta(description="Questions that lite servers are asked at once", ge=1)
-    ] = 16
+    liteserver_queries: Annotated[int, Meta(description="Concurrent lite server queries", ge=1)] = (
+        16
+    )
     liteserver_proofs: Annotated[
         bool,
         Meta(
-            description="Take from lite servers only what validators signed, from the init_block of"
-            " the configuration file on"
+            description="Accept only blocks signed by validators from lite servers, starting at the"
+            " init_block of the configuration file"
         ),
     ] = False
     upstream_liteserver: Annotated[
         str,
         Meta(
-            description="Where messages are sent without upstream_url: to the lite servers of this"
-            " configuration file of a network"
+            description="Global configuration file whose lite servers receive messages if"
+            " upstream_url is unset"
         ),
     ] = ""

@@ -1,4 +1,4 @@
-"""Where the value of each setting comes from: layers, of which the last that has it counts."""
+"""Load settings from layers: default, file, environment, flags; the last one wins."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PREFIX = "TONLAKE_"
 CONFIG_VARIABLE = "TONLAKE_CONFIG"
 OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "TONLAKE_CRASH_AT", "TONLAKE_NATIVE"})
-"""Variables that begin with the prefix and are no settings."""
+"""Variables with the prefix that are not settings."""
 
 
 def load_settings(
@@ -85,7 +85,7 @@ def _convert(name: str, value: object, origin: str) -> object:
         near = difflib.get_close_matches(name, NAMES, n=1, cutoff=0)
         raise SettingsError(f"{origin}: unknown setting {name!r}; did you mean {near[0]!r}?")
     try:
-        # The environment holds text alone; a TOML file says which of its values are text.
+        # Environment values are text; TOML values are typed.
         return msgspec.convert(value, _TYPES[name], strict=not origin.startswith(PREFIX))
     except msgspec.ValidationError as error:
         raise SettingsError(f"{origin}: setting {name} = {value!r}: {error}") from error

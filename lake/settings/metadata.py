@@ -1,4 +1,4 @@
-"""Settings of fetching what tokens say of themselves outside of the chain."""
+"""Settings of fetching off-chain token metadata."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from lake.settings.sql import SqlSettings
 
 
 class MetadataSettings(SqlSettings, frozen=True, forbid_unknown_fields=True):
-    """The part of the settings that the fetcher of token content reads."""
+    """Settings of the metadata fetcher."""
 
     fetch_metadata: Annotated[
         bool,
-        Meta(description="While serving, fetch token content that lies outside of the chain"),
+        Meta(description="While serving, fetch off-chain token metadata"),
     ] = False
     ipfs_gateway: Annotated[
         str,
         Meta(
-            description="What stands for ipfs:// when token content is fetched; unset: it is not",
+            description="Gateway URL for ipfs:// metadata; unset: ipfs:// is not fetched",
             pattern="^(https://.+/)?$",
         ),
     ] = "https://ipfs.io/ipfs/"
@@ -27,35 +27,35 @@ class MetadataSettings(SqlSettings, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(
             description=(
-                "Internal networks that token content may be fetched from, at any port, such as"
-                " 10.1.0.0/16, with commas; unset: public addresses at port 443 alone"
+                "Private networks that metadata may be fetched from, at any port, comma-separated,"
+                " such as 10.1.0.0/16; unset: only public addresses, port 443"
             )
         ),
     ] = ""
-    metadata_bytes: Annotated[
-        int, Meta(description="Largest token content that is fetched, in bytes", ge=1)
-    ] = 1 << 20
+    metadata_bytes: Annotated[int, Meta(description="Largest metadata document in bytes", ge=1)] = (
+        1 << 20
+    )
     metadata_timeout_ms: Annotated[
         int,
-        Meta(description="Milliseconds that fetching one token's content may take in all", ge=1),
+        Meta(
+            description="Milliseconds for fetching one metadata document, redirects included", ge=1
+        ),
     ] = 5000
     metadata_redirects: Annotated[
-        int, Meta(description="Most redirects that are followed for one token's content", ge=0)
+        int, Meta(description="Most redirects per metadata document", ge=0)
     ] = 3
-    metadata_connections: Annotated[
-        int, Meta(description="Token contents that are fetched at once", ge=1)
-    ] = 8
+    metadata_connections: Annotated[int, Meta(description="Concurrent metadata fetches", ge=1)] = 8
     metadata_attempts: Annotated[
-        int, Meta(description="Token content is given up after so many failed tries", ge=1)
+        int, Meta(description="Failed attempts before a metadata URI is given up", ge=1)
     ] = 5
     metadata_retry_s: Annotated[
         int,
-        Meta(description="Seconds before a failed fetch is tried again, doubled each time", ge=1),
+        Meta(description="Seconds before a failed fetch is retried, doubled each time", ge=1),
     ] = 60
     metadata_refresh_s: Annotated[
         int,
-        Meta(description="Seconds before fetched content is fetched anew; 0: never", ge=0),
+        Meta(description="Seconds before fetched metadata is refreshed; 0: never", ge=0),
     ] = 604_800
     metadata_poll_s: Annotated[
-        int, Meta(description="Seconds between looks for token content to fetch", ge=1)
+        int, Meta(description="Seconds between polls for metadata to fetch", ge=1)
     ] = 60

@@ -1,4 +1,4 @@
-"""Settings of SQL over HTTP: whether there is any, and what one statement may use."""
+"""Settings of SQL over HTTP: whether it is enabled, and the limits of a statement."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from lake.settings.stream import StreamSettings
 
 
 class SqlSettings(StreamSettings, frozen=True, forbid_unknown_fields=True):
-    """The part of the settings that ``/sql`` reads."""
+    """Settings of ``/sql``."""
 
     sql_enabled: Annotated[
-        bool, Meta(description="Answer SQL over HTTP: /sql, for programs and as a page")
+        bool, Meta(description="Enable SQL over HTTP: /sql, for programs and as a page")
     ] = False
     sql_workers: Annotated[
-        int, Meta(description="SQL over HTTP: statements that run at once, a process each", ge=1)
+        int, Meta(description="SQL over HTTP: concurrent statements, one process each", ge=1)
     ] = 2
     sql_queue: Annotated[
         int, Meta(description="SQL over HTTP: statements that may wait for a process", ge=0)
@@ -25,17 +25,15 @@ class SqlSettings(StreamSettings, frozen=True, forbid_unknown_fields=True):
         int, Meta(description="SQL over HTTP: milliseconds a statement may run", ge=1)
     ] = 10_000
     sql_memory_mib: Annotated[
-        int, Meta(description="SQL over HTTP: memory a statement may use, in MiB", ge=128)
+        int, Meta(description="SQL over HTTP: memory limit of a statement in MiB", ge=128)
     ] = 1024
-    sql_rows: Annotated[int, Meta(description="SQL over HTTP: most rows of one answer", ge=1)] = (
+    sql_rows: Annotated[int, Meta(description="SQL over HTTP: most rows of a result", ge=1)] = (
         100_000
     )
     sql_text_bytes: Annotated[
-        int, Meta(description="SQL over HTTP: most bytes of one statement", ge=1)
+        int, Meta(description="SQL over HTTP: longest statement in bytes", ge=1)
     ] = 65_536
     sql_user: Annotated[
         str,
-        Meta(
-            description="SQL over HTTP: user that statements run as where the service runs as root"
-        ),
+        Meta(description="SQL over HTTP: user that runs statements if the service runs as root"),
     ] = "nobody"

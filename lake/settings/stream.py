@@ -1,4 +1,4 @@
-"""Settings of what is pushed to clients, and of messages that are not in a block yet."""
+"""Settings of streams and of pending messages."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from lake.settings.follow import FollowSettings
 
 
 class StreamSettings(FollowSettings, frozen=True, forbid_unknown_fields=True):
-    """The part of the settings that streams and the pool of pending messages read."""
+    """Settings of streams and of the pool of pending messages."""
 
     stream_clients: Annotated[
-        int, Meta(description="Clients of streams at once; more are told to come later", ge=0)
+        int, Meta(description="Concurrent stream clients; more are refused with 503", ge=0)
     ] = 1000
     stream_client_events: Annotated[
         int,
         Meta(
-            description="Events that may wait for one client of a stream; with more it is closed",
+            description="Events buffered for one stream client before it is disconnected",
             ge=1,
         ),
     ] = 10_000
     pending_messages: Annotated[
         int,
-        Meta(description="Messages kept until they are in a block; 0 keeps none", ge=0),
+        Meta(description="Most pending messages kept until they are in a block; 0: none", ge=0),
     ] = 10_000
     pending_expiry_s: Annotated[
         int,
-        Meta(description="Seconds until a message that is in no block is given up", ge=1),
+        Meta(description="Seconds until a pending message expires", ge=1),
     ] = 120
