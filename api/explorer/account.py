@@ -98,7 +98,7 @@ def _list_actions(question: Question, address: Address) -> History:
     try:
         after = parse_cursor(cursor) if cursor else None
     except ConversionError as error:
-        raise RequestInvalid("the cursor is none that a page gave") from error
+        raise RequestInvalid("invalid cursor") from error
     query = ActionsQuery(account=address, limit=ROWS, offset=0, cursor=after)
     found = get_actions(question.call, query)
     question.names.learn(found.address_book, found.metadata)

@@ -48,7 +48,7 @@ def read_hash(question: Question) -> bytes:
     try:
         return parse_hash(question.parts["hash"])
     except ConversionError as error:
-        raise RequestInvalid("a hash is 64 hex digits, or 44 characters of base64") from error
+        raise RequestInvalid("a hash must be 64 hex digits or 44 base64 characters") from error
 
 
 def read_address(question: Question) -> Address:
@@ -60,4 +60,4 @@ def read_address(question: Question) -> Address:
     try:
         return parse_any_address(question.parts["address"])
     except ConversionError as error:
-        raise RequestInvalid("the path names no address: a digit of it may be mistyped") from error
+        raise RequestInvalid("invalid address in the path") from error

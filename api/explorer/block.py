@@ -115,7 +115,7 @@ def show_block(question: Question) -> Shown:
     query = BlocksQuery(workchain=workchain, shard=shard, seqno=seqno, limit=1, offset=0)
     found = get_blocks(question.call, query).blocks
     if not found:
-        raise AnswerNotFound(f"there is no block {question.parts['id']} in this lake")
+        raise AnswerNotFound(f"block {question.parts['id']} not found in this lake")
     block = found[0]
     offset = read_offset(question)
     keys = find_keys(
@@ -146,11 +146,11 @@ def show_block(question: Question) -> Shown:
 def _read_id(text: str) -> tuple[int, int, int]:
     match = _ID.fullmatch(text)
     if match is None:
-        raise RequestInvalid("a block is named workchain:shard:seqno, the shard as 16 hex digits")
+        raise RequestInvalid("a block id is workchain:shard:seqno, with the shard as 16 hex digits")
     try:
         return parse_int32(match[1]), parse_shard(match[2]), parse_int32(match[3])
     except ConversionError as error:
-        raise RequestInvalid("workchain and seqno of a block are 32-bit numbers") from error
+        raise RequestInvalid("workchain and seqno must be 32-bit integers") from error
 
 
 def _list_committed(question: Question, mc_seqno: int) -> list[Block]:

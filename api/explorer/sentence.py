@@ -23,7 +23,7 @@ _ACCOUNT = re.compile(r"-?[0-9]{1,10}:[0-9A-F]{64}")
 MOST_TEXT_CHARACTERS = 300
 """Comments are strangers' texts; what is longer is cut."""
 
-_NOBODY = "somebody"
+_UNKNOWN = "an unknown account"
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -112,7 +112,7 @@ def _show(value: object, form: str, details: Details, names: Names) -> Part:
         return Part("value", names.symbol(_text(value)))
     text = _text(value)
     if text is None:
-        return Part("text", _NOBODY if not form else "unknown")
+        return Part("text", _UNKNOWN if not form else "unknown")
     if not form:
         return Part("account" if _ACCOUNT.fullmatch(text) else "text", text)
     return Part("quote" if form == "quoted" else "text", text[:MOST_TEXT_CHARACTERS])

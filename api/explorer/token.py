@@ -29,7 +29,7 @@ def show_jetton(question: Question) -> Shown:
     """Show a jetton: its supply, who holds it, and its transfers.
 
     Raises:
-        AnswerNotFound: the account is no jetton master.
+        AnswerNotFound: the account is not a jetton master.
         NotDerived, NotCovered: the lake does not know.
     """
     address = read_address(question)
@@ -38,7 +38,7 @@ def show_jetton(question: Question) -> Shown:
     )
     if not found.jetton_masters:
         check_no_gap(question.call.reader)
-        raise AnswerNotFound(f"{question.names.friendly(str(address))} is no jetton master")
+        raise AnswerNotFound(f"{question.names.friendly(str(address))} is not a jetton master")
     question.names.learn(found.address_book, found.metadata)
     shown = question.argument("show")
     shown = shown if shown in LISTS else next(iter(LISTS))
@@ -107,7 +107,9 @@ def show_nft(question: Question) -> Shown | Elsewhere:
     if found.nft_collections:
         return _show_collection(question, address, found.nft_collections[0])
     check_no_gap(question.call.reader)
-    raise AnswerNotFound(f"{question.names.friendly(str(address))} is neither NFT nor collection")
+    raise AnswerNotFound(
+        f"{question.names.friendly(str(address))} is neither an NFT nor a collection"
+    )
 
 
 def _show_item(question: Question, address: Address, item: NFTItem) -> Shown:

@@ -33,7 +33,7 @@ def show_trace(question: Question) -> Shown:
     try:
         found = answer_traces(question.call, TracesQuery(trace_id=(trace_id,), limit=1, offset=0))
     except RequestInvalid as error:
-        text = {"text": f"This trace is too large for a page: {error}"}
+        text = {"text": f"This trace is too large to show: {error}"}
         return Shown("error.html", "Trace", text, status=422)
     return _describe(question, found, trace_id)
 
@@ -48,7 +48,7 @@ def find_trace(call: Call, any_hash: bytes) -> bytes:
     ids = ids or find_trace_ids(call.reader, msg_hashes=[any_hash])
     if not ids:
         check_no_gap(call.reader)
-        raise AnswerNotFound(f"there is no trace with a transaction or message {any_hash.hex()}")
+        raise AnswerNotFound(f"no trace with transaction or message {any_hash.hex()}")
     return ids[0]
 
 

@@ -48,7 +48,7 @@ def show_transaction(question: Question) -> Shown | Elsewhere:
     keys = find_transactions(question.call.reader, [tx_hash])
     if not keys:
         check_no_gap(question.call.reader)
-        raise AnswerNotFound(f"there is no transaction {tx_hash.hex()} in this lake")
+        raise AnswerNotFound(f"transaction {tx_hash.hex()} not found in this lake")
     found = answer_transactions(question.call, keys)
     question.names.learn(found.address_book)
     transaction = found.transactions[0]
@@ -90,7 +90,7 @@ def split_fees(transaction: Transaction) -> dict[str, int]:
         "Actions": _read(about.action, "total_action_fees"),
     }
     # Nobody but the account pays for a message from outside; no field has that part alone.
-    rest = "Import of the message" if message is not None and not message.source else "Other"
+    rest = "Message import" if message is not None and not message.source else "Other"
     return parts | {rest: max(0, total - sum(parts.values()))}
 
 

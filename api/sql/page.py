@@ -27,7 +27,7 @@ MOST_CHARACTERS = 120
 """Values that are longer are cut in the table of the page."""
 
 _EXAMPLES = {
-    "Transactions an hour": """\
+    "Transactions per hour": """\
 select date_trunc('hour', make_timestamp(now * 1000000)) as hour, count(*) as transactions
 from transactions
 group by all order by hour""",
@@ -36,8 +36,8 @@ select ton_friendly(workchain, account) as account, count(*) as transactions,
     sum(total_fees) / 1e9 as fees_ton
 from transactions
 group by all order by transactions desc limit 10""",
-    "Op-codes of messages": """\
-select format('0x{:08x}', opcode & 4294967295) as op_code, count(*) as messages
+    "Messages by opcode": """\
+select format('0x{:08x}', opcode & 4294967295) as opcode, count(*) as messages
 from messages
 where opcode is not null
 group by all order by messages desc limit 15""",

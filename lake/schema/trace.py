@@ -19,7 +19,7 @@ TRANSACTION_TRACES = Table(
         Column("mc_seqno", "int64", "Masterchain block that commits the transaction"),
         Column("trace_id", "hash", "Hash of the trace's root transaction"),
         *optional(
-            Column("parent_hash", "hash", "Transaction that sent the in message, if indexed"),
+            Column("parent_hash", "hash", "Transaction that sent the in message, if in the lake"),
             Column(
                 "edge",
                 "text",
@@ -53,27 +53,29 @@ TRACES = Table(
         Column(
             "state",
             "text",
-            "complete; pending: messages are in flight; broken: it began before the indexed blocks",
+            "complete; pending: messages are in flight; broken: began before the ingested blocks",
         ),
         Column("transactions", "int64", "Number of transactions"),
         Column("messages", "int64", "Messages delivered, including the root's and external ones"),
-        Column("pending_messages", "int64", "Messages not yet consumed by an indexed transaction"),
+        Column(
+            "pending_messages", "int64", "Messages not yet consumed by a transaction in the lake"
+        ),
     ),
 )
 
 OPEN_EDGES = Table(
     name="open_edges",
     doc=(
-        "Internal messages with only one indexed end: sent but not consumed yet (out), or "
-        "consumed but sent by no indexed transaction (in). One file, replaced by every commit."
+        "Internal messages with one end in the lake: sent but not consumed yet (out), or "
+        "consumed but sent by no transaction in the lake (in). One file, replaced by every commit."
     ),
     key=("msg_hash", "created_lt", "direction"),
     sort=("created_lt", "msg_hash", "direction"),
     columns=(
-        Column("direction", "text", "Indexed end: out or in"),
+        Column("direction", "text", "End in the lake: out or in"),
         Column("msg_hash", "hash", "Hash of the message"),
         Column("created_lt", "int64", "Logical time of creation"),
-        Column("tx_hash", "hash", "Transaction at the indexed end"),
+        Column("tx_hash", "hash", "Transaction at that end"),
         Column("trace_id", "hash", "Trace of that transaction"),
         Column("mc_seqno", "int64", "Masterchain block that commits that transaction"),
     ),

@@ -1,4 +1,4 @@
--- Text forms for people. They work in DuckDB 1.5 and 2.x; NULL in gives NULL out.
+-- Conversions to and from text. They work in DuckDB 1.5 and 2.x; NULL in gives NULL out.
 
 create or replace macro ton_base64(hash) as
     to_base64(hash);

@@ -1,4 +1,4 @@
--- Transactions with the trace that each belongs to, and the edge through which it came into it.
+-- Transactions with their trace and their edge to the parent transaction.
 create or replace view traced_transactions as
 select
     transactions.* exclude (day),

@@ -175,7 +175,7 @@ def test_a_transaction_shows_phases_fees_and_bodies(
     root = transfer["trace_id"]
     transaction = ask("transactions", hash=root)["transactions"][0]
     page = walk(f"/transaction/{to_hex(root)}")
-    for word in ("Storage", "Compute", "Action", "Gas", "Import of the message", "Decoded body"):
+    for word in ("Storage", "Compute", "Action", "Gas", "Message import", "Decoded body"):
         assert word in page.words
     for message in (transaction["in_msg"], *transaction["out_msgs"]):
         assert to_hex(message["hash"]) in page.words
@@ -225,9 +225,9 @@ def test_an_account_that_never_was_is_told_from_an_unknown_one(
         ingest(source, tmp_path, Span(100, 110), Settings())
     with TestClient(create_app(tmp_path, PATIENT)) as client:
         later = Walker(client)
-        assert "The lake does not know this account" in later(path).words
-        assert "Not indexed." in later(path).words
-        assert "Blocks before 100 are not indexed" in later("/lake").words
+        assert "This account is not in the lake" in later(path).words
+        assert "Not in the lake." in later(path).words
+        assert "Blocks before 100 are not in the lake" in later("/lake").words
         assert "this lake covers" in later("/block/-1:8000000000000000:5", status=404).words
 
 
@@ -284,7 +284,7 @@ def test_rows_for_the_script_are_sent_once(client: TestClient[Any]) -> None:
 def test_the_lake_in_figures(walk: Walker) -> None:
     page = walk("/lake")
     assert "No holes" in page.words
-    for word in ("transactions", "account_states", "Snapshot", "Behind the clock"):
+    for word in ("transactions", "account_states", "Snapshot", "Age of newest block"):
         assert word in page.words
 
 
@@ -308,10 +308,10 @@ def test_nobody_is_led_away(client: TestClient[Any], back: str) -> None:
 @pytest.mark.parametrize(
     ("path", "status", "words"),
     [
-        ("/account/zz", 422, "no address"),
+        ("/account/zz", 422, "invalid address"),
         ("/transaction/zz", 422, "64 hex digits"),
         ("/trace/zz", 422, "64 hex digits"),
-        (f"/transaction/{'0' * 64}", 404, "no transaction"),
+        (f"/transaction/{'0' * 64}", 404, "not found in this lake"),
         (f"/trace/{'0' * 64}", 404, "no trace"),
         (f"/account/0:{'0' * 64}?cursor=1", 422, "cursor"),
         ("/lake?snapshot=9", 404, "no such snapshot"),

@@ -90,7 +90,7 @@ def test_domains(find: Callable[[str], str | None], client: TestClient[Any]) -> 
 def test_what_is_not_there_is_said(client: TestClient[Any], text: str) -> None:
     answer = client.get("/search", params={"q": text}, follow_redirects=False)
     assert answer.status_code == 404
-    assert "Nothing in this lake" in answer.text
+    assert "No result for" in answer.text
     assert "<b>&" not in answer.text
 
 
