@@ -54,7 +54,7 @@ _RPC = {
 _MOVED = 301
 _ELSEWHERE: Schema = {
     str(_MOVED): {
-        "description": "It is elsewhere.",
+        "description": "Moved permanently.",
         "headers": {"Location": {"schema": {"type": "string"}}},
     }
 }
@@ -62,11 +62,11 @@ _SHARED = {
     "snapshot": (
         "query",
         {"type": "integer"},
-        "Number of the commit that answers; else the newest.",
+        "Snapshot (commit number) to read; default: the newest.",
     ),
-    "X-No-Address-Book": ("header", {"type": "boolean"}, "Leave the address book empty."),
-    "X-No-Metadata": ("header", {"type": "boolean"}, "Leave the metadata empty."),
-    "X-Timeout": ("header", {"type": "integer"}, "Milliseconds that queries may take."),
+    "X-No-Address-Book": ("header", {"type": "boolean"}, "Return an empty address book."),
+    "X-No-Metadata": ("header", {"type": "boolean"}, "Return empty metadata."),
+    "X-Timeout": ("header", {"type": "integer"}, "Query timeout in milliseconds."),
 }
 
 
@@ -176,7 +176,7 @@ def _describe_rpc() -> Schema:
     return {
         "operationId": "v2_post_jsonRPC",
         "tags": ["v2"],
-        "summary": "Any method by its name.",
+        "summary": "Call any method by name.",
         "requestBody": _write_body(_RPC),
         "responses": _list_responses({"type": "object"}, "ErrorV2"),
     }
@@ -193,8 +193,8 @@ def _list_responses(schema: Schema, error: str, *, tables: bool = False) -> Sche
     if tables:
         content |= {media: {"schema": {}} for media in MEDIA_TYPES.values() if media != _JSON}
     return {
-        "200": {"description": "The answer.", "content": content},
-        "default": {"description": "Why there is none.", "content": {_JSON: refused}},
+        "200": {"description": "Success.", "content": content},
+        "default": {"description": "Error.", "content": {_JSON: refused}},
     }
 
 

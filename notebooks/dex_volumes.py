@@ -1,4 +1,4 @@
-"""Exchanges: swaps and volume by exchange, the pairs that are traded, how often swaps fail."""
+"""DEX volumes: swaps and volume by exchange, traded pairs, failure rates."""
 
 import marimo
 
@@ -88,11 +88,11 @@ def _(alt, lake):
         limit 20
     """).pl()
     pairs_chart = (
-        alt.Chart(pairs, title="The pairs that are traded most")
+        alt.Chart(pairs, title="Most traded pairs")
         .mark_bar()
         .encode(
             x=alt.X("swaps:Q", title="swaps (count)"),
-            y=alt.Y("pair:N", title="from and to (raw address, cut)", sort="-x"),
+            y=alt.Y("pair:N", title="from and to (raw address, shortened)", sort="-x"),
             color=alt.Color("dex:N", title="exchange"),
             tooltip=["pair:N", "dex:N", "swaps:Q"],
         )
@@ -114,7 +114,7 @@ def _(alt, lake):
         order by all
     """).pl()
     outcomes_chart = (
-        alt.Chart(outcomes, title="How often swaps fail")
+        alt.Chart(outcomes, title="Swaps by outcome")
         .mark_bar()
         .encode(
             x=alt.X("swaps:Q", title="swaps (count)"),

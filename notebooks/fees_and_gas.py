@@ -1,4 +1,4 @@
-"""What transactions cost: fees by kind, gas by account, exit codes of what failed."""
+"""Transaction fees by kind, gas by account, exit codes of failed transactions."""
 
 import marimo
 
@@ -29,9 +29,9 @@ def _(folder, lake, mo):
     mo.md(f"""
     # Fees and gas
 
-    Lake `{folder}`, from {first} to {last} UTC: **{fees_ton:,.6f} TON** of fees in all.
-    Forward fees are what the action phase charged; `total_fees` of a transaction holds the part
-    of them that its own validators keep, so the kinds below are not parts of one sum.
+    Lake `{folder}`, from {first} to {last} UTC: **{fees_ton:,.6f} TON** of fees in total.
+    Forward fees are those charged in the action phase. `total_fees` includes only the share that
+    goes to the validators of the transaction's shard, so the kinds below do not add up to it.
     """)
     return (fees_ton,)
 
@@ -76,7 +76,7 @@ def _(alt, lake):
         order by all
     """).pl()
     gas_chart = (
-        alt.Chart(gas, title="How much gas a transaction uses")
+        alt.Chart(gas, title="Gas per transaction")
         .mark_bar()
         .encode(
             x=alt.X("gas_from:O", title="gas used (units, from this to twice this)").axis(
@@ -106,7 +106,7 @@ def _(alt, lake):
         limit 15
     """).pl()
     spenders_chart = (
-        alt.Chart(spenders, title="The 15 accounts that paid most")
+        alt.Chart(spenders, title="The 15 accounts that paid the most fees")
         .mark_bar()
         .encode(
             x=alt.X("fees_ton:Q", title="fees paid (TON)"),
@@ -138,7 +138,7 @@ def _(alt, lake):
         limit 15
     """).pl()
     failures_chart = (
-        alt.Chart(failures, title="Why transactions failed")
+        alt.Chart(failures, title="Failed transactions by reason")
         .mark_bar()
         .encode(
             x=alt.X("transactions:Q", title="failed transactions (count)"),

@@ -1,4 +1,4 @@
-"""One jetton: its holders and how concentrated they are, its transfers, mints and burns."""
+"""One jetton: holders, concentration, transfers, mints and burns."""
 
 import marimo
 
@@ -74,8 +74,8 @@ def _(folder, lake, master, mo):
     # Jetton report
 
     Lake `{folder}`, jetton `{which["jetton"]}`: {holders.height:,} holders,
-    {(supply or 0) / scale:,.2f} {unit} in all. Without `--jetton` the report takes the jetton
-    with most wallets. Amounts are divided by 10^{decimals}, as its metadata say.
+    {(supply or 0) / scale:,.2f} {unit} in total. The default of `--jetton` is the jetton
+    with the most wallets. Amounts are divided by 10^{decimals}, from its metadata.
     """)
     return holders, scale, supply, unit, which
 
@@ -103,11 +103,11 @@ def _(alt, holders, pl, scale, supply, unit):
 @app.cell
 def _(alt, shares):
     concentration_chart = (
-        alt.Chart(shares, title="How concentrated it is: share held by the largest holders")
+        alt.Chart(shares, title="Concentration: share of supply held by the largest holders")
         .mark_line(interpolate="step-after")
         .encode(
             x=alt.X("rank:Q", title="largest holders (count)").scale(type="log"),
-            y=alt.Y("share:Q", title="share of the supply (part of 1)").scale(domain=[0, 1]),
+            y=alt.Y("share:Q", title="share of the supply (0 to 1)").scale(domain=[0, 1]),
             tooltip=["rank:Q", "share:Q"],
         )
         .properties(width="container", height=220)
@@ -142,7 +142,7 @@ def _(alt, lake, scale, unit, which):
         params={**which, "scale": scale},
     ).pl()
     flows_chart = (
-        alt.Chart(flows, title="Transfers and burns, second by second")
+        alt.Chart(flows, title="Transfers and burns over time")
         .mark_bar(width=3)
         .encode(
             x=alt.X("time:T", title="time (UTC)"),

@@ -1,4 +1,4 @@
-"""How busy the network was: transactions, blocks, accounts and messages over the time covered."""
+"""Network activity: transactions, blocks, accounts and messages over the covered period."""
 
 import marimo
 
@@ -33,7 +33,7 @@ def _(folder, lake, mo, snapshot):
     # Network activity
 
     Lake `{folder}`, commit {snapshot.number}: masterchain blocks {covered}, {seconds:,} seconds of
-    block time. Every chart has a point per **{step}**; times are UTC.
+    block time. Charts have one point per **{step}**; times are UTC.
     """)
     return (step,)
 
@@ -140,11 +140,11 @@ def _(alt, lake):
         limit 15
     """).pl()
     opcodes_chart = (
-        alt.Chart(opcodes, title="What messages ask for: the 15 commonest op-codes")
+        alt.Chart(opcodes, title="The 15 most common opcodes")
         .mark_bar()
         .encode(
             x=alt.X("messages:Q", title="messages received (count)"),
-            y=alt.Y("opcode:N", title="op-code (first 32 bits of the body)", sort="-x"),
+            y=alt.Y("opcode:N", title="opcode (first 32 bits of the body)", sort="-x"),
             tooltip=["opcode:N", "messages:Q", "value_ton:Q"],
         )
         .properties(width="container")

@@ -1,4 +1,4 @@
-"""The same sums from the same Parquet files with DuckDB, Polars, pandas and pyarrow."""
+"""Read the Parquet files with DuckDB, Polars, pandas and pyarrow, and compare sums."""
 
 import marimo
 
@@ -29,10 +29,10 @@ def _(folder, mo):
     mo.md(f"""
     # Reading the lake without tonlake
 
-    A lake is a folder of Parquet files: `{folder}/<table>/day=YYYY-MM-DD/*.parquet`. Which of
-    them are true now is said by the newest entry in `_log/`; a file that no entry names is a
-    left-over. Three ways to get the list: `tonlake views` (a `views.sql` for DuckDB),
-    `open_snapshot` as below, or the JSON of the log itself.
+    A lake is a folder of Parquet files: `{folder}/<table>/day=YYYY-MM-DD/*.parquet`. The commit
+    log in `_log/` names the files of the current snapshot; files it does not name are orphans.
+    Three ways to get the list: `tonlake views` (a `views.sql` for DuckDB), `open_snapshot` as
+    below, or the JSON files of the log.
     """)
     return
 
@@ -121,7 +121,7 @@ def _(by_duckdb, by_pandas, by_polars, by_pyarrow, mo):
 @app.cell
 def _(alt, by_duckdb):
     status_chart = (
-        alt.Chart(by_duckdb, title="Transactions by the account's status afterwards")
+        alt.Chart(by_duckdb, title="Transactions by the account's status after the transaction")
         .mark_bar()
         .encode(
             x=alt.X("transactions:Q", title="transactions (count)"),
@@ -146,8 +146,8 @@ def _(mo):
     spark.read.parquet(*files).groupBy("end_status").count().show()
     ```
 
-    Hashes are 32 bytes, coins are 64-bit nanoton, jetton amounts are `DECIMAL(38, 0)`: every
-    engine reads them without a special setting. `tonlake schema --markdown` is the dictionary.
+    Hashes are 32-byte binaries, TON amounts 64-bit nanoton, jetton amounts `DECIMAL(38, 0)`. All
+    engines read them with default settings. `tonlake schema --markdown` prints the data dictionary.
     """)
     return
 

@@ -1,4 +1,4 @@
-"""One account: its balance over time, what came in and went out, with whom it deals."""
+"""One account: balance over time, coins in and out, counterparties."""
 
 import marimo
 
@@ -78,8 +78,8 @@ def _(address, folder, lake, mo):
     # Wallet report
 
     Lake `{folder}`, account `{who["account"]}`: {sums[0]:,} transactions between {sums[2]} and
-    {sums[3]} UTC, {sums[1]:,.6f} TON of fees. Without `--account` the report takes the account
-    that got most external messages.
+    {sums[3]} UTC, {sums[1]:,.6f} TON of fees. The default of `--account` is the account
+    that received the most external messages.
     """)
     return moves, who
 
@@ -120,7 +120,7 @@ def _(alt, moves, pl):
         .alias("ton"),
     )
     flows_chart = (
-        alt.Chart(flows, title="Coins in (up) and out (down), message by message")
+        alt.Chart(flows, title="Coins in (up) and out (down), per message")
         .mark_bar(width=3)
         .encode(
             x=alt.X("time:T", title="time (UTC)"),
@@ -144,11 +144,13 @@ def _(alt, moves, pl):
         .head(20)
     )
     partners_chart = (
-        alt.Chart(partners, title="Who it deals with: the largest sums")
+        alt.Chart(partners, title="Counterparties with the largest sums")
         .mark_bar()
         .encode(
-            x=alt.X("value_ton:Q", title="value in all (TON, symlog scale)").scale(type="symlog"),
-            y=alt.Y("partner:N", title="partner (raw address)", sort="-x").axis(labelLimit=120),
+            x=alt.X("value_ton:Q", title="total value (TON, symlog scale)").scale(type="symlog"),
+            y=alt.Y("partner:N", title="counterparty (raw address)", sort="-x").axis(
+                labelLimit=120
+            ),
             color=alt.Color("direction:N", title="direction"),
             tooltip=["partner:N", "direction:N", "value_ton:Q", "messages:Q"],
         )

@@ -156,13 +156,13 @@ def read_shard_account(call: Call, state: AccountState) -> bytes:
 
 
 def answer_shard_account(call: Call, params: AccountParams) -> dict[str, str]:
-    """getShardAccountCell: the whole state as the cell ShardAccount."""
+    """getShardAccountCell: account state as a ShardAccount cell."""
     boc = read_shard_account(call, find_state(call, params))
     return {"@type": "tvm.cell", "bytes": render_boc(boc)}
 
 
 def answer_information(call: Call, params: AccountParams) -> dict[str, Any]:
-    """getAddressInformation: the state with code and data."""
+    """getAddressInformation: account state with code and data."""
     state = find_state(call, params)
     code, data = read_cells(call, state)
     utime = find_utime(call, state)
@@ -182,7 +182,7 @@ def answer_information(call: Call, params: AccountParams) -> dict[str, Any]:
 
 
 def answer_extended_information(call: Call, params: AccountParams) -> dict[str, Any]:
-    """getExtendedAddressInformation: the state, its data read as the known contract it is."""
+    """getExtendedAddressInformation: account state, with data decoded for known contracts."""
     state = find_state(call, params)
     code, data = read_cells(call, state)
     kind, revision = describe_contract(
@@ -202,7 +202,7 @@ def answer_extended_information(call: Call, params: AccountParams) -> dict[str, 
 
 
 def answer_wallet_information(call: Call, params: AccountParams) -> dict[str, Any]:
-    """getWalletInformation: what kind of wallet it is, and its seqno."""
+    """getWalletInformation: wallet type and seqno."""
     state = find_state(call, params)
     kind = WALLETS.get(state.code_hash or b"")
     found: dict[str, Any] = {

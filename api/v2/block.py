@@ -64,7 +64,7 @@ def answer_masterchain_info(call: Call, params: NoParams) -> dict[str, Any]:
 
 
 def answer_consensus_block(call: Call, params: NoParams) -> dict[str, Any]:
-    """getConsensusBlock: the newest masterchain seqno, now."""
+    """getConsensusBlock: newest masterchain seqno and current time."""
     del params
     return {
         "@type": "ext.blocks.consensusBlock",
@@ -74,7 +74,7 @@ def answer_consensus_block(call: Call, params: NoParams) -> dict[str, Any]:
 
 
 def answer_lookup(call: Call, params: LookupParams) -> dict[str, Any]:
-    """lookupBlock: by seqno, or the first at or after a logical time or a time."""
+    """lookupBlock: block by seqno, or the first at or after a logical or Unix time."""
     where = (call, params.workchain, params.shard)
     if params.seqno is not None:
         return render_block_of(find_block(*where, params.seqno))
@@ -84,7 +84,7 @@ def answer_lookup(call: Call, params: LookupParams) -> dict[str, Any]:
 
 
 def answer_shards(call: Call, params: MasterParams) -> dict[str, Any]:
-    """shards, getShards: the newest block of every shard, from left to right."""
+    """shards, getShards: newest block of every shard, by prefix."""
     master = find_master(call, params.seqno)
     rows = list_shards(call.reader, master["seqno"])
     return {"@type": "blocks.shards", "shards": [render_block_of(row) for row in rows]}
@@ -118,7 +118,7 @@ def answer_header(call: Call, params: BlockParams) -> dict[str, Any]:
 
 
 def answer_block_transactions(call: Call, params: BlockPageParams) -> dict[str, Any]:
-    """getBlockTransactions: ids by account and logical time, those after one."""
+    """getBlockTransactions: transaction ids by account and logical time, paged."""
     found, rows = _read_block_page(call, params)
     return {
         "@type": "blocks.transactions",
@@ -137,7 +137,7 @@ def answer_block_transactions(call: Call, params: BlockPageParams) -> dict[str, 
 
 
 def answer_block_transactions_ext(call: Call, params: BlockPageParams) -> dict[str, Any]:
-    """getBlockTransactionsExt: the same with whole transactions."""
+    """getBlockTransactionsExt: transactions of a block, paged."""
     found, rows = _read_block_page(call, params)
     transactions = render_in_block(call, rows)
     return {"@type": "blocks.transactionsExt", **found, "transactions": transactions}

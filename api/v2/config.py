@@ -67,7 +67,7 @@ def _render(boc: bytes) -> dict[str, Any]:
 
 
 def answer_libraries(call: Call, params: LibraryParams) -> dict[str, Any]:
-    """getLibraries: those that are public now; others are left out."""
+    """getLibraries: public libraries by hash; unknown ones are omitted."""
     rows = call.reader.rows(
         "v2/libraries",
         hashes=list(params.libraries),

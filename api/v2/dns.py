@@ -47,7 +47,7 @@ class Found(msgspec.Struct, frozen=True):
 
 
 def answer_resolve(call: Call, params: ResolveParams) -> dict[str, Any]:
-    """dnsResolve: all records of a name, or the resolver to ask next once ``ttl`` is used up.
+    """dnsResolve: all records of a domain, or the next resolver once ``ttl`` is exhausted.
 
     Raises:
         LiteServerError: the name is none, or a resolver answers against TEP-81.

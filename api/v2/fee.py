@@ -31,7 +31,7 @@ LT_STEP = 1_000_000
 
 
 def answer_estimate(call: Call, params: EstimateParams | EstimateCellParams) -> dict[str, Any]:
-    """estimateFee: what a message costs its account; nothing of what becomes of it later."""
+    """estimateFee: fees of a message for its account, without later messages."""
     fees = estimate_fees(call, params)
     return {
         "@type": "query.fees",

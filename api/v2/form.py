@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def answer_detect_address(params: TextParams) -> dict[str, Any]:
-    """detectAddress: all forms of an address, and which one was given."""
+    """detectAddress: all forms of an address, and the detected one."""
     written = params.address
     if written.friendly:
         given = "friendly_bounceable" if written.bounceable else "friendly_non_bounceable"
@@ -50,7 +50,7 @@ def answer_detect_hash(params: HashParams) -> dict[str, str]:
 
 
 def answer_pack_address(params: TextParams) -> str:
-    """packAddress: the friendly form; flags stay, and a raw address becomes bounceable."""
+    """packAddress: user-friendly form; keeps flags, raw addresses become bounceable."""
     written = params.address
     return render_friendly(
         written.address,
@@ -65,6 +65,6 @@ def answer_unpack_address(params: TextParams) -> str:
 
 
 def answer_healthcheck(params: NoParams) -> str:
-    """healthcheck: the service answers and the lake can be opened."""
+    """healthcheck: the service is up and can open the lake."""
     del params
     return "OK"

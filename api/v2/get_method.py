@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def answer_run(call: Call, params: GetMethodParams) -> dict[str, Any]:
-    """runGetMethod: the resulting stack in pairs of tag and value."""
+    """runGetMethod: result stack as pairs of tag and value."""
     state, outcome = run_get_method(call, params, params.method, params.stack)
     return {
         "@type": "smc.runResult",
@@ -40,7 +40,7 @@ def answer_run(call: Call, params: GetMethodParams) -> dict[str, Any]:
 
 
 def answer_run_std(call: Call, params: GetMethodParams) -> dict[str, Any]:
-    """runGetMethodStd: the resulting stack in typed entries."""
+    """runGetMethodStd: result stack as typed entries."""
     _state, outcome = run_get_method(call, params, params.method, params.stack)
     return {
         "@type": "smc.runResult",

@@ -31,7 +31,7 @@ MOST_LINKS = 64
 
 
 def answer_signatures(call: Call, params: MasterParams) -> dict[str, Any]:
-    """getMasterchainBlockSignatures: short ids of the keys, and signatures of Ed25519."""
+    """getMasterchainBlockSignatures: Ed25519 signatures with short key ids."""
     master = find_master(call, params.seqno)
     try:
         found = read_signatures(_read_proof(call, master)["proof"])
@@ -52,7 +52,7 @@ def answer_signatures(call: Call, params: MasterParams) -> dict[str, Any]:
 
 
 def answer_shard_proof(call: Call, params: ProofParams) -> dict[str, Any]:
-    """getShardBlockProof: from the masterchain block that commits a block, back to it.
+    """getShardBlockProof: proof of a shard block from the masterchain block that commits it.
 
     Raises:
         LiteServerError: the lake lacks the block or a proof, or the reader trusts another

@@ -17,7 +17,7 @@ EXT_MSG_QUEUE_SIZE_LIMIT = 8000
 
 
 def answer_queue_sizes(call: Call, params: NoParams) -> dict[str, Any]:
-    """getOutMsgQueueSizes: the outbound queue of the masterchain and of every shard, now.
+    """getOutMsgQueueSizes: current outbound queue size of the masterchain and every shard.
 
     Raises:
         LiteServerError: a size is not known, which is not the same as an empty queue.

@@ -77,12 +77,12 @@ def answer_with(method: str) -> Callable[[Call, BagParams], Any]:
 
 
 def answer_send_cell(call: Call, params: CellParams) -> Any:  # noqa: ANN401 - as it came
-    """sendCellSimple: sendBoc of a cell that is spelt out."""
+    """sendCellSimple: sendBoc of a cell given as JSON."""
     return send_bag(call, params.cell)
 
 
 def answer_send_query(call: Call, params: EstimateParams | EstimateCellParams) -> Any:  # noqa: ANN401
-    """sendQuery, sendQuerySimple: a message in parts."""
+    """sendQuery, sendQuerySimple: send a message given by its parts."""
     check_parts(params)
     written = {name: render_base64(getattr(params, name)) for name in _PARTS}
     target = params.address.address

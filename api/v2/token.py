@@ -63,7 +63,7 @@ class Asker(msgspec.Struct, frozen=True):
 
 
 def answer_token(call: Call, params: AccountParams) -> Found:
-    """getTokenData: of the first kind that the contract answers as.
+    """getTokenData: data of a jetton master, jetton wallet, NFT collection or NFT item.
 
     Raises:
         AnswerConflict: it is none of the four.

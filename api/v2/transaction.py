@@ -37,12 +37,12 @@ class Page(msgspec.Struct, frozen=True):
 
 
 def answer_transactions(call: Call, params: HistoryParams) -> list[dict[str, Any]]:
-    """getTransactions: newest first; each page begins with the transaction it is asked for."""
+    """getTransactions: newest first, starting at the given transaction."""
     return _render_extended(call, _read_page(call, params).records)
 
 
 def answer_transactions_std(call: Call, params: HistoryParams) -> dict[str, Any]:
-    """getTransactionsStd: the same with the id of the transaction after the page."""
+    """getTransactionsStd: as getTransactions, with the id of the next transaction."""
     page = _read_page(call, params)
     return {
         "@type": "raw.transactions",

@@ -65,7 +65,7 @@ class TopAccountsQuery(Page, frozen=True, kw_only=True):
 
 
 def get_account_states(call: Call, query: AccountStatesQuery) -> AccountStates:
-    """List the states of accounts that are known, the newest or those after a block.
+    """List account states, the newest or those after a masterchain block.
 
     Raises:
         RequestInvalid: no address.
@@ -143,7 +143,7 @@ def read_bodies(
 
 
 def get_address_book(call: Call, query: AddressBookQuery) -> AddressBook:
-    """Describe addresses, each under the text that was sent.
+    """List address book entries, keyed by the address as sent.
 
     Raises:
         RequestInvalid: none was sent.
@@ -161,7 +161,7 @@ def get_address_book(call: Call, query: AddressBookQuery) -> AddressBook:
 
 
 def get_top_accounts(call: Call, query: TopAccountsQuery) -> list[AccountBalance]:
-    """List accounts, the richest first."""
+    """List accounts by balance, largest first."""
     ranked = rank_accounts(call.reader, query.limit or 0, query.offset or 0)
     return [
         AccountBalance(render_raw(workchain, account), str(balance))

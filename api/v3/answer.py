@@ -12,7 +12,7 @@ from api.v3.model import Block, Currencies, Message, Omitted, Transaction
 
 
 class AddressBookRow(msgspec.Struct):
-    """What is known about an address: how people write it, its name, what its contract can."""
+    """User-friendly form, domain and interfaces of an address."""
 
     user_friendly: str | None
     domain: str | None
@@ -23,7 +23,7 @@ AddressBook = dict[str, AddressBookRow]
 
 
 class TokenInfo(msgspec.Struct):
-    """What one token contract is, and what it says of itself; ``extra`` has all other keys.
+    """Type and metadata of a token contract; ``extra`` has all other keys.
 
     ``valid`` is left out where nothing but the place of the content (``uri``) is known.
     """
@@ -39,9 +39,9 @@ class TokenInfo(msgspec.Struct):
 
 
 class AddressMetadata(msgspec.Struct):
-    """What an account is among tokens.
+    """Token metadata of an account.
 
-    ``is_indexed`` is false where its content lies outside of the chain and was not fetched.
+    ``is_indexed`` is false if its content is off-chain and was not fetched.
     """
 
     is_indexed: bool
@@ -53,7 +53,7 @@ Metadata = dict[str, AddressMetadata]
 
 
 class MasterchainInfo(msgspec.Struct):
-    """The newest and the oldest masterchain block held."""
+    """The newest and the oldest masterchain block in the lake."""
 
     last: Block
     first: Block
@@ -108,7 +108,7 @@ class AccountStateFull(msgspec.Struct):
 
 
 class AccountStates(msgspec.Struct):
-    """States of the accounts asked for that are known."""
+    """States of the requested accounts, unknown ones omitted."""
 
     accounts: list[AccountStateFull]
     address_book: AddressBook
@@ -116,7 +116,7 @@ class AccountStates(msgspec.Struct):
 
 
 class WalletState(msgspec.Struct):
-    """A wallet as its data says; of other contracts only the account itself."""
+    """A wallet decoded from its data; for other contracts only the account."""
 
     address: str
     is_wallet: bool
@@ -133,7 +133,7 @@ class WalletState(msgspec.Struct):
 
 
 class WalletStates(msgspec.Struct):
-    """States of the wallets asked for."""
+    """States of the requested wallets."""
 
     wallets: list[WalletState]
     address_book: AddressBook
@@ -141,14 +141,14 @@ class WalletStates(msgspec.Struct):
 
 
 class AccountBalance(msgspec.Struct):
-    """An account and what it holds, in nanoton."""
+    """An account and its balance in nanoton."""
 
     account: str
     balance: str
 
 
 class AddressInformation(msgspec.Struct):
-    """An account in the words of version 2."""
+    """An account, with version 2 field names."""
 
     balance: str
     code: str | None
@@ -160,7 +160,7 @@ class AddressInformation(msgspec.Struct):
 
 
 class WalletInformation(msgspec.Struct):
-    """A wallet in the words of version 2."""
+    """A wallet, with version 2 field names."""
 
     balance: str
     last_transaction_lt: str

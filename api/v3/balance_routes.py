@@ -35,7 +35,7 @@ class BalanceChangesQuery(Query, frozen=True, kw_only=True):
 class BalanceChanges(msgspec.Struct):
     """Changes and fees in nanoton by account, and of jettons by owner and master.
 
-    The changes have the fees in them.
+    Changes include fees.
     """
 
     changes: dict[str, int]
@@ -44,7 +44,7 @@ class BalanceChanges(msgspec.Struct):
 
 
 def get_balance_changes(call: Call, query: BalanceChangesQuery) -> BalanceChanges:
-    """Say what a trace or an action did to the balances of its accounts.
+    """List balance changes of a trace or action.
 
     Raises:
         ParameterMissing: neither trace nor action.

@@ -64,7 +64,7 @@ class ShardBlocksQuery(SortedPage, frozen=True, kw_only=True):
 
 
 def get_masterchain_info(call: Call, _query: NoQuery) -> MasterchainInfo:
-    """Name the newest and the oldest masterchain block held."""
+    """Show the newest and the oldest masterchain block in the lake."""
     return call.reader.lasting("masterchain info", lambda: _describe_ends(call.reader))
 
 
@@ -76,7 +76,7 @@ def _describe_ends(reader: Reader) -> MasterchainInfo:
 
 
 def get_blocks(call: Call, query: BlocksQuery) -> Blocks:
-    """List blocks by any filters.
+    """List blocks.
 
     Raises:
         NotCovered: nothing found, and the lake does not cover what was asked for.
@@ -88,7 +88,7 @@ def get_blocks(call: Call, query: BlocksQuery) -> Blocks:
 
 
 def get_shard_blocks(call: Call, query: ShardBlocksQuery) -> Blocks:
-    """List the blocks that a masterchain block commits, itself included."""
+    """List the blocks committed by a masterchain block, including itself."""
     wanted = query.seqno or 0
     rows = _find_blocks(
         call,
@@ -100,7 +100,7 @@ def get_shard_blocks(call: Call, query: ShardBlocksQuery) -> Blocks:
 
 
 def get_shard_state(call: Call, query: ShardStateQuery) -> ShardState:
-    """List the newest block of every shard as of a masterchain block, and their transactions."""
+    """List the newest block of every shard as of a masterchain block, with transactions."""
     wanted = query.seqno or 0
     tops = list_tops(call.reader, wanted)
     if not tops:

@@ -44,21 +44,21 @@ class DecodeQuery(Query, frozen=True, kw_only=True):
 
 
 class DecodeRequest(msgspec.Struct, frozen=True):
-    """The same in a JSON object."""
+    """Opcodes and bodies to decode."""
 
     opcodes: list[str | int] | None = None
     bodies: list[str] | None = None
 
 
 class DecodeAnswer(msgspec.Struct, frozen=True):
-    """A name or "unknown" for each opcode, an object or an error for each body, in their order."""
+    """A name or "unknown" per opcode, an object or an error per body, in request order."""
 
     opcodes: list[str]
     bodies: list[dict[str, Any]]
 
 
 def answer_get(request: ApiRequest) -> Response[bytes]:
-    """Answer opcodes and bodies of the query."""
+    """Decode opcodes and message bodies (query parameters)."""
     arguments = read_arguments(request)
     known = converters_of(DecodeQuery)
     settings: Settings = request.app.state.settings
@@ -68,7 +68,7 @@ def answer_get(request: ApiRequest) -> Response[bytes]:
 
 
 def answer_post(request: ApiRequest, body: RawBody) -> Response[bytes]:
-    """Answer opcodes and bodies of a JSON object.
+    """Decode opcodes and message bodies (JSON).
 
     Raises:
         RequestInvalid: the body of the request is no such object.

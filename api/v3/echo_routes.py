@@ -33,7 +33,7 @@ class EchoQuery(Query, frozen=True, kw_only=True):
 
 
 class Echo(msgspec.Struct):
-    """The same values as answers write them."""
+    """The same values in response format."""
 
     my_hash: list[str]
     my_addr: list[str]
@@ -41,7 +41,7 @@ class Echo(msgspec.Struct):
 
 
 def get_echo(call: Call, query: EchoQuery) -> Echo:
-    """Write hashes, addresses and shards as answers do."""
+    """Echo hashes, addresses and shards in response format."""
     del call
     return Echo(
         my_hash=[encode_bytes(item) for item in query.my_hash],
@@ -52,13 +52,13 @@ def get_echo(call: Call, query: EchoQuery) -> Echo:
 
 @get("/index.html", status_code=MOVED, sync_to_thread=False)
 def answer_index() -> Redirect:
-    """Lead from where the peer has its documentation to ours."""
+    """Redirect to /docs."""
     return Redirect("/docs", status_code=MOVED)
 
 
 @get("/doc.json", status_code=MOVED, sync_to_thread=False)
 def answer_document() -> Redirect:
-    """Lead from where the peer has its description for programs to ours."""
+    """Redirect to /openapi.json."""
     return Redirect("/openapi.json", status_code=MOVED)
 
 

@@ -17,7 +17,7 @@ Row = dict[str, Any]
 
 
 class JettonMaster(msgspec.Struct, gc=False):
-    """A jetton: how much there is of it, who governs it, and what it says of itself (TEP-64)."""
+    """A jetton master: supply, administrator and TEP-64 content."""
 
     address: str
     total_supply: str
@@ -31,7 +31,7 @@ class JettonMaster(msgspec.Struct, gc=False):
 
 
 class JettonWallet(msgspec.Struct, gc=False):
-    """The jettons of one kind that one owner has, in the smallest unit."""
+    """A jetton wallet; the balance is in the smallest unit."""
 
     address: str
     balance: str
@@ -43,7 +43,7 @@ class JettonWallet(msgspec.Struct, gc=False):
 
 
 class JettonTransfer(msgspec.Struct, gc=False):
-    """A transfer, as the sender's wallet was told to make it."""
+    """A transfer, as requested from the sender's jetton wallet."""
 
     query_id: str
     source: str | None
@@ -65,7 +65,7 @@ class JettonTransfer(msgspec.Struct, gc=False):
 
 
 class JettonBurn(msgspec.Struct, gc=False):
-    """A burn, as the owner's wallet was told to make it."""
+    """A burn, as requested from the owner's jetton wallet."""
 
     query_id: str
     owner: str | None

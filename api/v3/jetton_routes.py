@@ -104,7 +104,7 @@ class JettonBurns(msgspec.Struct):
 
 
 def get_masters(call: Call, query: MastersQuery) -> JettonMasters:
-    """List jetton masters, in the order in which they were first seen.
+    """List jetton masters, in order of first appearance.
 
     Raises:
         NotDerived, NotCovered: the lake does not know.
@@ -159,7 +159,7 @@ def get_wallets(call: Call, query: WalletsQuery) -> JettonWallets:
 
 
 def get_transfers(call: Call, query: TransfersQuery) -> JettonTransfers:
-    """List transfers of jettons that were not aborted, newest first.
+    """List jetton transfers, newest first, without aborted ones.
 
     Raises:
         NotDerived, NotCovered: the lake does not know.
@@ -183,7 +183,7 @@ def get_transfers(call: Call, query: TransfersQuery) -> JettonTransfers:
 
 
 def get_burns(call: Call, query: BurnsQuery) -> JettonBurns:
-    """List burns of jettons, newest first, aborted ones included.
+    """List jetton burns, newest first, including aborted ones.
 
     Raises:
         NotDerived, NotCovered: the lake does not know.

@@ -45,7 +45,7 @@ class MessagesQuery(SortedPage, frozen=True, kw_only=True):
 
 
 def get_messages(call: Call, query: MessagesQuery) -> Messages:
-    """List messages, the two ends of each as one.
+    """List messages, both ends joined.
 
     Raises:
         RequestInvalid: an unknown direction.

@@ -60,7 +60,7 @@ class MetadataQuery(Query, frozen=True, kw_only=True):
 
 
 def get_metadata(call: Call, query: MetadataQuery) -> Metadata:
-    """Say what token contracts say of themselves, each under its raw address.
+    """List token metadata by raw address.
 
     Raises:
         RequestInvalid: no address was sent.

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class RunRequest(msgspec.Struct, frozen=True):
-    """A get-method by name, its arguments, and the masterchain block after which it runs."""
+    """A get-method by name, its arguments, and the masterchain block to run after."""
 
     address: str = ""
     method: str = ""
@@ -44,7 +44,7 @@ class RunRequest(msgspec.Struct, frozen=True):
 
 
 class RunAnswer(msgspec.Struct, frozen=True):
-    """How it ended; entries of the stack have a ``type`` and a ``value``."""
+    """Result of a get-method; stack entries have a ``type`` and a ``value``."""
 
     gas_used: int
     exit_code: int
@@ -104,7 +104,7 @@ def answer_run(request: ApiRequest, body: RawBody) -> Response[bytes]:
 
 
 def answer_estimate(request: ApiRequest, body: RawBody) -> Response[bytes]:
-    """Estimate what an external message costs.
+    """Estimate the fees of an external message.
 
     Raises:
         CredentialMissing: no address.

@@ -13,7 +13,7 @@ Currencies = dict[str, str]
 
 
 class BlockId(msgspec.Struct, gc=False):
-    """A block by its place in the chain; ``shard`` is hex."""
+    """A block id; ``shard`` is hex."""
 
     workchain: int
     shard: str | None
@@ -55,7 +55,7 @@ class Block(msgspec.Struct, gc=False):
 
 
 class StoragePhase(msgspec.Struct, gc=False):
-    """What the account paid for its storage."""
+    """Storage phase: storage fees."""
 
     storage_fees_collected: str | Omitted = UNSET
     storage_fees_due: str | Omitted = UNSET
@@ -63,7 +63,7 @@ class StoragePhase(msgspec.Struct, gc=False):
 
 
 class CreditPhase(msgspec.Struct, gc=False):
-    """What the message brought."""
+    """Credit phase: value credited."""
 
     due_fees_collected: str | Omitted = UNSET
     credit: str | Omitted = UNSET
@@ -71,7 +71,7 @@ class CreditPhase(msgspec.Struct, gc=False):
 
 
 class ComputePhase(msgspec.Struct, gc=False):
-    """How the contract's code ran, or why it did not."""
+    """Compute phase: TVM execution, or why it was skipped."""
 
     skipped: bool | Omitted = UNSET
     reason: str | Omitted = UNSET
@@ -98,7 +98,7 @@ class MessageSize(msgspec.Struct, gc=False):
 
 
 class ActionPhase(msgspec.Struct, gc=False):
-    """What became of the actions that the code asked for."""
+    """Action phase: results of the action list."""
 
     success: bool | Omitted = UNSET
     valid: bool | Omitted = UNSET
@@ -117,7 +117,7 @@ class ActionPhase(msgspec.Struct, gc=False):
 
 
 class BouncePhase(msgspec.Struct, gc=False):
-    """How the message was sent back."""
+    """Bounce phase."""
 
     type: str | None = None
     msg_size: MessageSize | Omitted = UNSET
@@ -127,7 +127,7 @@ class BouncePhase(msgspec.Struct, gc=False):
 
 
 class SplitInfo(msgspec.Struct, gc=False):
-    """Which accounts a split or merge transaction is about."""
+    """Accounts of a split or merge transaction."""
 
     cur_shard_pfx_len: int | Omitted = UNSET
     acc_split_depth: int | Omitted = UNSET
@@ -136,7 +136,7 @@ class SplitInfo(msgspec.Struct, gc=False):
 
 
 class TransactionDescr(msgspec.Struct, gc=False):
-    """What kind of transaction it is, and all its phases."""
+    """Transaction type and phases."""
 
     type: str
     aborted: bool | Omitted = UNSET
@@ -187,7 +187,7 @@ class Message(msgspec.Struct, gc=False):
 
 
 class AccountState(msgspec.Struct, gc=False):
-    """An account before or after a transaction; only ``hash`` where the state is not known."""
+    """An account before or after a transaction; only ``hash`` if the state is unknown."""
 
     hash: str
     balance: str | None = None

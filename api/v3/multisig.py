@@ -18,7 +18,7 @@ Row = dict[str, Any]
 
 
 class MultisigOrder(msgspec.Struct):
-    """An order of a multisig wallet; what one that is not initialised lacks is null."""
+    """An order of a multisig wallet; fields of an uninitialised one are null."""
 
     address: str
     multisig_address: str
@@ -37,7 +37,7 @@ class MultisigOrder(msgspec.Struct):
 
 
 class Multisig(msgspec.Struct):
-    """A multisig wallet; ``orders`` is null where they were asked for and there are none."""
+    """A multisig wallet; ``orders`` is null if requested and there are none."""
 
     address: str
     next_order_seqno: str | None

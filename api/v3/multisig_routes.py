@@ -57,7 +57,7 @@ class MultisigOrders(msgspec.Struct):
 
 
 def get_wallets(call: Call, query: WalletsQuery) -> Multisigs:
-    """List multisig wallets, the last that was seen first, each with its orders.
+    """List multisig wallets with their orders, newest first.
 
     Raises:
         RequestInvalid: neither address is given.
@@ -87,7 +87,7 @@ def get_wallets(call: Call, query: WalletsQuery) -> Multisigs:
 
 
 def get_orders(call: Call, query: OrdersQuery) -> MultisigOrders:
-    """List orders, the last that was seen first.
+    """List multisig orders, newest first.
 
     Raises:
         RequestInvalid: neither address is given.

@@ -31,7 +31,7 @@ class RecordsQuery(Page, frozen=True, kw_only=True):
 
 
 class DNSRecord(msgspec.Struct, gc=False):
-    """A domain and its records (TEP-81); those of ADNL addresses and bags are hex."""
+    """A domain and its records (TEP-81); ADNL addresses and bag ids are hex."""
 
     nft_item_address: str
     nft_item_owner: str | None
@@ -50,7 +50,7 @@ class DNSRecords(msgspec.Struct):
 
 
 def get_records(call: Call, query: RecordsQuery) -> DNSRecords:
-    """List domains, short ones first.
+    """List domains, shortest first.
 
     Raises:
         RequestInvalid: not exactly one of wallet and domain.

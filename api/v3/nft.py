@@ -20,7 +20,7 @@ Account = tuple[int, bytes]
 
 
 class NFTCollection(msgspec.Struct, gc=False):
-    """A collection, and what it says of itself (TEP-64)."""
+    """An NFT collection with its TEP-64 content."""
 
     address: str
     owner_address: str | None
@@ -67,7 +67,7 @@ class NFTSale(msgspec.Struct, gc=False):
 
 
 class NFTTransfer(msgspec.Struct, gc=False):
-    """A transfer, as the item was told to make it; ``nft_collection`` may be ""."""
+    """A transfer, as requested from the NFT item; ``nft_collection`` may be ""."""
 
     query_id: str
     nft_address: str

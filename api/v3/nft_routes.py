@@ -101,7 +101,7 @@ class NFTTransfers(msgspec.Struct):
 
 
 class NFTSales(msgspec.Struct):
-    """The sale contracts asked for that are known."""
+    """The requested sale contracts, unknown ones omitted."""
 
     nft_sales: list[NFTSale]
     address_book: AddressBook
@@ -109,7 +109,7 @@ class NFTSales(msgspec.Struct):
 
 
 def get_collections(call: Call, query: CollectionsQuery) -> NFTCollections:
-    """List collections, in the order in which they were first seen.
+    """List NFT collections, in order of first appearance.
 
     Raises:
         NotDerived, NotCovered: the lake does not know.
@@ -132,7 +132,7 @@ def get_collections(call: Call, query: CollectionsQuery) -> NFTCollections:
 
 
 def get_items(call: Call, query: ItemsQuery) -> NFTItems:
-    """List items.
+    """List NFT items.
 
     Raises:
         RequestInvalid: an index without its collection, or several collections without one owner.
@@ -169,7 +169,7 @@ def get_items(call: Call, query: ItemsQuery) -> NFTItems:
 
 
 def get_transfers(call: Call, query: TransfersQuery) -> NFTTransfers:
-    """List transfers of items, newest first, aborted ones included.
+    """List NFT transfers, newest first, including aborted ones.
 
     Raises:
         NotDerived, NotCovered: the lake does not know.
@@ -196,7 +196,7 @@ def get_transfers(call: Call, query: TransfersQuery) -> NFTTransfers:
 
 
 def get_sales(call: Call, query: SalesQuery) -> NFTSales:
-    """List sale contracts, with the items they sell.
+    """List NFT sale contracts with their items.
 
     Raises:
         RequestInvalid: no address, or too many.

@@ -23,7 +23,7 @@ _ACTION_BITS = 8
 
 
 class OrderAction(msgspec.Struct, kw_only=True):
-    """One action; ``parsed`` is false, and ``error`` says why, where it cannot be read."""
+    """One action of an order; if it cannot be decoded, ``parsed`` is false and ``error`` is set."""
 
     destination: str | None = None
     value: str | None = None

@@ -94,7 +94,7 @@ class _SentMessage(msgspec.Struct, frozen=True):
 
 
 def get_transactions(call: Call, query: TransactionsQuery) -> Transactions:
-    """List transactions that are not in a block yet, as far as they can be foreseen.
+    """List emulated transactions of pending messages.
 
     Raises:
         RequestInvalid: neither account nor trace.
@@ -115,7 +115,7 @@ def get_transactions(call: Call, query: TransactionsQuery) -> Transactions:
 
 
 def get_traces(call: Call, query: TracesQuery) -> Traces:
-    """List traces that are not in blocks yet, as far as they can be foreseen.
+    """List emulated traces of pending messages.
 
     Raises:
         RequestInvalid: neither account nor message.
@@ -133,7 +133,7 @@ def get_traces(call: Call, query: TracesQuery) -> Traces:
 
 
 def get_actions(call: Call, query: ActionsQuery) -> PendingActions:
-    """List actions of traces that are not in blocks yet, as far as they can be foreseen.
+    """List actions of emulated traces of pending messages.
 
     Raises:
         RequestInvalid: neither account nor message.
@@ -190,7 +190,7 @@ def _check(query: TracesQuery) -> None:
 
 
 def answer_message(request: ApiRequest, body: RawBody) -> Response[bytes]:
-    """Hand a message to the network.
+    """Send a message to the network.
 
     Raises:
         CredentialMissing: no message.

@@ -21,7 +21,7 @@ TOO_LARGE = "trace is too large"
 
 
 class TraceMeta(msgspec.Struct):
-    """How far a trace is: complete, pending or broken, and its numbers."""
+    """State of a trace (complete, pending or broken) and its counts."""
 
     trace_state: str
     messages: int
@@ -59,7 +59,7 @@ class Traces(msgspec.Struct):
 
 
 class Events(msgspec.Struct):
-    """A page of traces under their older name."""
+    """A page of traces (former name)."""
 
     events: list[Trace]
     address_book: AddressBook

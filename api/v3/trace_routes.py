@@ -113,7 +113,7 @@ def _list_traces(call: Call, query: TracesQuery, show: Show) -> Traces:
 
 
 def get_events(call: Call, query: TracesQuery) -> Events:
-    """List traces under their older name, always with actions.
+    """List traces with actions (former name of /traces).
 
     Raises:
         RequestInvalid, NotCovered: as for traces.

@@ -55,7 +55,7 @@ class AdjacentQuery(Query, frozen=True, kw_only=True):
 
 
 def get_transactions(call: Call, query: TransactionsQuery) -> Transactions:
-    """List transactions by any filters.
+    """List transactions.
 
     Raises:
         NotCovered: nothing found, and the lake does not cover what was asked for.
@@ -75,7 +75,7 @@ def get_block_transactions(call: Call, query: BlockTransactionsQuery) -> Transac
 
 
 def get_message_transactions(call: Call, query: MessageTransactionsQuery) -> Transactions:
-    """List the transactions that consumed or produced messages, each of them once.
+    """List transactions that consumed or produced a message.
 
     Raises:
         RequestInvalid: none of the three filters, or an unknown direction.
@@ -118,7 +118,7 @@ def _find_by_message(
 
 
 def get_adjacent_transactions(call: Call, query: AdjacentQuery) -> Transactions:
-    """List the transaction before one, those after it, or both.
+    """List the transactions that sent to or received from a transaction.
 
     Raises:
         RequestInvalid: no hash.

@@ -34,7 +34,7 @@ class VestingQuery(Page, frozen=True, kw_only=True):
 
 
 class VestingInfo(msgspec.Struct, gc=False):
-    """A vesting wallet: when how much is set free, for whom, and where locked coins may go."""
+    """A vesting wallet: schedule, owner and whitelist."""
 
     address: str
     start_time: int | None
@@ -55,7 +55,7 @@ class VestingContracts(msgspec.Struct):
 
 
 def get_vesting(call: Call, query: VestingQuery) -> VestingContracts:
-    """List vesting wallets, in the order in which they were first seen.
+    """List vesting wallets, in order of first appearance.
 
     Raises:
         RequestInvalid: not exactly one of contract_address and wallet_address.

@@ -52,7 +52,7 @@ class InformationQuery(Query, frozen=True, kw_only=True):
 
 
 def get_wallet_states(call: Call, query: WalletStatesQuery) -> WalletStates:
-    """List what the data of wallets says.
+    """List wallet states decoded from their data.
 
     Raises:
         RequestInvalid: no address.
@@ -68,7 +68,7 @@ def get_wallet_states(call: Call, query: WalletStatesQuery) -> WalletStates:
 
 
 def get_address_information(call: Call, query: InformationQuery) -> AddressInformation:
-    """Say what an account holds.
+    """Show an account.
 
     Raises:
         CredentialMissing: no address.
@@ -88,7 +88,7 @@ def get_address_information(call: Call, query: InformationQuery) -> AddressInfor
 
 
 def get_wallet_information(call: Call, query: InformationQuery) -> WalletInformation:
-    """Say what a wallet holds, and what kind it is.
+    """Show a wallet's balance and type.
 
     Raises:
         CredentialMissing: no address.
