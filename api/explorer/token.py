@@ -107,9 +107,7 @@ def show_nft(question: Question) -> Shown | Elsewhere:
     if found.nft_collections:
         return _show_collection(question, address, found.nft_collections[0])
     check_no_gap(question.call.reader)
-    raise AnswerNotFound(
-        f"{question.names.friendly(str(address))} is neither an NFT nor a collection"
-    )
+    raise AnswerNotFound(f"{question.names.friendly(str(address))} is no NFT or NFT collection")
 
 
 def _show_item(question: Question, address: Address, item: NFTItem) -> Shown:

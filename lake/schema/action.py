@@ -33,9 +33,7 @@ _ACTION_COLUMNS = (
         Column("trace_external_hash", "hash", "Hash of the in message of the trace's root"),
         Column("trace_external_hash_norm", "hash", "Its normal form (TEP-467), if it is ext_in"),
     ),
-    Column(
-        "tx_hashes", "hashes", "Its transactions and the one that sent its first message; sorted"
-    ),
+    Column("tx_hashes", "hashes", "Transactions, the sender of the first message included; sorted"),
     Column("accounts", "texts", "Participating accounts; sorted"),
     *optional(
         Column("source", "text", "Initiator of the action"),

@@ -15,11 +15,7 @@ BLOCKS = Table(
     sort=("mc_seqno", "workchain", "shard", "seqno"),
     columns=(
         *BLOCK_KEY,
-        Column(
-            "mc_seqno",
-            "int64",
-            "Masterchain block that commits this block (itself in the masterchain)",
-        ),
+        Column("mc_seqno", "int64", "Masterchain block that commits this block (or itself)"),
         Column("root_hash", "hash", "Hash of the block's root cell"),
         Column("file_hash", "hash", "SHA-256 of the block's bag of cells as stored"),
         Column("global_id", "int32", "Network id: -239 mainnet, -3 testnet"),

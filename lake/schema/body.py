@@ -13,9 +13,7 @@ MESSAGE_BODIES = Table(
     sort=("body_hash", "external_in", "mc_seqno"),
     columns=(
         Column("body_hash", "hash", "Hash of the body cell"),
-        Column(
-            "external_in", "bool", "Whether the message is external-in (decoded by wallet layouts)"
-        ),
+        Column("external_in", "bool", "External-in message: decoded by wallet layouts"),
         Column("mc_seqno", "int64", "First masterchain block of the file with such a message"),
         *optional(
             Column("decoded_opcode", "text", "Name of the opcode; NULL if unknown"),

@@ -50,9 +50,7 @@ INTERFACES = Table(
         Column("code_hash", "hash", "Hash of the code cell (of the library cell)"),
         Column("mc_seqno", "int64", "First masterchain block of the commit with this code"),
         *optional(
-            Column(
-                "methods", "ints", "Get-method ids, ascending; NULL if the code has no method table"
-            ),
+            Column("methods", "ints", "Get-method ids, ascending; NULL without a method table"),
             Column("names", "texts", "Interface names, sorted; NULL if none match"),
         ),
     ),
@@ -206,11 +204,7 @@ def _moves(name: str, doc: str, *columns: Column) -> Table:
 _FORWARD = optional(
     Column("custom_payload", "bytes", "custom_payload as bag of cells"),
     Column("forward_payload", "bytes", "forward_payload as bag of cells; NULL if inline and empty"),
-    Column(
-        "forward_payload_inline",
-        "bool",
-        "Whether forward_payload was inline in the body (Either left)",
-    ),
+    Column("forward_payload_inline", "bool", "Whether it was inline in the body (Either left)"),
 )
 
 JETTON_TRANSFERS = _moves(

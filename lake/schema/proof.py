@@ -13,11 +13,7 @@ BLOCK_PROOFS = Table(
     sort=("mc_seqno", "workchain", "shard", "seqno"),
     columns=(
         *BLOCK_KEY,
-        Column(
-            "mc_seqno",
-            "int64",
-            "Masterchain block that commits the block (itself in the masterchain)",
-        ),
+        Column("mc_seqno", "int64", "Masterchain block that commits the block (or itself)"),
         Column(
             "proof",
             "bytes",

@@ -27,9 +27,7 @@ class AccessSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 1
     key_rps: Annotated[
         int,
-        Meta(
-            description="Requests per second for a new API key without tonlake key add --rps", ge=1
-        ),
+        Meta(description="Requests per second for a new API key; tonlake key add --rps", ge=1),
     ] = 10
     requests_in_flight: Annotated[
         int, Meta(description="Concurrent requests; more are refused with 503", ge=1)

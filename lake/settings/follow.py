@@ -37,10 +37,7 @@ class FollowSettings(LiteServerSettings, frozen=True, forbid_unknown_fields=True
     ] = 30_000
     follow_heal_s: Annotated[
         int,
-        Meta(
-            description="Seconds between attempts to fill holes while following; 0: never",
-            ge=0,
-        ),
+        Meta(description="Seconds between attempts to fill holes while following; 0: never", ge=0),
     ] = 600
     follow_shorter_ms: Annotated[
         int,

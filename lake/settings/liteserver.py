@@ -18,13 +18,9 @@ class LiteServerSettings(AccessSettings, frozen=True, forbid_unknown_fields=True
     ] = 500
     liteserver_timeout_ms: Annotated[
         int,
-        Meta(
-            description="Milliseconds before a lite server query moves on to another server", ge=1
-        ),
+        Meta(description="Milliseconds before a lite server query tries another server", ge=1),
     ] = 10_000
-    liteserver_queries: Annotated[int, Meta(description="Concurrent lite server queries", ge=1)] = (
-        16
-    )
+    liteserver_queries: Annotated[int, Meta(description="Parallel lite server queries", ge=1)] = 16
     liteserver_proofs: Annotated[
         bool,
         Meta(

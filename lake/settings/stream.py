@@ -17,10 +17,7 @@ class StreamSettings(FollowSettings, frozen=True, forbid_unknown_fields=True):
     ] = 1000
     stream_client_events: Annotated[
         int,
-        Meta(
-            description="Events buffered for one stream client before it is disconnected",
-            ge=1,
-        ),
+        Meta(description="Events buffered for one stream client before it is disconnected", ge=1),
     ] = 10_000
     pending_messages: Annotated[
         int,

@@ -30,9 +30,7 @@ class Settings(MetadataSettings, frozen=True, forbid_unknown_fields=True):
         int,
         Meta(description="A decoding chunk ends once it holds this many bytes of blocks", ge=1),
     ] = 4 << 20
-    row_group_rows: Annotated[int, Meta(description="Most rows in a Parquet row group", ge=1)] = (
-        65_536
-    )
+    row_group_rows: Annotated[int, Meta(description="Rows per Parquet row group", ge=1)] = 65_536
     zstd_level: Annotated[
         int, Meta(description="zstd compression level of Parquet files", ge=1, le=22)
     ] = 3
@@ -87,10 +85,7 @@ class Settings(MetadataSettings, frozen=True, forbid_unknown_fields=True):
     ] = 1_000_000
     contract_wall_ms: Annotated[
         int,
-        Meta(
-            description="Milliseconds a get-method may run during ingest; a backstop to gas",
-            ge=1,
-        ),
+        Meta(description="Milliseconds a get-method may run during ingest, beside gas", ge=1),
     ] = 10_000
     duckdb_memory_mib: Annotated[int, Meta(description="Memory limit of DuckDB in MiB", ge=64)] = (
         1024
@@ -106,10 +101,8 @@ class Settings(MetadataSettings, frozen=True, forbid_unknown_fields=True):
     http_port: Annotated[
         int, Meta(description="Port the API listens on; 0: any free port", ge=0, le=65535)
     ] = 8080
-    v2_default_limit: Annotated[int, Meta(description="API v2: default length of a list", ge=1)] = (
-        10
-    )
-    v2_max_limit: Annotated[int, Meta(description="API v2: maximum length of a list", ge=1)] = 1000
+    v2_default_limit: Annotated[int, Meta(description="API v2: default list length", ge=1)] = 10
+    v2_max_limit: Annotated[int, Meta(description="API v2: maximum list length", ge=1)] = 1000
     v2_default_count: Annotated[
         int,
         Meta(description="API v2: default number of transactions of a block", ge=1),
@@ -117,10 +110,8 @@ class Settings(MetadataSettings, frozen=True, forbid_unknown_fields=True):
     v2_max_count: Annotated[int, Meta(description="API v2: most transactions of a block", ge=1)] = (
         10_000
     )
-    v3_default_limit: Annotated[int, Meta(description="API v3: default length of a list", ge=1)] = (
-        10
-    )
-    v3_max_limit: Annotated[int, Meta(description="API v3: maximum length of a list", ge=1)] = 1000
+    v3_default_limit: Annotated[int, Meta(description="API v3: default list length", ge=1)] = 10
+    v3_max_limit: Annotated[int, Meta(description="API v3: maximum list length", ge=1)] = 1000
     v3_decode_limit: Annotated[
         int, Meta(description="API v3: most opcodes, and most bodies, in a /decode request", ge=1)
     ] = 1000
