@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tomllib
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCKERFILE = ROOT / "Dockerfile"
 UNIT = ROOT / "docs" / "tonlake.service"
 BINARY = ROOT / "dist" / "tonlake"
+LOCK = ROOT / "requirements.lock"
 ARCHIVE = ROOT / "tests" / "data" / "node-demo" / "demo-node.tar.zst"
 MOST_BYTES = 250 * 1000 * 1000
 ELECTOR = "-1:" + "3" * 64
@@ -98,6 +100,21 @@ def test_the_unit_is_well_formed(tmp_path: Path) -> None:
     )
     about_it = [line for line in result.stderr.splitlines() if UNIT.name in line]
     assert (result.returncode, about_it) == (0, [])
+
+
+def test_the_lock_covers_every_environment() -> None:
+    """What any extra or group names is pinned there with hashes, and no index is named."""
+    lock = LOCK.read_text(encoding="utf-8")
+    pinned = re.split(r"^(?=[a-z0-9])", lock, flags=re.MULTILINE)[1:]
+    assert all(" --hash=sha256:" in one for one in pinned)
+    names = {one.partition("==")[0].partition("[")[0] for one in pinned}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    groups = project["dependency-groups"].values()
+    extras = project["project"]["optional-dependencies"].values()
+    named = [project["project"]["dependencies"], *groups, *extras]
+    asked = [one for some in named for one in some if isinstance(one, str)]
+    assert {re.split(r"[\[<>=!~; ]", one)[0].lower() for one in asked} <= names
+    assert not re.search(r"://|^-", lock, flags=re.MULTILINE)
 
 
 def test_the_binary_starts_its_processes_as_python_would() -> None:
