@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING
 
 import httpx
@@ -11,11 +12,11 @@ import msgspec
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 AT_ONCE = 4
-TRIES = 3
+TRIES = 5
 BUSY = 503
 PAGES = 2
 """How many more pages are asked for where an answer names the next one."""
@@ -36,6 +37,7 @@ RULES = (
     (re.compile(rb'("@extra":")\d+:[^"]*:[\d.]+'), rb"\1moment"),
     (re.compile(rb'("@type":"ext.blocks.consensusBlock".*"timestamp":)\d+'), rb"\1 0"),
     (re.compile(rb'("lag":)(\{[^}]*\}|[^,}]*)'), rb"\1 0"),
+    (re.compile(rb"(<h2>[^<]* rows?</h2>\n<p>)[\d.,]+ ms"), rb"\1time"),
     (re.compile(rb"(Behind the clock by</span><strong>)[^<]*"), rb"\1moment"),
 )
 MEASURED = frozenset({"/metrics"})
@@ -74,22 +76,27 @@ class Exchange(msgspec.Struct, frozen=True):
 
 
 async def ask_all(url: str, requests: Sequence[Request]) -> list[Exchange]:
-    """Ask a service; those that hand something on come last, and one after the other."""
+    """Ask a service; SQL one by one, and those that hand something on after all others."""
     found: dict[int, Exchange] = {}
-    queue = iter([pair for pair in enumerate(requests) if not is_sending(pair[1])])
-    limits = httpx.Limits(max_connections=AT_ONCE)
+    queues: dict[str, list[int]] = {"usual": [], "sql": [], "sending": []}
+    for number, request in enumerate(requests):
+        name = "sending" if is_sending(request) else "usual"
+        queues["sql" if "/sql" in request.route else name].append(number)
     async with httpx.AsyncClient(
-        base_url=url, timeout=120, limits=limits, follow_redirects=False, trust_env=False
+        base_url=url,
+        timeout=120,
+        limits=httpx.Limits(max_connections=AT_ONCE + 1),
+        trust_env=False,
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
     ) as client:
 
-        async def work() -> None:
-            for number, request in queue:
-                found[number] = await ask(client, request)
+        async def work(numbers: Iterator[int]) -> None:
+            for number in numbers:
+                found[number] = await ask(client, requests[number])
 
-        await asyncio.gather(*(work() for _ in range(AT_ONCE)))
-        for number, request in enumerate(requests):
-            if number not in found:
-                found[number] = await ask(client, request)
+        usual = iter(queues["usual"])
+        await asyncio.gather(work(iter(queues["sql"])), *(work(usual) for _ in range(AT_ONCE)))
+        await work(iter(queues["sending"]))
     return [found[number] for number in range(len(requests))]
 
 

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from tests.compare.ask import Request
 from tests.compare.fixed import list_fixed
 from tests.compare.place import (
+    ACCOUNTS,
     ALONE,
     HASHES,
     MODIFIERS,
@@ -101,10 +102,10 @@ class Derived:
         for group in TOGETHER:
             if chosen & set(group) and random.random() < 0.9:
                 chosen |= set(group) & set(schemas)
-        for group in ALONE:
-            some = sorted(chosen & set(group))
-            if len(some) > 1 and path.startswith(V2):
-                chosen -= set(some) - {random.choice(some)}
+        for paths, group in ALONE:
+            some = sorted(chosen & set(group)) or sorted(set(group) & set(schemas))
+            if path.startswith(paths) and some and random.random() < 0.9:
+                chosen = chosen - set(group) | {random.choice(some)}
         chosen.discard("cursor")
         scene = self._scene()
         return {name: self._value(path, name, schemas[name], scene) for name in sorted(chosen)}
@@ -128,7 +129,8 @@ class Derived:
             return self._random.choice(("true", "false"))
         if schema.get("enum"):
             return str(self._random.choice(schema["enum"]))
-        return scene.draw(places) or scene.draw(HASHES) or "1"
+        others = HASHES if "hash" in name or name.endswith("_id") else ACCOUNTS
+        return scene.draw(places) or scene.draw(others) or "1"
 
     def _add_get(self, path: str, values: Values, *, rare: bool = False) -> None:
         """Add a request; a ``rare`` one may ask for an older snapshot or another form."""
@@ -152,7 +154,7 @@ class Derived:
         schema = self._resolve(content.get("application/json", {}).get("schema", {}))
         if not schema.get("properties"):
             schema = schema | {"properties": _BODIES.get(path, {})}
-        required = set(schema.get("required", ()))
+        required = set(schema.get("required", _BODIES.get(path, ())))
         schemas = {
             name: self._resolve(one) | {"required": name in required}
             for name, one in schema["properties"].items()
@@ -167,12 +169,12 @@ class Derived:
             if schemas and self._random.random() < 0.5:
                 name = self._random.choice(sorted(schemas))
                 self._add_post(path, body | {name: self._random.choice((*WRONG, None, [], {}))})
-        for text in ("[]", "{", "null"):
-            if self._random.random() < self._draws / FULL:
-                self._add(path, text)
+        self._add(path, self._random.choice(("[]", "{", "null", '"x"', "")))
 
     def _typed(self, path: str, name: str, schema: dict[str, Any], values: list[str]) -> Any:
         """Return a value as JSON has it; what only methods take comes from their own places."""
+        if name == "cell" or (name in _CELLS and path.endswith("Simple")):
+            return _CELL
         if name in _SPECIAL:
             return _SPECIAL[name](self._scene(), self._random)
         if schema.get("type") == "array" or name in {"opcodes", "bodies", "libraries"}:
@@ -183,7 +185,6 @@ class Derived:
         if schema.get("type") == "integer" or name in {"seqno", "workchain"}:
             plain = value.lstrip("-").isdigit() and self._random.random() < 0.8
             return int(value) if plain else value
-        del path
         return value
 
     def _add_post(self, path: str, body: dict[str, Any]) -> None:
@@ -240,8 +241,9 @@ _SPECIAL = {
     "boc": _draw_bag,
     "init_code": lambda _scene, random: random.choice(("", "", EMPTY_CELL)),
     "init_data": lambda _scene, random: random.choice(("", "", EMPTY_CELL)),
-    "cell": lambda _scene, _random: {"data": {"b64": "AA==", "len": 8}, "refs": []},
 }
+_CELLS = ("body", "init_code", "init_data")
+_CELL = {"data": {"b64": "AA==", "len": 8}, "refs": [{"data": {"b64": "gA==", "len": 1}}]}
 _TEXT: dict[str, Any] = {"type": "string"}
 _BODIES: dict[str, dict[str, Any]] = {
     "/api/v3/decode": {"opcodes": _TEXT, "bodies": _TEXT},

@@ -132,11 +132,23 @@ MODIFIERS = frozenset(
 )
 """Parameters that change an answer, and find nothing by themselves."""
 
-TOGETHER = (("lt", "hash"), ("after_lt", "after_hash"), ("workchain", "shard", "seqno"))
+TOGETHER = (
+    ("lt", "hash"),
+    ("after_lt", "after_hash"),
+    ("workchain", "shard", "seqno"),
+    ("index", "collection_address"),
+)
 """Parameters that are of use only together."""
 
-ALONE = (("seqno", "lt", "unixtime"), ("param", "config_id"))
-"""Parameters of which version 2 takes one."""
+ALONE = (
+    (("/api/v2/lookupBlock",), ("seqno", "lt", "unixtime")),
+    (("/api/v2/getConfigParam",), ("param", "config_id")),
+    (("/api/v3/traces", "/api/v3/events"), ("account", "trace_id", "tx_hash", "msg_hash")),
+    (("/api/v3/dns",), ("wallet", "domain")),
+    (("/api/v3/vesting",), ("contract_address", "wallet_address")),
+    (("/api/v3/transactionsByMessage",), ("msg_hash", "body_hash", "opcode")),
+)
+"""Parameters of which routes take one."""
 
 WRONG = ("", "x", "-1", "0", "1.5", "true", "99999999999999999999", "zz:zz", "\u00e4", "1,2,,3")
 """What no parameter means, or few."""
