@@ -100,7 +100,7 @@ def main(
     if before is not None:
         routes = compare(*found)
         click.echo("\n".join(report(routes)))
-        sys.exit(any(route.differences for route in routes.values()))
+        sys.exit(any(route.differences or route.reordered for route in routes.values()))
 
 
 if __name__ == "__main__":

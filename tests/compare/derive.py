@@ -23,6 +23,8 @@ from tests.compare.place import (
 from tests.compare.sample import Scene
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.compare.sample import Sample
 
 V2, V3, RPC = "/api/v2/", "/api/v3/", "/api/v2/jsonRPC"
@@ -102,10 +104,10 @@ class Derived:
         for group in TOGETHER:
             if chosen & set(group) and random.random() < 0.9:
                 chosen |= set(group) & set(schemas)
-        for paths, group in ALONE:
-            some = sorted(chosen & set(group)) or sorted(set(group) & set(schemas))
+        for paths, names in ALONE:
+            some = sorted(chosen & set(names)) or sorted(set(names) & set(schemas))
             if path.startswith(paths) and some and random.random() < 0.9:
-                chosen = chosen - set(group) | {random.choice(some)}
+                chosen = chosen - set(names) | {random.choice(some)}
         chosen.discard("cursor")
         scene = self._scene()
         return {name: self._value(path, name, schemas[name], scene) for name in sorted(chosen)}
@@ -219,7 +221,14 @@ def _draw_method(scene: Scene, random: Random) -> str | int:
 
 def _draw_stack(scene: Scene, random: Random) -> list[list[Any]]:
     index = scene.draw(("nft_items.item_index",)) or "0"
-    choices = ([], [], [], [["num", index]], [["num", "0x1"], ["tvm.Cell", EMPTY_CELL]], [["x"]])
+    choices: tuple[list[list[Any]], ...] = (
+        [],
+        [],
+        [],
+        [["num", index]],
+        [["num", "0x1"], ["tvm.Cell", EMPTY_CELL]],
+        [["x"]],
+    )
     return random.choice(choices)
 
 
@@ -234,7 +243,7 @@ def _draw_bag(scene: Scene, random: Random) -> str:
     return random.choice(bags) or EMPTY_CELL
 
 
-_SPECIAL = {
+_SPECIAL: dict[str, Callable[[Scene, Random], Any]] = {
     "method": _draw_method,
     "stack": _draw_stack,
     "body": _draw_bag,

@@ -21,12 +21,17 @@ AROUND = 100
 """Characters on each side of the first one that differs."""
 
 
+REORDERED = "the same values: "
+
+
 class Route(msgspec.Struct):
     """What became of the requests to one route."""
 
     equal: int = 0
     statuses: dict[int, int] = {}
     differences: list[str] = []
+    reordered: list[str] = []
+    """Answers with the same values, in another order of the names."""
 
 
 def compare(before: Sequence[Exchange], after: Sequence[Exchange]) -> dict[str, Route]:
@@ -42,7 +47,8 @@ def compare(before: Sequence[Exchange], after: Sequence[Exchange]) -> dict[str, 
         if difference is None:
             route.equal += 1
         else:
-            route.differences.append(f"{one.request}\n{difference}")
+            found = route.reordered if difference.startswith(REORDERED) else route.differences
+            found.append(f"{one.request}\n{difference}")
     return dict(routes)
 
 
@@ -65,42 +71,52 @@ def find_differences(before: Sequence[Answer], after: Sequence[Answer]) -> Itera
 
 def _describe(one: bytes, other: bytes) -> str:
     """Return where bodies differ: the path in a JSON document, or the place in the text."""
+    prefix = ""
     try:
-        found = _find_path(json.loads(one), json.loads(other), "$")
+        sides = json.loads(one), json.loads(other)
     except ValueError:
-        found = None
-    if found is not None:
-        return found
+        pass
+    else:
+        texts = {json.dumps(side, sort_keys=True) for side in sides}
+        if len(texts) > 1 and (found := _find_path(*sides, "$")):
+            return found
+        prefix = REORDERED if len(texts) == 1 else ""
     at = next(
         (at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
         min(len(one), len(other)),
     )
     parts = [side[max(0, at - AROUND) : at + AROUND] for side in (one, other)]
-    return f"byte {at} of {len(one)} -> {len(other)}: {parts[0]!r} -> {parts[1]!r}"
+    return f"{prefix}byte {at} of {len(one)} -> {len(other)}: {parts[0]!r} -> {parts[1]!r}"
 
 
 def _find_path(one: Any, other: Any, path: str) -> str | None:
     if one == other:
         return None
-    if isinstance(one, dict) and isinstance(other, dict) and list(one) == list(other):
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
         pairs = ((f"{path}.{name}", one[name], other[name]) for name in one)
     elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        pairs = ((f"{path}[{at}]", *pair) for at, pair in enumerate(zip(one, other, strict=True)))
+        pairs = ((f"{path}[{at}]", left, other[at]) for at, left in enumerate(one))
     else:
         sides = [json.dumps(side)[: 2 * AROUND] for side in (one, other)]
         return f"{path}: {sides[0]} -> {sides[1]}"
-    return next((found for at, *pair in pairs if (found := _find_path(*pair, at))), None)
+    found = (_find_path(left, right, at) for at, left, right in pairs)
+    return next(filter(None, found), None)
 
 
 def report(routes: dict[str, Route]) -> Iterator[str]:
     """Yield lines to print: a line for each route, the first differences, and the sums."""
-    yield f"{'equal':>6} {'other':>6}  route (statuses before)"
+    yield f"{'equal':>6} {'order':>6} {'other':>6}  route (statuses before)"
     for name, route in sorted(routes.items()):
         statuses = ", ".join(f"{code}: {count}" for code, count in sorted(route.statuses.items()))
-        yield f"{route.equal:6} {len(route.differences):6}  {name} ({statuses})"
+        counts = f"{route.equal:6} {len(route.reordered):6} {len(route.differences):6}"
+        yield f"{counts}  {name} ({statuses})"
     for name, route in sorted(routes.items()):
-        for difference in route.differences[:SHOWN]:
+        for difference in [*route.differences[:SHOWN], *route.reordered[:1]]:
             yield f"\n{name}\n  {difference}".replace("\n", "\n  ")
     equal = sum(route.equal for route in routes.values())
+    order = sum(len(route.reordered) for route in routes.values())
     other = sum(len(route.differences) for route in routes.values())
-    yield f"\n{equal + other} requests to {len(routes)} routes: {equal} equal, {other} different"
+    yield (
+        f"\n{equal + order + other} requests to {len(routes)} routes: {equal} equal,"
+        f" {order} with the same values in another order, {other} different"
+    )

@@ -93,7 +93,7 @@ def _list_pages(scene: Callable[[], Scene], draws: int) -> Iterator[Request]:
 
 
 def _list_statements(draws: int) -> Iterator[Request]:
-    for number, text in enumerate(STATEMENTS[: 2 * draws]):
+    for number, text in enumerate(STATEMENTS[: draws - 1]):
         for form in FORMATS if number < draws else FORMATS[:2]:
             target = "/sql?" + urlencode({"query": text, "format": form})
             yield Request("/sql", "GET", target)

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import tarfile
 import tempfile
 from contextlib import contextmanager
@@ -71,4 +72,7 @@ def serve(checkout: Path, lake_dir: Path, environment: dict[str, str]) -> Iterat
 
 
 def _program(checkout: Path) -> Path:
+    """Return the command of a checkout's own environment; ours is the one that runs this."""
+    if checkout.resolve() == ROOT:
+        return Path(sys.executable).with_name("tonlake")
     return checkout.resolve() / ".venv" / "bin" / "tonlake"
