@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from tests.compare.ask import Request
@@ -49,7 +49,7 @@ STATEMENTS = (
 FORMATS = ("json", "csv", "arrow", "parquet", "html", "x")
 OTHER_METHODS = ("PUT", "DELETE", "OPTIONS", "PATCH", "POST", "HEAD")
 TARGETS = ("/", "/api/v2/getMasterchainInfo", "/api/v3/blocks", "/sql", "/docs", "/api/v2/jsonRPC")
-CALLS = (
+CALLS: tuple[dict[str, Any], ...] = (
     {"method": "nothing", "id": 1, "jsonrpc": "2.0", "params": {}},
     {"method": "getMasterchainInfo", "params": []},
     {"method": "getMasterchainInfo"},

@@ -45,7 +45,7 @@ def make_lake(checkout: Path, archive: Path, lake_dir: Path) -> None:
 @contextmanager
 def serve(checkout: Path, lake_dir: Path, environment: dict[str, str]) -> Iterator[str]:
     """Serve a lake with the code of a checkout, and yield the address of the service."""
-    command = [_program(checkout), "serve", "--lake", lake_dir.resolve(), "--port", "0"]
+    command = [str(_program(checkout)), "serve", "--lake", str(lake_dir.resolve()), "--port", "0"]
     with (
         tempfile.TemporaryFile("w+") as log,
         subprocess.Popen(
