@@ -5,8 +5,10 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 COPY . /src
 RUN python -m venv /opt/tonlake \
-    && /opt/tonlake/bin/pip install --no-cache-dir --require-hashes -r /src/.ci/binary.lock \
-    && /opt/tonlake/bin/pip install --no-cache-dir --no-deps /src
+    && python -m pip install --no-cache-dir uv \
+    && uv pip install --no-cache --python /opt/tonlake --require-hashes \
+        --constraints /src/requirements.lock --requirements /src/pyproject.toml --extra tvm \
+    && uv pip install --no-cache --python /opt/tonlake --no-deps /src
 
 FROM python:3.13-slim
 COPY --from=build /opt/tonlake /opt/tonlake

@@ -3,10 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
+# One lock for everything; each environment takes the extras and groups that it needs from it.
+INSTALL := $(BIN)/uv pip install --quiet --require-hashes --constraints requirements.lock \
+	--requirements pyproject.toml
+
 # What was compiled once is kept, whatever the environment says: the suite starts many processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test coverage long soak day load fuzz bench streams notebooks docs binary lint types format lock clean
+.PHONY: help setup demo test coverage long soak day load fuzz bench compare streams notebooks docs binary lint types format lock clean
 
 help:  ## print this menu
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -14,7 +18,7 @@ help:  ## print this menu
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip sync --quiet --require-hashes requirements.lock
+	$(INSTALL) --exact --python .venv --extra tvm --extra otel --group dev
 	$(BIN)/python -m pip install --quiet --no-deps --editable .
 	@# Loaded once, so that what a service starts finds its modules compiled: uv does not do it.
 	$(BIN)/python -c "import api.main, api.app, api.server, ingest.tail, lake.upkeep"
@@ -38,8 +42,8 @@ coverage: $(READY)  ## the test suite with lines and branches counted, processes
 LONG := .venv/.long
 
 # Spark and the other engines that read a lake: a gigabyte that the suite itself does without.
-$(LONG): $(READY) .ci/long.lock
-	$(BIN)/uv pip install --quiet --no-deps --require-hashes --requirements .ci/long.lock
+$(LONG): $(READY)
+	$(INSTALL) --python .venv --extra spark --group engines
 	@touch $@
 
 long: $(LONG) dist/tonlake  ## the tests that take longer than the suite's budget
@@ -47,9 +51,9 @@ long: $(LONG) dist/tonlake  ## the tests that take longer than the suite's budge
 
 BINARY_BIN := build/binary/venv/bin
 
-dist/tonlake: $(READY) .ci/binary.lock .ci/tonlake.spec
+dist/tonlake: $(READY) .ci/tonlake.spec
 	$(PYTHON) -m venv --clear build/binary/venv
-	$(BIN)/uv pip sync --quiet --python $(BINARY_BIN)/python --require-hashes .ci/binary.lock
+	$(INSTALL) --python build/binary/venv --extra tvm --group build
 	$(BIN)/uv pip install --quiet --python $(BINARY_BIN)/python --no-deps --editable .
 	$(BINARY_BIN)/pyinstaller --noconfirm --log-level ERROR --distpath dist \
 		--workpath build/binary .ci/tonlake.spec
@@ -75,6 +79,10 @@ day: $(READY)  ## a virtual day of a lake: a commit and a fault every minute (AR
 load: $(READY)  ## a service that follows a node under load, and under too much (ARGS=options)
 	mkdir -p build/load
 	$(BIN)/python -m tests.bench.load tests/data/node-demo/demo-node.tar.zst build/load $(ARGS)
+
+compare: $(READY)  ## answers of two versions, compared (ARGS="--before CHECKOUT --lake FOLDER")
+	mkdir -p build/compare
+	$(BIN)/python -m tests.compare.bodies $(ARGS)
 
 streams: $(READY)  ## clients of streams, 100 and 500, at ten commits a second (ARGS=options)
 	$(BIN)/python -m tests.bench.stream tests/data/node-demo/demo-node.tar.zst $(ARGS)
@@ -118,17 +126,10 @@ format: $(READY)  ## ruff: format and mend what can be mended
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# What runs only in long tests, and what goes into the binary, have the suite's versions.
-COMPILE := pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
-	--no-emit-index-url --no-header --constraints requirements.lock pyproject.toml
-
 lock: $(READY)  ## resolve the newest versions into requirements.lock
-	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --group dev --extra tvm \
-		--extra otel --generate-hashes --no-emit-index-url --no-header pyproject.toml \
-		--output-file requirements.lock
-	$(BIN)/uv $(COMPILE) --group build --extra tvm --output-file .ci/binary.lock
-	$(BIN)/uv $(COMPILE) --group dev --group engines --extra tvm --extra spark \
-		--output-file .ci/long.lock
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras \
+		--group dev --group engines --group build --generate-hashes --no-emit-index-url \
+		--no-header pyproject.toml --output-file requirements.lock
 
 clean:  ## remove the environment and everything that was made
 	rm -rf .venv .demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -11,6 +11,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
+import tomllib
+import venv
+import zipfile
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,9 +33,12 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCKERFILE = ROOT / "Dockerfile"
 UNIT = ROOT / "docs" / "tonlake.service"
 BINARY = ROOT / "dist" / "tonlake"
+LOCK = ROOT / "requirements.lock"
 ARCHIVE = ROOT / "tests" / "data" / "node-demo" / "demo-node.tar.zst"
 MOST_BYTES = 250 * 1000 * 1000
 ELECTOR = "-1:" + "3" * 64
+FOREIGN = ("api", "lake", "ingest", "queries")
+NOT_BUILT = (*(".*", "build", "dist", "tests", "notebooks", "*.egg-info", "*.so", "__pycache__"),)
 INSTRUCTIONS = {
     *("FROM", "RUN", "COPY", "USER", "VOLUME", "EXPOSE"),
     *("HEALTHCHECK", "ENTRYPOINT", "CMD", "WORKDIR", "ENV"),
@@ -100,6 +107,21 @@ def test_the_unit_is_well_formed(tmp_path: Path) -> None:
     assert (result.returncode, about_it) == (0, [])
 
 
+def test_the_lock_covers_every_environment() -> None:
+    """What any extra or group names is pinned there with hashes, and no index is named."""
+    lock = LOCK.read_text(encoding="utf-8")
+    pinned = re.split(r"^(?=[a-z0-9])", lock, flags=re.MULTILINE)[1:]
+    assert all(" --hash=sha256:" in one for one in pinned)
+    names = {one.partition("==")[0].partition("[")[0] for one in pinned}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    groups = project["dependency-groups"].values()
+    extras = project["project"]["optional-dependencies"].values()
+    named = [project["project"]["dependencies"], *groups, *extras]
+    asked = [one for some in named for one in some if isinstance(one, str)]
+    assert {re.split(r"[\[<>=!~; ]", one)[0].lower() for one in asked} <= names
+    assert not re.search(r"://|^-", lock, flags=re.MULTILINE)
+
+
 def test_the_binary_starts_its_processes_as_python_would() -> None:
     asked = ["-P", "-m", "ingest.tail", "--node", "x"]
     assert find_module(asked) == ("ingest.tail", ["--node", "x"])
@@ -114,6 +136,59 @@ def test_the_binary_starts_its_processes_as_python_would() -> None:
         said = subprocess.run(command, check=True, capture_output=True, text=True)
         assert expected in said.stdout
         assert said.stderr == ""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built of a copy; without a compiler, which what is in it does not depend on."""
+    copy = tmp_path_factory.mktemp("source") / "tonlake"
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*NOT_BUILT))
+    build = "import sys; from setuptools import build_meta as b; b.build_wheel(sys.argv[1])"
+    target = tmp_path_factory.mktemp("wheel")
+    subprocess.run(
+        [sys.executable, "-c", build, target],
+        check=True,
+        cwd=copy,
+        env=os.environ | {"CC": "false"},
+        capture_output=True,
+    )
+    return next(target.glob("*.whl"))
+
+
+def test_the_wheel_has_one_name(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        listed = next(name for name in names if name.endswith("/top_level.txt"))
+        assert archive.read(listed).decode().split() == ["tonlake"]
+    assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == {"tonlake"}
+    assert "tonlake/py.typed" in names
+
+
+def test_the_wheel_works_beside_foreign_modules(
+    wheel: Path, demo_node: Path, tmp_path: Path
+) -> None:
+    """Nothing of ours is found by a name that others may have as well."""
+    environment, folder = tmp_path / "venv", tmp_path / "work"
+    venv.create(environment, symlinks=True)
+    python, site = environment / "bin" / "python", next(environment.rglob("site-packages"))
+    (site / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    install = ["-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run([sys.executable, *install, wheel], check=True)
+    folder.mkdir()
+    (site / "queries").mkdir(exist_ok=True)
+    for path in (site / "queries" / "__init__.py", *(folder / f"{one}.py" for one in FOREIGN)):
+        path.write_text(f"raise SystemExit('{path} is not of tonlake')\n")
+
+    def run(*arguments: str | Path) -> str:
+        command = [environment / "bin" / "tonlake", *arguments]
+        done = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr + done.stdout
+        return done.stdout
+
+    assert run("--version").startswith("tonlake, version")
+    run("ingest", "--node", demo_node, "--lake", "lake", "--range", "1:20")
+    assert "1..20" in run("status", "--lake", "lake")
+    assert "20" in run("sql", "--lake", "lake", "select max(mc_seqno) as newest from blocks")
 
 
 def test_shells_complete_commands() -> None:
