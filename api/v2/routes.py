@@ -25,11 +25,11 @@ from api.call import (
     read_arguments,
     write_moment,
 )
+from api.chain.param import read_params
 from api.direct import DIRECT, UNWAITING
 from api.errors import AnswerNotFound, RequestInvalid
 from api.params import converters_of
 from api.v2.method import METHODS, Method
-from api.v2.param import read_params
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
