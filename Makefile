@@ -17,7 +17,7 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/uv pip sync --quiet --require-hashes requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --editable .
 	@# Loaded once, so that what a service starts finds its modules compiled: uv does not do it.
-	$(BIN)/python -c "import api.main, api.app, api.server, ingest.tail, lake.upkeep"
+	$(BIN)/python -c "import api.main, api.app, api.http.server, ingest.tail, lake.upkeep"
 	@touch $@
 
 setup: $(READY)  ## make the environment in .venv

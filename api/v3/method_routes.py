@@ -26,6 +26,7 @@ from api.errors import (
     ResultDeep,
     StackTypeUnknown,
 )
+from api.http.lane import in_lane
 from api.stack import encode_v3
 from api.v3.coverage import describe_gaps
 from api.v3.request_body import read_body
@@ -133,10 +134,7 @@ routes = [
         "/runGetMethod",
         http_method="POST",
         status_code=200,
-        sync_to_thread=True,
         opt={"body": RunRequest, "answers": RunAnswer},
-    )(answer_run),
-    HTTPRouteHandler("/estimateFee", http_method="POST", status_code=200, sync_to_thread=True)(
-        answer_estimate
-    ),
+    )(in_lane(answer_run)),
+    HTTPRouteHandler("/estimateFee", http_method="POST", status_code=200)(in_lane(answer_estimate)),
 ]

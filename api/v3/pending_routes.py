@@ -24,6 +24,7 @@ from api.call import (
 from api.chain.send import check_bag, send_bag
 from api.encoding import encode_bytes
 from api.errors import LiteServerError, RequestInvalid, SendingUnavailable
+from api.http.lane import in_lane
 from api.params import Addresses, Flag, Hashes, OneAddress, Query, Texts
 from api.v3.action import Action
 from api.v3.action_routes import list_addresses as list_action_addresses
@@ -227,7 +228,5 @@ routes = [
     operation("/pendingTransactions", TransactionsQuery, get_transactions, lasting=False),
     operation("/pendingTraces", TracesQuery, get_traces, lasting=False),
     operation("/pendingActions", ActionsQuery, get_actions, lasting=False),
-    HTTPRouteHandler("/message", http_method="POST", status_code=200, sync_to_thread=True)(
-        answer_message
-    ),
+    HTTPRouteHandler("/message", http_method="POST", status_code=200)(in_lane(answer_message)),
 ]
