@@ -21,7 +21,7 @@ $(READY): requirements.lock pyproject.toml
 	$(INSTALL) --exact --python .venv --extra tvm --extra otel --group dev
 	$(BIN)/python -m pip install --quiet --no-deps --editable .
 	@# Loaded once, so that what a service starts finds its modules compiled: uv does not do it.
-	$(BIN)/python -c "import api.main, api.app, api.server, ingest.tail, lake.upkeep"
+	$(BIN)/python -c "import api.main, api.app, api.http.server, ingest.tail, lake.upkeep"
 	@touch $@
 
 setup: $(READY)  ## make the environment in .venv

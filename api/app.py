@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import time
 from http import HTTPStatus
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from litestar import Response, Router
+from litestar import Litestar, Response, Router
 from litestar.config.cors import CORSConfig
 from litestar.datastructures import MutableScopeHeaders, State
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
@@ -19,19 +21,22 @@ import api.stream.routes
 import api.v2.routes
 import api.v3.routes
 from api import docs, service
-from api.access.gate import Gate, refuse
+from api.access.gate import AccessRules, limits_rates
 from api.allowed import list_methods
-from api.answer_cache import AnswerCache
 from api.call import STARTED_S, join_notes, measure_ms
-from api.direct import DirectRoutes, Header
 from api.errors import ApiError, status_of
 from api.explorer.routes import create_router, show_error
-from api.lane import Lanes
+from api.http.admission import Admission
+from api.http.cache import Cache, ResponseCache
+from api.http.direct import Direct, Header
+from api.http.gate import Gate, refuse
+from api.http.lane import Lanes
+from api.http.metrics import Metrics
+from api.http.pulse import Pulse
 from api.metrics.collector import ServiceCollector
 from api.metrics.meter import Meter
 from api.metrics.telemetry import open_spans
 from api.pending.pool import PendingPool
-from api.served import ServedApp
 from api.snapshot import SnapshotHolder
 from api.sql.pool import SqlPool
 from api.stream.hub import Hub
@@ -42,11 +47,10 @@ from lake.errors import LakeError, LakeNotFound, SnapshotNotFound
 from queries.errors import QueryTimeout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from litestar import Litestar
-    from litestar.types import Message, Scope
+    from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
     from api.call import ApiRequest
     from lake.settings import Settings
@@ -64,8 +68,25 @@ EXPOSED_HEADERS = [
 ]
 
 
-def create_app(lake_dir: Path, settings: Settings) -> Litestar:
-    """Return the application over the lake in ``lake_dir``, which may still be empty."""
+class Service:
+    """The application in its layers of middleware; ``state`` holds the parts it works with."""
+
+    def __init__(self, app: ASGIApp, state: State) -> None:
+        """Take the outermost layer."""
+        self._app, self.state = app, state
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or serve the events of the process."""
+        await self._app(scope, receive, send)
+
+
+def create_app(
+    lake_dir: Path, settings: Settings, clock: Callable[[], float] = time.monotonic
+) -> Service:
+    """Return the service over the lake in ``lake_dir``, which may still be empty.
+
+    ``clock`` gives the seconds that limits of rates are counted by.
+    """
     spans = open_spans(settings.otel_endpoint)
     meter = Meter(log_requests=settings.log_requests, spans=spans)
     holder = SnapshotHolder(lake_dir, settings, meter.observe_query)
@@ -74,8 +95,53 @@ def create_app(lake_dir: Path, settings: Settings) -> Litestar:
     hub = Hub(lake_dir, holder, settings)
     pending = PendingPool(holder, settings, tvm, hub.publish)
     hub.watch(pending.settle)
-    origins = [one.strip() for one in settings.cors_origins.split(",") if one.strip()]
-    app = ServedApp(
+    cache = ResponseCache(settings.answer_cache_mib << 20)
+    lanes = Lanes(threads=settings.request_threads, wait_s=settings.request_wait_ms / 1000)
+    pulse = Pulse()
+    meter.registry.register(ServiceCollector(holder, cache, tvm, hub.count_clients))
+
+    async def start_pulse() -> None:
+        pulse.start(asyncio.get_running_loop())
+
+    parts = {
+        "holder": holder,
+        "settings": settings,
+        "tvm": tvm,
+        "sql": sql,
+        "hub": hub,
+        "pending": pending,
+        "meter": meter,
+    }
+    closing = [hub.close, pulse.stop, lanes.close, holder.close, tvm.close, sql.close]
+    if spans is not None:
+        closing.append(spans.close)
+    application = create_application(settings, parts, [start_pulse, hub.start], closing)
+    meter.know_routes(route.path for route in application.routes)
+    rules = AccessRules(
+        keys_file=settings.keys_file,
+        keys_required=settings.keys_required,
+        limited=limits_rates(settings.rate_limits, settings.http_host),
+        anonymous_rps=settings.anonymous_rps,
+        clock=clock,
+    )
+    # From the inside out: each layer passes on what it does not answer.
+    most, streams = settings.requests_in_flight, api.stream.routes.PREFIX
+    app: ASGIApp = Direct(application, answer_error, complete_headers)
+    app = Admission(app, lanes, pulse, most_in_flight=most, streams=streams)
+    app = Cache(app, cache, holder.newest_open, any_origin="*" in list_origins(settings))
+    app = Metrics(app, meter.begin)
+    app = Gate(app, rules.check)
+    return Service(app, application.state)
+
+
+def create_application(
+    settings: Settings,
+    parts: dict[str, Any],
+    on_startup: list[Callable[[], Any]],
+    on_shutdown: list[Callable[[], Any]],
+) -> Litestar:
+    """Return the application of the framework: all routes, and what writes errors and headers."""
+    return Litestar(
         route_handlers=[
             *service.routes,
             *docs.routes,
@@ -86,37 +152,24 @@ def create_app(lake_dir: Path, settings: Settings) -> Litestar:
             Router("/api/v2", route_handlers=api.v2.routes.routes),
             Router("/api/v3", route_handlers=api.v3.routes.routes),
         ],
-        state=State(
-            {
-                "holder": holder,
-                "settings": settings,
-                "tvm": tvm,
-                "sql": sql,
-                "hub": hub,
-                "pending": pending,
-                "meter": meter,
-            }
-        ),
-        on_shutdown=[hub.close, holder.close, tvm.close, sql.close],
+        state=State(parts),
+        on_startup=on_startup,
+        on_shutdown=on_shutdown,
         middleware=[refuse],
         before_send=[add_headers],
         exception_handlers={Exception: answer_error},
-        cors_config=CORSConfig(allow_origins=origins, expose_headers=EXPOSED_HEADERS),
+        cors_config=CORSConfig(
+            allow_origins=list_origins(settings), expose_headers=EXPOSED_HEADERS
+        ),
         request_max_body_size=settings.request_body_bytes,
         openapi_config=None,
         logging_config=None,
     )
-    cache = AnswerCache(settings.answer_cache_mib << 20)
-    app.keep_answers(cache, holder.newest_open, any_origin="*" in origins)
-    app.stand_behind(Gate(settings), meter)
-    app.shorten(DirectRoutes(app, answer_error, complete_headers))
-    app.bound(Lanes(settings), settings.requests_in_flight)
-    app.on_startup += [app.take_lanes, hub.start]
-    app.on_shutdown.append(app.leave_lanes)
-    if spans is not None:
-        app.on_shutdown.append(spans.close)
-    meter.registry.register(ServiceCollector(holder, cache, tvm, hub.count_clients))
-    return app
+
+
+def list_origins(settings: Settings) -> list[str]:
+    """Return the web origins whose pages may read responses."""
+    return [one.strip() for one in settings.cors_origins.split(",") if one.strip()]
 
 
 async def add_headers(message: Message, scope: Scope) -> None:

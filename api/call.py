@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -16,7 +16,6 @@ from lake.settings import Settings
 from queries.reader import Reader
 
 if TYPE_CHECKING:
-    from api.pending.pool import PendingPool  # noqa: TC004 - which imports this module
     from api.snapshot import SnapshotHolder
 
 SHARED_PARAMETERS = frozenset(
@@ -42,6 +41,16 @@ MOST_NOTES, MOST_NOTE_CHARACTERS = 10, 300
 ApiRequest = Request[Any, Any, Any]
 
 
+class PendingMessages(Protocol):
+    """Messages that are in no block yet."""
+
+    def add(self, call: Call, boc: bytes) -> None:
+        """Keep a message that the upstream took."""
+
+    def list_traces(self) -> list[Any]:
+        """Return what the messages would set off, as ``api.v3.pending_trace`` has it."""
+
+
 class Call(msgspec.Struct, frozen=True):
     """What an operation needs to answer one request."""
 
@@ -50,7 +59,7 @@ class Call(msgspec.Struct, frozen=True):
     reader: Reader
     tvm: TvmPool | None = None
     """Runs get-methods; None outside of the service."""
-    pending: PendingPool | None = None
+    pending: PendingMessages | None = None
     """Messages that are in no block yet; None outside of the service."""
     no_address_book: bool = False
     no_metadata: bool = False

@@ -110,7 +110,7 @@ def serve_lake(
     hold_little()
     # The framework takes a second to load, for which every other command would wait.
     from api.app import create_app  # noqa: PLC0415 - as above
-    from api.server import StreamingServer  # noqa: PLC0415 - as above
+    from api.http.server import StreamingServer  # noqa: PLC0415 - as above
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -127,7 +127,7 @@ def serve_lake(
         click.echo(f"error: {error}", err=True)
         sys.exit(EXIT_DATA)
     app.state.followed = origin is not None
-    server = StreamingServer(app)
+    server = StreamingServer(app, app.state.hub.end_clients)
     configure_logs(settings)
     with (
         _settled(),

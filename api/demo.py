@@ -20,9 +20,9 @@ from lake.settings import load_settings
 from lake.verify import verify_lake
 
 if TYPE_CHECKING:
-    from litestar import Litestar
     from litestar.testing import TestClient
 
+    from api.app import Service
     from lake.settings import Settings
 
 EXAMPLES = """
@@ -114,7 +114,7 @@ def _check_files(lake: Path) -> None:
         raise DemoFailed(f"the lake is damaged: {damage}")
 
 
-def _open_client(lake: Path, settings: Settings) -> TestClient[Litestar]:
+def _open_client(lake: Path, settings: Settings) -> TestClient[Service]:
     # The framework takes a second to load, for which every other command would wait.
     from litestar.testing import TestClient  # noqa: PLC0415 - as above
 

@@ -6,11 +6,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from api.address import Address, WrittenAddress
-from api.v2.account import find_state, read_shard_account
-from api.v2.arguments import AccountParams
-from api.v2.fee import find_libraries, next_block_lt
-from api.v2.place import find_master
-from api.v2.world import find_previous, read_network_config
+from api.chain.account import find_state, read_shard_account
+from api.chain.arguments import AccountParams
+from api.chain.fee import find_libraries, next_block_lt
+from api.chain.place import find_master
+from api.chain.world import find_previous, read_network_config
 from ingest.errors import TvmMissing
 from ingest.tvm.context import build_previous
 from ingest.tvm.process import HOW_TO_INSTALL

@@ -1,66 +1,58 @@
-"""The gate in front of every answer, kept ones included: keys first, then limits."""
+"""Who may ask: keys first, then limits."""
 
 from __future__ import annotations
 
 import math
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from api.access.bucket import TokenBuckets, is_own_machine, name_address
 from api.access.keyring import Keyring
-from api.errors import ApiError, KeyFileInvalid, KeyMissing, KeyUnknown, RateExceeded
+from api.errors import KeyFileInvalid, KeyMissing, KeyUnknown, RateExceeded
+from api.http.gate import KEY_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from litestar.types import ASGIApp, Receive, Scope, Send
-
-    from lake.settings import Settings
-
-FREE_PATHS = frozenset({"/healthcheck", "/healthz", "/readyz", "/version", "/openapi.json"})
-FREE_FOLDERS = ("/docs", "/explorer/")
-"""Who watches the service, and what a page loads beside itself, needs no key and has no limit."""
+    from litestar.types import Scope
 
 HEADER, PARAMETER = b"x-api-key", "api_key"
-REFUSAL, KEY_ID = "refusal", "key_id"
-"""Where the scope's state says why a request is refused, and whose key it came with."""
-
 KEY_WANTED = "API key is required: send it in the header X-API-Key"
 
 
-class Gate:
+class AccessRules:
     """Decides whether a request is answered; used by the one thread that takes requests."""
 
-    def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
-        """Read the keys.
+    def __init__(
+        self,
+        *,
+        keys_file: str,
+        keys_required: bool,
+        limited: bool,
+        anonymous_rps: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Read the keys; ``anonymous_rps`` requests a second are free where rates are limited.
 
         Raises:
             KeyFileInvalid: the file of keys cannot be read, or is missing in the settings.
         """
-        if settings.keys_required and not settings.keys_file:
+        if keys_required and not keys_file:
             raise KeyFileInvalid("keys_required needs the setting keys_file: the file of keys")
-        self._keys = Keyring(Path(settings.keys_file), clock) if settings.keys_file else None
-        self._required = settings.keys_required
-        reachable = not is_own_machine(settings.http_host)
-        self._limits = {"on": True, "off": False, "auto": reachable}[settings.rate_limits]
-        self._anonymous_rps = settings.anonymous_rps
+        self._keys = Keyring(Path(keys_file), clock) if keys_file else None
+        self._required, self._limited = keys_required, limited
+        self._anonymous_rps = anonymous_rps
         self._buckets = TokenBuckets(clock)
 
-    def admit(self, scope: Scope) -> None:
-        """Let a request pass, or note in its scope's state why it is refused."""
-        try:
-            self._check(scope)
-        except ApiError as error:
-            state: dict[str, Any] = scope.setdefault("state", {})
-            state[REFUSAL] = error
+    def check(self, scope: Scope) -> None:
+        """Note the id of a request's key in its scope's state.
 
-    def _check(self, scope: Scope) -> None:
-        path = scope["path"]
-        if path in FREE_PATHS or path.startswith(FREE_FOLDERS) or scope.get("method") == "OPTIONS":
-            return
-        if self._keys is None and not self._limits:
+        Raises:
+            RateExceeded, KeyUnknown, KeyMissing: the request is not to be answered.
+        """
+        if self._keys is None and not self._limited:
             return
         key = read_key(scope)
         client = scope.get("client")
@@ -69,7 +61,7 @@ class Gate:
         if record is not None:
             asker, rps = f"key {record.id}", record.rps
             scope.setdefault("state", {})[KEY_ID] = record.id
-        if self._limits and (wait_s := self._buckets.take(asker, rps)):
+        if self._limited and (wait_s := self._buckets.take(asker, rps)):
             raise RateExceeded(rps, math.ceil(wait_s))
         if record is not None:
             return
@@ -77,6 +69,11 @@ class Gate:
             raise KeyUnknown("API key does not exist")
         if self._required:
             raise KeyMissing(KEY_WANTED)
+
+
+def limits_rates(chosen: str, host: str) -> bool:
+    """Return whether rates are limited; ``auto`` limits them where others reach ``host``."""
+    return {"on": True, "off": False, "auto": not is_own_machine(host)}[chosen]
 
 
 def read_key(scope: Scope) -> str:
@@ -89,24 +86,3 @@ def read_key(scope: Scope) -> str:
         return ""
     given = dict(parse_qsl(query.decode("latin-1")))
     return given.get(PARAMETER, "").strip()
-
-
-def refuse(app: ASGIApp) -> ASGIApp:
-    """Return a middleware that raises what the gate found against a request."""
-
-    async def call(scope: Scope, receive: Receive, send: Send) -> None:
-        check_refusal(scope)
-        await app(scope, receive, send)
-
-    return call
-
-
-def check_refusal(scope: Scope) -> None:
-    """Raise what was found against a request, if anything, and say when to come again."""
-    state: dict[str, Any] = scope.setdefault("state", {})
-    error: ApiError | None = state.get(REFUSAL)
-    if error is None:
-        return
-    if isinstance(error, RateExceeded):
-        state["headers"] = {"Retry-After": str(error.retry_after_s)}
-    raise error

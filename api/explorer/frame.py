@@ -14,6 +14,7 @@ from litestar.handlers import HTTPRouteHandler
 from api.call import ApiRequest, Call, open_call, read_arguments
 from api.explorer import body, form, message
 from api.explorer.names import Names
+from api.http.lane import in_lane
 from api.params import Arguments
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def page(path: str, answer: Callable[[Question], Shown | Elsewhere]) -> HTTPRout
         return rendered
 
     handle.__doc__ = answer.__doc__
-    return HTTPRouteHandler(path, http_method=["GET", "HEAD"], sync_to_thread=True)(handle)
+    return HTTPRouteHandler(path, http_method=["GET", "HEAD"])(in_lane(handle))
 
 
 def render(request: ApiRequest, shown: Shown, values: dict[str, Any]) -> Response[bytes]:

@@ -14,7 +14,7 @@ from lake.following import measure_lag
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from api.answer_cache import AnswerCache
+    from api.http.cache import ResponseCache
     from api.snapshot import SnapshotHolder
     from ingest.tvm.pool import TvmPool
     from lake.snapshot import Snapshot
@@ -26,7 +26,7 @@ class ServiceCollector(Collector):
     def __init__(
         self,
         holder: SnapshotHolder,
-        cache: AnswerCache,
+        cache: ResponseCache,
         tvm: TvmPool,
         count_clients: Callable[[], int],
     ) -> None:

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from api.access.gate import KEY_ID, REFUSAL
 from api.errors import RateExceeded, ServiceBusy
+from api.http.gate import KEY_ID, REFUSAL
 from api.logs import REQUESTS
-from api.whole import ANSWER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from litestar.types import Message, Scope, Send
+    from litestar.types import Scope
 
     from api.metrics.spans import Spans
 
@@ -30,9 +29,6 @@ STREAM_PREFIX = "/api/streaming/"
 
 METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS", "WEBSOCKET"})
 OTHER_METHOD = "other"
-_HEADS = ("http.response.start", ANSWER)
-UNANSWERED = "none"
-"""The status of a request whose client went away before an answer."""
 
 
 class Meter:
@@ -99,10 +95,18 @@ class Meter:
         if self.spans is not None:
             self.spans.note_query(name, seconds)
 
-    def track(self, scope: Scope, send: Send) -> Tracked:
-        """Begin to count a request whose answer goes to ``send``."""
+    def begin(self, scope: Scope) -> Callable[[str], None]:
+        """Begin to count a request; return what takes its status once it has ended."""
         self._now += 1
-        return Tracked(self, scope, send, self._clock())
+        started_s = self._clock()
+        span = None if self.spans is None else self.spans.begin(scope)
+
+        def end(status: str) -> None:
+            labels = self.note_end(scope, status, started_s)
+            if span is not None:
+                span.end(*labels, status)
+
+        return end
 
     def note_end(self, scope: Scope, status: str, started_s: float) -> tuple[str, str]:
         """Count a request that has ended; return its method and route, as labels have them."""
@@ -152,31 +156,3 @@ def _name_reason(refusal: Exception) -> str:
     if isinstance(refusal, ServiceBusy):
         return "busy"
     return "rate" if isinstance(refusal, RateExceeded) else "key"
-
-
-class Tracked:
-    """One request being answered."""
-
-    def __init__(self, meter: Meter, scope: Scope, send: Send, started_s: float) -> None:
-        """Take the request and where its answer goes."""
-        self._meter, self._scope, self._send = meter, scope, send
-        self._started_s = started_s
-        self._status = UNANSWERED
-        self._span = None if meter.spans is None else meter.spans.begin(scope)
-
-    async def send(self, message: Message) -> None:
-        """Pass a part of the answer on."""
-        kind = message["type"]
-        if kind in _HEADS:
-            self._status = str(message["status"])  # type: ignore[typeddict-item]
-        elif kind == "websocket.accept":
-            self._status = "101"
-        elif kind == "websocket.close" and self._status == UNANSWERED:
-            self._status = "403"
-        await self._send(message)
-
-    def end(self) -> None:
-        """Count the request."""
-        labels = self._meter.note_end(self._scope, self._status, self._started_s)
-        if self._span is not None:
-            self._span.end(*labels, self._status)

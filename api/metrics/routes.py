@@ -8,9 +8,10 @@ from litestar import Response, get
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
 from api.access.bucket import is_own_machine
-from api.access.gate import KEY_ID, KEY_WANTED
+from api.access.gate import KEY_WANTED
 from api.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
 from api.errors import KeyMissing
+from api.http.gate import KEY_ID
 
 if TYPE_CHECKING:
     from api.metrics.meter import Meter

@@ -16,9 +16,10 @@ from api.call import Call
 from api.emulation import emulate_message
 from api.errors import ApiError
 from api.params import Arguments
-from api.pending.trace import PendingTrace
+from api.pending.event import make_events
 from api.stream.body import write_head
 from api.stream.event import INVALIDATED, PENDING, Event
+from api.v3.pending_trace import PendingTrace
 from ingest.action.version import expand_names
 from ingest.errors import IngestError
 from ingest.tvm.emulation import NotAccepted
@@ -110,6 +111,10 @@ class PendingPool:
         with self._lock:
             return list(self._messages.values())
 
+    def list_traces(self) -> list[PendingTrace]:
+        """Return what the pending messages would set off, as far as that is known."""
+        return [one.trace for one in self.list_messages() if one.trace is not None]
+
     def settle(self) -> None:
         """Let go of what is in a block by now, cannot come into one any more, or took too long."""
         with self._settling:
@@ -176,7 +181,7 @@ class PendingPool:
             return True
         if trace is not None:
             message.trace = trace
-            self._publish(trace.make_events(self._types))
+            self._publish(make_events(trace, self._types))
         return trace is not None
 
     def _drop(self, message: PendingMessage) -> None:

@@ -13,6 +13,7 @@ from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotati
 from api.call import ApiRequest, note_warnings, open_call, read_arguments
 from api.errors import ApiError, ParameterMissing, RequestInvalid, SqlOff
 from api.explorer.frame import render
+from api.http.lane import in_lane
 from api.params import Arguments, Converter
 from api.sql.page import show_editor, show_result
 from api.table_format import HTML, JSON, MEDIA_TYPES, choose_format
@@ -119,7 +120,5 @@ def _answer_page(
     return render(request, shown, {"snapshot": snapshot.number, "covered": snapshot.ranges})
 
 
-_route = HTTPRouteHandler(
-    "/sql", http_method=["GET", "HEAD", "POST"], sync_to_thread=True, status_code=200
-)
-routes = [_route(answer_sql)]
+_route = HTTPRouteHandler("/sql", http_method=["GET", "HEAD", "POST"], status_code=200)
+routes = [_route(in_lane(answer_sql))]

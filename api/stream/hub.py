@@ -13,6 +13,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -42,6 +43,9 @@ LOG = logging.getLogger("tonlake.stream")
 
 LOOK_EVERY_S = 0.05
 """How often a new commit is looked for while there are clients."""
+
+READERS = 2
+"""Threads that read commits."""
 
 WATCH_S = 1.0
 """How often what else waits for commits is called without any."""
@@ -74,6 +78,7 @@ class Hub:
         self._plans: OrderedDict[int, _Plan] = OrderedDict()
         self._kept: OrderedDict[tuple[Chunk, str], list[Event]] = OrderedDict()
         self._kept_events = 0
+        self._readers = ThreadPoolExecutor(READERS, "streams")
         self._threads: set[asyncio.Future[Any]] = set()
         self._task: asyncio.Task[None] | None = None
         self._watcher: Callable[[], None] | None = None
@@ -98,6 +103,7 @@ class Hub:
                 await self._task
         # Threads go on when nobody waits for them any more, and read what is closed after this.
         await asyncio.gather(*self._threads, return_exceptions=True)
+        self._readers.shutdown(wait=False)
 
     def count_clients(self) -> int:
         """Return how many clients there are."""
@@ -169,7 +175,7 @@ class Hub:
 
     async def _in_thread(self, work: Callable[..., T], *given: object) -> T:
         """Run something in a thread; it is known until it has ended, whoever waits for it."""
-        future = asyncio.ensure_future(asyncio.to_thread(work, *given))
+        future = asyncio.get_running_loop().run_in_executor(self._readers, work, *given)
         self._threads.add(future)
         future.add_done_callback(self._threads.discard)
         return await asyncio.shield(future)

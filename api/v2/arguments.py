@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from api.errors import RequestInvalid
-from api.params import Query
-from api.v2.param import (
+from api.chain.arguments import AccountParams, Params, check_natural, check_seqno, refuse_unless
+from api.chain.param import (
     AccountAddress,
+    Bag,
+    CellObject,
     Flag,
     Hash,
     Hashes,
@@ -19,21 +20,11 @@ from api.v2.param import (
     OptionalInt64,
     OptionalPositive,
     Positive,
+    Text,
 )
 
 if TYPE_CHECKING:
     from lake.settings import Settings
-
-
-class Params(Query, frozen=True, kw_only=True):
-    """Parameters of one method."""
-
-    def check(self, settings: Settings) -> None:
-        """Check the rules of the method.
-
-        Raises:
-            RequestInvalid: one is broken.
-        """
 
 
 class NoParams(Params, frozen=True, kw_only=True):
@@ -52,18 +43,6 @@ class HashParams(Params, frozen=True, kw_only=True):
     hash: Hash
 
 
-class AccountParams(Params, frozen=True, kw_only=True):
-    """An account, after the masterchain block ``seqno`` or the newest one."""
-
-    address: AccountAddress
-    seqno: OptionalPositive = None
-
-    def check(self, settings: Settings) -> None:
-        """Seqno is positive."""
-        del settings
-        _check_seqno(self.seqno)
-
-
 class ProofParams(Params, frozen=True, kw_only=True):
     """A shard block, and the masterchain block that the reader trusts."""
 
@@ -75,7 +54,7 @@ class ProofParams(Params, frozen=True, kw_only=True):
     def check(self, settings: Settings) -> None:
         """Seqnos are positive."""
         del settings
-        _check_seqno(self.seqno)
+        check_seqno(self.seqno)
         check_natural(self.from_seqno, "from_seqno")
 
 
@@ -120,7 +99,7 @@ class MasterParams(Params, frozen=True, kw_only=True):
     def check(self, settings: Settings) -> None:
         """Seqno is positive."""
         del settings
-        _check_seqno(self.seqno)
+        check_seqno(self.seqno)
 
 
 class BlockParams(Params, frozen=True, kw_only=True):
@@ -135,7 +114,7 @@ class BlockParams(Params, frozen=True, kw_only=True):
     def check(self, settings: Settings) -> None:
         """Seqno is positive."""
         del settings
-        _check_seqno(self.seqno)
+        check_seqno(self.seqno)
 
 
 class BlockPageParams(BlockParams, frozen=True, kw_only=True):
@@ -169,7 +148,7 @@ class LookupParams(Params, frozen=True, kw_only=True):
         del settings
         given = [name for name in ("seqno", "lt", "unixtime") if getattr(self, name) is not None]
         refuse_unless(len(given) == 1, "exactly one of seqno, lt, unixtime should be specified")
-        _check_seqno(self.seqno)
+        check_seqno(self.seqno)
         check_natural(self.lt, "lt")
         check_natural(self.unixtime, "unixtime")
 
@@ -182,7 +161,7 @@ class ConfigParams(Params, frozen=True, kw_only=True):
     def check(self, settings: Settings) -> None:
         """Seqno is positive."""
         del settings
-        _check_seqno(self.seqno)
+        check_seqno(self.seqno)
 
 
 class ConfigParamParams(ConfigParams, frozen=True, kw_only=True):
@@ -225,21 +204,36 @@ class LocateParams(Params, frozen=True, kw_only=True):
         check_natural(self.created_lt, "created_lt")
 
 
-def refuse_unless(kept: bool, rule: str) -> None:  # noqa: FBT001 - the outcome of a rule
-    """Say which rule is broken, unless it is kept."""
-    if not kept:
-        raise RequestInvalid(rule)
-
-
-def _check_seqno(seqno: int | None) -> None:
-    refuse_unless(seqno is None or seqno > 0, "seqno should be positive")
-
-
-def check_natural(number: int | None, name: str) -> None:
-    """Refuse a negative number."""
-    refuse_unless(number is None or number >= 0, f"{name} should be non-negative")
-
-
 def _check_pair(lt: int | None, hash_: bytes | None, names: str, lt_name: str) -> None:
     refuse_unless((lt is None) == (hash_ is None), f"{names} should be used together")
     check_natural(lt, lt_name)
+
+
+class BagParams(Params, frozen=True, kw_only=True):
+    """A message to be sent, as bag of cells."""
+
+    boc: Bag
+
+    def check(self, settings: Settings) -> None:
+        """The bag is not empty."""
+        del settings
+        refuse_unless(bool(self.boc), "empty boc")
+
+
+class CellParams(Params, frozen=True, kw_only=True):
+    """A message to be sent, as an object of its data and its references."""
+
+    cell: CellObject
+
+
+class ResolveParams(AccountParams, frozen=True, kw_only=True):
+    """A name to be asked of a resolver, and how many resolvers may be asked after it."""
+
+    name: Text = ""
+    category: OptionalHash = None
+    ttl: Int32 = 0
+
+    def check(self, settings: Settings) -> None:
+        """Neither number is negative."""
+        super().check(settings)
+        check_natural(self.ttl, "ttl")

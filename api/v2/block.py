@@ -5,22 +5,18 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from api.errors import LiteServerError
-from api.v2.place import (
+from api.chain.account import ZERO_HASH
+from api.chain.place import (
     BLOCK_UNKNOWN,
+    MASTERCHAIN,
     find_block,
     find_block_at_lt,
     find_block_at_utime,
     find_master,
 )
+from api.errors import LiteServerError
 from api.v2.transaction import render_in_block
-from api.v2.value import (
-    MASTERCHAIN,
-    ZERO_HASH,
-    render_base64,
-    render_block_id,
-    render_block_of,
-)
+from api.v2.value import render_base64, render_block_id, render_block_of
 from queries.headers import list_block_transactions, list_shards
 
 if TYPE_CHECKING:

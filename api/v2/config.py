@@ -5,22 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from api.cells import read_cell_trees
+from api.chain.config import join_params, read_params
+from api.chain.place import find_master
 from api.errors import LiteServerError
-from api.v2.place import STATE_UNKNOWN, find_configuration_seqno, find_master, name_ranges
 from api.v2.value import render_base64, render_boc
-from ingest.cell.boc import parse_boc
-from ingest.cell.build import graft
-from ingest.cell.dictionary_writer import build_hashmap
-from ingest.cell.tree import CellTree
-from ingest.cell.writer import serialize_boc
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from api.call import Call
     from api.v2.arguments import ConfigParamParams, ConfigParams, LibraryParams
-
-_KEY_BITS = 32
 
 
 def answer_config_param(call: Call, params: ConfigParamParams) -> dict[str, Any]:
@@ -36,30 +28,6 @@ def answer_config_param(call: Call, params: ConfigParamParams) -> dict[str, Any]
 def answer_config_all(call: Call, params: ConfigParams) -> dict[str, Any]:
     """getConfigAll: the root of the dictionary of all parameters (Hashmap 32 ^Cell)."""
     return _render(join_params(read_params(call, find_master(call, params.seqno))))
-
-
-def read_params(call: Call, master: Mapping[str, Any]) -> dict[int, bytes]:
-    """Return the configuration after a masterchain block: that of its newest key block.
-
-    Raises:
-        LiteServerError: the lake lacks the key block.
-    """
-    key_seqno = find_configuration_seqno(master)
-    rows = call.reader.rows("v2/config_params", mc_seqno=key_seqno)
-    if not rows:
-        raise LiteServerError(
-            f"{STATE_UNKNOWN}: {name_ranges(call)}, "
-            f"and the configuration after {master['seqno']} is that of key block {key_seqno}"
-        )
-    return {row["param"]: row["boc"] for row in rows}
-
-
-def join_params(params: dict[int, bytes]) -> bytes:
-    """Return the dictionary of parameters as bag of cells; equal to the chain's own."""
-    tree = CellTree()
-    by_key = {number & (1 << _KEY_BITS) - 1: boc for number, boc in params.items()}
-    entries = [(key, graft(tree, parse_boc(boc))) for key, boc in sorted(by_key.items())]
-    return serialize_boc(tree, [build_hashmap(tree, entries, _KEY_BITS)])
 
 
 def _render(boc: bytes) -> dict[str, Any]:

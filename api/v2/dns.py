@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from api.address import Address, WrittenAddress
+from api.chain.account import find_state
+from api.chain.arguments import AccountParams
+from api.chain.get_method import run_on_state
 from api.errors import LiteServerError
-from api.v2.account import find_state
-from api.v2.arguments import AccountParams
-from api.v2.get_method import run_on_state
 from api.v2.value import render_account, render_base64, render_boc
 from ingest.block.address import read_address
 from ingest.cell.boc import parse_boc
@@ -25,7 +25,7 @@ from ingest.tvm.stack import TvmCell, TvmSlice
 
 if TYPE_CHECKING:
     from api.call import Call
-    from api.v2.run_arguments import ResolveParams
+    from api.v2.arguments import ResolveParams
     from ingest.cell.slice import CellSlice
 
 RESOLVE = method_id("dnsresolve")

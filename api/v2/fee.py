@@ -1,4 +1,4 @@
-"""estimateFee: an external message, emulated on the newest state of its account."""
+"""estimateFee: what an external message would cost its account."""
 
 from __future__ import annotations
 
@@ -6,28 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from api.errors import LiteServerError
-from api.v2.account import find_state, find_utime, read_shard_account
-from api.v2.arguments import AccountParams
-from api.v2.send import check_parts
-from api.v2.world import find_previous, join_libraries, read_libraries, read_network_config
-from ingest.errors import BocError, DecodeError, TvmMissing, TvmRefusal
-from ingest.tvm.context import build_previous
-from ingest.tvm.emulation import EmulationCall, NotAccepted, split_shard_account
-from ingest.tvm.fee import Fees, estimate_unaccepted, read_fees
-from ingest.tvm.message import build_external_message
-from ingest.tvm.process import HOW_TO_INSTALL
+from api.chain.fee import estimate_fees
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from api.call import Call
-    from api.v2.account import AccountState
-    from api.v2.run_arguments import EstimateCellParams, EstimateParams
-    from ingest.tvm.context import NetworkConfig
-
-LT_STEP = 1_000_000
-"""Blocks begin at a logical time that is divisible by this."""
+    from api.chain.arguments import EstimateCellParams, EstimateParams
 
 
 def answer_estimate(call: Call, params: EstimateParams | EstimateCellParams) -> dict[str, Any]:
@@ -38,58 +21,3 @@ def answer_estimate(call: Call, params: EstimateParams | EstimateCellParams) -> 
         "source_fees": {"@type": "fees", **msgspec.structs.asdict(fees)},
         "destination_fees": [],
     }
-
-
-def estimate_fees(call: Call, params: EstimateParams | EstimateCellParams) -> Fees:
-    """Return the fees of a message that is given in parts.
-
-    Raises:
-        LiteServerError: a part is no bag of cells, the message cannot run, or the lake lacks the
-            account's state or the configuration.
-        TvmError: it could not be emulated.
-    """
-    if call.tvm is None:
-        raise TvmMissing(HOW_TO_INSTALL)
-    target = params.address.address
-    check_parts(params)
-    init = (params.init_code or None, params.init_data or None)
-    message = build_external_message(target.workchain, target.account, params.body, init)
-    state = find_state(call, AccountParams(address=params.address))
-    config = read_network_config(call, state.master)
-    asked = describe_emulation(call, state, message, config)
-    asked = msgspec.structs.replace(asked, ignore_chksig=params.ignore_chksig)
-    try:
-        made = call.tvm.emulate(asked)
-        if not isinstance(made, NotAccepted):
-            return read_fees(made, global_version=config.version)
-        account = None if state.state_hash is None else split_shard_account(asked.account)[0]
-        return estimate_unaccepted(account, message, config.params, asked.now)
-    except (TvmRefusal, DecodeError, BocError) as error:
-        raise LiteServerError(f"LITE_SERVER_UNKNOWN: cannot run the message: {error}") from error
-
-
-def describe_emulation(
-    call: Call, state: AccountState, message: bytes, config: NetworkConfig
-) -> EmulationCall:
-    """Return what is to be emulated: a message on a state, right after its masterchain block."""
-    account = read_shard_account(call, state)
-    return EmulationCall(
-        account=account,
-        message=message,
-        config=config.root,
-        now=find_utime(call, state),
-        lt=next_block_lt(state.master["end_lt"], state.last_trans_lt),
-        libraries=find_libraries(call, state.master["seqno"], (account, message)),
-        previous=build_previous(find_previous(call, state.master), config.version),
-    )
-
-
-def find_libraries(call: Call, mc_seqno: int, bags: Iterable[bytes]) -> bytes | None:
-    """Return the public libraries that bags of cells name, as Hashmap 256 ^Cell."""
-    _named, found = read_libraries(call, mc_seqno, bags)
-    return join_libraries(found)
-
-
-def next_block_lt(*lts: int) -> int:
-    """Return the logical time at which a block after all of these begins."""
-    return (max(lts) // LT_STEP + 1) * LT_STEP

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from api.chain import arguments as shared
 from api.v2 import (
     account,
     arguments,
@@ -22,7 +23,6 @@ from api.v2 import (
     token,
     transaction,
 )
-from api.v2 import run_arguments as runs
 
 
 class Method(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class Method(msgspec.Struct, frozen=True):
     that is ``unwaiting``, as all pure ones are, waits for nothing but its reader.
     """
 
-    params: type[arguments.Params]
+    params: type[shared.Params]
     answer: Callable[..., Any]
     pure: bool = False
     post_only: bool = False
@@ -49,17 +49,17 @@ METHODS: dict[str, Method] = {
     "unpackAddress": Method(arguments.TextParams, form.answer_unpack_address, pure=True),
     "healthcheck": Method(arguments.NoParams, form.answer_healthcheck, pure=True),
     "getAddressInformation": Method(
-        arguments.AccountParams, account.answer_information, unwaiting=True
+        shared.AccountParams, account.answer_information, unwaiting=True
     ),
     "getExtendedAddressInformation": Method(
-        arguments.AccountParams, account.answer_extended_information
+        shared.AccountParams, account.answer_extended_information
     ),
-    "getWalletInformation": Method(arguments.AccountParams, account.answer_wallet_information),
-    "getAddressBalance": Method(arguments.AccountParams, account.answer_balance, unwaiting=True),
-    "getAddressState": Method(arguments.AccountParams, account.answer_state, unwaiting=True),
-    "getShardAccountCell": Method(arguments.AccountParams, account.answer_shard_account),
-    "getTokenData": Method(arguments.AccountParams, token.answer_token),
-    "dnsResolve": Method(runs.ResolveParams, dns.answer_resolve),
+    "getWalletInformation": Method(shared.AccountParams, account.answer_wallet_information),
+    "getAddressBalance": Method(shared.AccountParams, account.answer_balance, unwaiting=True),
+    "getAddressState": Method(shared.AccountParams, account.answer_state, unwaiting=True),
+    "getShardAccountCell": Method(shared.AccountParams, account.answer_shard_account),
+    "getTokenData": Method(shared.AccountParams, token.answer_token),
+    "dnsResolve": Method(arguments.ResolveParams, dns.answer_resolve),
     "getTransactions": Method(arguments.HistoryParamsZero, transaction.answer_transactions),
     "getTransactionsStd": Method(arguments.HistoryParams, transaction.answer_transactions_std),
     "tryLocateTx": Method(arguments.LocateParams, transaction.answer_receiver),
@@ -82,15 +82,15 @@ METHODS: dict[str, Method] = {
     "getConfigParam": Method(arguments.ConfigParamParams, config.answer_config_param),
     "getConfigAll": Method(arguments.ConfigParams, config.answer_config_all),
     "getLibraries": Method(arguments.LibraryParams, config.answer_libraries),
-    "runGetMethod": Method(runs.GetMethodParams, get_method.answer_run, post_only=True),
-    "runGetMethodStd": Method(runs.GetMethodParams, get_method.answer_run_std, post_only=True),
-    "estimateFee": Method(runs.EstimateParams, fee.answer_estimate, post_only=True),
-    "estimateFeeSimple": Method(runs.EstimateCellParams, fee.answer_estimate, post_only=True),
-    "sendQuery": Method(runs.EstimateParams, send.answer_send_query, post_only=True),
-    "sendQuerySimple": Method(runs.EstimateCellParams, send.answer_send_query, post_only=True),
-    "sendCellSimple": Method(runs.CellParams, send.answer_send_cell, post_only=True),
+    "runGetMethod": Method(shared.GetMethodParams, get_method.answer_run, post_only=True),
+    "runGetMethodStd": Method(shared.GetMethodParams, get_method.answer_run_std, post_only=True),
+    "estimateFee": Method(shared.EstimateParams, fee.answer_estimate, post_only=True),
+    "estimateFeeSimple": Method(shared.EstimateCellParams, fee.answer_estimate, post_only=True),
+    "sendQuery": Method(shared.EstimateParams, send.answer_send_query, post_only=True),
+    "sendQuerySimple": Method(shared.EstimateCellParams, send.answer_send_query, post_only=True),
+    "sendCellSimple": Method(arguments.CellParams, send.answer_send_cell, post_only=True),
     **{
-        name: Method(runs.BagParams, send.answer_with(name), post_only=True)
+        name: Method(arguments.BagParams, send.answer_with(name), post_only=True)
         for name in ("sendBoc", "sendBocReturnHash", "sendBocReturnHashNoError", "sendBocUnsafe")
     },
 }

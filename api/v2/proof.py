@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from api.chain.place import BLOCK_UNKNOWN, MASTERCHAIN, find_block, find_master, list_ancestors
 from api.errors import LiteServerError
-from api.v2.place import BLOCK_UNKNOWN, find_block, find_master
-from api.v2.value import (
-    MASTERCHAIN,
-    list_ancestors,
-    render_base64,
-    render_block_of,
-    render_boc,
-)
+from api.v2.value import render_base64, render_block_of, render_boc
 from ingest.block.proof import prove_header, prove_shards, read_signatures
 from ingest.errors import BocError, DecodeError
 from queries import headers

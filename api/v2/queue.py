@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from api.chain.place import find_master
 from api.errors import LiteServerError
-from api.v2.place import find_master
 from api.v2.value import render_block_of
 
 if TYPE_CHECKING:

@@ -25,11 +25,12 @@ from api.call import (
     read_arguments,
     write_moment,
 )
-from api.direct import DIRECT, UNWAITING
+from api.chain.param import read_params
 from api.errors import AnswerNotFound, RequestInvalid
+from api.http.direct import DIRECT, UNWAITING
+from api.http.lane import in_lane
 from api.params import converters_of
 from api.v2.method import METHODS, Method
-from api.v2.param import read_params
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -155,15 +156,14 @@ def _write_extra(request: ApiRequest) -> str:
 def _route(
     path: str, verbs: Sequence[Verb], handle: Callable[..., Any], *, unwaiting: bool = False
 ) -> HTTPRouteHandler:
-    """Return a route; one for each path, as Litestar wraps a handler anew for every path."""
+    """Return a route."""
     route = HTTPRouteHandler(
         path,
         http_method=verbs,
         status_code=200,
-        sync_to_thread=True,
         opt={DIRECT: handle, UNWAITING: unwaiting} if handle is answer_get else {},
     )
-    return route(handle)
+    return route(in_lane(handle, unwaiting=unwaiting))
 
 
 routes: list[HTTPRouteHandler] = [

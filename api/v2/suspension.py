@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from api.v2.place import find_configuration_seqno
+from api.chain.place import find_configuration_seqno
 from ingest.cell.boc import parse_boc
 from ingest.cell.dictionary import iter_hashmap
 

@@ -12,11 +12,11 @@ import msgspec
 
 from api.address import Address, WrittenAddress, render_friendly
 from api.call import Call
+from api.chain.account import find_state
+from api.chain.arguments import AccountParams
+from api.chain.get_method import run_on_state
 from api.errors import AnswerConflict
-from api.v2.account import find_state
-from api.v2.arguments import AccountParams
 from api.v2.dns import load_account
-from api.v2.get_method import run_on_state
 from api.v2.tokencontent import render_content, render_domain
 from api.v2.value import render_boc
 from ingest.cell.boc import parse_boc

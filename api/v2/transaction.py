@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from api.chain.account import ZERO_HASH
+from api.chain.place import LT_UNKNOWN, begins_at_zero_state, name_ranges
 from api.errors import AnswerNotFound, LiteServerError
 from api.v2.bag import read_bags
 from api.v2.message import render_message, render_message_std
-from api.v2.place import LT_UNKNOWN, begins_at_zero_state, name_ranges
-from api.v2.value import ZERO_HASH, render_account, render_boc, render_transaction_id
+from api.v2.value import render_account, render_boc, render_transaction_id
 from queries.exact import Record, Slice, Span, find_account_page, read_records
 
 if TYPE_CHECKING:

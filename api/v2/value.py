@@ -15,10 +15,6 @@ from api.encoding import decode_currencies, encode_bytes
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MASTERCHAIN = -1
-MASTERCHAIN_SHARD = -(1 << 63)
-ZERO_HASH = bytes(32)
-
 
 def render_base64(data: bytes | None) -> str:
     """Write bytes as standard base64; "" for None."""
@@ -74,17 +70,3 @@ def render_currencies(text: str | None) -> list[dict[str, Any]]:
         {"@type": "extraCurrency", "id": number, "amount": amounts[str(number)]}
         for number in sorted(map(int, amounts))
     ]
-
-
-def list_ancestors(shard: int) -> list[int]:
-    """Return the ids of all shards that contain the account prefix ``shard``, signed.
-
-    A shard is the bits of its prefix, a one, and zeroes; the node splits to at most 60 bits.
-    """
-    prefix = shard & 0xFFFF_FFFF_FFFF_FFFF
-    found = []
-    for bits in range(61):
-        tail = 64 - bits
-        number = prefix >> tail << tail | 1 << tail - 1
-        found.append(number - (1 << 64) if number >> 63 else number)
-    return found

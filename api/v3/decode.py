@@ -19,6 +19,7 @@ from api.call import (
     read_arguments,
 )
 from api.errors import RequestInvalid
+from api.http.lane import in_lane
 from api.params import ConversionError, Query, Texts, converters_of, parse_opcode, read_query
 from api.v3.request_body import read_body
 from ingest.body.body import decode_body, name_opcode
@@ -132,14 +133,12 @@ routes = [
     HTTPRouteHandler(
         PATH,
         http_method=["GET", "HEAD"],
-        sync_to_thread=True,
         opt={"query": DecodeQuery, "answers": DecodeAnswer},
-    )(answer_get),
+    )(in_lane(answer_get)),
     HTTPRouteHandler(
         PATH,
         http_method="POST",
         status_code=200,
-        sync_to_thread=True,
         opt={"body": DecodeRequest, "answers": DecodeAnswer},
-    )(answer_post),
+    )(in_lane(answer_post)),
 ]

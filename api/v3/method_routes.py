@@ -17,16 +17,17 @@ from api.call import (
     open_call,
     read_arguments,
 )
+from api.chain.arguments import EstimateParams, GetMethodParams
+from api.chain.fee import estimate_fees
+from api.chain.get_method import run_get_method
+from api.chain.param import read_params
 from api.errors import (
     GetMethodFailed,
     ResultDeep,
     StackTypeUnknown,
 )
+from api.http.lane import in_lane
 from api.stack import encode_v3
-from api.v2.fee import estimate_fees
-from api.v2.get_method import run_get_method
-from api.v2.param import read_params
-from api.v2.run_arguments import EstimateParams, GetMethodParams
 from api.v3.coverage import describe_gaps
 from api.v3.request_body import read_body
 
@@ -133,10 +134,7 @@ routes = [
         "/runGetMethod",
         http_method="POST",
         status_code=200,
-        sync_to_thread=True,
         opt={"body": RunRequest, "answers": RunAnswer},
-    )(answer_run),
-    HTTPRouteHandler("/estimateFee", http_method="POST", status_code=200, sync_to_thread=True)(
-        answer_estimate
-    ),
+    )(in_lane(answer_run)),
+    HTTPRouteHandler("/estimateFee", http_method="POST", status_code=200)(in_lane(answer_estimate)),
 ]

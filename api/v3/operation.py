@@ -21,8 +21,9 @@ from api.call import (
     read_arguments,
     read_header,
 )
-from api.direct import DIRECT, UNWAITING
 from api.errors import RequestInvalid
+from api.http.direct import DIRECT, UNWAITING
+from api.http.lane import in_lane
 from api.params import (
     Arguments,
     ConversionError,
@@ -107,8 +108,7 @@ def operation(
     """Return the route that answers GET requests on ``path``.
 
     Args:
-        path: Path below the version's prefix. One alone: Litestar wraps a handler in a thread once
-            for each path, and the second wrapping breaks it.
+        path: Path below the version's prefix.
         kind: Struct of the parameters it takes.
         answer: Asks the lake and returns what is to be written as JSON.
         lasting: Whether the answer follows from the snapshot and the request alone, so that it may
@@ -140,10 +140,9 @@ def operation(
     route = HTTPRouteHandler(
         path,
         http_method=["GET", "HEAD"],
-        sync_to_thread=True,
         opt={"query": kind, "answer": answer, DIRECT: handle, UNWAITING: unwaiting},
     )
-    return route(handle)
+    return route(in_lane(handle, unwaiting=unwaiting))
 
 
 def write_answer(answered: object, accept: str, settings: Settings) -> Response[bytes]:

@@ -21,10 +21,11 @@ from api.call import (
     open_call,
     read_arguments,
 )
+from api.chain.send import check_bag, send_bag
 from api.encoding import encode_bytes
 from api.errors import LiteServerError, RequestInvalid, SendingUnavailable
+from api.http.lane import in_lane
 from api.params import Addresses, Flag, Hashes, OneAddress, Query, Texts
-from api.v2.send import check_bag, send_bag
 from api.v3.action import Action
 from api.v3.action_routes import list_addresses as list_action_addresses
 from api.v3.answer import AddressBook, Metadata, Transactions
@@ -41,7 +42,7 @@ from api.v3.transaction_page import list_addresses
 if TYPE_CHECKING:
     from api.address import Address
     from api.call import Call
-    from api.pending.trace import PendingTrace
+    from api.v3.pending_trace import PendingTrace
 
 
 class TransactionsQuery(Query, frozen=True, kw_only=True):
@@ -165,7 +166,7 @@ def get_actions(call: Call, query: ActionsQuery) -> PendingActions:
 def _list_traces(call: Call) -> list[PendingTrace]:
     if call.pending is None:
         return []
-    return [message.trace for message in call.pending.list_messages() if message.trace is not None]
+    return call.pending.list_traces()
 
 
 def _find(call: Call, query: TracesQuery) -> list[PendingTrace]:
@@ -227,7 +228,5 @@ routes = [
     operation("/pendingTransactions", TransactionsQuery, get_transactions, lasting=False),
     operation("/pendingTraces", TracesQuery, get_traces, lasting=False),
     operation("/pendingActions", ActionsQuery, get_actions, lasting=False),
-    HTTPRouteHandler("/message", http_method="POST", status_code=200, sync_to_thread=True)(
-        answer_message
-    ),
+    HTTPRouteHandler("/message", http_method="POST", status_code=200)(in_lane(answer_message)),
 ]

@@ -11,7 +11,7 @@ import httpx
 import msgspec
 
 from api.app import create_app
-from api.server import StreamingServer
+from api.http.server import StreamingServer
 from api.snapshot import SnapshotHolder
 from api.stream.commits import CommitRows
 from api.stream.event import TYPES, Cursor
@@ -124,7 +124,8 @@ class Frames:
 @contextmanager
 def serve(lake_dir: Path, **settings: Any) -> Iterator[Served]:
     """Serve a lake on a free port until the block ends."""
-    server = StreamingServer(create_app(lake_dir, Settings(**LIMITS | settings)))
+    app = create_app(lake_dir, Settings(**LIMITS | settings))
+    server = StreamingServer(app, app.state.hub.end_clients)
     server.config.port = 0
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -213,7 +213,7 @@ def test_too_many_requests_are_told_to_come_later(
 def test_after_a_pause_of_the_process_the_few_who_ask_are_answered(
     demo_lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.pulse.Pulse.measure_s", lambda _self: 60.0)
+    monkeypatch.setattr("api.http.pulse.Pulse.measure_s", lambda _self: 60.0)
     with serving(demo_lake) as client:
         assert client.get(INFO).status_code == 200
 

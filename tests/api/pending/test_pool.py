@@ -18,8 +18,8 @@ from api.call import Call
 from api.emulation import emulate_message
 from api.params import Arguments
 from api.pending.pool import PendingPool
-from api.pending.trace import PendingTrace
 from api.snapshot import SnapshotHolder
+from api.v3.pending_trace import PendingTrace
 from ingest.action.stored import SOURCES
 from ingest.cell.writer import serialize_single
 from ingest.tvm.emulation import NotAccepted

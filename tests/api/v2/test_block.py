@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from api.v2.value import list_ancestors
+from api.chain.place import list_ancestors
 
 if TYPE_CHECKING:
     from tests.api.v2.conftest import Asker

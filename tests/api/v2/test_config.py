@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytoniq_core import Builder, Cell, HashMap
 
-from api.v2.config import join_params
+from api.chain.config import join_params
 from ingest.cell.boc import parse_boc
 
 if TYPE_CHECKING:

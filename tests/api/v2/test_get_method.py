@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from api.app import Service
     from tests.api.v2.conftest import Asker
     from tests.conftest import Facts
 
@@ -35,9 +36,15 @@ pytestmark = pytest.mark.usefixtures("tvm")
 
 
 @pytest.fixture(scope="module")
-def patient(demo_lake: Path, asker: type[Asker]) -> Iterator[Asker]:
-    """Ask a service that does not mind a busy computer."""
-    with TestClient(create_app(demo_lake, PATIENT)) as client:
+def service(demo_lake: Path) -> Service:
+    """Return a service that does not mind a busy computer."""
+    return create_app(demo_lake, PATIENT)
+
+
+@pytest.fixture(scope="module")
+def patient(service: Service, asker: type[Asker]) -> Iterator[Asker]:
+    """Ask that service."""
+    with TestClient(service) as client:
         yield asker(client)
 
 
@@ -166,24 +173,23 @@ def test_what_is_refused(ask: Asker, body: dict[str, Any], status: int, text: st
         assert refuse(ask, f"/api/v2/{path}", **body) == (status, text)
 
 
-def test_results_nested_too_deep(patient: Asker) -> None:
-    app = patient.client.app
-    usual, app.state.tvm = app.state.tvm, TvmPool(Settings(tvm_stack_depth=1, **LIMITS))
+def test_results_nested_too_deep(service: Service, patient: Asker) -> None:
+    usual, service.state.tvm = service.state.tvm, TvmPool(Settings(tvm_stack_depth=1, **LIMITS))
     try:
         body = {"address": SHOP, "method": "seqno", "stack": [["tuple", {"elements": []}]]}
         assert refuse(patient, **body) == (533, "Result stack depth >= 100")
         v3 = {**body, "stack": [{"type": "tuple", "value": []}]}
         assert refuse(patient, "/api/v3/runGetMethod", **v3) == (500, "Result stack depth >= 100")
     finally:
-        app.state.tvm.close()
-        app.state.tvm = usual
+        service.state.tvm.close()
+        service.state.tvm = usual
 
 
-def test_a_killed_worker_does_no_harm(patient: Asker) -> None:
+def test_a_killed_worker_does_no_harm(service: Service, patient: Asker) -> None:
     body = {"address": SHOP, "method": "seqno"}
     expected = patient.post("runGetMethod", **body)
     for _ in range(3):
-        for worker in patient.client.app.state.tvm._workers:
+        for worker in service.state.tvm._workers:
             if worker.pid is not None:
                 os.kill(worker.pid, signal.SIGKILL)
                 worker._process.wait()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from api.v2.config import join_params
+from api.chain.config import join_params
 from ingest.block.account import NONEXIST_HASH
 from ingest.cell.boc import parse_boc
 from ingest.cell.build import graft

@@ -1,33 +1,34 @@
 """Threads that answer requests, in lanes: what takes long does not hold up what is quick.
 
 A request is known by its shape, the path and the names of its parameters; how long such requests
-have taken says which lane it goes to; one that costs next to nothing needs none. A request that has
-waited too long for its turn is refused, and so are new ones while those before them wait: a service
-that is asked too much answers what it can in bounded time, and the others are told at once to come
-later.
+have taken decides which lane it goes to; one that costs next to nothing needs none. A request that
+has waited too long for its turn is refused, and so are new ones while those before them wait: an
+overloaded service answers what it can in bounded time, and refuses the others at once.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from contextvars import ContextVar
-from functools import partial
+from contextvars import copy_context
+from functools import partial, wraps
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
+from api.call import AT_ONCE
 from api.errors import ServiceBusy
 from queries.errors import QueryNeeded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from concurrent.futures import Future
 
-    from litestar.types import HTTPScope
+    from litestar.types import HTTPScope, Scope
 
-    from lake.settings import Settings
+T = TypeVar("T")
 
 AT_ONCE_S = 0.001
 """What costs less than this, on average, is not worth a thread: to go there and back costs more."""
@@ -45,7 +46,6 @@ SHAPES_KEPT = 4096
 WAITING_THREADS = 16
 """Requests that others are asked for, get-methods, messages to send: they mostly wait."""
 
-BACKGROUND_THREADS = 2
 BUSY = "too many requests at once"
 
 Shape = tuple[str, tuple[bytes, ...]]
@@ -55,7 +55,8 @@ _LONG_QUERY = 400
 _MANY_ROWS = re.compile(rb"(?:^|&)(?:limit|count)[^&=]*=[^&]{3}", re.IGNORECASE)
 """A hundred rows, or more: requests of one shape differ in cost by what they list."""
 
-_CHOSEN: ContextVar[tuple[Lane, Shape] | None] = ContextVar("chosen", default=None)
+TURN = "turn"
+"""Where the scope's state holds the lane of a request; monitoring and streams have none."""
 
 
 class Lane:
@@ -80,7 +81,7 @@ class Lane:
             waited_s = max(waited_s, self._clock() - next(iter(self._since_s.values())))
         return waited_s > self._wait_s / 2
 
-    def submit(self, work: Callable[[], Any]) -> Future[Any]:
+    def submit(self, work: Callable[[], T]) -> Future[T]:
         """Let a thread do the work when its turn comes.
 
         The future raises ServiceBusy if that took too long.
@@ -92,7 +93,7 @@ class Lane:
         future.add_done_callback(lambda _: self._since_s.pop(number, None))
         return future
 
-    def _begin(self, number: int, work: Callable[[], Any]) -> Any:  # noqa: ANN401 - of the work
+    def _begin(self, number: int, work: Callable[[], T]) -> T:
         if self._clock() - self._since_s.pop(number) > self._wait_s:
             raise ServiceBusy(BUSY)
         return work()
@@ -102,54 +103,56 @@ class Lane:
         self._threads.shutdown(cancel_futures=True)
 
 
-class Lanes(ThreadPoolExecutor):
-    """Takes the place of an event loop's threads, and sorts what requests want of them.
+class Turn(NamedTuple):
+    """A request's place: the lane it belongs to, and the shape that its cost is noted under."""
 
-    Work that no request is behind has threads of its own.
-    """
+    lanes: Lanes
+    lane: Lane
+    shape: Shape
 
-    def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
-        """Make the lanes; ``clock`` gives the seconds that waiting is measured by."""
-        super().__init__(BACKGROUND_THREADS, "background")
-        wait_s, threads = settings.request_wait_ms / 1000, settings.request_threads
+
+class Lanes:
+    """Sorts requests into lanes by what requests of their shape have cost."""
+
+    def __init__(
+        self, *, threads: int, wait_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Start the lanes.
+
+        Args:
+            threads: Threads of the quick lane, and of the heavy one.
+            wait_s: How long a request may wait for its turn.
+            clock: Gives the seconds that waiting is measured by.
+        """
         self.fewest_waiting = 2 * threads
-        """With fewer requests on their way, a thread is free: nobody waits for those before."""
+        """With fewer requests under way, a thread is free: none waits for those before it."""
         self._quick = Lane("quick", threads, wait_s, clock)
         self._heavy = Lane("heavy", threads, wait_s, clock)
         self._waiting = Lane("waiting", WAITING_THREADS, wait_s, clock)
         self._costs_s: dict[Shape, float] = {}
 
-    def choose(self, scope: HTTPScope) -> Lane:
-        """Return the lane that a request belongs to."""
-        return self._choose(scope, read_shape(scope))
-
-    def _choose(self, scope: HTTPScope, shape: Shape) -> Lane:
-        if scope["method"] == "POST":
-            return self._waiting
-        is_heavy = self._costs_s.get(shape, 0.0) > HEAVY_S
-        return self._heavy if is_heavy else self._quick
-
-    def enter(self, scope: HTTPScope) -> Lane:
-        """Choose a lane for all that is submitted from now on in this context, and return it."""
+    def enter(self, scope: HTTPScope) -> Turn:
+        """Choose the lane of a request."""
         shape = read_shape(scope)
-        lane = self._choose(scope, shape)
-        _CHOSEN.set((lane, shape))
-        return lane
+        if scope["method"] == "POST":
+            return Turn(self, self._waiting, shape)
+        is_heavy = self._costs_s.get(shape, 0.0) > HEAVY_S
+        return Turn(self, self._heavy if is_heavy else self._quick, shape)
 
     def is_small(self, scope: HTTPScope) -> bool:
-        """Tell whether a request asks for little, and such ones have cost little."""
+        """Return whether a request asks for little, and such ones have cost little."""
         query = scope["query_string"]
         if len(query) > _LONG_QUERY or _MANY_ROWS.search(query):
             return False
         return self._costs_s.get(read_shape(scope), AT_ONCE_S) < AT_ONCE_S
 
-    def do_at_once(self, work: Callable[[], Any], scope: HTTPScope) -> Any:  # noqa: ANN401
-        """Do the work of a small request here and now.
+    def call_at_once(self, work: Callable[[], T], shape: Shape) -> T:
+        """Do the work of a small request in this thread.
 
         Raises:
             QueryNeeded: it is not that small; for a while such requests are not.
         """
-        shape, began_s = read_shape(scope), time.perf_counter()
+        began_s = time.perf_counter()
         try:
             found = work()
         except QueryNeeded:
@@ -160,15 +163,8 @@ class Lanes(ThreadPoolExecutor):
         self.note_cost(shape, min(time.perf_counter() - began_s, 2 * AT_ONCE_S))
         return found
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401
-        """Let a thread call ``fn``: one of the lane that was chosen for the request at hand."""
-        found = _CHOSEN.get()
-        if found is None:
-            return super().submit(fn, *args, **kwargs)
-        lane, shape = found
-        return lane.submit(partial(self._measure, shape, partial(fn, *args, **kwargs)))
-
-    def _measure(self, shape: Shape, work: Callable[[], Any]) -> Any:  # noqa: ANN401
+    def measure(self, shape: Shape, work: Callable[[], T]) -> T:
+        """Do the work of a request, and note its cost."""
         began_s, cpu_s = time.perf_counter(), time.thread_time()
         try:
             return work()
@@ -184,11 +180,52 @@ class Lanes(ThreadPoolExecutor):
         known_s = cost_s if known_s is None else known_s
         self._costs_s[shape] = known_s + NEWEST_PART * (cost_s - known_s)
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002
+    def close(self) -> None:
         """End all threads once they have done what they do."""
         for lane in (self._quick, self._heavy, self._waiting):
             lane.close()
-        super().shutdown(wait, cancel_futures=cancel_futures)
+
+
+async def call_in_lane(work: Callable[[], T], scope: Scope, *, unwaiting: bool = False) -> T:
+    """Do the work of a request: in a thread of its lane, or here where it is small.
+
+    Args:
+        work: Answers the request.
+        scope: Of the request; without a turn any thread of the event loop does the work.
+        unwaiting: Whether the work waits for nothing but its reader: no process, no lock.
+
+    Raises:
+        ServiceBusy: the request has waited too long for its turn.
+    """
+    turn: Turn | None = scope["state"].get(TURN)
+    if turn is None:
+        return await asyncio.to_thread(work)
+    if unwaiting and turn.lanes.is_small(cast("HTTPScope", scope)):
+        state, before = scope["state"], dict(scope["state"])
+        state[AT_ONCE] = True
+        try:
+            return turn.lanes.call_at_once(work, turn.shape)
+        except QueryNeeded:
+            state.clear()
+            state.update(before)
+    work = partial(copy_context().run, work)
+    return await asyncio.wrap_future(
+        turn.lane.submit(partial(turn.lanes.measure, turn.shape, work))
+    )
+
+
+def in_lane(handle: Callable[..., T], *, unwaiting: bool = False) -> Callable[..., Awaitable[T]]:
+    """Return a handler for the framework that does the work of ``handle`` in a request's lane.
+
+    Its first parameter is the request, by the name ``request``.
+    """
+
+    @wraps(handle)
+    async def call(**inputs: Any) -> T:  # noqa: ANN401 - what the framework binds
+        work = partial(handle, **inputs)
+        return await call_in_lane(work, inputs["request"].scope, unwaiting=unwaiting)
+
+    return call
 
 
 def read_shape(scope: HTTPScope) -> Shape:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import uvicorn
 
-from api.server import REQUEST_HEAD_BYTES, BoundedProtocol, configure_server
+from api.http.head import REQUEST_HEAD_BYTES, BoundedHead
+from api.http.server import configure_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,25 +20,28 @@ PIECE = 1 << 16
 async def _echo(scope: dict[str, Any], _receive: Any, send: Callable[..., Any]) -> None:
     """Answer with the path and the length of the query."""
     body = f"{scope['path']} {len(scope['query_string'])}".encode()
-    await send({"type": "http.response.start", "status": 200, "headers": []})
+    headers = [(b"x-query", scope["query_string"].replace(b"!", b"\n"))]
+    headers = headers if scope["path"] == "/echo" else []
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 
-async def _ask(*pieces: bytes) -> bytes:
+async def _ask(*pieces: bytes, app: Any = None, apart: bool = False) -> bytes:
     """Send pieces over one connection to a server, and return all that comes back."""
-    config = configure_server(_echo)  # type: ignore[arg-type]
+    config = configure_server(app or _echo)
     config.lifespan = "off"
     config.load()
     state = uvicorn.server.ServerState()
 
-    def connect() -> BoundedProtocol:
-        return BoundedProtocol(config=config, server_state=state, app_state={})
+    def connect() -> BoundedHead:
+        return BoundedHead(config=config, server_state=state, app_state={})
 
     server = await asyncio.get_running_loop().create_server(connect, "127.0.0.1", 0)
     reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname()[:2])
     try:
         for piece in pieces:
             writer.write(piece)
+            await asyncio.sleep(0.2 * apart)
         await writer.drain()
         return await asyncio.wait_for(reader.read(), 60)
     except ConnectionError:
@@ -68,3 +72,37 @@ def test_a_head_without_end_is_refused(start: bytes) -> None:
     pieces = [start, *[b"y" * PIECE] * (4 * REQUEST_HEAD_BYTES // PIECE)]
     answer = asyncio.run(_ask(*pieces))
     assert answer == b"reset" or b" 400 " in answer
+
+
+def test_a_long_query_arrives_as_it_was_sent() -> None:
+    async def measure(scope: Any, _receive: Any, send: Callable[..., Any]) -> None:
+        assert dict(scope["headers"]) == {b"host": b"x", b"connection": b"close", b"a": b"b"}
+        await _echo(scope, _receive, send)
+
+    query = bytes(range(0x24, 0x7F)) * 1000
+    answer = asyncio.run(_ask(_request(b"/a?" + query, b"a: b"), app=measure))
+    assert answer.count(b"\r\n/a %d\r\n" % len(query)) == 1
+
+
+@pytest.mark.parametrize("size", [0, 70_000])
+@pytest.mark.parametrize("piece", [7_000, 1 << 20])
+def test_requests_of_one_connection_are_answered_in_turn(size: int, piece: int) -> None:
+    body = b"z" * 100
+    first = b"POST /a?%b HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n%b" % (
+        b"x" * size,
+        body,
+    )
+    sent = first + first.replace(b"/a", b"/b") + _request(b"/c?1")
+    if size:  # A long one begins where a piece does, as those of clients that wait do.
+        pieces = [first, _request(b"/b?" + b"x" * size)]
+        counts = (b"/a %d" % size, b"/b %d" % size)
+    else:
+        pieces = [sent[at : at + piece] for at in range(0, len(sent), piece)]
+        counts = (b"/a 0", b"/b 0", b"/c 1")
+    answer = asyncio.run(_ask(*pieces, apart=bool(size)))
+    assert [answer.count(one) for one in counts] == [1] * len(counts)
+
+
+def test_a_header_that_would_begin_another_is_not_sent() -> None:
+    answer = asyncio.run(_ask(_request(b"/echo?a!x-other:%201")))
+    assert answer == b""

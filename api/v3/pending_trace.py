@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import pyarrow as pa
 
-from api.stream.body import make_action_event, make_trace_event, write_head
-from api.stream.event import PENDING, TRANSACTIONS, Event
 from api.v3.action import render_action
 from api.v3.trace import render_trace
 from api.v3.transaction import render_transaction
@@ -81,20 +78,6 @@ class PendingTrace:
                 action.finality = _PENDING
                 actions.append(action)
         return actions
-
-    def make_events(self, types: frozenset[str]) -> list[Event]:
-        """Return the events that tell of it, in the order of those of blocks."""
-        events = []
-        for shown in self.transactions.values():
-            text = msgspec.json.encode(shown)
-            body = write_head(TRANSACTIONS, self.norm, PENDING) + b',"transactions":[%b]}' % text
-            accounts = frozenset((shown.account,))
-            events.append(
-                Event(TRANSACTIONS, body, accounts=accounts, norm=self.norm, finality=PENDING)
-            )
-        events.append(make_trace_event(self.render(types), self.norm, PENDING))
-        events += [make_action_event(row, PENDING) for row in self.action_rows]
-        return events
 
 
 def _describe(made: EmulatedTrace) -> Row:

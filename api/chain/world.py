@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from api.cells import read_cell_trees
-from api.v2.config import join_params, read_params
-from api.v2.place import find_configuration_seqno
+from api.chain.config import join_params, read_params
+from api.chain.place import find_configuration_seqno
 from ingest.cell.boc import parse_boc
 from ingest.cell.build import graft
 from ingest.cell.dictionary_writer import build_hashmap

@@ -8,8 +8,8 @@ import pytest
 from litestar.testing import TestClient
 
 import api.v3.block_routes
-from api.answer_cache import OVERHEAD_BYTES, SMALL_PART, AnswerCache, KeptAnswer
 from api.app import create_app
+from api.http.cache import OVERHEAD_BYTES, SMALL_PART, CachedResponse, ResponseCache
 from tests.patience import PATIENT
 
 if TYPE_CHECKING:
@@ -120,9 +120,9 @@ def test_errors_are_not_kept(demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_commit_lets_go_of_all_answers() -> None:
-    cache = AnswerCache(1 << 20)
+    cache = ResponseCache(1 << 20)
     key = ("/x", b"", ())
-    old, new = KeptAnswer([], b"old", None), KeptAnswer([], b"new", None)
+    old, new = CachedResponse([], b"old", None), CachedResponse([], b"new", None)
     cache.put(1, key, old)
     assert cache.get(1, key) is old
     assert cache.get(2, key) is None
@@ -136,8 +136,8 @@ def test_a_commit_lets_go_of_all_answers() -> None:
 
 def test_the_answers_used_last_stay_within_the_bound() -> None:
     most = 40 * OVERHEAD_BYTES
-    cache = AnswerCache(most)
-    answer = KeptAnswer([(b"a", b"b")], bytes(1000), bytes(20))
+    cache = ResponseCache(most)
+    answer = CachedResponse([(b"a", b"b")], bytes(1000), bytes(20))
     keys = [("/x", str(number).encode(), ()) for number in range(100)]
     for key in keys:
         cache.put(1, key, answer)
@@ -145,9 +145,9 @@ def test_the_answers_used_last_stay_within_the_bound() -> None:
     kept = [key for key in keys if cache.get(1, key)]
     assert kept == [keys[0], *keys[-len(kept) + 1 :]]
     assert 10 < len(kept) <= most // answer.size
-    cache.put(1, keys[0], KeptAnswer([], bytes(most // SMALL_PART), None))
+    cache.put(1, keys[0], CachedResponse([], bytes(most // SMALL_PART), None))
     assert cache.get(1, keys[0]) is answer
-    nothing = AnswerCache(0)
+    nothing = ResponseCache(0)
     nothing.put(1, keys[0], answer)
     assert nothing.get(1, keys[0]) is None
 

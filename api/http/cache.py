@@ -1,27 +1,26 @@
-"""Answers that hold until the next commit, kept as they were sent.
+"""The layer that sends cached responses: they hold until the next commit.
 
-An answer whose route says that it follows from the snapshot and the request alone is kept with
-its headers, and sent again without asking anything. All answers kept are of one snapshot, the
-newest: a commit lets go of them together. Errors are never kept.
+A response whose route states that it follows from the snapshot and the request alone is cached
+with its headers, and sent again without any query. All cached responses are of one snapshot, the
+newest: a commit drops them together. Errors are never cached.
 """
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from litestar import Litestar
+from litestar.enums import ScopeType
 
-from api.access.gate import REFUSAL
 from api.call import ANSWER_HEADERS, LASTING, VARYING, measure_ms, write_moment
+from api.http.gate import REFUSAL
 from api.table_format import WRITERS, choose_format
-from api.whole import ANSWER, send_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from litestar.types import HTTPScope, Message, Send
+    from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
 SERVER_TIMING = b"server-timing"
 OVERHEAD_BYTES = 1024
@@ -34,7 +33,7 @@ Key = tuple[str, bytes, tuple[tuple[bytes, bytes], ...]]
 """Path, query as it was sent, and the headers that answers depend on."""
 
 
-class KeptAnswer(NamedTuple):
+class CachedResponse(NamedTuple):
     """One answer: its headers but those of the moment, and its body around what varies."""
 
     headers: list[tuple[bytes, bytes]]
@@ -49,7 +48,7 @@ class KeptAnswer(NamedTuple):
         return OVERHEAD_BYTES + sum(map(len, texts))
 
 
-class AnswerCache:
+class ResponseCache:
     """Answers of one snapshot, those used last, within a bound of bytes."""
 
     def __init__(self, most_bytes: int) -> None:
@@ -57,11 +56,11 @@ class AnswerCache:
         self._most_bytes = most_bytes
         self._number = 0
         self._bytes = 0
-        self._answers: OrderedDict[Key, tuple[KeptAnswer, int]] = OrderedDict()
+        self._answers: OrderedDict[Key, tuple[CachedResponse, int]] = OrderedDict()
         self.keeps = most_bytes > 0
         self.hits = self.misses = 0
 
-    def get(self, number: int | None, key: Key) -> KeptAnswer | None:
+    def get(self, number: int | None, key: Key) -> CachedResponse | None:
         """Return the answer that snapshot ``number`` gave, if it is kept."""
         if number != self._number or key not in self._answers:
             self.misses += 1
@@ -75,7 +74,7 @@ class AnswerCache:
         """Bytes that all answers take, about."""
         return self._bytes
 
-    def put(self, number: int, key: Key, answer: KeptAnswer) -> None:
+    def put(self, number: int, key: Key, answer: CachedResponse) -> None:
         """Keep an answer of snapshot ``number``, unless a newer one is known already."""
         size = answer.size + sum(map(len, key[:2]))
         if number < self._number or size > self._most_bytes // SMALL_PART:
@@ -89,31 +88,41 @@ class AnswerCache:
             self._bytes -= self._answers.popitem(last=False)[1][1]
 
 
-class CachingApp(Litestar):
-    """An application that sends kept answers before anything else is done for a request."""
+class Cache:
+    """Middleware that sends a cached response where there is one, and caches others."""
 
-    def keep_answers(
-        self, cache: AnswerCache, newest: Callable[[], int | None], *, any_origin: bool = True
+    def __init__(
+        self,
+        app: ASGIApp,
+        cache: ResponseCache,
+        newest: Callable[[], int | None],
+        *,
+        any_origin: bool,
     ) -> None:
-        """Take the cache, and the way to ask which snapshot answers are made from now.
+        """Take the cache.
 
-        ``any_origin`` says that pages of every web origin get the same answer.
+        Args:
+            app: Answers what is not cached.
+            cache: The responses.
+            newest: Returns the number of the snapshot that requests are answered from now.
+            any_origin: Whether pages of every web origin get the same response.
         """
+        self._app, self._cache, self._newest = app, cache, newest
         self._any_origin = any_origin
-        self._cache = cache
-        self._newest = newest
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401
-        """Answer one request, or serve the events of the process."""
-        is_kept = scope["type"] == "http" and self._cache.keeps
-        key = read_key(scope, self._any_origin) if is_kept else None
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer from the cache, or pass everything on."""
+        if scope["type"] != ScopeType.HTTP or not self._cache.keeps:
+            await self._app(scope, receive, send)
+            return
+        key = read_key(scope, self._any_origin)
         if key is None:
-            await self.answer_anew(scope, receive, send)
+            await self._app(scope, receive, send)
             return
         started_s = time.perf_counter()
         found = self._cache.get(self._newest(), key)
         if found is None:
-            await self.answer_anew(scope, receive, _Recorder(self._cache, key, scope, send).send)
+            await self._app(scope, receive, _Recorder(self._cache, key, scope, send).send)
             return
         body = found.before
         if found.after is not None:
@@ -123,40 +132,40 @@ class CachingApp(Litestar):
             (b"content-length", b"%d" % len(body)),
             (SERVER_TIMING, b"app;dur=%.1f" % measure_ms(started_s)),
         ]
-        await send_answer(scope, send, 200, headers, b"" if scope["method"] == "HEAD" else body)
+        await send_response(send, 200, headers, b"" if scope["method"] == "HEAD" else body)
 
-    async def answer_anew(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401
-        """Answer a request of which no answer is kept."""
-        await super().__call__(scope, receive, send)
+
+async def send_response(
+    send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes
+) -> None:
+    """Send a buffered response; ``content-length`` is among its headers."""
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
 def read_key(scope: HTTPScope, any_origin: bool) -> Key | None:  # noqa: FBT001
-    """Return what an answer depends on beside the snapshot; None where none would be kept."""
+    """Return what a response depends on beside the snapshot; None where it is not cached."""
     if scope["method"] not in ("GET", "HEAD") or REFUSAL in scope.get("state", {}):
         return None
-    given = []
+    inputs = []
     for name, value in scope["headers"]:
         if name in ANSWER_HEADERS:
-            given.append((name, value))
+            inputs.append((name, value))
         elif name == b"accept":
             form = choose_format(value.decode("latin-1"))
             if form in WRITERS:
-                given.append((name, form.encode()))
+                inputs.append((name, form.encode()))
         elif name == b"origin":
-            given.append((name, b"" if any_origin else value))
+            inputs.append((name, b"" if any_origin else value))
         elif name == b"cookie":
             return None  # A browser that sends one is answered with its origin by name.
-    return scope["path"], scope["query_string"], tuple(given)
-
-
-_HEADS = ("http.response.start", ANSWER)
-_BODIES = ("http.response.body", ANSWER)
+    return scope["path"], scope["query_string"], tuple(inputs)
 
 
 class _Recorder:
-    """Passes an answer on, and keeps it if its route has said that it lasts."""
+    """Passes a response on, and caches it if its route has stated that it lasts."""
 
-    def __init__(self, cache: AnswerCache, key: Key, scope: HTTPScope, send: Send) -> None:
+    def __init__(self, cache: ResponseCache, key: Key, scope: HTTPScope, send: Send) -> None:
         self._cache, self._key, self._scope, self._send = cache, key, scope, send
         self._headers: list[tuple[bytes, bytes]] | None = None
 
@@ -165,22 +174,20 @@ class _Recorder:
         number = self._scope["state"].get(LASTING)
         if number is None or self._scope["method"] != "GET":
             return
-        part: Any = message
-        if part["type"] in _HEADS and part["status"] == 200:  # noqa: PLR2004
-            of_moment = (b"content-length", SERVER_TIMING)
+        if message["type"] == "http.response.start" and message["status"] == 200:  # noqa: PLR2004
             self._headers = [
                 (name.lower(), value)
-                for name, value in part["headers"]
-                if name.lower() not in of_moment
+                for name, value in message["headers"]
+                if name.lower() not in (b"content-length", SERVER_TIMING)
             ]
-        if part["type"] in _BODIES and self._headers is not None:
-            if not part.get("more_body"):
-                self._cache.put(number, self._key, self._take(part["body"], self._headers))
+        elif message["type"] == "http.response.body" and self._headers is not None:
+            if not message.get("more_body"):
+                self._cache.put(number, self._key, self._take(message["body"], self._headers))
             self._headers = None
 
-    def _take(self, body: bytes, headers: list[tuple[bytes, bytes]]) -> KeptAnswer:
+    def _take(self, body: bytes, headers: list[tuple[bytes, bytes]]) -> CachedResponse:
         varying: str | None = self._scope["state"].get(VARYING)
         if varying is None:
-            return KeptAnswer(headers, body, None)
+            return CachedResponse(headers, body, None)
         before, _, after = body.rpartition(varying.encode())
-        return KeptAnswer(headers, before, after)
+        return CachedResponse(headers, before, after)

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from contextvars import copy_context
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from api.errors import ServiceBusy
-from api.lane import AT_ONCE_S, HEAVY_S, SHAPES_KEPT, Lane, Lanes, read_shape
-from lake.settings import Settings
+from api.http.lane import (
+    AT_ONCE_S,
+    HEAVY_S,
+    SHAPES_KEPT,
+    TURN,
+    Lane,
+    Lanes,
+    call_in_lane,
+    read_shape,
+)
 from queries.errors import QueryNeeded
 
 if TYPE_CHECKING:
@@ -49,9 +57,9 @@ def lane(clock: Clock) -> Iterator[Lane]:
 
 @pytest.fixture
 def lanes(clock: Clock) -> Iterator[Lanes]:
-    lanes = Lanes(Settings(request_threads=1, request_wait_ms=int(WAIT_S * 1000)), clock)
+    lanes = Lanes(threads=1, wait_s=WAIT_S, clock=clock)
     yield lanes
-    lanes.shutdown()
+    lanes.close()
 
 
 def test_who_waits_too_long_is_refused_and_the_next_is_not(lane: Lane, clock: Clock) -> None:
@@ -82,19 +90,19 @@ def test_who_waits_too_long_is_refused_and_the_next_is_not(lane: Lane, clock: Cl
 
 def test_requests_are_sorted_by_what_such_ones_have_cost(lanes: Lanes) -> None:
     page, search = _ask("/api/v3/blocks"), _ask("/api/v3/blocks", b"workchain=0&limit=3")
-    quick = lanes.choose(page)
-    assert lanes.choose(search) is quick  # nothing is known of it yet
+    quick = lanes.enter(page).lane
+    assert lanes.enter(search).lane is quick  # nothing is known of it yet
     shape = read_shape(search)
     lanes.note_cost(shape, 10 * HEAVY_S)
-    heavy = lanes.choose(_ask("/api/v3/blocks", b"workchain=-1&limit=4"))
+    heavy = lanes.enter(_ask("/api/v3/blocks", b"workchain=-1&limit=4")).lane
     assert heavy is not quick
-    assert lanes.choose(page) is quick
+    assert lanes.enter(page).lane is quick
     requests = 1
-    while lanes.choose(search) is heavy:
+    while lanes.enter(search).lane is heavy:
         lanes.note_cost(shape, 0.0)
         requests += 1
     assert 5 < requests < 20
-    assert lanes.choose(_ask("/api/v2/jsonRPC", method="POST")) not in (quick, heavy)
+    assert lanes.enter(_ask("/api/v2/jsonRPC", method="POST")).lane not in (quick, heavy)
 
 
 def test_shapes_are_bounded_and_pages_share_theirs(lanes: Lanes) -> None:
@@ -102,31 +110,42 @@ def test_shapes_are_bounded_and_pages_share_theirs(lanes: Lanes) -> None:
     assert read_shape(_ask("/")) != read_shape(_ask("/account/0:cd")) == ("/account/", ())
     assert read_shape(_ask("/x", b"a=1&b&c=")) == ("/x", (b"a", b"b", b"c"))
     heavy = _ask("/api/v3/heavy")
-    quick = lanes.choose(heavy)
+    quick = lanes.enter(heavy).lane
     lanes.note_cost(read_shape(heavy), 1.0)
-    assert lanes.choose(heavy) is not quick
+    assert lanes.enter(heavy).lane is not quick
     for number in range(SHAPES_KEPT):
         lanes.note_cost((str(number), ()), 0.0)
-    assert lanes.choose(heavy) is quick  # forgotten with all others: their number is bounded
+    assert lanes.enter(heavy).lane is quick  # forgotten with all others: their number is bounded
 
 
-def test_the_threads_of_a_loop_are_those_of_the_lanes(lanes: Lanes) -> None:
+def _enter(lanes: Lanes, scope: HTTPScope) -> Any:
+    return {**scope, "state": {TURN: lanes.enter(scope)}}
+
+
+def test_requests_are_answered_by_the_threads_of_their_lane(lanes: Lanes) -> None:
+    heavy = _ask("/api/v3/heavy")
+    lanes.note_cost(read_shape(heavy), 1.0)
+    scopes = [_enter(lanes, one) for one in (_ask("/a"), heavy, _ask("/a", method="POST"))]
+
+    async def name(scope: Any) -> str:
+        return await call_in_lane(lambda: threading.current_thread().name, scope)
+
     async def work() -> list[str]:
-        loop = asyncio.get_running_loop()
-        loop.set_default_executor(lanes)
+        return [await name(scope) for scope in (*scopes, {"state": {}})]
 
-        async def name(scope: HTTPScope | None) -> Any:
-            if scope is not None:
-                lanes.enter(scope)
-            return await asyncio.to_thread(lambda: threading.current_thread().name)
+    *found, other = asyncio.run(work())
+    assert [one.rpartition("_")[0] for one in found] == ["quick", "heavy", "waiting"]
+    assert other.startswith("asyncio_")  # without a turn: a thread of the loop
 
-        heavy = _ask("/api/v3/heavy")
-        lanes.note_cost(read_shape(heavy), 1.0)
-        scopes = [None, _ask("/a"), heavy, _ask("/a", method="POST")]
-        return [await asyncio.create_task(name(scope)) for scope in scopes]
 
-    found = [name.rpartition("_")[0] for name in asyncio.run(work())]
-    assert found == ["background", "quick", "heavy", "waiting"]
+def test_the_context_of_a_request_reaches_its_thread(lanes: Lanes) -> None:
+    known = ContextVar("known", default="nothing")
+
+    async def work() -> str:
+        known.set("request")
+        return await call_in_lane(known.get, _enter(lanes, _ask("/a")))
+
+    assert asyncio.run(work()) == "request"
 
 
 def test_the_cost_of_what_fails_is_known_too(lanes: Lanes) -> None:
@@ -135,12 +154,8 @@ def test_the_cost_of_what_fails_is_known_too(lanes: Lanes) -> None:
     def fail() -> None:
         raise ValueError(sum(range(1000)))
 
-    def choose_and_submit() -> None:
-        lanes.enter(scope)
-        with pytest.raises(ValueError, match="499500"):
-            lanes.submit(fail).result()
-
-    copy_context().run(choose_and_submit)
+    with pytest.raises(ValueError, match="499500"):
+        asyncio.run(call_in_lane(fail, _enter(lanes, scope)))
     assert read_shape(scope) in lanes._costs_s
 
 
@@ -164,13 +179,13 @@ def test_small_requests_are_told_by_what_such_ones_cost_and_by_what_they_ask_for
 def test_what_turns_out_not_to_be_small_goes_to_threads_for_a_while(lanes: Lanes) -> None:
     page = _ask("/api/v3/transactions", b"hash=ab")
     lanes.note_cost(read_shape(page), 0.0)
-    assert lanes.do_at_once(lambda: "found", page) == "found"
+    assert lanes.call_at_once(lambda: "found", read_shape(page)) == "found"
 
     def ask() -> None:
         raise QueryNeeded("v3/codes")
 
     with pytest.raises(QueryNeeded):
-        lanes.do_at_once(ask, page)
+        lanes.call_at_once(ask, read_shape(page))
     requests = 0
     while not lanes.is_small(page):
         lanes.note_cost(read_shape(page), 0.0)

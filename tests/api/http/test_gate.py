@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -10,10 +11,11 @@ import pytest
 from litestar.exceptions import WebSocketDisconnect
 from litestar.testing import TestClient
 
-from api.access.gate import Gate
+from api.access.gate import AccessRules, limits_rates
 from api.access.key import add_key
 from api.app import create_app
 from api.errors import KeyFileInvalid
+from api.http.gate import Gate
 from lake.settings import Settings
 
 if TYPE_CHECKING:
@@ -47,9 +49,9 @@ class Clock:
 
 @contextmanager
 def serving(lake: Path, clock: Clock, **settings: Any) -> Iterator[TestClient[Any]]:
-    app: Any = create_app(lake, chosen := Settings(**settings))
-    app.stand_behind(Gate(chosen, clock), app.state.meter)
-    with TestClient(app, raise_server_exceptions=False) as client:
+    with TestClient(
+        create_app(lake, Settings(**settings), clock), raise_server_exceptions=False
+    ) as client:
         yield client
 
 
@@ -100,9 +102,9 @@ def test_without_a_file_keys_are_not_looked_at(demo_lake: Path) -> None:
         assert client.get(INFO, headers={"X-API-Key": "anything"}).status_code == 200
 
 
-def test_keys_that_are_required_need_a_file() -> None:
+def test_keys_that_are_required_need_a_file(tmp_path: Path) -> None:
     with pytest.raises(KeyFileInvalid, match="keys_file"):
-        Gate(Settings(keys_required=True))
+        create_app(tmp_path, Settings(keys_required=True))
 
 
 def test_limits_hold_for_kept_answers_too(demo_lake: Path) -> None:
@@ -146,13 +148,24 @@ def test_limits_are_off_on_the_own_machine(
     chosen: Any,
     limited: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
-    gate = Gate(Settings(http_host=host, rate_limits=chosen), Clock())
+    rules = AccessRules(
+        keys_file="",
+        keys_required=False,
+        limited=limits_rates(chosen, host),
+        anonymous_rps=1,
+        clock=Clock(),
+    )
+
+    async def take(_scope: Any, _receive: Any, _send: Any) -> None:
+        """Take what passes the gate: everything, with a note."""
+
+    gate = Gate(take, rules.check)
     scopes: list[Any] = [
         {"type": "http", "path": INFO, "headers": [], "query_string": b"", "client": ("::2", 1)}
         for _ in range(2)
     ]
     for scope in scopes:
-        gate.admit(scope)
+        asyncio.run(gate(scope, *[None] * 2))  # type: ignore[arg-type]
     assert "refusal" not in scopes[0].get("state", {})
     assert ("refusal" in scopes[1].get("state", {})) is limited
 

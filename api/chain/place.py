@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from api.errors import LiteServerError
-from api.v2.value import MASTERCHAIN, MASTERCHAIN_SHARD, list_ancestors
 from queries import headers
 
 if TYPE_CHECKING:
@@ -15,6 +14,8 @@ if TYPE_CHECKING:
 
     Row = Mapping[str, Any]
 
+MASTERCHAIN = -1
+MASTERCHAIN_SHARD = -(1 << 63)
 SEQNO_UNKNOWN = "LITE_SERVER_NOTREADY: seqno not in db"
 BLOCK_UNKNOWN = "LITE_SERVER_NOTREADY: block not in db"
 LT_UNKNOWN = "LITE_SERVER_NOTREADY: lt not in db"
@@ -109,3 +110,17 @@ def name_ranges(call: Call) -> str:
     """Say in words which masterchain blocks the lake has."""
     ranges = ", ".join(f"{first}..{last}" for first, last in call.reader.snapshot.ranges)
     return f"the lake covers masterchain {ranges}"
+
+
+def list_ancestors(shard: int) -> list[int]:
+    """Return the ids of all shards that contain the account prefix ``shard``, signed.
+
+    A shard is the bits of its prefix, a one, and zeroes; the node splits to at most 60 bits.
+    """
+    prefix = shard & 0xFFFF_FFFF_FFFF_FFFF
+    found = []
+    for bits in range(61):
+        tail = 64 - bits
+        number = prefix >> tail << tail | 1 << tail - 1
+        found.append(number - (1 << 64) if number >> 63 else number)
+    return found

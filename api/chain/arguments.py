@@ -1,0 +1,86 @@
+"""Parameters that both versions of the API read alike: an account, and what runs contracts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from api.chain.param import (
+    AccountAddress,
+    Bag,
+    CellObject,
+    Flag,
+    MethodId,
+    OptionalPositive,
+    RawList,
+)
+from api.errors import RequestInvalid
+from api.params import Query
+
+if TYPE_CHECKING:
+    from lake.settings import Settings
+
+
+class Params(Query, frozen=True, kw_only=True):
+    """Parameters of one method."""
+
+    def check(self, settings: Settings) -> None:
+        """Check the rules of the method.
+
+        Raises:
+            RequestInvalid: one is broken.
+        """
+
+
+class AccountParams(Params, frozen=True, kw_only=True):
+    """An account, after the masterchain block ``seqno`` or the newest one."""
+
+    address: AccountAddress
+    seqno: OptionalPositive = None
+
+    def check(self, settings: Settings) -> None:
+        """Seqno is positive."""
+        del settings
+        check_seqno(self.seqno)
+
+
+class GetMethodParams(AccountParams, frozen=True, kw_only=True):
+    """A get-method of an account, and its arguments, the deepest first."""
+
+    method: MethodId
+    stack: RawList = ()
+
+
+class EstimateParams(Params, frozen=True, kw_only=True):
+    """An external message in parts, as bags of cells; an empty one of the last two is none."""
+
+    address: AccountAddress
+    body: Bag
+    init_code: Bag = b""
+    init_data: Bag = b""
+    ignore_chksig: Flag = True
+
+
+class EstimateCellParams(Params, frozen=True, kw_only=True):
+    """The same with each cell as an object of its data and its references."""
+
+    address: AccountAddress
+    body: CellObject
+    init_code: CellObject = b""
+    init_data: CellObject = b""
+    ignore_chksig: Flag = True
+
+
+def refuse_unless(kept: bool, rule: str) -> None:  # noqa: FBT001 - the outcome of a rule
+    """Say which rule is broken, unless it is kept."""
+    if not kept:
+        raise RequestInvalid(rule)
+
+
+def check_seqno(seqno: int | None) -> None:
+    """Refuse a seqno that is not positive."""
+    refuse_unless(seqno is None or seqno > 0, "seqno should be positive")
+
+
+def check_natural(number: int | None, name: str) -> None:
+    """Refuse a negative number."""
+    refuse_unless(number is None or number >= 0, f"{name} should be non-negative")

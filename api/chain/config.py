@@ -1,0 +1,44 @@
+"""The configuration of the network after a masterchain block."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from api.chain.place import STATE_UNKNOWN, find_configuration_seqno, name_ranges
+from api.errors import LiteServerError
+from ingest.cell.boc import parse_boc
+from ingest.cell.build import graft
+from ingest.cell.dictionary_writer import build_hashmap
+from ingest.cell.tree import CellTree
+from ingest.cell.writer import serialize_boc
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from api.call import Call
+
+_KEY_BITS = 32
+
+
+def read_params(call: Call, master: Mapping[str, Any]) -> dict[int, bytes]:
+    """Return the configuration after a masterchain block: that of its newest key block.
+
+    Raises:
+        LiteServerError: the lake lacks the key block.
+    """
+    key_seqno = find_configuration_seqno(master)
+    rows = call.reader.rows("v2/config_params", mc_seqno=key_seqno)
+    if not rows:
+        raise LiteServerError(
+            f"{STATE_UNKNOWN}: {name_ranges(call)}, "
+            f"and the configuration after {master['seqno']} is that of key block {key_seqno}"
+        )
+    return {row["param"]: row["boc"] for row in rows}
+
+
+def join_params(params: dict[int, bytes]) -> bytes:
+    """Return the dictionary of parameters as bag of cells; equal to the chain's own."""
+    tree = CellTree()
+    by_key = {number & (1 << _KEY_BITS) - 1: boc for number, boc in params.items()}
+    entries = [(key, graft(tree, parse_boc(boc))) for key, boc in sorted(by_key.items())]
+    return serialize_boc(tree, [build_hashmap(tree, entries, _KEY_BITS)])

@@ -1,0 +1,168 @@
+"""A bound on the head of a request, around the server's own protocol.
+
+The server's parser in C bounds no head, and reads no URL beyond 64 KiB; long lists of addresses in
+a URL are accepted up to the bound all the same, as by the peer. What comes over a connection passes
+here first: heads are measured, and the query of a long URL goes on in a header, from where
+`LongQueries` takes it back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from contextlib import suppress
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+import httptools
+import uvicorn
+from litestar.enums import ScopeType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from litestar.types import ASGIApp, Receive, Scope, Send
+
+REQUEST_HEAD_BYTES = 1 << 20
+LONG_LINE_BYTES = 1 << 15
+"""From here on, the query of a request line goes another way."""
+
+_NAME = b"x-query-" + secrets.token_hex(8).encode()
+"""Header, and value of the query in its place: no client knows it."""
+
+_REFUSAL = b"The head of the request is too large."
+_RESPONSE = (
+    b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\n"
+    b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (len(_REFUSAL), _REFUSAL)
+)
+
+
+@cache
+def load_protocol() -> Callable[..., asyncio.Protocol]:
+    """Return the server's protocol on its parser in C, as its configuration names it."""
+    config = uvicorn.Config(_answer_none, http="httptools", log_config=None, lifespan="off")
+    config.load()
+    return config.http_protocol_class
+
+
+async def _answer_none(scope: Scope, receive: Receive, send: Send) -> None:
+    """Stand in for an application."""
+
+
+class BoundedHead(asyncio.Protocol):
+    """Refuses a request with status 400 once its URL and headers have become too large.
+
+    Bytes are counted as they come: a parser keeps a header to itself until it has ended.
+    """
+
+    def __init__(self, **inputs: Any) -> None:  # noqa: ANN401 - whatever the server's protocol takes
+        """Begin with a connection's first request."""
+        self._inner = load_protocol()(**inputs)
+        self._parser = httptools.HttpRequestParser(self)
+        self._begins, self._in_head = True, False
+        self._head_bytes = 0
+        self._line = bytearray()
+        """The first line of a request until it has ended."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._inner.connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Measure what has come over the connection, and pass it on."""
+        if self._begins and not self._line and _is_one_request(data):
+            self._inner.data_received(data)
+            return
+        if self._begins:
+            data = self._take_line(data)
+        # The server's protocol meets the same errors.
+        with suppress(httptools.HttpParserError, httptools.HttpParserUpgrade):
+            self._parser.feed_data(data)
+        if self._in_head:
+            self._head_bytes += len(data)
+        if max(self._head_bytes, len(self._line)) > REQUEST_HEAD_BYTES:
+            self._transport.write(_RESPONSE)
+            self._transport.close()
+        elif data:
+            self._inner.data_received(data)
+
+    def _take_line(self, data: bytes) -> bytes:
+        """Return what has come once the first line of a request is complete, b"" until then."""
+        if not self._line and b"\n" in data[:LONG_LINE_BYTES]:
+            return data
+        known = len(self._line)
+        self._line += data
+        end = self._line.find(b"\n", known)
+        if end < 0:
+            return b""
+        data, self._line = bytes(self._line), bytearray()
+        return _move_query(data, end) if end > LONG_LINE_BYTES else data
+
+    def on_message_begin(self) -> None:
+        """Count from zero for each request of a connection."""
+        self._begins, self._in_head, self._head_bytes = False, True, 0
+
+    def on_headers_complete(self) -> None:
+        """Stop counting: bodies have a bound of their own."""
+        self._in_head, self._head_bytes = False, 0
+
+    def on_message_complete(self) -> None:
+        """Expect another request."""
+        self._begins = True
+
+    def eof_received(self) -> bool | None:
+        """Pass it on."""
+        return self._inner.eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Pass it on."""
+        self._inner.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Pass it on."""
+        self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Pass it on."""
+        self._inner.resume_writing()
+
+
+def _is_one_request(data: bytes) -> bool:
+    """Return whether data is one short request without a body: most are, and need no measuring."""
+    if not data.startswith(b"GET ") or len(data) > LONG_LINE_BYTES:
+        return False
+    if data.find(b"\r\n\r\n") != len(data) - 4:
+        return False
+    lower = data.lower()
+    return b"content-length" not in lower and b"transfer-encoding" not in lower
+
+
+def _move_query(data: bytes, end: int) -> bytes:
+    """Return a request with the query of its first line, which ends at ``end``, in a header."""
+    method, _, rest = data[:end].partition(b" ")
+    target, _, version = rest.rpartition(b" ")
+    path, _, query = target.partition(b"?")
+    if b" " in target or not query:
+        return data  # The parser refuses it.
+    query = query.partition(b"#")[0]
+    return b"%b %b?%b %b\n%b: %b\r\n%b" % (
+        *(method, path, _NAME, version),
+        *(_NAME, query, data[end + 1 :]),
+    )
+
+
+class LongQueries:
+    """Middleware that puts queries back that were too long for the server's parser."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Take what answers."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass everything on."""
+        if scope["type"] == ScopeType.HTTP and scope["query_string"] == _NAME:
+            headers = list(scope["headers"])
+            scope["query_string"] = next(value for name, value in headers if name == _NAME)
+            scope["headers"] = [pair for pair in headers if pair[0] != _NAME]
+        await self._app(scope, receive, send)
