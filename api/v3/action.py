@@ -12,7 +12,7 @@ from msgspec import UNSET
 
 from api.encoding import encode_bytes, encode_number
 from api.v3.action_field import SPECIAL
-from api.v3.model import Omitted
+from api.v3.layout.field import Omitted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,10 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET
 
-from api.v3.model import Block, Currencies, Message, Omitted, Transaction
+from api.v3.layout.block import Block
+from api.v3.layout.field import Currencies, Omitted
+from api.v3.layout.message import Message
+from api.v3.layout.transaction import Transaction
 
 
 class AddressBookRow(msgspec.Struct):

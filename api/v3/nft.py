@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from api.address import render_raw
 from api.encoding import encode_account, encode_bytes, encode_number, encode_optional
-from api.v3.model import Omitted
+from api.v3.layout.field import Omitted
 from api.v3.payload import Payload, decode_content, decode_payload, encode_payload
 
 if TYPE_CHECKING:

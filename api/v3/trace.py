@@ -10,7 +10,8 @@ from msgspec import UNSET
 from api.encoding import encode_bytes, encode_optional
 from api.v3.action import Action
 from api.v3.answer import AddressBook, Metadata
-from api.v3.model import Omitted, Transaction
+from api.v3.layout.field import Omitted
+from api.v3.layout.transaction import Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
