@@ -23,9 +23,9 @@ def render_block(row: Row) -> Block:
 
 def list_sources(row: Row) -> tuple[Any, ...]:
     """Return what a block is made of: one block before it, or the two that merged."""
+    workchain, names = row["workchain"], ("prev", "prev2")
     previous = [
-        {"workchain": row["workchain"], "shard": row[f"{name}_shard"], "seqno": row[f"{name}_seqno"]}
-        for name in ("prev", "prev2")
-        if name == "prev" or row["prev2_seqno"] is not None
+        {"workchain": workchain, "shard": row[f"{name}_shard"], "seqno": row[f"{name}_seqno"]}
+        for name in (names if row["prev2_seqno"] is not None else names[:1])
     ]
     return row, _MASTERCHAIN | {"seqno": row["mc_seqno"]}, previous

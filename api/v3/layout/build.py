@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from operator import itemgetter, methodcaller
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -20,6 +20,8 @@ from api.encoding import (
 from api.v3.layout.body import read_body
 from api.v3.layout.field import Inner, Kind
 from api.v3.layout.table import HEX, Field, list_fields
+
+T = TypeVar("T")
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,12 +40,16 @@ _OF_VALUE: dict[Kind, Callable[[Any], Any]] = {
 """What is written of a column that is not NULL; of other kinds the value itself."""
 
 
-@cache
-def make_builder(struct: Any, opcodes: str = HEX, made: Inner = _NO_INNER) -> Callable[..., Any]:  # noqa: ANN401 - any struct
+def make_builder(struct: type[T], opcodes: str = HEX, made: Inner = _NO_INNER) -> Callable[..., T]:
     """Return the function that makes a struct of the rows of a resource, the first its own.
 
-    Values of fields that no column holds may be given by name.
+    It takes the values of fields that no column holds by name.
     """
+    return _make_resource_builder(struct, opcodes, made)
+
+
+@cache
+def _make_resource_builder(struct: Any, opcodes: str, made: Inner) -> Callable[..., Any]:  # noqa: ANN401 - any struct
     build = _make_builder(struct, opcodes, made)
 
     def build_resource(sources: Sequence[Any], **extra: object) -> Any:  # noqa: ANN401 - the struct
@@ -108,25 +114,22 @@ def _make_row_reader(field: Field) -> Callable[[Any], Any]:
         case Kind.CURRENCIES:
             return lambda row: decode_currencies(row[name]) if row[beside] == equals else None
         case Kind.BASE64_UNLESS:
-            return lambda row: (
-                None if row[name] in {None, row[beside]} else encode_bytes(row[name])
-            )
+            return lambda row: None if row[name] in {None, row[beside]} else encode_bytes(row[name])
         case _:
             return _make_value_reader(field)
 
 
 def _make_value_reader(field: Field) -> Callable[[Any], Any]:
     """Return the function that reads a field of one column; one that may be left out may lack."""
-    name, write = field.column.name, _OF_VALUE.get(field.kind)
-    read = itemgetter(name)
+    name, write = field.column.name, field.read or _OF_VALUE.get(field.kind)
+    read: Callable[[Any], Any] = itemgetter(name)
     if field.is_optional and not field.is_nullable:
-
-        def read(row: Any) -> Any:  # noqa: ANN401 - any value
-            return row.get(name)
-
+        read = methodcaller("get", name)
     if write is None:
         return read
-    missing = {} if field.kind is Kind.JSON and not field.is_optional else None
+    missing: dict[str, str] | None = None
+    if field.kind is Kind.JSON and not field.is_optional:
+        missing = {}
 
     def read_written(row: Any) -> Any:  # noqa: ANN401 - any value
         value = read(row)

@@ -6,9 +6,12 @@ Without an annotation the form follows from the type, and the column has the fie
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from msgspec import UnsetType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Kind(StrEnum):
@@ -42,6 +45,8 @@ class Kind(StrEnum):
     """An object for each row of a source."""
     CONSTANT = "constant"
     """The field's default."""
+    READ = "read"
+    """What a function makes of it, in Python alone."""
     EXTRA = "extra"
     """Nothing that a column holds: who builds the struct sets it."""
 
@@ -52,6 +57,12 @@ class Column(NamedTuple):
     name: str
     beside: str = ""
     equals: str = ""
+
+
+class Read(NamedTuple):
+    """The function that makes a field's value of what its column holds, if that is not NULL."""
+
+    function: Callable[[Any], Any]
 
 
 class Inner(NamedTuple):
@@ -73,11 +84,14 @@ class Inner(NamedTuple):
     named: str = ""
 
 
-def inner(
-    *when: str, source: int = -1, prefix: str = "", named: str = "", **columns: str
-) -> Inner:
+def inner(*when: str, source: int = -1, prefix: str = "", named: str = "", **columns: str) -> Inner:
     """Return an ``Inner``; ``columns`` are the columns of single fields."""
     return Inner(when, source, prefix, tuple(sorted(columns.items())), named)
+
+
+def account(name: str = "") -> Column:
+    """Return the columns of an account id and its workchain: the row's own, or by its name."""
+    return Column(f"{name}_workchain", name) if name else Column("workchain", "account")
 
 
 Omitted = UnsetType
@@ -86,3 +100,4 @@ Decimal = Annotated[str, Kind.TEXT_NUMBER]
 Base64 = Annotated[str, Kind.BASE64]
 Shard = Annotated[str, Kind.SHARD]
 RawAddress = Annotated[str, Kind.ACCOUNT]
+Bag = Annotated[str, Kind.BAG]

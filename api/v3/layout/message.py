@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET
 
 from api.v3.layout.field import (
+    Bag,
     Base64,
     Column,
     Currencies,
@@ -15,6 +16,7 @@ from api.v3.layout.field import (
     Kind,
     Omitted,
     RawAddress,
+    account,
     inner,
 )
 
@@ -27,7 +29,7 @@ class MessageContent(msgspec.Struct, gc=False):
     """A message's body, or its initial state, as a bag of cells."""
 
     hash: Base64 | None
-    body: Annotated[str, Kind.BAG] | None
+    body: Bag | None
     decoded: dict[str, object] | None = None
 
 
@@ -39,8 +41,8 @@ class Message(msgspec.Struct, gc=False):
     """
 
     hash: Annotated[Base64, Column("msg_hash")]
-    source: Annotated[RawAddress, Column("source_workchain", "source")] | None
-    destination: Annotated[RawAddress, Column("destination_workchain", "destination")] | None
+    source: Annotated[RawAddress, account("source")] | None
+    destination: Annotated[RawAddress, account("destination")] | None
     value: Decimal | None
     value_extra_currencies: (
         Annotated[Currencies, Kind.CURRENCIES, Column("value_extra_currencies", "kind", INTERNAL)]

@@ -32,7 +32,8 @@ def compile_struct(struct: Any, opcodes: str = HEX, made: Inner = _NO_INNER) -> 
 def _describe(field: Field, opcodes: str) -> tuple[Any, ...]:
     """Return a field as (kind, source, columns, prefix, missing, other)."""
     prefix = f'"{field.name}":'.encode()
-    source, columns, other = field.source, (field.column.name,), None
+    source, other = field.source, None
+    columns: tuple[str, ...] = (field.column.name,)
     missing = b"null" if field.is_nullable else None
     _, beside, equals = field.column
     match field.kind:

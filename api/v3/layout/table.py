@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from types import UnionType
-from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin
 
 import msgspec
 from msgspec import NODEFAULT, UNSET, UnsetType
 
-from api.v3.layout.field import Column, Currencies, Inner, Kind
+from api.v3.layout.field import Column, Currencies, Inner, Kind, Read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 T = TypeVar("T")
 
@@ -29,6 +33,7 @@ class Field(NamedTuple):
         is_nullable: Whether it is null where it has no value.
         is_optional: Whether it is left out then, unless it is null.
         default: Its value where no column has one.
+        read: What makes the value of what the column holds, if the form does not say it.
         inner: How the object, or those of the list, are made.
         struct: What they are.
     """
@@ -40,6 +45,7 @@ class Field(NamedTuple):
     is_nullable: bool
     is_optional: bool
     default: object
+    read: Callable[[Any], Any] | None
     inner: Inner
     struct: Any
 
@@ -68,6 +74,9 @@ def _read_field(info: msgspec.structs.FieldInfo, made: Inner, opcodes: str) -> F
     if info.name in replaced:
         column = Column(replaced[info.name])
     part = _find(notes, Inner) or Inner()
+    read = _find(notes, Read)
+    if read is not None:
+        kind = Kind.READ
     source = 0 if info.name in replaced and made.source >= 0 else part.source
     has_parts = kind in {Kind.OBJECT, Kind.LIST, Kind.BODY}
     return Field(
@@ -78,6 +87,7 @@ def _read_field(info: msgspec.structs.FieldInfo, made: Inner, opcodes: str) -> F
         type(None) in types,
         UnsetType in types,
         None if info.default in {UNSET, NODEFAULT} else info.default,
+        read and read.function,
         part,
         (get_args(values[0]) or values)[0] if has_parts else None,
     )
@@ -90,7 +100,8 @@ def _take_apart(kind: Any) -> tuple[list[Any], list[Any]]:  # noqa: ANN401 - any
         return types, [*notes, *kind.__metadata__]
     if get_origin(kind) in {Union, UnionType}:
         parts = [_take_apart(each) for each in get_args(kind)]
-        return [one for types, _ in parts for one in types], [one for _, notes in parts for one in notes]
+        types, notes = zip(*parts, strict=True)
+        return [*chain.from_iterable(types)], [*chain.from_iterable(notes)]
     return [kind], []
 
 

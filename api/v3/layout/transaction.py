@@ -16,6 +16,7 @@ from api.v3.layout.field import (
     Kind,
     Omitted,
     RawAddress,
+    account,
     inner,
 )
 from api.v3.layout.message import Message
@@ -81,9 +82,7 @@ class ActionPhase(msgspec.Struct, gc=False):
     msgs_created: int | Omitted = UNSET
     action_list_hash: Annotated[Base64, Column("action_list_hash")] | Omitted = UNSET
     tot_msg_size: (
-        Annotated[
-            MessageSize, inner("action_tot_msg_size_cells", prefix="action_tot_msg_size_")
-        ]
+        Annotated[MessageSize, inner("action_tot_msg_size_cells", prefix="action_tot_msg_size_")]
         | Omitted
     ) = UNSET
 
@@ -106,10 +105,10 @@ class SplitInfo(msgspec.Struct, gc=False):
     cur_shard_pfx_len: int | Omitted = UNSET
     acc_split_depth: int | Omitted = UNSET
     this_addr: (
-        Annotated[RawAddress, Column("workchain", "split_info_this_addr")] | None | Omitted
+        Annotated[RawAddress, Column("workchain", "split_info_this_addr")] | Omitted | None
     ) = UNSET
     sibling_addr: (
-        Annotated[RawAddress, Column("workchain", "split_info_sibling_addr")] | None | Omitted
+        Annotated[RawAddress, Column("workchain", "split_info_sibling_addr")] | Omitted | None
     ) = UNSET
 
 
@@ -129,9 +128,9 @@ class TransactionDescr(msgspec.Struct, gc=False):
         ]
         | Omitted
     ) = UNSET
-    compute_ph: (
-        Annotated[ComputePhase, inner("compute_skipped", prefix="compute_")] | Omitted
-    ) = UNSET
+    compute_ph: Annotated[ComputePhase, inner("compute_skipped", prefix="compute_")] | Omitted = (
+        UNSET
+    )
     action: Annotated[ActionPhase, inner("action_success", prefix="action_")] | Omitted = UNSET
     bounce: Annotated[BouncePhase, inner("bounce", prefix="bounce_")] | Omitted = UNSET
     split_info: (
@@ -157,7 +156,7 @@ class Transaction(msgspec.Struct, gc=False):
     Its sources are the row, the in message, the out messages, the states before and after.
     """
 
-    account: Annotated[str, Kind.NAMED_ACCOUNT, Column("workchain", "account")]
+    account: Annotated[str, Kind.NAMED_ACCOUNT, account()]
     hash: Base64
     lt: Decimal
     now: int
