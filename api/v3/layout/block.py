@@ -18,10 +18,9 @@ class BlockId(msgspec.Struct, gc=False):
 
 
 class Block(msgspec.Struct, gc=False):
-    """A block's header; lt and time are decimal text.
+    """A block's header; lt and time are decimal text."""
 
-    Its sources are the row, the id of its masterchain block, and those of the blocks before it.
-    """
+    # Its sources are the row, the id of its masterchain block, and those of the blocks before it.
 
     workchain: int
     shard: Shard

@@ -26,9 +26,8 @@ T = TypeVar("T")
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    Read = Callable[[Sequence[Any], Any], Any]
-
 _NO_INNER = Inner()
+_PARTS = frozenset({Kind.OBJECT, Kind.LIST})
 _OF_VALUE: dict[Kind, Callable[[Any], Any]] = {
     Kind.TEXT_NUMBER: str,
     Kind.BASE64: encode_bytes,
@@ -40,7 +39,9 @@ _OF_VALUE: dict[Kind, Callable[[Any], Any]] = {
 """What is written of a column that is not NULL; of other kinds the value itself."""
 
 
-def make_builder(struct: type[T], opcodes: str = HEX, made: Inner = _NO_INNER) -> Callable[..., T]:
+def make_builder(
+    struct: Callable[..., T], opcodes: str = HEX, made: Inner = _NO_INNER
+) -> Callable[..., T]:
     """Return the function that makes a struct of the rows of a resource, the first its own.
 
     It takes the values of fields that no column holds by name.
@@ -51,43 +52,56 @@ def make_builder(struct: type[T], opcodes: str = HEX, made: Inner = _NO_INNER) -
 @cache
 def _make_resource_builder(struct: Any, opcodes: str, made: Inner) -> Callable[..., Any]:  # noqa: ANN401 - any struct
     build = _make_builder(struct, opcodes, made)
+    at = max(made.source, 0)
 
     def build_resource(sources: Sequence[Any], **extra: object) -> Any:  # noqa: ANN401 - the struct
-        return build(sources, sources[max(made.source, 0)], extra)
+        return build(sources, sources[at], extra)
 
     return build_resource
 
 
 def _make_builder(struct: Any, opcodes: str, made: Inner) -> Callable[..., Any]:  # noqa: ANN401
-    fields = list_fields(struct, made, opcodes)
-    readers = [
-        (field.name, _make_reader(field, opcodes))
-        for field in fields
+    fields = [
+        field
+        for field in list_fields(struct, made, opcodes)
         if field.kind not in {Kind.CONSTANT, Kind.EXTRA}
     ]
-    missing = {field.name: None if field.is_nullable else UNSET for field in fields}
+    columns = [(field, *_make_reader(field)) for field in fields if field.kind not in _PARTS]
+    here = [(field.name, read, write) for field, read, write in columns if field.source < 0]
+    away = [(field, read, write) for field, read, write in columns if field.source >= 0]
+    parts = [
+        (field.name, _make_part_reader(field, opcodes)) for field in fields if field.kind in _PARTS
+    ]
+    missing = {field.name: _find_missing(field) for field in fields}
 
-    def build(sources: Sequence[Any], row: Any, extra: dict[str, object]) -> Any:  # noqa: ANN401
-        values = extra
-        for name, read in readers:
-            value = read(sources, row)
+    def build(sources: Sequence[Any], row: Any, values: dict[str, object]) -> Any:  # noqa: ANN401
+        for name, read, write in here:
+            value = read(row)
+            if value is None:
+                value = missing[name]
+            elif write is not None:
+                value = write(value)
+            values[name] = value
+        for field, read, write in away:
+            value = read(sources[field.source])
+            values[field.name] = value if value is None or write is None else write(value)
+        for name, read_part in parts:
+            value = read_part(sources, row)
             values[name] = missing[name] if value is None else value
         return struct(**values)
 
     return build
 
 
-def _make_reader(field: Field, opcodes: str) -> Read:
-    """Return the function that reads a field from the sources of a resource and the row at hand."""
-    if field.kind in {Kind.OBJECT, Kind.LIST}:
-        return _make_object_reader(field, opcodes)
-    read = _make_row_reader(field)
-    if field.source < 0:
-        return lambda _sources, row: read(row)
-    return lambda sources, _row: read(sources[field.source])
+def _find_missing(field: Field) -> object:
+    """Return the value of a field whose column is NULL."""
+    if field.kind is Kind.JSON and not field.is_optional:
+        return {}
+    return None if field.is_nullable else UNSET
 
 
-def _make_object_reader(field: Field, opcodes: str) -> Read:
+def _make_part_reader(field: Field, opcodes: str) -> Callable[[Sequence[Any], Any], Any]:
+    """Return the function that makes an object, or a list of them."""
     build = _make_builder(field.struct, opcodes, field.inner)
     at, when = field.inner.source, field.inner.when
     if field.kind is Kind.LIST:
@@ -102,37 +116,25 @@ def _make_object_reader(field: Field, opcodes: str) -> Read:
     return read
 
 
-def _make_row_reader(field: Field) -> Callable[[Any], Any]:
+def _make_reader(field: Field) -> tuple[Callable[[Any], Any], Callable[[Any], Any] | None]:
+    """Return what reads a field from its row, and what is done with the value unless it is None."""
     name, beside, equals = field.column
     match field.kind:
         case Kind.ACCOUNT | Kind.NAMED_ACCOUNT:
-            return lambda row: encode_account(row[name], row[beside])
+            return lambda row: encode_account(row[name], row[beside]), None
         case Kind.OPCODE_NAME:
-            return lambda row: read_body(row["body_hash"], row["body"], row["kind"]).opcode_name
+            return (
+                lambda row: read_body(row["body_hash"], row["body"], row["kind"]).opcode_name,
+                None,
+            )
         case Kind.BODY:
-            return lambda row: read_body(row["body_hash"], row["body"], row["kind"]).content
+            return lambda row: read_body(row["body_hash"], row["body"], row["kind"]).content, None
         case Kind.CURRENCIES:
-            return lambda row: decode_currencies(row[name]) if row[beside] == equals else None
+            return lambda row: decode_currencies(row[name]) if row[beside] == equals else None, None
         case Kind.BASE64_UNLESS:
-            return lambda row: None if row[name] in {None, row[beside]} else encode_bytes(row[name])
-        case _:
-            return _make_value_reader(field)
-
-
-def _make_value_reader(field: Field) -> Callable[[Any], Any]:
-    """Return the function that reads a field of one column; one that may be left out may lack."""
-    name, write = field.column.name, field.read or _OF_VALUE.get(field.kind)
-    read: Callable[[Any], Any] = itemgetter(name)
-    if field.is_optional and not field.is_nullable:
-        read = methodcaller("get", name)
-    if write is None:
-        return read
-    missing: dict[str, str] | None = None
-    if field.kind is Kind.JSON and not field.is_optional:
-        missing = {}
-
-    def read_written(row: Any) -> Any:  # noqa: ANN401 - any value
-        value = read(row)
-        return missing if value is None else write(value)
-
-    return read_written
+            return lambda row: None if row[name] == row[beside] else row[name], encode_bytes
+    # A column that may be left out may lack.
+    may_lack = field.is_optional and not field.is_nullable
+    return methodcaller("get", name) if may_lack else itemgetter(name), (
+        field.read or _OF_VALUE.get(field.kind)
+    )

@@ -34,11 +34,9 @@ class MessageContent(msgspec.Struct, gc=False):
 
 
 class Message(msgspec.Struct, gc=False):
-    """A message; amounts, lt and time are decimal text.
+    """A message; amounts, lt and time are decimal text."""
 
-    ``in_tx_hash`` and ``out_tx_hash`` of its row, where it has them, are the transactions that
-    consumed and produced it.
-    """
+    # The row may lack in_tx_hash and out_tx_hash, of the transactions at its ends.
 
     hash: Annotated[Base64, Column("msg_hash")]
     source: Annotated[RawAddress, account("source")] | None
@@ -53,7 +51,7 @@ class Message(msgspec.Struct, gc=False):
     extra_flags: Decimal | None
     created_lt: Decimal | None
     created_at: Decimal | None
-    opcode: Annotated[str | int, Kind.OPCODE] | None
+    opcode: Annotated[str | int | None, Kind.OPCODE]
     decoded_opcode: Annotated[str, Kind.OPCODE_NAME, Column("body", "kind", EXTERNAL)] | None
     ihr_disabled: bool | None
     bounce: bool | None

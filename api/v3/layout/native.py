@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from api.native import NATIVE
 from api.v3.layout.body import list_opcodes, write_body
+from api.v3.layout.build import make_builder
 from api.v3.layout.field import Inner, Kind
 from api.v3.layout.table import HEX, Field, list_fields
 
@@ -56,6 +57,18 @@ def _describe(field: Field, opcodes: str) -> tuple[Any, ...]:
 def make_writer(layout: Any) -> Callable[[tuple[Mapping[str, Any] | Any, ...]], bytes]:  # noqa: ANN401
     """Return the function that writes the first of a tuple of rows; the others are its sources."""
     return partial(NATIVE.write_row, layout)
+
+
+@cache
+def make_row_writer(struct: Any, opcodes: str = HEX) -> Callable[[tuple[Any, ...]], Any]:  # noqa: ANN401 - any struct
+    """Return the function that writes the first of a tuple of rows, to be sent only.
+
+    It returns ``msgspec.Raw`` with the extension, else the struct.
+    """
+    if NATIVE is None:
+        return make_builder(struct, opcodes)
+    write = make_writer(compile_struct(struct, opcodes))
+    return lambda sources: msgspec.Raw(write(sources))
 
 
 def make_record_writer(

@@ -151,10 +151,9 @@ class AccountState(msgspec.Struct, gc=False):
 
 
 class Transaction(msgspec.Struct, gc=False):
-    """A transaction with its messages and the account's states around it.
+    """A transaction with its messages and the account's states around it."""
 
-    Its sources are the row, the in message, the out messages, the states before and after.
-    """
+    # Its sources are the row, the in message, the out messages, the states before and after.
 
     account: Annotated[str, Kind.NAMED_ACCOUNT, account()]
     hash: Base64
