@@ -23,6 +23,6 @@ def decode_payload(boc: bytes) -> Payload | None:
     return None if value is None else dict[str, object](value)
 
 
-def decode_content(text: str) -> dict[str, object]:
-    """Return what a token says of itself (TEP-64)."""
-    return msgspec.json.decode(text, type=dict[str, object])
+def decode_content(text: str | None) -> dict[str, object] | None:
+    """Return what a token says of itself (TEP-64); None where that cannot be read."""
+    return None if text is None else msgspec.json.decode(text, type=dict[str, object])
