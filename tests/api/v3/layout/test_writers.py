@@ -102,7 +102,7 @@ def test_both_writers_give_the_same_bytes(struct: Any, opcodes: str) -> None:
         msgspec.json.schema(struct, schema_hook=lambda _: {"description": "Any JSON."})
     )
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=25, deadline=None)
     @given(_Columns(struct).rows())
     def compare(sources: tuple[Any, ...]) -> None:
         written = write(sources)
