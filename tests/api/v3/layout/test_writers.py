@@ -35,7 +35,7 @@ _VALUES: dict[Kind, SearchStrategy[Any]] = {
     Kind.BASE64: _HASHES,
     Kind.BASE64_UNLESS: _HASHES,
     Kind.FLAG: st.booleans(),
-    Kind.TEXT: st.text(max_size=9),
+    Kind.TEXT: st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=9),
     Kind.SHARD: st.integers(-(1 << 63), (1 << 63) - 1),
     Kind.OPCODE: _INT32,
     Kind.JSON: _CURRENCIES,
