@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from api.explorer.sentence import Told
-    from api.v3.model import Block
+    from api.v3.layout.block import Block
     from lake.log import Range
     from queries.reader import Reader
 

@@ -15,7 +15,7 @@ from api.v3.transaction_page import answer_transactions
 from queries.exact import find_transactions
 
 if TYPE_CHECKING:
-    from api.v3.model import Transaction
+    from api.v3.layout.transaction import Transaction
 
 Facts = dict[str, Any]
 

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from api.explorer.names import Names
-    from api.v3.model import Message, Transaction
+    from api.v3.layout.message import Message
+    from api.v3.layout.transaction import Transaction
 
 BOX_WIDTH, BOX_HEIGHT = 176, 48
 COLUMN, ROW = 296, 66

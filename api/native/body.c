@@ -1,4 +1,4 @@
-/* Bodies of messages that follow no layout: most have an opcode that nobody has named. */
+/* Bodies of messages that follow no scheme: most have an opcode without a name. */
 #include "body.h"
 
 #include "crc32c.h"
@@ -28,36 +28,27 @@ static long long peek_opcode(const uint8_t *bag, size_t size)
     return (long long)opcode[0] << 24 | opcode[1] << 16 | opcode[2] << 8 | opcode[3];
 }
 
-/* Add a bag of cells with its checksum as base64. */
-static int add_bag(Buffer *out, const uint8_t *bag, size_t size)
+int add_bag(Buffer *out, PyObject *value)
 {
-    if (bag[FLAGS_AT] & HAS_CRC32C)
-        return buffer_add_base64(out, bag, size);
-    uint8_t *whole = PyMem_Malloc(size + CRC_BYTES);
-    if (!whole) {
-        PyErr_NoMemory();
+    char *bag;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(value, &bag, &size) < 0)
         return -1;
-    }
-    memcpy(whole, bag, size);
-    close_bag(whole, size);
-    int failed = buffer_add_base64(out, whole, size + CRC_BYTES);
-    PyMem_Free(whole);
+    if (size > FLAGS_AT && (uint8_t)bag[FLAGS_AT] & HAS_CRC32C)
+        return buffer_add_base64(out, (const uint8_t *)bag, (size_t)size);
+    PyObject *closed = add_crc32c(NULL, value);
+    int failed = closed ? add_bag(out, closed) : -1;
+    Py_XDECREF(closed);
     return failed;
 }
 
-static int add_literal(Buffer *out, const char *text)
+int is_unknown_body(PyObject *body, PyObject *known)
 {
-    return buffer_add(out, text, strlen(text));
-}
-
-int add_unknown_body(Buffer *out, PyObject *hash, PyObject *body, PyObject *known)
-{
-    char *bag, *hash_bytes;
-    Py_ssize_t size, hash_size;
+    char *bag;
+    Py_ssize_t size;
     if (body == Py_None)
         return 0;
-    if (PyBytes_AsStringAndSize(body, &bag, &size) < 0 ||
-        PyBytes_AsStringAndSize(hash, &hash_bytes, &hash_size) < 0)
+    if (PyBytes_AsStringAndSize(body, &bag, &size) < 0)
         return -1;
     long long opcode = peek_opcode((const uint8_t *)bag, (size_t)size);
     if (opcode < 0)
@@ -65,12 +56,5 @@ int add_unknown_body(Buffer *out, PyObject *hash, PyObject *body, PyObject *know
     PyObject *number = PyLong_FromLongLong(opcode);
     int is_known = number ? PySet_Contains(known, number) : -1;
     Py_XDECREF(number);
-    if (is_known)
-        return is_known < 0 ? -1 : 0;
-    if (add_literal(out, "\"decoded_opcode\":null,\"message_content\":{\"hash\":\"") < 0 ||
-        buffer_add_base64(out, (const uint8_t *)hash_bytes, (size_t)hash_size) < 0 ||
-        add_literal(out, "\",\"body\":\"") < 0 || add_bag(out, (const uint8_t *)bag, (size_t)size) < 0 ||
-        add_literal(out, "\",\"decoded\":null}") < 0)
-        return -1;
-    return 1;
+    return is_known < 0 ? -1 : !is_known;
 }

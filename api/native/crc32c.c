@@ -46,7 +46,8 @@ static uint32_t crc32c(const uint8_t *data, size_t size)
     return ~crc;
 }
 
-void close_bag(uint8_t *bag, size_t size)
+/* Set the flag of a bag of cells, and write its checksum into the CRC_BYTES behind it. */
+static void close_bag(uint8_t *bag, size_t size)
 {
     bag[FLAGS_AT] |= HAS_CRC32C;
     uint32_t crc = crc32c(bag, size);

@@ -9,9 +9,6 @@
 
 enum { CRC_BYTES = 4, FLAGS_AT = 4, HAS_CRC32C = 0x40 };
 
-/* Set the flag of a bag of cells, and write its checksum into the CRC_BYTES behind it. */
-void close_bag(uint8_t *bag, size_t size);
-
 /* Return a bag of cells with its flag set and its checksum, little-endian, behind it. */
 PyObject *add_crc32c(PyObject *self, PyObject *bag);
 

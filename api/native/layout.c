@@ -1,4 +1,4 @@
-/* Layouts: tuples (kind, source, column, prefix, missing, other) taken apart once. */
+/* Layouts: tuples (kind, source, columns, prefix, missing, other) taken apart once. */
 #include "layout.h"
 
 #include <string.h>
@@ -6,6 +6,9 @@
 #include "buffer.h"
 
 static const char CAPSULE[] = "api._json.layout";
+
+#define KIND_NAME(kind, name) name,
+static const char *const KIND_NAMES[] = {EACH_KIND(KIND_NAME)};
 
 void drop_column(Column *column)
 {
@@ -21,8 +24,10 @@ static void free_field(Field *field)
     drop_column(&field->beside);
     PyMem_Free(field->lead.data);
     PyMem_Free(field->missing.data);
-    Py_XDECREF(field->other);
+    Py_XDECREF(field->equals);
     Py_XDECREF(field->known);
+    Py_XDECREF(field->decode);
+    Py_XDECREF(field->inner_owner);
 }
 
 static void free_layout(PyObject *capsule)
@@ -56,7 +61,7 @@ static int take_lead(Lead *lead, PyObject *prefix, const char *more, size_t more
 static int is_quoted(Kind kind)
 {
     return kind == TEXT_NUMBER || kind == BASE64 || kind == BASE64_UNLESS || kind == ACCOUNT ||
-           kind == NAMED_ACCOUNT || kind == SHARD || kind == OPCODE;
+           kind == NAMED_ACCOUNT || kind == SHARD || kind == OPCODE || kind == BAG;
 }
 
 static int take_texts(Field *field, PyObject *prefix, PyObject *missing)
@@ -72,75 +77,81 @@ static int take_texts(Field *field, PyObject *prefix, PyObject *missing)
     return take_lead(&field->missing, prefix, text, (size_t)size);
 }
 
-/* Take the columns of a field: a name, a tuple of names, or None. */
-static int take_columns(Field *field, PyObject *given)
+/* Take the names of the columns of a field. */
+static int take_columns(Field *field, PyObject *names)
 {
-    int many = field->any_of = PyTuple_Check(given);
-    Py_ssize_t count = many ? PyTuple_Size(given) : given != Py_None;
+    Py_ssize_t count = PyTuple_Size(names);
     field->columns = PyMem_Calloc((size_t)count + 1, sizeof *field->columns);
     if (!field->columns) {
         PyErr_NoMemory();
         return -1;
     }
-    for (; field->column_count < count; field->column_count++) {
-        PyObject *name = many ? PyTuple_GetItem(given, field->column_count) : given;
-        field->columns[field->column_count].name = Py_NewRef(name);
-    }
-    int needed = field->kind == BODY ? BODY_COLUMNS : 1;
-    int is_free = field->kind == CONSTANT || field->kind == CALL || field->kind == OBJECT ||
-                  field->kind == LIST;
-    if (!is_free && count != needed) {
-        PyErr_Format(PyExc_ValueError, "a field needs %d columns", needed);
+    for (; field->column_count < count; field->column_count++)
+        field->columns[field->column_count].name =
+            Py_NewRef(PyTuple_GetItem(names, field->column_count));
+    if (field->kind < BODY && count != 1) {
+        PyErr_Format(PyExc_ValueError, "a field of kind %s needs one column",
+                     KIND_NAMES[field->kind]);
         return -1;
     }
     return 0;
 }
 
-/* Take what a kind of field has besides its column. */
+/* Take what a kind of field has besides its columns. */
 static int take_other(Field *field, PyObject *other)
 {
-    PyObject *beside = NULL;
+    PyObject *beside = other, *equals = NULL, *known = NULL, *decode = NULL;
     switch (field->kind) {
+    case CURRENCIES:
+        if (!PyTuple_Check(other) || !PyArg_ParseTuple(other, "OU:other", &beside, &equals))
+            return -1;
+        break;
+    case OPCODE_NAME:
+        if (!PyTuple_Check(other) ||
+            !PyArg_ParseTuple(other, "OUOO:other", &beside, &equals, &known, &decode))
+            return -1;
+        break;
     case ACCOUNT:
     case NAMED_ACCOUNT:
     case BASE64_UNLESS:
-        field->beside.name = Py_NewRef(other);
         break;
-    case CURRENCIES:
     case BODY:
-        if (!PyTuple_Check(other) || !PyArg_ParseTuple(other, "OO:other", &beside, &other))
-            return -1;
-        if (field->kind == CURRENCIES)
-            field->beside.name = Py_NewRef(beside);
-        else
-            field->known = Py_NewRef(beside);
-        break;
     case OBJECT:
     case LIST:
         field->inner = PyCapsule_GetPointer(other, CAPSULE);
-        if (!field->inner)
-            return -1;
-        break;
+        field->inner_owner = Py_NewRef(other);
+        return field->inner ? 0 : -1;
     default:
-        break;
+        return 0;
     }
-    field->other = Py_NewRef(other);
+    field->beside.name = Py_NewRef(beside);
+    field->equals = Py_XNewRef(equals);
+    field->known = Py_XNewRef(known);
+    field->decode = Py_XNewRef(decode);
     return 0;
+}
+
+/* Return the kind of a name; KINDS where there is none. */
+static Kind find_kind(PyObject *name)
+{
+    int kind = 0;
+    while (kind < KINDS && PyUnicode_CompareWithASCIIString(name, KIND_NAMES[kind]) != 0)
+        kind++;
+    return (Kind)kind;
 }
 
 static int compile_field(Field *field, PyObject *spec)
 {
-    int kind;
-    PyObject *column, *prefix, *missing, *other;
-    if (!PyArg_ParseTuple(spec, "inOSOO:field", &kind, &field->source, &column, &prefix, &missing,
-                          &other))
+    PyObject *kind, *columns, *prefix, *missing, *other;
+    if (!PyArg_ParseTuple(spec, "UnO!SOO:field", &kind, &field->source, &PyTuple_Type, &columns,
+                          &prefix, &missing, &other))
         return -1;
-    if (kind < 0 || kind >= KINDS) {
-        PyErr_SetString(PyExc_ValueError, "a field has an unknown kind");
+    field->kind = find_kind(kind);
+    if (field->kind == KINDS) {
+        PyErr_Format(PyExc_ValueError, "a field has the unknown kind %U", kind);
         return -1;
     }
-    field->kind = (Kind)kind;
-    if (take_columns(field, column) < 0 || take_other(field, other) < 0)
+    if (take_columns(field, columns) < 0 || take_other(field, other) < 0)
         return -1;
     return take_texts(field, prefix, missing);
 }

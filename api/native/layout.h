@@ -5,10 +5,29 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-typedef enum {
-    NUMBER, TEXT_NUMBER, BASE64, FLAG, TEXT, ACCOUNT, SHARD, OPCODE, JSON, CALL, OBJECT, LIST,
-    BASE64_UNLESS, CONSTANT, NAMED_ACCOUNT, CURRENCIES, BODY, KINDS
-} Kind;
+/* Kinds of fields, by the names that api/v3/layout/field.py explains. */
+#define EACH_KIND(KIND)                                                                            \
+    KIND(NUMBER, "number")                                                                         \
+    KIND(TEXT_NUMBER, "text_number")                                                               \
+    KIND(BASE64, "base64")                                                                         \
+    KIND(FLAG, "flag")                                                                             \
+    KIND(TEXT, "text")                                                                             \
+    KIND(ACCOUNT, "account")                                                                       \
+    KIND(NAMED_ACCOUNT, "named_account")                                                           \
+    KIND(SHARD, "shard")                                                                           \
+    KIND(OPCODE, "opcode")                                                                         \
+    KIND(JSON, "json")                                                                             \
+    KIND(CURRENCIES, "currencies")                                                                 \
+    KIND(BAG, "bag")                                                                               \
+    KIND(BASE64_UNLESS, "base64_unless")                                                           \
+    KIND(OPCODE_NAME, "opcode_name")                                                               \
+    KIND(BODY, "body")                                                                             \
+    KIND(OBJECT, "object")                                                                         \
+    KIND(LIST, "list")                                                                             \
+    KIND(CONSTANT, "constant")
+
+#define KIND_VALUE(kind, name) kind,
+typedef enum { EACH_KIND(KIND_VALUE) KINDS } Kind;
 
 typedef struct Layout Layout;
 
@@ -29,15 +48,16 @@ typedef struct {
 typedef struct {
     Kind kind;
     Py_ssize_t source; /* which of the sources is read; -1: the row at hand */
-    Column *columns;   /* for OBJECT those of which one is not None; BODY three; else one or none */
+    Column *columns;   /* for objects those of which one is not None, if any; else one or none */
     Py_ssize_t column_count;
-    int any_of;        /* whether columns were given as a tuple */
-    Column beside;     /* the column that accounts, BASE64_UNLESS and CURRENCIES read besides */
+    Column beside;     /* the column that some kinds read besides */
+    PyObject *equals;  /* the text that CURRENCIES and OPCODE_NAME compare it with */
     Lead lead;         /* what precedes the value, its opening quote included */
     Lead missing;      /* the whole field where there is no value; no data where it is left out */
-    PyObject *other;
-    PyObject *known;   /* for BODY: a set of opcodes */
-    Layout *inner;
+    PyObject *known;   /* for OPCODE_NAME: the set of opcodes that have a name */
+    PyObject *decode;  /* for OPCODE_NAME: returns the JSON of the name and of the body of a row */
+    Layout *inner;     /* for BODY, OBJECT and LIST */
+    PyObject *inner_owner;
 } Field;
 
 struct Layout {
@@ -45,7 +65,7 @@ struct Layout {
     Field fields[];
 };
 
-enum { DEEPEST = 16, BODY_COLUMNS = 3 };
+enum { DEEPEST = 16 };
 
 /* Return a capsule with a layout made of a tuple of fields. */
 PyObject *compile_layout(PyObject *self, PyObject *fields);

@@ -13,6 +13,7 @@ static void free_record(PyObject *capsule)
     for (int at = 0; at < PARTS; at++)
         Py_XDECREF(parts->parts[at]);
     drop_column(&parts->direction);
+    Py_XDECREF(parts->incoming);
     drop_column(&parts->hash_before);
     drop_column(&parts->hash_after);
     Py_XDECREF(parts->nonexist_hash);
@@ -24,10 +25,11 @@ static void free_record(PyObject *capsule)
 PyObject *compile_record(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *named[PARTS], *direction, *before, *after, *hash, *nonexist, *unknown;
-    if (!PyArg_ParseTuple(args, "(UUUU)(UUU)SOO:compile_record", &named[ROW], &named[MESSAGES],
-                          &named[BEFORE], &named[AFTER], &direction, &before, &after, &hash,
-                          &nonexist, &unknown))
+    PyObject *named[PARTS], *direction, *before, *after, *incoming, *hash, *nonexist,
+        *unknown;
+    if (!PyArg_ParseTuple(args, "(UUUU)(UUU)USOO:compile_record", &named[ROW],
+                          &named[MESSAGES], &named[BEFORE], &named[AFTER], &direction, &before,
+                          &after, &incoming, &hash, &nonexist, &unknown))
         return NULL;
     RecordParts *parts = PyMem_Calloc(1, sizeof *parts);
     if (!parts)
@@ -40,6 +42,7 @@ PyObject *compile_record(PyObject *self, PyObject *args)
     for (int at = 0; at < PARTS; at++)
         parts->parts[at] = Py_NewRef(named[at]);
     parts->direction.name = Py_NewRef(direction);
+    parts->incoming = Py_NewRef(incoming);
     parts->hash_before.name = Py_NewRef(before);
     parts->hash_after.name = Py_NewRef(after);
     parts->nonexist_hash = Py_NewRef(hash);
@@ -62,11 +65,10 @@ static int split_messages(RecordParts *parts, PyObject *messages, PyObject **in,
         PyObject *direction = read_column(PyList_GetItem(messages, 0), &parts->direction, 0);
         if (!direction)
             return -1;
-        has_in = PyUnicode_Check(direction) &&
-                 PyUnicode_CompareWithASCIIString(direction, "in") == 0;
+        has_in = PyObject_RichCompareBool(direction, parts->incoming, Py_EQ);
         Py_DECREF(direction);
     }
-    if (count < 0)
+    if (count < 0 || has_in < 0)
         return -1;
     *in = Py_NewRef(has_in ? PyList_GetItem(messages, 0) : Py_None);
     *out = has_in ? PyList_GetSlice(messages, 1, count) : Py_NewRef(messages);

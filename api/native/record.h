@@ -6,7 +6,8 @@
 
 typedef struct {
     PyObject *parts[4];        /* names: row, messages, before, after */
-    Column direction;          /* of a message: text, "in" or "out" */
+    Column direction;          /* of a message */
+    PyObject *incoming;        /* the direction of the in message */
     Column hash_before, hash_after; /* of the row: hashes of the states */
     PyObject *nonexist_hash;   /* the hash of a state that is none */
     PyObject *nonexist, *unknown; /* what stands for it, and for states that are not known */

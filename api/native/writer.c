@@ -1,8 +1,8 @@
 /* Rows of tables to JSON, as a layout says it.
  *
- * A layout is compiled once from tuples (kind, source, column, prefix, missing, other) and then
+ * A layout is compiled once from tuples (kind, source, columns, prefix, missing, other) and then
  * followed for every row. It reads columns by subscription, so a row may be a dict or anything
- * that answers to names. See api/v3/layout.py for what the kinds mean.
+ * that answers to names. See api/v3/layout/field.py for what the kinds mean.
  */
 #include "writer.h"
 
@@ -13,7 +13,8 @@
 typedef struct {
     Buffer out;
     PyObject *sources; /* a tuple */
-    PyObject *named;   /* a set of (workchain, account); NULL where nobody asks for them */
+    PyObject *named;   /* a set of (workchain, account); NULL where they are not asked for */
+    PyObject *body;    /* JSON of the body whose opcode was named last; NULL if it has none yet */
     int depth;
 } Writer;
 
@@ -116,52 +117,49 @@ static int add_opcode(Buffer *out, PyObject *value)
     return buffer_add(out, text, sizeof text - 1);
 }
 
-static int is_internal(PyObject *kind)
+/* Return whether the column beside a field is the text that it is compared with; -1: an error. */
+static int equals_text(Field *field, PyObject *row)
 {
-    return PyUnicode_Check(kind) && PyUnicode_CompareWithASCIIString(kind, "int") == 0;
+    PyObject *beside = read_column(row, &field->beside, 0);
+    int equal = beside ? PyObject_RichCompareBool(beside, field->equals, Py_EQ) : -1;
+    Py_XDECREF(beside);
+    return equal;
 }
 
-/* What a function returns for a row: bytes of JSON. */
-static int add_called(Buffer *out, PyObject *call, PyObject *row)
+/* The name of a body's opcode, by the function unless it has none; the body is kept if so. */
+static int add_opcode_name(Writer *writer, Field *field, PyObject *row)
 {
-    PyObject *json = PyObject_CallFunctionObjArgs(call, row, NULL);
-    int failed = json ? add_json(out, json) : -1;
-    Py_XDECREF(json);
-    return failed;
-}
-
-/* Extra currencies: of internal messages alone, and then at least none. */
-static int add_currencies(Buffer *out, Field *field, PyObject *row)
-{
-    PyObject *kind = read_column(row, &field->beside, 0);
-    PyObject *text = kind ? read_column(row, field->columns, 0) : NULL;
+    Py_CLEAR(writer->body);
+    int may_follow = equals_text(field, row), is_unknown = 0;
+    PyObject *bag = may_follow ? NULL : read_column(row, field->columns, 0);
+    if (may_follow < 0 || (!may_follow && !bag))
+        return -1;
+    if (bag)
+        is_unknown = is_unknown_body(bag, field->known);
+    Py_XDECREF(bag);
+    if (is_unknown)
+        return is_unknown < 0 ? -1 : buffer_add(&writer->out, "null", 4);
+    PyObject *both = PyObject_CallFunctionObjArgs(field->decode, row, NULL), *name;
     int failed = -1;
-    if (text && !is_internal(kind))
-        failed = buffer_add(out, "null", 4);
-    else if (text && text == Py_None)
-        failed = buffer_add(out, "{}", 2);
-    else if (text)
-        failed = add_called(out, field->other, row);
-    Py_XDECREF(text);
-    Py_XDECREF(kind);
+    if (both && !PyTuple_Check(both))
+        PyErr_SetString(PyExc_TypeError, "a decoded body is a pair");
+    else if (both && PyArg_ParseTuple(both, "SS:body", &name, &writer->body)) {
+        Py_INCREF(writer->body);
+        failed = add_json(&writer->out, name);
+    } else
+        writer->body = NULL;
+    Py_XDECREF(both);
     return failed;
 }
 
-/* A body: here where it follows no layout, else by the function. Columns: hash, body, kind. */
-static int add_body(Buffer *out, Field *field, PyObject *row)
+/* A body: as the function wrote it, else by its own layout. */
+static int add_body(Writer *writer, Field *field, PyObject *row)
 {
-    PyObject *parts[BODY_COLUMNS];
-    int found = 0, done = -1;
-    while (found < BODY_COLUMNS && (parts[found] = read_column(row, &field->columns[found], 0)))
-        found++;
-    if (found == BODY_COLUMNS) {
-        int may_follow = PyUnicode_Check(parts[2]) &&
-                         PyUnicode_CompareWithASCIIString(parts[2], "ext_in") == 0;
-        done = may_follow ? 0 : add_unknown_body(out, parts[0], parts[1], field->known);
-    }
-    while (found--)
-        Py_DECREF(parts[found]);
-    return done ? (done < 0 ? -1 : 0) : add_called(out, field->other, row);
+    if (!writer->body)
+        return write_object(writer, field->inner, row);
+    int failed = add_json(&writer->out, writer->body);
+    Py_CLEAR(writer->body);
+    return failed;
 }
 
 static int add_list(Writer *writer, const Field *field, PyObject *rows)
@@ -196,7 +194,10 @@ static int add_value(Writer *writer, Field *field, PyObject *row, PyObject *valu
     case TEXT:
         return add_string(out, value, 1);
     case JSON:
+    case CURRENCIES:
         return add_string(out, value, 0);
+    case BAG:
+        return add_bag(out, value) < 0 ? -1 : buffer_add_char(out, '"');
     case ACCOUNT:
     case NAMED_ACCOUNT: {
         PyObject *account = read_column(row, &field->beside, 0);
@@ -210,16 +211,14 @@ static int add_value(Writer *writer, Field *field, PyObject *row, PyObject *valu
         return add_shard(out, value);
     case OPCODE:
         return add_opcode(out, value);
-    case CALL:
-        return add_json(out, value);
+    case OPCODE_NAME:
+        return add_opcode_name(writer, field, row);
+    case BODY:
+        return add_body(writer, field, value);
     case OBJECT:
         return write_object(writer, field->inner, value);
     case LIST:
         return add_list(writer, field, value);
-    case CURRENCIES:
-        return add_currencies(out, field, row);
-    case BODY:
-        return add_body(out, field, row);
     default:
         return 0;
     }
@@ -232,19 +231,22 @@ static PyObject *find_value(Field *field, PyObject *row)
     switch (field->kind) {
     case CONSTANT:
         return Py_NewRef(Py_True);
-    case CALL: {
-        PyObject *value = field->column_count ? read_column(row, field->columns, 0) : NULL;
-        if (field->column_count && (!value || value == Py_None))
-            return value;
-        Py_XDECREF(value);
-        return PyObject_CallFunctionObjArgs(field->other, row, NULL);
-    }
     case LIST:
-    case CURRENCIES:
+    case OPCODE_NAME:
     case BODY:
         return Py_NewRef(row);
+    case CURRENCIES: {
+        int equal = equals_text(field, row);
+        if (equal <= 0)
+            return equal < 0 ? NULL : Py_NewRef(Py_None);
+        PyObject *value = read_column(row, field->columns, 0);
+        if (!value || value != Py_None)
+            return value;
+        Py_DECREF(value);
+        return PyUnicode_FromString("{}");
+    }
     case OBJECT:
-        if (row == Py_None || !field->any_of)
+        if (row == Py_None || !field->column_count)
             return Py_NewRef(row);
         for (Py_ssize_t at = 0; at < field->column_count; at++) {
             PyObject *value = read_column(row, &field->columns[at], 0);
@@ -342,6 +344,7 @@ PyObject *write_row(PyObject *self, PyObject *args)
     Layout *layout = open_layout(capsule);
     Writer writer = {0};
     PyObject *text = layout ? write_sources(&writer, layout, sources) : NULL;
+    Py_XDECREF(writer.body);
     buffer_free(&writer.out);
     return text;
 }
@@ -365,6 +368,7 @@ PyObject *write_records(PyObject *self, PyObject *args)
         Py_XDECREF(text);
         Py_XDECREF(sources);
     }
+    Py_XDECREF(writer.body);
     buffer_free(&writer.out);
     return texts;
 }

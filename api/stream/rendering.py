@@ -24,8 +24,7 @@ from api.stream.event import (
 )
 from api.stream.sources import place_of, read_sources
 from api.stream.tracing import TraceMaker
-from api.v3.transaction import render_state, render_transaction
-from api.v3.transaction_layout import find_writer
+from api.v3.transaction import find_writer, render_state, render_transaction
 from lake import schema
 from lake.schema.account import ACCOUNT_STATES
 from lake.schema.action import ACTIONS as ACTIONS_TABLE

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from api.snapshot import SnapshotHolder
     from api.stream.commits import Chunk, CommitRows
     from api.stream.event import Event
-    from api.v3.model import Transaction
+    from api.v3.layout.transaction import Transaction
     from api.v3.trace import Trace
     from lake.log import Range
     from lake.settings import Settings

@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from api.address import render_raw
 from api.cells import read_cell_trees
-from api.encoding import decode_currencies, encode_bytes, encode_number, encode_optional
+from api.encoding import encode_optional
 from api.errors import NotCovered, RequestInvalid
 from api.params import (
     Addresses,
@@ -30,6 +30,7 @@ from api.v3.answer import (
 from api.v3.book import describe_addresses, read_accounts, read_address_book
 from api.v3.coverage import check_accounts_known, check_mc_seqno, is_current
 from api.v3.interface import NO_CODE, CodeFacts, read_codes
+from api.v3.layout.build import make_builder
 from api.v3.metadata import read_metadata
 from api.v3.operation import Page, operation
 from queries.exact import rank_accounts
@@ -179,19 +180,11 @@ def _parse(text: str) -> Address | None:
 def _render_account(
     address: Address, row: Row, cells: Mapping[bytes, bytes], facts: CodeFacts
 ) -> AccountStateFull:
-    return AccountStateFull(
+    return make_builder(AccountStateFull)(
+        (row,),
         address=str(address),
-        account_state_hash=encode_bytes(row["hash"]),
-        balance=encode_number(row["balance"]),
-        extra_currencies=decode_currencies(row["extra_currencies"]),
-        status=row["account_status"],
-        last_transaction_hash=encode_bytes(row["last_trans_hash"]),
-        last_transaction_lt=encode_number(row["last_trans_lt"]),
         contract_methods=facts.methods,
         interfaces=facts.names,
-        frozen_hash=encode_optional(row["frozen_hash"]) or UNSET,
-        data_hash=encode_optional(row["data_hash"]) or UNSET,
-        code_hash=encode_optional(row["code_hash"]) or UNSET,
         data_boc=encode_optional(cells.get(row["data_hash"])) or UNSET,
         code_boc=encode_optional(cells.get(row["code_hash"])) or UNSET,
     )

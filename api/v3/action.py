@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET
 
 from api.encoding import encode_bytes, encode_number
 from api.v3.action_field import SPECIAL
-from api.v3.model import Omitted
+from api.v3.layout.build import make_builder
+from api.v3.layout.field import Base64, Column, Decimal, Kind, Omitted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,21 +31,26 @@ CURRENCY_TRANSFER = "extra_currency_transfer"
 class Action(msgspec.Struct, kw_only=True):
     """An action; ``details`` has the fields of its type."""
 
-    trace_id: str
-    action_id: str
-    start_lt: str
-    end_lt: str
+    trace_id: Base64
+    action_id: Base64
+    start_lt: Decimal
+    end_lt: Decimal
     start_utime: int
     end_utime: int
-    trace_end_lt: str
+    trace_end_lt: Decimal
     trace_end_utime: int
-    trace_mc_seqno_end: int
+    trace_mc_seqno_end: Annotated[int, Column("mc_seqno")]
     transactions: list[str]
     success: bool
     type: str
-    details: dict[str, Any]
-    trace_external_hash: str | Omitted = UNSET
-    trace_external_hash_norm: str | Omitted = UNSET
+    details: Annotated[dict[str, Any], Kind.EXTRA]
+    trace_external_hash: Base64 | Omitted = UNSET
+    trace_external_hash_norm: (
+        Annotated[
+            str, Kind.BASE64_UNLESS, Column("trace_external_hash_norm", "trace_external_hash")
+        ]
+        | Omitted
+    ) = UNSET
     accounts: list[str] | Omitted = UNSET
     transactions_full: list[Any] | Omitted = UNSET
     finality: str = FINALIZED
@@ -81,27 +87,11 @@ def load_fields() -> Mapping[str, tuple[Field, ...]]:
 
 def render_action(row: Row) -> Action:
     """Return the action of a row of ``actions``."""
-    action = Action(
-        trace_id=encode_bytes(row["trace_id"]),
-        action_id=encode_bytes(row["action_id"]),
-        start_lt=str(row["start_lt"]),
-        end_lt=str(row["end_lt"]),
-        start_utime=row["start_utime"],
-        end_utime=row["end_utime"],
-        trace_end_lt=str(row["trace_end_lt"]),
-        trace_end_utime=row["trace_end_utime"],
-        trace_mc_seqno_end=row["mc_seqno"],
+    return make_builder(Action)(
+        (row,),
         transactions=[encode_bytes(tx_hash) for tx_hash in row["tx_hashes"]],
-        success=row["success"],
-        type=row["type"],
         details=render_details(row),
     )
-    external, norm = row["trace_external_hash"], row["trace_external_hash_norm"]
-    if external is not None:
-        action.trace_external_hash = encode_bytes(external)
-    if norm not in {None, external}:
-        action.trace_external_hash_norm = encode_bytes(norm)
-    return action
 
 
 def render_details(row: Row) -> Row:

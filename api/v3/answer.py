@@ -5,10 +5,22 @@ A field whose default is ``UNSET`` is left out of the JSON; one that may be None
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 from msgspec import UNSET
 
-from api.v3.model import Block, Currencies, Message, Omitted, Transaction
+from api.v3.layout.block import Block
+from api.v3.layout.field import (
+    Base64,
+    Column,
+    Currencies,
+    Decimal,
+    Kind,
+    Omitted,
+)
+from api.v3.layout.message import Message
+from api.v3.layout.transaction import Transaction
 
 
 class AddressBookRow(msgspec.Struct):
@@ -91,20 +103,20 @@ class Messages(msgspec.Struct):
 class AccountStateFull(msgspec.Struct):
     """An account's newest state, with code and data."""
 
-    address: str
-    account_state_hash: str
-    balance: str | None
+    address: Annotated[str, Kind.EXTRA]
+    account_state_hash: Annotated[Base64, Column("hash")]
+    balance: Decimal | None
     extra_currencies: Currencies | None
-    status: str | None
-    last_transaction_hash: str | None
-    last_transaction_lt: str | None
-    contract_methods: list[int] | None
-    interfaces: list[str] | None
-    frozen_hash: str | Omitted = UNSET
-    data_hash: str | Omitted = UNSET
-    code_hash: str | Omitted = UNSET
-    data_boc: str | Omitted = UNSET
-    code_boc: str | Omitted = UNSET
+    status: Annotated[str, Column("account_status")] | None
+    last_transaction_hash: Annotated[Base64, Column("last_trans_hash")] | None
+    last_transaction_lt: Annotated[Decimal, Column("last_trans_lt")] | None
+    contract_methods: Annotated[list[int], Kind.EXTRA] | None
+    interfaces: Annotated[list[str], Kind.EXTRA] | None
+    frozen_hash: Base64 | Omitted = UNSET
+    data_hash: Base64 | Omitted = UNSET
+    code_hash: Base64 | Omitted = UNSET
+    data_boc: Annotated[str, Kind.EXTRA] | Omitted = UNSET
+    code_boc: Annotated[str, Kind.EXTRA] | Omitted = UNSET
 
 
 class AccountStates(msgspec.Struct):

@@ -10,7 +10,7 @@ from ingest.block.transaction import decode_transaction
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from api.v3.model import Transaction
+    from api.v3.layout.transaction import Transaction
 
 Row = dict[str, Any]
 

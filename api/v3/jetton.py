@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from api.address import Address, render_raw
-from api.encoding import encode_account, encode_bytes, encode_number, encode_optional
-from api.v3.payload import Payload, decode_content, decode_payload, encode_payload
+from api.address import Address
+from api.encoding import encode_optional
+from api.v3.layout.build import make_builder
+from api.v3.layout.field import (
+    Bag,
+    Base64,
+    Column,
+    Decimal,
+    Kind,
+    RawAddress,
+    Read,
+    account,
+)
+from api.v3.payload import Payload, decode_content, decode_payload
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,141 +30,95 @@ Row = dict[str, Any]
 class JettonMaster(msgspec.Struct, gc=False):
     """A jetton master: supply, administrator and TEP-64 content."""
 
-    address: str
-    total_supply: str
+    address: Annotated[RawAddress, account()]
+    total_supply: Decimal
     mintable: bool
-    admin_address: str | None
-    jetton_content: dict[str, object] | None
-    jetton_wallet_code_hash: str
-    code_hash: str | None
-    data_hash: str | None
-    last_transaction_lt: str
+    admin_address: Annotated[RawAddress, account("admin")] | None
+    jetton_content: Annotated[dict[str, object], Column("content"), Read(decode_content)] | None
+    jetton_wallet_code_hash: Annotated[Base64, Column("wallet_code_hash")]
+    code_hash: Base64 | None
+    data_hash: Base64 | None
+    last_transaction_lt: Annotated[Decimal, Column("lt")]
 
 
 class JettonWallet(msgspec.Struct, gc=False):
     """A jetton wallet; the balance is in the smallest unit."""
 
-    address: str
-    balance: str
-    owner: str | None
-    jetton: str
-    last_transaction_lt: str
-    code_hash: str | None
-    data_hash: str | None
+    address: Annotated[RawAddress, account()]
+    balance: Decimal
+    owner: Annotated[RawAddress, account("owner")] | None
+    jetton: Annotated[RawAddress, account("jetton")]
+    last_transaction_lt: Annotated[Decimal, Column("lt")]
+    code_hash: Base64 | None
+    data_hash: Base64 | None
 
 
 class JettonTransfer(msgspec.Struct, gc=False):
     """A transfer, as requested from the sender's jetton wallet."""
 
-    query_id: str
-    source: str | None
-    destination: str | None
-    amount: str
-    source_wallet: str
-    jetton_master: str
-    transaction_hash: str
-    transaction_lt: str
-    transaction_now: int
-    transaction_aborted: bool
-    response_destination: str | None
-    custom_payload: str | None
-    decoded_custom_payload: Payload | None
-    forward_ton_amount: str | None
-    forward_payload: str | None
-    decoded_forward_payload: Payload | None
-    trace_id: str | None
+    query_id: Decimal
+    source: Annotated[RawAddress, account("source")] | None
+    destination: Annotated[RawAddress, account("destination")] | None
+    amount: Decimal
+    source_wallet: Annotated[RawAddress, account()]
+    jetton_master: Annotated[RawAddress, account("jetton")]
+    transaction_hash: Annotated[Base64, Column("tx_hash")]
+    transaction_lt: Annotated[Decimal, Column("lt")]
+    transaction_now: Annotated[int, Column("now")]
+    transaction_aborted: Annotated[bool, Column("aborted")]
+    response_destination: Annotated[RawAddress, account("response_destination")] | None
+    custom_payload: Bag | None
+    decoded_custom_payload: (
+        Annotated[Payload, Column("custom_payload"), Read(decode_payload)] | None
+    )
+    forward_ton_amount: Decimal | None
+    forward_payload: Bag | None
+    decoded_forward_payload: (
+        Annotated[Payload, Column("forward_payload"), Read(decode_payload)] | None
+    )
+    trace_id: Annotated[str, Kind.EXTRA] | None
 
 
 class JettonBurn(msgspec.Struct, gc=False):
     """A burn, as requested from the owner's jetton wallet."""
 
-    query_id: str
-    owner: str | None
-    jetton_wallet: str
-    jetton_master: str
-    transaction_hash: str
-    transaction_lt: str
-    transaction_now: int
-    transaction_aborted: bool
-    amount: str
-    response_destination: str | None
-    custom_payload: str | None
-    decoded_custom_payload: Payload | None
-    trace_id: str | None
+    query_id: Decimal
+    owner: Annotated[RawAddress, account("owner")] | None
+    jetton_wallet: Annotated[RawAddress, account()]
+    jetton_master: Annotated[RawAddress, account("jetton")]
+    transaction_hash: Annotated[Base64, Column("tx_hash")]
+    transaction_lt: Annotated[Decimal, Column("lt")]
+    transaction_now: Annotated[int, Column("now")]
+    transaction_aborted: Annotated[bool, Column("aborted")]
+    amount: Decimal
+    response_destination: Annotated[RawAddress, account("response_destination")] | None
+    custom_payload: Bag | None
+    decoded_custom_payload: (
+        Annotated[Payload, Column("custom_payload"), Read(decode_payload)] | None
+    )
+    trace_id: Annotated[str, Kind.EXTRA] | None
 
 
 def render_master(row: Row) -> JettonMaster:
     """Return the master of a row of ``jetton_masters``."""
-    return JettonMaster(
-        address=render_raw(row["workchain"], row["account"]),
-        total_supply=str(row["total_supply"]),
-        mintable=row["mintable"],
-        admin_address=encode_account(row["admin_workchain"], row["admin"]),
-        jetton_content=decode_content(row["content"]),
-        jetton_wallet_code_hash=encode_bytes(row["wallet_code_hash"]),
-        code_hash=encode_optional(row["code_hash"]),
-        data_hash=encode_optional(row["data_hash"]),
-        last_transaction_lt=str(row["lt"]),
-    )
+    return make_builder(JettonMaster)((row,))
 
 
 def render_wallet(row: Row) -> JettonWallet:
     """Return the wallet of a row of ``jetton_wallets``."""
-    return JettonWallet(
-        address=render_raw(row["workchain"], row["account"]),
-        balance=str(row["balance"]),
-        owner=encode_account(row["owner_workchain"], row["owner"]),
-        jetton=render_raw(row["jetton_workchain"], row["jetton"]),
-        last_transaction_lt=str(row["lt"]),
-        code_hash=encode_optional(row["code_hash"]),
-        data_hash=encode_optional(row["data_hash"]),
-    )
+    return make_builder(JettonWallet)((row,))
 
 
 def render_transfer(row: Row, trace_ids: Mapping[bytes, bytes]) -> JettonTransfer:
     """Return the transfer of a row of ``jetton_transfers``; trace ids by transaction hash."""
-    return JettonTransfer(
-        query_id=str(row["query_id"]),
-        source=encode_account(row["source_workchain"], row["source"]),
-        destination=encode_account(row["destination_workchain"], row["destination"]),
-        amount=str(row["amount"]),
-        source_wallet=render_raw(row["workchain"], row["account"]),
-        jetton_master=render_raw(row["jetton_workchain"], row["jetton"]),
-        transaction_hash=encode_bytes(row["tx_hash"]),
-        transaction_lt=str(row["lt"]),
-        transaction_now=row["now"],
-        transaction_aborted=row["aborted"],
-        response_destination=encode_account(
-            row["response_destination_workchain"], row["response_destination"]
-        ),
-        custom_payload=encode_payload(row["custom_payload"]),
-        decoded_custom_payload=decode_payload(row["custom_payload"]),
-        forward_ton_amount=encode_number(row["forward_ton_amount"]),
-        forward_payload=encode_payload(row["forward_payload"]),
-        decoded_forward_payload=decode_payload(row["forward_payload"]),
-        trace_id=encode_optional(trace_ids.get(row["tx_hash"])),
-    )
+    trace_id = encode_optional(trace_ids.get(row["tx_hash"]))
+    return make_builder(JettonTransfer)((row,), trace_id=trace_id)
 
 
 def render_burn(row: Row, trace_ids: Mapping[bytes, bytes]) -> JettonBurn:
     """Return the burn of a row of ``jetton_burns``; trace ids by transaction hash."""
-    return JettonBurn(
-        query_id=str(row["query_id"]),
-        owner=encode_account(row["owner_workchain"], row["owner"]),
-        jetton_wallet=render_raw(row["workchain"], row["account"]),
-        jetton_master=render_raw(row["jetton_workchain"], row["jetton"]),
-        transaction_hash=encode_bytes(row["tx_hash"]),
-        transaction_lt=str(row["lt"]),
-        transaction_now=row["now"],
-        transaction_aborted=row["aborted"],
-        amount=str(row["amount"]),
-        response_destination=encode_account(
-            row["response_destination_workchain"], row["response_destination"]
-        ),
-        custom_payload=encode_payload(row["custom_payload"]),
-        decoded_custom_payload=decode_payload(row["custom_payload"]),
-        trace_id=encode_optional(trace_ids.get(row["tx_hash"])),
-    )
+    trace_id = encode_optional(trace_ids.get(row["tx_hash"]))
+    return make_builder(JettonBurn)((row,), trace_id=trace_id)
 
 
 def list_addresses(row: Row, *names: str) -> Iterator[Address]:

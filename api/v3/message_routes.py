@@ -11,7 +11,8 @@ from api.params import AddressOrNull, Flag, Hash, Hashes, Lt, Nobody, Opcode, Te
 from api.v3.answer import Messages
 from api.v3.book import read_address_book
 from api.v3.coverage import check_lt, check_no_gap, check_utime
-from api.v3.message import render_message
+from api.v3.layout.message import Message
+from api.v3.layout.native import make_row_writer
 from api.v3.metadata import read_metadata
 from api.v3.operation import SortedPage, operation
 from api.v3.transaction_routes import check_direction
@@ -59,8 +60,9 @@ def get_messages(call: Call, query: MessagesQuery) -> Messages:
         if not query.offset:
             check_no_gap(call.reader, utime=utime, lt=lt)
     named = set(_list_addresses(rows))
+    write = make_row_writer(Message, call.settings.opcode_format)
     return Messages(
-        messages=[render_message(row, call.settings.opcode_format) for row in rows],
+        messages=[write((row,)) for row in rows],
         address_book=read_address_book(call, named),
         metadata=read_metadata(call, named),
     )

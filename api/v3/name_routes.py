@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from api.address import render_raw
-from api.encoding import encode_account
 from api.errors import RequestInvalid
 from api.params import Int32, OneAddress, Text
 from api.v3.answer import AddressBook
 from api.v3.book import read_address_book
 from api.v3.history import name_addresses, read_contracts
 from api.v3.jetton import list_addresses
+from api.v3.layout.build import make_builder
+from api.v3.layout.field import Column, RawAddress, Read, account
 from api.v3.operation import Page, operation
 
 if TYPE_CHECKING:
@@ -30,16 +30,20 @@ class RecordsQuery(Page, frozen=True, kw_only=True):
     mc_seqno: Int32 = None
 
 
+def _encode_hex(data: bytes) -> str:
+    return data.hex().upper()
+
+
 class DNSRecord(msgspec.Struct, gc=False):
     """A domain and its records (TEP-81); ADNL addresses and bag ids are hex."""
 
-    nft_item_address: str
-    nft_item_owner: str | None
+    nft_item_address: Annotated[RawAddress, account()]
+    nft_item_owner: Annotated[RawAddress, account("owner")] | None
     domain: str
-    dns_next_resolver: str | None
-    dns_wallet: str | None
-    dns_site_adnl: str | None
-    dns_storage_bag_id: str | None
+    dns_next_resolver: Annotated[RawAddress, account("next_resolver")] | None
+    dns_wallet: Annotated[RawAddress, account("wallet")] | None
+    dns_site_adnl: Annotated[str, Column("site_adnl"), Read(_encode_hex)] | None
+    dns_storage_bag_id: Annotated[str, Column("storage_bag_id"), Read(_encode_hex)] | None
 
 
 class DNSRecords(msgspec.Struct):
@@ -72,25 +76,9 @@ def get_records(call: Call, query: RecordsQuery) -> DNSRecords:
     names = ("owner", "next_resolver", "wallet")
     named = {address for row in rows for address in list_addresses(row, *names)}
     return DNSRecords(
-        records=[_render_record(row) for row in rows],
+        records=[make_builder(DNSRecord)((row,)) for row in rows],
         address_book=read_address_book(call, named),
     )
-
-
-def _render_record(row: Row) -> DNSRecord:
-    return DNSRecord(
-        nft_item_address=render_raw(row["workchain"], row["account"]),
-        nft_item_owner=encode_account(row["owner_workchain"], row["owner"]),
-        domain=row["domain"],
-        dns_next_resolver=encode_account(row["next_resolver_workchain"], row["next_resolver"]),
-        dns_wallet=encode_account(row["wallet_workchain"], row["wallet"]),
-        dns_site_adnl=_encode_hex(row["site_adnl"]),
-        dns_storage_bag_id=_encode_hex(row["storage_bag_id"]),
-    )
-
-
-def _encode_hex(data: bytes | None) -> str | None:
-    return None if data is None else data.hex().upper()
 
 
 routes = [operation("/dns/records", RecordsQuery, get_records)]

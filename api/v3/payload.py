@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from api.cells import add_checksum
-from api.encoding import encode_bytes
 from ingest.body.body import decode_message_body
 from ingest.cell.boc import parse_boc
 
@@ -18,15 +16,8 @@ Payload: TypeAlias = dict[str, object]
 """A decoded body: ``@type`` and the fields of its layout."""
 
 
-def encode_payload(boc: bytes | None) -> str | None:
-    """Return a bag of cells with checksum in base64, or None."""
-    return None if boc is None else encode_bytes(add_checksum(boc))
-
-
-def decode_payload(boc: bytes | None) -> Payload | None:
+def decode_payload(boc: bytes) -> Payload | None:
     """Return what the layouts of bodies say about a payload; None where none fits."""
-    if boc is None:
-        return None
     tree = parse_boc(boc)
     value = decode_message_body(tree, tree.roots[0], external_in=False).value
     return None if value is None else dict[str, object](value)

@@ -32,8 +32,8 @@ from api.v3.answer import AddressBook, Metadata, Transactions
 from api.v3.book import read_address_book
 from api.v3.classified import choose_types
 from api.v3.decode import read_cells
+from api.v3.layout.field import Omitted
 from api.v3.metadata import read_metadata
-from api.v3.model import Omitted
 from api.v3.operation import operation
 from api.v3.request_body import read_body
 from api.v3.trace import Traces

@@ -18,7 +18,7 @@ from lake.schema.action import ACTIONS
 if TYPE_CHECKING:
     from api.call import Call
     from api.v3.action import Action
-    from api.v3.model import Transaction
+    from api.v3.layout.transaction import Transaction
     from api.v3.trace import Trace
     from ingest.tvm.trace import EmulatedTrace
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET
 
-from api.encoding import encode_bytes, encode_optional
+from api.encoding import encode_bytes
 from api.v3.action import Action
 from api.v3.answer import AddressBook, Metadata
-from api.v3.model import Omitted, Transaction
+from api.v3.layout.build import make_builder
+from api.v3.layout.field import Base64, Column, Decimal, Kind, Omitted
+from api.v3.layout.transaction import Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +25,7 @@ TOO_LARGE = "trace is too large"
 class TraceMeta(msgspec.Struct):
     """State of a trace (complete, pending or broken) and its counts."""
 
-    trace_state: str
+    trace_state: Annotated[str, Column("state")]
     messages: int
     transactions: int
     pending_messages: int
@@ -33,17 +35,17 @@ class TraceMeta(msgspec.Struct):
 class Trace(msgspec.Struct):
     """A trace; ``trace`` is a tree of objects with tx_hash, in_msg_hash and children."""
 
-    trace_id: str
-    external_hash: str | None
-    mc_seqno_start: str
-    mc_seqno_end: str
-    start_lt: str
+    trace_id: Base64
+    external_hash: Base64 | None
+    mc_seqno_start: Decimal
+    mc_seqno_end: Decimal
+    start_lt: Decimal
     start_utime: int
-    end_lt: str
+    end_lt: Decimal
     end_utime: int
     trace_info: TraceMeta
-    is_incomplete: bool
-    warning: str | Omitted = UNSET
+    is_incomplete: Annotated[bool, Kind.EXTRA]
+    warning: Annotated[str, Kind.EXTRA] | Omitted = UNSET
     actions: list[Action] | Omitted = UNSET
     trace: msgspec.Raw | Omitted = UNSET
     transactions_order: list[str] | Omitted = UNSET
@@ -93,23 +95,7 @@ def render_trace(
         known: Transactions by hash, all its own among them: structs, or JSON that is written.
         heads: What the tree says of them; None: the structs tell.
     """
-    trace = Trace(
-        trace_id=encode_bytes(row["trace_id"]),
-        external_hash=encode_optional(row["external_hash"]),
-        mc_seqno_start=str(row["mc_seqno_start"]),
-        mc_seqno_end=str(row["mc_seqno_end"]),
-        start_lt=str(row["start_lt"]),
-        start_utime=row["start_utime"],
-        end_lt=str(row["end_lt"]),
-        end_utime=row["end_utime"],
-        trace_info=TraceMeta(
-            trace_state=row["state"],
-            messages=row["messages"],
-            transactions=row["transactions"],
-            pending_messages=row["pending_messages"],
-        ),
-        is_incomplete=row["state"] != "complete",
-    )
+    trace = make_builder(Trace)((row,), is_incomplete=row["state"] != "complete")
     if members is None:
         trace.is_incomplete, trace.warning = True, TOO_LARGE
         return trace

@@ -1,38 +1,39 @@
-"""A transaction as version 3 writes it, from a row of ``transactions`` and what belongs to it."""
+"""Transactions as version 3 writes them, from a row of ``transactions`` and what belongs to it."""
 
 from __future__ import annotations
 
+from functools import cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from msgspec import UNSET
-
-from api.address import render_raw
-from api.encoding import (
-    decode_currencies,
-    encode_bytes,
-    encode_number,
-    encode_optional,
-    encode_shard,
-)
-from api.v3 import model
-from api.v3.message import render_message
-from api.v3.phase import render_description
+from api.native import NATIVE
+from api.v3.layout.build import make_builder
+from api.v3.layout.field import inner
+from api.v3.layout.native import compile_struct, make_record_writer, make_writer
+from api.v3.layout.transaction import AccountState, Transaction
+from ingest.block.account import NONEXIST_HASH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+
+    States = Mapping[tuple[int, bytes, bytes], Any]
 
 Row = dict[str, Any]
 
-NONEXIST_HASH = bytes.fromhex("90aec8965afabb16ebc3cb9b408ebae71b618d78788bc80d09843593cac98da4")
-"""Hash of the cell ``account_none$0``, one zero bit: the state of every account that is not."""
+_UNKNOWN: Row = {
+    **dict.fromkeys(("balance", "account_status", "frozen_hash", "data_hash", "code_hash")),
+    "extra_currencies": "null",
+}
+_NONEXIST: Row = _UNKNOWN | {
+    "balance": 0,
+    "extra_currencies": "{}",
+    "account_status": "nonexist",
+}
 
 
 def render_transaction(
-    row: Row,
-    messages: Iterable[Row],
-    states: Mapping[tuple[int, bytes, bytes], Row],
-    opcode_format: str,
-) -> model.Transaction:
+    row: Row, messages: Iterable[Row], states: States, opcode_format: str
+) -> Transaction:
     """Return a transaction.
 
     Args:
@@ -41,62 +42,75 @@ def render_transaction(
         states: Rows of ``account_states`` by workchain, account and state hash.
         opcode_format: ``hex`` or ``integer``.
     """
-    by_direction: dict[str, list[model.Message]] = {"in": [], "out": []}
-    for message in sorted(messages, key=lambda item: int(item["msg_index"])):
-        by_direction[message["direction"]].append(render_message(message, opcode_format))
-    return model.Transaction(
-        account=render_raw(row["workchain"], row["account"]),
-        hash=encode_bytes(row["hash"]),
-        lt=str(row["lt"]),
-        now=row["now"],
-        mc_block_seqno=row["mc_seqno"],
-        prev_trans_hash=encode_bytes(row["prev_trans_hash"]),
-        prev_trans_lt=str(row["prev_trans_lt"]),
-        orig_status=row["orig_status"],
-        end_status=row["end_status"],
-        total_fees=str(row["total_fees"]),
-        total_fees_extra_currencies=decode_currencies(row["total_fees_extra_currencies"]),
-        description=render_description(row),
-        block_ref=_render_block_ref(row),
-        in_msg=next(iter(by_direction["in"]), None),
-        out_msgs=by_direction["out"],
-        account_state_before=render_state(row, "account_state_hash_before", states),
-        account_state_after=render_state(row, "account_state_hash_after", states),
-        trace_id=encode_optional(row.get("trace_id")) or UNSET,
-    )
+    build = make_builder(Transaction, opcode_format)
+    transaction: Transaction = build(_list_sources(row, messages, states))
+    return transaction
 
 
-def _render_block_ref(row: Row) -> model.BlockId | None:
-    if row["block_seqno"] is None:
-        return None
-    shard = None if row["shard"] is None else encode_shard(row["shard"])
-    return model.BlockId(workchain=row["workchain"], shard=shard, seqno=row["block_seqno"])
-
-
-def render_state(
-    row: Row, column: str, states: Mapping[tuple[int, bytes, bytes], Row]
-) -> model.AccountState:
+def render_state(row: Row, column: str, states: States) -> AccountState:
     """Return the state whose hash stands in a column of a row with workchain and account.
 
     It is filled in if it is known; one that does not exist needs no row to be known.
     """
-    state_hash = row[column]
-    if state_hash == NONEXIST_HASH:
-        return model.AccountState(
-            hash=encode_bytes(state_hash),
-            balance="0",
-            extra_currencies={},
-            account_status="nonexist",
-        )
-    state = states.get((row["workchain"], row["account"], state_hash))
-    if state is None:
-        return model.AccountState(hash=encode_bytes(state_hash))
-    return model.AccountState(
-        hash=encode_bytes(state_hash),
-        balance=encode_number(state["balance"]),
-        extra_currencies=decode_currencies(state["extra_currencies"]),
-        account_status=state["account_status"],
-        frozen_hash=encode_optional(state["frozen_hash"]),
-        data_hash=encode_optional(state["data_hash"]),
-        code_hash=encode_optional(state["code_hash"]),
+    build = make_builder(AccountState, made=inner(source=1, hash=column))
+    state: AccountState = build((row, _find_state(row, column, states)))
+    return state
+
+
+def find_writer(
+    opcode_format: str,
+) -> Callable[[Row, Iterable[Row], States], bytes] | None:
+    """Return what writes a transaction as ``render_transaction`` does; None without the extension.
+
+    It takes a row, its messages, and all known states.
+    """
+    if NATIVE is None:
+        return None
+    write = make_writer(_compile(opcode_format))
+    return lambda row, messages, states: write(_list_sources(row, messages, states))
+
+
+def find_record_writer(
+    opcode_format: str,
+) -> Callable[[Iterable[Any]], tuple[list[bytes], set[tuple[int, bytes]]]] | None:
+    """Return what writes transactions from their records, as ``find_writer`` does from their parts.
+
+    It returns them with the accounts, by workchain and id, that belong into their address book.
+    """
+    if NATIVE is None:
+        return None
+    write = _make_record_writer(opcode_format)
+
+    def write_records(records: Iterable[Any]) -> tuple[list[bytes], set[tuple[int, bytes]]]:
+        named: set[tuple[int, bytes]] = set()
+        return write(list(records), named), named
+
+    return write_records
+
+
+@cache
+def _make_record_writer(opcode_format: str) -> Callable[..., list[bytes]]:
+    return make_record_writer(_compile(opcode_format), (NONEXIST_HASH, _NONEXIST), _UNKNOWN)
+
+
+@cache
+def _compile(opcode_format: str) -> Any:  # noqa: ANN401 - the extension's
+    return compile_struct(Transaction, opcode_format)
+
+
+def _list_sources(row: Row, messages: Iterable[Row], states: States) -> tuple[Any, ...]:
+    """Return what a transaction is made of, in the order of the sources of its layout."""
+    listed = sorted(messages, key=itemgetter("msg_index"))
+    return (
+        row,
+        next((message for message in listed if message["direction"] == "in"), None),
+        [message for message in listed if message["direction"] != "in"],
+        _find_state(row, "account_state_hash_before", states),
+        _find_state(row, "account_state_hash_after", states),
     )
+
+
+def _find_state(row: Row, column: str, states: States) -> Any:  # noqa: ANN401 - a row
+    if row[column] == NONEXIST_HASH:
+        return _NONEXIST
+    return states.get((row["workchain"], row["account"], row[column]), _UNKNOWN)

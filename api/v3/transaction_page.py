@@ -12,15 +12,14 @@ from api.encoding import encode_bytes
 from api.v3.answer import AddressBook, Transactions
 from api.v3.book import read_address_book, write_address_book
 from api.v3.trace import Head
-from api.v3.transaction import render_transaction
-from api.v3.transaction_layout import find_record_writer
+from api.v3.transaction import find_record_writer, render_transaction
 from queries import exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from api.call import Call
-    from api.v3.model import Transaction
+    from api.v3.layout.transaction import Transaction
     from queries.exact import Key
 
 Row = dict[str, Any]

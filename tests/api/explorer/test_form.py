@@ -14,7 +14,7 @@ from api.explorer.body import MOST_CHARACTERS, unwrap, write_body
 from api.explorer.message import name_call, sum_values, write_opcode
 from api.explorer.names import Names
 from api.v3.answer import AddressMetadata, TokenInfo
-from api.v3.model import Message, MessageContent
+from api.v3.layout.message import Message, MessageContent
 
 if TYPE_CHECKING:
     from api.call import Call

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from api.explorer import chart, tree
 from api.explorer.names import Names
-from api.v3.model import Message, Transaction, TransactionDescr
+from api.v3.layout.message import Message
+from api.v3.layout.transaction import Transaction, TransactionDescr
 
 
 class Labels(Names):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pytest
@@ -12,22 +12,49 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.address import Address, render_friendly
-from api.encoding import encode_account, encode_opcode, encode_shard
+from api.cells import add_checksum
+from api.encoding import encode_account, encode_bytes, encode_opcode, encode_shard
 from api.native import NATIVE
-from api.v3.layout import (
-    Field,
-    Kind,
-    compile_layout,
-    field,
-    make_record_writer,
-    make_writer,
-)
-from api.v3.message import render_content
+from api.v3.layout.field import Kind
+from api.v3.layout.native import make_record_writer, make_writer
 from ingest.body.glance import peek_opcode
 from ingest.cell.writer import add_crc32c, serialize_single
 
 if NATIVE is None:
     pytest.skip("the extension is not built", allow_module_level=True)
+
+
+class Field(NamedTuple):
+    """A field as the extension takes it."""
+
+    kind: str
+    source: int
+    columns: tuple[str, ...]
+    prefix: bytes
+    missing: bytes | None
+    other: object
+
+
+def field(
+    kind: Kind,
+    name: str,
+    column: str | tuple[str, ...] | None = None,
+    *,
+    missing: bytes | None = None,
+    other: object = None,
+    source: int = -1,
+) -> Field:
+    """Return a field; of the column of the same name, if it needs one and none is named."""
+    if column is None:
+        column = () if kind in {Kind.OBJECT, Kind.LIST, Kind.BODY, Kind.CONSTANT} else name
+    columns = (column,) if isinstance(column, str) else column
+    return Field(kind.value, source, columns, f'"{name}":'.encode(), missing, other)
+
+
+def compile_layout(*fields: Field) -> Any:
+    """Return a layout of the extension."""
+    return NATIVE.compile_layout(tuple(map(tuple, fields)))
+
 
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 
@@ -92,20 +119,20 @@ def test_what_is_missing() -> None:
 
 def test_sources_and_lists() -> None:
     inner = compile_layout(
-        field(Kind.NUMBER, "n"), Field(Kind.CONSTANT, -1, None, b'"always":1', None, None)
+        field(Kind.NUMBER, "n"), Field("constant", -1, (), b'"always":1', None, None)
     )
     write = make_writer(
         compile_layout(
             field(Kind.LIST, "many", source=1, other=inner),
             field(Kind.OBJECT, "one", source=2, other=inner, missing=b"null"),
-            field(Kind.CALL, "called", other=lambda row: row["json"]),
+            field(Kind.JSON, "json"),
         )
     )
     rows = [{"n": 1}, {"n": 2}]
-    assert msgspec.json.decode(write(({"json": b"[]"}, rows, None))) == {
+    assert msgspec.json.decode(write(({"json": "[]"}, rows, None))) == {
         "many": [{"n": 1, "always": 1}, {"n": 2, "always": 1}],
         "one": None,
-        "called": [],
+        "json": [],
     }
     assert msgspec.json.decode(write(({"json": None}, [], rows[0]))) == {
         "many": [],
@@ -117,7 +144,7 @@ def test_records_name_accounts() -> None:
     layout = compile_layout(
         field(Kind.NAMED_ACCOUNT, "x", other="a", missing=b"null"),
         field(Kind.ACCOUNT, "y", other="a"),
-        field(Kind.CALL, "z", "y", other=lambda row: b"%d" % row["y"]),
+        field(Kind.NUMBER, "z", "y"),
     )
     write = make_record_writer(layout, (b"n", {}), {})
     named = {(7, b"before")}
@@ -230,11 +257,16 @@ def test_a_wrong_value_is_refused(kind: Kind, value: object) -> None:
 
 
 def test_a_wrong_layout_is_refused() -> None:
-    for layout in ([], (1,), ((99, -1, "x", b"", None, None),), ((0, -1, "x", "", None, None),)):
+    for layout in (
+        [],
+        (1,),
+        (("none", -1, ("x",), b"", None, None),),
+        (("text", -1, ("x",), "", None, None),),
+    ):
         with pytest.raises((TypeError, ValueError)):
             NATIVE.compile_layout(layout)
     with pytest.raises((TypeError, ValueError)):
-        NATIVE.compile_layout(((int(Kind.LIST), 0, "x", b"", None, "no layout"),))
+        NATIVE.compile_layout((("list", 0, (), b"", None, "no layout"),))
     with pytest.raises((TypeError, ValueError)):
         NATIVE.write_row("no layout", ({},))
     with pytest.raises(IndexError):
@@ -247,12 +279,12 @@ def test_a_wrong_layout_is_refused() -> None:
 
 
 def test_an_error_on_the_way_is_passed_on() -> None:
-    def fail(_row: object) -> bytes:
+    def fail(_row: object) -> tuple[bytes, bytes]:
         raise ZeroDivisionError
 
-    write = make_writer(compile_layout(field(Kind.CALL, "x", other=fail)))
+    write = make_writer(_lay_out_body(fail))
     with pytest.raises(ZeroDivisionError):
-        write(({},))
+        write(({"h": b"", "b": None, "k": "int"},))
     layout = compile_layout()
     for _ in range(20):
         layout = compile_layout(field(Kind.OBJECT, "deeper", ("a",), other=layout, source=0))
@@ -262,8 +294,9 @@ def test_an_error_on_the_way_is_passed_on() -> None:
 
 @given(st.sampled_from(["int", "ext_in", "ext_out"]), st.sampled_from([None, '{"1":"2"}']))
 def test_currencies(kind: str, text: str | None) -> None:
-    found = _write(Kind.CURRENCIES, {"x": text, "k": kind}, other=("k", lambda _: b'"called"'))
-    shown: object = {} if text is None else "called"
+    row = {"x": text, "k": kind}
+    found = _write(Kind.CURRENCIES, row, other=("k", "int"), missing=b"null")
+    shown: object = {} if text is None else {"1": "2"}
     assert found == {"x": shown if kind == "int" else None}
 
 
@@ -282,27 +315,44 @@ _BODIES = st.one_of(
 )
 
 
+def _lay_out_body(decode: Any) -> Any:
+    content = compile_layout(
+        field(Kind.BASE64, "hash", "h"), field(Kind.BAG, "body", "b", missing=b"null")
+    )
+    return compile_layout(
+        field(Kind.OPCODE_NAME, "name", "b", other=("k", "ext_in", {_NAMED_OPCODE}, decode)),
+        field(Kind.NUMBER, "between", missing=b"null"),
+        field(Kind.BODY, "content", other=content),
+    )
+
+
 @given(st.binary(min_size=32, max_size=32), _BODIES, st.sampled_from(["int", "ext_in"]))
 def test_bodies(body_hash: bytes, body: bytes | None, kind: str) -> None:
     """Without the function a body is written only where it would say nothing about it."""
-    field_of_body = Field(
-        Kind.BODY, -1, ("h", "b", "k"), b"", None, ({_NAMED_OPCODE}, lambda _: b'"called":1')
-    )
-    write = make_writer(compile_layout(field_of_body))
-    written = msgspec.json.decode(write(({"h": body_hash, "b": body, "k": kind},)))
+    write = make_writer(_lay_out_body(lambda _: (b'"called"', b"1")))
+    written = msgspec.json.decode(write(({"h": body_hash, "b": body, "k": kind, "between": None},)))
     opcode = None if body is None or kind == "ext_in" else peek_opcode(body)
     if body is None or opcode in (None, _NAMED_OPCODE):
-        assert written == {"called": 1}
+        assert written == {"name": "called", "between": None, "content": 1}
     else:
-        content = msgspec.to_builtins(render_content(body_hash, body))
-        assert written == {"decoded_opcode": None, "message_content": content}
+        content = {"hash": encode_bytes(body_hash), "body": encode_bytes(add_checksum(body))}
+        assert written == {"name": None, "between": None, "content": content}
+
+
+def test_a_wrong_decoder_is_refused() -> None:
+    row = {"h": bytes(32), "b": None, "k": "int", "between": None}
+    for wrong in (b"bytes", (b"1",), (b"1", "2"), ("1", b"2"), (b"1", b"2", b"3")):
+        with pytest.raises(TypeError):
+            make_writer(_lay_out_body(lambda _, found=wrong: found))((row,))
 
 
 def test_fields_that_are_none() -> None:
     for kind, columns, other in (
-        (Kind.BODY, "b", (set(), print)),
-        (Kind.BODY, ("h", "b", "k"), print),
+        (Kind.OPCODE_NAME, "b", ("k", "ext_in", set())),
+        (Kind.OPCODE_NAME, "b", print),
+        (Kind.OPCODE_NAME, ("b", "k"), ("k", "ext_in", set(), print)),
         (Kind.CURRENCIES, "x", ("k",)),
+        (Kind.CURRENCIES, "x", ("k", 5)),
     ):
         with pytest.raises((TypeError, ValueError)):
             compile_layout(field(kind, "x", columns, other=other))

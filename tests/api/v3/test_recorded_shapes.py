@@ -10,7 +10,7 @@ import pytest
 from msgspec import inspect
 
 from api.v3.answer import AddressBook, AddressInformation, MasterchainInfo, Metadata
-from api.v3.model import Transaction
+from api.v3.layout.transaction import Transaction
 from api.v3.trace import Trace
 
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ import msgspec
 import pytest
 
 from api.encoding import encode_bytes
-from api.v3 import model
+from api.v3.layout.message import Message
+from api.v3.layout.transaction import AccountState, Transaction, TransactionDescr
 from api.v3.trace import encode_tree, head_of, render_trace
 
-STATE = model.AccountState(hash="")
+STATE = AccountState(hash="")
 ROW = {
     "trace_id": b"\x01" * 32,
     "external_hash": None,
@@ -30,17 +31,17 @@ ROW = {
 }
 
 
-def make_message(name: str) -> model.Message:
+def make_message(name: str) -> Message:
     """Make a message of which only the hash matters."""
-    fields: dict[str, Any] = dict.fromkeys(model.Message.__struct_fields__)
+    fields: dict[str, Any] = dict.fromkeys(Message.__struct_fields__)
     for omitted in ("in_msg_tx_hash", "out_msg_tx_hash", "hash_norm"):
         del fields[omitted]
-    return model.Message(**fields | {"hash": name})
+    return Message(**fields | {"hash": name})
 
 
-def make_transaction(name: str, *, sent: int = 0, arrived: bool = True) -> model.Transaction:
+def make_transaction(name: str, *, sent: int = 0, arrived: bool = True) -> Transaction:
     """Make a transaction that sent so many messages."""
-    return model.Transaction(
+    return Transaction(
         account="",
         hash=name,
         lt="0",
@@ -52,7 +53,7 @@ def make_transaction(name: str, *, sent: int = 0, arrived: bool = True) -> model
         end_status="active",
         total_fees="0",
         total_fees_extra_currencies={},
-        description=model.TransactionDescr(type="ord"),
+        description=TransactionDescr(type="ord"),
         block_ref=None,
         in_msg=make_message(f"to {name}") if arrived else None,
         out_msgs=[make_message(f"from {name}")] * sent,
@@ -61,7 +62,7 @@ def make_transaction(name: str, *, sent: int = 0, arrived: bool = True) -> model
     )
 
 
-def decode_tree(*transactions: model.Transaction, **children: list[str]) -> Any:
+def decode_tree(*transactions: Transaction, **children: list[str]) -> Any:
     """Return the tree of the transactions, of which ``a`` is the root."""
     known = {transaction.hash: head_of(transaction) for transaction in transactions}
     return json.loads(encode_tree("a", {name: [] for name in known} | children, known))

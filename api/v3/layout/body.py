@@ -1,0 +1,68 @@
+"""Bodies of messages with what the schemes of bodies say about them."""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from api.cells import add_checksum
+from api.encoding import encode_bytes
+from api.v3.layout.message import EXTERNAL, MessageContent
+from ingest.body.body import Decoded, decode_message_body, name_opcode
+from ingest.body.glance import peek_opcode
+from ingest.body.scheme import load_scheme
+from ingest.cell.boc import parse_boc
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CACHED_BODIES = 8192
+"""Bodies kept as they were written: a body comes twice, where it is sent and consumed."""
+
+
+class Body(NamedTuple):
+    """A body as it is written, and the name of its opcode."""
+
+    content: MessageContent
+    opcode_name: str | None
+
+
+@cache
+def list_opcodes() -> frozenset[int]:
+    """Return the opcodes that have a name; a body with another one is not decoded."""
+    return frozenset(filter(name_opcode, load_scheme().layouts))
+
+
+def write_body(row: Mapping[str, Any]) -> tuple[bytes, bytes]:
+    """Return the name of a body's opcode and the body, both as JSON."""
+    return _write_body(row["body_hash"], row["body"], row["kind"])
+
+
+@lru_cache(maxsize=CACHED_BODIES)
+def _write_body(body_hash: bytes, body: bytes | None, kind: str) -> tuple[bytes, bytes]:
+    found = _decode_body(body_hash, body, kind)
+    return msgspec.json.encode(found.opcode_name), msgspec.json.encode(found.content)
+
+
+@lru_cache(maxsize=CACHED_BODIES)
+def read_body(body_hash: bytes, body: bytes | None, kind: str) -> Body:
+    """Return a body; the same for all its messages."""
+    return _decode_body(body_hash, body, kind)
+
+
+def _decode_body(body_hash: bytes, body: bytes | None, kind: str) -> Body:
+    decoded = Decoded(None, None)
+    if body is not None and (kind == EXTERNAL or not _is_unknown(body)):
+        tree = parse_boc(body)
+        decoded = decode_message_body(tree, tree.roots[0], external_in=kind == EXTERNAL)
+    shown = None if decoded.value is None else dict[str, object](decoded.value)
+    text = None if body is None else encode_bytes(add_checksum(body))
+    return Body(MessageContent(encode_bytes(body_hash), text, shown), decoded.name)
+
+
+def _is_unknown(body: bytes) -> bool:
+    """Return whether a body begins with an opcode of no scheme, so that nothing is decoded."""
+    opcode = peek_opcode(body)
+    return opcode is not None and name_opcode(opcode) is None

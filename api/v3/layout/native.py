@@ -1,0 +1,91 @@
+"""Structs compiled for the extension, which writes rows as JSON without making any struct."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from api.native import NATIVE
+from api.v3.layout.body import list_opcodes, write_body
+from api.v3.layout.build import make_builder
+from api.v3.layout.field import Inner, Kind
+from api.v3.layout.table import HEX, Field, list_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_BESIDE = frozenset({Kind.ACCOUNT, Kind.NAMED_ACCOUNT, Kind.BASE64_UNLESS})
+_NO_INNER = Inner()
+
+
+def compile_struct(struct: Any, opcodes: str = HEX, made: Inner = _NO_INNER) -> Any:  # noqa: ANN401 - the extension's
+    """Return the layout of a struct that is made as ``made`` says.
+
+    Raises:
+        ValueError: no column holds one of its fields.
+    """
+    fields = list_fields(struct, made, opcodes)
+    return NATIVE.compile_layout(tuple(_describe(each, opcodes) for each in fields))
+
+
+def _describe(field: Field, opcodes: str) -> tuple[Any, ...]:
+    """Return a field as (kind, source, columns, prefix, missing, other)."""
+    prefix = f'"{field.name}":'.encode()
+    source, other = field.source, None
+    columns: tuple[str, ...] = (field.column.name,)
+    missing = b"null" if field.is_nullable else None
+    _, beside, equals = field.column
+    match field.kind:
+        case Kind.CONSTANT:
+            prefix, columns = prefix + msgspec.json.encode(field.default), ()
+        case Kind.OBJECT | Kind.LIST | Kind.BODY:
+            source, columns = field.inner.source, field.inner.when
+            other = compile_struct(field.struct, opcodes, field.inner)
+        case Kind.CURRENCIES:
+            other = beside, equals
+        case Kind.OPCODE_NAME:
+            other = beside, equals, list_opcodes(), write_body
+        case Kind.JSON if not field.is_optional:
+            missing = b"{}"
+        case kind if kind in _BESIDE:
+            other = beside
+    return field.kind.value, source, columns, prefix, missing, other
+
+
+def make_writer(layout: Any) -> Callable[[tuple[Mapping[str, Any] | Any, ...]], bytes]:  # noqa: ANN401
+    """Return the function that writes the first of a tuple of rows; the others are its sources."""
+    return partial(NATIVE.write_row, layout)
+
+
+@cache
+def make_row_writer(struct: Any, opcodes: str = HEX) -> Callable[[tuple[Any, ...]], Any]:  # noqa: ANN401 - any struct
+    """Return the function that writes the first of a tuple of rows, to be sent only.
+
+    It returns ``msgspec.Raw`` with the extension, else the struct.
+    """
+    if NATIVE is None:
+        return make_builder(struct, opcodes)
+    write = make_writer(compile_struct(struct, opcodes))
+    return lambda sources: msgspec.Raw(write(sources))
+
+
+def make_record_writer(
+    layout: Any,  # noqa: ANN401 - the extension's
+    nonexist: tuple[bytes, object],
+    unknown: object,
+) -> Callable[[list[Any], set[tuple[int, bytes]]], list[bytes]]:
+    """Return the function that writes transactions from their records.
+
+    It adds workchain and id of the accounts for the address book to the set that it is given.
+
+    Args:
+        layout: That of transactions.
+        nonexist: The hash of a state that does not exist, and the row that is written for it.
+        unknown: The row that is written for a state that is not known.
+    """
+    parts = "row", "messages", "before", "after"
+    columns = "direction", "account_state_hash_before", "account_state_hash_after"
+    record = NATIVE.compile_record(parts, columns, "in", *nonexist, unknown)
+    return partial(NATIVE.write_records, layout, record)
