@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import tempfile
+from contextlib import closing
 from typing import TYPE_CHECKING
 
-from lake.commit import append_commit
-from lake.disk import begin_grace
-from lake.log import Commit
-from lake.place import read_place
+import pyarrow as pa
+
+from lake.commit import ATTEMPTS, append_commit, give_up, still_holds
+from lake.datafile import write_changes
+from lake.disk import LOCK_FILE, QUEUE_FILE, begin_grace, hold_lock, naming_full_disk
+from lake.log import LOG_FOLDER, Commit, read_state
+from lake.place import Derivation, NewFile, Place, read_place
 from lake.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from lake.log import DataFile, LogState
@@ -55,3 +60,60 @@ def commit_maintenance(
     begin_grace(lake_dir, (run.path for run in state.runs if run.path not in kept))
     append_commit(lake_dir, state, commit, settings)
     return commit
+
+
+def commit_derived(
+    lake_dir: Path, settings: Settings, derive: Callable[[LogState], Derivation | None]
+) -> Commit | None:
+    """Commit what ``derive`` makes of the lake; None if that is nothing, or changes nothing.
+
+    Nothing is derived under the lock: the rows wait in a file without a name until all are there,
+    and are derived again if the files of the lake changed meanwhile.
+
+    Raises:
+        LakeNotFound: the folder holds no lake.
+        CommitConflict, LakeFull: nothing was committed.
+    """
+    read_state(lake_dir)  # A folder without a lake has no lock to hold.
+    with hold_lock(lake_dir / QUEUE_FILE):
+        for _attempt in range(ATTEMPTS):
+            expected = read_state(lake_dir)
+            wanted = derive(expected)
+            if wanted is None:
+                return None
+            with closing(_Spool(lake_dir, wanted.files)) as spool, hold_lock(lake_dir / LOCK_FILE):
+                state = read_state(lake_dir)
+                if not still_holds(expected, state):
+                    continue
+                ready = Derivation(spool.read(), wanted.removed)
+                added, removed = write_changes(lake_dir, state, ready, settings)
+                if not added and not removed:
+                    return None
+                return commit_maintenance(lake_dir, state, settings, added=added, removed=removed)
+    raise give_up(lake_dir)
+
+
+class _Spool:
+    """Rows on disk until they are committed, so that a whole lake's need not fit into memory."""
+
+    def __init__(self, lake_dir: Path, files: Iterable[NewFile]) -> None:
+        self._entries: list[tuple[str, Place, int]] = []
+        path = lake_dir / LOG_FOLDER
+        self._stream = tempfile.TemporaryFile(dir=path)  # noqa: SIM115 - closed by ``close``
+        for file in files:
+            self._entries.append((file.table, file.place, self._stream.tell()))
+            with (
+                naming_full_disk(path),
+                pa.ipc.new_stream(self._stream, file.rows.schema) as writer,
+            ):
+                writer.write_table(file.rows)
+
+    def read(self) -> Iterator[NewFile]:
+        """Yield the files in their order, one in memory at a time."""
+        for table, place, offset in self._entries:
+            self._stream.seek(offset)
+            yield NewFile(table, place, pa.ipc.open_stream(self._stream).read_all())
+
+    def close(self) -> None:
+        """Let go of the rows."""
+        self._stream.close()
