@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import closing
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -81,11 +81,11 @@ def commit_derived(
             wanted = derive(expected)
             if wanted is None:
                 return None
-            with closing(_Spool(lake_dir, wanted.files)) as spool, hold_lock(lake_dir / LOCK_FILE):
+            with _spool(lake_dir, wanted.files) as spooled, hold_lock(lake_dir / LOCK_FILE):
                 state = read_state(lake_dir)
                 if not still_holds(expected, state):
                     continue
-                ready = Derivation(spool.read(), wanted.removed)
+                ready = Derivation(spooled, wanted.removed)
                 added, removed = write_changes(lake_dir, state, ready, settings)
                 if not added and not removed:
                     return None
@@ -93,27 +93,23 @@ def commit_derived(
     raise give_up(lake_dir)
 
 
-class _Spool:
-    """Rows on disk until they are committed, so that a whole lake's need not fit into memory."""
+@contextmanager
+def _spool(lake_dir: Path, files: Iterable[NewFile]) -> Iterator[Iterator[NewFile]]:
+    """Keep rows on disk until they are committed: those of a whole lake need not fit into memory.
 
-    def __init__(self, lake_dir: Path, files: Iterable[NewFile]) -> None:
-        self._entries: list[tuple[str, Place, int]] = []
-        path = lake_dir / LOG_FOLDER
-        self._stream = tempfile.TemporaryFile(dir=path)  # noqa: SIM115 - closed by ``close``
+    Yields:
+        The files in their order, read one at a time.
+    """
+    path = lake_dir / LOG_FOLDER
+    with tempfile.TemporaryFile(dir=path) as stream:
+        entries: list[tuple[str, Place, int]] = []
         for file in files:
-            self._entries.append((file.table, file.place, self._stream.tell()))
-            with (
-                naming_full_disk(path),
-                pa.ipc.new_stream(self._stream, file.rows.schema) as writer,
-            ):
+            entries.append((file.table, file.place, stream.tell()))
+            with naming_full_disk(path), pa.ipc.new_stream(stream, file.rows.schema) as writer:
                 writer.write_table(file.rows)
+        yield (_read_spooled(stream, *entry) for entry in entries)
 
-    def read(self) -> Iterator[NewFile]:
-        """Yield the files in their order, one in memory at a time."""
-        for table, place, offset in self._entries:
-            self._stream.seek(offset)
-            yield NewFile(table, place, pa.ipc.open_stream(self._stream).read_all())
 
-    def close(self) -> None:
-        """Let go of the rows."""
-        self._stream.close()
+def _read_spooled(stream: IO[bytes], table: str, place: Place, offset: int) -> NewFile:
+    stream.seek(offset)
+    return NewFile(table, place, pa.ipc.open_stream(stream).read_all())

@@ -52,6 +52,7 @@ class Step(Protocol):
         rows: Mapping[str, pa.Table],
         place: Place,
         earlier: Sequence[NewFile] = (),
+        /,
     ) -> Derivation:
         """Return the files that follow from base rows and from the files of earlier stages."""
 
