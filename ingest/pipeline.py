@@ -19,11 +19,12 @@ from ingest.batch import Batch
 from ingest.block.zerostate import decode_zero_states
 from ingest.chain import MASTERCHAIN, Borders, Chain, keep_border, list_heads, read_chain
 from ingest.chunk import NOT_YET, explain_hole, read_chunks
-from ingest.contract.derivation import ContractFiles, ContractFinder
+from ingest.contract.derivation import ContractFinder
 from ingest.contract.rebuild import rebuild_contracts
 from ingest.currency import CurrencyBook, complete_states
 from ingest.day import split_by_day
 from ingest.decode import Hole, Piece, decode_in_order, join_tables
+from ingest.derive.stages import derive_in_order
 from ingest.library import LibraryBook
 from ingest.span import Span, missing_spans
 from ingest.statecell import CellFinder
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from ingest.derive.stages import Step
     from ingest.source import BlockSource, McBundle, McHead
     from lake.log import Commit
     from lake.place import Derive
@@ -244,13 +246,13 @@ class Pipeline:
                 keep_border(self._borders, file.path, read_place(file.path), self.chain.links)
 
     def _derive_files(self) -> Derive:
-        """Return what derives a commit's files: traces, contracts, and actions from these."""
-        derive: Derive = self.traces
+        """Return what derives a commit's files."""
+        steps: dict[str, Step] = {"traces": self.traces}
         if self.contracts is not None:
-            derive = ContractFiles(self.contracts, derive)
+            steps["contracts"] = self.contracts
         if self.settings.classify_actions:
-            derive = ActionFiles(self.lake_dir, derive)
-        return derive
+            steps["actions"] = ActionFiles(self.lake_dir)
+        return derive_in_order(steps)
 
     def _network(self, blocks: pa.Table) -> Network:
         global_id = blocks["global_id"][0].as_py()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ingest.action.rebuild import rebuild_actions
 from ingest.contract.rebuild import rebuild_contracts
+from ingest.derive.stages import STAGES
 from ingest.span import Span
 from ingest.trace.rebuild import rebuild_traces
 from lake.log import read_state
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
     from lake.log import Commit, LogState
     from lake.settings import Settings
 
+_DONE = {
+    "traces": "traces derived",
+    "contracts": "contracts found",
+    "actions": "actions classified",
+}
+
 
 def upgrade_lake(lake_dir: Path, settings: Settings) -> Iterator[tuple[str, Commit]]:
     """Derive what the lake lacks, and yield what was done with each commit.
@@ -38,16 +45,29 @@ def upgrade_lake(lake_dir: Path, settings: Settings) -> Iterator[tuple[str, Comm
         LakeCorrupt: a file that is needed is damaged.
         LakeFull: no room; what was done before stays.
     """
-    state = read_state(lake_dir)
-    if _list_lacking(state, TRANSACTIONS.name, TRANSACTION_TRACES.name):
-        yield from _name("traces derived", rebuild_traces(lake_dir, settings))
-    lacking = _list_lacking(state, ACCOUNT_STATES.name, INTERFACES.name)
-    if lacking and settings.detect_contracts:
-        yield from _name("contracts found", rebuild_contracts(lake_dir, settings, within=lacking))
-    if settings.classify_actions:
-        yield from _name("actions classified", rebuild_actions(lake_dir, settings))
+    rebuilds = {"traces": _add_traces, "contracts": _add_contracts, "actions": _add_actions}
+    for stage in STAGES:
+        yield from _name(_DONE[stage.name], rebuilds[stage.name](lake_dir, settings))
     if settings.build_lookups:
         yield from _name("look-ups made", rebuild_lookups(lake_dir, settings))
+
+
+def _add_traces(lake_dir: Path, settings: Settings) -> Commit | None:
+    state = read_state(lake_dir)
+    if not _list_lacking(state, TRANSACTIONS.name, TRANSACTION_TRACES.name):
+        return None
+    return rebuild_traces(lake_dir, settings)
+
+
+def _add_contracts(lake_dir: Path, settings: Settings) -> Commit | None:
+    lacking = _list_lacking(read_state(lake_dir), ACCOUNT_STATES.name, INTERFACES.name)
+    if not lacking or not settings.detect_contracts:
+        return None
+    return rebuild_contracts(lake_dir, settings, within=lacking)
+
+
+def _add_actions(lake_dir: Path, settings: Settings) -> Commit | None:
+    return rebuild_actions(lake_dir, settings) if settings.classify_actions else None
 
 
 def _name(what: str, commit: Commit | None) -> Iterator[tuple[str, Commit]]:

@@ -5,8 +5,9 @@
    is synced. With that link the commit is there; before it, nothing is.
 3. What a crash leaves behind is named by no commit, and goes with the sweep (lake.orphan).
 
-Derived rows, such as traces, are made under the lock from the lake as it is at that moment. They
-are part of the same commit, and may replace files of derived rows of earlier ones.
+Derived rows, such as traces, are made from the newest state before the lock is taken. They are part
+of the same commit, and may replace files of earlier ones, so they are derived again if the files of
+the lake changed meanwhile.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from lake.crash import reach
 from lake.datafile import remove_files, write_changes
 from lake.disk import (
     LOCK_FILE,
+    QUEUE_FILE,
     give_name,
     hold_lock,
     make_folder,
@@ -59,6 +61,9 @@ __all__ = ["Commit", "DataFile", "Network", "commit_range"]
 
 _DEFAULTS = Settings()
 
+ATTEMPTS = 5
+"""How often rows are derived until no other commit comes between; maintenance alone can."""
+
 
 def commit_range(  # noqa: PLR0913 - one for each thing that a commit says
     lake_dir: Path,
@@ -94,21 +99,46 @@ def commit_range(  # noqa: PLR0913 - one for each thing that a commit says
         RowsRejected: rows that do not fit the schema or the range.
         RangeOverlap: the lake has some of these blocks already.
         NetworkMismatch: the lake is another network's.
-        CommitConflict: a writer that our lock does not reach took the place in the log.
+        CommitConflict: other commits came between each time, or a writer that our lock does not
+            reach took the place in the log.
         LakeFull: no room; nothing was committed.
     """
     reach("commit.start")
     place = Place(first_mc_seqno, last_mc_seqno, day)
     rows = check_tables(tables, (place.first, place.last), day)
     make_folder(lake_dir / LOG_FOLDER)
-    with hold_lock(lake_dir / LOCK_FILE):
-        state = (log or LogReader(lake_dir)).read()
-        _check_fit(state, place, network)
-        wanted = _join(rows, place, derive(state, rows, place))
-        changes = write_changes(lake_dir, state, wanted, settings)
-        commit = _describe(state, place, rows, changes, source, network)
-        append_commit(lake_dir, state, commit, settings)
-    return commit
+    reader = log or LogReader(lake_dir)
+    with hold_lock(lake_dir / QUEUE_FILE):
+        for _attempt in range(ATTEMPTS):
+            expected = reader.read()
+            _check_fit(expected, place, network)
+            derived = derive(expected, rows, place)
+            with hold_lock(lake_dir / LOCK_FILE):
+                state = reader.read()
+                if not still_holds(expected, state):
+                    continue
+                wanted = _join(rows, place, derived)
+                changes = write_changes(lake_dir, state, wanted, settings)
+                commit = _describe(state, place, rows, changes, source, network)
+                append_commit(lake_dir, state, commit, settings)
+                return commit
+    raise give_up(lake_dir)
+
+
+def still_holds(expected: LogState, state: LogState) -> bool:
+    """Whether rows derived from ``expected`` follow from ``state``, too."""
+    if state.digest == expected.digest:
+        return True
+    # A commit of index segments alone changes no rows.
+    return (state.files, state.undoings) == (expected.files, expected.undoings)
+
+
+def give_up(lake_dir: Path) -> CommitConflict:
+    """Return the error of a writer whose rows were out of date at every attempt."""
+    return CommitConflict(
+        f"{lake_dir / LOG_FOLDER}: other commits changed the lake during each of {ATTEMPTS} "
+        "attempts to derive rows from it; run the same command again"
+    )
 
 
 def _describe(

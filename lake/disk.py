@@ -25,6 +25,12 @@ TEMPORARY_PREFIX = ".tmp-"
 LOCK_FILE = "_log/lock"
 """Held while a writer commits or sweeps, so that neither removes what the other makes."""
 
+QUEUE_FILE = "_log/queue"
+"""Held by a writer from before it derives until it has committed, so that writers take turns.
+
+Maintenance and sweeps do not wait for it; ``LOCK_FILE`` is taken inside it, for the commit alone.
+"""
+
 _MOST_HELD = 64
 """Files that are open at a time until they are synced."""
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lake.log import DataFile, LogState
-    from lake.place import Derive
 
 Row = dict[str, Any]
 
@@ -68,29 +67,32 @@ def make_range(place: Place, traces: int, actions: int) -> pa.Table:
 
 
 class ActionFiles:
-    """Derives the action files of a commit, after its traces; call it as ``lake.place.Derive``."""
+    """Derives the action files of a commit from its traces and contracts: the stage ``actions``."""
 
-    def __init__(self, lake_dir: Path, before: Derive) -> None:
-        """Take the lake's folder, and what derives the files that actions follow from."""
+    def __init__(self, lake_dir: Path) -> None:
+        """Take the lake's folder."""
         self._lake_dir = lake_dir
-        self._before = before
 
-    def __call__(self, state: LogState, rows: Mapping[str, pa.Table], place: Place) -> Derivation:
-        """Return what was derived before, with the action files that follow from its traces.
+    def __call__(
+        self,
+        state: LogState,
+        rows: Mapping[str, pa.Table],
+        place: Place,
+        earlier: Sequence[NewFile] = (),
+    ) -> Derivation:
+        """Return the action files that follow from the files of earlier stages.
 
         A range that is not classified yet is left to ``tonlake rebuild actions``.
 
         Raises:
             LakeCorrupt: a file that is needed is damaged.
         """
-        derived = self._before(state, rows, place)
-        files = list(derived.files)
-        at_hand = {**rows, **{file.table: file.rows for file in files if file.place == place}}
-        moved = {file.place: file.rows for file in files if file.table == TRANSACTION_TRACES.name}
+        at_hand = {**rows, **{file.table: file.rows for file in earlier if file.place == place}}
+        moved = {file.place: file.rows for file in earlier if file.table == TRANSACTION_TRACES.name}
         mine = list_action_files(state)
         added: list[NewFile] = []
         removed: set[str] = set()
-        for file in files:
+        for file in earlier:
             at = file.place
             if file.table != TRACES.name or at.is_open or (at != place and at not in mine):
                 continue
@@ -102,7 +104,7 @@ class ActionFiles:
             added += _extend(self._lake_dir, at, before, found.tables)
             added.append(NewFile(ACTION_RANGES.name, at, _count(ranges, fresh, found)))
             removed.update(old.path for old in before.values())
-        return Derivation([*files, *added], derived.removed | removed)
+        return Derivation(added, frozenset(removed))
 
     def _leave_out_known(self, state: LogState, file: NewFile) -> pa.Table:
         """Return the traces of a new file that no file before it had."""

@@ -10,10 +10,7 @@ import pyarrow.compute as pc
 from ingest.action.derivation import classify_traces, list_action_files, make_range
 from ingest.action.gathering import gather_sources
 from ingest.action.precedence import CLASSIFIER_VERSION
-from lake.datafile import write_changes
-from lake.disk import LOCK_FILE, hold_lock
-from lake.log import read_state
-from lake.maintenance import commit_maintenance
+from lake.maintenance import commit_derived
 from lake.place import Derivation, NewFile, Place, list_places, read_place
 from lake.rows import read_rows
 from lake.schema import TRACES
@@ -53,9 +50,8 @@ def rebuild_actions(
         LakeNotFound: the folder holds no lake.
         LakeCorrupt: a file that is needed is damaged.
     """
-    read_state(lake_dir)  # A folder without a lake has no lock to hold.
-    with hold_lock(lake_dir / LOCK_FILE):
-        state = read_state(lake_dir)
+
+    def derive(state: LogState) -> Derivation | None:
         mine = list_action_files(state)
         places = list_places(state)
         if within is not None:
@@ -66,16 +62,14 @@ def rebuild_actions(
             ]
         if not places:
             return None
-        wanted = Derivation(
+        return Derivation(
             files=_derive_all(lake_dir, state, places, on_range, keeps_old=within is None),
             removed=frozenset(
                 file.path for place in places for file in mine.get(place, {}).values()
             ),
         )
-        added, removed = write_changes(lake_dir, state, wanted, settings)
-        if not added and not removed:
-            return None
-        return commit_maintenance(lake_dir, state, settings, added=added, removed=removed)
+
+    return commit_derived(lake_dir, settings, derive)
 
 
 def _is_within(place: Place, spans: Sequence[Span]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,11 +12,9 @@ import pyarrow.compute as pc
 from ingest.body.body import Decoded, decode_message_body
 from ingest.cell.boc import parse_boc
 from ingest.errors import BocError
-from lake.datafile import write_changes
-from lake.disk import LOCK_FILE, hold_lock
 from lake.log import read_state
-from lake.maintenance import commit_maintenance
-from lake.place import Derivation, NewFile, Place, list_places, read_place
+from lake.maintenance import commit_derived
+from lake.place import Derivation, NewFile, Place, read_place
 from lake.rows import read_rows
 from lake.schema import MESSAGE_BODIES, MESSAGES
 
@@ -50,14 +49,9 @@ def rebuild_bodies(
         LakeNotFound: the folder holds no lake.
         LakeCorrupt: a file of messages is damaged.
     """
-    todo = _list_todo(read_state(lake_dir), everything=everything)
-    for done, (place, file) in enumerate(sorted(todo.items()), 1):
-        rows = decode_bodies(read_rows(lake_dir, file, _COLUMNS))
-        with hold_lock(lake_dir / LOCK_FILE):
-            state = read_state(lake_dir)
-            # A range that was merged meanwhile waits for the next run.
-            if place in list_places(state):
-                _commit_bodies(lake_dir, state, NewFile(MESSAGE_BODIES.name, place, rows), settings)
+    todo = sorted(_list_todo(read_state(lake_dir), everything=everything))
+    for done, place in enumerate(todo, 1):
+        commit_derived(lake_dir, settings, partial(_derive, lake_dir, place))
         on_range(done, len(todo))
     return len(todo)
 
@@ -72,15 +66,15 @@ def _list_todo(state: LogState, *, everything: bool) -> dict[Place, DataFile]:
     return {place: file for place, file in files[MESSAGES.name].items() if place not in known}
 
 
-def _commit_bodies(lake_dir: Path, state: LogState, file: NewFile, settings: Settings) -> None:
-    old = frozenset(
-        known.path
-        for known in state.files
-        if known.table == file.table and read_place(known.path) == file.place
-    )
-    added, removed = write_changes(lake_dir, state, Derivation([file], old), settings)
-    if added or removed:
-        commit_maintenance(lake_dir, state, settings, added=added, removed=removed)
+def _derive(lake_dir: Path, place: Place, state: LogState) -> Derivation | None:
+    """Decode the bodies of a range; one that was merged meanwhile waits for the next run."""
+    here = [file for file in state.files if read_place(file.path) == place]
+    messages = [file for file in here if file.table == MESSAGES.name]
+    if not messages:
+        return None
+    rows = decode_bodies(read_rows(lake_dir, messages[0], _COLUMNS))
+    old = frozenset(file.path for file in here if file.table == MESSAGE_BODIES.name)
+    return Derivation([NewFile(MESSAGE_BODIES.name, place, rows)], old)
 
 
 def decode_bodies(messages: pa.Table) -> pa.Table:

@@ -24,7 +24,7 @@ from lake.schema import ACCOUNT_STATES, BLOCKS
 from lake.schema.contract import INTERFACES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import pyarrow as pa
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ingest.contract.stack import Address
     from ingest.statecell import CellFinder
     from lake.log import Commit, LogState, Undoing
-    from lake.place import Derive, Place
+    from lake.place import Place
     from lake.settings import Settings
 
 _CELLS_KEPT = 5_000
@@ -42,7 +42,10 @@ From there on all are let go of."""
 
 
 class ContractFinder:
-    """Derives the tables of contracts of a range; it holds the TVM, so close it when done."""
+    """Derives the tables of contracts of a range: the stage ``contracts``.
+
+    It holds the TVM, so close it when done.
+    """
 
     def __init__(self, lake_dir: Path, settings: Settings, cells: CellFinder) -> None:
         """Take the lake's folder; processes of the TVM are started when they are needed."""
@@ -59,6 +62,22 @@ class ContractFinder:
         """Stop the TVM, and let go of the lake."""
         self._tvm.close()
         self._lake.close()
+
+    def __call__(
+        self,
+        state: LogState,
+        rows: Mapping[str, pa.Table],
+        place: Place,
+        _earlier: Sequence[NewFile] = (),
+    ) -> Derivation:
+        """Return the contract files of a range.
+
+        Raises:
+            LakeCorrupt: a file that is needed is damaged.
+        """
+        found = self.derive(state, rows, place.first)
+        files = [NewFile(name, place, table) for name, table in sorted(found.items())]
+        return Derivation(files, frozenset())
 
     def derive(
         self, state: LogState, rows: Mapping[str, pa.Table], first: int
@@ -89,26 +108,6 @@ class ContractFinder:
         """Remember the states of the rows that were derived from last, which are committed now."""
         self._lake.learn(self._newest, commit)
         self._newest = {}
-
-
-class ContractFiles:
-    """Derives the contract files of a commit; call it as ``lake.place.Derive``."""
-
-    def __init__(self, finder: ContractFinder, before: Derive) -> None:
-        """Take who finds contracts, and what derives the files that stand before theirs."""
-        self._finder = finder
-        self._before = before
-
-    def __call__(self, state: LogState, rows: Mapping[str, pa.Table], place: Place) -> Derivation:
-        """Return what was derived before, and the contract files of the range.
-
-        Raises:
-            LakeCorrupt: a file that is needed is damaged.
-        """
-        derived = self._before(state, rows, place)
-        found = self._finder.derive(state, rows, place.first)
-        files = [NewFile(name, place, table) for name, table in sorted(found.items())]
-        return Derivation([*derived.files, *files], derived.removed)
 
 
 def _find_global_id(state: LogState, rows: Mapping[str, pa.Table]) -> int | None:

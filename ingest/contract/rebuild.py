@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING
 
 from ingest.contract.derivation import ContractFinder
 from ingest.statecell import CellFinder
-from lake.datafile import write_changes
-from lake.disk import LOCK_FILE, hold_lock
-from lake.log import read_state
-from lake.maintenance import commit_maintenance
+from lake.maintenance import commit_derived
 from lake.place import Derivation, NewFile, Place, list_places, read_place
 from lake.rows import read_rows
 from lake.schema import BASE_TABLES, BLOCKS, CONTRACT_TABLES
@@ -48,15 +45,14 @@ def rebuild_contracts(
         LakeNotFound: the folder holds no lake.
         LakeCorrupt: a base file is damaged.
     """
-    read_state(lake_dir)  # A folder without a lake has no lock to hold.
-    with hold_lock(lake_dir / LOCK_FILE):
-        state = read_state(lake_dir)
+
+    def derive(state: LogState) -> Derivation:
         base = {
             place: files
             for place, files in _list_base(state).items()
             if within is None or any(span.first <= place.first <= span.last for span in within)
         }
-        wanted = Derivation(
+        return Derivation(
             files=_derive_all(lake_dir, state, base, settings, on_range),
             removed=frozenset(
                 file.path
@@ -64,10 +60,8 @@ def rebuild_contracts(
                 if file.table in _DERIVED and read_place(file.path) in base
             ),
         )
-        added, removed = write_changes(lake_dir, state, wanted, settings)
-        if not added and not removed:
-            return None
-        return commit_maintenance(lake_dir, state, settings, added=added, removed=removed)
+
+    return commit_derived(lake_dir, settings, derive)
 
 
 def _list_base(state: LogState) -> dict[Place, list[DataFile]]:

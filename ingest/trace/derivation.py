@@ -40,7 +40,7 @@ def open_files(traces: OpenTraces, last: Place) -> Iterator[NewFile]:
 
 
 class TraceFiles:
-    """Derives the trace files of a commit; call it as ``lake.place.Derive``."""
+    """Derives the trace files of a commit: the stage ``traces``."""
 
     def __init__(self, lake_dir: Path) -> None:
         """Take the lake's folder."""
@@ -48,7 +48,13 @@ class TraceFiles:
         self._derived = OpenTraces()
         self._known: tuple[set[str], OpenTraces] | None = None
 
-    def __call__(self, state: LogState, rows: Mapping[str, pa.Table], place: Place) -> Derivation:
+    def __call__(
+        self,
+        state: LogState,
+        rows: Mapping[str, pa.Table],
+        place: Place,
+        _earlier: Sequence[NewFile] = (),
+    ) -> Derivation:
         """Return the trace files that follow from one more range of base rows.
 
         Raises:

@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING
 from ingest.errors import TraceImpossible
 from ingest.trace.assembly import MESSAGE_COLUMNS, TRANSACTION_COLUMNS, OpenTraces, assemble
 from ingest.trace.derivation import TRACE_TABLES, open_files
-from lake.datafile import write_changes
-from lake.disk import LOCK_FILE, hold_lock
-from lake.log import read_state
-from lake.maintenance import commit_maintenance
+from lake.maintenance import commit_derived
 from lake.place import Derivation, NewFile, Place, list_places, read_place
 from lake.rows import read_rows
 from lake.schema import MESSAGES, TABLES, TRACES, TRANSACTION_TRACES, TRANSACTIONS
@@ -44,17 +41,12 @@ def rebuild_traces(
         LakeCorrupt: a base file is damaged.
         TraceImpossible: the messages are not those of a chain.
     """
-    read_state(lake_dir)  # A folder without a lake has no lock to hold.
-    with hold_lock(lake_dir / LOCK_FILE):
-        state = read_state(lake_dir)
-        wanted = Derivation(
-            files=_derive_all(lake_dir, state, on_range),
-            removed=frozenset(file.path for file in state.files if file.table in TRACE_TABLES),
-        )
-        added, removed = write_changes(lake_dir, state, wanted, settings)
-        if not added and not removed:
-            return None
-        return commit_maintenance(lake_dir, state, settings, added=added, removed=removed)
+
+    def derive(state: LogState) -> Derivation:
+        old = frozenset(file.path for file in state.files if file.table in TRACE_TABLES)
+        return Derivation(_derive_all(lake_dir, state, on_range), old)
+
+    return commit_derived(lake_dir, settings, derive)
 
 
 def _derive_all(

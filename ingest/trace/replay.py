@@ -12,6 +12,7 @@ import msgspec
 import pyarrow as pa
 
 from ingest.action.derivation import ActionFiles
+from ingest.derive.stages import derive_in_order
 from ingest.errors import RecordingMalformed
 from ingest.trace.derivation import TraceFiles
 from ingest.trace.recording import Recorded, read_recording
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from ingest.derive.stages import Step
     from lake.settings import Settings
 
 
@@ -47,7 +49,9 @@ def replay_traces(path: Path, lake_dir: Path, settings: Settings) -> ReplayRepor
         known = read_state(lake_dir).ranges
     except LakeNotFound:
         known = ()
-    derive = TraceFiles(lake_dir)
+    steps: dict[str, Step] = {"traces": TraceFiles(lake_dir)}
+    if settings.classify_actions:
+        steps["actions"] = ActionFiles(lake_dir)
     for group in join_overlapping(leave_out_repeated(read_recording(path))):
         place = f"{group.first_mc_seqno}:{group.last_mc_seqno}"
         if overlaps(known, (group.first_mc_seqno, group.last_mc_seqno)):
@@ -61,7 +65,7 @@ def replay_traces(path: Path, lake_dir: Path, settings: Settings) -> ReplayRepor
             day=group.day,
             source={"kind": "traces", "file": path.name},
             settings=settings,
-            derive=ActionFiles(lake_dir, derive) if settings.classify_actions else derive,
+            derive=derive_in_order(steps),
         )
         report.commits += 1
         for name, rows in group.tables.items():

@@ -1,0 +1,1 @@
+"""Derived rows: traces, contracts and actions, in explicit stages."""

@@ -1,0 +1,52 @@
+"""The stages: their order satisfies what they declare, and each sees what it declares alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingest.derive.stages import STAGES, derive_in_order
+from lake.log import LogState
+from lake.place import Derivation, NewFile, Place
+from lake.schema import BASE_TABLES, TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+
+    from ingest.derive.stages import Stage, Step
+
+BASE = {table.name for table in BASE_TABLES}
+PLACE = Place(1, 2, "2026-01-01")
+
+
+def test_every_input_is_a_base_table_or_written_by_an_earlier_stage() -> None:
+    known = set(BASE)
+    for stage in STAGES:
+        assert stage.reads <= known, stage.name
+        assert not stage.writes & known, stage.name
+        known |= stage.writes
+
+
+def test_a_stage_sees_its_inputs_alone_in_the_order_of_the_list() -> None:
+    seen: list[tuple[str, set[str]]] = []
+
+    def make_step(stage: Stage) -> Step:
+        def step(
+            _state: LogState,
+            rows: Mapping[str, pa.Table],
+            place: Place,
+            earlier: Sequence[NewFile] = (),
+        ) -> Derivation:
+            seen.append((stage.name, {*rows, *(file.table for file in earlier)}))
+            files = [NewFile(name, place, TABLES[name].empty) for name in sorted(stage.writes)]
+            return Derivation(files, frozenset({stage.name}))
+
+        return step
+
+    steps = {stage.name: make_step(stage) for stage in reversed(STAGES)}
+    rows = {name: TABLES[name].empty for name in BASE}
+    made = derive_in_order(steps)(LogState(), rows, PLACE)
+    assert seen == [(stage.name, set(stage.reads)) for stage in STAGES]
+    assert made.removed == {stage.name for stage in STAGES}
+    assert {file.table for file in made.files} == {n for stage in STAGES for n in stage.writes}
