@@ -111,7 +111,7 @@ MESSAGE = _make_kind(
     1, MESSAGES, MESSAGE_COLUMNS, ("tx_hash", "tx_lt", "in_tx_hash", "out_tx_hash")
 )
 FACTS = _make_kind(2, ACCOUNT_STATES, FACT_COLUMNS)
-STATE = _make_kind(3, ACCOUNT_STATES, STATE_COLUMNS)
+STATE = _make_kind(3, ACCOUNT_STATES, STATE_COLUMNS, ("workchain", "account"))
 TRACE = _make_kind(
     4, TRACES, tuple(name for name in TRACES.names if name != "trace_id"), ("trace_id",)
 )
