@@ -69,8 +69,7 @@ class CellStore:
         """
         files = _kept.open(self._lake_dir, self._listed)
         found = {
-            each: next(filter(None, (file.find(each) for file in files)), None)
-            for each in hashes
+            each: next(filter(None, (file.find(each) for file in files)), None) for each in hashes
         }
         return {each: cell for each, cell in found.items() if cell is not None}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from api.chain import header
 from api.errors import LiteServerError
 from api.v2.place import BLOCK_UNKNOWN, find_block, find_master
 from api.v2.value import (
@@ -15,7 +16,6 @@ from api.v2.value import (
 )
 from ingest.block.proof import prove_header, prove_shards, read_signatures
 from ingest.errors import BocError, DecodeError
-from queries import headers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -113,7 +113,7 @@ def _find_previous(call: Call, row: Row, shard: int) -> Row:
 
 
 def _read_block(call: Call, workchain: int, shard: int, seqno: int) -> Row:
-    row = headers.find_block(call.reader, workchain, [shard], seqno)
+    row = header.find_block(call.reader, workchain, [shard], seqno)
     if row is None:
         raise LiteServerError(BLOCK_UNKNOWN)
     return row

@@ -32,7 +32,6 @@ from api.v3.coverage import check_accounts_known, check_mc_seqno, is_current
 from api.v3.interface import NO_CODE, CodeFacts, read_codes
 from api.v3.metadata import read_metadata
 from api.v3.operation import Page, operation
-from queries.exact import rank_accounts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -162,10 +161,12 @@ def get_address_book(call: Call, query: AddressBookQuery) -> AddressBook:
 
 def get_top_accounts(call: Call, query: TopAccountsQuery) -> list[AccountBalance]:
     """List accounts, the richest first."""
-    ranked = rank_accounts(call.reader, query.limit or 0, query.offset or 0)
+    rows = call.reader.rows(
+        "v3/accounts_by_balance", limit=query.limit or 0, offset=query.offset or 0
+    )
     return [
-        AccountBalance(render_raw(workchain, account), str(balance))
-        for workchain, account, balance in ranked
+        AccountBalance(render_raw(row["workchain"], row["account"]), str(row["balance"]))
+        for row in rows
     ]
 
 

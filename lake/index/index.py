@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
-class Declined(Exception):  # noqa: N818 - no error: the SQL answers
+class Declined(Exception):
     """The index cannot answer this question, or only slowly."""
 
 
@@ -101,7 +101,7 @@ class Index:
 
 
 def open_index(snapshot: Snapshot, settings: Settings) -> Index | None:
-    """Return the index of a snapshot; None without the extension, so that SQL answers everything."""
+    """Return the index of a snapshot; None without the extension: SQL answers all."""
     if NATIVE is None:
         return None
     return Index(snapshot, open_lookups(snapshot, settings), open_cells(snapshot, settings))

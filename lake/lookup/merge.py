@@ -20,9 +20,9 @@ MOST_MERGED = 10_000
 
 
 class Hit(msgspec.Struct, frozen=True, gc=False):
-    """A transaction found: its run and its row there; columns of its key are read by name."""
+    """A transaction found: its ``Run`` and its row there; its key is read by column name."""
 
-    run: Run
+    run: Any
     row: int
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a column

@@ -32,7 +32,7 @@ def list_blocks(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     }
     if filters == {"workchain": MASTERCHAIN}:
         found = _gather_masters(index, asked)
-    elif _EXACT >= filters.keys() and (
+    elif filters.keys() <= _EXACT and (
         "mc_seqno" in filters or {"workchain", "seqno"} <= filters.keys()
     ):
         bounds: dict[str, Bounds] = {name: (value, value) for name, value in filters.items()}

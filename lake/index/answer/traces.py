@@ -67,9 +67,7 @@ def list_account_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     return _cut_page(segments, (each for each in found if each is not None), asked)
 
 
-def _cut_page(
-    segments: Lookups, trace_ids: Iterable[bytes], asked: Mapping[str, Any]
-) -> list[Row]:
+def _cut_page(segments: Lookups, trace_ids: Iterable[bytes], asked: Mapping[str, Any]) -> list[Row]:
     if asked["by_time"] or any(asked[name] is not None for name in _FILTERS):
         raise Declined
     rows = []

@@ -50,10 +50,11 @@ def list_keys(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
         return cut_sorted(find_keys(index, asked), asked)
     if filters == {"mc_seqno"} and not asked["by_time"]:
         return _cut_page(index.segments.list_block(asked["mc_seqno"]), asked)
-    if filters - {"start_utime", "end_utime"} == {"aborted"} and asked["aborted"]:
-        if asked["by_time"]:
-            return _list_failed(index, asked)
-    raise Declined
+    if filters - {"start_utime", "end_utime"} != {"aborted"}:
+        raise Declined
+    if not asked["aborted"] or not asked["by_time"]:
+        raise Declined
+    return _list_failed(index, asked)
 
 
 def _list_failed(index: Index, asked: Mapping[str, Any]) -> list[Hit]:

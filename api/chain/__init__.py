@@ -1,0 +1,1 @@
+"""What both versions of the API read of the chain."""
