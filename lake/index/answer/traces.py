@@ -42,7 +42,7 @@ def _name_traces(segments: Lookups, tx_hashes: Iterable[bytes]) -> list[Row]:
 
 def find_transaction_traces(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
     """Answer ``v3/transaction_traces``."""
-    hits = list(map(index.traces.find_transaction, asked["hashes"]))
+    hits = list(map(index.traces.find_transaction, dict.fromkeys(asked["hashes"])))
     if None in hits:  # the lake may have traces of transactions that it does not have
         raise Declined
     return [hit for hit in hits if hit is not None and hit["trace_id"] is not None]
