@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -89,6 +90,7 @@ def _compose_messages(reader: Reader, asked: Mapping[str, Any]) -> list[Any]:
     return [rows[key["tx_hash"], key["msg_hash"]] | key for key in keys]
 
 
+@cache
 def find_composed(name: str) -> Composed | None:
     """Return what composes the rows of a name, or None where one query returns them.
 
@@ -97,19 +99,16 @@ def find_composed(name: str) -> Composed | None:
     ``v3/message_rows`` with the columns of the keys.
     """
     if name == "v3/transactions":
-        return _TRANSACTIONS
+        keys = Parameter("keys", "row[]", REQUIRED, "keys of transactions")
+        query = Query(
+            name=name,
+            sql="",
+            parameters={keys.name: keys},
+            defaults={keys.name: REQUIRED},
+            doc="Whole transactions.",
+            returns="records",
+        )
+        return Composed(query, _compose_transactions)
     if name == "v3/messages":
         return Composed(load_queries()["v3/message_keys"], _compose_messages)
     return None
-
-
-_TRANSACTIONS = Composed(
-    Query(
-        name="v3/transactions",
-        sql="",
-        parameters={"keys": Parameter("keys", "row[]", REQUIRED, "keys of transactions")},
-        doc="Whole transactions.",
-        returns="records",
-    ),
-    _compose_transactions,
-)

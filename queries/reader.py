@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
-from lake.index.answer import find_answer
+from lake.index.answer import ANSWERS, find_answer
 from queries.composed import find_composed
 from queries.errors import ParameterMismatch, QueryNeeded, QueryTimeout, QueryUnknown
 from queries.loader import REQUIRED, Query, load_queries
@@ -89,7 +89,7 @@ class Reader:
         if query is None:
             raise QueryUnknown(f"no query is called {name!r}; see queries/**/*.sql")
         bound = bind_parameters(query, parameters)
-        if self._index is not None:
+        if self._index is not None and name in ANSWERS:
             started_s = time.perf_counter()
             found = find_answer(self._index, name, bound)
             if found is not None:
@@ -160,11 +160,9 @@ def bind_parameters(query: Query, given: dict[str, object]) -> dict[str, object]
     Raises:
         ParameterMismatch: one is missing, or one too many.
     """
-    bound = {
-        name: given.get(name, parameter.default) for name, parameter in query.parameters.items()
-    }
+    bound = {**query.defaults, **given}
+    if len(bound) == len(query.defaults) and REQUIRED not in bound.values():
+        return bound
     missing = sorted(name for name, value in bound.items() if value is REQUIRED)
-    unknown = sorted(given.keys() - bound.keys())
-    if missing or unknown:
-        raise ParameterMismatch(f"query {query.name}: missing {missing}, unknown {unknown}")
-    return bound
+    unknown = sorted(bound.keys() - query.defaults.keys())
+    raise ParameterMismatch(f"query {query.name}: missing {missing}, unknown {unknown}")

@@ -51,8 +51,11 @@ def find_keys(call: Call, query: TransactionsQuery) -> list[Row]:
 
 def _find_keys_by_hash(call: Call, query: TransactionsQuery) -> list[Row]:
     """Order by hash: there are no more transactions than hashes, so the page is cut here."""
-    everything = msgspec.structs.replace(query, limit=len(query.hash), offset=0)
-    found = _query_keys(call, everything)
+    if _asks_only(query, "hash"):
+        found = call.reader.rows("v3/transaction_keys_by_hash", hashes=query.hash)
+    else:
+        everything = msgspec.structs.replace(query, limit=len(query.hash), offset=0)
+        found = _query_keys(call, everything)
     if query.mc_seqno is None:
         found.sort(key=lambda key: bytes(key["hash"]), reverse=query.descending)
     first = query.offset or 0
@@ -120,12 +123,8 @@ def _query_keys(call: Call, query: TransactionsQuery) -> list[dict[str, Any]]:
 
 def _asks_only(query: TransactionsQuery, *filters: str) -> bool:
     """Tell whether no filters are given but these."""
-    ignored = {*filters, "limit", "offset", "sort"}
-    return all(
-        getattr(query, name) == getattr(_NO_FILTERS, name)
-        for name in query.__struct_fields__
-        if name not in ignored
-    )
+    blank = {name: getattr(_NO_FILTERS, name) for name in (*filters, "limit", "offset", "sort")}
+    return msgspec.structs.replace(query, **blank) == _NO_FILTERS
 
 
 _NO_FILTERS = TransactionsQuery()

@@ -66,13 +66,10 @@ def find_answer(index: Index, name: str, parameters: Mapping[str, Any]) -> list[
 
     Args:
         index: The index of the snapshot.
-        name: Name of the query.
+        name: Name of the query, which must be registered.
         parameters: All parameters of the query, defaults filled in.
     """
-    answer = ANSWERS.get(name)
-    if answer is None:
-        return None
     try:
-        return answer(index, parameters)
+        return ANSWERS[name](index, parameters)
     except Declined:
         return None

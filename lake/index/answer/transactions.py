@@ -40,14 +40,12 @@ def list_account_page(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
 
 
 def list_keys(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
-    """Answer ``v3/transaction_keys`` of hashes, of a masterchain block, or of failed ones."""
+    """Answer ``v3/transaction_keys`` of a masterchain block, or of failed ones."""
     filters = {
         name
         for name, value in asked.items()
         if name not in _PAGE and value is not None and value != []
     }
-    if filters == {"hashes"} and not asked["by_time"]:
-        return cut_sorted(find_keys(index, asked), asked)
     if filters == {"mc_seqno"} and not asked["by_time"]:
         return _cut_page(index.segments.list_block(asked["mc_seqno"]), asked)
     if filters - {"start_utime", "end_utime"} != {"aborted"}:
@@ -77,8 +75,10 @@ def _cut_page(lists: Sequence[Listed], asked: Mapping[str, Any]) -> list[Hit]:
 
 def cut_sorted(hits: Iterable[Hit], asked: Mapping[str, Any]) -> list[Hit]:
     """Return a page of hits by logical time, those of one time by workchain and account."""
-    found = sorted(hits, key=itemgetter("workchain", "account"))
-    found.sort(key=itemgetter("lt"), reverse=asked["descending"])
+    found = list(hits)
+    if len(found) > 1:
+        found.sort(key=itemgetter("workchain", "account"))
+        found.sort(key=itemgetter("lt"), reverse=asked["descending"])
     return found[asked["offset"] :][: asked["limit"]]
 
 
