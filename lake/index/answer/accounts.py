@@ -18,7 +18,9 @@ def find_newest_states(index: Index, asked: Mapping[str, Any]) -> list[Any]:
     """Answer ``v3/accounts`` of the newest block."""
     if asked["mc_seqno"] is not None:
         raise Declined
-    accounts = sorted(set(zip(asked["workchains"], asked["accounts"], strict=True)))
+    accounts = list(zip(asked["workchains"], asked["accounts"], strict=True))
+    if len(accounts) > 1:
+        accounts = sorted(set(accounts))
     states = index.segments.newest_states(accounts)
     rows = []
     for account, state in zip(accounts, states, strict=True):
