@@ -64,6 +64,7 @@ FIXED_HEADERS = [
 ]
 EXPOSED_HEADERS = [
     *("X-Tonlake-Snapshot", "X-Tonlake-Warning", "X-Tonlake-Cursor"),
+    "X-Tonlake-Answered-By",
     *("X-API-Version", "X-Tonlake-Rows", "Server-timing"),
 ]
 
@@ -198,6 +199,9 @@ def list_headers(scope: Scope) -> list[Header]:
         headers.append((b"server-timing", b"app;dur=%.1f" % measure_ms(state[STARTED_S])))
     if "snapshot" in state:
         headers.append((b"x-tonlake-snapshot", state["snapshot"].encode()))
+    if answered_by := state.get("answered_by"):
+        what = "mixed" if len(answered_by) > 1 else min(answered_by)
+        headers.append((b"x-tonlake-answered-by", what.encode()))
     if state.get("notes"):
         headers.append((b"x-tonlake-warning", join_notes(state["notes"]).encode("latin-1")))
     given: dict[str, str] = state.get("headers") or {}

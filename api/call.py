@@ -122,6 +122,8 @@ def open_call(request: ApiRequest, arguments: Arguments) -> Call:
     snapshot = reader.snapshot
     state["snapshot"] = f"{snapshot.number}:{snapshot.last_mc_seqno}"
     state["snapshot_number"] = snapshot.number
+    if settings.debug_headers:
+        state["answered_by"] = reader.answered_by
     return Call(
         arguments,
         settings,

@@ -10,12 +10,12 @@ from api.native import NATIVE
 from ingest.cell.record import assemble_boc
 from ingest.cell.writer import add_crc32c
 from ingest.errors import MissingCell
-from queries.cells import find_cell_trees
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from lake.cells import PackedCell
     from lake.snapshot import Snapshot
     from queries.reader import Reader
 
@@ -34,7 +34,7 @@ def read_cell_trees(reader: Reader, hashes: Iterable[bytes | None]) -> dict[byte
     found = _CACHE.get_many(reader.snapshot, wanted)
     missing = sorted(wanted - found.keys())
     if missing:
-        whole = _assemble(missing, find_cell_trees(reader, missing))
+        whole = _assemble(missing, _read_trees(reader, missing))
         _CACHE.put_many(reader.snapshot, whole)
         found |= whole
     return found
@@ -45,6 +45,17 @@ def add_checksum(boc: bytes) -> bytes:
     if boc[_FLAGS_AT] & _CRC_FLAG:
         return boc
     return add_crc32c(boc) if NATIVE is None else bytes(NATIVE.add_crc32c(boc))
+
+
+def _read_trees(reader: Reader, roots: Iterable[bytes]) -> dict[bytes, PackedCell]:
+    """Return the cells with these hashes and all below them, level by level."""
+    found: dict[bytes, PackedCell] = {}
+    missing = set(roots)
+    while missing:
+        rows = reader.rows("cells", hashes=sorted(missing))
+        found |= {row["hash"]: (row["cell"], row["refs"]) for row in rows}
+        missing = {child for row in rows for child in row["refs"]} - found.keys()
+    return found
 
 
 def _assemble(

@@ -7,11 +7,10 @@ import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from lake.cells import open_cells
 from lake.database import Database
+from lake.index.index import open_index
 from lake.log import LOG_FOLDER, list_log
 from lake.logreader import LogReader
-from lake.lookup.opening import open_lookups
 from lake.snapshot import Snapshot, open_snapshot
 from queries.errors import QueryNeeded
 from queries.reader import Reader
@@ -20,9 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from lake.cells import CellStore
     from lake.database import SnapshotViews
-    from lake.lookup.lookups import Lookups
+    from lake.index.index import Index
     from lake.settings import Settings
 
 LOOK_EVERY_S = 0.02
@@ -37,10 +35,10 @@ class _Opened:
     def __init__(self, snapshot: Snapshot, views: SnapshotViews, settings: Settings) -> None:
         self.snapshot = snapshot
         self.views = views
-        self.cells: CellStore | None = open_cells(snapshot, settings)
         self.lasting: dict[str, Any] = {}
         # Before others see it: until then they go on with the snapshot before, and do not wait.
-        self.lookups: Lookups | None = open_lookups(snapshot, settings)
+        self.index: Index | None = open_index(snapshot, settings)
+        self.memory = None if self.index is None else self.index.without_files()
 
 
 class SnapshotHolder:
@@ -50,11 +48,11 @@ class SnapshotHolder:
         self,
         lake_dir: Path,
         settings: Settings,
-        observe: Callable[[str, float], None] | None = None,
+        observe: Callable[[str, float, str], None] | None = None,
     ) -> None:
         """Remember where the lake is; nothing is opened before the first question.
 
-        ``observe`` is told the name of every query of a reader, and the seconds it took.
+        ``observe`` takes what the readers' ``observe`` takes.
         """
         self._observe = observe
         self._lake_dir = lake_dir
@@ -72,7 +70,7 @@ class SnapshotHolder:
     ) -> Reader:
         """Return a reader of the newest snapshot, or of commit ``number``.
 
-        One that is there ``at_once`` reads nothing but look-ups: no query, and no cells.
+        One that is there ``at_once`` reads no files: no SQL, and no cells.
 
         Raises:
             QueryNeeded: the snapshot is to be opened first, and a reader is wanted at once.
@@ -88,8 +86,7 @@ class SnapshotHolder:
         return Reader(
             opened.snapshot,
             opened.views,
-            lookups=opened.lookups,
-            cells=None if at_once else opened.cells,
+            index=opened.memory if at_once else opened.index,
             lasting=opened.lasting,
             timeout_ms=limit_ms,
             observe=self._observe,

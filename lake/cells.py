@@ -61,24 +61,17 @@ class CellStore:
         self._lake_dir = lake_dir
         self._listed = tuple(files)
 
-    def read_trees(self, roots: Iterable[bytes]) -> dict[bytes, PackedCell]:
-        """Return the cells with these hashes and all below them, as far as the snapshot has them.
+    def find(self, hashes: Iterable[bytes]) -> dict[bytes, PackedCell]:
+        """Return the cells with these hashes, as far as the snapshot has them.
 
         Raises:
             LakeCorrupt: a file is missing or damaged.
         """
         files = _kept.open(self._lake_dir, self._listed)
-        found: dict[bytes, PackedCell] = {}
-        todo = list(roots)
-        while todo:
-            wanted = todo.pop()
-            if wanted in found:
-                continue
-            cell = next(filter(None, (file.find(wanted) for file in files)), None)
-            if cell is not None:
-                found[wanted] = cell
-                todo += cell[1]
-        return found
+        found = {
+            each: next(filter(None, (file.find(each) for file in files)), None) for each in hashes
+        }
+        return {each: cell for each, cell in found.items() if cell is not None}
 
 
 class _Kept:

@@ -45,11 +45,15 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class Query(msgspec.Struct, frozen=True):
-    """One named statement: ``name`` is its path without ``.sql``, such as ``v3/blocks``."""
+    """One named statement: ``name`` is its path without ``.sql``, such as ``v3/blocks``.
+
+    ``defaults`` has every parameter, ``REQUIRED`` where there is none.
+    """
 
     name: str
     sql: str
     parameters: Mapping[str, Parameter]
+    defaults: Mapping[str, Any]
     doc: str
     returns: str
 
@@ -76,7 +80,10 @@ def parse_query(name: str, text: str) -> Query:
     if not doc or not returns:
         raise QueryMalformed(f"queries/{name}.sql: needs a purpose and one 'returns:' line on top")
     _check_statement(name, text, frozenset(parameters))
-    return Query(name=name, sql=text, parameters=parameters, doc=doc, returns=returns)
+    defaults = {key: item.default for key, item in parameters.items()}
+    return Query(
+        name=name, sql=text, parameters=parameters, defaults=defaults, doc=doc, returns=returns
+    )
 
 
 def _check_statement(name: str, text: str, declared: frozenset[str]) -> None:

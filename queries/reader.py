@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
+from lake.index.answer import ANSWERS, find_answer
+from queries.composed import find_composed
 from queries.errors import ParameterMismatch, QueryNeeded, QueryTimeout, QueryUnknown
 from queries.loader import REQUIRED, Query, load_queries
 from queries.watch import WATCH
@@ -16,11 +18,12 @@ from queries.watch import WATCH
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from lake.cells import CellStore
     from lake.database import SnapshotViews
-    from lake.lookup.lookups import Lookups
+    from lake.index.index import Index
     from lake.snapshot import Snapshot
 
+INDEX, SQL = "index", "sql"
+"""What may answer a query."""
 
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -34,24 +37,25 @@ class Reader:
         snapshot: Snapshot,
         database: duckdb.DuckDBPyConnection | SnapshotViews,
         *,
-        lookups: Lookups | None = None,
-        cells: CellStore | None = None,
+        index: Index | None = None,
         lasting: dict[str, Any] | None = None,
         timeout_ms: int = 0,
-        observe: Callable[[str, float], None] | None = None,
+        observe: Callable[[str, float, str], None] | None = None,
         may_query: bool = True,
     ) -> None:
-        """Take a snapshot, a database of its own or its views, its look-ups and cells.
+        """Take a snapshot, a database of its own or its views, and its index.
 
-        Without ``may_query`` it answers from look-ups alone, in no more time than they take.
+        Without ``may_query`` no SQL is run: what the index does not answer is refused.
         The limit of a query is ``timeout_ms``, 0 for none.
         ``lasting`` keeps the answers of ``lasting_rows``, for all readers of the snapshot.
-        ``observe`` is told the name of every query, and the seconds it took.
+        ``observe`` takes the name of every query, the seconds it took, and what answered it:
+        ``index`` or ``sql``.
         """
         self._lasting: dict[str, Any] = {} if lasting is None else lasting
         self.snapshot = snapshot
-        self.lookups = lookups
-        self.cells = cells
+        self.answered_by: set[str] = set()
+        """What answered the queries so far: ``index``, ``sql``, or both."""
+        self._index = index
         self._database = database
         self._timeout_ms = timeout_ms
         self._observe = observe
@@ -69,7 +73,10 @@ class Reader:
             self._database.provide(statement)
 
     def rows(self, name: str, **parameters: object) -> list[Row]:
-        """Answer one query, a dict for each row.
+        """Answer one query by the index, or else by its SQL.
+
+        A row is a dict, or an object whose columns are read by name as those of a dict are. Of
+        ``v3/transactions`` it is a ``queries.composed.Record``, or an object with its fields.
 
         Raises:
             QueryUnknown, ParameterMismatch: the question is put wrongly.
@@ -77,24 +84,36 @@ class Reader:
             QueryTimeout: it took longer than the limit.
             LakeCorrupt: it needs a file that is damaged.
         """
-        query = load_queries().get(name)
+        composed = find_composed(name)
+        query = load_queries().get(name) if composed is None else composed.query
         if query is None:
             raise QueryUnknown(f"no query is called {name!r}; see queries/**/*.sql")
-        self.check_may_query(name)
-        with self._measured(name), self._deadline(name):
-            self._provide(query.sql)
-            cursor = self._connection.execute(query.sql, bind_parameters(query, parameters))
-            names = [column[0] for column in cursor.description or ()]
-            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
-    def check_may_query(self, name: str) -> None:
-        """Refuse what reads files, or takes as long, where that is not wanted.
-
-        Raises:
-            QueryNeeded: this reader may not query.
-        """
+        bound = bind_parameters(query, parameters)
+        if self._index is not None and name in ANSWERS:
+            started_s = time.perf_counter()
+            found = find_answer(self._index, name, bound)
+            if found is not None:
+                self._note(name, started_s, INDEX)
+                return found
         if not self._may_query:
             raise QueryNeeded(name)
+        return self._run(query, bound) if composed is None else composed.compose(self, bound)
+
+    def _run(self, query: Query, bound: dict[str, object]) -> list[Row]:
+        started_s = time.perf_counter()
+        try:
+            with self._deadline(query.name):
+                self._provide(query.sql)
+                cursor = self._connection.execute(query.sql, bound)
+                names = [column[0] for column in cursor.description or ()]
+                return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        finally:
+            self._note(query.name, started_s, SQL)
+
+    def _note(self, name: str, started_s: float, answered_by: str) -> None:
+        self.answered_by.add(answered_by)
+        if self._observe is not None:
+            self._observe(name, time.perf_counter() - started_s, answered_by)
 
     def lasting_rows(self, name: str, **parameters: object) -> Sequence[Mapping[str, Any]]:
         """Answer a query as ``rows``, once for all readers of the snapshot.
@@ -115,17 +134,6 @@ class Reader:
         """Answer one query by its first row, or None if there is none."""
         found = self.rows(name, **parameters)
         return found[0] if found else None
-
-    @contextmanager
-    def _measured(self, name: str) -> Iterator[None]:
-        if self._observe is None:
-            yield
-            return
-        started_s = time.perf_counter()
-        try:
-            yield
-        finally:
-            self._observe(name, time.perf_counter() - started_s)
 
     @contextmanager
     def _deadline(self, name: str) -> Iterator[None]:
@@ -152,11 +160,9 @@ def bind_parameters(query: Query, given: dict[str, object]) -> dict[str, object]
     Raises:
         ParameterMismatch: one is missing, or one too many.
     """
-    bound = {
-        name: given.get(name, parameter.default) for name, parameter in query.parameters.items()
-    }
+    bound = {**query.defaults, **given}
+    if len(bound) == len(query.defaults) and REQUIRED not in bound.values():
+        return bound
     missing = sorted(name for name, value in bound.items() if value is REQUIRED)
-    unknown = sorted(given.keys() - bound.keys())
-    if missing or unknown:
-        raise ParameterMismatch(f"query {query.name}: missing {missing}, unknown {unknown}")
-    return bound
+    unknown = sorted(bound.keys() - query.defaults.keys())
+    raise ParameterMismatch(f"query {query.name}: missing {missing}, unknown {unknown}")

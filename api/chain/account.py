@@ -19,7 +19,6 @@ from api.chain.place import (
 )
 from api.errors import LiteServerError
 from ingest.tvm.emulation import join_shard_account
-from queries.exact import find_states
 
 if TYPE_CHECKING:
     from api.call import Call
@@ -79,11 +78,13 @@ def find_state(call: Call, params: AccountParams) -> AccountState:
 
 
 def _read_state(call: Call, address: Address, seqno: int) -> Row | None:
-    """Return the newest state of an account up to a masterchain block, from look-ups if it can."""
-    key = (address.workchain, address.account)
-    if seqno == call.reader.snapshot.last_mc_seqno and call.reader.lookups is not None:
-        return find_states(call.reader, [key]).get(key)
-    return call.reader.one("v2/account_state", workchain=key[0], account=key[1], mc_seqno=seqno)
+    """Return the newest state of an account up to a masterchain block."""
+    return call.reader.one(
+        "v2/account_state",
+        workchain=address.workchain,
+        account=address.account,
+        mc_seqno=seqno,
+    )
 
 
 def find_utime(call: Call, state: AccountState) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from api.chain import header
 from api.errors import LiteServerError
-from queries import headers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +45,7 @@ def find_block(call: Call, workchain: int, prefix: int, seqno: int) -> Row:
     Raises:
         LiteServerError: the lake does not have it.
     """
-    row = headers.find_block(call.reader, workchain, list_ancestors(prefix), seqno)
+    row = header.find_block(call.reader, workchain, list_ancestors(prefix), seqno)
     if row is None:
         raise LiteServerError(SEQNO_UNKNOWN)
     return row
@@ -57,7 +57,7 @@ def find_block_at_lt(call: Call, workchain: int, prefix: int, lt: int) -> Row:
     Raises:
         LiteServerError: the lake has none, or cannot know that it is the first.
     """
-    row = headers.find_first_block(call.reader, workchain, list_ancestors(prefix), lt=lt)
+    row = header.find_first_block(call.reader, workchain, list_ancestors(prefix), lt=lt)
     if row is None or not (row["start_lt"] < lt or _follows_known(call, row, prefix)):
         raise LiteServerError(LT_UNKNOWN)
     return row
@@ -69,7 +69,7 @@ def find_block_at_utime(call: Call, workchain: int, prefix: int, utime: int) -> 
     Raises:
         LiteServerError: the lake has none, or cannot know that it is the first.
     """
-    row = headers.find_first_block(call.reader, workchain, list_ancestors(prefix), utime=utime)
+    row = header.find_first_block(call.reader, workchain, list_ancestors(prefix), utime=utime)
     if row is None or not (row["gen_utime"] == utime or _follows_known(call, row, prefix)):
         raise LiteServerError(UTIME_UNKNOWN)
     return row
@@ -82,7 +82,7 @@ def _follows_known(call: Call, row: Row, prefix: int) -> bool:
     seqno = row[f"{before}_seqno"]
     if seqno == 0:
         return True
-    return headers.find_block(call.reader, row["workchain"], shards, seqno) is not None
+    return header.find_block(call.reader, row["workchain"], shards, seqno) is not None
 
 
 def find_configuration_seqno(master: Row) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from api.address import Address
+from api.chain.trace import find_trace_ids
 from api.errors import AnswerNotFound, LakeUnavailable
 from api.explorer.asking import ask_or_say
 from api.explorer.frame import Elsewhere, Question, Shown
@@ -14,8 +15,6 @@ from api.params import ConversionError, parse_any_address, parse_hash
 from api.v3.block_routes import BlocksQuery, get_blocks
 from api.v3.book import read_accounts
 from api.v3.name_routes import RecordsQuery, get_records
-from queries.exact import find_transactions
-from queries.traces import find_trace_ids
 
 if TYPE_CHECKING:
     from api.call import Call
@@ -64,7 +63,7 @@ def _find_seqno(seqno: int) -> str | None:
 
 def _find_hash(call: Call, wanted: bytes) -> str | None:
     """Look among transactions, messages, blocks and account ids, in this order."""
-    if find_transactions(call.reader, [wanted]):
+    if call.reader.rows("v3/transaction_keys_by_hash", hashes=[wanted]):
         return f"/transaction/{wanted.hex()}"
     if find_trace_ids(call.reader, msg_hashes=[wanted]):
         return f"/trace/{wanted.hex()}"

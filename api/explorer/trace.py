@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from api.chain.trace import find_trace_ids
 from api.errors import AnswerNotFound, RequestInvalid
 from api.explorer.asking import ask_or_say, read_hash
 from api.explorer.frame import Question, Shown
@@ -12,7 +13,6 @@ from api.explorer.tree import draw_tree
 from api.v3.action_routes import ActionsQuery, get_actions
 from api.v3.coverage import check_no_gap
 from api.v3.trace_routes import TracesQuery, answer_traces
-from queries.traces import find_trace_ids
 
 if TYPE_CHECKING:
     from api.call import Call

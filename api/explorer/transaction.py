@@ -12,7 +12,6 @@ from api.explorer.asking import read_hash
 from api.explorer.frame import Elsewhere, Question, Shown
 from api.v3.coverage import check_no_gap
 from api.v3.transaction_page import answer_transactions
-from queries.exact import find_transactions
 
 if TYPE_CHECKING:
     from api.v3.layout.transaction import Transaction
@@ -45,7 +44,7 @@ def show_transaction(question: Question) -> Shown | Elsewhere:
         NotCovered: the lake has gaps, and it may lie there.
     """
     tx_hash = read_hash(question)
-    keys = find_transactions(question.call.reader, [tx_hash])
+    keys = question.call.reader.rows("v3/transaction_keys_by_hash", hashes=[tx_hash])
     if not keys:
         check_no_gap(question.call.reader)
         raise AnswerNotFound(f"transaction {tx_hash.hex()} not found in this lake")

@@ -76,11 +76,12 @@ class Meter:
         )
         self._now = 0
         self._in_flight.set_function(lambda: self._now)
+        self._queries: dict[tuple[str, str], Histogram] = {}
         self._known: dict[tuple[str, str, str], tuple[Counter, Histogram]] = {}
         self._query_seconds = Histogram(
             "tonlake_query_seconds",
-            "Time of a named query with its rows, by name; also of those that failed",
-            ("query",),
+            "Time of a named query with its rows, by name and by what answered it: index or sql",
+            ("query", "answered_by"),
             buckets=SECONDS,
             registry=self.registry,
         )
@@ -89,9 +90,13 @@ class Meter:
         """Take the routes that exist; those without parameters are known by their path alone."""
         self._routes = frozenset(path for path in paths if "{" not in path)
 
-    def observe_query(self, name: str, seconds: float) -> None:
-        """Count one query; from any thread."""
-        self._query_seconds.labels(name).observe(seconds)
+    def observe_query(self, name: str, seconds: float, answered_by: str) -> None:
+        """Count one query, answered by ``index`` or ``sql``; from any thread."""
+        labels = name, answered_by
+        found = self._queries.get(labels)
+        if found is None:
+            found = self._queries[labels] = self._query_seconds.labels(*labels)
+        found.observe(seconds)
         if self.spans is not None:
             self.spans.note_query(name, seconds)
 

@@ -13,7 +13,7 @@ from lake.schema import TRANSACTIONS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from queries.exact import Record
+    from queries.composed import Record
     from queries.reader import Reader
 
 

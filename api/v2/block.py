@@ -17,7 +17,6 @@ from api.chain.place import (
 from api.errors import LiteServerError
 from api.v2.transaction import render_in_block
 from api.v2.value import render_base64, render_block_id, render_block_of
-from queries.headers import list_block_transactions, list_shards
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,7 +81,7 @@ def answer_lookup(call: Call, params: LookupParams) -> dict[str, Any]:
 def answer_shards(call: Call, params: MasterParams) -> dict[str, Any]:
     """shards, getShards: newest block of every shard, by prefix."""
     master = find_master(call, params.seqno)
-    rows = list_shards(call.reader, master["seqno"])
+    rows = call.reader.rows("v2/shards", mc_seqno=master["seqno"])
     return {"@type": "blocks.shards", "shards": [render_block_of(row) for row in rows]}
 
 
@@ -145,8 +144,13 @@ def _read_block_page(
     """Return what both answers about a block begin with, and the rows of the page."""
     block = _find_identified(call, params)
     count = call.settings.v2_default_count if params.count is None else params.count
-    after = None if params.after_hash is None else (params.after_hash, params.after_lt or 0)
-    rows = list_block_transactions(call.reader, block, after, count + 1)
+    rows = call.reader.rows(
+        "v2/block_transactions",
+        **{name: block[name] for name in ("workchain", "shard", "seqno", "mc_seqno")},
+        after_account=params.after_hash,
+        after_lt=params.after_lt or 0,
+        rows=count + 1,
+    )
     found = {
         "id": render_block_of(block),
         "req_count": count,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from api.chain import header
 from api.chain.place import BLOCK_UNKNOWN, MASTERCHAIN, find_block, find_master, list_ancestors
 from api.errors import LiteServerError
 from api.v2.value import render_base64, render_block_of, render_boc
 from ingest.block.proof import prove_header, prove_shards, read_signatures
 from ingest.errors import BocError, DecodeError
-from queries import headers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -107,7 +107,7 @@ def _find_previous(call: Call, row: Row, shard: int) -> Row:
 
 
 def _read_block(call: Call, workchain: int, shard: int, seqno: int) -> Row:
-    row = headers.find_block(call.reader, workchain, [shard], seqno)
+    row = header.find_block(call.reader, workchain, [shard], seqno)
     if row is None:
         raise LiteServerError(BLOCK_UNKNOWN)
     return row

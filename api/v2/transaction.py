@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from api.chain.account import ZERO_HASH
 from api.chain.place import LT_UNKNOWN, begins_at_zero_state, name_ranges
@@ -13,14 +11,13 @@ from api.errors import AnswerNotFound, LiteServerError
 from api.v2.bag import read_bags
 from api.v2.message import render_message, render_message_std
 from api.v2.value import render_account, render_boc, render_transaction_id
-from queries.exact import Record, Slice, Span, find_account_page, read_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from api.call import Call
     from api.v2.arguments import HistoryParams, LocateParams
-    from queries.exact import Key
+    from queries.composed import Record
 
     RenderMessage = Callable[[Mapping[str, Any]], dict[str, Any]]
 
@@ -29,7 +26,7 @@ NOT_LOCATED = "LITE_SERVER_UNKNOWN: cannot locate transaction in block with spec
 HASH_MISMATCH = "LITE_SERVER_UNKNOWN: transaction hash mismatch"
 
 
-class Page(msgspec.Struct, frozen=True):
+class Page(NamedTuple):
     """Transactions, newest first, and the one that would come next; lt 0 is the end."""
 
     records: Sequence[Record]
@@ -66,10 +63,14 @@ def _read_page(call: Call, params: HistoryParams) -> Page:
         return Page((), 0, ZERO_HASH)
     address = params.address.address
     limit = params.limit or min(call.settings.v2_default_limit, call.settings.v2_max_limit)
-    keys = find_account_page(
-        call.reader, address.workchain, address.account, Span(end_lt=lt), Slice(limit + 1)
+    keys = call.reader.rows(
+        "v3/transaction_keys_of_account",
+        workchain=address.workchain,
+        account=address.account,
+        end_lt=lt,
+        limit=limit + 1,
     )
-    records = read_records(call.reader, keys)
+    records = _read_records(call, keys)
     if lt is not None:
         _check_start(records, params, lt)
     if not records and not begins_at_zero_state(call, call.reader.snapshot.last_mc_seqno):
@@ -140,7 +141,7 @@ def _locate(call: Call, params: LocateParams, direction: str) -> dict[str, Any]:
     )
     if row is None:
         raise AnswerNotFound("transaction was not found")
-    return _render_extended(call, read_records(call.reader, [row]))[0]
+    return _render_extended(call, _read_records(call, [row]))[0]
 
 
 def _render_extended(call: Call, records: Sequence[Record]) -> list[dict[str, Any]]:
@@ -151,9 +152,13 @@ def _render_extended(call: Call, records: Sequence[Record]) -> list[dict[str, An
     ]
 
 
-def render_in_block(call: Call, keys: Sequence[Key]) -> list[dict[str, Any]]:
+def _read_records(call: Call, keys: Sequence[Row]) -> Sequence[Any]:
+    return call.reader.rows("v3/transactions", keys=keys)
+
+
+def render_in_block(call: Call, keys: Sequence[Row]) -> list[dict[str, Any]]:
     """Return ``raw.transactionExt`` objects."""
-    records = read_records(call.reader, keys)
+    records = _read_records(call, keys)
     return [
         {"@type": "raw.transactionExt", **fields, "account": _name_account(record.row)}
         for record, fields in zip(

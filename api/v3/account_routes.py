@@ -33,7 +33,6 @@ from api.v3.interface import NO_CODE, CodeFacts, read_codes
 from api.v3.layout.build import make_builder
 from api.v3.metadata import read_metadata
 from api.v3.operation import Page, operation
-from queries.exact import rank_accounts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -163,10 +162,12 @@ def get_address_book(call: Call, query: AddressBookQuery) -> AddressBook:
 
 def get_top_accounts(call: Call, query: TopAccountsQuery) -> list[AccountBalance]:
     """List accounts by balance, largest first."""
-    ranked = rank_accounts(call.reader, query.limit or 0, query.offset or 0)
+    rows = call.reader.rows(
+        "v3/accounts_by_balance", limit=query.limit or 0, offset=query.offset or 0
+    )
     return [
-        AccountBalance(render_raw(workchain, account), str(balance))
-        for workchain, account, balance in ranked
+        AccountBalance(render_raw(row["workchain"], row["account"]), str(row["balance"]))
+        for row in rows
     ]
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
 from api.address import Address, parse_address, render_raw
+from api.chain.trace import find_trace_ids
 from api.errors import AddressInvalid, RequestInvalid
 from api.params import (
     INT64_MAX,
@@ -29,9 +31,6 @@ from api.v3.coverage import check_lt, check_mc_seqno, check_no_gap, check_utime
 from api.v3.metadata import read_metadata
 from api.v3.operation import SortedPage, operation
 from api.v3.transaction_page import answer_transactions
-from queries.actions import find_account_actions, find_actions
-from queries.exact import find_transactions
-from queries.traces import find_last_ends, find_trace_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -165,7 +164,7 @@ def _add_transactions(call: Call, actions: list[Action], rows: list[Row]) -> Non
         raise RequestInvalid(
             f"these actions have {len(hashes)} transactions, more than {most}: ask for fewer"
         )
-    page = answer_transactions(call, find_transactions(call.reader, hashes))
+    page = answer_transactions(call, call.reader.rows("v3/transaction_keys_by_hash", hashes=hashes))
     known = {transaction.hash: transaction for transaction in page.transactions}
     for action in actions:
         action.transactions_full = [known[each] for each in action.transactions if each in known]
@@ -207,14 +206,14 @@ def _ask(call: Call, query: ActionsQuery) -> list[Row]:
         "after_trace": after and after.trace_id,
         "after_action": after and after.end,
         "after_id": after and after.action_id,
-        "limit": query.limit,
-        "offset": query.offset,
+        "limit": query.limit or 0,
+        "offset": query.offset or 0,
     }
     nothing: Row = {"trace_ids": [], "action_ids": [], "tx_hashes": []}
     if query.action_id:
         filters |= {"types": [], "excluded": [], "hidden_under": []}
         wanted = nothing | {"action_ids": list(query.action_id)}
-        return find_actions(reader, filters | wanted)
+        return reader.rows("v3/actions", **filters, **wanted)
     filters |= {
         "mc_seqno": query.mc_seqno,
         "start_utime": query.start_utime,
@@ -224,8 +223,7 @@ def _ask(call: Call, query: ActionsQuery) -> list[Row]:
     }
     named = query.trace_id or query.tx_hash or query.msg_hash
     if query.account is not None and not named:
-        address = query.account
-        return find_account_actions(reader, address.workchain, address.account, filters)
+        return _find_account_actions(reader, query.account, filters)
     if named:
         tx_hashes = [*query.tx_hash, *_list_ends(reader, query.msg_hash)]
         trace_ids = list(query.trace_id)
@@ -237,18 +235,43 @@ def _ask(call: Call, query: ActionsQuery) -> list[Row]:
         filters |= _narrow_ends(reader, query, trace_ids)
     if query.account is not None:
         filters["account"] = render_raw(query.account.workchain, query.account.account)
-    return find_actions(reader, filters | nothing)
+    return reader.rows("v3/actions", **filters, **nothing)
+
+
+def _find_account_actions(reader: Reader, address: Address, filters: Row) -> list[Row]:
+    """Return a page of an account's actions: its keys, then only those parts of ``actions``."""
+    keys = reader.rows(
+        "v3/action_keys_of_account",
+        workchain=address.workchain,
+        account=address.account,
+        **filters,
+    )
+    if not keys:
+        return []
+    rows = reader.rows(
+        "v3/actions_by_key",
+        mc_seqnos=sorted({key["mc_seqno"] for key in keys}),
+        trace_ends=sorted({key["trace_end_lt"] for key in keys}),
+        action_ids=[key["action_id"] for key in keys],
+    )
+    by_key = {_key_of(row): row for row in rows}
+    return [by_key[key] for key in map(_key_of, keys) if key in by_key]
+
+
+_key_of = itemgetter("trace_end_lt", "trace_id", "action_id")
 
 
 def _narrow_ends(reader: Reader, query: ActionsQuery, trace_ids: Sequence[bytes]) -> Row:
     """Return bounds of ends that leave only the traces' own files to read."""
-    ends = find_last_ends(reader, trace_ids)
-    if ends is None:
+    unique = list(dict.fromkeys(trace_ids))
+    traces = reader.rows("v3/traces_by_id", trace_ids=unique, limit=len(unique))
+    if len(traces) < len(unique):
         return {}
+    ends = [row["end_lt"] for row in traces]
     first, last = query.start_lt, query.end_lt
     return {
-        "start_lt": ends[0] if first is None else max(first, ends[0]),
-        "end_lt": ends[1] if last is None else min(last, ends[1]),
+        "start_lt": min(ends) if first is None else max(first, min(ends)),
+        "end_lt": max(ends) if last is None else min(last, max(ends)),
     }
 
 
@@ -256,9 +279,6 @@ def _list_ends(reader: Reader, msg_hashes: Sequence[bytes]) -> list[bytes]:
     """Return the transactions that sent or consumed some messages."""
     if not msg_hashes:
         return []
-    if reader.lookups is not None:
-        find = reader.lookups.find_messages
-        return [line.tx_hash for msg_hash in msg_hashes for line in find(msg_hash)]
     found = reader.rows("v3/transactions_of_messages", msg_hashes=list(msg_hashes))
     return [row["tx_hash"] for row in found]
 

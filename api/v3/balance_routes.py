@@ -15,7 +15,6 @@ from api.v3.coverage import check_no_gap
 from api.v3.history import check_derived, name_addresses
 from api.v3.operation import operation
 from api.v3.transaction_page import read_transactions
-from queries.contracts import find_contracts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -101,9 +100,8 @@ def _find_members(call: Call, trace_id: bytes) -> list[Row]:
 
 def _read_wallets(call: Call, accounts: Iterable[Address]) -> dict[Address, JettonWalletOwner]:
     pairs = pair_addresses(sorted(accounts))
-    rows = find_contracts(
-        call.reader,
-        "jetton_wallets",
+    rows = call.reader.rows(
+        "v3/jetton_wallets",
         **pairs,
         **name_addresses("owner", ()),
         **name_addresses("jetton", ()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from api.chain.header import find_masterchain_ends, list_block_keys
 from api.errors import NotCovered
 from api.params import Hash, Int32, Lt, Query, Shard, Utime
 from api.v3.answer import Blocks, MasterchainInfo, ShardState
@@ -17,13 +18,6 @@ from api.v3.coverage import (
 )
 from api.v3.operation import SortedPage, operation
 from api.v3.transaction_page import write_transactions
-from queries.exact import Slice
-from queries.headers import (
-    find_block_transactions,
-    find_blocks,
-    find_masterchain_ends,
-    list_tops,
-)
 
 if TYPE_CHECKING:
     from api.call import Call
@@ -102,7 +96,7 @@ def get_shard_blocks(call: Call, query: ShardBlocksQuery) -> Blocks:
 def get_shard_state(call: Call, query: ShardStateQuery) -> ShardState:
     """List the newest block of every shard as of a masterchain block, with transactions."""
     wanted = query.seqno or 0
-    tops = list_tops(call.reader, wanted)
+    tops = call.reader.rows("v3/shard_tops", mc_seqno=wanted)
     if not tops:
         _check_mc_block(call, wanted)
     rows = [row for row in tops if row["seqno"] is not None]
@@ -110,7 +104,7 @@ def get_shard_state(call: Call, query: ShardStateQuery) -> ShardState:
         if row["seqno"] is None:
             top = f"({row['top_workchain']},{row['top_shard'] & _UINT64:016x},{row['top_seqno']})"
             call.warn(f"block {top} is not in the lake")
-    keys = _find_transactions(call, rows)
+    keys = list_block_keys(call.reader, rows, call.settings.v3_max_limit)
     if len(keys) < sum(row["tx_count"] for row in rows):
         call.warn(f"only the first {len(keys)} transactions are shown")
     page = write_transactions(call, keys)
@@ -124,30 +118,20 @@ def get_shard_state(call: Call, query: ShardStateQuery) -> ShardState:
 _UINT64 = 0xFFFFFFFFFFFFFFFF
 
 
-def _find_transactions(call: Call, rows: list[Row]) -> list[Row]:
-    """Return the keys of the transactions of blocks, the oldest first, at most a page of them."""
-    most = call.settings.v3_max_limit
-    found = find_block_transactions(call.reader, rows, Slice(most, descending=False))
-    if found is not None:
-        return found
+def _find_blocks(call: Call, query: BlocksQuery) -> list[Row]:
     return call.reader.rows(
-        "v3/transaction_keys_of_blocks",
-        mc_seqnos=[row["mc_seqno"] for row in rows],
-        workchains=[row["workchain"] for row in rows],
-        shards=[row["shard"] for row in rows],
-        block_seqnos=[row["seqno"] for row in rows],
-        limit=most,
+        "v3/blocks",
+        **{name: getattr(query, name) for name in _FILTERS},
+        descending=query.descending,
+        limit=query.limit or 0,
+        offset=query.offset or 0,
     )
 
 
-def _find_blocks(call: Call, query: BlocksQuery) -> list[Row]:
-    names = (*_EXACT, "start_utime", "end_utime", "start_lt", "end_lt")
-    filters = {name: getattr(query, name) for name in names}
-    page = Slice(query.limit or 0, query.offset or 0, query.descending)
-    return find_blocks(call.reader, filters, page)
-
-
-_EXACT = ("workchain", "shard", "seqno", "root_hash", "file_hash", "mc_seqno")
+_FILTERS = (
+    *("workchain", "shard", "seqno", "root_hash", "file_hash", "mc_seqno"),
+    *("start_utime", "end_utime", "start_lt", "end_lt"),
+)
 
 
 def _check_mc_block(call: Call, mc_seqno: int) -> None:

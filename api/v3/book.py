@@ -14,7 +14,6 @@ from api.v3.answer import AddressBook, AddressBookRow
 from api.v3.domain import find_domains
 from api.v3.interface import NO_CODE, read_codes
 from api.wallet import WALLETS
-from queries.exact import list_states
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,16 +33,10 @@ def read_accounts(
     wanted = sorted(set(addresses))
     if not wanted:
         return {}
-    if mc_seqno is not None:
-        rows = call.reader.rows("v3/accounts", **pair_addresses(wanted), mc_seqno=mc_seqno)
-        return {Address(row["workchain"], row["account"]): row for row in rows}
-    states = zip(wanted, _list_states(call, wanted), strict=True)
-    return {address: state for address, state in states if state is not None}
-
-
-def _list_states(call: Call, addresses: Sequence[Address]) -> Sequence[Row | None]:
-    """Return the newest state of each account, None where the lake knows none."""
-    return list_states(call.reader, [(item.workchain, item.account) for item in addresses])
+    rows = call.reader.rows("v3/accounts", **pair_addresses(wanted), mc_seqno=mc_seqno)
+    if len(rows) == len(wanted):  # both are in order
+        return dict(zip(wanted, rows, strict=True))
+    return {Address(row["workchain"], row["account"]): row for row in rows}
 
 
 def pair_addresses(addresses: Iterable[Address]) -> dict[str, list[Any]]:
@@ -71,7 +64,7 @@ def write_address_book(call: Call, accounts: Iterable[tuple[int, bytes]]) -> Any
     if NATIVE is None or call.no_address_book:
         return read_address_book(call, starmap(Address, accounts))
     wanted = sorted(accounts)
-    states = list(list_states(call.reader, wanted))
+    states = _list_states(call, wanted)
     code_hashes = {state["code_hash"] for state in states if state is not None}
     codes = read_codes(call.reader, code_hashes)
     test_only = call.test_only
@@ -88,6 +81,18 @@ def write_address_book(call: Call, accounts: Iterable[tuple[int, bytes]]) -> Any
     return msgspec.Raw(NATIVE.write_book(wanted, states, facts, unknown, named))
 
 
+def _list_states(call: Call, accounts: Sequence[tuple[int, bytes]]) -> list[Row | None]:
+    """Return the newest state of each of some sorted accounts, None where the lake knows none."""
+    if not accounts:
+        return []
+    workchains, ids = zip(*accounts, strict=True)
+    rows = call.reader.rows("v3/accounts", workchains=list(workchains), accounts=list(ids))
+    if len(rows) == len(accounts):  # both are in order
+        return list(rows)
+    known = {(row["workchain"], row["account"]): row for row in rows}
+    return [known.get(account) for account in accounts]
+
+
 def _is_bounceable(code_hash: bytes | None) -> bool:
     """Tell how contracts are written: wallets, and accounts without code, are not bounceable."""
     return code_hash is not None and code_hash not in WALLETS
@@ -96,7 +101,7 @@ def _is_bounceable(code_hash: bytes | None) -> bool:
 def describe_addresses(call: Call, addresses: Iterable[Address]) -> dict[Address, AddressBookRow]:
     """Return the row of each address, in their order."""
     wanted = sorted(set(addresses))
-    states = _list_states(call, wanted)
+    states = _list_states(call, [(item.workchain, item.account) for item in wanted])
     code_hashes = [None if state is None else state["code_hash"] for state in states]
     codes = read_codes(call.reader, code_hashes)
     domains = find_domains(call.reader)

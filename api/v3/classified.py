@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from api.errors import NotDerived
 from api.v3.action import CURRENCY_TRANSFER, Action, render_action
 from api.v3.coverage import name_ranges
 from ingest.action.version import expand_names
-from queries.actions import find_all_actions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 LATEST = "latest"
+_NO_LIMIT = (1 << 31) - 1
 
 
 def choose_types(call: Call, names: Sequence[str]) -> frozenset[str]:
@@ -62,12 +63,19 @@ def read_trace_actions(
     if not traces:
         return found, []
     supported = sorted(choose_types(call, names))
-    rows = find_all_actions(
-        call.reader,
-        list(found),
-        (min(row["end_lt"] for row in traces), max(row["end_lt"] for row in traces)),
-        supported,
+    rows = call.reader.rows(
+        "v3/actions",
+        trace_ids=list(found),
+        action_ids=[],
+        tx_hashes=[],
+        start_lt=min(row["end_lt"] for row in traces),
+        end_lt=max(row["end_lt"] for row in traces),
+        types=supported,
+        excluded=[],
+        hidden_under=supported,
+        limit=_NO_LIMIT,
     )
+    rows.sort(key=itemgetter("start_lt", "end_lt", "action_id"))
     check_classified(call, is_empty=not rows)
     for row in rows:
         found[row["trace_id"]].append(render_action(row))

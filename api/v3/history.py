@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from api.errors import NotDerived
-from api.v3.book import pair_addresses
+from api.v3.book import pair_addresses, read_accounts
 from api.v3.coverage import check_lt, check_mc_seqno, check_no_gap, check_utime, name_ranges
 from lake.place import read_place
-from queries.contracts import find_contracts
-from queries.exact import find_states
-from queries.moves import find_moves
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,9 +50,7 @@ def read_contracts(
     check_derived(call)
     if mc_seqno is not None:
         check_mc_seqno(call.reader, mc_seqno)
-    rows = find_contracts(
-        call.reader, name, **pair_addresses(addresses), mc_seqno=mc_seqno, **filters
-    )
+    rows = call.reader.rows(f"v3/{name}", **pair_addresses(addresses), mc_seqno=mc_seqno, **filters)
     if not rows and not filters.get("offset") and not _are_known(call, addresses):
         _check_all_searched(call)
         check_no_gap(call.reader)
@@ -76,9 +71,8 @@ def read_moves(call: Call, name: str, query: Any, **filters: object) -> list[Row
     """
     check_derived(call)
     utime, lt = (query.start_utime, query.end_utime), (query.start_lt, query.end_lt)
-    rows = find_moves(
-        call.reader,
-        name,
+    rows = call.reader.rows(
+        f"v3/{name}",
         start_utime=query.start_utime,
         end_utime=query.end_utime,
         start_lt=query.start_lt,
@@ -153,9 +147,22 @@ def _check_all_searched(call: Call) -> None:
 
 def _are_known(call: Call, addresses: Sequence[Address]) -> bool:
     """Tell whether the newest states of all these accounts are at hand."""
-    keys = sorted({(address.workchain, address.account) for address in addresses})
-    if not keys:
+    if not addresses:
         return False
     newest = call.reader.snapshot.ranges[-1][0]
-    found = find_states(call.reader, keys)
-    return len(found) == len(keys) and all(row["mc_seqno"] >= newest for row in found.values())
+    found = read_accounts(call, addresses)
+    known = len(found) == len(set(addresses))
+    return known and all(row["mc_seqno"] >= newest for row in found.values())
+
+
+def read_trace_ids(call: Call, moves: Sequence[Row]) -> dict[bytes, bytes]:
+    """Return the trace of each transfer's transaction, by hash; without those of no known trace."""
+    if not moves:
+        return {}
+    rows = call.reader.rows(
+        "v3/transaction_traces",
+        hashes=[row["tx_hash"] for row in moves],
+        first_lt=min(row["lt"] for row in moves),
+        last_lt=max(row["lt"] for row in moves),
+    )
+    return {row["hash"]: row["trace_id"] for row in rows}

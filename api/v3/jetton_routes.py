@@ -10,7 +10,7 @@ from api.errors import RequestInvalid
 from api.params import Addresses, Flag, Int32, Lt, OneAddress, Text, Utime
 from api.v3.answer import AddressBook, Metadata
 from api.v3.book import pair_addresses, read_address_book
-from api.v3.history import name_addresses, read_contracts, read_moves
+from api.v3.history import name_addresses, read_contracts, read_moves, read_trace_ids
 from api.v3.jetton import (
     JettonBurn,
     JettonMaster,
@@ -24,7 +24,6 @@ from api.v3.jetton import (
 )
 from api.v3.metadata import read_metadata
 from api.v3.operation import Page, SortedPage, operation
-from queries.moves import read_trace_ids
 
 if TYPE_CHECKING:
     from api.call import Call
@@ -172,7 +171,7 @@ def get_transfers(call: Call, query: TransfersQuery) -> JettonTransfers:
         incoming=query.direction in (None, "in"),
         outgoing=query.direction != "in",
     )
-    trace_ids = read_trace_ids(call.reader, rows)
+    trace_ids = read_trace_ids(call, rows)
     names = ("jetton", "source", "destination", "response_destination")
     named = {address for row in rows for address in list_addresses(row, *names)}
     return JettonTransfers(
@@ -189,7 +188,7 @@ def get_burns(call: Call, query: BurnsQuery) -> JettonBurns:
         NotDerived, NotCovered: the lake does not know.
     """
     rows = read_moves(call, "jetton_burns", query, **_filter_moves(query))
-    trace_ids = read_trace_ids(call.reader, rows)
+    trace_ids = read_trace_ids(call, rows)
     names = ("jetton", "owner", "response_destination")
     named = {address for row in rows for address in list_addresses(row, *names)}
     return JettonBurns(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from api.address import Address
 from api.params import AddressOrNull, Flag, Hash, Hashes, Lt, Nobody, Opcode, Text, Utime
 from api.v3.answer import Messages
@@ -16,8 +14,6 @@ from api.v3.layout.native import make_row_writer
 from api.v3.metadata import read_metadata
 from api.v3.operation import SortedPage, operation
 from api.v3.transaction_routes import check_direction
-from queries.exact import Slice
-from queries.messages import find_messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -70,11 +66,8 @@ def get_messages(call: Call, query: MessagesQuery) -> Messages:
 
 def find_rows(call: Call, query: MessagesQuery) -> list[Any]:
     """Return a page of messages, with the last transactions at their ends."""
-    found = _look_up(call, query)
-    if found is not None:
-        return found
-    keys = call.reader.rows(
-        "v3/message_keys",
+    return call.reader.rows(
+        "v3/messages",
         msg_hashes=[*query.msg_hash, *query.hash],
         body_hash=query.body_hash,
         opcode=query.opcode,
@@ -89,24 +82,8 @@ def find_rows(call: Call, query: MessagesQuery) -> list[Any]:
         end_lt=query.end_lt,
         by_time=(query.start_utime, query.end_utime) != (None, None),
         descending=query.descending,
-        limit=query.limit,
-        offset=query.offset,
-    )
-    return _read_rows(call, keys) if keys else []
-
-
-def _look_up(call: Call, query: MessagesQuery) -> list[Any] | None:
-    """Return the page if one exact key is all that is asked for, and look-ups have it."""
-    hashes = [*query.msg_hash, *query.hash]
-    keys = [bool(hashes), query.body_hash is not None, query.opcode is not None]
-    rest = msgspec.structs.replace(
-        query, msg_hash=(), hash=(), body_hash=None, opcode=None, sort=None, limit=None, offset=None
-    )
-    if sum(keys) != 1 or rest != MessagesQuery():
-        return None
-    page = Slice(query.limit or 0, query.offset or 0, query.descending)
-    return find_messages(
-        call.reader, page, hashes=hashes, body_hash=query.body_hash, opcode=query.opcode
+        limit=query.limit or 0,
+        offset=query.offset or 0,
     )
 
 
@@ -118,19 +95,6 @@ def _end_of(name: str, end: Address | Nobody | None) -> dict[str, Any]:
         name: account and account.account,
         f"no_{name}": isinstance(end, Nobody),
     }
-
-
-def _read_rows(call: Call, keys: list[Row]) -> list[Row]:
-    """Return the messages of the keys in their order, with the transactions at both ends."""
-    found = call.reader.rows(
-        "v3/message_rows",
-        tx_hashes=[key["tx_hash"] for key in keys],
-        msg_hashes=[key["msg_hash"] for key in keys],
-        first_lt=min(key["tx_lt"] for key in keys),
-        last_lt=max(key["tx_lt"] for key in keys),
-    )
-    rows = {(row["tx_hash"], row["msg_hash"]): row for row in found}
-    return [rows[key["tx_hash"], key["msg_hash"]] | key for key in keys]
 
 
 def _list_addresses(rows: Iterable[Row]) -> Iterator[Address]:

@@ -12,13 +12,12 @@ from api.encoding import encode_account
 from api.errors import RequestInvalid
 from api.params import ConversionError, Query, Texts, parse_any_address
 from api.v3.answer import AddressMetadata, Metadata, TokenInfo
-from api.v3.book import read_accounts
+from api.v3.book import pair_addresses, read_accounts
 from api.v3.fetched import NOT_FETCHED, NOTHING_MORE, read_fetched
 from api.v3.history import check_derived, is_derived
 from api.v3.interface import read_codes
 from api.v3.operation import operation
 from api.v3.payload import decode_content
-from queries.contracts import read_newest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -130,8 +129,8 @@ def _select_tokens(call: Call, addresses: Iterable[Address]) -> dict[TokenKind, 
 
 
 def _read_tokens(call: Call, kind: TokenKind, addresses: Iterable[Address]) -> list[Row]:
-    accounts = {(address.workchain, address.account) for address in addresses}
-    return read_newest(call.reader, kind.name, kind.query, accounts)
+    accounts = sorted(set(addresses))
+    return call.reader.rows(kind.query, **pair_addresses(accounts)) if accounts else []
 
 
 def _describe_token(

@@ -8,7 +8,6 @@ from api.address import Address
 from api.v3.book import pair_addresses
 from api.v3.history import name_addresses
 from api.v3.nft import NFTCollection, NFTItem, render_collection, render_item
-from queries.contracts import find_contracts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,9 +36,8 @@ def read_items(call: Call, addresses: Sequence[Address], mc_seqno: int | None) -
     """Return the rows of the items among some accounts, now or after a masterchain block."""
     if not addresses:
         return []
-    return find_contracts(
-        call.reader,
-        "nft_items",
+    return call.reader.rows(
+        "v3/nft_items",
         **pair_addresses(addresses),
         **name_addresses("collection", ()),
         **name_addresses("owner", ()),
@@ -57,9 +55,8 @@ def _read_collections(
     }
     if not named:
         return {}
-    found = find_contracts(
-        call.reader,
-        "nft_collections",
+    found = call.reader.rows(
+        "v3/nft_collections",
         **pair_addresses(sorted(named)),
         **name_addresses("owner", ()),
         mc_seqno=mc_seqno,
@@ -71,9 +68,8 @@ def _read_collections(
 def _read_sales(call: Call, addresses: Sequence[Address], mc_seqno: int | None) -> list[Row]:
     if not addresses:
         return []
-    return find_contracts(
-        call.reader,
-        "nft_sales",
+    return call.reader.rows(
+        "v3/nft_sales",
         **pair_addresses(addresses),
         mc_seqno=mc_seqno,
         limit=len(addresses),

@@ -11,7 +11,7 @@ from api.errors import RequestInvalid
 from api.params import Addresses, Flag, Int32, Lt, OneAddress, Query, Text, Texts, Utime
 from api.v3.answer import AddressBook, Metadata
 from api.v3.book import pair_addresses, read_address_book
-from api.v3.history import name_addresses, read_contracts, read_moves
+from api.v3.history import name_addresses, read_contracts, read_moves, read_trace_ids
 from api.v3.jetton import list_addresses
 from api.v3.metadata import read_metadata
 from api.v3.nft import (
@@ -25,7 +25,6 @@ from api.v3.nft import (
 )
 from api.v3.nft_page import complete_items, read_items
 from api.v3.operation import Page, SortedPage, operation
-from queries.moves import read_trace_ids
 
 if TYPE_CHECKING:
     from api.call import Call
@@ -185,7 +184,7 @@ def get_transfers(call: Call, query: TransfersQuery) -> NFTTransfers:
         incoming=query.direction in (None, "in"),
         outgoing=query.direction != "in",
     )
-    trace_ids = read_trace_ids(call.reader, rows)
+    trace_ids = read_trace_ids(call, rows)
     names = ("collection", "old_owner", "new_owner", "response_destination")
     named = {address for row in rows for address in list_addresses(row, *names)}
     return NFTTransfers(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
+from api.chain.trace import find_trace_ids
 from api.errors import RequestInvalid
 from api.params import (
     INT64_MAX,
@@ -28,15 +29,12 @@ from api.v3.metadata import read_metadata
 from api.v3.operation import SortedPage, operation
 from api.v3.trace import Events, Trace, Traces, render_trace
 from api.v3.transaction_page import answer_members, write_members
-from queries.exact import Slice
-from queries.traces import find_trace_ids, find_traces, list_account_traces, read_members
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from api.call import Call
     from api.v3.transaction_page import Members
-    from queries.reader import Reader
 
     Show = Callable[[Call, Sequence[dict[str, Any]]], Members]
 
@@ -178,51 +176,21 @@ def _ask(call: Call, query: TracesQuery) -> list[Row]:
         "after_end": query.cursor and query.cursor.end,
         "after_id": query.cursor and query.cursor.trace_id,
         "descending": query.descending,
-        "limit": query.limit,
-        "offset": query.offset,
+        "limit": query.limit or 0,
+        "offset": query.offset or 0,
     }
     if query.account is not None:
         workchain, account = query.account.workchain, query.account.account
-        own = list_account_traces(reader, workchain, account)
-        known = None if own is None else _find_known(reader, query, own)
-        if known is not None:
-            return known
         return reader.rows("v3/traces_of_account", workchain=workchain, account=account, **filters)
-    if query.tx_hash or query.msg_hash:
-        trace_ids = find_trace_ids(reader, tx_hashes=query.tx_hash, msg_hashes=query.msg_hash)
+    if query.tx_hash:
+        trace_ids = find_trace_ids(reader, tx_hashes=query.tx_hash)
+    elif query.msg_hash:
+        trace_ids = find_trace_ids(reader, msg_hashes=query.msg_hash)
     elif query.trace_id:
         trace_ids = list(query.trace_id)
     else:
         return reader.rows("v3/traces", **filters)
-    known = _find_known(reader, query, trace_ids)
-    if known is not None:
-        return known
     return reader.rows("v3/traces_by_id", trace_ids=trace_ids, **filters)
-
-
-def _find_known(reader: Reader, query: TracesQuery, trace_ids: Sequence[bytes]) -> list[Row] | None:
-    """Return a page of these traces; None where look-ups cannot tell, or there are filters."""
-    if not _names_traces_only(query):
-        return None
-    page = Slice(query.limit or 0, query.offset or 0, query.descending)
-    return find_traces(reader, trace_ids, page)
-
-
-def _names_traces_only(query: TracesQuery) -> bool:
-    """Tell whether nothing is asked but which traces, and how many of them."""
-    rest = msgspec.structs.replace(
-        query,
-        account=None,
-        trace_id=(),
-        tx_hash=(),
-        msg_hash=(),
-        sort=None,
-        limit=None,
-        offset=None,
-        include_actions=None,
-        supported_action_types=(),
-    )
-    return rest == TracesQuery()
 
 
 def _read_members(call: Call, rows: list[Row]) -> dict[bytes, list[Row]]:
@@ -239,7 +207,18 @@ def _read_members(call: Call, rows: list[Row]) -> dict[bytes, list[Row]]:
             f"these traces have {count} transactions, more than {settings.v3_page_transactions}: "
             "ask for fewer traces"
         )
-    return read_members(call.reader, shown) if shown else {}
+    if not shown:
+        return {}
+    members: dict[bytes, list[Row]] = {row["trace_id"]: [] for row in shown}
+    found = call.reader.rows(
+        "v3/trace_transactions",
+        trace_ids=list(members),
+        first_lt=min(row["start_lt"] for row in shown),
+        last_lt=max(row["end_lt"] for row in shown),
+    )
+    for member in found:
+        members[member["trace_id"]].append(member)
+    return members
 
 
 routes = [

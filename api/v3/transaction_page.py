@@ -13,21 +13,21 @@ from api.v3.answer import AddressBook, Transactions
 from api.v3.book import read_address_book, write_address_book
 from api.v3.trace import Head
 from api.v3.transaction import find_record_writer, render_transaction
-from queries import exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from api.call import Call
     from api.v3.layout.transaction import Transaction
-    from queries.exact import Key
 
 Row = dict[str, Any]
+StateKey = tuple[int, bytes, bytes]
+"""Workchain, account id and state hash."""
 
 
-def answer_transactions(call: Call, keys: Sequence[Key]) -> Transactions:
+def answer_transactions(call: Call, keys: Sequence[Row]) -> Transactions:
     """Return the transactions of the keys, in their order, and their address book."""
-    rows, messages, states = exact.read_transactions(call.reader, keys)
+    rows, messages, states = split_records(read_records(call, keys))
     form = call.settings.opcode_format
     return Transactions(
         transactions=[render_transaction(row, messages[row["hash"]], states, form) for row in rows],
@@ -35,7 +35,7 @@ def answer_transactions(call: Call, keys: Sequence[Key]) -> Transactions:
     )
 
 
-def write_transactions(call: Call, keys: Sequence[Key]) -> Transactions:
+def write_transactions(call: Call, keys: Sequence[Row]) -> Transactions:
     """Return the same as ``answer_transactions``, to be sent and not to be looked into.
 
     With the extension it is made of ``msgspec.Raw``: written already, without any struct.
@@ -43,7 +43,7 @@ def write_transactions(call: Call, keys: Sequence[Key]) -> Transactions:
     write = find_record_writer(call.settings.opcode_format)
     if write is None:
         return answer_transactions(call, keys)
-    texts, named = write(exact.read_records(call.reader, keys))
+    texts, named = write(read_records(call, keys))
     written: list[Any] = list(map(Raw, texts))
     return Transactions(transactions=written, address_book=write_address_book(call, named))
 
@@ -61,19 +61,19 @@ class Members(NamedTuple):
     named: set[Address]
 
 
-def answer_members(call: Call, keys: Sequence[Key]) -> Members:
+def answer_members(call: Call, keys: Sequence[Row]) -> Members:
     """Return the transactions of the keys by hash, as structs."""
     page = answer_transactions(call, keys)
     shown = {transaction.hash: transaction for transaction in page.transactions}
     return Members(shown, None, page.address_book, list_addresses(page.transactions))
 
 
-def write_members(call: Call, keys: Sequence[Key]) -> Members:
+def write_members(call: Call, keys: Sequence[Row]) -> Members:
     """Return the same as ``answer_members``, to be sent and not to be looked into."""
     write = find_record_writer(call.settings.opcode_format)
     if write is None:
         return answer_members(call, keys)
-    records = exact.read_records(call.reader, keys)
+    records = read_records(call, keys)
     texts, named = write(records)
     hashes = [encode_bytes(record.row["hash"]) for record in records]
     shown = dict(zip(hashes, map(Raw, texts), strict=True))
@@ -89,10 +89,32 @@ def _read_head(record: Any) -> Head:  # noqa: ANN401 - of look-ups or of queries
     return Head(None, bool(messages))
 
 
-def read_transactions(call: Call, keys: Sequence[Key]) -> tuple[list[Row], dict[bytes, list[Row]]]:
+def read_transactions(call: Call, keys: Sequence[Row]) -> tuple[list[Row], dict[bytes, list[Row]]]:
     """Return the rows of the keys in their order, and their messages by transaction hash."""
-    found = exact.read_transactions(call.reader, keys)
-    return found.rows, found.messages
+    rows, messages, _ = split_records(read_records(call, keys))
+    return rows, messages
+
+
+def read_records(call: Call, keys: Sequence[Row]) -> list[Any]:
+    """Return the transactions of keys in their order, each as ``queries.composed.Record``."""
+    return call.reader.rows("v3/transactions", keys=keys)
+
+
+def split_records(
+    records: Iterable[Any],
+) -> tuple[list[Row], dict[bytes, list[Row]], dict[StateKey, Row]]:
+    """Return rows, messages by transaction hash, and states by workchain, account and hash."""
+    rows, messages, states = [], {}, {}
+    for record in records:
+        row = record.row
+        rows.append(row)
+        messages[row["hash"]] = record.messages
+        account = row["workchain"], row["account"]
+        if record.before is not None:
+            states[*account, row["account_state_hash_before"]] = record.before
+        if record.after is not None:
+            states[*account, row["account_state_hash_after"]] = record.after
+    return rows, messages, states
 
 
 def list_addresses(transactions: Sequence[Transaction]) -> set[Address]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from api.errors import AnswerNotFound, RequestInvalid
 from api.params import (
@@ -18,16 +18,10 @@ from api.v3.coverage import check_no_gap
 from api.v3.operation import SortedPage, operation
 from api.v3.transaction_page import write_transactions
 from api.v3.transaction_search import TransactionsQuery, check_covered, find_keys
-from queries.exact import Slice
-from queries.messages import find_end_transactions
-from queries.traces import find_adjacent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from api.call import Call
     from api.v3.answer import Transactions
-    from queries.exact import Key
 
 
 class BlockTransactionsQuery(SortedPage, frozen=True, kw_only=True):
@@ -94,13 +88,7 @@ def get_message_transactions(call: Call, query: MessageTransactionsQuery) -> Tra
 
 def _find_by_message(
     call: Call, query: MessageTransactionsQuery, direction: str | None
-) -> Sequence[Key]:
-    filters = query.body_hash, query.opcode, query.source, query.destination
-    if filters == (None, None, None, None):
-        page = Slice(query.limit or 0, query.offset or 0, query.descending)
-        found = find_end_transactions(call.reader, query.msg_hash, direction, page)
-        if found is not None:
-            return found
+) -> list[dict[str, Any]]:
     return call.reader.rows(
         "v3/transaction_keys_by_message",
         msg_hashes=list(query.msg_hash),
@@ -112,8 +100,8 @@ def _find_by_message(
         destination_workchain=query.destination and query.destination.workchain,
         destination=query.destination and query.destination.account,
         descending=query.descending,
-        limit=query.limit,
-        offset=query.offset,
+        limit=query.limit or 0,
+        offset=query.offset or 0,
     )
 
 
@@ -127,7 +115,7 @@ def get_adjacent_transactions(call: Call, query: AdjacentQuery) -> Transactions:
     if query.hash is None:
         raise RequestInvalid("hash is required")
     direction = query.direction if query.direction in ("in", "out") else None
-    keys = find_adjacent(call.reader, query.hash, direction)
+    keys = call.reader.rows("v3/transaction_keys_adjacent", hash=query.hash, direction=direction)
     if not keys:
         raise AnswerNotFound("adjacent transactions not found")
     return write_transactions(call, keys)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from api.chain.header import find_block, list_block_keys
 from api.params import Addresses, Flag, Hashes, Int32, Lt, Shard, Utime
 from api.v3.book import pair_addresses
 from api.v3.coverage import (
@@ -16,21 +17,13 @@ from api.v3.coverage import (
     check_utime,
 )
 from api.v3.operation import SortedPage
-from queries.exact import (
-    Slice,
-    Span,
-    find_account_page,
-    find_block_page,
-    find_failed_page,
-    find_transactions,
-)
-from queries.headers import find_block, find_block_transactions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from api.call import Call
-    from queries.exact import Key
+
+Row = dict[str, Any]
+
+_SPAN = ("start_utime", "end_utime", "start_lt", "end_lt")
 
 
 class TransactionsQuery(SortedPage, frozen=True, kw_only=True):
@@ -51,15 +44,15 @@ class TransactionsQuery(SortedPage, frozen=True, kw_only=True):
     aborted: Flag = None
 
 
-def find_keys(call: Call, query: TransactionsQuery) -> Sequence[Key]:
+def find_keys(call: Call, query: TransactionsQuery) -> list[Row]:
     """Return ``hash`` and ``lt`` of the page that was asked for, in its order."""
     return _find_keys_by_hash(call, query) if query.hash else _find_keys(call, query)
 
 
-def _find_keys_by_hash(call: Call, query: TransactionsQuery) -> Sequence[Key]:
+def _find_keys_by_hash(call: Call, query: TransactionsQuery) -> list[Row]:
     """Order by hash: there are no more transactions than hashes, so the page is cut here."""
     if _asks_only(query, "hash"):
-        found = find_transactions(call.reader, query.hash)
+        found = call.reader.rows("v3/transaction_keys_by_hash", hashes=query.hash)
     else:
         everything = msgspec.structs.replace(query, limit=len(query.hash), offset=0)
         found = _query_keys(call, everything)
@@ -69,40 +62,38 @@ def _find_keys_by_hash(call: Call, query: TransactionsQuery) -> Sequence[Key]:
     return found[first : first + (query.limit or len(found))]
 
 
-def _find_keys(call: Call, query: TransactionsQuery) -> Sequence[Key]:
-    page = Slice(query.limit or 0, query.offset or 0, query.descending)
-    if len(query.account) == 1 and _asks_only(query, "account", *Span._fields):
+def _find_keys(call: Call, query: TransactionsQuery) -> list[Row]:
+    if len(query.account) == 1 and _asks_only(query, "account", *_SPAN):
         account = query.account[0]
-        span = Span(query.start_utime, query.end_utime, query.start_lt, query.end_lt)
-        return find_account_page(call.reader, account.workchain, account.account, span, page)
-    if query.mc_seqno is not None and _asks_only(query, "mc_seqno"):
-        found = find_block_page(call.reader, query.mc_seqno, page)
-        if found is not None:
-            return found
+        return call.reader.rows(
+            "v3/transaction_keys_of_account",
+            workchain=account.workchain,
+            account=account.account,
+            **{name: getattr(query, name) for name in _SPAN},
+            limit=query.limit or 0,
+            offset=query.offset or 0,
+            descending=query.descending,
+        )
     if query.workchain is not None and query.shard is not None and query.seqno is not None:
         block = query.workchain, query.shard, query.seqno
         if _asks_only(query, "workchain", "shard", "seqno", "mc_seqno"):
-            found = _find_block_keys(call, *block, mc_seqno=query.mc_seqno, page=page)
-            if found is not None:
-                return found
-    by_time = query.start_utime is not None or query.end_utime is not None
-    if by_time and query.aborted and _asks_only(query, "aborted", "start_utime", "end_utime"):
-        found = find_failed_page(call.reader, query.start_utime, query.end_utime, page)
-        if found is not None:
-            return found
+            return _find_block_keys(call, query, *block)
     return _query_keys(call, query)
 
 
 def _find_block_keys(
-    call: Call, workchain: int, shard: int, seqno: int, *, mc_seqno: int | None, page: Slice
-) -> Sequence[Key] | None:
-    """Return the keys of a block's transactions; None where they are to be asked for by query."""
-    if call.reader.lookups is None:
-        return None
+    call: Call, query: TransactionsQuery, workchain: int, shard: int, seqno: int
+) -> list[Row]:
     block = find_block(call.reader, workchain, [shard], seqno)
-    if block is None or mc_seqno not in (None, block["mc_seqno"]):
+    if block is None or query.mc_seqno not in (None, block["mc_seqno"]):
         return []
-    return find_block_transactions(call.reader, [block], page)
+    return list_block_keys(
+        call.reader,
+        [block],
+        query.limit or 0,
+        offset=query.offset or 0,
+        descending=query.descending,
+    )
 
 
 def _query_keys(call: Call, query: TransactionsQuery) -> list[dict[str, Any]]:
@@ -119,9 +110,9 @@ def _query_keys(call: Call, query: TransactionsQuery) -> list[dict[str, Any]]:
         "excluded_workchains": excluded["workchains"],
         "excluded_accounts": excluded["accounts"],
         "by_time": timed and query.mc_seqno is None,
-        **{name: getattr(query, name) for name in Span._fields},
-        "limit": query.limit,
-        "offset": query.offset,
+        **{name: getattr(query, name) for name in _SPAN},
+        "limit": query.limit or 0,
+        "offset": query.offset or 0,
         "descending": query.descending,
     }
     if query.account:
@@ -132,12 +123,8 @@ def _query_keys(call: Call, query: TransactionsQuery) -> list[dict[str, Any]]:
 
 def _asks_only(query: TransactionsQuery, *filters: str) -> bool:
     """Tell whether no filters are given but these."""
-    ignored = {*filters, "limit", "offset", "sort"}
-    return all(
-        getattr(query, name) == getattr(_NO_FILTERS, name)
-        for name in query.__struct_fields__
-        if name not in ignored
-    )
+    blank = {name: getattr(_NO_FILTERS, name) for name in (*filters, "limit", "offset", "sort")}
+    return msgspec.structs.replace(query, **blank) == _NO_FILTERS
 
 
 _NO_FILTERS = TransactionsQuery()

@@ -45,11 +45,6 @@ def fold(value: int) -> int:
     return value << 1 if value >= 0 else ~value << 1 | 1
 
 
-def unfold(number: int, base: int) -> int:
-    """Return the signed number of 64 bits that was folded, ``base`` added."""
-    return make_signed((number >> 1 ^ -(number & 1)) + base)
-
-
 def make_signed(number: int) -> int:
     """Return the last 64 bits of a number as one with a sign."""
     return (number + _SIGN) % _WORD - _SIGN
@@ -57,25 +52,13 @@ def make_signed(number: int) -> int:
 
 @lru_cache(maxsize=256)
 def reverse_bits(value: int) -> int:
-    """Return a signed number of 64 bits with its bits reversed, without sign, or back again."""
+    """Return a signed number of 64 bits with its bits reversed, without sign."""
     return int(f"{value % _WORD:064b}"[::-1], 2)
 
 
 def divide_fees(fees: int | None) -> int:
     """Return how much gas was probably used, given what it cost."""
     return fees // _GAS_PRICE if fees is not None and fees > 0 else 0
-
-
-def read_opcode(body: bytes, place: int) -> int:
-    """Return the opcode that stands at a place of a body.
-
-    Raises:
-        ValueError: the body is shorter.
-    """
-    data = body[place : place + _OPCODE_BYTES]
-    if len(data) < _OPCODE_BYTES:
-        raise ValueError("a body of the run is shorter than its opcode")
-    return int.from_bytes(data, "big", signed=True)
 
 
 def base_of(code: str, around: Around, before: int | None) -> int:

@@ -149,7 +149,7 @@ class Lookups:
         """Return the records of transactions, in their order."""
         listed = list(hits)
         if len(self.runs) == 1:
-            return self.runs[0].read_records([hit[1] for hit in listed])
+            return self.runs[0].read_records([hit.row for hit in listed])
         places: dict[Run, list[int]] = {}
         for place, hit in enumerate(listed):
             places.setdefault(hit.run, []).append(place)

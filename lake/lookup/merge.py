@@ -5,10 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from itertools import repeat
 from operator import eq
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from lake.lookup.run import Run
 
@@ -17,11 +19,25 @@ MOST_MERGED = 10_000
 """Rows read to merge several lists; a deeper page is left to the named queries."""
 
 
-class Hit(NamedTuple):
-    """A transaction found: its run and its row there."""
+class Hit(msgspec.Struct, frozen=True, gc=False):
+    """A transaction found: its ``Run`` and its row there; its key is read by column name."""
 
-    run: Run
+    run: Any
     row: int
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a column
+        """Return a column of ``transaction_traces``."""
+        return _COLUMNS[name](self.run, self.row)
+
+
+_COLUMNS: dict[str, Callable[[Run, int], Any]] = {
+    "hash": lambda run, row: run.hash_of(row),
+    "lt": lambda run, row: run.lt[row],
+    "workchain": lambda run, row: run.account_of(run.account_number(row))[1],
+    "account": lambda run, row: run.account_of(run.account_number(row))[0],
+    "trace_id": lambda run, row: run.traces.trace_of(row),
+    "parent_hash": lambda run, row: run.traces.parent_of(row),
+}
 
 
 class Listed(NamedTuple):

@@ -231,14 +231,7 @@ class Postings:
             hashes: What is looked for.
             own: The time that is left out, for each hash.
         """
-        if NATIVE is not None:
-            packed = self._keys, self._ends, self.rows, times
-            views = (None if numbers is None else numbers.data for numbers in packed)
-            found: list[tuple[int, int]] = NATIVE.find_others(*views, hashes, own)
-            return found
-        return [
-            (number, row)
-            for number, (wanted, time) in enumerate(zip(hashes, own, strict=True))
-            for row in self.rows[slice(*self.find(cut_hash(wanted)))]
-            if times[row] != time
-        ]
+        packed = self._keys, self._ends, self.rows, times
+        views = (None if numbers is None else numbers.data for numbers in packed)
+        found: list[tuple[int, int]] = NATIVE.find_others(*views, hashes, own)
+        return found

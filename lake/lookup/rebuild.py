@@ -19,6 +19,7 @@ from lake.log import RUN_FOLDER, DataFile, subtract_ranges
 from lake.logreader import LogReader
 from lake.lookup.compose import Composer
 from lake.lookup.gather import gather_contracts, gather_ended, gather_parts
+from lake.lookup.native import NATIVE
 from lake.lookup.place import (
     RUN_FORMAT,
     count_rows,
@@ -50,7 +51,7 @@ def rebuild_lookups(
 ) -> Commit | None:
     """Make runs for all blocks that have none, and commit them; None if there are no such blocks.
 
-    None as well if blocks were undone meanwhile.
+    None as well if blocks were undone meanwhile, and without the extension.
 
     Readers and writers go on meanwhile: the lock is held for the commit alone. What is damaged or
     of another format is made anew as well.
@@ -66,6 +67,8 @@ def rebuild_lookups(
         LakeCorrupt: a data file is damaged.
         LakeFull: no room; nothing was committed.
     """
+    if NATIVE is None:
+        return None
     log = LogReader(lake_dir)
     state = log.find()
     wanted, kept = _plan(state, () if everything else _usable_runs(lake_dir, state))

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
 from lake.lookup.native import NATIVE
 from lake.schema import ACCOUNT_STATES, MESSAGES, TRACES, TRANSACTIONS
 
@@ -62,16 +60,6 @@ _CLOSE = {
 }
 
 
-class KeyedRow(msgspec.Struct, gc=False):
-    """A row whose columns are asked by name, as those of a query's answer are."""
-
-    __getitem__ = object.__getattribute__
-
-    def get(self, name: str, default: object = None) -> object:
-        """Return a column, or ``default`` where the row has none of this name."""
-        return getattr(self, name, default)
-
-
 class Kind(NamedTuple):
     """A kind of rows: its number, columns, their codes, and the type of its rows.
 
@@ -88,11 +76,10 @@ class Kind(NamedTuple):
 
 
 def make_row_type(name: str, columns: Sequence[str]) -> Any:  # noqa: ANN401
-    """Return a type of rows, in C where that is used."""
-    if NATIVE is not None:
-        return NATIVE.make_row_type(f"lake.lookup.record.{name}", tuple(columns))
-    fields: list[Any] = [(column, Any, None) for column in columns]
-    return msgspec.defstruct(name, fields, bases=(KeyedRow,), gc=False, module=__name__)
+    """Return a type of rows of the extension; None without it, as there is no index then."""
+    if NATIVE is None:
+        return None
+    return NATIVE.make_row_type(f"lake.lookup.record.{name}", tuple(columns))
 
 
 def _make_kind(
@@ -111,7 +98,7 @@ MESSAGE = _make_kind(
     1, MESSAGES, MESSAGE_COLUMNS, ("tx_hash", "tx_lt", "in_tx_hash", "out_tx_hash")
 )
 FACTS = _make_kind(2, ACCOUNT_STATES, FACT_COLUMNS)
-STATE = _make_kind(3, ACCOUNT_STATES, STATE_COLUMNS)
+STATE = _make_kind(3, ACCOUNT_STATES, STATE_COLUMNS, ("workchain", "account"))
 TRACE = _make_kind(
     4, TRACES, tuple(name for name in TRACES.names if name != "trace_id"), ("trace_id",)
 )

@@ -55,6 +55,10 @@ class AccessSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         bool,
         Meta(description="Log every request: route, status, duration; never keys or parameters"),
     ] = False
+    debug_headers: Annotated[
+        bool,
+        Meta(description="Send X-Tonlake-Answered-By with every answer: index, sql or mixed"),
+    ] = False
     otel_endpoint: Annotated[
         str,
         Meta(

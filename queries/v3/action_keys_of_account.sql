@@ -20,8 +20,9 @@
 -- $limit        integer          most rows
 -- $offset       integer = 0      rows to pass over
 --
--- returns: trace_end_lt, trace_id, action_id; in order
+-- returns: mc_seqno, trace_end_lt, trace_id, action_id; in order
 select
+    mc_seqno,
     trace_end_lt,
     trace_id,
     action_id

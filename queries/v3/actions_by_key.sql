@@ -1,5 +1,6 @@
 -- Some actions, read from where their traces ended.
 --
+-- $mc_seqnos  bigint[]  masterchain blocks that commit their last transactions
 -- $trace_ends bigint[]  greatest logical times of their traces
 -- $action_ids blob[]    their ids
 --
@@ -40,5 +41,6 @@ select
     classifier_version
 from actions
 where
-    trace_end_lt in (select unnest($trace_ends::bigint[]))
+    mc_seqno in (select unnest($mc_seqnos::bigint[]))
+    and trace_end_lt in (select unnest($trace_ends::bigint[]))
     and action_id in (select unnest($action_ids::blob[]))

@@ -4,9 +4,11 @@
 -- $workchains   integer[]  workchains of the blocks
 -- $shards       bigint[]   their shards
 -- $block_seqnos bigint[]   their seqnos
+-- $descending   boolean    = false  highest logical time first; accounts of one time ascend
 -- $limit        integer    most rows
+-- $offset       integer    = 0      rows to pass over
 --
--- returns: hash, lt; ascending logical time
+-- returns: hash, lt; in order
 select
     hash,
     lt
@@ -20,7 +22,9 @@ where
             unnest($block_seqnos::bigint[])
     )
 order by
-    lt,
+    case when $descending then lt end desc,
+    case when not $descending then lt end,
     workchain,
     account
 limit $limit
+offset $offset

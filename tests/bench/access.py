@@ -11,8 +11,8 @@ from api.v3.account_routes import TopAccountsQuery, get_top_accounts
 from api.v3.book import read_accounts
 from api.v3.message_routes import MessagesQuery, find_rows
 from api.v3.trace_routes import TracesQuery, _find_traces, _read_members
+from api.v3.transaction_page import read_records
 from api.v3.transaction_search import TransactionsQuery, find_keys
-from queries.exact import read_records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ class Access:
 
     def _transactions(self, query: TransactionsQuery) -> list[Row]:
         call = self._call()
-        return _rows_of(read_records(call.reader, find_keys(call, query)))
+        return _rows_of(read_records(call, find_keys(call, query)))
 
     def transaction(self, tx_hash: bytes) -> list[Row]:
         """Return a transaction with its messages."""

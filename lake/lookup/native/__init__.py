@@ -1,7 +1,7 @@
-"""Records of runs to Python objects in C: what module ``reading`` does, many times faster.
+"""The extension that writes, opens and reads segments.
 
-The extension ``lake.lookup._rows`` (the C files here) is optional. ``TONLAKE_NATIVE=0`` leaves it
-alone.
+Without ``lake.lookup._rows`` (the C files here), or with ``TONLAKE_NATIVE=0``, there is no index:
+SQL answers everything.
 """
 
 from __future__ import annotations

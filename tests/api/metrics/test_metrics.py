@@ -72,7 +72,7 @@ def test_requests_and_queries_are_counted(fresh: TestClient[Any]) -> None:
     assert samples["tonlake_answer_cache_hits_total", ()] == 2
     assert samples["tonlake_requests_in_flight", ()] == 1  # this one
     asked = {
-        labels[0][1]: value
+        dict(labels)["query"]: value
         for (name, labels), value in samples.items()
         if name == "tonlake_query_seconds_count"
     }

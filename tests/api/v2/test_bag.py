@@ -11,13 +11,12 @@ from api.v2.bag import read_bags
 from ingest.cell.boc import parse_boc
 from lake.errors import LakeCorrupt
 from lake.snapshot import open_snapshot
-from queries.exact import read_records
 from queries.reader import Reader
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from queries.exact import Record
+    from queries.composed import Record
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +33,7 @@ def read_some(reader: Reader) -> list[Record]:
         excluded_workchains=[],
         limit=20,
     )
-    return list(read_records(reader, keys))
+    return list(reader.rows("v3/transactions", keys=keys))
 
 
 def test_bags_have_the_hashes_of_their_transactions(reader: Reader) -> None:

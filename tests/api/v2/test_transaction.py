@@ -12,7 +12,7 @@ from pytoniq_core import Cell
 from pytoniq_core.tlb.transaction import ExternalOutMsgInfo, Transaction
 
 from api.v2.transaction import Page, cut_page
-from queries.exact import Record
+from queries.composed import Record
 
 if TYPE_CHECKING:
     from tests.api.v2.conftest import Asker

@@ -11,7 +11,7 @@ from pytoniq_core import begin_cell
 from api.address import Address
 from api.snapshot import SnapshotHolder
 from api.v3.balance import JettonWalletOwner, read_jettons, sum_balances
-from queries import exact
+from api.v3.transaction_page import split_records
 from tests.patience import PATIENT
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def test_changes_are_those_of_the_states(demo_lake: Path) -> None:
         reader = holder.reader()
         none = {"hashes": [], "excluded_accounts": [], "excluded_workchains": []}
         keys = reader.rows("v3/transaction_keys", limit=5000, **none)
-        transactions, messages, states = exact.read_transactions(reader, keys)
+        transactions, messages, states = split_records(reader.rows("v3/transactions", keys=keys))
     compared = 0
     for row in transactions:
         account = row["workchain"], row["account"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import pytest
@@ -12,14 +12,23 @@ from api.snapshot import SnapshotHolder
 from api.v3 import transaction
 from api.v3.layout.transaction import Transaction
 from api.v3.transaction import find_writer, render_transaction
+from api.v3.transaction_page import split_records
 from lake.settings import Settings
-from queries.exact import Transactions, read_transactions
 from tests.patience import LIMITS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from litestar.testing import TestClient
+
+
+class Transactions(NamedTuple):
+    """Transactions with what belongs to them."""
+
+    rows: list[Any]
+    messages: dict[bytes, list[Any]]
+    states: dict[tuple[int, bytes, bytes], Any]
+
 
 needs_native = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
 
@@ -29,9 +38,11 @@ def found(demo_lake: Path, request: pytest.FixtureRequest) -> Transactions:
     """Every transaction of the demo lake, as rows of look-ups and as rows of queries."""
     holder = SnapshotHolder(demo_lake, Settings(**LIMITS, lookup_memory_rows=request.param))
     reader = holder.reader(timeout_ms=0)
-    assert (reader.lookups is None) == (request.param == 0)
     keys = reader.rows("v3/transaction_keys", **dict.fromkeys(_FILTERS), **_PAGE)
-    return read_transactions(reader, keys)
+    reader.answered_by.clear()
+    found = Transactions(*split_records(reader.rows("v3/transactions", keys=keys)))
+    assert reader.answered_by == {"sql" if request.param == 0 else "index"}
+    return found
 
 
 _FILTERS = (

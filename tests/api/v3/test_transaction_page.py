@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -13,14 +13,12 @@ from api.native import NATIVE
 from api.params import Arguments
 from api.snapshot import SnapshotHolder
 from api.v3 import book
-from api.v3.transaction_page import answer_transactions, write_transactions
+from api.v3.transaction_page import answer_transactions, read_transactions, write_transactions
 from lake.settings import Settings
-from queries.exact import read_transactions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from queries.exact import Key
 
 pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
 
@@ -30,12 +28,11 @@ def call(demo_lake: Path, request: pytest.FixtureRequest) -> Call:
     """A question to the demo lake, answered by look-ups and by queries."""
     settings = Settings(lookup_memory_rows=request.param)
     reader = SnapshotHolder(demo_lake, settings).reader(timeout_ms=0)
-    assert (reader.lookups is None) == (request.param == 0)
     return Call(Arguments([]), settings, reader)
 
 
 @pytest.fixture(scope="module")
-def keys(call: Call) -> list[Key]:
+def keys(call: Call) -> list[dict[str, Any]]:
     """The keys of every transaction."""
     filters = dict.fromkeys(("workchain", "shard", "block_seqno", "mc_seqno", "lt", "aborted"))
     bounds = dict.fromkeys(("start_utime", "end_utime", "start_lt", "end_lt"))
@@ -43,21 +40,23 @@ def keys(call: Call) -> list[Key]:
         name: [] for name in ("hashes", "excluded_workchains", "excluded_accounts")
     }
     page = {"by_time": False, "descending": True, "limit": 100_000, "offset": 0}
-    return list(call.reader.rows("v3/transaction_keys", **filters, **bounds, **lists, **page))
+    return call.reader.rows("v3/transaction_keys", **filters, **bounds, **lists, **page)
 
 
-def test_pages_written_and_rendered_are_equal(call: Call, keys: list[Key]) -> None:
+def test_pages_written_and_rendered_are_equal(call: Call, keys: list[dict[str, Any]]) -> None:
     assert len(keys) > 1000
     written = msgspec.json.encode(write_transactions(call, keys))
     rendered = msgspec.json.encode(answer_transactions(call, keys))
+    reader = call.reader
+    assert ("index" in reader.answered_by) == (call.settings.lookup_memory_rows > 0)
     assert msgspec.json.decode(written) == msgspec.json.decode(rendered)
 
 
 def test_books_written_and_rendered_are_equal(
-    call: Call, keys: list[Key], monkeypatch: pytest.MonkeyPatch
+    call: Call, keys: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With domains, in both networks, of accounts never seen and of workchains of 32 bits."""
-    rows = read_transactions(call.reader, keys).rows
+    rows = read_transactions(call, keys)[0]
     known = sorted({(row["workchain"], row["account"]) for row in rows})
     names = {pair: f'"{at}".ton\u00e9' for at, pair in enumerate(known[::3])}
     monkeypatch.setattr(book, "find_domains", lambda _reader: names)

@@ -1,25 +1,22 @@
-"""Transfers and burns of jettons, transfers of NFTs: from look-ups where a snapshot has them.
-
-The functions give the rows of the named queries, each a dict by column name.
-"""
+"""Transfers and burns of jettons, and transfers of NFTs, from segments."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from functools import partial
 from heapq import merge
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from queries.contracts import MOST_ROWS, address_of, pair_accounts
-from queries.loader import load_queries
-from queries.reader import bind_parameters
+from lake.index.answer.contracts import MOST_ROWS, address_of, pair_accounts
+from lake.index.index import Declined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from lake.index.index import Index
     from lake.lookup.contracts import RunTable
-    from queries.reader import Reader
 
 Row = dict[str, Any]
 
@@ -74,52 +71,9 @@ class _Listed(NamedTuple):
             yield self._lt_at(at), id(self.table), self.numbers[at], self.table
 
 
-def find_moves(reader: Reader, name: str, **parameters: object) -> list[Row]:
-    """Answer ``v3/<name>``, a query about one of the tables of ``COLUMNS``."""
-    tables = None if reader.lookups is None else reader.lookups.list_tables(name)
-    found = None
-    if tables is not None:
-        found = _find_page(name, tables, bind_parameters(load_queries()[f"v3/{name}"], parameters))
-    return reader.rows(f"v3/{name}", **parameters) if found is None else found
-
-
-def read_trace_ids(reader: Reader, moves: Sequence[Row]) -> dict[bytes, bytes]:
-    """Return the trace of each move's transaction, by hash; without those of no known trace.
-
-    As ``v3/transaction_traces``.
-    """
-    lookups = reader.lookups
-    if lookups is None or lookups.stale_traces:
-        return _query_trace_ids(reader, moves)
-    found = {}
-    for tx_hash in (row["tx_hash"] for row in moves):
-        hit = lookups.find_transaction(tx_hash)
-        if hit is None:  # of a lake that has moves of transactions which it does not have
-            return _query_trace_ids(reader, moves)
-        trace_id = hit.run.traces.trace_of(hit.row)
-        if trace_id is not None:
-            found[tx_hash] = trace_id
-    return found
-
-
-def _query_trace_ids(reader: Reader, moves: Sequence[Row]) -> dict[bytes, bytes]:
-    if not moves:
-        return {}
-    rows = reader.rows(
-        "v3/transaction_traces",
-        hashes=[row["tx_hash"] for row in moves],
-        first_lt=min(row["lt"] for row in moves),
-        last_lt=max(row["lt"] for row in moves),
-    )
-    return {row["hash"]: row["trace_id"] for row in rows}
-
-
-def _find_page(name: str, tables: Sequence[RunTable], bound: Mapping[str, Any]) -> list[Row] | None:
-    """Return what the query returns; None where too many rows would have to be looked at."""
+def _find_page(name: str, index: Index, bound: Mapping[str, Any]) -> list[Row]:
     wanted = _list_wanted(name, bound)
-    lists = _list_places(tables, wanted)
-    if lists is None:
-        return None
+    lists = _list_places(index.tables(name), wanted)
     by_time, descending = bound["by_time"], bound["descending"]
     found: list[Row] = []
     most, read = bound["offset"] + bound["limit"], 0
@@ -136,7 +90,7 @@ def _find_page(name: str, tables: Sequence[RunTable], bound: Mapping[str, Any]) 
             if _is_wanted(row, name, wanted, bound):
                 found.append(row)
         if read > MOST_ROWS:
-            return None
+            raise Declined
     sign, moment = -1 if descending else 1, "now" if by_time else "lt"
     found.sort(key=lambda row: (sign * row[moment], sign * row["lt"], *address_of(row, "account")))
     return found[bound["offset"] : most]
@@ -157,11 +111,11 @@ def _counts(column: str, bound: Mapping[str, Any]) -> bool:
     return column not in _DIRECTIONS or bound[_DIRECTIONS[column]]
 
 
-def _list_places(tables: Sequence[RunTable], wanted: Sequence[_Wanted]) -> list[_Listed] | None:
+def _list_places(tables: Sequence[RunTable], wanted: Sequence[_Wanted]) -> list[_Listed]:
     """Return the rows that have what fewest rows have; all where anything will do, if few."""
     if not wanted:
         if sum(len(table.order) for table in tables) > MOST_ROWS:
-            return None
+            raise Declined
         every = ((table, range(len(table.order))) for table in tables)
         return [_list(table, sorted(rows, key=table.order.__getitem__)) for table, rows in every]
     choices = [
@@ -190,3 +144,8 @@ def _is_wanted(row: Row, name: str, wanted: Sequence[_Wanted], bound: Mapping[st
     return all(
         any(address_of(row, column) in one.addresses for column in one.columns) for one in wanted
     )
+
+
+ANSWERS: dict[str, Callable[[Index, Mapping[str, Any]], list[Row]]] = {
+    f"v3/{name}": partial(_find_page, name) for name in COLUMNS
+}

@@ -1,21 +1,17 @@
-"""Jettons, NFTs and their sales: from look-ups where a snapshot has them.
-
-The functions give the rows of the named queries, each a dict by column name.
-"""
+"""Jettons, NFTs and their sales as of a masterchain block, from segments."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from queries.loader import load_queries
-from queries.reader import bind_parameters
+from lake.index.index import Declined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from lake.index.index import Index
     from lake.lookup.contracts import RunTable
-    from lake.lookup.lookups import Lookups
-    from queries.reader import Reader
 
 Row = dict[str, Any]
 Account = tuple[int, bytes]
@@ -23,53 +19,7 @@ Sales = dict[Account, Row]
 """Sales by the account of the contract."""
 
 MOST_ROWS = 1000
-"""Where more rows would have to be looked at one by one, the named query answers."""
-
-
-class _TooManyRows(Exception):
-    pass
-
-
-def find_contracts(reader: Reader, name: str, **parameters: object) -> list[Row]:
-    """Answer ``v3/<name>``, a query about one of the tables of ``ORDERS``."""
-    lookups = reader.lookups
-    tables = None if lookups is None or name not in ORDERS else lookups.list_tables(name)
-    if lookups is not None and tables is not None:
-        bound = bind_parameters(load_queries()[f"v3/{name}"], parameters)
-        try:
-            return _find_page(lookups, name, tables, bound)
-        except _TooManyRows:
-            pass
-    return reader.rows(f"v3/{name}", **parameters)
-
-
-def read_newest(reader: Reader, name: str, query: str, accounts: Collection[Account]) -> list[Row]:
-    """Return the newest row of each of some accounts that a table has, by account.
-
-    Args:
-        reader: The snapshot.
-        name: Name of the table.
-        query: The query that answers without look-ups; rows have its columns at least.
-        accounts: Workchain and account id of each.
-    """
-    wanted = sorted(set(accounts))
-    if not wanted:
-        return []
-    tables = None if reader.lookups is None else reader.lookups.list_tables(name)
-    if tables is None:
-        workchains, ids = zip(*wanted, strict=True)
-        return reader.rows(query, workchains=list(workchains), accounts=list(ids))
-    found = (_find_newest(tables, account) for account in wanted)
-    return [row for row in found if row is not None]
-
-
-def _find_newest(tables: Sequence[RunTable], account: Account) -> Row | None:
-    for table in reversed(tables):
-        for number in reversed(table.list_rows("account", account[1])):
-            row = table.read(number)
-            if address_of(row, "account") == account:
-                return row
-    return None
+"""Rows that are read one by one; the SQL answers where more are needed."""
 
 
 def address_of(row: Row, column: str) -> Account:
@@ -84,12 +34,11 @@ def pair_accounts(parameters: Mapping[str, Any], column: str) -> set[Account]:
     return set(pairs)
 
 
-def _find_page(
-    lookups: Lookups, name: str, tables: Sequence[RunTable], bound: Mapping[str, Any]
-) -> list[Row]:
+def _find_page(name: str, index: Index, bound: Mapping[str, Any]) -> list[Row]:
+    tables = index.tables(name)
     listed = {column: pair_accounts(bound, column) for column in COLUMNS[name]}
     wanted = {column: addresses for column, addresses in listed.items() if addresses}
-    sales = _find_sales(lookups, wanted, bound) if bound.get("include_on_sale") else {}
+    sales = _find_sales(index, wanted, bound) if bound.get("include_on_sale") else {}
     states = _read_states(_read_history(tables, wanted, sales), bound["mc_seqno"])
     found = [row for row in states if _is_wanted(row, wanted, sales, bound)]
     order = ORDERS[name]
@@ -98,10 +47,10 @@ def _find_page(
 
 
 def _find_sales(
-    lookups: Lookups, wanted: Mapping[str, set[Account]], bound: Mapping[str, Any]
+    index: Index, wanted: Mapping[str, set[Account]], bound: Mapping[str, Any]
 ) -> Sales:
     """Return the sales of the owners that are asked for, but those of names by themselves."""
-    tables, owners = lookups.list_tables("nft_sales") or (), wanted.get("owner", set())
+    tables, owners = index.tables("nft_sales"), wanted.get("owner", set())
     accounts = {address_of(row, "account") for row in _list_rows(tables, "nft_owner", owners)}
     rows = _list_rows(tables, "account", accounts)
     states = _read_states((row for row in rows if row["kind"] != "telemint"), bound["mc_seqno"])
@@ -116,7 +65,7 @@ def _read_history(
     """Return all rows of the accounts that may be asked for."""
     if not wanted:
         if sum(len(table.order) for table in tables) > MOST_ROWS:
-            raise _TooManyRows
+            raise Declined
         return [table.read(number) for table in tables for number in range(len(table.order))]
     column = min(wanted, key=lambda column: _count_rows(tables, column, wanted[column]))
     accounts = wanted[column]
@@ -137,7 +86,7 @@ def _list_rows(
 ) -> list[Row]:
     """Return all rows that have one of the addresses in a column."""
     if _count_rows(tables, column, addresses) > MOST_ROWS:
-        raise _TooManyRows
+        raise Declined
     hashes = {account for _, account in addresses}
     found = {
         (at, number): table.read(number)
@@ -233,3 +182,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "nft_sales": ("account",),
 }
 """The columns of addresses that each query is asked by."""
+
+ANSWERS: dict[str, Callable[[Index, Mapping[str, Any]], list[Row]]] = {
+    f"v3/{name}": partial(_find_page, name) for name in ORDERS
+}

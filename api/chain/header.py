@@ -1,0 +1,80 @@
+"""Headers of blocks by their place in the chain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from queries.reader import Reader
+
+Row = dict[str, Any]
+
+MASTERCHAIN = -1
+_MOST_SHARDS = 2_000
+"""Blocks of one seqno, each of another shard, at the very most."""
+
+
+def find_masterchain_ends(reader: Reader) -> Sequence[Mapping[str, Any]]:
+    """Return the oldest and the newest masterchain block, each as ``v3/blocks``."""
+    first, last = max(1, reader.snapshot.first_mc_seqno), reader.snapshot.last_mc_seqno
+    return reader.lasting(
+        "masterchain ends",
+        lambda: [row for seqno in sorted({first, last}) for row in _find_masters(reader, seqno)],
+    )
+
+
+def _find_masters(reader: Reader, seqno: int) -> list[Row]:
+    """Return the masterchain block of a seqno, which is its own ``mc_seqno``, if it is there."""
+    return reader.rows("v3/blocks", workchain=MASTERCHAIN, mc_seqno=seqno, limit=1)
+
+
+def find_block(reader: Reader, workchain: int, shards: Sequence[int], seqno: int) -> Row | None:
+    """Return the block of a seqno in the last of some shards that has it, as ``v3/blocks``."""
+    if workchain == MASTERCHAIN:
+        found = _find_masters(reader, seqno)
+    else:
+        found = reader.rows("v3/blocks", workchain=workchain, seqno=seqno, limit=_MOST_SHARDS)
+    places = {shard: at for at, shard in enumerate(shards)}
+    fitting = [row for row in found if row["shard"] in places]
+    return max(fitting, key=lambda row: places[row["shard"]], default=None)
+
+
+def find_first_block(
+    reader: Reader,
+    workchain: int,
+    shards: Sequence[int],
+    *,
+    lt: int | None = None,
+    utime: int | None = None,
+) -> Row | None:
+    """Return the first block, in a line of shards, from a logical time or a time on.
+
+    One of both is given; ``v2/first_block`` finds the place.
+    """
+    place = reader.one(
+        "v2/first_block", workchain=workchain, shards=list(shards), lt=lt, utime=utime
+    )
+    return place and reader.one("v3/blocks", **place, limit=1)
+
+
+def list_block_keys(
+    reader: Reader,
+    blocks: Sequence[Row],
+    limit: int,
+    *,
+    offset: int = 0,
+    descending: bool = False,
+) -> list[Row]:
+    """Return a page of the keys of blocks' transactions, as ``v3/transaction_keys_of_blocks``."""
+    return reader.rows(
+        "v3/transaction_keys_of_blocks",
+        mc_seqnos=[row["mc_seqno"] for row in blocks],
+        workchains=[row["workchain"] for row in blocks],
+        shards=[row["shard"] for row in blocks],
+        block_seqnos=[row["seqno"] for row in blocks],
+        descending=descending,
+        limit=limit,
+        offset=offset,
+    )

@@ -1,0 +1,75 @@
+"""The registry of index answers, by the name of the query whose rows they return."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lake.index.answer import (
+    accounts,
+    actions,
+    blocks,
+    cells,
+    contracts,
+    messages,
+    tokens,
+    traces,
+    transactions,
+    transfers,
+)
+from lake.index.index import Declined
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from lake.index.index import Index
+
+    Answer = Callable[[Index, Mapping[str, Any]], list[Any]]
+
+ANSWERS: dict[str, Answer] = {
+    "cells": cells.find_cells,
+    "v2/account_state": accounts.find_newest_state,
+    "v2/block_transactions": transactions.list_block_page,
+    "v2/shards": blocks.list_shards,
+    "v3/accounts": accounts.find_newest_states,
+    "v3/accounts_by_balance": accounts.rank_accounts,
+    "v3/action_keys_of_account": actions.list_account_keys,
+    "v3/actions": actions.list_trace_actions,
+    "v3/actions_by_key": actions.find_by_key,
+    "v3/blocks": blocks.list_blocks,
+    "v3/messages": messages.list_messages,
+    "v3/shard_tops": blocks.list_shard_tops,
+    "v3/trace_ids_of_messages": traces.list_message_traces,
+    "v3/trace_ids_of_transactions": traces.list_transaction_traces,
+    "v3/trace_transactions": traces.list_members,
+    "v3/traces_by_id": traces.find_traces,
+    "v3/traces_of_account": traces.list_account_traces,
+    "v3/transaction_keys": transactions.list_keys,
+    "v3/transaction_keys_adjacent": traces.find_adjacent,
+    "v3/transaction_keys_by_hash": transactions.find_keys,
+    "v3/transaction_keys_by_message": messages.list_end_transactions,
+    "v3/transaction_keys_of_account": transactions.list_account_page,
+    "v3/transaction_keys_of_blocks": transactions.list_blocks_page,
+    "v3/transaction_traces": traces.find_transaction_traces,
+    "v3/transactions": transactions.read_transactions,
+    "v3/transactions_of_messages": messages.list_ends,
+    **contracts.ANSWERS,
+    **tokens.ANSWERS,
+    **transfers.ANSWERS,
+}
+
+
+def find_answer(index: Index, name: str, parameters: Mapping[str, Any]) -> list[Any] | None:
+    """Return the rows of a query, or None where the SQL is to be run.
+
+    Rows have at least the columns of the query. They are dicts, or light objects whose columns
+    are read by name as those of dicts are.
+
+    Args:
+        index: The index of the snapshot.
+        name: Name of the query, which must be registered.
+        parameters: All parameters of the query, defaults filled in.
+    """
+    try:
+        return ANSWERS[name](index, parameters)
+    except Declined:
+        return None

@@ -1,0 +1,90 @@
+"""Actions of traces and of accounts, from decoded row groups."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from lake.index.index import Declined
+from lake.schema.action import ACTION_ACCOUNTS, ACTIONS
+from lake.wanted import AnyOf
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lake.index.index import Index
+
+Row = dict[str, Any]
+
+
+def list_trace_actions(index: Index, asked: Mapping[str, Any]) -> list[Row]:
+    """Answer ``v3/actions`` of traces that end within two logical times."""
+    ends = asked["start_lt"], asked["end_lt"]
+    if not asked["trace_ids"] or None in ends:
+        raise Declined
+    found = index.gather(ACTIONS.name, ACTIONS.names, {"trace_end_lt": ends})
+    traces, actions, hashes = (
+        set(asked[name]) for name in ("trace_ids", "action_ids", "tx_hashes")
+    )
+    account = asked["account"]
+    rows = [
+        row
+        for row in found
+        if row["trace_id"] in traces
+        and (not actions or row["action_id"] in actions)
+        and (not hashes or not hashes.isdisjoint(row["tx_hashes"]))
+        and (account is None or account in row["accounts"])
+    ]
+    return _cut_page(rows, asked)
+
+
+def list_account_keys(index: Index, asked: Mapping[str, Any]) -> list[Row]:
+    """Answer ``v3/action_keys_of_account``."""
+    bounds = {name: (asked[name], asked[name]) for name in ("workchain", "account")}
+    rows = index.gather(ACTION_ACCOUNTS.name, ACTION_ACCOUNTS.names, bounds)
+    return _cut_page(rows, asked)
+
+
+def find_by_key(index: Index, asked: Mapping[str, Any]) -> list[Row]:
+    """Answer ``v3/actions_by_key``."""
+    if not asked["action_ids"]:
+        return []
+    action_ids = set(asked["action_ids"])
+    bounds = {"trace_end_lt": AnyOf(asked["trace_ends"]), "mc_seqno": AnyOf(asked["mc_seqnos"])}
+    rows = index.gather(ACTIONS.name, ACTIONS.names, bounds)
+    return [row for row in rows if row["action_id"] in action_ids]
+
+
+def _cut_page(rows: list[Row], filters: Mapping[str, Any]) -> list[Row]:
+    """Return the page of rows that pass what the filters say of any action, in its order."""
+    types, excluded = set(filters["types"]), set(filters["excluded"])
+    hidden_under = set(filters["hidden_under"])
+    by_time, descending = filters["by_time"], filters["descending"]
+    first, last = (
+        "trace_end_utime" if by_time else "trace_end_lt",
+        "end_utime" if by_time else "end_lt",
+    )
+    place_of = itemgetter(first, "trace_id", last, "action_id")
+    found = [
+        row
+        for row in rows
+        if (not types or row["type"] in types)
+        and row["type"] not in excluded
+        and hidden_under.isdisjoint(row["ancestor_type"])
+        and _is_within(row["mc_seqno"], filters["mc_seqno"], filters["mc_seqno"])
+        and _is_within(row["trace_end_utime"], filters["start_utime"], filters["end_utime"])
+        and _is_within(row["trace_end_lt"], filters["start_lt"], filters["end_lt"])
+    ]
+    if filters["after_end"] is not None:
+        names = ("after_end", "after_trace", "after_action", "after_id")
+        after = tuple(filters[name] for name in names)
+        found = [
+            row for row in found if (place_of(row) < after if descending else place_of(row) > after)
+        ]
+    found.sort(key=place_of, reverse=descending)
+    start = filters["offset"]
+    return found[start : start + filters["limit"]]
+
+
+def _is_within(value: int, first: int | None, last: int | None) -> bool:
+    return (first is None or value >= first) and (last is None or value <= last)

@@ -1,0 +1,107 @@
+"""What may answer questions about one snapshot without SQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lake.cells import CellStore, open_cells
+from lake.lookup.native import NATIVE
+from lake.lookup.opening import open_lookups
+from lake.rowgroups import gather
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from lake.lookup.contracts import RunTable
+    from lake.lookup.lookups import Lookups
+    from lake.settings import Settings
+    from lake.snapshot import Snapshot
+    from lake.wanted import Bounds
+
+Row = dict[str, Any]
+
+
+class Declined(Exception):
+    """The index cannot answer this question, or only slowly."""
+
+
+class Index:
+    """The accelerators of one snapshot; each declines where the snapshot does not have it."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        lookups: Lookups | None = None,
+        cells: CellStore | None = None,
+        *,
+        may_read: bool = True,
+    ) -> None:
+        """Take what there is; without ``may_read`` only memory and mapped segments are used."""
+        self.snapshot = snapshot
+        self._lookups, self._cells, self._may_read = lookups, cells, may_read
+
+    def without_files(self) -> Index:
+        """Return the same index for readers that cannot wait for files."""
+        return Index(self.snapshot, self._lookups, may_read=False)
+
+    @property
+    def segments(self) -> Lookups:
+        """The segments, complete for the snapshot.
+
+        Raises:
+            Declined: there are none.
+        """
+        if self._lookups is None:
+            raise Declined
+        return self._lookups
+
+    @property
+    def traces(self) -> Lookups:
+        """The segments, where what they hold of traces is current.
+
+        Raises:
+            Declined: it is not, or there are none.
+        """
+        if self._lookups is None or self._lookups.stale_traces:
+            raise Declined
+        return self._lookups
+
+    @property
+    def cells(self) -> CellStore:
+        """The cells of account states in memory.
+
+        Raises:
+            Declined: they are too many, or damaged.
+        """
+        if self._cells is None:
+            raise Declined
+        return self._cells
+
+    def tables(self, name: str) -> list[RunTable]:
+        """Return a table of contracts or transfers, segment by segment.
+
+        Raises:
+            Declined: the segments do not have it, or it is not current.
+        """
+        found = self.segments.list_tables(name)
+        if found is None:
+            raise Declined
+        return found
+
+    def gather(self, table: str, columns: Sequence[str], bounds: Mapping[str, Bounds]) -> list[Row]:
+        """Return the rows of a table within bounds from decoded row groups, in no order.
+
+        Raises:
+            Declined: too much would have to be decoded.
+        """
+        found = gather(self.snapshot, table, columns, bounds) if self._may_read else None
+        if found is None:
+            raise Declined
+        return found
+
+
+def open_index(snapshot: Snapshot, settings: Settings) -> Index | None:
+    """Return the index of a snapshot; None without the extension: SQL answers all."""
+    if NATIVE is None:
+        return None
+    return Index(snapshot, open_lookups(snapshot, settings), open_cells(snapshot, settings))

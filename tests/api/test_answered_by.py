@@ -1,0 +1,26 @@
+"""A debug header names what answered a request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from litestar.testing import TestClient
+
+from api.app import create_app
+from lake.lookup.native import NATIVE
+from lake.settings import Settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEADER = "X-Tonlake-Answered-By"
+RANKED, CODES = "/api/v3/topAccountsByBalance?limit=3", "/api/v3/blocks?start_utime=1&limit=1"
+
+
+@pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
+def test_what_answered_is_named_only_where_that_is_asked_for(demo_lake: Path) -> None:
+    for debug in (True, False):
+        with TestClient(create_app(demo_lake, Settings(debug_headers=debug))) as client:
+            found = [client.get(path).headers.get(HEADER) for path in (RANKED, CODES)]
+            assert found == (["index", "sql"] if debug else [None, None])

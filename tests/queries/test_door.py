@@ -1,0 +1,221 @@
+"""Every registered question is answered by the index as its SQL answers it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from ingest.trace.rebuild import rebuild_traces
+from lake.index import index as index_module
+from lake.index.answer import ANSWERS
+from lake.index.index import open_index
+from lake.lookup.native import NATIVE
+from lake.lookup.rebuild import rebuild_lookups
+from lake.lookup.record import FACT_COLUMNS, MESSAGE_COLUMNS, TRANSACTION_COLUMNS
+from lake.settings import Settings
+from lake.snapshot import open_snapshot
+from queries.composed import find_composed
+from queries.errors import QueryNeeded
+from queries.loader import load_queries
+from queries.reader import Reader
+from tests.lake.chain import Chain, commit_chain
+from tests.lake.holdings import commit_holdings
+from tests.queries.asking import CONTRACTS, Asking
+
+if TYPE_CHECKING:
+    from queries.loader import Query
+
+Row = dict[str, Any]
+SETTINGS = Settings()
+DRAWS = 12
+KEY = ("workchain", "account", "lt", "hash", "now", "mc_seqno", "trace_id")
+ROOT = Path(__file__).resolve().parents[2]
+needs_native = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
+
+
+class Door(NamedTuple):
+    """One lake, read through the door and by SQL alone."""
+
+    indexed: Reader
+    plain: Reader
+    asking: Asking
+
+
+def open_door(lake: Path) -> Door:
+    snapshot = open_snapshot(lake)
+    connection = snapshot.connect()
+    indexed = Reader(snapshot, connection, index=open_index(snapshot, SETTINGS))
+    asking = Asking(connection.cursor(), Random(str(lake.name)))  # noqa: S311 - a repeatable test
+    return Door(indexed, Reader(snapshot, connection), asking)
+
+
+def make_traced(lake: Path) -> Path:
+    """Commit a chain with traces, in two segments and in memory."""
+    chain = Chain(11, accounts=5)
+    for at in range(1, 25, 2):
+        commit_chain(lake, chain, at, at + 1)
+    rebuild_traces(lake, SETTINGS)
+    rebuild_lookups(lake, SETTINGS)
+    for at in range(25, 29):
+        commit_chain(lake, chain, at, at)
+    return lake
+
+
+def make_stale(lake: Path) -> Path:
+    """Commit a chain whose traces were rebuilt after its segment was written."""
+    chain = Chain(12, accounts=5)
+    commit_chain(lake, chain, 1, 12)
+    rebuild_lookups(lake, SETTINGS)
+    rebuild_traces(lake, SETTINGS)
+    return lake
+
+
+def make_held(lake: Path) -> Path:
+    """Commit jettons and NFTs, half of them in a segment."""
+    for at in range(1, 7):
+        commit_holdings(lake, at, at, seed=3)
+        if at == 3:
+            rebuild_lookups(lake, SETTINGS)
+    return lake
+
+
+@pytest.fixture(scope="module")
+def doors(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Door]:
+    """Lakes whose index is in memory, in segments, in both, or in part out of date."""
+    folder = tmp_path_factory.mktemp("door")
+    makers = {"traced": make_traced, "stale": make_stale, "held": make_held}
+    made = [make(folder / name) for name, make in makers.items()]
+    return [open_door(lake) for lake in (demo_lake, *made)]
+
+
+def find_query(name: str) -> Query:
+    """Return the query that declares the parameters of a name."""
+    composed = find_composed(name)
+    return load_queries()[name] if composed is None else composed.query
+
+
+def test_every_registered_name_has_its_sql() -> None:
+    assert [
+        name for name in ANSWERS if find_composed(name) is None and name not in load_queries()
+    ] == []
+
+
+@needs_native
+@pytest.mark.parametrize("name", sorted(ANSWERS))
+def test_both_ways_give_the_same_rows(doors: list[Door], name: str) -> None:
+    query, answered, found = find_query(name), set(), 0
+    for door in doors:
+        if not can_ask(name, door.asking):
+            continue
+        for _ in range(DRAWS):
+            parameters = door.asking.draw(name, query)
+            wanted = door.plain.rows(name, **parameters)
+            for _ in range(2):  # what is asked for again may be decoded by then
+                door.indexed.answered_by.clear()
+                rows = door.indexed.rows(name, **parameters)
+                assert show(name, rows, wanted) == show(name, wanted, wanted), parameters
+            if door.indexed.answered_by == {"index"}:
+                answered.add(door)
+                found += len(wanted)
+    assert answered
+    assert found
+
+
+def can_ask(name: str, asking: Asking) -> bool:
+    """Tell whether a lake has rows to draw parameters from."""
+    contracts = {f"v3/{table}" for table in CONTRACTS}
+    if not asking.rows["transaction"]:
+        return name in contracts or name.startswith("v3/token_")
+    if name == "v3/blocks" and not asking.rows["cell"]:
+        return False  # a made-up chain: its masterchain has times at random
+    table = {"cells": "cell", "v3/actions_by_key": "action", "v3/actions": "action"}.get(name)
+    if "trace" in name:
+        table = "trace"
+    return table is None or bool(asking.rows[table])
+
+
+@pytest.mark.parametrize("name", sorted(ANSWERS))
+def test_sql_answers_all_without_the_extension(
+    doors: list[Door], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_module, "NATIVE", None)
+    for door in doors:
+        snapshot = door.plain.snapshot
+        reader = Reader(snapshot, door.plain._connection, index=open_index(snapshot, SETTINGS))
+        if can_ask(name, door.asking):
+            parameters = door.asking.draw(name, find_query(name))
+            rows = reader.rows(name, **parameters)
+            assert reader.answered_by == {"sql"}
+            assert show(name, rows, rows) == show(name, door.indexed.rows(name, **parameters), rows)
+
+
+@needs_native
+def test_what_the_index_declines_is_refused_where_nobody_can_wait(doors: list[Door]) -> None:
+    door = doors[0]
+    index = open_index(door.plain.snapshot, SETTINGS)
+    assert index is not None
+    reader = Reader(
+        door.plain.snapshot, door.plain._connection, index=index.without_files(), may_query=False
+    )
+    tx_hash = door.asking.rows["transaction"][0]["hash"]
+    assert reader.rows("v3/transaction_keys_by_hash", hashes=[tx_hash])
+    for name, parameters in (
+        ("v3/blocks", {"mc_seqno": 1, "limit": 1}),
+        ("v3/codes", {"hashes": []}),
+        ("cells", {"hashes": []}),
+    ):
+        with pytest.raises(QueryNeeded):
+            reader.rows(name, **parameters)
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from api.snapshot import SnapshotHolder
+from lake.settings import Settings
+reader = SnapshotHolder(Path(sys.argv[1]), Settings()).reader()
+(first, *_) = reader.rows("v3/transaction_keys", hashes=[], excluded_workchains=[],
+                          excluded_accounts=[], limit=3)
+(record,) = reader.rows("v3/transactions", keys=[first])
+assert record.row["hash"] == first["hash"] and record.after["hash"]
+print(*reader.answered_by)
+"""
+
+
+def test_a_process_without_the_extension_answers_by_sql(demo_lake: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(demo_lake)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env=os.environ | {"TONLAKE_NATIVE": "0"},
+    )
+    assert (done.stdout, done.stderr) == ("sql\n", "")
+
+
+def show(name: str, rows: list[Any], like: list[Any]) -> list[Any]:
+    """Return rows with the columns that the SQL gives; sorted where it promises no order."""
+    if name == "v3/transactions":
+        return [show_record(row) for row in rows]
+    columns = list(like[0]) if like else []
+    shown = [[row[column] for column in columns] for row in rows]
+    if name == "cells":
+        return sorted({repr(row): row for row in shown}.values())
+    returns = find_query(name).returns
+    return sorted(shown, key=repr) if "in no order" in returns else shown
+
+
+def show_record(record: Any) -> list[Any]:
+    states = (record.before, record.after)
+    return [
+        [record.row[name] for name in (*TRANSACTION_COLUMNS, *KEY)],
+        [[line[name] for name in MESSAGE_COLUMNS] for line in record.messages],
+        [None if state is None else [state[name] for name in FACT_COLUMNS] for state in states],
+    ]
