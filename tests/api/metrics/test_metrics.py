@@ -74,7 +74,7 @@ def test_requests_and_queries_are_counted(fresh: TestClient[Any]) -> None:
     asked = {
         dict(labels)["query"]: value
         for (name, labels), value in samples.items()
-        if name == "tonlake_query_seconds_count"
+        if name == "tonlake_queries_total"
     }
     assert asked
     assert all(value >= 1 for value in asked.values())
