@@ -31,7 +31,7 @@ now_said as (
         classifier_version
     from actions
     where
-        ($after is null or classifier_version = $after)
+        equal_or_any(classifier_version, $after)
         and trace_id in (select trace_id from was)
 ),
 

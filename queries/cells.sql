@@ -8,4 +8,4 @@ select
     cell,
     refs
 from state_cell_copies
-where hash in (select unnest($hashes::blob[]))
+where in_list(hash, $hashes)

@@ -10,4 +10,4 @@ select
     code_hash,
     data_hash
 from account_states
-where account in (select unnest($accounts::blob[]))
+where in_list(account, $accounts)

@@ -19,4 +19,4 @@ select
     reserve_2,
     fee
 from dex_pools
-where account in (select unnest($accounts::blob[]))
+where in_list(account, $accounts)

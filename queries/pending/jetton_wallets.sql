@@ -18,4 +18,4 @@ select
     jetton,
     is_claimed
 from jetton_wallets
-where account in (select unnest($accounts::blob[]))
+where in_list(account, $accounts)

@@ -14,6 +14,6 @@ where
     and direction = 'in'
     and kind = 'ext_in'
     and (
-        msg_hash in (select unnest($hashes::blob[]))
-        or hash_norm in (select unnest($hashes::blob[]))
+        in_list(msg_hash, $hashes)
+        or in_list(hash_norm, $hashes)
     )

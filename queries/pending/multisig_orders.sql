@@ -9,4 +9,4 @@ select
     mc_seqno,
     signers
 from multisig_orders
-where account in (select unnest($accounts::blob[]))
+where in_list(account, $accounts)

@@ -19,4 +19,4 @@ select
     owner,
     content
 from nft_items
-where account in (select unnest($accounts::blob[]))
+where in_list(account, $accounts)

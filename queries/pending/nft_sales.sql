@@ -21,4 +21,4 @@ select
     created_at,
     details
 from nft_sales
-where account in (select unnest($accounts::blob[]))
+where in_list(account, $accounts)

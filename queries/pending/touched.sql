@@ -11,7 +11,7 @@ select
 from transactions
 where
     mc_seqno >= $first_mc_seqno
-    and account in (select unnest($accounts::blob[]))
+    and in_list(account, $accounts)
 group by
     workchain,
     account

@@ -10,5 +10,5 @@ select
 from config_params
 where
     mc_seqno = $mc_seqno
-    and ($param::integer is null or param = $param)
+    and equal_or_any(param, $param)
 order by param

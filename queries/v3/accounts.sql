@@ -21,11 +21,7 @@ select
 from account_states
 where
     ($mc_seqno is null or mc_seqno <= $mc_seqno)
-    and (workchain, account) in (
-        select
-            unnest($workchains::integer[]),
-            unnest($accounts::blob[])
-    )
+    and in_pairs(workchain, account, $workchains, $accounts)
 qualify row_number() over (
     partition by
         workchain,

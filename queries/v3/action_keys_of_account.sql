@@ -25,36 +25,13 @@ select
     trace_end_lt,
     trace_id,
     action_id
-from action_accounts
+from actions_page(
+    'action_accounts', $mc_seqno, $start_utime, $end_utime, $start_lt, $end_lt, $types, $excluded,
+    $hidden_under, $by_time, $descending, $after_end, $after_trace, $after_action, $after_id
+)
 where
     workchain = $workchain
     and account = $account
-    and ($mc_seqno is null or mc_seqno = $mc_seqno)
-    and ($start_utime is null or trace_end_utime >= $start_utime)
-    and ($end_utime is null or trace_end_utime <= $end_utime)
-    and ($start_lt is null or trace_end_lt >= $start_lt)
-    and ($end_lt is null or trace_end_lt <= $end_lt)
-    and (len($types::text[]) = 0 or type in (select unnest($types::text[])))
-    and type not in (select unnest($excluded::text[]))
-    and not list_has_any(ancestor_type, $hidden_under::text[])
-    and (
-        $after_end is null
-        or if(
-            $descending,
-            (
-                if($by_time, trace_end_utime, trace_end_lt),
-                trace_id,
-                if($by_time, end_utime, end_lt),
-                action_id
-            ) < ($after_end, $after_trace, $after_action, $after_id),
-            (
-                if($by_time, trace_end_utime, trace_end_lt),
-                trace_id,
-                if($by_time, end_utime, end_lt),
-                action_id
-            ) > ($after_end, $after_trace, $after_action, $after_id)
-        )
-    )
 order by
     case when $descending then if($by_time, trace_end_utime, trace_end_lt) end desc,
     case when not $descending then if($by_time, trace_end_utime, trace_end_lt) end,

@@ -3,6 +3,8 @@
 -- $trace_ids    blob[]           their traces
 -- $action_ids   blob[]           the actions
 -- $tx_hashes    blob[]           transactions of which one belongs to the action
+-- $mc_seqnos    bigint[] = null  blocks that commit their last transactions; null: any
+-- $trace_ends   bigint[] = null  logical times at which their traces end; null: any
 -- $account      text    = null   raw address of an account that takes part
 -- $mc_seqno     bigint  = null   traces whose last transaction this block commits
 -- $start_utime  bigint  = null   first unix second of the trace's end
@@ -56,38 +58,17 @@ select
     ancestor_type,
     rule,
     classifier_version
-from actions
+from actions_page(
+    'actions', $mc_seqno, $start_utime, $end_utime, $start_lt, $end_lt, $types, $excluded,
+    $hidden_under, $by_time, $descending, $after_end, $after_trace, $after_action, $after_id
+)
 where
-    (len($trace_ids::blob[]) = 0 or trace_id in (select unnest($trace_ids::blob[])))
-    and (len($action_ids::blob[]) = 0 or action_id in (select unnest($action_ids::blob[])))
-    and (len($tx_hashes::blob[]) = 0 or list_has_any(tx_hashes, $tx_hashes::blob[]))
+    in_list_or_any(trace_id, $trace_ids)
+    and in_list_or_any(action_id, $action_ids)
+    and (len($tx_hashes) = 0 or list_has_any(tx_hashes, $tx_hashes))
+    and ($mc_seqnos is null or in_list(mc_seqno, $mc_seqnos))
+    and ($trace_ends is null or in_list(trace_end_lt, $trace_ends))
     and ($account is null or list_contains(accounts, $account))
-    and ($mc_seqno is null or mc_seqno = $mc_seqno)
-    and ($start_utime is null or trace_end_utime >= $start_utime)
-    and ($end_utime is null or trace_end_utime <= $end_utime)
-    and ($start_lt is null or trace_end_lt >= $start_lt)
-    and ($end_lt is null or trace_end_lt <= $end_lt)
-    and (len($types::text[]) = 0 or type in (select unnest($types::text[])))
-    and type not in (select unnest($excluded::text[]))
-    and not list_has_any(ancestor_type, $hidden_under::text[])
-    and (
-        $after_end is null
-        or if(
-            $descending,
-            (
-                if($by_time, trace_end_utime, trace_end_lt),
-                trace_id,
-                if($by_time, end_utime, end_lt),
-                action_id
-            ) < ($after_end, $after_trace, $after_action, $after_id),
-            (
-                if($by_time, trace_end_utime, trace_end_lt),
-                trace_id,
-                if($by_time, end_utime, end_lt),
-                action_id
-            ) > ($after_end, $after_trace, $after_action, $after_id)
-        )
-    )
 order by
     case when $descending then if($by_time, trace_end_utime, trace_end_lt) end desc,
     case when not $descending then if($by_time, trace_end_utime, trace_end_lt) end,

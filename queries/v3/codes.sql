@@ -8,5 +8,5 @@ select
     any_value(methods) as methods,
     any_value(names) as names
 from interfaces
-where code_hash in (select unnest($hashes::blob[]))
+where in_list(code_hash, $hashes)
 group by code_hash

@@ -10,5 +10,5 @@ select
     min(start_lt) as first_lt,
     max(end_lt) as last_lt
 from blocks
-where mc_seqno in (select unnest($mc_seqnos::bigint[]))
+where in_list(mc_seqno, $mc_seqnos)
 group by mc_seqno

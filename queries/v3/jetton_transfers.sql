@@ -42,46 +42,15 @@ select
     forward_payload_inline
 from jetton_transfers
 where
-    (
-        len($accounts::blob[]) = 0
-        or (workchain, account) in (
-            select
-                unnest($workchains::integer[]),
-                unnest($accounts::blob[])
-        )
-    )
-    and (
-        len($jettons::blob[]) = 0
-        or (jetton_workchain, jetton) in (
-            select
-                unnest($jetton_workchains::integer[]),
-                unnest($jettons::blob[])
-        )
-    )
+    in_pairs_or_any(workchain, account, $workchains, $accounts)
+    and in_pairs_or_any(jetton_workchain, jetton, $jetton_workchains, $jettons)
     and not aborted
-    and (
-        len($owners::blob[]) = 0
-        or (
-            $outgoing
-            and (source_workchain, source) in (
-                select
-                    unnest($owner_workchains::integer[]),
-                    unnest($owners::blob[])
-            )
-        )
-        or (
-            $incoming
-            and (destination_workchain, destination) in (
-                select
-                    unnest($owner_workchains::integer[]),
-                    unnest($owners::blob[])
-            )
-        )
+    and moves_of(
+        source_workchain, source, destination_workchain, destination,
+        $owner_workchains, $owners, $outgoing, $incoming
     )
-    and ($start_utime is null or now >= $start_utime)
-    and ($end_utime is null or now <= $end_utime)
-    and ($start_lt is null or lt >= $start_lt)
-    and ($end_lt is null or lt <= $end_lt)
+    and in_range(now, $start_utime, $end_utime)
+    and in_range(lt, $start_lt, $end_lt)
 order by
     case when $descending then if($by_time, now, lt) end desc,
     case when not $descending then if($by_time, now, lt) end,

@@ -31,26 +31,21 @@ select
     max(tx_lt) as tx_lt
 from messages
 where
-    ($body_hash is null or body_hash = $body_hash)
-    and ($opcode is null or opcode = $opcode)
-    and ($direction is null or direction = $direction)
-    and ($source is null or (source_workchain = $source_workchain and source = $source))
+    equal_or_any(body_hash, $body_hash)
+    and equal_or_any(opcode, $opcode)
+    and equal_or_any(direction, $direction)
+    and address_or_any(source_workchain, source, $source_workchain, $source)
     and (not $no_source or source is null)
-    and (
-        $destination is null
-        or (destination_workchain = $destination_workchain and destination = $destination)
-    )
+    and address_or_any(destination_workchain, destination, $destination_workchain, $destination)
     and (not $no_destination or destination is null)
     and (not $exclude_externals or created_lt is not null)
     and (not $only_externals or created_lt is null)
-    and ($start_utime is null or created_at >= $start_utime)
-    and ($end_utime is null or created_at <= $end_utime)
-    and ($start_lt is null or created_lt >= $start_lt)
-    and ($end_lt is null or created_lt <= $end_lt)
+    and in_range(created_at, $start_utime, $end_utime)
+    and in_range(created_lt, $start_lt, $end_lt)
     and (
         len($msg_hashes::blob[]) = 0
-        or msg_hash in (select unnest($msg_hashes::blob[]))
-        or hash_norm in (select unnest($msg_hashes::blob[]))
+        or in_list(msg_hash, $msg_hashes)
+        or in_list(hash_norm, $msg_hashes)
     )
 group by msg_hash
 order by

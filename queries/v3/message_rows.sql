@@ -39,5 +39,5 @@ select
 from messages
 where
     tx_lt between $first_lt and $last_lt
-    and tx_hash in (select unnest($tx_hashes::blob[]))
-    and (len($msg_hashes::blob[]) = 0 or msg_hash in (select unnest($msg_hashes::blob[])))
+    and in_list(tx_hash, $tx_hashes)
+    and in_list_or_any(msg_hash, $msg_hashes)

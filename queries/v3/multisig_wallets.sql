@@ -16,54 +16,12 @@ with matching as (
         mc_seqno
     from multisig_wallets
     where
-        (
-            len($accounts::blob[]) = 0
-            or (workchain, account) in (
-                select
-                    unnest($workchains::integer[]),
-                    unnest($accounts::blob[])
-            )
-        )
+        in_pairs_or_any(workchain, account, $workchains, $accounts)
         and (
             len($members::text[]) = 0
             or list_has_any(signers, $members::text[])
             or list_has_any(proposers, $members::text[])
         )
-),
-
-states as (
-    select
-        workchain,
-        account,
-        mc_seqno,
-        lt,
-        utime,
-        code_hash,
-        data_hash,
-        next_order_seqno,
-        threshold,
-        signers,
-        proposers,
-        min(lt) over (
-            partition by
-                workchain,
-                account
-        ) as first_lt
-    from multisig_wallets
-    where
-        ($mc_seqno is null or mc_seqno <= $mc_seqno)
-        and (workchain, account) in (
-            select
-                workchain,
-                account
-            from matching
-        )
-    qualify row_number() over (
-        partition by
-            workchain,
-            account
-        order by mc_seqno desc
-    ) = 1
 )
 
 select
@@ -79,15 +37,7 @@ select
     signers,
     proposers,
     first_lt
-from states
-where
-    (workchain, account, mc_seqno) in (
-        select
-            workchain,
-            account,
-            mc_seqno
-        from matching
-    )
+from matching_as_of('multisig_wallets', 'matching', $mc_seqno)
 order by
     case when $descending then first_lt end desc,
     case when not $descending then first_lt end,

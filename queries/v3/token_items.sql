@@ -9,18 +9,7 @@ select
     account,
     item_index,
     content
-from nft_items
-where (workchain, account) in (
-    select
-        unnest($workchains::integer[]),
-        unnest($accounts::blob[])
-)
-qualify row_number() over (
-    partition by
-        workchain,
-        account
-    order by mc_seqno desc
-) = 1
+from latest_of('nft_items', $workchains, $accounts)
 order by
     workchain,
     account

@@ -8,18 +8,7 @@ select
     workchain,
     account,
     content
-from jetton_masters
-where (workchain, account) in (
-    select
-        unnest($workchains::integer[]),
-        unnest($accounts::blob[])
-)
-qualify row_number() over (
-    partition by
-        workchain,
-        account
-    order by mc_seqno desc
-) = 1
+from latest_of('jetton_masters', $workchains, $accounts)
 order by
     workchain,
     account

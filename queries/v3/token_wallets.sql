@@ -12,18 +12,7 @@ select
     owner,
     jetton_workchain,
     jetton
-from jetton_wallets
-where (workchain, account) in (
-    select
-        unnest($workchains::integer[]),
-        unnest($accounts::blob[])
-)
-qualify row_number() over (
-    partition by
-        workchain,
-        account
-    order by mc_seqno desc
-) = 1
+from latest_of('jetton_wallets', $workchains, $accounts)
 order by
     workchain,
     account

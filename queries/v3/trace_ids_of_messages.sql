@@ -9,8 +9,8 @@ with ends as (
         tx_lt
     from messages
     where
-        msg_hash in (select unnest($msg_hashes::blob[]))
-        or hash_norm in (select unnest($msg_hashes::blob[]))
+        in_list(msg_hash, $msg_hashes)
+        or in_list(hash_norm, $msg_hashes)
 )
 
 select distinct traced.trace_id

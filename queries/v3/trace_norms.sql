@@ -8,5 +8,5 @@ select
     external_hash_norm
 from traces
 where
-    trace_id in (select unnest($trace_ids::blob[]))
+    in_list(trace_id, $trace_ids)
     and external_hash_norm is not null

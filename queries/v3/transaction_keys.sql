@@ -1,12 +1,14 @@
--- A page of transactions by any filters but accounts; one that is null or empty filters nothing.
+-- A page of transactions by any filters; one that is null or empty filters nothing.
 --
 -- $workchain           integer   = null  workchain of the block
 -- $shard               bigint    = null  shard of the block
 -- $block_seqno         bigint    = null  seqno of the block
 -- $mc_seqno            bigint    = null  masterchain block that commits it
--- $excluded_workchains integer[]         workchains of the accounts not wanted
--- $excluded_accounts   blob[]            accounts not wanted
--- $hashes              blob[]            hashes wanted
+-- $workchains          integer[] = null  workchains of the accounts
+-- $accounts            blob[]    = null  accounts; null: any
+-- $excluded_workchains integer[]         workchains of the excluded accounts
+-- $excluded_accounts   blob[]            excluded accounts
+-- $hashes              blob[]            hashes
 -- $lt                  bigint    = null  logical time; accounts are then in the order asked for
 -- $aborted             boolean   = null  whether it was aborted
 -- $start_utime         bigint    = null  first unix second
@@ -16,24 +18,37 @@
 -- $by_time             boolean   = false order by time before logical time
 -- $descending          boolean   = true  highest first; accounts of one logical time ascend
 -- $limit               integer           most rows
--- $offset              integer   = 0     rows to pass over
+-- $offset              integer   = 0     rows to skip
 --
 -- returns: hash, lt; in order
+with of_accounts as (
+    select
+        workchain,
+        account,
+        shard,
+        block_seqno,
+        mc_seqno,
+        hash,
+        lt,
+        now,
+        aborted
+    from transactions
+    where in_pairs(workchain, account, $workchains, $accounts)
+)
+
 select
     hash,
     lt
-from transactions
+from either($accounts is null, 'transactions', 'of_accounts')
 where
-    ($workchain is null or workchain = $workchain)
-    and ($shard is null or shard = $shard)
-    and ($block_seqno is null or block_seqno = $block_seqno)
-    and ($mc_seqno is null or mc_seqno = $mc_seqno)
-    and ($lt is null or lt = $lt)
-    and ($aborted is null or aborted = $aborted)
-    and ($start_utime is null or now >= $start_utime)
-    and ($end_utime is null or now <= $end_utime)
-    and ($start_lt is null or lt >= $start_lt)
-    and ($end_lt is null or lt <= $end_lt)
+    equal_or_any(workchain, $workchain)
+    and equal_or_any(shard, $shard)
+    and equal_or_any(block_seqno, $block_seqno)
+    and equal_or_any(mc_seqno, $mc_seqno)
+    and equal_or_any(lt, $lt)
+    and equal_or_any(aborted, $aborted)
+    and in_range(now, $start_utime, $end_utime)
+    and in_range(lt, $start_lt, $end_lt)
     and (len($hashes::blob[]) = 0 or list_contains($hashes::blob[], hash))
     and (
         len($excluded_accounts::blob[]) = 0

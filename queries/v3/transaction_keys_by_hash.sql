@@ -7,4 +7,4 @@ select
     hash,
     lt
 from transactions
-where hash in (select unnest($hashes::blob[]))
+where in_list(hash, $hashes)

@@ -18,18 +18,15 @@ select
     tx_lt as lt
 from messages
 where
-    ($body_hash is null or body_hash = $body_hash)
-    and ($opcode is null or opcode = $opcode)
-    and ($direction is null or direction = $direction)
-    and ($source is null or (source_workchain = $source_workchain and source = $source))
-    and (
-        $destination is null
-        or (destination_workchain = $destination_workchain and destination = $destination)
-    )
+    equal_or_any(body_hash, $body_hash)
+    and equal_or_any(opcode, $opcode)
+    and equal_or_any(direction, $direction)
+    and address_or_any(source_workchain, source, $source_workchain, $source)
+    and address_or_any(destination_workchain, destination, $destination_workchain, $destination)
     and (
         len($msg_hashes::blob[]) = 0
-        or msg_hash in (select unnest($msg_hashes::blob[]))
-        or hash_norm in (select unnest($msg_hashes::blob[]))
+        or in_list(msg_hash, $msg_hashes)
+        or in_list(hash_norm, $msg_hashes)
     )
 group by
     tx_workchain,

@@ -18,10 +18,8 @@ from transactions
 where
     workchain = $workchain
     and account = $account
-    and ($start_utime is null or now >= $start_utime)
-    and ($end_utime is null or now <= $end_utime)
-    and ($start_lt is null or lt >= $start_lt)
-    and ($end_lt is null or lt <= $end_lt)
+    and in_range(now, $start_utime, $end_utime)
+    and in_range(lt, $start_lt, $end_lt)
 order by
     case when $descending then lt end desc,
     case when not $descending then lt end

@@ -12,7 +12,7 @@ select
     lt
 from transactions
 where
-    mc_seqno in (select unnest($mc_seqnos::bigint[]))
+    in_list(mc_seqno, $mc_seqnos)
     and (workchain, shard, block_seqno) in (
         select
             unnest($workchains::integer[]),

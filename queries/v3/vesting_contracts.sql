@@ -17,69 +17,13 @@ with matching as (
         mc_seqno
     from vesting_contracts
     where
-        (
-            len($accounts::blob[]) = 0
-            or (workchain, account) in (
-                select
-                    unnest($workchains::integer[]),
-                    unnest($accounts::blob[])
-            )
-        )
+        in_pairs_or_any(workchain, account, $workchains, $accounts)
         and (
             len($owners::blob[]) = 0
-            or (owner_workchain, owner) in (
-                select
-                    unnest($owner_workchains::integer[]),
-                    unnest($owners::blob[])
-            )
-            or (sender_workchain, sender) in (
-                select
-                    unnest($owner_workchains::integer[]),
-                    unnest($owners::blob[])
-            )
+            or in_pairs(owner_workchain, owner, $owner_workchains, $owners)
+            or in_pairs(sender_workchain, sender, $owner_workchains, $owners)
             or list_has_any(whitelist, $listed::text[])
         )
-),
-
-states as (
-    select
-        workchain,
-        account,
-        mc_seqno,
-        lt,
-        utime,
-        code_hash,
-        data_hash,
-        start_time,
-        total_duration,
-        unlock_period,
-        cliff_duration,
-        total_amount,
-        sender_workchain,
-        sender,
-        owner_workchain,
-        owner,
-        whitelist,
-        min(lt) over (
-            partition by
-                workchain,
-                account
-        ) as first_lt
-    from vesting_contracts
-    where
-        ($mc_seqno is null or mc_seqno <= $mc_seqno)
-        and (workchain, account) in (
-            select
-                workchain,
-                account
-            from matching
-        )
-    qualify row_number() over (
-        partition by
-            workchain,
-            account
-        order by mc_seqno desc
-    ) = 1
 )
 
 select
@@ -101,15 +45,7 @@ select
     owner,
     whitelist,
     first_lt
-from states
-where
-    (workchain, account, mc_seqno) in (
-        select
-            workchain,
-            account,
-            mc_seqno
-        from matching
-    )
+from matching_as_of('vesting_contracts', 'matching', $mc_seqno)
 order by
     first_lt,
     workchain,
