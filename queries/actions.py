@@ -96,7 +96,7 @@ def find_account_actions(
 
 
 def _read_actions(reader: Reader, keys: list[Row]) -> list[Row]:
-    """Return the actions of keys, and maybe others, as ``v3/actions``."""
+    """Return the actions of keys, and maybe others, as ``v3/actions_by_key``."""
     ends = AnyOf(key["trace_end_lt"] for key in keys)
     action_ids = {key["action_id"] for key in keys}
     bounds: dict[str, Bounds] = {"trace_end_lt": ends}
@@ -104,13 +104,7 @@ def _read_actions(reader: Reader, keys: list[Row]) -> list[Row]:
         bounds["mc_seqno"] = AnyOf(key["mc_seqno"] for key in keys)
     rows = gather(reader.snapshot, ACTIONS.name, ACTIONS.names, bounds)
     if rows is None:
-        return reader.rows(
-            "v3/actions",
-            trace_ends=ends.values,
-            action_ids=list(action_ids),
-            **dict.fromkeys(("trace_ids", "tx_hashes", "types", "excluded", "hidden_under"), []),
-            limit=_NO_LIMIT,
-        )
+        return reader.rows("v3/actions_by_key", trace_ends=ends.values, action_ids=list(action_ids))
     return [row for row in rows if row["action_id"] in action_ids]
 
 

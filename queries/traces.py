@@ -51,7 +51,7 @@ def _trace_ids(lookups: Lookups, tx_hashes: Iterable[bytes]) -> Iterable[bytes]:
 
 
 def find_traces(reader: Reader, trace_ids: Sequence[bytes], page: Slice) -> list[Row] | None:
-    """Return a page of traces by when they ended, as ``v3/traces`` of these without filters.
+    """Return a page of traces by when they ended, as ``v3/traces_by_id`` without filters.
 
     None where one of them is not complete, or there are no look-ups.
     """

@@ -82,7 +82,7 @@ def _find_keys(call: Call, query: BalanceChangesQuery) -> list[Row]:
 
 
 def _find_members(call: Call, trace_id: bytes) -> list[Row]:
-    traces = call.reader.rows("v3/traces", trace_ids=[trace_id], limit=1)
+    traces = call.reader.rows("v3/traces_by_id", trace_ids=[trace_id], limit=1)
     if not traces:
         return []
     (trace,) = traces

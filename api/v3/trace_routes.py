@@ -187,7 +187,7 @@ def _ask(call: Call, query: TracesQuery) -> list[Row]:
         known = None if own is None else _find_known(reader, query, own)
         if known is not None:
             return known
-        return reader.rows("v3/traces", workchain=workchain, account=account, **filters)
+        return reader.rows("v3/traces_of_account", workchain=workchain, account=account, **filters)
     if query.tx_hash or query.msg_hash:
         trace_ids = find_trace_ids(reader, tx_hashes=query.tx_hash, msg_hashes=query.msg_hash)
     elif query.trace_id:
@@ -197,7 +197,7 @@ def _ask(call: Call, query: TracesQuery) -> list[Row]:
     known = _find_known(reader, query, trace_ids)
     if known is not None:
         return known
-    return reader.rows("v3/traces", trace_ids=trace_ids, **filters)
+    return reader.rows("v3/traces_by_id", trace_ids=trace_ids, **filters)
 
 
 def _find_known(reader: Reader, query: TracesQuery, trace_ids: Sequence[bytes]) -> list[Row] | None:

@@ -126,7 +126,7 @@ def _query_keys(call: Call, query: TransactionsQuery) -> list[dict[str, Any]]:
     }
     if query.account:
         wanted = pair_addresses(query.account)
-        return call.reader.rows("v3/transaction_keys", **filters, **wanted)
+        return call.reader.rows("v3/transaction_keys_of_accounts", **filters, **wanted)
     return call.reader.rows("v3/transaction_keys", **filters)
 
 

@@ -57,11 +57,6 @@ create or replace macro address_or_any(workchain, account, workchain_choice, acc
 create or replace macro comes_after(place, other, other_end, descending) as
     (other_end is null or if(descending, place < other, place > other));
 
--- One of two relations.
-create or replace macro either(condition, relation, alternative) as table
-    select *
-    from query_table(if(condition, relation, alternative));
-
 -- The newest row of every account in a table of contracts.
 create or replace macro latest(relation) as table
     select *
@@ -141,4 +136,117 @@ create or replace macro actions_page(
             (after_end, after_trace, after_action, after_id),
             after_end,
             descending
+        );
+
+-- The columns of `actions`.
+create or replace macro action_rows(relation) as table
+    select
+        trace_id,
+        action_id,
+        type,
+        success,
+        start_lt,
+        end_lt,
+        start_utime,
+        end_utime,
+        mc_seqno_end,
+        mc_seqno,
+        trace_end_lt,
+        trace_end_utime,
+        trace_external_hash,
+        trace_external_hash_norm,
+        tx_hashes,
+        accounts,
+        source,
+        source_secondary,
+        destination,
+        destination_secondary,
+        asset,
+        asset_secondary,
+        asset2,
+        asset2_secondary,
+        opcode,
+        amount,
+        value,
+        value_extra_currencies,
+        details,
+        parent_action_id,
+        ancestor_type,
+        rule,
+        classifier_version
+    from query_table(relation);
+
+-- The traces that a page may show, after the given position.
+create or replace macro traces_page(
+    relation,
+    master_seqno,
+    first_utime,
+    last_utime,
+    first_lt,
+    last_lt,
+    by_time,
+    descending,
+    after_end,
+    after_id
+) as table
+    select
+        trace_id,
+        external_hash,
+        external_hash_norm,
+        mc_seqno_start,
+        mc_seqno_end,
+        start_lt,
+        end_lt,
+        start_utime,
+        end_utime,
+        state,
+        transactions,
+        messages,
+        pending_messages
+    from query_table(relation)
+    where
+        (master_seqno is null or (mc_seqno_end = master_seqno and state = 'complete'))
+        and in_range(end_utime, first_utime, last_utime)
+        and in_range(end_lt, first_lt, last_lt)
+        and comes_after(
+            (if(by_time, end_utime, end_lt), trace_id),
+            (after_end, after_id),
+            after_end,
+            descending
+        );
+
+-- The transactions that pass all filters; a filter that is NULL or empty passes everything.
+create or replace macro transactions_page(
+    relation,
+    block_workchain,
+    block_shard,
+    seqno,
+    master_seqno,
+    only_lt,
+    is_aborted,
+    first_utime,
+    last_utime,
+    first_lt,
+    last_lt,
+    hashes,
+    excluded_workchains,
+    excluded_accounts
+) as table
+    select *
+    from query_table(relation)
+    where
+        equal_or_any(workchain, block_workchain)
+        and equal_or_any(shard, block_shard)
+        and equal_or_any(block_seqno, seqno)
+        and equal_or_any(mc_seqno, master_seqno)
+        and equal_or_any(lt, only_lt)
+        and equal_or_any(aborted, is_aborted)
+        and in_range(now, first_utime, last_utime)
+        and in_range(lt, first_lt, last_lt)
+        and (len(hashes) = 0 or list_contains(hashes, hash))
+        and (
+            len(excluded_accounts) = 0
+            or not list_contains(
+                list_zip(excluded_workchains, excluded_accounts), row(workchain, account)
+            )
         );

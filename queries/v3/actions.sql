@@ -3,8 +3,6 @@
 -- $trace_ids    blob[]           their traces
 -- $action_ids   blob[]           the actions
 -- $tx_hashes    blob[]           transactions of which one belongs to the action
--- $mc_seqnos    bigint[] = null  blocks that commit their last transactions; null: any
--- $trace_ends   bigint[] = null  logical times at which their traces end; null: any
 -- $account      text    = null   raw address of an account that takes part
 -- $mc_seqno     bigint  = null   traces whose last transaction this block commits
 -- $start_utime  bigint  = null   first unix second of the trace's end
@@ -24,51 +22,19 @@
 -- $offset       integer = 0      rows to pass over
 --
 -- returns: the columns of actions; in order
-select
-    trace_id,
-    action_id,
-    type,
-    success,
-    start_lt,
-    end_lt,
-    start_utime,
-    end_utime,
-    mc_seqno_end,
-    mc_seqno,
-    trace_end_lt,
-    trace_end_utime,
-    trace_external_hash,
-    trace_external_hash_norm,
-    tx_hashes,
-    accounts,
-    source,
-    source_secondary,
-    destination,
-    destination_secondary,
-    asset,
-    asset_secondary,
-    asset2,
-    asset2_secondary,
-    opcode,
-    amount,
-    value,
-    value_extra_currencies,
-    details,
-    parent_action_id,
-    ancestor_type,
-    rule,
-    classifier_version
-from actions_page(
-    'actions', $mc_seqno, $start_utime, $end_utime, $start_lt, $end_lt, $types, $excluded,
-    $hidden_under, $by_time, $descending, $after_end, $after_trace, $after_action, $after_id
+with matching as (
+    from actions_page(
+        'actions', $mc_seqno, $start_utime, $end_utime, $start_lt, $end_lt, $types, $excluded,
+        $hidden_under, $by_time, $descending, $after_end, $after_trace, $after_action, $after_id
+    )
+    where
+        in_list_or_any(trace_id, $trace_ids)
+        and in_list_or_any(action_id, $action_ids)
+        and (len($tx_hashes) = 0 or list_has_any(tx_hashes, $tx_hashes))
+        and ($account is null or list_contains(accounts, $account))
 )
-where
-    in_list_or_any(trace_id, $trace_ids)
-    and in_list_or_any(action_id, $action_ids)
-    and (len($tx_hashes) = 0 or list_has_any(tx_hashes, $tx_hashes))
-    and ($mc_seqnos is null or in_list(mc_seqno, $mc_seqnos))
-    and ($trace_ends is null or in_list(trace_end_lt, $trace_ends))
-    and ($account is null or list_contains(accounts, $account))
+
+from action_rows('matching')
 order by
     case when $descending then if($by_time, trace_end_utime, trace_end_lt) end desc,
     case when not $descending then if($by_time, trace_end_utime, trace_end_lt) end,

@@ -105,7 +105,7 @@ def test_traces_of_accounts(reader: Reader) -> None:
     text = "select distinct workchain, account from transactions"
     for workchain, account in [*connection.execute(text).fetchall(), (0, bytes(32))]:
         found = list_account_traces(reader, workchain, account)
-        rows = reader.rows("v3/traces", workchain=workchain, account=account, limit=999)
+        rows = reader.rows("v3/traces_of_account", workchain=workchain, account=account, limit=999)
         if reader.lookups is not None and reader.lookups.stale_traces:
             assert found is None
         else:

@@ -1,0 +1,10 @@
+-- Some actions, read from where their traces ended.
+--
+-- $trace_ends bigint[]  greatest logical times of their traces
+-- $action_ids blob[]    their ids
+--
+-- returns: the columns of actions; in no order
+from action_rows('actions')
+where
+    in_list(trace_end_lt, $trace_ends)
+    and in_list(action_id, $action_ids)

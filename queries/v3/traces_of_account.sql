@@ -1,0 +1,35 @@
+-- A page of the traces with a transaction of one account, by when they ended.
+--
+-- $workchain   integer         workchain of the account
+-- $account     blob            account id
+-- $mc_seqno    bigint  = null  only complete ones whose last transaction this block commits
+-- $start_utime bigint  = null  first unix second of the end
+-- $end_utime   bigint  = null  last unix second of the end
+-- $start_lt    bigint  = null  first logical time of the end
+-- $end_lt      bigint  = null  last logical time of the end
+-- $by_time     boolean = false order by time instead of logical time
+-- $descending  boolean = true  latest first; traces of one end in the same direction
+-- $after_end   bigint  = null  only what comes after a trace with this end
+-- $after_id    blob    = null  and with this id
+-- $limit       integer         most rows
+-- $offset      integer = 0     rows to pass over
+--
+-- returns: every column of traces; in order
+from traces_page(
+    'traces', $mc_seqno, $start_utime, $end_utime, $start_lt, $end_lt,
+    $by_time, $descending, $after_end, $after_id
+)
+where trace_id in (
+    select own.trace_id
+    from transaction_traces as own
+    where
+        own.workchain = $workchain
+        and own.account = $account
+)
+order by
+    case when $descending then if($by_time, end_utime, end_lt) end desc,
+    case when not $descending then if($by_time, end_utime, end_lt) end,
+    case when $descending then trace_id end desc,
+    case when not $descending then trace_id end
+limit $limit
+offset $offset
