@@ -1,4 +1,4 @@
--- Transactions with the trace that each belongs to, and the edge through which it came into it.
+-- Transactions with their trace, their parent in it, and the kind of the message between them.
 create or replace view traced_transactions as
 select
     transactions.* exclude (day),

@@ -1,4 +1,4 @@
--- States of accounts, as far as actions are told by them.
+-- The columns of account states that classification reads.
 --
 -- $accounts blob[]  account ids, in any workchain
 --

@@ -1,4 +1,4 @@
--- What accounts were as pools of exchanges.
+-- All recorded states of some accounts as DEX pools.
 --
 -- $accounts blob[]  account ids, in any workchain
 --

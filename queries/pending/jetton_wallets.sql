@@ -1,4 +1,4 @@
--- What accounts were as jetton wallets.
+-- All recorded states of some accounts as jetton wallets.
 --
 -- $accounts blob[]  account ids, in any workchain
 --

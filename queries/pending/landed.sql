@@ -1,7 +1,7 @@
--- Messages from outside that were consumed, by their hash or that of their normal form.
+-- Consumed external messages by hash, as sent or normalized.
 --
--- $hashes         blob[]  hashes, as sent or in normal form
--- $first_mc_seqno bigint  first masterchain block that is looked at
+-- $hashes         blob[]  hashes, as sent or normalized
+-- $first_mc_seqno bigint  first masterchain block to search
 --
 -- returns: msg_hash, hash_norm, mc_seqno; in no order
 select

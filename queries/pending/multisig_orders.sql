@@ -1,4 +1,4 @@
--- What accounts were as orders of multisig wallets.
+-- All recorded states of some accounts as multisig orders.
 --
 -- $accounts blob[]  account ids, in any workchain
 --

@@ -1,4 +1,4 @@
--- What accounts were as items.
+-- All recorded states of some accounts as NFT items.
 --
 -- $accounts blob[]  account ids, in any workchain
 --

@@ -1,4 +1,4 @@
--- What accounts were as sales.
+-- All recorded states of some accounts as NFT sale contracts.
 --
 -- $accounts blob[]  account ids, in any workchain
 --

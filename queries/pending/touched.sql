@@ -1,7 +1,7 @@
--- The last transactions of accounts.
+-- The masterchain block of the last transaction of some accounts.
 --
 -- $accounts       blob[]  account ids, in any workchain
--- $first_mc_seqno bigint  first masterchain block that is looked at
+-- $first_mc_seqno bigint  first masterchain block to search
 --
 -- returns: workchain, account, mc_seqno of the last one; in no order
 select

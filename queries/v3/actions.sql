@@ -1,25 +1,25 @@
--- A page of actions by when their traces ended; a filter that is null or empty filters nothing.
+-- A page of actions, ordered by the end of the trace; a filter that is null or empty is ignored.
 --
--- $trace_ids    blob[]           their traces
--- $action_ids   blob[]           the actions
--- $tx_hashes    blob[]           transactions of which one belongs to the action
+-- $trace_ids    blob[]           traces; empty: any
+-- $action_ids   blob[]           actions; empty: any
+-- $tx_hashes    blob[]           transactions, one of which belongs to the action; empty: any
 -- $account      text    = null   raw address of an account that takes part
 -- $mc_seqno     bigint  = null   traces whose last transaction this block commits
 -- $start_utime  bigint  = null   first unix second of the trace's end
 -- $end_utime    bigint  = null   last unix second of the trace's end
 -- $start_lt     bigint  = null   first logical time of the trace's end
 -- $end_lt       bigint  = null   last logical time of the trace's end
--- $types        text[]           types that are wanted; none: all
--- $excluded     text[]           types that are not wanted
--- $hidden_under text[]           types around an action that hide it
+-- $types        text[]           types; empty: any
+-- $excluded     text[]           excluded types
+-- $hidden_under text[]           an action inside one of these types is left out
 -- $by_time      boolean = false  order by time instead of logical time
--- $descending   boolean = true   latest first; all of one end in the same direction
--- $after_end    bigint  = null   only what comes after: this end of the trace,
--- $after_trace  blob    = null   this trace,
--- $after_action bigint  = null   this end of the action,
--- $after_id     blob    = null   and this action
--- $limit        integer          most rows
--- $offset       integer = 0      rows to pass over
+-- $descending   boolean = true   newest first; ties in the same direction
+-- $after_end    bigint  = null   page cursor: end of the trace last seen
+-- $after_trace  blob    = null   page cursor: its id
+-- $after_action bigint  = null   page cursor: end of the action last seen
+-- $after_id     blob    = null   page cursor: its id
+-- $limit        integer          maximum number of rows
+-- $offset       integer = 0      rows to skip
 --
 -- returns: the columns of actions; in order
 with matching as (

@@ -1,4 +1,4 @@
--- Some actions, read from where their traces ended.
+-- Actions by key.
 --
 -- $trace_ends bigint[]  greatest logical times of their traces
 -- $action_ids blob[]    their ids

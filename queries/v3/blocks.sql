@@ -1,4 +1,4 @@
--- A page of blocks by any filters; one that is null filters nothing.
+-- A page of blocks by any filters; a filter that is null is ignored.
 --
 -- $workchain   integer  = null  workchain
 -- $shard       bigint   = null  shard
@@ -11,8 +11,8 @@
 -- $start_lt    bigint   = null  lowest start_lt
 -- $end_lt      bigint   = null  highest start_lt
 -- $descending  boolean  = true  newest first
--- $limit       integer          most rows
--- $offset      integer  = 0     rows to pass over
+-- $limit       integer          maximum number of rows
+-- $offset      integer  = 0     rows to skip
 --
 -- returns: the header; by time and start_lt, then workchain and shard ascending
 select

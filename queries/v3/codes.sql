@@ -1,4 +1,4 @@
--- What some codes can do.
+-- The interfaces of some codes.
 --
 -- $hashes blob[]  hashes of code cells
 --

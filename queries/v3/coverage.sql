@@ -1,4 +1,4 @@
--- How far the blocks of some masterchain blocks reach in time and logical time.
+-- The time and logical time covered by the blocks of some masterchain blocks.
 --
 -- $mc_seqnos bigint[]  masterchain blocks
 --

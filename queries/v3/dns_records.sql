@@ -1,13 +1,13 @@
--- Domains by the account in their wallet record, or by name, at a masterchain block; short first.
+-- Domains by wallet record or by name at a masterchain block; shortest first.
 --
--- $workchains        integer[]         workchains of the items; none: any
--- $accounts          blob[]            items
--- $wallet_workchains integer[]         workchains of the accounts in wallet records; none: any
--- $wallets           blob[]            accounts in wallet records
--- $domain            text      = null  the whole name
--- $mc_seqno          bigint    = null  as of this masterchain block; null: the newest
--- $limit             integer           most rows
--- $offset            integer   = 0     rows to pass over
+-- $workchains        integer[]         workchains of the items
+-- $accounts          blob[]            items; empty: any
+-- $wallet_workchains integer[]         workchains of the accounts in wallet records
+-- $wallets           blob[]            accounts in wallet records; empty: any
+-- $domain            text      = null  full domain name
+-- $mc_seqno          bigint    = null  state at this masterchain block; null: newest
+-- $limit             integer           maximum number of rows
+-- $offset            integer   = 0     rows to skip
 --
 -- returns: the columns of dns_records, first_lt; in order
 with matching as (

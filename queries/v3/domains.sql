@@ -1,4 +1,4 @@
--- The accounts that have a domain which points back to them, each with its shortest one.
+-- The shortest domain of each account that owns a domain pointing to itself.
 --
 -- returns: workchain, account, domain; in no order
 select

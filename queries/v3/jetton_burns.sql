@@ -1,19 +1,19 @@
--- A page of burns of jettons, aborted ones included.
+-- A page of jetton burns, aborted ones included.
 --
--- $workchains        integer[]          workchains of the jetton wallets; none: any
--- $accounts          blob[]             jetton wallets
--- $jetton_workchains integer[]          workchains of the masters; none: any
--- $jettons           blob[]             masters
--- $owner_workchains  integer[]          workchains of the owners; none: any
--- $owners            blob[]             owners
+-- $workchains        integer[]          workchains of the jetton wallets
+-- $accounts          blob[]             jetton wallets; empty: any
+-- $jetton_workchains integer[]          workchains of the masters
+-- $jettons           blob[]             masters; empty: any
+-- $owner_workchains  integer[]          workchains of the owners
+-- $owners            blob[]             owners; empty: any
 -- $start_utime       bigint    = null   first unix second
 -- $end_utime         bigint    = null   last unix second
 -- $start_lt          bigint    = null   first logical time
 -- $end_lt            bigint    = null   last logical time
 -- $by_time           boolean   = false  order by time before logical time
 -- $descending        boolean   = true   newest first
--- $limit             integer            most rows
--- $offset            integer   = 0      rows to pass over
+-- $limit             integer            maximum number of rows
+-- $offset            integer   = 0      rows to skip
 --
 -- returns: the columns of jetton_burns; in order
 select

@@ -1,12 +1,12 @@
--- Jetton masters at a masterchain block; in the order in which they were first seen.
+-- Jetton masters at a masterchain block, ordered by first appearance.
 --
--- $workchains       integer[]         workchains of the masters; none: any
--- $accounts         blob[]            masters
--- $admin_workchains integer[]         workchains of the administrators; none: any
--- $admins           blob[]            administrators
--- $mc_seqno         bigint    = null  as of this masterchain block; null: the newest
--- $limit            integer           most rows
--- $offset           integer   = 0     rows to pass over
+-- $workchains       integer[]         workchains of the masters
+-- $accounts         blob[]            masters; empty: any
+-- $admin_workchains integer[]         workchains of the administrators
+-- $admins           blob[]            administrators; empty: any
+-- $mc_seqno         bigint    = null  state at this masterchain block; null: newest
+-- $limit            integer           maximum number of rows
+-- $offset           integer   = 0     rows to skip
 --
 -- returns: the columns of jetton_masters, first_lt; in order
 with matching as (

@@ -1,21 +1,21 @@
--- A page of transfers of jettons; those that were aborted moved nothing and are left out.
+-- A page of jetton transfers, without aborted ones.
 --
--- $workchains        integer[]          workchains of the jetton wallets of the senders; none: any
--- $accounts          blob[]             jetton wallets of the senders
--- $jetton_workchains integer[]          workchains of the masters; none: any
--- $jettons           blob[]             masters
--- $owner_workchains  integer[]          workchains of the owners; none: any
--- $owners            blob[]             owners
--- $outgoing          boolean   = true   owners may have sent
--- $incoming          boolean   = true   owners may have received
+-- $workchains        integer[]          workchains of the jetton wallets of the senders
+-- $accounts          blob[]             jetton wallets of the senders; empty: any
+-- $jetton_workchains integer[]          workchains of the masters
+-- $jettons           blob[]             masters; empty: any
+-- $owner_workchains  integer[]          workchains of the owners
+-- $owners            blob[]             owners; empty: any
+-- $outgoing          boolean   = true   include transfers sent by the owners
+-- $incoming          boolean   = true   include transfers received by the owners
 -- $start_utime       bigint    = null   first unix second
 -- $end_utime         bigint    = null   last unix second
 -- $start_lt          bigint    = null   first logical time
 -- $end_lt            bigint    = null   last logical time
 -- $by_time           boolean   = false  order by time before logical time
 -- $descending        boolean   = true   newest first
--- $limit             integer            most rows
--- $offset            integer   = 0      rows to pass over
+-- $limit             integer            maximum number of rows
+-- $offset            integer   = 0      rows to skip
 --
 -- returns: the columns of jetton_transfers; in order
 select
@@ -44,11 +44,11 @@ from jetton_transfers
 where
     in_pairs_or_any(workchain, account, $workchains, $accounts)
     and in_pairs_or_any(jetton_workchain, jetton, $jetton_workchains, $jettons)
-    and not aborted
     and moves_of(
         source_workchain, source, destination_workchain, destination,
         $owner_workchains, $owners, $outgoing, $incoming
     )
+    and not aborted
     and in_range(now, $start_utime, $end_utime)
     and in_range(lt, $start_lt, $end_lt)
 order by

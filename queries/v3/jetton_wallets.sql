@@ -1,19 +1,19 @@
 -- Jetton wallets at a masterchain block.
 --
--- $workchains        integer[]          workchains of the wallets; none: any
--- $accounts          blob[]             wallets
--- $owner_workchains  integer[]          workchains of the owners; none: any
--- $owners            blob[]             owners
--- $jetton_workchains integer[]          workchains of the masters; none: any
--- $jettons           blob[]             masters
--- $exclude_zero      boolean   = false  leave out those without jettons
+-- $workchains        integer[]          workchains of the wallets
+-- $accounts          blob[]             wallets; empty: any
+-- $owner_workchains  integer[]          workchains of the owners
+-- $owners            blob[]             owners; empty: any
+-- $jetton_workchains integer[]          workchains of the masters
+-- $jettons           blob[]             masters; empty: any
+-- $exclude_zero      boolean   = false  exclude wallets with a zero balance
 -- $by_account        boolean   = false  order by address
 -- $by_owner          boolean   = false  order by owner first
 -- $by_balance        boolean   = false  order by balance instead of first appearance
--- $descending        boolean   = true   most jettons first
--- $mc_seqno          bigint    = null   as of this masterchain block; null: the newest
--- $limit             integer            most rows
--- $offset            integer   = 0      rows to pass over
+-- $descending        boolean   = true   highest balance first
+-- $mc_seqno          bigint    = null   state at this masterchain block; null: newest
+-- $limit             integer            maximum number of rows
+-- $offset            integer   = 0      rows to skip
 --
 -- returns: the columns of jetton_wallets, first_lt; in order
 with matching as (

@@ -1,7 +1,7 @@
 -- Messages of some transactions, all of them or only those of some hashes.
 --
 -- $tx_hashes  blob[]  hashes of the transactions
--- $msg_hashes blob[]  hashes of the messages; empty: all of those transactions
+-- $msg_hashes blob[]  hashes of the messages; empty: any
 -- $first_lt   bigint  lowest logical time among them
 -- $last_lt    bigint  highest logical time among them
 --

@@ -1,13 +1,13 @@
--- Orders of multisig wallets at a masterchain block; in the order in which they were first seen.
+-- Multisig orders at a masterchain block, ordered by first appearance.
 --
--- $workchains          integer[]         workchains of the orders; none: any
--- $accounts            blob[]            orders
--- $multisig_workchains integer[]         workchains of the multisig wallets; none: any
--- $multisigs           blob[]            multisig wallets
--- $descending          boolean   = true  last seen first
--- $mc_seqno            bigint    = null  as of this masterchain block; null: the newest
--- $limit               integer           most rows
--- $offset              integer   = 0     rows to pass over
+-- $workchains          integer[]         workchains of the orders
+-- $accounts            blob[]            orders; empty: any
+-- $multisig_workchains integer[]         workchains of the multisig wallets
+-- $multisigs           blob[]            multisig wallets; empty: any
+-- $descending          boolean   = true  newest first
+-- $mc_seqno            bigint    = null  state at this masterchain block; null: newest
+-- $limit               integer           maximum number of rows
+-- $offset              integer   = 0     rows to skip
 --
 -- returns: the columns of multisig_orders, first_lt; in order
 with matching as (

@@ -1,12 +1,12 @@
--- Multisig wallets at a masterchain block; in the order in which they were first seen.
+-- Multisig wallets at a masterchain block, ordered by first appearance.
 --
--- $workchains integer[]         workchains of the wallets; none: any
--- $accounts   blob[]            wallets
--- $members    text[]            raw addresses of signers or proposers; none: any
--- $descending boolean   = true  last seen first
--- $mc_seqno   bigint    = null  as of this masterchain block; null: the newest
--- $limit      integer           most rows
--- $offset     integer   = 0     rows to pass over
+-- $workchains integer[]         workchains of the wallets
+-- $accounts   blob[]            wallets; empty: any
+-- $members    text[]            raw addresses of signers or proposers; empty: any
+-- $descending boolean   = true  newest first
+-- $mc_seqno   bigint    = null  state at this masterchain block; null: newest
+-- $limit      integer           maximum number of rows
+-- $offset     integer   = 0     rows to skip
 --
 -- returns: the columns of multisig_wallets, first_lt; in order
 with matching as (

@@ -1,12 +1,12 @@
--- NFT collections at a masterchain block; in the order in which they were first seen.
+-- NFT collections at a masterchain block, ordered by first appearance.
 --
--- $workchains       integer[]         workchains of the collections; none: any
--- $accounts         blob[]            collections
--- $owner_workchains integer[]         workchains of the owners; none: any
--- $owners           blob[]            owners
--- $mc_seqno         bigint    = null  as of this masterchain block; null: the newest
--- $limit            integer           most rows
--- $offset           integer   = 0     rows to pass over
+-- $workchains       integer[]         workchains of the collections
+-- $accounts         blob[]            collections; empty: any
+-- $owner_workchains integer[]         workchains of the owners
+-- $owners           blob[]            owners; empty: any
+-- $mc_seqno         bigint    = null  state at this masterchain block; null: newest
+-- $limit            integer           maximum number of rows
+-- $offset           integer   = 0     rows to skip
 --
 -- returns: the columns of nft_collections, first_lt; in order
 with matching as (

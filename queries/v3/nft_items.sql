@@ -1,20 +1,20 @@
--- NFT items at a masterchain block; an item that a contract sells is that of its seller, too.
+-- NFT items at a masterchain block; an item on sale may count as its seller's.
 --
--- $workchains            integer[]          workchains of the items; none: any
--- $accounts              blob[]             items
--- $collection_workchains integer[]          workchains of the collections; none: any
--- $collections           blob[]             collections
--- $owner_workchains      integer[]          workchains of the owners; none: any
--- $owners                blob[]             owners
--- $indexes               text[]             decimal indexes; none: any
--- $include_on_sale       boolean   = false  owners may have handed an item to a sale contract
+-- $workchains            integer[]          workchains of the items
+-- $accounts              blob[]             items; empty: any
+-- $collection_workchains integer[]          workchains of the collections
+-- $collections           blob[]             collections; empty: any
+-- $owner_workchains      integer[]          workchains of the owners
+-- $owners                blob[]             owners; empty: any
+-- $indexes               text[]             decimal indexes; empty: any
+-- $include_on_sale       boolean   = false  include items that the owners have on sale
 -- $by_lt                 boolean   = false  order by last transaction, newest first
 -- $by_owner              boolean   = false  order by owner, collection and index
 -- $by_collection         boolean   = false  order by collection and index
 -- $by_first              boolean   = false  order by first appearance
--- $mc_seqno              bigint    = null   as of this masterchain block; null: the newest
--- $limit                 integer            most rows
--- $offset                integer   = 0      rows to pass over
+-- $mc_seqno              bigint    = null   state at this masterchain block; null: newest
+-- $limit                 integer            maximum number of rows
+-- $offset                integer   = 0      rows to skip
 --
 -- returns: the columns of nft_items, first_lt; in order
 with contracts as (

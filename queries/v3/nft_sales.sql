@@ -1,10 +1,10 @@
--- Contracts that sell NFTs, at a masterchain block; by address.
+-- NFT sale contracts at a masterchain block; by address.
 --
--- $workchains integer[]         workchains of the contracts; none: any
--- $accounts   blob[]            contracts
--- $mc_seqno   bigint    = null  as of this masterchain block; null: the newest
--- $limit      integer           most rows
--- $offset     integer   = 0     rows to pass over
+-- $workchains integer[]         workchains of the contracts
+-- $accounts   blob[]            contracts; empty: any
+-- $mc_seqno   bigint    = null  state at this masterchain block; null: newest
+-- $limit      integer           maximum number of rows
+-- $offset     integer   = 0     rows to skip
 --
 -- returns: the columns of nft_sales, first_lt; in order
 with matching as (

@@ -1,21 +1,21 @@
--- A page of transfers of NFT items, aborted ones included.
+-- A page of NFT transfers, aborted ones included.
 --
--- $workchains            integer[]          workchains of the items; none: any
--- $accounts              blob[]             items
--- $collection_workchains integer[]          workchains of the collections; none: any
--- $collections           blob[]             collections
--- $owner_workchains      integer[]          workchains of the owners; none: any
--- $owners                blob[]             owners
--- $outgoing              boolean   = true   owners may have sent
--- $incoming              boolean   = true   owners may have received
+-- $workchains            integer[]          workchains of the items
+-- $accounts              blob[]             items; empty: any
+-- $collection_workchains integer[]          workchains of the collections
+-- $collections           blob[]             collections; empty: any
+-- $owner_workchains      integer[]          workchains of the owners
+-- $owners                blob[]             owners; empty: any
+-- $outgoing              boolean   = true   include transfers sent by the owners
+-- $incoming              boolean   = true   include transfers received by the owners
 -- $start_utime           bigint    = null   first unix second
 -- $end_utime             bigint    = null   last unix second
 -- $start_lt              bigint    = null   first logical time
 -- $end_lt                bigint    = null   last logical time
 -- $by_time               boolean   = false  order by time before logical time
 -- $descending            boolean   = true   newest first
--- $limit                 integer            most rows
--- $offset                integer   = 0      rows to pass over
+-- $limit                 integer            maximum number of rows
+-- $offset                integer   = 0      rows to skip
 --
 -- returns: the columns of nft_transfers; in order
 select

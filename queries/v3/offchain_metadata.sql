@@ -1,4 +1,4 @@
--- What was fetched from addresses that tokens name.
+-- Metadata fetched from the addresses in token content.
 --
 -- $uris text[]  the addresses, as contracts have them
 --

@@ -1,9 +1,9 @@
--- What jetton wallets among some accounts hold.
+-- The newest state of those accounts that are jetton wallets.
 --
 -- $workchains integer[]  workchains of the accounts
 -- $accounts   blob[]     account ids
 --
--- returns: the account, and these of its columns in the newest state; by account
+-- returns: the account and columns of its newest state; by account
 select
     workchain,
     account,

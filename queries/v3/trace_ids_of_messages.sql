@@ -1,6 +1,6 @@
--- The traces that some messages belong to; one from outside may have begun several.
+-- The traces of some messages; an external message may have started several.
 --
--- $msg_hashes blob[]  hashes of the messages, as stored or in normal form
+-- $msg_hashes blob[]  hashes of the messages, as stored or normalized
 --
 -- returns: trace_id, each once; in no order
 with ends as (

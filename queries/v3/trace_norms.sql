@@ -1,8 +1,8 @@
--- The messages from outside that began some traces.
+-- The normalized hashes of the external messages that started some traces.
 --
 -- $trace_ids blob[]  the traces
 --
--- returns: trace_id, external_hash_norm; traces that began otherwise are left out
+-- returns: trace_id, external_hash_norm; traces without an external message are left out
 select
     trace_id,
     external_hash_norm

@@ -1,16 +1,16 @@
--- A page of traces by when they ended; a filter that is null filters nothing.
+-- A page of traces, ordered by their end; a filter that is null is ignored.
 --
--- $mc_seqno    bigint  = null  only complete ones whose last transaction this block commits
+-- $mc_seqno    bigint  = null  only complete traces whose last transaction this block commits
 -- $start_utime bigint  = null  first unix second of the end
 -- $end_utime   bigint  = null  last unix second of the end
 -- $start_lt    bigint  = null  first logical time of the end
 -- $end_lt      bigint  = null  last logical time of the end
 -- $by_time     boolean = false order by time instead of logical time
--- $descending  boolean = true  latest first; traces of one end in the same direction
--- $after_end   bigint  = null  only what comes after a trace with this end
--- $after_id    blob    = null  and with this id
--- $limit       integer         most rows
--- $offset      integer = 0     rows to pass over
+-- $descending  boolean = true  newest first; ties by trace id, in the same direction
+-- $after_end   bigint  = null  page cursor: end of the last trace seen
+-- $after_id    blob    = null  page cursor: its id
+-- $limit       integer         maximum number of rows
+-- $offset      integer = 0     rows to skip
 --
 -- returns: every column of traces; in order
 from traces_page(

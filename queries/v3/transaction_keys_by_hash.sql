@@ -1,4 +1,4 @@
--- Where the transactions of some hashes are.
+-- The logical times of transactions by hash.
 --
 -- $hashes blob[]  hashes
 --

@@ -1,16 +1,16 @@
 -- A page of the transactions that consumed or produced messages, each transaction once.
 --
--- $msg_hashes            blob[]            hashes of messages, as stored or in normal form
+-- $msg_hashes            blob[]            hashes, as stored or normalized; empty: any
 -- $body_hash             blob     = null   hash of the body
 -- $opcode                integer  = null   opcode, signed
--- $direction             text     = null   in: consumed, out: produced; null: either
+-- $direction             text     = null   in (consumed) or out (produced); null: either
 -- $source_workchain      integer  = null   workchain of the source
 -- $source                blob     = null   source of the message
 -- $destination_workchain integer  = null   workchain of the destination
 -- $destination           blob     = null   destination of the message
--- $descending            boolean  = true   newest first; accounts of one logical time ascend
--- $limit                 integer           most rows
--- $offset                integer  = 0      rows to pass over
+-- $descending            boolean  = true   newest first; equal logical times by account
+-- $limit                 integer           maximum number of rows
+-- $offset                integer  = 0      rows to skip
 --
 -- returns: hash, lt of transactions; in order
 select

@@ -1,4 +1,4 @@
--- A page of one account's transactions: the most frequent question.
+-- A page of one account's transactions, the most frequent query.
 --
 -- $workchain   integer          workchain of the account
 -- $account     blob             account id
@@ -7,8 +7,8 @@
 -- $start_lt    bigint   = null  first logical time
 -- $end_lt      bigint   = null  last logical time
 -- $descending  boolean  = true  newest first
--- $limit       integer          most rows
--- $offset      integer  = 0     rows to pass over
+-- $limit       integer          maximum number of rows
+-- $offset      integer  = 0     rows to skip
 --
 -- returns: hash, lt; in order
 select

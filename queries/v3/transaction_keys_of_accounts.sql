@@ -1,24 +1,24 @@
--- A page of transactions of some accounts; another filter that is null or empty filters nothing.
+-- A page of transactions of some accounts; other filters that are null or empty are ignored.
 --
 -- $workchain           integer   = null  workchain of the block
 -- $shard               bigint    = null  shard of the block
 -- $block_seqno         bigint    = null  seqno of the block
 -- $mc_seqno            bigint    = null  masterchain block that commits it
--- $workchains          integer[]         workchains of the accounts wanted
--- $accounts            blob[]            accounts wanted
--- $excluded_workchains integer[]         workchains of the accounts not wanted
--- $excluded_accounts   blob[]            accounts not wanted
--- $hashes              blob[]            hashes wanted
--- $lt                  bigint    = null  logical time; accounts are then in the order asked for
+-- $workchains          integer[]         workchains of the accounts
+-- $accounts            blob[]            accounts
+-- $excluded_workchains integer[]         workchains of the excluded accounts
+-- $excluded_accounts   blob[]            excluded accounts
+-- $hashes              blob[]            hashes; empty: any
+-- $lt                  bigint    = null  logical time; accounts then follow $descending
 -- $aborted             boolean   = null  whether it was aborted
 -- $start_utime         bigint    = null  first unix second
 -- $end_utime           bigint    = null  last unix second
 -- $start_lt            bigint    = null  first logical time
 -- $end_lt              bigint    = null  last logical time
 -- $by_time             boolean   = false order by time before logical time
--- $descending          boolean   = true  highest first; accounts of one logical time ascend
--- $limit               integer           most rows
--- $offset              integer   = 0     rows to pass over
+-- $descending          boolean   = true  newest first; equal logical times by account
+-- $limit               integer           maximum number of rows
+-- $offset              integer   = 0     rows to skip
 --
 -- returns: hash, lt; in order
 select

@@ -1,10 +1,10 @@
--- The transactions of some blocks, at most so many.
+-- A page of the transactions of some blocks.
 --
 -- $mc_seqnos    bigint[]   masterchain blocks that commit them
 -- $workchains   integer[]  workchains of the blocks
 -- $shards       bigint[]   their shards
 -- $block_seqnos bigint[]   their seqnos
--- $limit        integer    most rows
+-- $limit        integer    maximum number of rows
 --
 -- returns: hash, lt; ascending logical time
 select

@@ -1,6 +1,6 @@
 -- The transactions that sent or consumed some messages.
 --
--- $msg_hashes blob[]  hashes of the messages, as stored or in normal form
+-- $msg_hashes blob[]  hashes of the messages, as stored or normalized
 --
 -- returns: tx_hash, each once; in no order
 select distinct tx_hash

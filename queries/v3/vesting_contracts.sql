@@ -1,13 +1,13 @@
--- Vesting wallets at a masterchain block; in the order in which they were first seen.
+-- Vesting wallets at a masterchain block, ordered by first appearance.
 --
--- $workchains       integer[]         workchains of the wallets; none: any
--- $accounts         blob[]            wallets
--- $owner_workchains integer[]         workchains of owners and senders; none: any
--- $owners           blob[]            owners and senders
--- $listed           text[]            raw addresses; one on the whitelist will do as well
--- $mc_seqno         bigint    = null  as of this masterchain block; null: the newest
--- $limit            integer           most rows
--- $offset           integer   = 0     rows to pass over
+-- $workchains       integer[]         workchains of the wallets
+-- $accounts         blob[]            wallets; empty: any
+-- $owner_workchains integer[]         workchains of owners and senders
+-- $owners           blob[]            owners and senders; empty: any
+-- $listed           text[]            raw addresses; a match on the whitelist counts as well
+-- $mc_seqno         bigint    = null  state at this masterchain block; null: newest
+-- $limit            integer           maximum number of rows
+-- $offset           integer   = 0     rows to skip
 --
 -- returns: the columns of vesting_contracts, first_lt; in order
 with matching as (
