@@ -8,4 +8,4 @@ select
     cell,
     refs
 from state_cell_copies
-where in_list(hash, $hashes)
+where in_list(hash, $hashes::blob[])

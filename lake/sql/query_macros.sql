@@ -7,14 +7,19 @@ create or replace macro in_list(value, choices) as
 
 -- An address is one of those in two lists, its parts at the same position.
 create or replace macro in_pairs(workchain, account, workchains, accounts) as
-    (workchain, account) in (select unnest(workchains), unnest(accounts));
+    (workchain, account) in (select unnest(workchains::integer[]), unnest(accounts::blob[]));
 
 -- The same, where an empty list allows any value.
 create or replace macro in_list_or_any(value, choices) as
     (len(choices) = 0 or value in (select unnest(choices)));
 
 create or replace macro in_pairs_or_any(workchain, account, workchains, accounts) as
-    (len(accounts) = 0 or (workchain, account) in (select unnest(workchains), unnest(accounts)));
+    (
+        len(accounts) = 0
+        or (workchain, account) in (
+            select unnest(workchains::integer[]), unnest(accounts::blob[])
+        )
+    );
 
 -- A value is the one asked for; NULL allows any.
 create or replace macro equal_or_any(value, choice) as
@@ -39,12 +44,14 @@ create or replace macro moves_of(
         len(accounts) = 0
         or (
             outgoing
-            and (source_workchain, source) in (select unnest(workchains), unnest(accounts))
+            and (source_workchain, source) in (
+                select unnest(workchains::integer[]), unnest(accounts::blob[])
+            )
         )
         or (
             incoming
             and (destination_workchain, destination) in (
-                select unnest(workchains), unnest(accounts)
+                select unnest(workchains::integer[]), unnest(accounts::blob[])
             )
         )
     );
@@ -67,7 +74,7 @@ create or replace macro latest(relation) as table
 create or replace macro latest_of(relation, workchains, accounts) as table
     select *
     from query_table(relation)
-    where (workchain, account) in (select unnest(workchains), unnest(accounts))
+    where (workchain, account) in (select unnest(workchains::integer[]), unnest(accounts::blob[]))
     qualify row_number() over (partition by workchain, account order by mc_seqno desc) = 1;
 
 -- The newest row of every account in a table of contracts at a masterchain block; NULL: now.
@@ -123,9 +130,9 @@ create or replace macro actions_page(
         equal_or_any(mc_seqno, master_seqno)
         and in_range(trace_end_utime, first_utime, last_utime)
         and in_range(trace_end_lt, first_lt, last_lt)
-        and in_list_or_any(type, types)
-        and not in_list(type, excluded)
-        and not list_has_any(ancestor_type, hidden_under)
+        and in_list_or_any(type, types::text[])
+        and not in_list(type, excluded::text[])
+        and not list_has_any(ancestor_type, hidden_under::text[])
         and comes_after(
             (
                 if(by_time, trace_end_utime, trace_end_lt),
@@ -243,10 +250,11 @@ create or replace macro transactions_page(
         and equal_or_any(aborted, is_aborted)
         and in_range(now, first_utime, last_utime)
         and in_range(lt, first_lt, last_lt)
-        and (len(hashes) = 0 or list_contains(hashes, hash))
+        and (len(hashes) = 0 or list_contains(hashes::blob[], hash))
         and (
             len(excluded_accounts) = 0
             or not list_contains(
-                list_zip(excluded_workchains, excluded_accounts), row(workchain, account)
+                list_zip(excluded_workchains::integer[], excluded_accounts::blob[]),
+                row(workchain, account)
             )
         );

@@ -10,4 +10,4 @@ select
     code_hash,
     data_hash
 from account_states
-where in_list(account, $accounts)
+where in_list(account, $accounts::blob[])

@@ -19,4 +19,4 @@ select
     reserve_2,
     fee
 from dex_pools
-where in_list(account, $accounts)
+where in_list(account, $accounts::blob[])

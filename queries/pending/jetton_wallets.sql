@@ -18,4 +18,4 @@ select
     jetton,
     is_claimed
 from jetton_wallets
-where in_list(account, $accounts)
+where in_list(account, $accounts::blob[])

@@ -14,6 +14,6 @@ where
     and direction = 'in'
     and kind = 'ext_in'
     and (
-        in_list(msg_hash, $hashes)
-        or in_list(hash_norm, $hashes)
+        in_list(msg_hash, $hashes::blob[])
+        or in_list(hash_norm, $hashes::blob[])
     )

@@ -9,4 +9,4 @@ select
     mc_seqno,
     signers
 from multisig_orders
-where in_list(account, $accounts)
+where in_list(account, $accounts::blob[])

@@ -19,4 +19,4 @@ select
     owner,
     content
 from nft_items
-where in_list(account, $accounts)
+where in_list(account, $accounts::blob[])

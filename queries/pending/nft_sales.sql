@@ -21,4 +21,4 @@ select
     created_at,
     details
 from nft_sales
-where in_list(account, $accounts)
+where in_list(account, $accounts::blob[])

@@ -11,7 +11,7 @@ select
 from transactions
 where
     mc_seqno >= $first_mc_seqno
-    and in_list(account, $accounts)
+    and in_list(account, $accounts::blob[])
 group by
     workchain,
     account

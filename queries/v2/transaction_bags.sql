@@ -11,4 +11,4 @@ select
 from transactions
 where
     lt between $first_lt and $last_lt
-    and in_list(hash, $hashes)
+    and in_list(hash, $hashes::blob[])

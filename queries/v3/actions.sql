@@ -23,18 +23,22 @@
 --
 -- returns: the columns of actions; in order
 with matching as (
+    from actions
+    where
+        in_list_or_any(trace_id, $trace_ids::blob[])
+        and in_list_or_any(action_id, $action_ids::blob[])
+        and (len($tx_hashes) = 0 or list_has_any(tx_hashes, $tx_hashes::blob[]))
+        and ($account is null or list_contains(accounts, $account))
+),
+
+page as (
     from actions_page(
-        'actions', $mc_seqno, $start_utime, $end_utime, $start_lt, $end_lt, $types, $excluded,
+        'matching', $mc_seqno, $start_utime, $end_utime, $start_lt, $end_lt, $types, $excluded,
         $hidden_under, $by_time, $descending, $after_end, $after_trace, $after_action, $after_id
     )
-    where
-        in_list_or_any(trace_id, $trace_ids)
-        and in_list_or_any(action_id, $action_ids)
-        and (len($tx_hashes) = 0 or list_has_any(tx_hashes, $tx_hashes))
-        and ($account is null or list_contains(accounts, $account))
 )
 
-from action_rows('matching')
+from action_rows('page')
 order by
     case when $descending then if($by_time, trace_end_utime, trace_end_lt) end desc,
     case when not $descending then if($by_time, trace_end_utime, trace_end_lt) end,

@@ -6,5 +6,5 @@
 -- returns: the columns of actions; in no order
 from action_rows('actions')
 where
-    in_list(trace_end_lt, $trace_ends)
-    and in_list(action_id, $action_ids)
+    in_list(trace_end_lt, $trace_ends::bigint[])
+    and in_list(action_id, $action_ids::blob[])

@@ -8,5 +8,5 @@ select
     any_value(methods) as methods,
     any_value(names) as names
 from interfaces
-where in_list(code_hash, $hashes)
+where in_list(code_hash, $hashes::blob[])
 group by code_hash

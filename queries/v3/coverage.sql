@@ -10,5 +10,5 @@ select
     min(start_lt) as first_lt,
     max(end_lt) as last_lt
 from blocks
-where in_list(mc_seqno, $mc_seqnos)
+where in_list(mc_seqno, $mc_seqnos::bigint[])
 group by mc_seqno

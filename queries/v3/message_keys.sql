@@ -44,8 +44,8 @@ where
     and in_range(created_lt, $start_lt, $end_lt)
     and (
         len($msg_hashes::blob[]) = 0
-        or in_list(msg_hash, $msg_hashes)
-        or in_list(hash_norm, $msg_hashes)
+        or in_list(msg_hash, $msg_hashes::blob[])
+        or in_list(hash_norm, $msg_hashes::blob[])
     )
 group by msg_hash
 order by

@@ -39,5 +39,5 @@ select
 from messages
 where
     tx_lt between $first_lt and $last_lt
-    and in_list(tx_hash, $tx_hashes)
-    and in_list_or_any(msg_hash, $msg_hashes)
+    and in_list(tx_hash, $tx_hashes::blob[])
+    and in_list_or_any(msg_hash, $msg_hashes::blob[])

@@ -9,7 +9,7 @@ select
     retry_at is not null as is_tried_again,
     content
 from offchain_metadata
-where in_list(uri, $uris)
+where in_list(uri, $uris::text[])
 qualify row_number() over (
     partition by uri
     order by fetched_at desc

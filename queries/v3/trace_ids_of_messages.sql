@@ -9,8 +9,8 @@ with ends as (
         tx_lt
     from messages
     where
-        in_list(msg_hash, $msg_hashes)
-        or in_list(hash_norm, $msg_hashes)
+        in_list(msg_hash, $msg_hashes::blob[])
+        or in_list(hash_norm, $msg_hashes::blob[])
 )
 
 select distinct traced.trace_id

@@ -8,5 +8,5 @@ select
     external_hash_norm
 from traces
 where
-    in_list(trace_id, $trace_ids)
+    in_list(trace_id, $trace_ids::blob[])
     and external_hash_norm is not null

@@ -13,7 +13,7 @@ select
 from transaction_traces
 where
     lt between $first_lt and $last_lt
-    and in_list(trace_id, $trace_ids)
+    and in_list(trace_id, $trace_ids::blob[])
 order by
     lt,
     workchain,

@@ -18,7 +18,7 @@ from traces_page(
     'traces', $mc_seqno, $start_utime, $end_utime, $start_lt, $end_lt,
     $by_time, $descending, $after_end, $after_id
 )
-where in_list(trace_id, $trace_ids)
+where in_list(trace_id, $trace_ids::blob[])
 order by
     case when $descending then if($by_time, end_utime, end_lt) end desc,
     case when not $descending then if($by_time, end_utime, end_lt) end,

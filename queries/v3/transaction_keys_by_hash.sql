@@ -7,4 +7,4 @@ select
     hash,
     lt
 from transactions
-where in_list(hash, $hashes)
+where in_list(hash, $hashes::blob[])

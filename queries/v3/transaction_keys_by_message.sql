@@ -25,8 +25,8 @@ where
     and address_or_any(destination_workchain, destination, $destination_workchain, $destination)
     and (
         len($msg_hashes::blob[]) = 0
-        or in_list(msg_hash, $msg_hashes)
-        or in_list(hash_norm, $msg_hashes)
+        or in_list(msg_hash, $msg_hashes::blob[])
+        or in_list(hash_norm, $msg_hashes::blob[])
     )
 group by
     tx_workchain,

@@ -12,7 +12,7 @@ select
     lt
 from transactions
 where
-    in_list(mc_seqno, $mc_seqnos)
+    in_list(mc_seqno, $mc_seqnos::bigint[])
     and (workchain, shard, block_seqno) in (
         select
             unnest($workchains::integer[]),

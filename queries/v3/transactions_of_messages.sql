@@ -6,5 +6,5 @@
 select distinct tx_hash
 from messages
 where
-    in_list(msg_hash, $msg_hashes)
-    or in_list(hash_norm, $msg_hashes)
+    in_list(msg_hash, $msg_hashes::blob[])
+    or in_list(hash_norm, $msg_hashes::blob[])
