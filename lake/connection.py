@@ -49,6 +49,11 @@ ALL_VIEWS = (*(VIEW_NAMES.get(name, name) for name in TABLES), *DERIVED_VIEWS)
 _PATTERN_CHARACTERS = frozenset("*?[")
 
 
+def read_macros() -> str:
+    """Return the statements that create every macro."""
+    return f"{read_sql('macros')}\n{read_sql('query_macros')}"
+
+
 @cache
 def read_sql(name: str) -> str:
     """Return the text of ``lake/sql/<name>.sql``."""
@@ -94,7 +99,7 @@ def open_connection(
     connection = begin_database(settings)
     root = name_root(lake_dir)
     # As one text: half the time of one statement after another.
-    statements = "\n".join([read_sql("macros"), *render_views(root, tables, ALL_VIEWS)])
+    statements = "\n".join([read_macros(), *render_views(root, tables, ALL_VIEWS)])
     connection.execute(statements)
     paths = [f"{root}/{file.path}" for group in tables.values() for file in group]
     connection.execute("set allowed_paths = $paths", {"paths": paths})

@@ -24,7 +24,7 @@ from lake.connection import (
     lock_database,
     name_root,
     quote,
-    read_sql,
+    read_macros,
     render_views,
 )
 from lake.schema import TABLES
@@ -124,7 +124,7 @@ class Engine:
     def _open(self) -> duckdb.DuckDBPyConnection:
         if self._connection is None:
             connection = begin_database(self._settings)
-            connection.execute(read_sql("macros"))
+            connection.execute(read_macros())
             connection.execute("set allowed_directories = $paths", {"paths": [self._root]})
             lock_database(connection)
             self._connection = connection

@@ -18,6 +18,7 @@ from lake.connection import (
     check_root,
     name_root,
     quote,
+    read_macros,
     read_sql,
     render_view,
 )
@@ -88,7 +89,7 @@ def render_script(snapshot: Snapshot, root: str) -> str:
         f"        lambda path: coalesce(getvariable('lake'), {quote(root)}) || '/' || path\n"
         "    );\n"
     )
-    parts = [head, read_sql("macros"), place]
+    parts = [head, read_macros(), place]
     parts += [_render_table(TABLES[name], files) for name, files in snapshot.files.items()]
     parts += [_render_derived(name) for name in DERIVED_VIEWS]
     return "\n".join(parts)

@@ -1,9 +1,9 @@
--- What the classifier says of traces that its version before told otherwise.
+-- How the actions of a trace differ between two versions of the classifier.
 --
--- One row for each kind of change: how many actions of a type came, went, or say something else.
+-- One row for each kind of change: how many actions of a type were added, removed or changed.
 --
--- $before integer = null  version before; null: any
--- $after  integer = null  version now; null: any
+-- $before integer = null  older version; null: any
+-- $after  integer = null  newer version; null: any
 --
 -- returns: before_version, after_version, change (added, removed, changed), type, actions,
 -- example (hex hash of a trace's root transaction); most frequent first
@@ -31,7 +31,7 @@ now_said as (
         classifier_version
     from actions
     where
-        ($after is null or classifier_version = $after)
+        equal_or_any(classifier_version, $after)
         and trace_id in (select trace_id from was)
 ),
 

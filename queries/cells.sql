@@ -1,11 +1,11 @@
--- Cells with these hashes, as far as the lake has them; those below are asked for in turn.
+-- Cells by hash; their references are queried separately.
 --
 -- $hashes blob[]  hashes of the cells
 --
--- returns: hash, cell (descriptors and data), refs; a cell once for every file that has it
+-- returns: hash, cell (descriptors and data), refs; once for each file that has the cell
 select
     hash,
     cell,
     refs
 from state_cell_copies
-where hash in (select unnest($hashes::blob[]))
+where in_list(hash, $hashes::blob[])

@@ -1,11 +1,11 @@
--- Addresses of token content that are to be asked now: first those that never were.
+-- Addresses of token metadata that are due, those never fetched first.
 --
 -- $now        bigint   Unix seconds
--- $everything boolean  those as well that were given up, or that are not due yet
--- $most_chars integer  longest address
--- $most_rows  integer  most rows
+-- $everything boolean  include addresses that were abandoned or are not due yet
+-- $most_chars integer  maximum length of an address
+-- $most_rows  integer  maximum number of rows
 --
--- returns: the address, the first masterchain block whose contracts name it, and what is known
+-- returns: uri, the first masterchain block that has it, and the last result
 with named as (
     select
         json_extract_string(content, '$.uri') as uri,

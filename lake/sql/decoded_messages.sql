@@ -1,5 +1,5 @@
--- Messages with their decoded bodies, at both ends of a message even if only one end has the body.
--- Run `tonlake rebuild bodies` first: without it the last columns are NULL.
+-- Messages with their decoded bodies; a body decoded at one end of a message is shown at
+-- both. Run `tonlake rebuild bodies` first; until then these columns are NULL.
 create or replace view decoded_messages as
 select
     messages.* exclude (day),

@@ -1,5 +1,5 @@
--- Cells of touched accounts and public libraries, without duplicates. Files of different commits
--- may hold the same cell; mc_seqno is that of the first.
+-- Cells under touched accounts and public libraries, each hash once. Files of different
+-- commits may hold the same cell; mc_seqno is the lowest.
 create or replace view state_cells as
 select
     hash,

@@ -1,4 +1,4 @@
--- Transactions with their trace and their edge to the parent transaction.
+-- Transactions with their trace, their parent in it, and the kind of the message between them.
 create or replace view traced_transactions as
 select
     transactions.* exclude (day),

@@ -1,8 +1,8 @@
--- The balance of an account after each block that touched it, the newest blocks alone.
+-- The balance of an account after each of the newest blocks that touched it.
 --
 -- $workchain integer  workchain of the account
 -- $account   blob     account id
--- $limit     integer  most rows
+-- $limit     integer  maximum number of rows
 --
 -- returns: utime, balance in nanoton; newest first
 select

@@ -1,8 +1,8 @@
--- Some masterchain blocks, newest first, with how much each of them commits.
+-- Some masterchain blocks, newest first, with the number of shard blocks and transactions.
 --
--- $before bigint  = null  only masterchain blocks before this one
--- $first  bigint          no masterchain block before this one: keeps the reading short
--- $limit  integer         most rows
+-- $before bigint  = null  upper bound, excluded
+-- $first  bigint          lowest masterchain block, which limits the files read
+-- $limit  integer         maximum number of rows
 --
 -- returns: mc_seqno, utime, shard_blocks, transactions; newest first
 select

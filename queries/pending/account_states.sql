@@ -1,4 +1,4 @@
--- States of accounts, as far as actions are told by them.
+-- The columns of account states that classification reads.
 --
 -- $accounts blob[]  account ids, in any workchain
 --
@@ -10,4 +10,4 @@ select
     code_hash,
     data_hash
 from account_states
-where account in (select unnest($accounts::blob[]))
+where in_list(account, $accounts::blob[])

@@ -1,4 +1,4 @@
--- What accounts were as pools of exchanges.
+-- All recorded states of some accounts as DEX pools.
 --
 -- $accounts blob[]  account ids, in any workchain
 --
@@ -19,4 +19,4 @@ select
     reserve_2,
     fee
 from dex_pools
-where account in (select unnest($accounts::blob[]))
+where in_list(account, $accounts::blob[])

@@ -1,4 +1,4 @@
--- What accounts were as jetton wallets.
+-- All recorded states of some accounts as jetton wallets.
 --
 -- $accounts blob[]  account ids, in any workchain
 --
@@ -18,4 +18,4 @@ select
     jetton,
     is_claimed
 from jetton_wallets
-where account in (select unnest($accounts::blob[]))
+where in_list(account, $accounts::blob[])

@@ -1,7 +1,7 @@
--- Messages from outside that were consumed, by their hash or that of their normal form.
+-- Consumed external messages by hash, as sent or normalized.
 --
--- $hashes         blob[]  hashes, as sent or in normal form
--- $first_mc_seqno bigint  first masterchain block that is looked at
+-- $hashes         blob[]  hashes, as sent or normalized
+-- $first_mc_seqno bigint  first masterchain block to search
 --
 -- returns: msg_hash, hash_norm, mc_seqno; in no order
 select
@@ -14,6 +14,6 @@ where
     and direction = 'in'
     and kind = 'ext_in'
     and (
-        msg_hash in (select unnest($hashes::blob[]))
-        or hash_norm in (select unnest($hashes::blob[]))
+        in_list(msg_hash, $hashes::blob[])
+        or in_list(hash_norm, $hashes::blob[])
     )

@@ -1,4 +1,4 @@
--- What accounts were as orders of multisig wallets.
+-- All recorded states of some accounts as multisig orders.
 --
 -- $accounts blob[]  account ids, in any workchain
 --
@@ -9,4 +9,4 @@ select
     mc_seqno,
     signers
 from multisig_orders
-where account in (select unnest($accounts::blob[]))
+where in_list(account, $accounts::blob[])

@@ -1,4 +1,4 @@
--- What accounts were as items.
+-- All recorded states of some accounts as NFT items.
 --
 -- $accounts blob[]  account ids, in any workchain
 --
@@ -19,4 +19,4 @@ select
     owner,
     content
 from nft_items
-where account in (select unnest($accounts::blob[]))
+where in_list(account, $accounts::blob[])

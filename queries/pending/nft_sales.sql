@@ -1,4 +1,4 @@
--- What accounts were as sales.
+-- All recorded states of some accounts as NFT sale contracts.
 --
 -- $accounts blob[]  account ids, in any workchain
 --
@@ -21,4 +21,4 @@ select
     created_at,
     details
 from nft_sales
-where account in (select unnest($accounts::blob[]))
+where in_list(account, $accounts::blob[])

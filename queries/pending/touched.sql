@@ -1,7 +1,7 @@
--- The last transactions of accounts.
+-- The masterchain block of the last transaction of some accounts.
 --
 -- $accounts       blob[]  account ids, in any workchain
--- $first_mc_seqno bigint  first masterchain block that is looked at
+-- $first_mc_seqno bigint  first masterchain block to search
 --
 -- returns: workchain, account, mc_seqno of the last one; in no order
 select
@@ -11,7 +11,7 @@ select
 from transactions
 where
     mc_seqno >= $first_mc_seqno
-    and account in (select unnest($accounts::blob[]))
+    and in_list(account, $accounts::blob[])
 group by
     workchain,
     account

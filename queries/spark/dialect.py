@@ -15,6 +15,7 @@ from sqlglot.dialects.dialect import rename_func
 from sqlglot.dialects.spark import Spark
 
 from queries.errors import QueryMalformed
+from queries.spark.macro import expand_macros
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -50,7 +51,7 @@ def translate_query(query: Query, parameters: Mapping[str, object]) -> str:
     Raises:
         QueryMalformed: sqlglot cannot read the statement.
     """
-    tree = _parse(query.name, query.sql)
+    tree = expand_macros(_parse(query.name, query.sql))
     values = {
         name: _literal(parameters[name], item.type) for name, item in query.parameters.items()
     }
@@ -62,7 +63,7 @@ def translate_view(name: str, text: str) -> str:
     view = sqlglot.parse(text, read="duckdb")[0]
     if not isinstance(view, exp.Create) or view.expression is None:
         raise QueryMalformed(f"lake/sql/{name}.sql: begins with no view")
-    return _write(view.expression)
+    return _write(expand_macros(view.expression))
 
 
 def list_tables(statement: str) -> set[str]:

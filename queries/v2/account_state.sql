@@ -1,10 +1,10 @@
--- The state of an account after a masterchain block: its newest one up to there.
+-- The state of an account at a masterchain block.
 --
 -- $workchain integer  workchain of the account
 -- $account   blob     account id
 -- $mc_seqno  bigint   masterchain block
 --
--- returns: no row where the lake knows none up to there
+-- returns: the state; no row where the lake has none up to the block
 select
     mc_seqno,
     hash,

@@ -1,11 +1,11 @@
--- The proof of a block, as its node kept it.
+-- The proof of a block, as stored by the node.
 --
 -- $workchain integer  workchain of the block
 -- $shard     bigint   its shard
 -- $seqno     bigint   its seqno
 -- $mc_seqno  bigint   masterchain block that commits it
 --
--- returns: no row where the lake was made without proofs
+-- returns: proof, mc_extra; no row where the lake stores no proofs
 select
     proof,
     mc_extra

@@ -1,4 +1,4 @@
--- Transactions of a block, by account and logical time, after a given one.
+-- Transactions of a block by account and logical time, after a page cursor.
 --
 -- $workchain     integer  workchain of the block
 -- $shard         bigint   its shard
@@ -6,7 +6,7 @@
 -- $mc_seqno      bigint   masterchain block that commits it
 -- $after_account blob = null  account of the last transaction seen
 -- $after_lt      bigint = 0   its logical time
--- $rows          bigint   most rows
+-- $rows          bigint   maximum number of rows
 --
 -- returns: ids of transactions
 select

@@ -1,14 +1,14 @@
--- The configuration that a key block carries, or the zero state (0).
+-- The configuration in a key block, or in the zero state (0).
 --
 -- $mc_seqno bigint  key block
--- $param    integer = null  one parameter; all by default
+-- $param    integer = null  number of one parameter; null: all
 --
--- returns: parameters by number
+-- returns: param, boc; by number
 select
     param,
     boc
 from config_params
 where
     mc_seqno = $mc_seqno
-    and ($param::integer is null or param = $param)
+    and equal_or_any(param, $param)
 order by param

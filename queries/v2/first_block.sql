@@ -1,12 +1,12 @@
--- The first block, in a line of shards, that ends at or after a logical time, or was made at or
--- after a time: one of both is given.
+-- The first block of a line of shards that ends at or after a logical time, or was generated at
+-- or after a time; one of the two is required.
 --
 -- $workchain integer        workchain of the block
--- $shards    bigint[]       shards that contain an account, from the whole workchain downwards
+-- $shards    bigint[]       shards that contain an account, from the workchain's root shard down
 -- $lt        bigint = null  logical time
 -- $utime     bigint = null  Unix seconds
 --
--- returns: its place
+-- returns: workchain, shard, seqno, mc_seqno
 select
     workchain,
     shard,

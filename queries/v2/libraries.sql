@@ -8,6 +8,6 @@ select hash
 from libraries
 where
     mc_seqno <= $mc_seqno
-    and hash in (select unnest($hashes::blob[]))
+    and in_list(hash, $hashes::blob[])
 group by hash
 having arg_max(present, mc_seqno)

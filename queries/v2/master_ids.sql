@@ -10,5 +10,5 @@ select
 from blocks
 where
     workchain = -1
-    and mc_seqno in (select unnest($seqnos::bigint[]))
+    and in_list(mc_seqno, $seqnos::bigint[])
 order by seqno

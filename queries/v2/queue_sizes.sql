@@ -1,8 +1,8 @@
--- How many messages wait in each shard as of a masterchain block, its own first.
+-- The size of each shard's out message queue at a masterchain block, the masterchain first.
 --
 -- $mc_seqno bigint  masterchain block
 --
--- returns: identities of blocks, and out_queue_size, which is null where it is not known
+-- returns: block ids, and out_queue_size, NULL where it is unknown
 select
     tops.workchain,
     tops.shard,

@@ -2,7 +2,7 @@
 --
 -- $mc_seqno  bigint  masterchain block
 --
--- returns: no row where the masterchain block is not in the lake
+-- returns: workchain, shard, gen_utime; no row where the block is not in the lake
 select
     workchain,
     shard,

@@ -2,7 +2,7 @@
 --
 -- $mc_seqno bigint  masterchain block
 --
--- returns: identities of blocks; none of the masterchain
+-- returns: block ids, without the masterchain's
 select
     workchain,
     shard,

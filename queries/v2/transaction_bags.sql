@@ -1,14 +1,14 @@
--- Transactions whose cells are kept whole.
+-- The stored bags of cells of some transactions.
 --
 -- $hashes   blob[]  hashes
 -- $first_lt bigint  lowest logical time among them
 -- $last_lt  bigint  highest logical time among them
 --
--- returns: hash, and the cells as bag of cells; NULL where nobody knows them
+-- returns: hash, boc; boc is NULL where it was not stored
 select
     hash,
     boc
 from transactions
 where
     lt between $first_lt and $last_lt
-    and hash in (select unnest($hashes::blob[]))
+    and in_list(hash, $hashes::blob[])

@@ -1,6 +1,6 @@
 -- The transaction that sent a message, or the one that received it.
 --
--- $direction             text     out for the sender, in for the receiver
+-- $direction             text     out: of the sender, in: of the receiver
 -- $source_workchain      integer  workchain of the sender
 -- $source                blob     account of the sender
 -- $destination_workchain integer  workchain of the receiver

@@ -1,10 +1,10 @@
--- Accounts' states by state hash.
+-- Account states by state hash.
 --
 -- $workchains integer[]  workchains of the accounts
--- $accounts   blob[]     accounts, each with the hash in the same place
+-- $accounts   blob[]     accounts, aligned with the hashes
 -- $hashes     blob[]     hashes of account cells
 --
--- returns: the account, its state's hash, and what the state is
+-- returns: the account, the hash of its state, and the state
 select
     workchain,
     account,

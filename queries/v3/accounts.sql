@@ -1,8 +1,8 @@
--- The states of some accounts at a masterchain block; accounts not known by then are absent.
+-- The states of some accounts at a masterchain block; later accounts are absent.
 --
 -- $workchains  integer[]         workchains of the accounts
 -- $accounts    blob[]            account ids
--- $mc_seqno    bigint    = null  as of this masterchain block; null: the newest
+-- $mc_seqno    bigint    = null  state at this masterchain block; null: newest
 --
 -- returns: the account and its state; by workchain and account
 select
@@ -21,11 +21,7 @@ select
 from account_states
 where
     ($mc_seqno is null or mc_seqno <= $mc_seqno)
-    and (workchain, account) in (
-        select
-            unnest($workchains::integer[]),
-            unnest($accounts::blob[])
-    )
+    and in_pairs(workchain, account, $workchains, $accounts)
 qualify row_number() over (
     partition by
         workchain,

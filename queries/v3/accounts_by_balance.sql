@@ -1,7 +1,7 @@
--- A page of all accounts, the richest first.
+-- A page of all accounts, highest balance first.
 --
--- $limit  integer       most rows
--- $offset integer  = 0  rows to pass over
+-- $limit  integer       maximum number of rows
+-- $offset integer  = 0  rows to skip
 --
 -- returns: workchain, account, balance; equal balances by workchain and account
 select

@@ -1,5 +1,5 @@
--- The keys of a page of one account's actions, by when their traces ended; a filter that is null or
--- empty filters nothing.
+-- The keys of a page of one account's actions, ordered by the end of the trace; a filter that is
+-- null or empty is ignored.
 --
 -- $workchain    integer          workchain of the account
 -- $account      blob             account id
@@ -8,17 +8,17 @@
 -- $end_utime    bigint  = null   last unix second of the trace's end
 -- $start_lt     bigint  = null   first logical time of the trace's end
 -- $end_lt       bigint  = null   last logical time of the trace's end
--- $types        text[]           types that are wanted; none: all
--- $excluded     text[]           types that are not wanted
--- $hidden_under text[]           types around an action that hide it
+-- $types        text[]           types; empty: any
+-- $excluded     text[]           excluded types
+-- $hidden_under text[]           an action inside one of these types is left out
 -- $by_time      boolean = false  order by time instead of logical time
--- $descending   boolean = true   latest first; all of one end in the same direction
--- $after_end    bigint  = null   only what comes after: this end of the trace,
--- $after_trace  blob    = null   this trace,
--- $after_action bigint  = null   this end of the action,
--- $after_id     blob    = null   and this action
--- $limit        integer          most rows
--- $offset       integer = 0      rows to pass over
+-- $descending   boolean = true   newest first; ties in the same direction
+-- $after_end    bigint  = null   page cursor: end of the trace last seen
+-- $after_trace  blob    = null   page cursor: its id
+-- $after_action bigint  = null   page cursor: end of the action last seen
+-- $after_id     blob    = null   page cursor: its id
+-- $limit        integer          maximum number of rows
+-- $offset       integer = 0      rows to skip
 --
 -- returns: mc_seqno, trace_end_lt, trace_id, action_id; in order
 select
@@ -26,36 +26,13 @@ select
     trace_end_lt,
     trace_id,
     action_id
-from action_accounts
+from actions_page(
+    'action_accounts', $mc_seqno, $start_utime, $end_utime, $start_lt, $end_lt, $types, $excluded,
+    $hidden_under, $by_time, $descending, $after_end, $after_trace, $after_action, $after_id
+)
 where
     workchain = $workchain
     and account = $account
-    and ($mc_seqno is null or mc_seqno = $mc_seqno)
-    and ($start_utime is null or trace_end_utime >= $start_utime)
-    and ($end_utime is null or trace_end_utime <= $end_utime)
-    and ($start_lt is null or trace_end_lt >= $start_lt)
-    and ($end_lt is null or trace_end_lt <= $end_lt)
-    and (len($types::text[]) = 0 or type in (select unnest($types::text[])))
-    and type not in (select unnest($excluded::text[]))
-    and not list_has_any(ancestor_type, $hidden_under::text[])
-    and (
-        $after_end is null
-        or if(
-            $descending,
-            (
-                if($by_time, trace_end_utime, trace_end_lt),
-                trace_id,
-                if($by_time, end_utime, end_lt),
-                action_id
-            ) < ($after_end, $after_trace, $after_action, $after_id),
-            (
-                if($by_time, trace_end_utime, trace_end_lt),
-                trace_id,
-                if($by_time, end_utime, end_lt),
-                action_id
-            ) > ($after_end, $after_trace, $after_action, $after_id)
-        )
-    )
 order by
     case when $descending then if($by_time, trace_end_utime, trace_end_lt) end desc,
     case when not $descending then if($by_time, trace_end_utime, trace_end_lt) end,

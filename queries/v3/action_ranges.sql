@@ -1,4 +1,4 @@
--- Ranges of masterchain blocks whose traces are classified.
+-- The ranges of masterchain blocks whose traces are classified.
 --
 -- returns: first_mc_seqno, last_mc_seqno, classifier_version; in order
 select

@@ -1,4 +1,4 @@
--- A page of blocks by any filters; one that is null filters nothing.
+-- A page of blocks by any filters; a filter that is null is ignored.
 --
 -- $workchain   integer  = null  workchain
 -- $shard       bigint   = null  shard
@@ -11,8 +11,8 @@
 -- $start_lt    bigint   = null  lowest start_lt
 -- $end_lt      bigint   = null  highest start_lt
 -- $descending  boolean  = true  newest first
--- $limit       integer          most rows
--- $offset      integer  = 0     rows to pass over
+-- $limit       integer          maximum number of rows
+-- $offset      integer  = 0     rows to skip
 --
 -- returns: the header; by time and start_lt, then workchain and shard ascending
 select
@@ -58,16 +58,14 @@ select
     boc_bytes
 from blocks
 where
-    ($workchain is null or workchain = $workchain)
-    and ($shard is null or shard = $shard)
-    and ($seqno is null or seqno = $seqno)
-    and ($root_hash is null or root_hash = $root_hash)
-    and ($file_hash is null or file_hash = $file_hash)
-    and ($mc_seqno is null or mc_seqno = $mc_seqno)
-    and ($start_utime is null or gen_utime >= $start_utime)
-    and ($end_utime is null or gen_utime <= $end_utime)
-    and ($start_lt is null or start_lt >= $start_lt)
-    and ($end_lt is null or start_lt <= $end_lt)
+    equal_or_any(workchain, $workchain)
+    and equal_or_any(shard, $shard)
+    and equal_or_any(seqno, $seqno)
+    and equal_or_any(root_hash, $root_hash)
+    and equal_or_any(file_hash, $file_hash)
+    and equal_or_any(mc_seqno, $mc_seqno)
+    and in_range(gen_utime, $start_utime, $end_utime)
+    and in_range(start_lt, $start_lt, $end_lt)
 order by
     case when $descending then gen_utime end desc,
     case when not $descending then gen_utime end,

@@ -1,4 +1,4 @@
--- What some codes can do.
+-- The interfaces of some codes.
 --
 -- $hashes blob[]  hashes of code cells
 --
@@ -8,5 +8,5 @@ select
     any_value(methods) as methods,
     any_value(names) as names
 from interfaces
-where code_hash in (select unnest($hashes::blob[]))
+where in_list(code_hash, $hashes::blob[])
 group by code_hash

@@ -1,4 +1,4 @@
--- How far the blocks of some masterchain blocks reach in time and logical time.
+-- The time and logical time covered by the blocks of some masterchain blocks.
 --
 -- $mc_seqnos bigint[]  masterchain blocks
 --
@@ -10,5 +10,5 @@ select
     min(start_lt) as first_lt,
     max(end_lt) as last_lt
 from blocks
-where mc_seqno in (select unnest($mc_seqnos::bigint[]))
+where in_list(mc_seqno, $mc_seqnos::bigint[])
 group by mc_seqno

@@ -1,27 +1,11 @@
--- The accounts that have a domain which points back to them, each with its shortest one.
+-- The shortest domain of each account that owns a domain pointing to itself.
 --
 -- returns: workchain, account, domain; in no order
-with names as (
-    select
-        owner_workchain,
-        owner,
-        wallet_workchain,
-        wallet,
-        domain
-    from dns_records
-    qualify row_number() over (
-        partition by
-            workchain,
-            account
-        order by mc_seqno desc
-    ) = 1
-)
-
 select
     owner_workchain as workchain,
     owner as account,
     domain
-from names
+from latest('dns_records')
 where
     owner_workchain = wallet_workchain
     and owner = wallet

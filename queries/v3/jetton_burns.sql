@@ -1,19 +1,19 @@
--- A page of burns of jettons, aborted ones included.
+-- A page of jetton burns, aborted ones included.
 --
--- $workchains        integer[]          workchains of the jetton wallets; none: any
--- $accounts          blob[]             jetton wallets
--- $jetton_workchains integer[]          workchains of the masters; none: any
--- $jettons           blob[]             masters
--- $owner_workchains  integer[]          workchains of the owners; none: any
--- $owners            blob[]             owners
+-- $workchains        integer[]          workchains of the jetton wallets
+-- $accounts          blob[]             jetton wallets; empty: any
+-- $jetton_workchains integer[]          workchains of the masters
+-- $jettons           blob[]             masters; empty: any
+-- $owner_workchains  integer[]          workchains of the owners
+-- $owners            blob[]             owners; empty: any
 -- $start_utime       bigint    = null   first unix second
 -- $end_utime         bigint    = null   last unix second
 -- $start_lt          bigint    = null   first logical time
 -- $end_lt            bigint    = null   last logical time
 -- $by_time           boolean   = false  order by time before logical time
 -- $descending        boolean   = true   newest first
--- $limit             integer            most rows
--- $offset            integer   = 0      rows to pass over
+-- $limit             integer            maximum number of rows
+-- $offset            integer   = 0      rows to skip
 --
 -- returns: the columns of jetton_burns; in order
 select
@@ -35,34 +35,11 @@ select
     custom_payload
 from jetton_burns
 where
-    (
-        len($accounts::blob[]) = 0
-        or (workchain, account) in (
-            select
-                unnest($workchains::integer[]),
-                unnest($accounts::blob[])
-        )
-    )
-    and (
-        len($jettons::blob[]) = 0
-        or (jetton_workchain, jetton) in (
-            select
-                unnest($jetton_workchains::integer[]),
-                unnest($jettons::blob[])
-        )
-    )
-    and (
-        len($owners::blob[]) = 0
-        or (owner_workchain, owner) in (
-            select
-                unnest($owner_workchains::integer[]),
-                unnest($owners::blob[])
-        )
-    )
-    and ($start_utime is null or now >= $start_utime)
-    and ($end_utime is null or now <= $end_utime)
-    and ($start_lt is null or lt >= $start_lt)
-    and ($end_lt is null or lt <= $end_lt)
+    in_pairs_or_any(workchain, account, $workchains, $accounts)
+    and in_pairs_or_any(jetton_workchain, jetton, $jetton_workchains, $jettons)
+    and in_pairs_or_any(owner_workchain, owner, $owner_workchains, $owners)
+    and in_range(now, $start_utime, $end_utime)
+    and in_range(lt, $start_lt, $end_lt)
 order by
     case when $descending then if($by_time, now, lt) end desc,
     case when not $descending then if($by_time, now, lt) end,

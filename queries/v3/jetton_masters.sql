@@ -1,12 +1,12 @@
--- Jetton masters at a masterchain block; in the order in which they were first seen.
+-- Jetton masters at a masterchain block, ordered by first appearance.
 --
--- $workchains       integer[]         workchains of the masters; none: any
--- $accounts         blob[]            masters
--- $admin_workchains integer[]         workchains of the administrators; none: any
--- $admins           blob[]            administrators
--- $mc_seqno         bigint    = null  as of this masterchain block; null: the newest
--- $limit            integer           most rows
--- $offset           integer   = 0     rows to pass over
+-- $workchains       integer[]         workchains of the masters
+-- $accounts         blob[]            masters; empty: any
+-- $admin_workchains integer[]         workchains of the administrators
+-- $admins           blob[]            administrators; empty: any
+-- $mc_seqno         bigint    = null  state at this masterchain block; null: newest
+-- $limit            integer           maximum number of rows
+-- $offset           integer   = 0     rows to skip
 --
 -- returns: the columns of jetton_masters, first_lt; in order
 with matching as (
@@ -16,59 +16,8 @@ with matching as (
         mc_seqno
     from jetton_masters
     where
-        (
-            len($accounts::blob[]) = 0
-            or (workchain, account) in (
-                select
-                    unnest($workchains::integer[]),
-                    unnest($accounts::blob[])
-            )
-        )
-        and (
-            len($admins::blob[]) = 0
-            or (admin_workchain, admin) in (
-                select
-                    unnest($admin_workchains::integer[]),
-                    unnest($admins::blob[])
-            )
-        )
-),
-
-states as (
-    select
-        workchain,
-        account,
-        mc_seqno,
-        lt,
-        utime,
-        code_hash,
-        data_hash,
-        total_supply,
-        mintable,
-        admin_workchain,
-        admin,
-        content,
-        wallet_code_hash,
-        min(lt) over (
-            partition by
-                workchain,
-                account
-        ) as first_lt
-    from jetton_masters
-    where
-        ($mc_seqno is null or mc_seqno <= $mc_seqno)
-        and (workchain, account) in (
-            select
-                workchain,
-                account
-            from matching
-        )
-    qualify row_number() over (
-        partition by
-            workchain,
-            account
-        order by mc_seqno desc
-    ) = 1
+        in_pairs_or_any(workchain, account, $workchains, $accounts)
+        and in_pairs_or_any(admin_workchain, admin, $admin_workchains, $admins)
 )
 
 select
@@ -86,15 +35,7 @@ select
     content,
     wallet_code_hash,
     first_lt
-from states
-where
-    (workchain, account, mc_seqno) in (
-        select
-            workchain,
-            account,
-            mc_seqno
-        from matching
-    )
+from matching_as_of('jetton_masters', 'matching', $mc_seqno)
 order by
     first_lt,
     workchain,

@@ -1,19 +1,19 @@
 -- Jetton wallets at a masterchain block.
 --
--- $workchains        integer[]          workchains of the wallets; none: any
--- $accounts          blob[]             wallets
--- $owner_workchains  integer[]          workchains of the owners; none: any
--- $owners            blob[]             owners
--- $jetton_workchains integer[]          workchains of the masters; none: any
--- $jettons           blob[]             masters
--- $exclude_zero      boolean   = false  leave out those without jettons
+-- $workchains        integer[]          workchains of the wallets
+-- $accounts          blob[]             wallets; empty: any
+-- $owner_workchains  integer[]          workchains of the owners
+-- $owners            blob[]             owners; empty: any
+-- $jetton_workchains integer[]          workchains of the masters
+-- $jettons           blob[]             masters; empty: any
+-- $exclude_zero      boolean   = false  exclude wallets with a zero balance
 -- $by_account        boolean   = false  order by address
 -- $by_owner          boolean   = false  order by owner first
 -- $by_balance        boolean   = false  order by balance instead of first appearance
--- $descending        boolean   = true   most jettons first
--- $mc_seqno          bigint    = null   as of this masterchain block; null: the newest
--- $limit             integer            most rows
--- $offset            integer   = 0      rows to pass over
+-- $descending        boolean   = true   highest balance first
+-- $mc_seqno          bigint    = null   state at this masterchain block; null: newest
+-- $limit             integer            maximum number of rows
+-- $offset            integer   = 0      rows to skip
 --
 -- returns: the columns of jetton_wallets, first_lt; in order
 with matching as (
@@ -23,67 +23,9 @@ with matching as (
         mc_seqno
     from jetton_wallets
     where
-        (
-            len($accounts::blob[]) = 0
-            or (workchain, account) in (
-                select
-                    unnest($workchains::integer[]),
-                    unnest($accounts::blob[])
-            )
-        )
-        and (
-            len($owners::blob[]) = 0
-            or (owner_workchain, owner) in (
-                select
-                    unnest($owner_workchains::integer[]),
-                    unnest($owners::blob[])
-            )
-        )
-        and (
-            len($jettons::blob[]) = 0
-            or (jetton_workchain, jetton) in (
-                select
-                    unnest($jetton_workchains::integer[]),
-                    unnest($jettons::blob[])
-            )
-        )
-),
-
-states as (
-    select
-        workchain,
-        account,
-        mc_seqno,
-        lt,
-        utime,
-        code_hash,
-        data_hash,
-        balance,
-        owner_workchain,
-        owner,
-        jetton_workchain,
-        jetton,
-        is_claimed,
-        min(lt) over (
-            partition by
-                workchain,
-                account
-        ) as first_lt
-    from jetton_wallets
-    where
-        ($mc_seqno is null or mc_seqno <= $mc_seqno)
-        and (workchain, account) in (
-            select
-                workchain,
-                account
-            from matching
-        )
-    qualify row_number() over (
-        partition by
-            workchain,
-            account
-        order by mc_seqno desc
-    ) = 1
+        in_pairs_or_any(workchain, account, $workchains, $accounts)
+        and in_pairs_or_any(owner_workchain, owner, $owner_workchains, $owners)
+        and in_pairs_or_any(jetton_workchain, jetton, $jetton_workchains, $jettons)
 )
 
 select
@@ -101,16 +43,8 @@ select
     jetton,
     is_claimed,
     first_lt
-from states
-where
-    (workchain, account, mc_seqno) in (
-        select
-            workchain,
-            account,
-            mc_seqno
-        from matching
-    )
-    and (not $exclude_zero or balance > 0)
+from matching_as_of('jetton_wallets', 'matching', $mc_seqno)
+where not $exclude_zero or balance > 0
 order by
     case when $by_owner then owner_workchain end,
     case when $by_owner then owner end,

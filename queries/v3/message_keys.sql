@@ -1,9 +1,9 @@
--- A page of messages by any filters, the two ends of a message as one row.
+-- A page of messages by any filters; both ends of a message form one row.
 --
--- $msg_hashes            blob[]            hashes, as stored or in normal form; empty: any
+-- $msg_hashes            blob[]            hashes, as stored or normalized; empty: any
 -- $body_hash             blob     = null   hash of the body
 -- $opcode                integer  = null   opcode, signed
--- $direction             text     = null   look only at this end: in (consumed) or out (produced)
+-- $direction             text     = null   only this end: in (consumed) or out (produced)
 -- $source_workchain      integer  = null   workchain of the source
 -- $source                blob     = null   source
 -- $no_source             boolean  = false  only messages that have no source
@@ -17,9 +17,9 @@
 -- $start_lt              bigint   = null   first logical time of creation
 -- $end_lt                bigint   = null   last logical time of creation
 -- $by_time               boolean  = false  order by time instead of logical time of creation
--- $descending            boolean  = true   newest first, and before them those without time
--- $limit                 integer           most rows
--- $offset                integer  = 0      rows to pass over
+-- $descending            boolean  = true   newest first, messages without time before them
+-- $limit                 integer           maximum number of rows
+-- $offset                integer  = 0      rows to skip
 --
 -- returns: msg_hash; in_tx_hash, out_tx_hash: the last transactions at its ends;
 -- tx_hash, tx_lt: the last of all, where the message can be read; in order
@@ -31,26 +31,21 @@ select
     max(tx_lt) as tx_lt
 from messages
 where
-    ($body_hash is null or body_hash = $body_hash)
-    and ($opcode is null or opcode = $opcode)
-    and ($direction is null or direction = $direction)
-    and ($source is null or (source_workchain = $source_workchain and source = $source))
+    equal_or_any(body_hash, $body_hash)
+    and equal_or_any(opcode, $opcode)
+    and equal_or_any(direction, $direction)
+    and address_or_any(source_workchain, source, $source_workchain, $source)
     and (not $no_source or source is null)
-    and (
-        $destination is null
-        or (destination_workchain = $destination_workchain and destination = $destination)
-    )
+    and address_or_any(destination_workchain, destination, $destination_workchain, $destination)
     and (not $no_destination or destination is null)
     and (not $exclude_externals or created_lt is not null)
     and (not $only_externals or created_lt is null)
-    and ($start_utime is null or created_at >= $start_utime)
-    and ($end_utime is null or created_at <= $end_utime)
-    and ($start_lt is null or created_lt >= $start_lt)
-    and ($end_lt is null or created_lt <= $end_lt)
+    and in_range(created_at, $start_utime, $end_utime)
+    and in_range(created_lt, $start_lt, $end_lt)
     and (
         len($msg_hashes::blob[]) = 0
-        or msg_hash in (select unnest($msg_hashes::blob[]))
-        or hash_norm in (select unnest($msg_hashes::blob[]))
+        or in_list(msg_hash, $msg_hashes::blob[])
+        or in_list(hash_norm, $msg_hashes::blob[])
     )
 group by msg_hash
 order by

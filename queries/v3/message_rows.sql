@@ -1,7 +1,7 @@
 -- Messages of some transactions, all of them or only those of some hashes.
 --
 -- $tx_hashes  blob[]  hashes of the transactions
--- $msg_hashes blob[]  hashes of the messages; empty: all of those transactions
+-- $msg_hashes blob[]  hashes of the messages; empty: any
 -- $first_lt   bigint  lowest logical time among them
 -- $last_lt    bigint  highest logical time among them
 --
@@ -39,5 +39,5 @@ select
 from messages
 where
     tx_lt between $first_lt and $last_lt
-    and tx_hash in (select unnest($tx_hashes::blob[]))
-    and (len($msg_hashes::blob[]) = 0 or msg_hash in (select unnest($msg_hashes::blob[])))
+    and in_list(tx_hash, $tx_hashes::blob[])
+    and in_list_or_any(msg_hash, $msg_hashes::blob[])

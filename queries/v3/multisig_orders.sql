@@ -1,13 +1,13 @@
--- Orders of multisig wallets at a masterchain block; in the order in which they were first seen.
+-- Multisig orders at a masterchain block, ordered by first appearance.
 --
--- $workchains          integer[]         workchains of the orders; none: any
--- $accounts            blob[]            orders
--- $multisig_workchains integer[]         workchains of the multisig wallets; none: any
--- $multisigs           blob[]            multisig wallets
--- $descending          boolean   = true  last seen first
--- $mc_seqno            bigint    = null  as of this masterchain block; null: the newest
--- $limit               integer           most rows
--- $offset              integer   = 0     rows to pass over
+-- $workchains          integer[]         workchains of the orders
+-- $accounts            blob[]            orders; empty: any
+-- $multisig_workchains integer[]         workchains of the multisig wallets
+-- $multisigs           blob[]            multisig wallets; empty: any
+-- $descending          boolean   = true  newest first
+-- $mc_seqno            bigint    = null  state at this masterchain block; null: newest
+-- $limit               integer           maximum number of rows
+-- $offset              integer   = 0     rows to skip
 --
 -- returns: the columns of multisig_orders, first_lt; in order
 with matching as (
@@ -17,63 +17,8 @@ with matching as (
         mc_seqno
     from multisig_orders
     where
-        (
-            len($accounts::blob[]) = 0
-            or (workchain, account) in (
-                select
-                    unnest($workchains::integer[]),
-                    unnest($accounts::blob[])
-            )
-        )
-        and (
-            len($multisigs::blob[]) = 0
-            or (multisig_workchain, multisig) in (
-                select
-                    unnest($multisig_workchains::integer[]),
-                    unnest($multisigs::blob[])
-            )
-        )
-),
-
-states as (
-    select
-        workchain,
-        account,
-        mc_seqno,
-        lt,
-        utime,
-        code_hash,
-        data_hash,
-        multisig_workchain,
-        multisig,
-        order_seqno,
-        threshold,
-        sent_for_execution,
-        signers,
-        approvals_mask,
-        approvals_num,
-        expiration_date,
-        order_boc,
-        min(lt) over (
-            partition by
-                workchain,
-                account
-        ) as first_lt
-    from multisig_orders
-    where
-        ($mc_seqno is null or mc_seqno <= $mc_seqno)
-        and (workchain, account) in (
-            select
-                workchain,
-                account
-            from matching
-        )
-    qualify row_number() over (
-        partition by
-            workchain,
-            account
-        order by mc_seqno desc
-    ) = 1
+        in_pairs_or_any(workchain, account, $workchains, $accounts)
+        and in_pairs_or_any(multisig_workchain, multisig, $multisig_workchains, $multisigs)
 )
 
 select
@@ -95,15 +40,7 @@ select
     expiration_date,
     order_boc,
     first_lt
-from states
-where
-    (workchain, account, mc_seqno) in (
-        select
-            workchain,
-            account,
-            mc_seqno
-        from matching
-    )
+from matching_as_of('multisig_orders', 'matching', $mc_seqno)
 order by
     case when $descending then first_lt end desc,
     case when not $descending then first_lt end,

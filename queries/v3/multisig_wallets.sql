@@ -1,12 +1,12 @@
--- Multisig wallets at a masterchain block; in the order in which they were first seen.
+-- Multisig wallets at a masterchain block, ordered by first appearance.
 --
--- $workchains integer[]         workchains of the wallets; none: any
--- $accounts   blob[]            wallets
--- $members    text[]            raw addresses of signers or proposers; none: any
--- $descending boolean   = true  last seen first
--- $mc_seqno   bigint    = null  as of this masterchain block; null: the newest
--- $limit      integer           most rows
--- $offset     integer   = 0     rows to pass over
+-- $workchains integer[]         workchains of the wallets
+-- $accounts   blob[]            wallets; empty: any
+-- $members    text[]            raw addresses of signers or proposers; empty: any
+-- $descending boolean   = true  newest first
+-- $mc_seqno   bigint    = null  state at this masterchain block; null: newest
+-- $limit      integer           maximum number of rows
+-- $offset     integer   = 0     rows to skip
 --
 -- returns: the columns of multisig_wallets, first_lt; in order
 with matching as (
@@ -16,54 +16,12 @@ with matching as (
         mc_seqno
     from multisig_wallets
     where
-        (
-            len($accounts::blob[]) = 0
-            or (workchain, account) in (
-                select
-                    unnest($workchains::integer[]),
-                    unnest($accounts::blob[])
-            )
-        )
+        in_pairs_or_any(workchain, account, $workchains, $accounts)
         and (
             len($members::text[]) = 0
             or list_has_any(signers, $members::text[])
             or list_has_any(proposers, $members::text[])
         )
-),
-
-states as (
-    select
-        workchain,
-        account,
-        mc_seqno,
-        lt,
-        utime,
-        code_hash,
-        data_hash,
-        next_order_seqno,
-        threshold,
-        signers,
-        proposers,
-        min(lt) over (
-            partition by
-                workchain,
-                account
-        ) as first_lt
-    from multisig_wallets
-    where
-        ($mc_seqno is null or mc_seqno <= $mc_seqno)
-        and (workchain, account) in (
-            select
-                workchain,
-                account
-            from matching
-        )
-    qualify row_number() over (
-        partition by
-            workchain,
-            account
-        order by mc_seqno desc
-    ) = 1
 )
 
 select
@@ -79,15 +37,7 @@ select
     signers,
     proposers,
     first_lt
-from states
-where
-    (workchain, account, mc_seqno) in (
-        select
-            workchain,
-            account,
-            mc_seqno
-        from matching
-    )
+from matching_as_of('multisig_wallets', 'matching', $mc_seqno)
 order by
     case when $descending then first_lt end desc,
     case when not $descending then first_lt end,

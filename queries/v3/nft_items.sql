@@ -1,23 +1,36 @@
--- NFT items at a masterchain block; an item that a contract sells is that of its seller, too.
+-- NFT items at a masterchain block; an item on sale may count as its seller's.
 --
--- $workchains            integer[]          workchains of the items; none: any
--- $accounts              blob[]             items
--- $collection_workchains integer[]          workchains of the collections; none: any
--- $collections           blob[]             collections
--- $owner_workchains      integer[]          workchains of the owners; none: any
--- $owners                blob[]             owners
--- $indexes               text[]             decimal indexes; none: any
--- $include_on_sale       boolean   = false  owners may have handed an item to a sale contract
+-- $workchains            integer[]          workchains of the items
+-- $accounts              blob[]             items; empty: any
+-- $collection_workchains integer[]          workchains of the collections
+-- $collections           blob[]             collections; empty: any
+-- $owner_workchains      integer[]          workchains of the owners
+-- $owners                blob[]             owners; empty: any
+-- $indexes               text[]             decimal indexes; empty: any
+-- $include_on_sale       boolean   = false  include items that the owners have on sale
 -- $by_lt                 boolean   = false  order by last transaction, newest first
 -- $by_owner              boolean   = false  order by owner, collection and index
 -- $by_collection         boolean   = false  order by collection and index
 -- $by_first              boolean   = false  order by first appearance
--- $mc_seqno              bigint    = null   as of this masterchain block; null: the newest
--- $limit                 integer            most rows
--- $offset                integer   = 0      rows to pass over
+-- $mc_seqno              bigint    = null   state at this masterchain block; null: newest
+-- $limit                 integer            maximum number of rows
+-- $offset                integer   = 0      rows to skip
 --
 -- returns: the columns of nft_items, first_lt; in order
-with sales as (
+with contracts as (
+    select
+        workchain,
+        account,
+        mc_seqno,
+        nft_workchain,
+        nft,
+        nft_owner_workchain,
+        nft_owner
+    from nft_sales
+    where kind <> 'telemint'
+),
+
+sales as (
     select
         workchain,
         account,
@@ -25,23 +38,10 @@ with sales as (
         nft,
         nft_owner_workchain,
         nft_owner
-    from nft_sales
+    from as_of('contracts', $mc_seqno)
     where
         $include_on_sale
-        and kind <> 'telemint'
-        and ($mc_seqno is null or mc_seqno <= $mc_seqno)
-    qualify
-        row_number() over (
-            partition by
-                workchain,
-                account
-            order by mc_seqno desc
-        ) = 1
-        and (nft_owner_workchain, nft_owner) in (
-            select
-                unnest($owner_workchains::integer[]),
-                unnest($owners::blob[])
-        )
+        and in_pairs(nft_owner_workchain, nft_owner, $owner_workchains, $owners)
 ),
 
 matching as (
@@ -51,30 +51,12 @@ matching as (
         mc_seqno
     from nft_items
     where
-        (
-            len($accounts::blob[]) = 0
-            or (workchain, account) in (
-                select
-                    unnest($workchains::integer[]),
-                    unnest($accounts::blob[])
-            )
-        )
-        and (
-            len($collections::blob[]) = 0
-            or (collection_workchain, collection) in (
-                select
-                    unnest($collection_workchains::integer[]),
-                    unnest($collections::blob[])
-            )
-        )
+        in_pairs_or_any(workchain, account, $workchains, $accounts)
+        and in_pairs_or_any(collection_workchain, collection, $collection_workchains, $collections)
         and (len($indexes::text[]) = 0 or list_contains($indexes::text[], item_index))
         and (
             len($owners::blob[]) = 0
-            or (owner_workchain, owner) in (
-                select
-                    unnest($owner_workchains::integer[]),
-                    unnest($owners::blob[])
-            )
+            or in_pairs(owner_workchain, owner, $owner_workchains, $owners)
             or (owner_workchain, owner, workchain, account) in (
                 select
                     workchain,
@@ -84,44 +66,6 @@ matching as (
                 from sales
             )
         )
-),
-
-states as (
-    select
-        workchain,
-        account,
-        mc_seqno,
-        lt,
-        utime,
-        code_hash,
-        data_hash,
-        init,
-        item_index,
-        collection_workchain,
-        collection,
-        owner_workchain,
-        owner,
-        content,
-        min(lt) over (
-            partition by
-                workchain,
-                account
-        ) as first_lt
-    from nft_items
-    where
-        ($mc_seqno is null or mc_seqno <= $mc_seqno)
-        and (workchain, account) in (
-            select
-                workchain,
-                account
-            from matching
-        )
-    qualify row_number() over (
-        partition by
-            workchain,
-            account
-        order by mc_seqno desc
-    ) = 1
 )
 
 select
@@ -140,20 +84,12 @@ select
     states.owner,
     states.content,
     states.first_lt
-from states
+from matching_as_of('nft_items', 'matching', $mc_seqno) as states
 left join sales on
     states.owner_workchain = sales.workchain
     and states.owner = sales.account
     and states.workchain = sales.nft_workchain
     and states.account = sales.nft
-where
-    (states.workchain, states.account, states.mc_seqno) in (
-        select
-            workchain,
-            account,
-            mc_seqno
-        from matching
-    )
 order by
     case when $by_lt then lt end desc,
     case when $by_owner then coalesce(sales.nft_owner_workchain, owner_workchain) end,

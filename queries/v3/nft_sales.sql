@@ -1,10 +1,10 @@
--- Contracts that sell NFTs, at a masterchain block; by address.
+-- NFT sale contracts at a masterchain block; by address.
 --
--- $workchains integer[]         workchains of the contracts; none: any
--- $accounts   blob[]            contracts
--- $mc_seqno   bigint    = null  as of this masterchain block; null: the newest
--- $limit      integer           most rows
--- $offset     integer   = 0     rows to pass over
+-- $workchains integer[]         workchains of the contracts
+-- $accounts   blob[]            contracts; empty: any
+-- $mc_seqno   bigint    = null  state at this masterchain block; null: newest
+-- $limit      integer           maximum number of rows
+-- $offset     integer   = 0     rows to skip
 --
 -- returns: the columns of nft_sales, first_lt; in order
 with matching as (
@@ -13,55 +13,7 @@ with matching as (
         account,
         mc_seqno
     from nft_sales
-    where
-        (
-            len($accounts::blob[]) = 0
-            or (workchain, account) in (
-                select
-                    unnest($workchains::integer[]),
-                    unnest($accounts::blob[])
-            )
-        )
-),
-
-states as (
-    select
-        workchain,
-        account,
-        mc_seqno,
-        lt,
-        utime,
-        code_hash,
-        data_hash,
-        kind,
-        nft_workchain,
-        nft,
-        nft_owner_workchain,
-        nft_owner,
-        marketplace_workchain,
-        marketplace,
-        created_at,
-        details,
-        min(lt) over (
-            partition by
-                workchain,
-                account
-        ) as first_lt
-    from nft_sales
-    where
-        ($mc_seqno is null or mc_seqno <= $mc_seqno)
-        and (workchain, account) in (
-            select
-                workchain,
-                account
-            from matching
-        )
-    qualify row_number() over (
-        partition by
-            workchain,
-            account
-        order by mc_seqno desc
-    ) = 1
+    where in_pairs_or_any(workchain, account, $workchains, $accounts)
 )
 
 select
@@ -82,15 +34,7 @@ select
     created_at,
     details,
     first_lt
-from states
-where
-    (workchain, account, mc_seqno) in (
-        select
-            workchain,
-            account,
-            mc_seqno
-        from matching
-    )
+from matching_as_of('nft_sales', 'matching', $mc_seqno)
 order by
     workchain,
     account

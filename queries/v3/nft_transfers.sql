@@ -1,21 +1,21 @@
--- A page of transfers of NFT items, aborted ones included.
+-- A page of NFT transfers, aborted ones included.
 --
--- $workchains            integer[]          workchains of the items; none: any
--- $accounts              blob[]             items
--- $collection_workchains integer[]          workchains of the collections; none: any
--- $collections           blob[]             collections
--- $owner_workchains      integer[]          workchains of the owners; none: any
--- $owners                blob[]             owners
--- $outgoing              boolean   = true   owners may have sent
--- $incoming              boolean   = true   owners may have received
+-- $workchains            integer[]          workchains of the items
+-- $accounts              blob[]             items; empty: any
+-- $collection_workchains integer[]          workchains of the collections
+-- $collections           blob[]             collections; empty: any
+-- $owner_workchains      integer[]          workchains of the owners
+-- $owners                blob[]             owners; empty: any
+-- $outgoing              boolean   = true   include transfers sent by the owners
+-- $incoming              boolean   = true   include transfers received by the owners
 -- $start_utime           bigint    = null   first unix second
 -- $end_utime             bigint    = null   last unix second
 -- $start_lt              bigint    = null   first logical time
 -- $end_lt                bigint    = null   last logical time
 -- $by_time               boolean   = false  order by time before logical time
 -- $descending            boolean   = true   newest first
--- $limit                 integer            most rows
--- $offset                integer   = 0      rows to pass over
+-- $limit                 integer            maximum number of rows
+-- $offset                integer   = 0      rows to skip
 --
 -- returns: the columns of nft_transfers; in order
 select
@@ -42,45 +42,14 @@ select
     forward_payload_inline
 from nft_transfers
 where
-    (
-        len($accounts::blob[]) = 0
-        or (workchain, account) in (
-            select
-                unnest($workchains::integer[]),
-                unnest($accounts::blob[])
-        )
+    in_pairs_or_any(workchain, account, $workchains, $accounts)
+    and in_pairs_or_any(collection_workchain, collection, $collection_workchains, $collections)
+    and moves_of(
+        old_owner_workchain, old_owner, new_owner_workchain, new_owner,
+        $owner_workchains, $owners, $outgoing, $incoming
     )
-    and (
-        len($collections::blob[]) = 0
-        or (collection_workchain, collection) in (
-            select
-                unnest($collection_workchains::integer[]),
-                unnest($collections::blob[])
-        )
-    )
-    and (
-        len($owners::blob[]) = 0
-        or (
-            $outgoing
-            and (old_owner_workchain, old_owner) in (
-                select
-                    unnest($owner_workchains::integer[]),
-                    unnest($owners::blob[])
-            )
-        )
-        or (
-            $incoming
-            and (new_owner_workchain, new_owner) in (
-                select
-                    unnest($owner_workchains::integer[]),
-                    unnest($owners::blob[])
-            )
-        )
-    )
-    and ($start_utime is null or now >= $start_utime)
-    and ($end_utime is null or now <= $end_utime)
-    and ($start_lt is null or lt >= $start_lt)
-    and ($end_lt is null or lt <= $end_lt)
+    and in_range(now, $start_utime, $end_utime)
+    and in_range(lt, $start_lt, $end_lt)
 order by
     case when $descending then if($by_time, now, lt) end desc,
     case when not $descending then if($by_time, now, lt) end,

@@ -1,4 +1,4 @@
--- What was fetched from addresses that tokens name.
+-- Metadata fetched from the addresses in token content.
 --
 -- $uris text[]  the addresses, as contracts have them
 --
@@ -9,7 +9,7 @@ select
     retry_at is not null as is_tried_again,
     content
 from offchain_metadata
-where uri in (select unnest($uris::varchar[]))
+where in_list(uri, $uris::text[])
 qualify row_number() over (
     partition by uri
     order by fetched_at desc

@@ -11,8 +11,8 @@ select
     max(seqno) as last_seqno
 from blocks
 where
-    ($workchain is null or workchain = $workchain)
-    and ($shard is null or shard = $shard)
+    equal_or_any(workchain, $workchain)
+    and equal_or_any(shard, $shard)
 group by
     workchain,
     shard

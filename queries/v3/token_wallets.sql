@@ -1,9 +1,9 @@
--- What jetton wallets among some accounts hold.
+-- The newest state of those accounts that are jetton wallets.
 --
 -- $workchains integer[]  workchains of the accounts
 -- $accounts   blob[]     account ids
 --
--- returns: the account, and these of its columns in the newest state; by account
+-- returns: the account and columns of its newest state; by account
 select
     workchain,
     account,
@@ -12,18 +12,7 @@ select
     owner,
     jetton_workchain,
     jetton
-from jetton_wallets
-where (workchain, account) in (
-    select
-        unnest($workchains::integer[]),
-        unnest($accounts::blob[])
-)
-qualify row_number() over (
-    partition by
-        workchain,
-        account
-    order by mc_seqno desc
-) = 1
+from latest_of('jetton_wallets', $workchains, $accounts)
 order by
     workchain,
     account

@@ -1,6 +1,6 @@
--- The traces that some messages belong to; one from outside may have begun several.
+-- The traces of some messages; an external message may have started several.
 --
--- $msg_hashes blob[]  hashes of the messages, as stored or in normal form
+-- $msg_hashes blob[]  hashes of the messages, as stored or normalized
 --
 -- returns: trace_id, each once; in no order
 with ends as (
@@ -9,8 +9,8 @@ with ends as (
         tx_lt
     from messages
     where
-        msg_hash in (select unnest($msg_hashes::blob[]))
-        or hash_norm in (select unnest($msg_hashes::blob[]))
+        in_list(msg_hash, $msg_hashes::blob[])
+        or in_list(hash_norm, $msg_hashes::blob[])
 )
 
 select distinct traced.trace_id

@@ -5,4 +5,4 @@
 -- returns: trace_id, each once; in no order
 select distinct trace_id
 from transaction_traces
-where hash in (select unnest($hashes::blob[]))
+where in_list(hash, $hashes::blob[])

@@ -1,12 +1,12 @@
--- The messages from outside that began some traces.
+-- The normalized hashes of the external messages that started some traces.
 --
 -- $trace_ids blob[]  the traces
 --
--- returns: trace_id, external_hash_norm; traces that began otherwise are left out
+-- returns: trace_id, external_hash_norm; traces without an external message are left out
 select
     trace_id,
     external_hash_norm
 from traces
 where
-    trace_id in (select unnest($trace_ids::blob[]))
+    in_list(trace_id, $trace_ids::blob[])
     and external_hash_norm is not null

@@ -13,7 +13,7 @@ select
 from transaction_traces
 where
     lt between $first_lt and $last_lt
-    and trace_id in (select unnest($trace_ids::blob[]))
+    and in_list(trace_id, $trace_ids::blob[])
 order by
     lt,
     workchain,

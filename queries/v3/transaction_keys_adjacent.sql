@@ -1,7 +1,7 @@
--- The transactions next to one: that made its in message, and those that its out messages made.
+-- The transactions before and after one in its trace.
 --
 -- $hash      blob            hash of the transaction
--- $direction text    = null  in: what came before, out: what came after; null: both
+-- $direction text    = null  in: the preceding one, out: the following ones; null: both
 --
 -- returns: hash, lt; ascending logical time
 with own as (

@@ -1,4 +1,4 @@
--- Where the transactions of some hashes are.
+-- The logical times of transactions by hash.
 --
 -- $hashes blob[]  hashes
 --
@@ -7,4 +7,4 @@ select
     hash,
     lt
 from transactions
-where hash in (select unnest($hashes::blob[]))
+where in_list(hash, $hashes::blob[])

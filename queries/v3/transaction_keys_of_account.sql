@@ -1,4 +1,4 @@
--- A page of one account's transactions: the most frequent question.
+-- A page of one account's transactions, the most frequent query.
 --
 -- $workchain   integer          workchain of the account
 -- $account     blob             account id
@@ -7,8 +7,8 @@
 -- $start_lt    bigint   = null  first logical time
 -- $end_lt      bigint   = null  last logical time
 -- $descending  boolean  = true  newest first
--- $limit       integer          most rows
--- $offset      integer  = 0     rows to pass over
+-- $limit       integer          maximum number of rows
+-- $offset      integer  = 0     rows to skip
 --
 -- returns: hash, lt; in order
 select
@@ -18,10 +18,8 @@ from transactions
 where
     workchain = $workchain
     and account = $account
-    and ($start_utime is null or now >= $start_utime)
-    and ($end_utime is null or now <= $end_utime)
-    and ($start_lt is null or lt >= $start_lt)
-    and ($end_lt is null or lt <= $end_lt)
+    and in_range(now, $start_utime, $end_utime)
+    and in_range(lt, $start_lt, $end_lt)
 order by
     case when $descending then lt end desc,
     case when not $descending then lt end

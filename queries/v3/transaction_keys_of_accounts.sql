@@ -1,54 +1,35 @@
--- A page of transactions of some accounts; another filter that is null or empty filters nothing.
+-- A page of transactions of some accounts; other filters that are null or empty are ignored.
 --
 -- $workchain           integer   = null  workchain of the block
 -- $shard               bigint    = null  shard of the block
 -- $block_seqno         bigint    = null  seqno of the block
 -- $mc_seqno            bigint    = null  masterchain block that commits it
--- $workchains          integer[]         workchains of the accounts wanted
--- $accounts            blob[]            accounts wanted
--- $excluded_workchains integer[]         workchains of the accounts not wanted
--- $excluded_accounts   blob[]            accounts not wanted
--- $hashes              blob[]            hashes wanted
--- $lt                  bigint    = null  logical time; accounts are then in the order asked for
+-- $workchains          integer[]         workchains of the accounts
+-- $accounts            blob[]            accounts
+-- $excluded_workchains integer[]         workchains of the excluded accounts
+-- $excluded_accounts   blob[]            excluded accounts
+-- $hashes              blob[]            hashes; empty: any
+-- $lt                  bigint    = null  logical time; accounts then follow $descending
 -- $aborted             boolean   = null  whether it was aborted
 -- $start_utime         bigint    = null  first unix second
 -- $end_utime           bigint    = null  last unix second
 -- $start_lt            bigint    = null  first logical time
 -- $end_lt              bigint    = null  last logical time
 -- $by_time             boolean   = false order by time before logical time
--- $descending          boolean   = true  highest first; accounts of one logical time ascend
--- $limit               integer           most rows
--- $offset              integer   = 0     rows to pass over
+-- $descending          boolean   = true  newest first; equal logical times by account
+-- $limit               integer           maximum number of rows
+-- $offset              integer   = 0     rows to skip
 --
 -- returns: hash, lt; in order
 select
     hash,
     lt
-from transactions
-where
-    ($workchain is null or workchain = $workchain)
-    and ($shard is null or shard = $shard)
-    and ($block_seqno is null or block_seqno = $block_seqno)
-    and ($mc_seqno is null or mc_seqno = $mc_seqno)
-    and ($lt is null or lt = $lt)
-    and ($aborted is null or aborted = $aborted)
-    and ($start_utime is null or now >= $start_utime)
-    and ($end_utime is null or now <= $end_utime)
-    and ($start_lt is null or lt >= $start_lt)
-    and ($end_lt is null or lt <= $end_lt)
-    and (len($hashes::blob[]) = 0 or list_contains($hashes::blob[], hash))
-    and (
-        len($excluded_accounts::blob[]) = 0
-        or not list_contains(
-            list_zip($excluded_workchains::integer[], $excluded_accounts::blob[]),
-            row(workchain, account)
-        )
-    )
-    and (workchain, account) in (
-        select
-            unnest($workchains::integer[]),
-            unnest($accounts::blob[])
-    )
+from transactions_page(
+    'transactions', $workchain, $shard, $block_seqno, $mc_seqno, $lt, $aborted,
+    $start_utime, $end_utime, $start_lt, $end_lt,
+    $hashes, $excluded_workchains, $excluded_accounts
+)
+where in_pairs(workchain, account, $workchains, $accounts)
 order by
     case when $descending then if($by_time, now, lt) end desc,
     case when not $descending then if($by_time, now, lt) end,

@@ -1,12 +1,12 @@
--- The transactions of some blocks, at most so many.
+-- A page of the transactions of some blocks.
 --
 -- $mc_seqnos    bigint[]   masterchain blocks that commit them
 -- $workchains   integer[]  workchains of the blocks
 -- $shards       bigint[]   their shards
 -- $block_seqnos bigint[]   their seqnos
 -- $descending   boolean    = false  highest logical time first; accounts of one time ascend
--- $limit        integer    most rows
--- $offset       integer    = 0      rows to pass over
+-- $limit        integer    maximum number of rows
+-- $offset       integer    = 0      rows to skip
 --
 -- returns: hash, lt; in order
 select
@@ -14,7 +14,7 @@ select
     lt
 from transactions
 where
-    mc_seqno in (select unnest($mc_seqnos::bigint[]))
+    in_list(mc_seqno, $mc_seqnos::bigint[])
     and (workchain, shard, block_seqno) in (
         select
             unnest($workchains::integer[]),

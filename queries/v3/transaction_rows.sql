@@ -12,7 +12,7 @@ with trace_ids as (
     from transaction_traces
     where
         lt between $first_lt and $last_lt
-        and hash in (select unnest($hashes::blob[]))
+        and in_list(hash, $hashes::blob[])
 )
 
 select
@@ -92,4 +92,4 @@ from transactions
 left join trace_ids on hash = tx_hash
 where
     lt between $first_lt and $last_lt
-    and hash in (select unnest($hashes::blob[]))
+    and in_list(hash, $hashes::blob[])

@@ -11,4 +11,4 @@ select
 from transaction_traces
 where
     lt between $first_lt and $last_lt
-    and hash in (select unnest($hashes::blob[]))
+    and in_list(hash, $hashes::blob[])

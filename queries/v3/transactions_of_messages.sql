@@ -1,10 +1,10 @@
 -- The transactions that sent or consumed some messages.
 --
--- $msg_hashes blob[]  hashes of the messages, as stored or in normal form
+-- $msg_hashes blob[]  hashes of the messages, as stored or normalized
 --
 -- returns: tx_hash, each once; in no order
 select distinct tx_hash
 from messages
 where
-    msg_hash in (select unnest($msg_hashes::blob[]))
-    or hash_norm in (select unnest($msg_hashes::blob[]))
+    in_list(msg_hash, $msg_hashes::blob[])
+    or in_list(hash_norm, $msg_hashes::blob[])

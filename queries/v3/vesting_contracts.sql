@@ -1,13 +1,13 @@
--- Vesting wallets at a masterchain block; in the order in which they were first seen.
+-- Vesting wallets at a masterchain block, ordered by first appearance.
 --
--- $workchains       integer[]         workchains of the wallets; none: any
--- $accounts         blob[]            wallets
--- $owner_workchains integer[]         workchains of owners and senders; none: any
--- $owners           blob[]            owners and senders
--- $listed           text[]            raw addresses; one on the whitelist will do as well
--- $mc_seqno         bigint    = null  as of this masterchain block; null: the newest
--- $limit            integer           most rows
--- $offset           integer   = 0     rows to pass over
+-- $workchains       integer[]         workchains of the wallets
+-- $accounts         blob[]            wallets; empty: any
+-- $owner_workchains integer[]         workchains of owners and senders
+-- $owners           blob[]            owners and senders; empty: any
+-- $listed           text[]            raw addresses; a match on the whitelist counts as well
+-- $mc_seqno         bigint    = null  state at this masterchain block; null: newest
+-- $limit            integer           maximum number of rows
+-- $offset           integer   = 0     rows to skip
 --
 -- returns: the columns of vesting_contracts, first_lt; in order
 with matching as (
@@ -17,69 +17,13 @@ with matching as (
         mc_seqno
     from vesting_contracts
     where
-        (
-            len($accounts::blob[]) = 0
-            or (workchain, account) in (
-                select
-                    unnest($workchains::integer[]),
-                    unnest($accounts::blob[])
-            )
-        )
+        in_pairs_or_any(workchain, account, $workchains, $accounts)
         and (
             len($owners::blob[]) = 0
-            or (owner_workchain, owner) in (
-                select
-                    unnest($owner_workchains::integer[]),
-                    unnest($owners::blob[])
-            )
-            or (sender_workchain, sender) in (
-                select
-                    unnest($owner_workchains::integer[]),
-                    unnest($owners::blob[])
-            )
+            or in_pairs(owner_workchain, owner, $owner_workchains, $owners)
+            or in_pairs(sender_workchain, sender, $owner_workchains, $owners)
             or list_has_any(whitelist, $listed::text[])
         )
-),
-
-states as (
-    select
-        workchain,
-        account,
-        mc_seqno,
-        lt,
-        utime,
-        code_hash,
-        data_hash,
-        start_time,
-        total_duration,
-        unlock_period,
-        cliff_duration,
-        total_amount,
-        sender_workchain,
-        sender,
-        owner_workchain,
-        owner,
-        whitelist,
-        min(lt) over (
-            partition by
-                workchain,
-                account
-        ) as first_lt
-    from vesting_contracts
-    where
-        ($mc_seqno is null or mc_seqno <= $mc_seqno)
-        and (workchain, account) in (
-            select
-                workchain,
-                account
-            from matching
-        )
-    qualify row_number() over (
-        partition by
-            workchain,
-            account
-        order by mc_seqno desc
-    ) = 1
 )
 
 select
@@ -101,15 +45,7 @@ select
     owner,
     whitelist,
     first_lt
-from states
-where
-    (workchain, account, mc_seqno) in (
-        select
-            workchain,
-            account,
-            mc_seqno
-        from matching
-    )
+from matching_as_of('vesting_contracts', 'matching', $mc_seqno)
 order by
     first_lt,
     workchain,

@@ -1,6 +1,6 @@
 -- Whether the lake has the accounts of the zero state.
 --
--- returns: is_there, one row
+-- returns: is_there; one row
 select exists(
     select 1
     from account_states

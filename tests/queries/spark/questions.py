@@ -99,11 +99,11 @@ class Questions:
 
     def required(self, query: Query) -> dict[str, object]:
         """Return what a query must be given, and no more; lists that filter are empty."""
-        filters = "len($" in query.sql
+        filters = any("empty: any" in item.doc for item in query.parameters.values())
         given: dict[str, object] = {}
         for name, item in query.parameters.items():
             if item.default is REQUIRED:
-                optional = f"len(${name}::" in query.sql
+                optional = "empty: any" in item.doc
                 partner = filters and item.type == "integer[]"
                 excluding = name in {"excluded", "hidden_under"} or name.startswith("excluded_")
                 given[name] = (

@@ -1,0 +1,260 @@
+-- Filters and relations of the named queries. They work in DuckDB 1.5 and 2.x.
+-- Parameters of table macros that name a relation take its name as text.
+
+-- A value is one of a list.
+create or replace macro in_list(value, choices) as
+    value in (select unnest(choices));
+
+-- An address is one of those in two lists, its parts at the same position.
+create or replace macro in_pairs(workchain, account, workchains, accounts) as
+    (workchain, account) in (select unnest(workchains::integer[]), unnest(accounts::blob[]));
+
+-- The same, where an empty list allows any value.
+create or replace macro in_list_or_any(value, choices) as
+    (len(choices) = 0 or value in (select unnest(choices)));
+
+create or replace macro in_pairs_or_any(workchain, account, workchains, accounts) as
+    (
+        len(accounts) = 0
+        or (workchain, account) in (
+            select unnest(workchains::integer[]), unnest(accounts::blob[])
+        )
+    );
+
+-- A value is the one asked for; NULL allows any.
+create or replace macro equal_or_any(value, choice) as
+    (choice is null or value = choice);
+
+-- A value lies between two bounds, both included; a NULL bound is open.
+create or replace macro in_range(value, first, last) as
+    ((first is null or value >= first) and (last is null or value <= last));
+
+-- A sender or a recipient is one of a list of addresses; an empty list allows any.
+create or replace macro moves_of(
+    source_workchain,
+    source,
+    destination_workchain,
+    destination,
+    workchains,
+    accounts,
+    outgoing,
+    incoming
+) as
+    (
+        len(accounts) = 0
+        or (
+            outgoing
+            and (source_workchain, source) in (
+                select unnest(workchains::integer[]), unnest(accounts::blob[])
+            )
+        )
+        or (
+            incoming
+            and (destination_workchain, destination) in (
+                select unnest(workchains::integer[]), unnest(accounts::blob[])
+            )
+        )
+    );
+
+-- An address is the one asked for; a NULL account allows any.
+create or replace macro address_or_any(workchain, account, workchain_choice, account_choice) as
+    (account_choice is null or (workchain = workchain_choice and account = account_choice));
+
+-- A position in an ordered list comes after another one; a NULL position is the beginning.
+create or replace macro comes_after(place, other, other_end, descending) as
+    (other_end is null or if(descending, place < other, place > other));
+
+-- The newest row of every account in a table of contracts.
+create or replace macro latest(relation) as table
+    select *
+    from query_table(relation)
+    qualify row_number() over (partition by workchain, account order by mc_seqno desc) = 1;
+
+-- The newest row of some accounts in a table of contracts.
+create or replace macro latest_of(relation, workchains, accounts) as table
+    select *
+    from query_table(relation)
+    where (workchain, account) in (select unnest(workchains::integer[]), unnest(accounts::blob[]))
+    qualify row_number() over (partition by workchain, account order by mc_seqno desc) = 1;
+
+-- The newest row of every account in a table of contracts at a masterchain block; NULL: now.
+create or replace macro as_of(relation, master_seqno) as table
+    select *
+    from query_table(relation)
+    where master_seqno is null or mc_seqno <= master_seqno
+    qualify row_number() over (partition by workchain, account order by mc_seqno desc) = 1;
+
+-- Of the rows that `as_of` returns, those that are in `matching` (workchain, account, mc_seqno);
+-- first_lt is the logical time of the account's first row.
+create or replace macro matching_as_of(relation, matching, master_seqno) as table
+    select *
+    from (
+        select
+            *,
+            min(lt) over (partition by workchain, account) as first_lt
+        from query_table(relation)
+        where
+            (master_seqno is null or mc_seqno <= master_seqno)
+            and (workchain, account) in (select workchain, account from query_table(matching))
+        qualify row_number() over (partition by workchain, account order by mc_seqno desc) = 1
+    )
+    where (workchain, account, mc_seqno) in (
+        select
+            workchain,
+            account,
+            mc_seqno
+        from query_table(matching)
+    );
+
+-- The rows of `actions` or `action_accounts` that a page may show, after the given position.
+create or replace macro actions_page(
+    relation,
+    master_seqno,
+    first_utime,
+    last_utime,
+    first_lt,
+    last_lt,
+    types,
+    excluded,
+    hidden_under,
+    by_time,
+    descending,
+    after_end,
+    after_trace,
+    after_action,
+    after_id
+) as table
+    select *
+    from query_table(relation)
+    where
+        equal_or_any(mc_seqno, master_seqno)
+        and in_range(trace_end_utime, first_utime, last_utime)
+        and in_range(trace_end_lt, first_lt, last_lt)
+        and in_list_or_any(type, types::text[])
+        and not in_list(type, excluded::text[])
+        and not list_has_any(ancestor_type, hidden_under::text[])
+        and comes_after(
+            (
+                if(by_time, trace_end_utime, trace_end_lt),
+                trace_id,
+                if(by_time, end_utime, end_lt),
+                action_id
+            ),
+            (after_end, after_trace, after_action, after_id),
+            after_end,
+            descending
+        );
+
+-- The columns of `actions`.
+create or replace macro action_rows(relation) as table
+    select
+        trace_id,
+        action_id,
+        type,
+        success,
+        start_lt,
+        end_lt,
+        start_utime,
+        end_utime,
+        mc_seqno_end,
+        mc_seqno,
+        trace_end_lt,
+        trace_end_utime,
+        trace_external_hash,
+        trace_external_hash_norm,
+        tx_hashes,
+        accounts,
+        source,
+        source_secondary,
+        destination,
+        destination_secondary,
+        asset,
+        asset_secondary,
+        asset2,
+        asset2_secondary,
+        opcode,
+        amount,
+        value,
+        value_extra_currencies,
+        details,
+        parent_action_id,
+        ancestor_type,
+        rule,
+        classifier_version
+    from query_table(relation);
+
+-- The traces that a page may show, after the given position.
+create or replace macro traces_page(
+    relation,
+    master_seqno,
+    first_utime,
+    last_utime,
+    first_lt,
+    last_lt,
+    by_time,
+    descending,
+    after_end,
+    after_id
+) as table
+    select
+        trace_id,
+        external_hash,
+        external_hash_norm,
+        mc_seqno_start,
+        mc_seqno_end,
+        start_lt,
+        end_lt,
+        start_utime,
+        end_utime,
+        state,
+        transactions,
+        messages,
+        pending_messages
+    from query_table(relation)
+    where
+        (master_seqno is null or (mc_seqno_end = master_seqno and state = 'complete'))
+        and in_range(end_utime, first_utime, last_utime)
+        and in_range(end_lt, first_lt, last_lt)
+        and comes_after(
+            (if(by_time, end_utime, end_lt), trace_id),
+            (after_end, after_id),
+            after_end,
+            descending
+        );
+
+-- The transactions that pass all filters; a filter that is NULL or empty passes everything.
+create or replace macro transactions_page(
+    relation,
+    block_workchain,
+    block_shard,
+    seqno,
+    master_seqno,
+    only_lt,
+    is_aborted,
+    first_utime,
+    last_utime,
+    first_lt,
+    last_lt,
+    hashes,
+    excluded_workchains,
+    excluded_accounts
+) as table
+    select *
+    from query_table(relation)
+    where
+        equal_or_any(workchain, block_workchain)
+        and equal_or_any(shard, block_shard)
+        and equal_or_any(block_seqno, seqno)
+        and equal_or_any(mc_seqno, master_seqno)
+        and equal_or_any(lt, only_lt)
+        and equal_or_any(aborted, is_aborted)
+        and in_range(now, first_utime, last_utime)
+        and in_range(lt, first_lt, last_lt)
+        and (len(hashes) = 0 or list_contains(hashes::blob[], hash))
+        and (
+            len(excluded_accounts) = 0
+            or not list_contains(
+                list_zip(excluded_workchains::integer[], excluded_accounts::blob[]),
+                row(workchain, account)
+            )
+        );
