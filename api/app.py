@@ -49,7 +49,10 @@ if TYPE_CHECKING:
     from litestar.types import Message, Scope
 
     from api.call import ApiRequest
-    from lake.settings import Settings
+    from api.settings import Settings
+
+REQUEST_BYTES = 1 << 20
+"""Largest request body."""
 
 LOG = logging.getLogger("tonlake.api")
 RETRY_AFTER_S = "1"
@@ -66,15 +69,17 @@ EXPOSED_HEADERS = [
 
 def create_app(lake_dir: Path, settings: Settings) -> Litestar:
     """Return the application over the lake in ``lake_dir``, which may still be empty."""
-    spans = open_spans(settings.otel_endpoint)
-    meter = Meter(log_requests=settings.log_requests, spans=spans)
+    spans = open_spans(settings.metrics.otel_endpoint)
+    meter = Meter(log_requests=settings.log.requests, spans=spans)
     holder = SnapshotHolder(lake_dir, settings, meter.observe_query)
-    tvm = TvmPool(settings)
-    sql = SqlPool(settings)
+    tvm = TvmPool(settings.tvm)
+    sql = SqlPool(
+        settings.sql, most_bytes=settings.http.response_bytes, threads=settings.lake.duckdb_threads
+    )
     hub = Hub(lake_dir, holder, settings)
     pending = PendingPool(holder, settings, tvm, hub.publish)
     hub.watch(pending.settle)
-    origins = [one.strip() for one in settings.cors_origins.split(",") if one.strip()]
+    origins = [one.strip() for one in settings.http.cors_origins.split(",") if one.strip()]
     app = ServedApp(
         route_handlers=[
             *service.routes,
@@ -102,15 +107,15 @@ def create_app(lake_dir: Path, settings: Settings) -> Litestar:
         before_send=[add_headers],
         exception_handlers={Exception: answer_error},
         cors_config=CORSConfig(allow_origins=origins, expose_headers=EXPOSED_HEADERS),
-        request_max_body_size=settings.request_body_bytes,
+        request_max_body_size=REQUEST_BYTES,
         openapi_config=None,
         logging_config=None,
     )
-    cache = AnswerCache(settings.answer_cache_mib << 20)
+    cache = AnswerCache(settings.http.cache_mib << 20)
     app.keep_answers(cache, holder.newest_open, any_origin="*" in origins)
-    app.stand_behind(Gate(settings), meter)
+    app.stand_behind(Gate(settings.access, settings.http.host), meter)
     app.shorten(DirectRoutes(app, answer_error, complete_headers))
-    app.bound(Lanes(settings), settings.requests_in_flight)
+    app.bound(Lanes(settings.http), settings.http.requests_in_flight)
     app.on_startup += [app.take_lanes, hub.start]
     app.on_shutdown.append(app.leave_lanes)
     if spans is not None:

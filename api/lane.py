@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from litestar.types import HTTPScope
 
-    from lake.settings import Settings
+    from api.settings import HttpSettings
 
 AT_ONCE_S = 0.001
 """What costs less than this, on average, is not worth a thread: to go there and back costs more."""
@@ -108,7 +108,7 @@ class Lanes(ThreadPoolExecutor):
     Work that no request is behind has threads of its own.
     """
 
-    def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, settings: HttpSettings, clock: Callable[[], float] = time.monotonic) -> None:
         """Make the lanes; ``clock`` gives the seconds that waiting is measured by."""
         super().__init__(BACKGROUND_THREADS, "background")
         wait_s, threads = settings.request_wait_ms / 1000, settings.request_threads

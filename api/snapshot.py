@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from api.settings import Settings
     from lake.cells import CellStore
     from lake.database import SnapshotViews
     from lake.lookup.lookups import Lookups
-    from lake.settings import Settings
 
 LOOK_EVERY_S = 0.02
 """How often the log is looked at for a newer commit; a look is one file status."""
@@ -37,10 +37,10 @@ class _Opened:
     def __init__(self, snapshot: Snapshot, views: SnapshotViews, settings: Settings) -> None:
         self.snapshot = snapshot
         self.views = views
-        self.cells: CellStore | None = open_cells(snapshot, settings)
+        self.cells: CellStore | None = open_cells(snapshot, settings.lake)
         self.lasting: dict[str, Any] = {}
         # Before others see it: until then they go on with the snapshot before, and do not wait.
-        self.lookups: Lookups | None = open_lookups(snapshot, settings)
+        self.lookups: Lookups | None = open_lookups(snapshot, settings.lake)
 
 
 class SnapshotHolder:
@@ -59,7 +59,7 @@ class SnapshotHolder:
         self._observe = observe
         self._lake_dir = lake_dir
         self._settings = settings
-        self._database = Database(lake_dir, settings)
+        self._database = Database(lake_dir, settings.lake)
         self._log = LogReader(lake_dir)
         self._lock = threading.Lock()
         self._opening = threading.Lock()
@@ -84,7 +84,7 @@ class SnapshotHolder:
             opened = self._find_open(number)
         else:
             opened = self._open_newest() if number is None else self._open(number)
-        limit_ms = self._settings.query_timeout_ms if timeout_ms is None else timeout_ms
+        limit_ms = self._settings.http.query_timeout_ms if timeout_ms is None else timeout_ms
         return Reader(
             opened.snapshot,
             opened.views,
@@ -148,7 +148,7 @@ class SnapshotHolder:
 
     def _connect(self, number: int | None) -> _Opened:
         """Open a snapshot and keep it; the caller holds ``_opening``."""
-        check = self._settings.check_digests
+        check = self._settings.lake.check_digests
         snapshot = open_snapshot(self._lake_dir, number, check_digests=check, log=self._log)
         opened = _Opened(snapshot, self._database.open(snapshot), self._settings)
         with self._lock:

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from ingest.settings import IngestSections
     from lake.log import Commit, LogState
-    from lake.settings import Settings
 
 
-def upgrade_lake(lake_dir: Path, settings: Settings) -> Iterator[tuple[str, Commit]]:
+def upgrade_lake(lake_dir: Path, settings: IngestSections) -> Iterator[tuple[str, Commit]]:
     """Derive what the lake lacks, and yield what was done with each commit.
 
     Nothing is done twice: a lake of this version gives no commit, and a run that was stopped goes
@@ -40,14 +40,14 @@ def upgrade_lake(lake_dir: Path, settings: Settings) -> Iterator[tuple[str, Comm
     """
     state = read_state(lake_dir)
     if _list_lacking(state, TRANSACTIONS.name, TRANSACTION_TRACES.name):
-        yield from _name("traces derived", rebuild_traces(lake_dir, settings))
+        yield from _name("traces derived", rebuild_traces(lake_dir, settings.lake))
     lacking = _list_lacking(state, ACCOUNT_STATES.name, INTERFACES.name)
-    if lacking and settings.detect_contracts:
+    if lacking and settings.ingest.detect_contracts:
         yield from _name("contracts found", rebuild_contracts(lake_dir, settings, within=lacking))
-    if settings.classify_actions:
-        yield from _name("actions classified", rebuild_actions(lake_dir, settings))
-    if settings.build_lookups:
-        yield from _name("look-ups made", rebuild_lookups(lake_dir, settings))
+    if settings.ingest.classify_actions:
+        yield from _name("actions classified", rebuild_actions(lake_dir, settings.lake))
+    if settings.lake.build_index:
+        yield from _name("look-ups made", rebuild_lookups(lake_dir))
 
 
 def _name(what: str, commit: Commit | None) -> Iterator[tuple[str, Commit]]:

@@ -1,11 +1,10 @@
-"""The data dictionary and the list of settings, for people and for machines."""
+"""The data dictionary, for people and for machines."""
 
 from __future__ import annotations
 
 import msgspec
 
 from lake.schema import SCHEMA_VERSION, TABLES
-from lake.settings import NAMES, PREFIX, Settings, describe_settings
 
 
 def render_markdown() -> str:
@@ -28,25 +27,6 @@ def render_markdown() -> str:
         ]
         lines.append("")
     return "\n".join(lines)
-
-
-def render_settings() -> str:
-    """Return every setting with its default as Markdown."""
-    defaults, docs = Settings(), describe_settings()
-    lines = [
-        "# Settings",
-        "",
-        "A value is taken from the command line, else from the environment (the name in capitals",
-        f"behind `{PREFIX}`), else from the TOML file that `TONLAKE_CONFIG` names, else it is the",
-        "default. `tonlake config` shows each value and where it came from.",
-        "",
-        "| setting | default | what it does |",
-        "|---|---|---|",
-    ]
-    for name in NAMES:
-        value = msgspec.json.encode(getattr(defaults, name)).decode()
-        lines.append(f"| `{name}` | `{value}` | {docs[name].replace('|', chr(92) + '|')} |")
-    return "\n".join(lines) + "\n"
 
 
 def render_json() -> str:

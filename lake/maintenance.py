@@ -15,13 +15,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lake.log import DataFile, LogState
-    from lake.settings import Settings
 
 
 def commit_maintenance(
     lake_dir: Path,
     state: LogState,
-    settings: Settings,
     *,
     added: Iterable[DataFile] = (),
     removed: Iterable[str] = (),
@@ -53,5 +51,5 @@ def commit_maintenance(
     )
     kept = {run.path for run in (state.runs if runs is None else runs)}
     begin_grace(lake_dir, (run.path for run in state.runs if run.path not in kept))
-    append_commit(lake_dir, state, commit, settings)
+    append_commit(lake_dir, state, commit)
     return commit

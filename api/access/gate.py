@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from litestar.types import ASGIApp, Receive, Scope, Send
 
-    from lake.settings import Settings
+    from api.settings import AccessSettings
 
 FREE_PATHS = frozenset({"/healthcheck", "/healthz", "/readyz", "/version", "/openapi.json"})
 FREE_FOLDERS = ("/docs", "/explorer/")
@@ -33,17 +33,22 @@ KEY_WANTED = "API key is required: send it in the header X-API-Key"
 class Gate:
     """Decides whether a request is answered; used by the one thread that takes requests."""
 
-    def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
-        """Read the keys.
+    def __init__(
+        self,
+        settings: AccessSettings,
+        host: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Read the keys; ``host`` is the address that the service listens on.
 
         Raises:
             KeyFileInvalid: the file of keys cannot be read, or is missing in the settings.
         """
         if settings.keys_required and not settings.keys_file:
-            raise KeyFileInvalid("keys_required needs the setting keys_file: the file of keys")
+            raise KeyFileInvalid("[access] keys_required needs keys_file: the file of keys")
         self._keys = Keyring(Path(settings.keys_file), clock) if settings.keys_file else None
         self._required = settings.keys_required
-        reachable = not is_own_machine(settings.http_host)
+        reachable = not is_own_machine(host)
         self._limits = {"on": True, "off": False, "auto": reachable}[settings.rate_limits]
         self._anonymous_rps = settings.anonymous_rps
         self._buckets = TokenBuckets(clock)

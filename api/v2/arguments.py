@@ -22,13 +22,16 @@ from api.v2.param import (
 )
 
 if TYPE_CHECKING:
-    from lake.settings import Settings
+    from api.settings import HttpSettings
+
+MAX_COUNT = 10_000
+"""Most transactions of a block."""
 
 
 class Params(Query, frozen=True, kw_only=True):
     """Parameters of one method."""
 
-    def check(self, settings: Settings) -> None:
+    def check(self, settings: HttpSettings) -> None:
         """Check the rules of the method.
 
         Raises:
@@ -58,7 +61,7 @@ class AccountParams(Params, frozen=True, kw_only=True):
     address: AccountAddress
     seqno: OptionalPositive = None
 
-    def check(self, settings: Settings) -> None:
+    def check(self, settings: HttpSettings) -> None:
         """Seqno is positive."""
         del settings
         _check_seqno(self.seqno)
@@ -72,7 +75,7 @@ class ProofParams(Params, frozen=True, kw_only=True):
     seqno: Positive
     from_seqno: OptionalInt32 = None
 
-    def check(self, settings: Settings) -> None:
+    def check(self, settings: HttpSettings) -> None:
         """Seqnos are positive."""
         del settings
         _check_seqno(self.seqno)
@@ -94,11 +97,11 @@ class HistoryParams(Params, frozen=True, kw_only=True):
         """The logical time to begin at; None begins at the newest transaction."""
         return self.lt
 
-    def check(self, settings: Settings) -> None:
+    def check(self, settings: HttpSettings) -> None:
         """Limit is in bounds, and lt and hash come together."""
         if self.limit is not None:
             refuse_unless(self.limit > 0, "limit should be positive")
-            most = settings.v2_max_limit
+            most = settings.max_limit
             refuse_unless(self.limit <= most, f"limit should be less or equal {most}")
         _check_pair(self.start_lt, self.hash, "lt and hash", "lt")
 
@@ -117,7 +120,7 @@ class MasterParams(Params, frozen=True, kw_only=True):
 
     seqno: Positive
 
-    def check(self, settings: Settings) -> None:
+    def check(self, settings: HttpSettings) -> None:
         """Seqno is positive."""
         del settings
         _check_seqno(self.seqno)
@@ -132,7 +135,7 @@ class BlockParams(Params, frozen=True, kw_only=True):
     root_hash: OptionalHash = None
     file_hash: OptionalHash = None
 
-    def check(self, settings: Settings) -> None:
+    def check(self, settings: HttpSettings) -> None:
         """Seqno is positive."""
         del settings
         _check_seqno(self.seqno)
@@ -145,12 +148,12 @@ class BlockPageParams(BlockParams, frozen=True, kw_only=True):
     after_hash: OptionalAccountHash = None
     count: OptionalPositive = None
 
-    def check(self, settings: Settings) -> None:
+    def check(self, settings: HttpSettings) -> None:
         """Count is in bounds, and after_lt and after_hash come together."""
         super().check(settings)
         if self.count is not None:
             refuse_unless(self.count > 0, "count should be positive")
-            most = settings.v2_max_count
+            most = MAX_COUNT
             refuse_unless(self.count <= most, f"count should be less or equal {most}")
         _check_pair(self.after_lt, self.after_hash, "after_lt and after_hash", "after_lt")
 
@@ -164,7 +167,7 @@ class LookupParams(Params, frozen=True, kw_only=True):
     lt: OptionalInt64 = None
     unixtime: OptionalInt64 = None
 
-    def check(self, settings: Settings) -> None:
+    def check(self, settings: HttpSettings) -> None:
         """Exactly one of the three is given."""
         del settings
         given = [name for name in ("seqno", "lt", "unixtime") if getattr(self, name) is not None]
@@ -179,7 +182,7 @@ class ConfigParams(Params, frozen=True, kw_only=True):
 
     seqno: OptionalPositive = None
 
-    def check(self, settings: Settings) -> None:
+    def check(self, settings: HttpSettings) -> None:
         """Seqno is positive."""
         del settings
         _check_seqno(self.seqno)
@@ -196,7 +199,7 @@ class ConfigParamParams(ConfigParams, frozen=True, kw_only=True):
         """The number of the parameter."""
         return (self.config_id if self.param is None else self.param) or 0
 
-    def check(self, settings: Settings) -> None:
+    def check(self, settings: HttpSettings) -> None:
         """Exactly one name is used."""
         super().check(settings)
         refuse_unless(
@@ -219,7 +222,7 @@ class LocateParams(Params, frozen=True, kw_only=True):
     destination: AccountAddress
     created_lt: Int64
 
-    def check(self, settings: Settings) -> None:
+    def check(self, settings: HttpSettings) -> None:
         """The logical time is not negative."""
         del settings
         check_natural(self.created_lt, "created_lt")

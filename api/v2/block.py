@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
     Row = Mapping[str, Any]
 
+DEFAULT_COUNT = 40
+"""Transactions of a block when the request names no count."""
+
 SHORT_ID_MODE = 135
 """Request mode bits that the public service always sets: account, lt, hash, and its own 128."""
 
@@ -148,7 +151,7 @@ def _read_block_page(
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return what both answers about a block begin with, and the rows of the page."""
     block = _find_identified(call, params)
-    count = call.settings.v2_default_count if params.count is None else params.count
+    count = DEFAULT_COUNT if params.count is None else params.count
     after = None if params.after_hash is None else (params.after_hash, params.after_lt or 0)
     rows = list_block_transactions(call.reader, block, after, count + 1)
     found = {

@@ -34,6 +34,8 @@ from api.v2.param import read_params
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from api.settings import HttpSettings
+
 Verb = Literal["GET", "HEAD", "POST"]
 
 JSON_RPC = "jsonRPC"
@@ -49,7 +51,7 @@ def answer_get(request: ApiRequest) -> Response[bytes]:
     known = converters_of(method.params)
     arguments = read_arguments(request)
     odd = arguments.warnings(known, SHARED_PARAMETERS)
-    note_warnings(request, odd, request.app.state.settings)
+    note_warnings(request, odd, request.app.state.settings.http)
     values = {
         name: texts if name in known and known[name].many else texts[-1]
         for name, texts in arguments.values.items()
@@ -122,7 +124,7 @@ def _answer(
     request: ApiRequest, method: Method, values: dict[str, Any], verb: str
 ) -> Response[bytes]:
     """Check the parameters, answer, and put the result in its envelope."""
-    settings = request.app.state.settings
+    settings: HttpSettings = request.app.state.settings.http
     try:
         params = read_params(method.params, values)
     except RequestInvalid as error:

@@ -18,7 +18,7 @@ from api.v2.param import (
 )
 
 if TYPE_CHECKING:
-    from lake.settings import Settings
+    from api.settings import HttpSettings
 
 
 class GetMethodParams(AccountParams, frozen=True, kw_only=True):
@@ -53,7 +53,7 @@ class BagParams(Params, frozen=True, kw_only=True):
 
     boc: Bag
 
-    def check(self, settings: Settings) -> None:
+    def check(self, settings: HttpSettings) -> None:
         """The bag is not empty."""
         del settings
         refuse_unless(bool(self.boc), "empty boc")
@@ -72,7 +72,7 @@ class ResolveParams(AccountParams, frozen=True, kw_only=True):
     category: OptionalHash = None
     ttl: Int32 = 0
 
-    def check(self, settings: Settings) -> None:
+    def check(self, settings: HttpSettings) -> None:
         """Neither number is negative."""
         super().check(settings)
         check_natural(self.ttl, "ttl")

@@ -56,7 +56,7 @@ def send_bag(call: Call, boc: bytes, method: str = "sendBoc") -> Any:  # noqa: A
         SendingUnavailable, UpstreamRefusal: it could not be handed on, or was refused.
     """
     check_bag(boc, "body")
-    answer = send_message(call.settings, method, boc)
+    answer = send_message(call.settings.upstream, method, boc)
     keep_pending(call, boc)
     return answer
 
@@ -90,9 +90,9 @@ def answer_send_query(call: Call, params: EstimateParams | EstimateCellParams) -
     message = None
     with suppress(BocError):  # a workchain that no message of the network can go to
         message = build_external_message(target.workchain, target.account, params.body, init)
-    if message is not None and sends_by_liteserver(call.settings):
+    if message is not None and sends_by_liteserver(call.settings.upstream):
         return send_bag(call, message)
-    answer = ask_upstream(call.settings, "sendQuery", {"address": str(target), **written})
+    answer = ask_upstream(call.settings.upstream, "sendQuery", {"address": str(target), **written})
     if message is not None:
         keep_pending(call, message)
     return answer

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     RenderMessage = Callable[[Mapping[str, Any]], dict[str, Any]]
 
+DEFAULT_LIMIT = 10
+"""Rows of a list when the request names no limit."""
+
 Row = Mapping[str, Any]
 NOT_LOCATED = "LITE_SERVER_UNKNOWN: cannot locate transaction in block with specified logical time"
 HASH_MISMATCH = "LITE_SERVER_UNKNOWN: transaction hash mismatch"
@@ -64,7 +67,7 @@ def _read_page(call: Call, params: HistoryParams) -> Page:
     if lt == 0:
         return Page((), 0, ZERO_HASH)
     address = params.address.address
-    limit = params.limit or min(call.settings.v2_default_limit, call.settings.v2_max_limit)
+    limit = params.limit or min(DEFAULT_LIMIT, call.settings.http.max_limit)
     keys = find_account_page(
         call.reader, address.workchain, address.account, Span(end_lt=lt), Slice(limit + 1)
     )

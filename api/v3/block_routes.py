@@ -126,7 +126,7 @@ _UINT64 = 0xFFFFFFFFFFFFFFFF
 
 def _find_transactions(call: Call, rows: list[Row]) -> list[Row]:
     """Return the keys of the transactions of blocks, the oldest first, at most a page of them."""
-    most = call.settings.v3_max_limit
+    most = call.settings.http.max_limit
     found = find_block_transactions(call.reader, rows, Slice(most, descending=False))
     if found is not None:
         return found

@@ -60,7 +60,7 @@ def get_messages(call: Call, query: MessagesQuery) -> Messages:
             check_no_gap(call.reader, utime=utime, lt=lt)
     named = set(_list_addresses(rows))
     return Messages(
-        messages=[render_message(row, call.settings.opcode_format) for row in rows],
+        messages=[render_message(row, call.settings.http.opcode_format) for row in rows],
         address_book=read_address_book(call, named),
         metadata=read_metadata(call, named),
     )

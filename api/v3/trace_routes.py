@@ -40,6 +40,11 @@ if TYPE_CHECKING:
 
     Show = Callable[[Call, Sequence[dict[str, Any]]], Members]
 
+TRACE_TRANSACTIONS = 4000
+"""A trace with more transactions is shown without them."""
+PAGE_TRANSACTIONS = 50_000
+"""Most transactions of the traces in one answer."""
+
 Row = dict[str, Any]
 
 _CURSOR = re.compile(r"([0-9]{1,19}):([0-9a-f]{64})")
@@ -231,12 +236,11 @@ def _read_members(call: Call, rows: list[Row]) -> dict[bytes, list[Row]]:
     Raises:
         RequestInvalid: there are more of them than one answer may hold.
     """
-    settings = call.settings
-    shown = [row for row in rows if row["transactions"] <= settings.v3_trace_transactions]
+    shown = [row for row in rows if row["transactions"] <= TRACE_TRANSACTIONS]
     count = sum(row["transactions"] for row in shown)
-    if count > settings.v3_page_transactions:
+    if count > PAGE_TRANSACTIONS:
         raise RequestInvalid(
-            f"these traces have {count} transactions, more than {settings.v3_page_transactions}: "
+            f"these traces have {count} transactions, more than {PAGE_TRANSACTIONS}: "
             "ask for fewer traces"
         )
     return read_members(call.reader, shown) if shown else {}

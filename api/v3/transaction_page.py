@@ -29,7 +29,7 @@ Row = dict[str, Any]
 def answer_transactions(call: Call, keys: Sequence[Key]) -> Transactions:
     """Return the transactions of the keys, in their order, and their address book."""
     rows, messages, states = exact.read_transactions(call.reader, keys)
-    form = call.settings.opcode_format
+    form = call.settings.http.opcode_format
     return Transactions(
         transactions=[render_transaction(row, messages[row["hash"]], states, form) for row in rows],
         address_book=_read_book(call, ((row, messages[row["hash"]]) for row in rows)),
@@ -41,7 +41,7 @@ def write_transactions(call: Call, keys: Sequence[Key]) -> Transactions:
 
     With the extension it is made of ``msgspec.Raw``: written already, without any struct.
     """
-    write = find_record_writer(call.settings.opcode_format)
+    write = find_record_writer(call.settings.http.opcode_format)
     if write is None:
         return answer_transactions(call, keys)
     texts, named = write(exact.read_records(call.reader, keys))
@@ -71,7 +71,7 @@ def answer_members(call: Call, keys: Sequence[Key]) -> Members:
 
 def write_members(call: Call, keys: Sequence[Key]) -> Members:
     """Return the same as ``answer_members``, to be sent and not to be looked into."""
-    write = find_record_writer(call.settings.opcode_format)
+    write = find_record_writer(call.settings.http.opcode_format)
     if write is None:
         return answer_members(call, keys)
     records = exact.read_records(call.reader, keys)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ingest.span import Span
     from lake.log import Commit, DataFile, LogState
-    from lake.settings import Settings
+    from lake.settings import LakeSettings
 
 _COMPARED = ("trace_id", "action_id", "type", "success", "accounts", "details", "amount", "value")
 """Columns in which actions of two versions are told apart."""
@@ -33,7 +33,7 @@ _COMPARED = ("trace_id", "action_id", "type", "success", "accounts", "details", 
 
 def rebuild_actions(
     lake_dir: Path,
-    settings: Settings,
+    settings: LakeSettings,
     *,
     everything: bool = False,
     on_range: Callable[[int, int], None] = lambda _done, _all: None,
@@ -75,7 +75,7 @@ def rebuild_actions(
         added, removed = write_changes(lake_dir, state, wanted, settings)
         if not added and not removed:
             return None
-        return commit_maintenance(lake_dir, state, settings, added=added, removed=removed)
+        return commit_maintenance(lake_dir, state, added=added, removed=removed)
 
 
 def _is_within(place: Place, spans: Sequence[Span]) -> bool:

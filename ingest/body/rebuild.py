@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lake.log import DataFile, LogState
-    from lake.settings import Settings
+    from lake.settings import LakeSettings
 
 _COLUMNS = ("body_hash", "kind", "mc_seqno", "body")
 
 
 def rebuild_bodies(
     lake_dir: Path,
-    settings: Settings,
+    settings: LakeSettings,
     *,
     everything: bool = False,
     on_range: Callable[[int, int], None] = lambda _done, _all: None,
@@ -72,7 +72,7 @@ def _list_todo(state: LogState, *, everything: bool) -> dict[Place, DataFile]:
     return {place: file for place, file in files[MESSAGES.name].items() if place not in known}
 
 
-def _commit_bodies(lake_dir: Path, state: LogState, file: NewFile, settings: Settings) -> None:
+def _commit_bodies(lake_dir: Path, state: LogState, file: NewFile, settings: LakeSettings) -> None:
     old = frozenset(
         known.path
         for known in state.files
@@ -80,7 +80,7 @@ def _commit_bodies(lake_dir: Path, state: LogState, file: NewFile, settings: Set
     )
     added, removed = write_changes(lake_dir, state, Derivation([file], old), settings)
     if added or removed:
-        commit_maintenance(lake_dir, state, settings, added=added, removed=removed)
+        commit_maintenance(lake_dir, state, added=added, removed=removed)
 
 
 def decode_bodies(messages: pa.Table) -> pa.Table:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from ingest.settings import IngestSections
     from ingest.span import Span
     from lake.log import Commit, DataFile, LogState
-    from lake.settings import Settings
 
 _BASE = frozenset(table.name for table in BASE_TABLES)
 _DERIVED = frozenset(table.name for table in CONTRACT_TABLES)
@@ -29,7 +29,7 @@ _DERIVED = frozenset(table.name for table in CONTRACT_TABLES)
 
 def rebuild_contracts(
     lake_dir: Path,
-    settings: Settings,
+    settings: IngestSections,
     on_range: Callable[[int, int], None] = lambda _done, _all: None,
     *,
     within: Sequence[Span] | None = None,
@@ -64,10 +64,10 @@ def rebuild_contracts(
                 if file.table in _DERIVED and read_place(file.path) in base
             ),
         )
-        added, removed = write_changes(lake_dir, state, wanted, settings)
+        added, removed = write_changes(lake_dir, state, wanted, settings.lake)
         if not added and not removed:
             return None
-        return commit_maintenance(lake_dir, state, settings, added=added, removed=removed)
+        return commit_maintenance(lake_dir, state, added=added, removed=removed)
 
 
 def _list_base(state: LogState) -> dict[Place, list[DataFile]]:
@@ -87,7 +87,7 @@ def _derive_all(
     lake_dir: Path,
     state: LogState,
     base: dict[Place, list[DataFile]],
-    settings: Settings,
+    settings: IngestSections,
     on_range: Callable[[int, int], None],
 ) -> Iterator[NewFile]:
     with (

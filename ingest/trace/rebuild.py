@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lake.log import Commit, LogState
-    from lake.settings import Settings
+    from lake.settings import LakeSettings
 
 _COLUMNS = {TRANSACTIONS.name: TRANSACTION_COLUMNS, MESSAGES.name: MESSAGE_COLUMNS}
 
 
 def rebuild_traces(
     lake_dir: Path,
-    settings: Settings,
+    settings: LakeSettings,
     on_range: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Commit | None:
     """Drop all traces and derive them again; None if nothing differs from what was there.
@@ -54,7 +54,7 @@ def rebuild_traces(
         added, removed = write_changes(lake_dir, state, wanted, settings)
         if not added and not removed:
             return None
-        return commit_maintenance(lake_dir, state, settings, added=added, removed=removed)
+        return commit_maintenance(lake_dir, state, added=added, removed=removed)
 
 
 def _derive_all(

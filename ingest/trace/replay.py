@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from lake.settings import Settings
+    from ingest.settings import IngestSections
 
 
 class ReplayReport(msgspec.Struct):
@@ -35,7 +35,7 @@ class ReplayReport(msgspec.Struct):
     skipped: list[str] = []
 
 
-def replay_traces(path: Path, lake_dir: Path, settings: Settings) -> ReplayReport:
+def replay_traces(path: Path, lake_dir: Path, settings: IngestSections) -> ReplayReport:
     """Bring recorded traces into the lake; those of blocks that it has already are skipped.
 
     Raises:
@@ -60,8 +60,8 @@ def replay_traces(path: Path, lake_dir: Path, settings: Settings) -> ReplayRepor
             last_mc_seqno=group.last_mc_seqno,
             day=group.day,
             source={"kind": "traces", "file": path.name},
-            settings=settings,
-            derive=ActionFiles(lake_dir, derive) if settings.classify_actions else derive,
+            settings=settings.lake,
+            derive=ActionFiles(lake_dir, derive) if settings.ingest.classify_actions else derive,
         )
         report.commits += 1
         for name, rows in group.tables.items():

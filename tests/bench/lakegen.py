@@ -390,4 +390,4 @@ def make_lake(
         done += count
         on_chunk(done)
     if lookups:
-        rebuild_lookups(lake_dir, settings)
+        rebuild_lookups(lake_dir)

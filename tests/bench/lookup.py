@@ -83,7 +83,7 @@ def build_lake(lake_dir: Path, transactions: int, seed: int) -> dict[str, float]
             lake_dir, transactions=transactions, seed=seed, lookups=False
         ),
         "traces": lambda: rebuild_traces(lake_dir, settings),
-        "look-ups": lambda: rebuild_lookups(lake_dir, settings, everything=True),
+        "look-ups": lambda: rebuild_lookups(lake_dir, everything=True),
     }
     took = {}
     for name, build in steps.items():

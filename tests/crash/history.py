@@ -45,7 +45,7 @@ class History:
         """Yield the steps in order."""
         for mc_range in RANGES[:3]:
             yield lambda lake, mc_range=mc_range: self.commit(lake, mc_range)
-        yield lambda lake: rebuild_lookups(lake, SETTINGS)
+        yield lambda lake: rebuild_lookups(lake)
         yield lambda lake: compact_lake(lake, SETTINGS)
         yield lambda lake: sweep_orphans(lake, 0)
         yield lambda lake: self.commit(lake, RANGES[3])
@@ -55,7 +55,7 @@ class History:
         yield lambda lake: self.commit(lake, RANGES[3])
         yield lambda lake: self.commit(lake, RANGES[2])
         yield lambda lake: import_piece(self.piece, lake, SETTINGS)
-        yield lambda lake: rebuild_lookups(lake, SETTINGS, everything=True)
+        yield lambda lake: rebuild_lookups(lake, everything=True)
         yield lambda lake: compact_lake(lake, SETTINGS)
         yield lambda lake: sweep_orphans(lake, 0)
 
@@ -70,7 +70,7 @@ class History:
         sweep_orphans(lake, 0)
         for mc_range in (*RANGES, self.rest):
             self.commit(lake, mc_range)
-        rebuild_lookups(lake, SETTINGS)
+        rebuild_lookups(lake)
         compact_lake(lake, SETTINGS)
         sweep_orphans(lake, 0)
 

@@ -110,7 +110,7 @@ def read_all(data: bytes) -> Counter[str]:
 def make_run(folder: Path) -> bytes:
     """Return the run that is damaged: the same every time."""
     commit_chain(folder / "lake", Chain(8), 1, 12)
-    rebuild_lookups(folder / "lake", Settings())
+    rebuild_lookups(folder / "lake")
     return compose(folder / "lake")
 
 

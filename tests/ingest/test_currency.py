@@ -113,12 +113,12 @@ def test_an_earlier_range_completes_later_ones(node: Path, tmp_path: Path) -> No
     _bring(node, tmp_path, Span(201, 500))
     ((_, count, filled),) = _count(tmp_path)
     assert filled < count
-    rebuild_lookups(tmp_path, Settings())
+    rebuild_lookups(tmp_path)
     _bring(node, tmp_path, Span(1, 200))
     assert all(count == filled for _, count, filled in _count(tmp_path))
     # What look-ups keep of the rows is made again.
     assert read_state(tmp_path).runs == ()
-    rebuild_lookups(tmp_path, Settings())
+    rebuild_lookups(tmp_path)
     assert not verify_lake(tmp_path).damage
     number = read_state(tmp_path).number
     _bring(node, tmp_path, Span(1, 500))

@@ -211,7 +211,7 @@ def test_what_was_compacted_and_looked_up_is_cut_at_the_border(
         rows[file.table] += file.rows
     few = msgspec.structs.replace(SETTINGS, compact_rows=max(rows.values()) * 3 // (2 * files + 1))
     assert compact_lake(lake, few).commits == files
-    rebuild_lookups(lake, SETTINGS)
+    rebuild_lookups(lake)
     node.roll_back(88)
     follower.step()
     assert read_state(lake).undoings[0].first_mc_seqno == 89

@@ -153,7 +153,7 @@ def test_runs_stay_right(tmp_path: Path) -> None:
     many, chain = tmp_path / "lake", Chain(7)
     for at in range(1, 9):
         commit_traced(many, chain, at)
-    rebuild_lookups(many, OPTIONS)
+    rebuild_lookups(many)
     commit_traced(many, chain, 9)
     commit_traced(many, chain, 10)
     before = read_state(many)
@@ -178,7 +178,7 @@ def test_stale_runs_stay_stale(tmp_path: Path) -> None:
     many, chain = tmp_path / "lake", Chain(8)
     for at in range(1, 4):
         commit_traced(many, chain, at)
-    rebuild_lookups(many, OPTIONS)
+    rebuild_lookups(many)
     state = read_state(many)
     runs = tuple(msgspec.structs.replace(run, traces="0" * 64) for run in state.runs)
     commit_maintenance(many, state, OPTIONS, runs=runs)

@@ -56,25 +56,25 @@ def test_a_whole_lake_arrives_as_it_was(read_lake: Path, tmp_path: Path) -> None
     sent = export_lake(read_lake, folder, on_file=lambda done, total: shown.append((done, total)))
     assert sent.whole
     assert shown == [(at, sent.files) for at in range(1, sent.files + 1)]
-    came = import_piece(folder, copy, SETTINGS)
+    came = import_piece(folder, copy)
     assert (came.commits, came.files, came.rows, came.derive) == (3, sent.files, sent.rows, False)
     assert data_files(copy) == data_files(read_lake)
     old, new = read_state(read_lake), read_state(copy)
     assert (new.ranges, new.network, new.files) == (old.ranges, old.network, old.files)
     report = verify_lake(copy)
     assert (report.damage, report.orphans) == ([], [])
-    assert import_piece(folder, copy, SETTINGS).commits == 0
+    assert import_piece(folder, copy).commits == 0
 
 
 def test_days_of_a_lake(read_lake: Path, tmp_path: Path) -> None:
     folder, copy = tmp_path / "piece", tmp_path / "copy"
     sent = export_lake(read_lake, folder, DAY)
     assert (sent.ranges, sent.whole) == (((16, 20),), False)
-    assert import_piece(folder, copy, SETTINGS).derive
+    assert import_piece(folder, copy).derive
     assert read_state(copy).ranges == ((16, 20),)
     assert {path.split("/")[0] for path in data_files(copy)}.isdisjoint(SPANNING)
     export_lake(read_lake, folder, Days(None, "2024-01-02"))
-    assert import_piece(folder, copy, SETTINGS).ranges == ((1, 10),)
+    assert import_piece(folder, copy).ranges == ((1, 10),)
     assert read_state(copy).ranges == ((1, 10), (16, 20))
     assert verify_lake(copy).damage == []
     with pytest.raises(PieceRefused, match="none of these days: it holds 2024-01-02 to 2024-01-22"):
@@ -103,10 +103,10 @@ def test_an_import_goes_on_where_it_was_stopped(read_lake: Path, tmp_path: Path)
     data = last.read_bytes()
     last.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     with pytest.raises(LakeCorrupt, match=r"16-20-.*its bytes do not give its digest"):
-        import_piece(folder, copy, SETTINGS)
+        import_piece(folder, copy)
     assert read_state(copy).ranges == ((1, 10),)
     last.write_bytes(data)
-    assert import_piece(folder, copy, SETTINGS).commits == 2
+    assert import_piece(folder, copy).commits == 2
     assert data_files(copy) == data_files(read_lake)
     assert read_state(copy).ranges == read_state(read_lake).ranges
 

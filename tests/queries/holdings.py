@@ -60,7 +60,7 @@ def open_held(lake_dir: Path, run_at: int | None) -> Held:
     for at in range(1, LAST + 1):
         commit_holdings(lake_dir, at, at, seed=SEED)
         if at == run_at:
-            rebuild_lookups(lake_dir, SETTINGS)
+            rebuild_lookups(lake_dir)
     snapshot = open_snapshot(lake_dir)
     closed = snapshot.connect(tables=())
     closed.close()

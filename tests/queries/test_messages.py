@@ -25,9 +25,9 @@ def reader(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     for at in range(1, 13):
         commit_chain(lake, chain, at, at)
         if at == 6 and request.param == "a run and memory":
-            rebuild_lookups(lake, SETTINGS)
+            rebuild_lookups(lake)
     if request.param == "one run":
-        rebuild_lookups(lake, SETTINGS)
+        rebuild_lookups(lake)
     snapshot = open_snapshot(lake)
     return Reader(snapshot, snapshot.connect(), lookups=open_lookups(snapshot, SETTINGS))
 

@@ -39,10 +39,10 @@ def reader(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         commit_chain(lake, chain, at, at + 1)
         if at == 11 and request.param == "a run and memory":
             rebuild_traces(lake, SETTINGS)
-            rebuild_lookups(lake, SETTINGS)
+            rebuild_lookups(lake)
     rebuild_traces(lake, SETTINGS)
     if request.param == "one run":
-        rebuild_lookups(lake, SETTINGS)
+        rebuild_lookups(lake)
     snapshot = open_snapshot(lake)
     return Reader(snapshot, snapshot.connect(), lookups=open_lookups(snapshot, SETTINGS))
 

@@ -67,7 +67,7 @@ def test_a_run_made_without_contracts_says_so() -> None:
 
 def test_look_ups_are_not_asked_about_contracts_that_were_made_anew(tmp_path: Path) -> None:
     commit_holdings(tmp_path, 1, 6)
-    rebuild_lookups(tmp_path, SETTINGS)
+    rebuild_lookups(tmp_path)
     lookups = open_lookups(open_snapshot(tmp_path), SETTINGS)
     assert lookups is not None
     assert lookups.list_tables("jetton_wallets")
@@ -77,7 +77,7 @@ def test_look_ups_are_not_asked_about_contracts_that_were_made_anew(tmp_path: Pa
 
 def test_the_digest_of_a_run_follows_from_the_files_of_contracts(tmp_path: Path) -> None:
     commit_holdings(tmp_path, 1, 6)
-    rebuild_lookups(tmp_path, SETTINGS)
+    rebuild_lookups(tmp_path)
     state = read_state(tmp_path)
     snapshot = open_snapshot(tmp_path)
     snapshot.files["nft_items"] = snapshot.files["nft_items"][1:]

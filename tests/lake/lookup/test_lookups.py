@@ -71,7 +71,7 @@ def take_steps(lake: Path, seed: int, steps: list[tuple[str, int]]) -> None:
             if late:
                 commit_made(lake, *late.pop(0))
         else:
-            rebuild_lookups(lake, SETTINGS, everything=step == "rebuild all")
+            rebuild_lookups(lake, everything=step == "rebuild all")
 
 
 @given(seed=st.integers(0, 10**6), steps=STEPS)
@@ -259,7 +259,7 @@ def test_pages_of_many_runs_join_without_gap_or_overlap(tmp_path: Path) -> None:
     for at in range(1, 40):
         commit_chain(lake, chain, at, at)
         if at in (20, 30):
-            rebuild_lookups(lake, SETTINGS)
+            rebuild_lookups(lake)
     lookups = open_lookups(open_snapshot(lake), SETTINGS)
     assert lookups is not None
     assert len(lookups.runs) > 3
@@ -282,7 +282,7 @@ def test_too_much_without_a_run_is_left_to_the_queries(tmp_path: Path) -> None:
     few = Settings(lookup_memory_rows=1)
     assert open_lookups(snapshot, few) is None
     assert open_lookups(snapshot, SETTINGS) is not None
-    rebuild_lookups(lake, SETTINGS)
+    rebuild_lookups(lake)
     assert open_lookups(open_snapshot(lake), few) is not None
 
 
@@ -292,6 +292,6 @@ def test_an_earlier_snapshot_shows_nothing_of_later_blocks(tmp_path: Path, seed:
     for at in range(1, 13, 3):
         commit_chain(lake, chain, at, at + 2)
         if (at + seed) % 2:
-            rebuild_lookups(lake, SETTINGS, everything=at > 5)
+            rebuild_lookups(lake, everything=at > 5)
     for number in range(1, open_snapshot(lake).number + 1):
         check_snapshot(open_snapshot(lake, number))

@@ -81,7 +81,7 @@ print(NATIVE is not None, file=sys.stderr)
 def chained(tmp_path: Path) -> Path:
     lake = tmp_path / "lake"
     commit_chain(lake, Chain(8), 1, 12)
-    rebuild_lookups(lake, Settings())
+    rebuild_lookups(lake)
     return lake
 
 
