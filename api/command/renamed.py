@@ -23,7 +23,6 @@ log_format log.format
 log_requests log.requests
 metrics_public metrics.public
 otel_endpoint metrics.otel_endpoint
-upstream_liteserver upstream.liteserver
 undo_mc_blocks follow.undo_mc_blocks
 ready_lag_s follow.ready_lag_s
 upkeep_commits lake.maintenance_commits
@@ -57,16 +56,15 @@ RENAMED: dict[str, tuple[str, str]] = {
     for section, _, name in [new.partition(".")]
 }
 
-REMOVED = frozenset(
-    """
-    checkpoint_commits chunk_bytes compact_memory_rows contract_gas_limit contract_wall_ms
-    emulated_transactions follow_heal_s key_rps liteserver_timeout_ms lookup_part_rows
-    metadata_attempts metadata_bytes metadata_connections metadata_poll_s metadata_redirects
-    metadata_refresh_s metadata_retry_s metadata_timeout_ms open_indexes pending_expiry_s plain_rows
-    request_body_bytes sql_queue sql_text_bytes stream_client_events table_rows
-    transactions_per_commit tvm_libraries tvm_queue tvm_result_bytes tvm_stack_depth
-    tvm_stack_entries tvm_wait_ms upstream_timeout_ms v2_default_count v2_default_limit v2_max_count
-    v3_decode_limit v3_default_limit v3_page_transactions v3_trace_transactions
-    """.split()
-)
+_REMOVED = """
+checkpoint_commits chunk_bytes compact_memory_rows contract_gas_limit contract_wall_ms
+emulated_transactions follow_heal_s key_rps liteserver_timeout_ms lookup_part_rows
+metadata_attempts metadata_bytes metadata_connections metadata_poll_s metadata_redirects
+metadata_refresh_s metadata_retry_s metadata_timeout_ms open_indexes pending_expiry_s plain_rows
+request_body_bytes sql_queue sql_text_bytes stream_client_events table_rows
+transactions_per_commit tvm_libraries tvm_queue tvm_result_bytes tvm_stack_depth tvm_stack_entries
+tvm_wait_ms upstream_timeout_ms v2_default_count v2_default_limit v2_max_count v3_decode_limit
+v3_default_limit v3_page_transactions v3_trace_transactions
+"""
+REMOVED = frozenset(_REMOVED.split())
 """Old names whose values are fixed today."""

@@ -28,7 +28,7 @@ from api.v3.classified import check_classified, choose_types
 from api.v3.coverage import check_lt, check_mc_seqno, check_no_gap, check_utime
 from api.v3.metadata import read_metadata
 from api.v3.operation import SortedPage, operation
-from api.v3.trace_routes import PAGE_TRANSACTIONS
+from api.v3.trace import PAGE_TRANSACTIONS
 from api.v3.transaction_page import answer_transactions
 from queries.actions import find_account_actions, find_actions
 from queries.exact import find_transactions

@@ -14,7 +14,7 @@ from api.v3.book import pair_addresses
 from api.v3.coverage import check_no_gap
 from api.v3.history import check_derived, name_addresses
 from api.v3.operation import operation
-from api.v3.trace_routes import TRACE_TRANSACTIONS
+from api.v3.trace import TRACE_TRANSACTIONS
 from api.v3.transaction_page import read_transactions
 from queries.contracts import find_contracts
 

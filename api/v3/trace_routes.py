@@ -26,7 +26,7 @@ from api.v3.classified import read_trace_actions
 from api.v3.coverage import check_lt, check_mc_seqno, check_no_gap, check_utime
 from api.v3.metadata import read_metadata
 from api.v3.operation import SortedPage, operation
-from api.v3.trace import Events, Trace, Traces, render_trace
+from api.v3.trace import PAGE_TRANSACTIONS, TRACE_TRANSACTIONS, Events, Trace, Traces, render_trace
 from api.v3.transaction_page import answer_members, write_members
 from queries.exact import Slice
 from queries.traces import find_trace_ids, find_traces, list_account_traces, read_members
@@ -40,10 +40,6 @@ if TYPE_CHECKING:
 
     Show = Callable[[Call, Sequence[dict[str, Any]]], Members]
 
-TRACE_TRANSACTIONS = 4000
-"""A trace with more transactions is shown without them."""
-PAGE_TRANSACTIONS = 50_000
-"""Most transactions of the traces in one answer."""
 
 Row = dict[str, Any]
 

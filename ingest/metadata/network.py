@@ -63,7 +63,7 @@ def parse_networks(text: str) -> tuple[Network, ...]:
     try:
         return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
     except ValueError as error:
-        raise SettingsError(f"setting metadata_networks: {error}") from error
+        raise SettingsError(f"setting [metadata] networks: {error}") from error
 
 
 def is_public(address: Address) -> bool:

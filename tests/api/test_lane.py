@@ -11,7 +11,7 @@ import pytest
 
 from api.errors import ServiceBusy
 from api.lane import AT_ONCE_S, HEAVY_S, SHAPES_KEPT, Lane, Lanes, read_shape
-from lake.settings import Settings
+from api.settings import HttpSettings
 from queries.errors import QueryNeeded
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def lane(clock: Clock) -> Iterator[Lane]:
 
 @pytest.fixture
 def lanes(clock: Clock) -> Iterator[Lanes]:
-    lanes = Lanes(Settings(request_threads=1, request_wait_ms=int(WAIT_S * 1000)), clock)
+    lanes = Lanes(HttpSettings(request_threads=1, request_wait_ms=int(WAIT_S * 1000)), clock)
     yield lanes
     lanes.shutdown()
 

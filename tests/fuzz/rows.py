@@ -25,7 +25,6 @@ from lake.lookup.rebuild import rebuild_lookups
 from lake.lookup.run import Run
 from lake.lookup.runfile import RunFile
 from lake.schema import TRACES
-from lake.settings import Settings
 from tests.lake.chain import Chain, commit_chain
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ from lake.export import describe_piece, export_lake
 from lake.intake import SPANNING, import_piece
 from lake.log import Network, read_state
 from lake.piece import MANIFEST, Days, encode_manifest, parse_days
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.verify import verify_lake
 from tests.lake.rows import commit_rows, file_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SETTINGS = Settings()
+SETTINGS = LakeSettings()
 DAY = Days("2024-01-17", "2024-01-17")
 """The second of the three days that the lake of these tests has."""
 
@@ -124,12 +124,12 @@ def test_what_does_not_fit_is_refused(read_lake: Path, tmp_path: Path) -> None:
     export_lake(read_lake, folder)
     commit_rows(tmp_path / "other", 1, 10, network=Network(-3))
     with pytest.raises(NetworkMismatch):
-        import_piece(folder, tmp_path / "other", SETTINGS)
+        import_piece(folder, tmp_path / "other")
     commit_rows(tmp_path / "part", 3, 5)
     with pytest.raises(RangeOverlap, match=r"1\.\.10 cannot be imported: the lake has 3\.\.5"):
-        import_piece(folder, tmp_path / "part", SETTINGS)
+        import_piece(folder, tmp_path / "part")
     with pytest.raises(PieceRefused, match="no export"):
-        import_piece(tmp_path, tmp_path / "copy", SETTINGS)
+        import_piece(tmp_path, tmp_path / "copy")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_damaged_manifest(
     path = folder / MANIFEST
     path.write_bytes(path.read_bytes().replace(old, new, 1))
     with pytest.raises(PieceRefused, match=words):
-        import_piece(folder, tmp_path / "copy", SETTINGS)
+        import_piece(folder, tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
 
 
@@ -161,7 +161,7 @@ def test_paths_that_lead_elsewhere(read_lake: Path, tmp_path: Path, path: str) -
     folder.mkdir()
     (folder / MANIFEST).write_bytes(encode_manifest(msgspec.structs.replace(manifest, files=files)))
     with pytest.raises(PieceRefused, match="is no path of a lake's file"):
-        import_piece(folder, tmp_path / "copy", SETTINGS)
+        import_piece(folder, tmp_path / "copy")
 
 
 @pytest.mark.parametrize("changes", [{"last_mc_seqno": 0}, {"first_mc_seqno": -1}])
@@ -174,5 +174,5 @@ def test_blocks_that_no_chain_has(read_lake: Path, tmp_path: Path, changes: dict
     changed = msgspec.structs.replace(manifest, stretches=stretches)
     (folder / MANIFEST).write_bytes(encode_manifest(changed))
     with pytest.raises(PieceRefused, match="is no range of masterchain blocks"):
-        import_piece(folder, tmp_path / "copy", SETTINGS)
+        import_piece(folder, tmp_path / "copy")
     assert not (tmp_path / "copy").exists()

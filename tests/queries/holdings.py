@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lake.lookup.opening import open_lookups
 from lake.lookup.rebuild import rebuild_lookups
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 from queries.reader import Reader
 from tests.lake.holdings import Holdings, commit_holdings
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-SETTINGS = Settings()
+SETTINGS = LakeSettings()
 LAST, SEED, TRIES = 6, 3, 12
 
 

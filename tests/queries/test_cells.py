@@ -10,7 +10,7 @@ import pytest
 import lake.cells
 from lake.cells import open_cells
 from lake.errors import LakeCorrupt
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 from queries.cells import find_cell_trees
 from queries.reader import Reader
@@ -33,7 +33,7 @@ def test_both_ways_find_the_same_cells(demo_lake: Path) -> None:
     snapshot = open_snapshot(demo_lake)
     connection = snapshot.connect()
     asked = Reader(snapshot, connection)
-    kept = Reader(snapshot, connection, cells=open_cells(snapshot, Settings()))
+    kept = Reader(snapshot, connection, cells=open_cells(snapshot, LakeSettings()))
     roots = _roots(asked)
     assert len(roots) > 60
     for wanted in (roots, [], [bytes(32)], [b"\xff" * 32, roots[0]]):
@@ -45,13 +45,13 @@ def test_both_ways_find_the_same_cells(demo_lake: Path) -> None:
 
 def test_many_cells_and_damaged_ones_are_left_to_queries(demo_lake: Path, tmp_path: Path) -> None:
     snapshot = open_snapshot(demo_lake)
-    assert open_cells(snapshot, Settings(cells_in_memory=10)) is None
+    assert open_cells(snapshot, LakeSettings(cells_in_memory=10)) is None
     copy = tmp_path / "lake"
     shutil.copytree(demo_lake, copy)
-    sound = open_cells(open_snapshot(copy), Settings())
+    sound = open_cells(open_snapshot(copy), LakeSettings())
     file = next((copy / "state_cells").rglob("*.parquet"))
     file.write_bytes(file.read_bytes()[:-1] + b"x")
-    assert open_cells(open_snapshot(copy), Settings()) is None
+    assert open_cells(open_snapshot(copy), LakeSettings()) is None
     assert sound is not None
     with pytest.raises(LakeCorrupt, match="state_cells/"):
         sound.read_trees([bytes(32)])
@@ -67,7 +67,7 @@ def test_a_file_is_read_once(demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(lake.cells, "read_rows", count)
     for _ in range(3):
-        store = open_cells(open_snapshot(demo_lake), Settings())
+        store = open_cells(open_snapshot(demo_lake), LakeSettings())
         assert store is not None
         store.read_trees([bytes(32)])
     assert len(read) == len(open_snapshot(demo_lake).files["state_cells"])

@@ -8,14 +8,14 @@ import pytest
 
 from lake.lookup.opening import open_lookups
 from lake.lookup.rebuild import rebuild_lookups
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 from queries.exact import Slice
 from queries.messages import find_end_transactions, find_messages
 from queries.reader import Reader
 from tests.lake.chain import Chain, commit_chain
 
-SETTINGS = Settings()
+SETTINGS = LakeSettings()
 
 
 @pytest.fixture(scope="module", params=["one run", "a run and memory", "memory"])

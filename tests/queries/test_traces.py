@@ -10,7 +10,7 @@ import pytest
 from ingest.trace.rebuild import rebuild_traces
 from lake.lookup.opening import open_lookups
 from lake.lookup.rebuild import rebuild_lookups
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 from queries.exact import Slice
 from queries.reader import Reader
@@ -27,7 +27,7 @@ from tests.lake.chain import Chain, commit_chain
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-SETTINGS = Settings()
+SETTINGS = LakeSettings()
 MEMBER = ("hash", "lt", "trace_id", "parent_hash")
 
 

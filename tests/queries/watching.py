@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lake.lookup.opening import open_lookups
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from queries.reader import Reader
 
 
@@ -23,7 +23,7 @@ class Watching(Reader):
 def watch(reader: Reader) -> Watching:
     """Return a reader of the same snapshot, with its look-ups, that asked nothing yet."""
     snapshot = reader.snapshot
-    lookups = open_lookups(snapshot, Settings())
+    lookups = open_lookups(snapshot, LakeSettings())
     found = Watching(snapshot, snapshot.connect(), lookups=lookups)
     found.asked = []
     return found

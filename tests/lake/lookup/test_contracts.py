@@ -13,7 +13,7 @@ from lake.lookup.contracts import INDEXED, RunTable, open_tables, write_contract
 from lake.lookup.opening import open_lookups
 from lake.lookup.rebuild import rebuild_lookups
 from lake.lookup.runfile import RunFile, RunWriter
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 from tests.lake.holdings import Holdings, commit_holdings
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-SETTINGS = Settings()
+SETTINGS = LakeSettings()
 
 
 def write_tables(parts: list[tuple[str, pa.Table]]) -> dict[str, RunTable]:

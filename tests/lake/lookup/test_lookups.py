@@ -7,11 +7,13 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lake.lookup import rebuild
 from lake.lookup.merge import MOST_MERGED, read_page, read_timed_page
 from lake.lookup.opening import open_lookups
 from lake.lookup.rebuild import rebuild_lookups
@@ -21,7 +23,7 @@ from lake.lookup.record import (
     STATE_COLUMNS,
     TRANSACTION_COLUMNS,
 )
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 from tests.lake.chain import Chain, commit_chain, commit_made
 
@@ -32,8 +34,14 @@ if TYPE_CHECKING:
     from lake.snapshot import Snapshot
 
 Row = dict[str, Any]
-SETTINGS = Settings(lookup_part_rows=7)
+SETTINGS = LakeSettings()
 PAGES = [(0, 1), (0, 5), (3, 4), (0, 1000), (1000, 2)]
+
+
+@pytest.fixture(autouse=True)
+def small_blocks() -> Iterator[None]:
+    with mock.patch.object(rebuild, "BLOCK_ROWS", 7):
+        yield
 
 
 @contextmanager
@@ -279,7 +287,7 @@ def test_too_much_without_a_run_is_left_to_the_queries(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     commit_chain(lake, Chain(1), 1, 20)
     snapshot = open_snapshot(lake)
-    few = Settings(lookup_memory_rows=1)
+    few = LakeSettings(index_memory_rows=1)
     assert open_lookups(snapshot, few) is None
     assert open_lookups(snapshot, SETTINGS) is not None
     rebuild_lookups(lake)

@@ -24,7 +24,6 @@ from lake.lookup.rebuild import rebuild_lookups
 from lake.lookup.record import MESSAGE_COLUMNS, TRANSACTION_COLUMNS
 from lake.lookup.run import Run
 from lake.lookup.runfile import RunFile
-from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from tests.fuzz.rows import compose, damage, make_traces, read_all
 from tests.lake.chain import Chain, commit_chain
@@ -44,14 +43,14 @@ from lake.lookup.record import FACTS, MESSAGE, STATE, TRACE, TRANSACTION
 from lake.lookup.opening import open_lookups
 from lake.lookup.run import Run
 from lake.lookup.runfile import RunFile
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 from tests.fuzz.rows import compose
 
 def show(kind, row):
     return None if row is None else [getattr(row, name) for name in kind.columns]
 
-lookups = open_lookups(open_snapshot(Path(sys.argv[1])), Settings())
+lookups = open_lookups(open_snapshot(Path(sys.argv[1])), LakeSettings())
 shape._MOST_NUMBERED = 3
 whole = compose(Path(sys.argv[1]))
 print(whole)

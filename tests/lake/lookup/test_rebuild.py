@@ -6,19 +6,21 @@ import io
 import random
 import shutil
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import msgspec
 import pytest
 from rich.console import Console
 
 from lake.log import RUN_FOLDER, read_commit, read_state
+from lake.lookup import rebuild
 from lake.lookup.opening import open_lookups
 from lake.lookup.place import RUN_FORMAT, range_of
 from lake.lookup.rebuild import rebuild_lookups
 from lake.lookup.runfile import RunFile
 from lake.maintenance import commit_maintenance
 from lake.orphan import sweep_orphans
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 from lake.status import read_status, render_status
 from lake.verify import verify_lake
@@ -29,8 +31,8 @@ from tests.lake.rows import file_bytes
 if TYPE_CHECKING:
     from pathlib import Path
 
-NO_MEMORY = Settings(lookup_memory_rows=0)
-SETTINGS = Settings()
+NO_MEMORY = LakeSettings(index_memory_rows=0)
+SETTINGS = LakeSettings()
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +69,7 @@ def test_a_run_of_another_version_is_not_read_and_made_anew(chained: Path) -> No
     state = read_state(chained)
     (run,) = state.runs
     foreign = msgspec.structs.replace(run, schema_version=RUN_FORMAT + 1)
-    commit_maintenance(chained, state, SETTINGS, runs=(foreign,))
+    commit_maintenance(chained, state, runs=(foreign,))
     snapshot = open_snapshot(chained)
     assert open_lookups(snapshot, NO_MEMORY) is None
     in_memory = open_lookups(snapshot, SETTINGS)
@@ -91,7 +93,8 @@ def test_the_same_rows_make_the_same_run(chained: Path) -> None:
     before = file_bytes(chained / RUN_FOLDER)
     rebuild_lookups(chained, everything=True)
     assert file_bytes(chained / RUN_FOLDER) == before
-    rebuild_lookups(chained, everything=True)
+    with mock.patch.object(rebuild, "BLOCK_ROWS", 3):
+        rebuild_lookups(chained, everything=True)
     assert file_bytes(chained / RUN_FOLDER) == before
 
 
@@ -174,9 +177,9 @@ def test_a_reader_of_an_old_run_goes_on_when_it_is_replaced_and_swept(chained: P
     assert pinned.read_records([hit])[0].row.hash == tx_hash
 
 
+@mock.patch.object(rebuild, "BLOCK_ROWS", 5)
 def test_commits_during_a_rebuild_are_kept(chained: Path) -> None:
     chain = Chain(8)
-    settings = Settings(lookup_part_rows=5)
     later = iter((10, 11))
 
     def commit_more(_rows: int) -> None:
