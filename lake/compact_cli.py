@@ -20,10 +20,10 @@ Examples:
 \b
   tonlake compact --lake mainnet.lake
   tonlake compact --lake mainnet.lake --json
-  TONLAKE_COMPACT_ROWS=2000000 tonlake compact --lake mainnet.lake
+  TONLAKE_LAKE_COMPACT_ROWS=2000000 tonlake compact --lake mainnet.lake
 
 Files that were merged stay for readers at work; tonlake verify --sweep removes them once the
-grace time (setting orphan_grace_s) is over. The lake can be read and written meanwhile.
+grace time (setting [lake] orphan_grace_s) is over. The lake can be read and written meanwhile.
 """
 
 

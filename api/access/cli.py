@@ -27,7 +27,7 @@ Examples:
   tonlake key add "our wallet" --rps 25 --keys keys.json
   tonlake key list --keys keys.json
   tonlake key revoke 1f0c88a2 --keys keys.json
-  TONLAKE_KEYS_FILE=keys.json tonlake serve --lake mainnet.lake
+  TONLAKE_ACCESS_KEYS_FILE=keys.json tonlake serve --lake mainnet.lake
 
 A running service sees a change of the file within a second. The public service of TON Center
 grants 1 request a second without a key, and 10, 25 or 100 with one.
@@ -36,7 +36,7 @@ grants 1 request a second without a key, and 10, 25 or 100 with one.
 keys_option = click.option(
     "--keys",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File of keys.  [default: setting keys_file]",
+    help="File of keys.  [default: setting [access] keys_file]",
 )
 
 

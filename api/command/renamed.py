@@ -19,9 +19,6 @@ v3_max_limit http.max_limit
 opcode_format http.opcode_format
 testnet http.testnet
 strict_parameters http.strict_parameters
-log_format log.format
-log_requests log.requests
-metrics_public metrics.public
 otel_endpoint metrics.otel_endpoint
 undo_mc_blocks follow.undo_mc_blocks
 ready_lag_s follow.ready_lag_s

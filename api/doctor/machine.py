@@ -36,7 +36,7 @@ def check_machine(settings: Settings) -> Iterator[Finding]:
     wanted_mib = settings.lake.duckdb_memory_mib + settings.http.cache_mib
     text = f"{memory_mib:,} MiB, of which queries and kept answers may take {wanted_mib:,}"
     if wanted_mib > memory_mib // 2:
-        yield Finding("memory", "warning", text, "lower the setting duckdb_memory_mib")
+        yield Finding("memory", "warning", text, "lower the setting [lake] duckdb_memory_mib")
     else:
         yield Finding("memory", "ok", text)
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
@@ -57,24 +57,24 @@ def check_access(settings: Settings) -> Iterator[Finding]:
             "address",
             "warning",
             f"{settings.http.host}: others may ask as often as they like",
-            "set rate_limits to auto, or keys_required with keys_file",
+            "set [access] rate_limits to auto, or keys_required with keys_file",
         )
     else:
         yield Finding("address", "ok", f"{settings.http.host}: others may ask, within limits")
     yield from _check_keys(settings)
     library = settings.tvm.emulator_library
     if library and not Path(library).is_file():
-        advice = "name the file in the setting emulator_library, or leave it unset"
+        advice = "name the file in the setting [tvm] emulator_library, or leave it unset"
         yield Finding("emulator", "problem", f"there is no {library}", advice)
     if settings.upstream.url.startswith("http://"):
         text = "messages and the upstream's key are sent without encryption"
-        yield Finding("upstream", "warning", text, "use https in the setting upstream_url")
+        yield Finding("upstream", "warning", text, "use https in the setting [upstream] url")
 
 
 def _check_keys(settings: Settings) -> Iterator[Finding]:
     if not settings.access.keys_file:
         if settings.access.keys_required:
-            advice = "name the file in the setting keys_file"
+            advice = "name the file in the setting [access] keys_file"
             yield Finding("keys", "problem", "keys are required and there is no file", advice)
         return
     path = Path(settings.access.keys_file)

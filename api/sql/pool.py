@@ -179,7 +179,7 @@ class SqlPool:
         except TimeoutError as error:
             raise RequestInvalid(
                 f"the statement did not end within {limit_ms} ms: ask for less, "
-                "or raise the setting sql_timeout_ms"
+                "or raise the setting [sql] timeout_ms"
             ) from error
         if head.error is not None:
             raise RequestInvalid(head.error)

@@ -29,7 +29,7 @@ _KNOWN = {"query": _TEXT, "format": _TEXT}
 _SHARED = frozenset({"api_key", "snapshot"})
 _FORMATS = (*MEDIA_TYPES, HTML)
 
-OFF = "SQL over HTTP is off: set sql_enabled (TONLAKE_SQL_ENABLED=1) to have it"
+OFF = "SQL over HTTP is off: set [sql] enabled (TONLAKE_SQL_ENABLED=1) to have it"
 
 
 class SqlRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -95,7 +95,7 @@ class Downloader:
         if not uri.lower().startswith(_IPFS):
             return _check_url(uri)
         if not self._settings.ipfs_gateway:
-            raise FetchRefused("no gateway of IPFS is set (setting ipfs_gateway)")
+            raise FetchRefused("no gateway of IPFS is set (setting [metadata] ipfs_gateway)")
         path = uri[len(_IPFS) :].removeprefix("ipfs/").lstrip("/")
         return _check_url(self._settings.ipfs_gateway + path)
 
@@ -138,7 +138,7 @@ class Downloader:
         for part in answer.iter_stream():
             body += part
             if len(body) > most:
-                raise ContentInvalid(f"more than {most} bytes (setting metadata_bytes)")
+                raise ContentInvalid(f"more than {most} bytes")
         return bytes(body)
 
 

@@ -140,7 +140,7 @@ def test_refusals_and_faults_are_the_same(
 ) -> None:
     keys = str(tmp_path / "keys.json")
     limits = {"keys_file": keys, "keys_required": True, "rate_limits": "off"}
-    with serving(demo_lake, **limits) as client:
+    with serving(demo_lake, access=limits) as client:
         assert _compare(client, INFO) == 401
     with serving(demo_lake, access={"rate_limits": "on", "anonymous_rps": 1}) as client:
         assert client.get(INFO).status_code == 200

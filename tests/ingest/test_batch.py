@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from unittest import mock
 
+import msgspec
 import pytest
 
 from ingest import batch as batches
@@ -61,7 +62,7 @@ def test_a_batch_takes_what_follows() -> None:
 )
 @mock.patch.object(batches, "TRANSACTIONS", 4)
 def test_a_batch_ends_before(settings: dict[str, int], following: Piece) -> None:
-    batch = Batch(IngestSettings(**settings))
+    batch = Batch(msgspec.convert(settings, IngestSettings))
     assert batch.add(make_piece(1, 5, transactions=2))
     assert not batch.add(following)
     assert len(batch.pieces) == 1

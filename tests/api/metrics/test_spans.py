@@ -107,7 +107,7 @@ def test_faults_of_the_service_are_marked(tmp_path: Path, endpoint: str) -> None
 def test_nothing_is_loaded_where_nothing_is_asked_for(demo_lake: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from api.app import create_app;"
-        "from lake.settings import Settings; create_app(Path(sys.argv[1]), Settings());"
+        "from api.settings import Settings; create_app(Path(sys.argv[1]), Settings());"
         "print({'opentelemetry.sdk', 'api.metrics.spans'} & set(sys.modules))"
     )
     done = subprocess.run(
@@ -126,4 +126,4 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("endpoint", ["collector:4318", "ftp://collector", "http://c/?key=1"])
 def test_an_endpoint_is_an_address(endpoint: str) -> None:
     with pytest.raises(msgspec.ValidationError, match="otel_endpoint"):
-        msgspec.convert({"otel_endpoint": endpoint}, Settings)
+        msgspec.convert({"metrics": {"otel_endpoint": endpoint}}, Settings)

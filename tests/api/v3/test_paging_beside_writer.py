@@ -57,7 +57,7 @@ def written(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     lake_dir = tmp_path_factory.mktemp("written")
     sizes = {"mc_blocks_per_commit": BLOCKS, "mc_blocks_per_chunk": BLOCKS}
     with closing(open_node(demo_node)) as source:
-        ingest(source, lake_dir, Span(1, BLOCKS * COMMITS), compose(**sizes))
+        ingest(source, lake_dir, Span(1, BLOCKS * COMMITS), compose(ingest=sizes))
     return lake_dir
 
 

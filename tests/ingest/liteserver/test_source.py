@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SETTINGS = compose(poll_ms=0, ingest={"detect_contracts": False}, lake={"build_index": False})
+SETTINGS = compose(
+    liteserver={"poll_ms": 0}, ingest={"detect_contracts": False}, lake={"build_index": False}
+)
 
 
 @contextmanager

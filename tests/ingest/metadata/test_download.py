@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 from unittest import mock
 
+import msgspec
 import pytest
 
 from ingest.errors import ContentInvalid, FetchError, FetchFailed, FetchRefused
@@ -31,7 +32,9 @@ _patient = mock.patch.object(download, "TIMEOUT_MS", 60_000)
 
 def make_downloader(trust: ssl.SSLContext, **settings: str) -> Downloader:
     """Return a downloader that may ask this machine's first address alone."""
-    return Downloader(MetadataSettings(**{"networks": HERE, **settings}), trust=trust)
+    return Downloader(
+        msgspec.convert({"networks": HERE, **settings}, MetadataSettings), trust=trust
+    )
 
 
 @pytest.mark.parametrize(

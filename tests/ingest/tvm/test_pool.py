@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest import mock
 
+import msgspec
 import pytest
 
 from ingest.errors import TvmBusy, TvmCrash, TvmMissing, TvmRefusal, TvmTimeout
@@ -31,7 +32,7 @@ PATIENT = {"wall_ms": 60_000}
 
 @contextmanager
 def make_pool(**settings: int) -> Iterator[TvmPool]:
-    pool = TvmPool(TvmSettings(**{"workers": 1, **settings}))
+    pool = TvmPool(msgspec.convert({"workers": 1, **settings}, TvmSettings))
     try:
         yield pool
     finally:
