@@ -1,4 +1,4 @@
-"""The way to spans: OpenTelemetry is loaded only where the setting ``[metrics] otel_endpoint`` is given."""
+"""The way to spans: OpenTelemetry is loaded only if ``[metrics] otel_endpoint`` is set."""
 
 from __future__ import annotations
 

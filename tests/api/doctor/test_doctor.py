@@ -114,7 +114,7 @@ def test_the_exit_code_says_how_bad_it_is(demo_lake: Path, tmp_path: Path) -> No
     assert (code, report["level"]) == (1, "problem")
     code, report = run(TONLAKE_HTTP_PRT="1")
     assert code == 1
-    assert "did you mean 'http_port'" in report["findings"][0]["text"]
+    assert "did you mean [http] port" in report["findings"][0]["text"]
     text = CliRunner().invoke(main, ["doctor", "--lake", str(tmp_path / "none")]).stdout
     assert "PROBLEM  lake: " in text
     assert "-> tonlake ingest" in text
