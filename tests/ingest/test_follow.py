@@ -266,7 +266,7 @@ def test_an_unlike_chain_and_too_many_blocks_are_refused(
     with closing(Watched(node.db_dir, lake, few)) as follower:
         advance(node, follower, bundles, 10, 20)
         node.roll_back(14)
-        with pytest.raises(UndoRefused, match="set undo_mc_blocks to 6 or more"):
+        with pytest.raises(UndoRefused, match=r"set \[follow\] undo_mc_blocks to 6 or more"):
             follower.step()
         write(node, fork(bundles[:20], 3, salt=1)[:14] and bundles, 20)
     other = SimulatedNode(tmp_path / "other")

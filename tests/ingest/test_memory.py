@@ -77,7 +77,14 @@ def test_it_says_what_the_lake_says(tmp_path: Path, most: int) -> None:
             elif what == "compact" and last:
                 compact_lake(tmp_path, SETTINGS.lake)
             elif what == "undo" and last > 4:
-                undo_after(tmp_path, last - 2, SETTINGS.lake, source={}, reopen=lambda _a, _b: ())
+                undo_after(
+                    tmp_path,
+                    last - 2,
+                    SETTINGS.lake,
+                    most_mc_blocks=1000,
+                    source={},
+                    reopen=lambda _a, _b: (),
+                )
                 last = log.read().ranges[-1][1]
             wanted = set(dice.sample(accounts, 3))
             assert memory.find(wanted, log.read()) == (ask_anew(tmp_path, wanted) if last else {})

@@ -275,7 +275,7 @@ def test_over_http(growth: Growth, messages: list[Message]) -> None:
     norm = base64.b64encode(message["hash_norm"]).decode()
     account = f"0:{message['destination'].hex().upper()}"
     with (
-        serve(growth.lake_dir, **msgspec.structs.asdict(limits)) as server,
+        serve(growth.lake_dir, **msgspec.to_builtins(limits)) as server,
         httpx.Client(base_url=server.url, timeout=60) as client,
         server.stream(min_finality="pending", trace_external_hash_norms=norm) as frames,
     ):
