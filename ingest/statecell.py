@@ -32,15 +32,9 @@ class CellFinder:
         self, lake_dir: Path, settings: IngestSections, log: LogReader | None = None
     ) -> None:
         """Look up in ``lake_dir``, which need not be there yet; ``log`` is read on."""
-        self._most = settings.ingest.cached_rows
+        self._most = most = settings.ingest.cached_rows
         self._log = log or LogReader(lake_dir)
-        self._memory = Memory(
-            lake_dir,
-            settings.lake,
-            STATE_CELLS.name,
-            _find_in_lake,
-            most=settings.ingest.cached_rows,
-        )
+        self._memory = Memory(lake_dir, settings.lake, STATE_CELLS.name, _find_in_lake, most=most)
         self._fresh_rows: pa.Table | None = None
         self._fresh: Cells = {}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -48,17 +49,17 @@ class SettingName(NamedTuple):
 
 
 _SECTIONS: dict[str, Any] = {field.name: field.type for field in msgspec.structs.fields(Settings)}
-NAMES = tuple(
-    SettingName(section, name)
-    for section, kind in _SECTIONS.items()
-    for name in kind.__struct_fields__
-)
-_BY_FLAT = {name.flat: name for name in NAMES}
 _TYPES = {
     SettingName(section, field.name): field.type
     for section, kind in _SECTIONS.items()
     for field in msgspec.structs.fields(kind)
 }
+NAMES = tuple(_TYPES)
+_BY_FLAT = {name.flat: name for name in NAMES}
+# Old names had no section, or one as a prefix.
+_ALONE = Counter(name.name for name in NAMES)
+_BY_OLD = {name.name: name for name in NAMES if _ALONE[name.name] == 1} | _BY_FLAT
+_BY_OLD |= {old: _BY_FLAT[flat] for old, flat in RENAMED.items()}
 
 
 def load_settings(
@@ -133,8 +134,7 @@ def _refuse(flat: str, origin: str, shown: str | None = None) -> SettingsError:
     shown = shown or flat
     if flat in REMOVED:
         return SettingsError(f"{origin}: {shown} is no longer a setting: its value is fixed")
-    today = SettingName(*RENAMED[flat]) if flat in RENAMED else _BY_FLAT.get(flat)
-    if today is not None:
+    if today := _BY_OLD.get(flat):
         return SettingsError(
             f"{origin}: setting {shown} is now {today}, or {today.variable} in the environment"
         )

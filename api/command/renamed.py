@@ -2,56 +2,17 @@
 
 from __future__ import annotations
 
-_RENAMED = """
-keys_file access.keys_file
-keys_required access.keys_required
-rate_limits access.rate_limits
-anonymous_rps access.anonymous_rps
-requests_in_flight http.requests_in_flight
-request_wait_ms http.request_wait_ms
-request_threads http.request_threads
-query_timeout_ms http.query_timeout_ms
-response_bytes http.response_bytes
-answer_cache_mib http.cache_mib
-cors_origins http.cors_origins
-v2_max_limit http.max_limit
-v3_max_limit http.max_limit
-opcode_format http.opcode_format
-testnet http.testnet
-strict_parameters http.strict_parameters
-otel_endpoint metrics.otel_endpoint
-undo_mc_blocks follow.undo_mc_blocks
-ready_lag_s follow.ready_lag_s
-upkeep_commits lake.maintenance_commits
-build_lookups lake.build_index
-lookup_memory_rows lake.index_memory_rows
-row_group_rows lake.row_group_rows
-zstd_level lake.zstd_level
-compact_rows lake.compact_rows
-compact_commits lake.compact_commits
-orphan_grace_s lake.orphan_grace_s
-check_digests lake.check_digests
-cells_in_memory lake.cells_in_memory
-duckdb_memory_mib lake.duckdb_memory_mib
-duckdb_threads lake.duckdb_threads
-remembered_rows ingest.cached_rows
-mc_blocks_per_commit ingest.mc_blocks_per_commit
-commit_bytes ingest.commit_bytes
-mc_blocks_per_chunk ingest.mc_blocks_per_chunk
-block_proofs ingest.block_proofs
-detect_contracts ingest.detect_contracts
-classify_actions ingest.classify_actions
-emulator_library tvm.emulator_library
-fetch_metadata metadata.enabled
-ipfs_gateway metadata.ipfs_gateway
-"""
-"""Old name, and section and name of today; ``http_port`` of ``http.port`` needs no line."""
-
-RENAMED: dict[str, tuple[str, str]] = {
-    old: (section, name)
-    for old, _, new in (line.partition(" ") for line in _RENAMED.split("\n") if line)
-    for section, _, name in [new.partition(".")]
+RENAMED = {
+    "answer_cache_mib": "http_cache_mib",
+    "build_lookups": "lake_build_index",
+    "fetch_metadata": "metadata_enabled",
+    "lookup_memory_rows": "lake_index_memory_rows",
+    "remembered_rows": "ingest_cached_rows",
+    "upkeep_commits": "lake_maintenance_commits",
+    "v2_max_limit": "http_max_limit",
+    "v3_max_limit": "http_max_limit",
 }
+"""Old names, and section and name of today; what only moved into a section needs no line."""
 
 _REMOVED = """
 checkpoint_commits chunk_bytes compact_memory_rows contract_gas_limit contract_wall_ms

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from api.errors import RequestInvalid
 from api.params import Query
 from api.v2.param import (
@@ -21,9 +19,6 @@ from api.v2.param import (
     Positive,
 )
 
-if TYPE_CHECKING:
-    from api.settings import HttpSettings
-
 MAX_COUNT = 10_000
 """Most transactions of a block."""
 
@@ -31,7 +26,7 @@ MAX_COUNT = 10_000
 class Params(Query, frozen=True, kw_only=True):
     """Parameters of one method."""
 
-    def check(self, settings: HttpSettings) -> None:
+    def check(self, max_limit: int, /) -> None:
         """Check the rules of the method.
 
         Raises:
@@ -61,9 +56,8 @@ class AccountParams(Params, frozen=True, kw_only=True):
     address: AccountAddress
     seqno: OptionalPositive = None
 
-    def check(self, settings: HttpSettings) -> None:
+    def check(self, _max_limit: int, /) -> None:
         """Seqno is positive."""
-        del settings
         _check_seqno(self.seqno)
 
 
@@ -75,9 +69,8 @@ class ProofParams(Params, frozen=True, kw_only=True):
     seqno: Positive
     from_seqno: OptionalInt32 = None
 
-    def check(self, settings: HttpSettings) -> None:
+    def check(self, _max_limit: int, /) -> None:
         """Seqnos are positive."""
-        del settings
         _check_seqno(self.seqno)
         check_natural(self.from_seqno, "from_seqno")
 
@@ -97,12 +90,11 @@ class HistoryParams(Params, frozen=True, kw_only=True):
         """The logical time to begin at; None begins at the newest transaction."""
         return self.lt
 
-    def check(self, settings: HttpSettings) -> None:
+    def check(self, max_limit: int, /) -> None:
         """Limit is in bounds, and lt and hash come together."""
         if self.limit is not None:
             refuse_unless(self.limit > 0, "limit should be positive")
-            most = settings.max_limit
-            refuse_unless(self.limit <= most, f"limit should be less or equal {most}")
+            refuse_unless(self.limit <= max_limit, f"limit should be less or equal {max_limit}")
         _check_pair(self.start_lt, self.hash, "lt and hash", "lt")
 
 
@@ -120,9 +112,8 @@ class MasterParams(Params, frozen=True, kw_only=True):
 
     seqno: Positive
 
-    def check(self, settings: HttpSettings) -> None:
+    def check(self, _max_limit: int, /) -> None:
         """Seqno is positive."""
-        del settings
         _check_seqno(self.seqno)
 
 
@@ -135,9 +126,8 @@ class BlockParams(Params, frozen=True, kw_only=True):
     root_hash: OptionalHash = None
     file_hash: OptionalHash = None
 
-    def check(self, settings: HttpSettings) -> None:
+    def check(self, _max_limit: int, /) -> None:
         """Seqno is positive."""
-        del settings
         _check_seqno(self.seqno)
 
 
@@ -148,13 +138,12 @@ class BlockPageParams(BlockParams, frozen=True, kw_only=True):
     after_hash: OptionalAccountHash = None
     count: OptionalPositive = None
 
-    def check(self, settings: HttpSettings) -> None:
+    def check(self, max_limit: int, /) -> None:
         """Count is in bounds, and after_lt and after_hash come together."""
-        super().check(settings)
+        super().check(max_limit)
         if self.count is not None:
             refuse_unless(self.count > 0, "count should be positive")
-            most = MAX_COUNT
-            refuse_unless(self.count <= most, f"count should be less or equal {most}")
+            refuse_unless(self.count <= MAX_COUNT, f"count should be less or equal {MAX_COUNT}")
         _check_pair(self.after_lt, self.after_hash, "after_lt and after_hash", "after_lt")
 
 
@@ -167,9 +156,8 @@ class LookupParams(Params, frozen=True, kw_only=True):
     lt: OptionalInt64 = None
     unixtime: OptionalInt64 = None
 
-    def check(self, settings: HttpSettings) -> None:
+    def check(self, _max_limit: int, /) -> None:
         """Exactly one of the three is given."""
-        del settings
         given = [name for name in ("seqno", "lt", "unixtime") if getattr(self, name) is not None]
         refuse_unless(len(given) == 1, "exactly one of seqno, lt, unixtime should be specified")
         _check_seqno(self.seqno)
@@ -182,9 +170,8 @@ class ConfigParams(Params, frozen=True, kw_only=True):
 
     seqno: OptionalPositive = None
 
-    def check(self, settings: HttpSettings) -> None:
+    def check(self, _max_limit: int, /) -> None:
         """Seqno is positive."""
-        del settings
         _check_seqno(self.seqno)
 
 
@@ -199,9 +186,9 @@ class ConfigParamParams(ConfigParams, frozen=True, kw_only=True):
         """The number of the parameter."""
         return (self.config_id if self.param is None else self.param) or 0
 
-    def check(self, settings: HttpSettings) -> None:
+    def check(self, max_limit: int, /) -> None:
         """Exactly one name is used."""
-        super().check(settings)
+        super().check(max_limit)
         refuse_unless(
             (self.param is None) != (self.config_id is None),
             "only one of config_id or param should be specified",
@@ -222,9 +209,8 @@ class LocateParams(Params, frozen=True, kw_only=True):
     destination: AccountAddress
     created_lt: Int64
 
-    def check(self, settings: HttpSettings) -> None:
+    def check(self, _max_limit: int, /) -> None:
         """The logical time is not negative."""
-        del settings
         check_natural(self.created_lt, "created_lt")
 
 

@@ -130,7 +130,7 @@ def _answer(
     except RequestInvalid as error:
         raise RequestInvalid(f"failed to parse {verb} request: {error}") from error
     try:
-        params.check(settings)
+        params.check(settings.max_limit)
     except RequestInvalid as error:
         raise RequestInvalid(f"failed to validate request: {error}") from error
     if method.pure:

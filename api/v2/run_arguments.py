@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from api.v2.arguments import AccountParams, Params, check_natural, refuse_unless
 from api.v2.param import (
     AccountAddress,
@@ -16,9 +14,6 @@ from api.v2.param import (
     RawList,
     Text,
 )
-
-if TYPE_CHECKING:
-    from api.settings import HttpSettings
 
 
 class GetMethodParams(AccountParams, frozen=True, kw_only=True):
@@ -53,9 +48,8 @@ class BagParams(Params, frozen=True, kw_only=True):
 
     boc: Bag
 
-    def check(self, settings: HttpSettings) -> None:
+    def check(self, _max_limit: int, /) -> None:
         """The bag is not empty."""
-        del settings
         refuse_unless(bool(self.boc), "empty boc")
 
 
@@ -72,7 +66,7 @@ class ResolveParams(AccountParams, frozen=True, kw_only=True):
     category: OptionalHash = None
     ttl: Int32 = 0
 
-    def check(self, settings: HttpSettings) -> None:
+    def check(self, max_limit: int, /) -> None:
         """Neither number is negative."""
-        super().check(settings)
+        super().check(max_limit)
         check_natural(self.ttl, "ttl")

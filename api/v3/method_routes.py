@@ -124,7 +124,7 @@ def answer_estimate(request: ApiRequest, body: RawBody) -> Response[bytes]:
 def _read_params(body: bytes, settings: HttpSettings) -> GetMethodParams:
     asked = read_body(body, RunRequest, ("address", "method"))
     params = read_params(GetMethodParams, msgspec.structs.asdict(asked))
-    params.check(settings)
+    params.check(settings.max_limit)
     return params
 
 

@@ -55,20 +55,10 @@ class KnownLake:
     def __init__(self, lake_dir: Path, settings: IngestSections) -> None:
         """Begin without having looked; the lake need not be there yet."""
         self._lake_dir = lake_dir
-        self._most = settings.ingest.cached_rows
-        self._newest = Memory(
-            lake_dir,
-            settings.lake,
-            ACCOUNT_STATES.name,
-            _ask_newest,
-            most=settings.ingest.cached_rows,
-        )
+        self._most = most = settings.ingest.cached_rows
+        self._newest = Memory(lake_dir, settings.lake, ACCOUNT_STATES.name, _ask_newest, most=most)
         self._earlier = Memory[tuple[Address, int], AccountState](
-            lake_dir,
-            settings.lake,
-            ACCOUNT_STATES.name,
-            _ask_earlier,
-            most=settings.ingest.cached_rows,
+            lake_dir, settings.lake, ACCOUNT_STATES.name, _ask_earlier, most=most
         )
         self._rows: dict[tuple[str, Sequence[str]], Rows] = {}
 
