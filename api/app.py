@@ -53,7 +53,10 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
     from api.call import ApiRequest
-    from lake.settings import Settings
+    from api.settings import Settings
+
+REQUEST_BYTES = 1 << 20
+"""Largest request body."""
 
 LOG = logging.getLogger("tonlake.api")
 RETRY_AFTER_S = "1"
@@ -88,16 +91,20 @@ def create_app(
 
     ``clock`` gives the seconds that limits of rates are counted by.
     """
-    spans = open_spans(settings.otel_endpoint)
-    meter = Meter(log_requests=settings.log_requests, spans=spans)
+    spans = open_spans(settings.metrics.otel_endpoint)
+    meter = Meter(log_requests=settings.log.requests, spans=spans)
     holder = SnapshotHolder(lake_dir, settings, meter.observe_query)
-    tvm = TvmPool(settings)
-    sql = SqlPool(settings)
+    tvm = TvmPool(settings.tvm)
+    sql = SqlPool(
+        settings.sql, most_bytes=settings.http.response_bytes, threads=settings.lake.duckdb_threads
+    )
     hub = Hub(lake_dir, holder, settings)
     pending = PendingPool(holder, settings, tvm, hub.publish)
     hub.watch(pending.settle)
-    cache = ResponseCache(settings.answer_cache_mib << 20)
-    lanes = Lanes(threads=settings.request_threads, wait_s=settings.request_wait_ms / 1000)
+    cache = ResponseCache(settings.http.cache_mib << 20)
+    lanes = Lanes(
+        threads=settings.http.request_threads, wait_s=settings.http.request_wait_ms / 1000
+    )
     pulse = Pulse()
     meter.registry.register(ServiceCollector(holder, cache, tvm, hub.count_clients))
 
@@ -119,14 +126,14 @@ def create_app(
     application = create_application(settings, parts, [start_pulse, hub.start], closing)
     meter.know_routes(route.path for route in application.routes)
     rules = AccessRules(
-        keys_file=settings.keys_file,
-        keys_required=settings.keys_required,
-        limited=limits_rates(settings.rate_limits, settings.http_host),
-        anonymous_rps=settings.anonymous_rps,
+        keys_file=settings.access.keys_file,
+        keys_required=settings.access.keys_required,
+        limited=limits_rates(settings.access.rate_limits, settings.http.host),
+        anonymous_rps=settings.access.anonymous_rps,
         clock=clock,
     )
     # From the inside out: each layer passes on what it does not answer.
-    most, streams = settings.requests_in_flight, api.stream.routes.PREFIX
+    most, streams = settings.http.requests_in_flight, api.stream.routes.PREFIX
     app: ASGIApp = Direct(application, answer_error, complete_headers)
     app = Admission(app, lanes, pulse, most_in_flight=most, streams=streams)
     app = Cache(app, cache, holder.newest_open, any_origin="*" in list_origins(settings))
@@ -162,7 +169,7 @@ def create_application(
         cors_config=CORSConfig(
             allow_origins=list_origins(settings), expose_headers=EXPOSED_HEADERS
         ),
-        request_max_body_size=settings.request_body_bytes,
+        request_max_body_size=REQUEST_BYTES,
         openapi_config=None,
         logging_config=None,
     )
@@ -170,7 +177,7 @@ def create_application(
 
 def list_origins(settings: Settings) -> list[str]:
     """Return the web origins whose pages may read responses."""
-    return [one.strip() for one in settings.cors_origins.split(",") if one.strip()]
+    return [one.strip() for one in settings.http.cors_origins.split(",") if one.strip()]
 
 
 async def add_headers(message: Message, scope: Scope) -> None:

@@ -11,8 +11,8 @@ from litestar import Request, Response
 
 from api.errors import RequestInvalid
 from api.params import Arguments, ConversionError, parse_bool, parse_int32
+from api.settings import HttpSettings, Settings
 from ingest.tvm.pool import TvmPool
-from lake.settings import Settings
 from queries.reader import Reader
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ class Call(msgspec.Struct, frozen=True):
     @property
     def test_only(self) -> bool:
         """Whether friendly addresses carry the test-only flag: as set, else by the network."""
-        if self.settings.testnet is not None:
-            return self.settings.testnet
+        if self.settings.http.testnet is not None:
+            return self.settings.http.testnet
         network = self.reader.snapshot.network
         return network is not None and network.global_id == TESTNET_GLOBAL_ID
 
@@ -116,13 +116,13 @@ def open_call(request: ApiRequest, arguments: Arguments) -> Call:
     wishes = _read_wishes(request, arguments)
     reader = holder.reader(
         _read_snapshot_number(arguments),
-        timeout_ms=_read_timeout_ms(wishes, settings),
+        timeout_ms=_read_timeout_ms(wishes, settings.http),
         at_once=AT_ONCE in state,
     )
     snapshot = reader.snapshot
     state["snapshot"] = f"{snapshot.number}:{snapshot.last_mc_seqno}"
     state["snapshot_number"] = snapshot.number
-    if settings.debug_headers:
+    if settings.http.debug_headers:
         state["answered_by"] = reader.answered_by
     return Call(
         arguments,
@@ -159,7 +159,7 @@ def write_moment(started_s: float) -> str:
     return f"{int(time.time())}:_:{measure_ms(started_s):.3f}"
 
 
-def note_warnings(request: ApiRequest, lines: list[str], settings: Settings) -> None:
+def note_warnings(request: ApiRequest, lines: list[str], settings: HttpSettings) -> None:
     """Name odd parameters in a header of the answer, or refuse them where the settings say so.
 
     Raises:
@@ -178,7 +178,7 @@ def join_notes(notes: list[str]) -> str:
     return "; ".join(shown)
 
 
-def answer_json(body: bytes, settings: Settings, status: int = 200) -> Response[bytes]:
+def answer_json(body: bytes, settings: HttpSettings, status: int = 200) -> Response[bytes]:
     """Return JSON text as an answer.
 
     Raises:
@@ -188,7 +188,7 @@ def answer_json(body: bytes, settings: Settings, status: int = 200) -> Response[
     return Response(content=body, status_code=status, media_type="application/json")
 
 
-def check_size(body: bytes, settings: Settings) -> None:
+def check_size(body: bytes, settings: HttpSettings) -> None:
     """Refuse an answer that is larger than the settings allow.
 
     Raises:
@@ -229,7 +229,7 @@ def _read_wishes(request: ApiRequest, arguments: Arguments) -> dict[str, str]:
     return wishes
 
 
-def _read_timeout_ms(wishes: dict[str, str], settings: Settings) -> int:
+def _read_timeout_ms(wishes: dict[str, str], settings: HttpSettings) -> int:
     """Return the smaller of the asked and the server's limit; a bad value is ignored."""
     limit_ms = settings.query_timeout_ms
     if "x_timeout" not in wishes:

@@ -16,6 +16,7 @@ import click
 import msgspec
 import pyarrow as pa
 
+from api.command.loading import load_settings
 from api.errors import KeyFileInvalid
 from api.logs import configure_logs
 from api.rows import decode_block_rows
@@ -28,10 +29,11 @@ from ingest.tail import name_command
 from lake.arenas import hold_little
 from lake.cli import LAKE_FOLDER
 from lake.errors import LakeError, SettingsError
-from lake.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from api.settings import Settings
 
 EXIT_DATA, EXIT_PARTIAL = 1, 3
 _ZSTD_MAGIC = bytes.fromhex("28b52ffd")
@@ -71,7 +73,7 @@ Examples:
 @click.option("--node", type=_FOLDER, help="Database folder of the TON node to follow (read only).")
 @click.option("--liteserver", type=_FILE, help="Configuration of a network to follow instead.")
 @click.option("--follow", is_flag=True, help="Ingest what the node writes while serving.")
-@click.option("--host", help="Address to listen on.  [default: setting http_host]")
+@click.option("--host", help="Address to listen on.  [default: setting [http] host]")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port; 0 takes a free one.")
 def serve_command(
     *,
@@ -89,7 +91,7 @@ def serve_command(
         )
     settings = _load_settings(http_host=host, http_port=port)
     origin = Origin(node, None, liteserver) if follow else None
-    serve_lake(lake, settings, host=settings.http_host, port=settings.http_port, origin=origin)
+    serve_lake(lake, settings, host=settings.http.host, port=settings.http.port, origin=origin)
 
 
 def _load_settings(**flags: object) -> Settings:
@@ -128,7 +130,7 @@ def serve_lake(
         sys.exit(EXIT_DATA)
     app.state.followed = origin is not None
     server = StreamingServer(app, app.state.hub.end_clients)
-    configure_logs(settings)
+    configure_logs(settings.log)
     with (
         _settled(),
         _accompanied(origin, lake, settings),
@@ -156,11 +158,11 @@ def _settled() -> Iterator[None]:
 def _accompanied(origin: Origin | None, lake: Path, settings: Settings) -> Iterator[None]:
     """Keep processes running: to follow a node, if there is one, and to fetch, if that is on."""
     tails = []
-    pause_s = settings.follow_restart_s
+    pause_s = settings.follow.restart_s
     if origin is not None:
-        tails.append(Tail(name_command(origin, lake), most_pause_s=pause_s))
-    if settings.fetch_metadata:
-        tails.append(Tail(name_fetcher(lake), most_pause_s=pause_s, name="fetcher"))
+        tails.append(Tail(name_command(origin, lake, settings), most_pause_s=pause_s))
+    if settings.metadata.enabled:
+        tails.append(Tail(name_fetcher(lake, settings), most_pause_s=pause_s, name="fetcher"))
     if tails:
         # The server raises the signal anew that ended it: the processes beside it must end too.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -212,7 +214,7 @@ def decode_tx_command(file: Path, global_version: int | None) -> None:
             try:
                 boc = _read_boc(line)
                 _print_json(
-                    render_decoded(boc, settings.opcode_format, global_version=global_version)
+                    render_decoded(boc, settings.http.opcode_format, global_version=global_version)
                 )
             except (IngestError, ValueError, RecursionError) as error:
                 bad += 1

@@ -12,18 +12,17 @@ import click
 import pyarrow as pa
 
 from api.cli import serve_lake
+from api.settings import Settings
 from ingest.node.source import open_node
 from ingest.pipeline import IngestReport, ingest
 from ingest.span import Span
-from lake.cli import LAKE_FOLDER, failing_cleanly
-from lake.settings import load_settings
+from lake.cli import LAKE_FOLDER, failing_cleanly, read_settings
 from lake.verify import verify_lake
 
 if TYPE_CHECKING:
     from litestar.testing import TestClient
 
     from api.app import Service
-    from lake.settings import Settings
 
 EXAMPLES = """
 Examples:
@@ -65,7 +64,7 @@ class DemoFailed(click.ClickException):
 @click.option("--once", is_flag=True, help="Stop after the self-check instead of serving.")
 def demo_command(*, archive: Path, lake: Path, host: str, port: int, once: bool) -> None:
     """Ingest a small genuine node database, check the answers, and serve them."""
-    settings, _origins = load_settings()
+    settings = read_settings(Settings)
     click.echo(f"1. a TON node's database: {archive}")
     with failing_cleanly(), tempfile.TemporaryDirectory() as folder:
         report = _ingest_archive(archive, Path(folder), lake, settings)
@@ -96,7 +95,7 @@ def _ingest_archive(archive: Path, folder: Path, lake: Path, settings: Settings)
     database = next((path.parents[1] for path in folder.rglob("files/globalindex")), None)
     if database is None:
         raise DemoFailed(f"{archive.name} holds no node database: files/globalindex is missing")
-    with closing(open_node(database, proofs=settings.block_proofs)) as source:
+    with closing(open_node(database, proofs=settings.ingest.block_proofs)) as source:
         span = Span(source.first_mc_seqno(), source.last_mc_seqno())
         return ingest(source, lake, span, settings)
 

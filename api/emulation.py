@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from ingest.tvm.emulation import NotAccepted
     from ingest.tvm.stack import StackValue
 
+EMULATED_TRANSACTIONS = 256
+"""An emulated trace is cut after this many transactions."""
+
 
 class LakeWorld:
     """The chain right after a masterchain block, as module ``ingest.tvm.trace`` asks for it."""
@@ -89,7 +92,7 @@ def emulate_message(
     if call.tvm is None:
         raise TvmMissing(HOW_TO_INSTALL)
     world = LakeWorld(call, find_master(call, seqno))
-    most = call.settings.emulated_transactions
+    most = EMULATED_TRANSACTIONS
     return emulate_trace(
         call.tvm.emulate,
         world,

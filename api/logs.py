@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
-    from lake.settings import Settings
+    from api.settings import LogSettings
 
 REQUESTS = "tonlake.requests"
 TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -34,13 +34,13 @@ class JsonFormatter(logging.Formatter):
         return msgspec.json.encode(line, enc_hook=str).decode()
 
 
-def configure_logs(settings: Settings) -> None:
+def configure_logs(settings: LogSettings) -> None:
     """Send warnings, and requests where they are to be logged, to stderr in the chosen form.
 
     The server's own loggers write where everything else does.
     """
     handler = logging.StreamHandler(sys.stderr)
-    is_json = settings.log_format == "json"
+    is_json = settings.format == "json"
     handler.setFormatter(JsonFormatter() if is_json else logging.Formatter(TEXT))
     root = logging.getLogger()
     root.handlers = [handler]
@@ -48,4 +48,4 @@ def configure_logs(settings: Settings) -> None:
     for name in ("uvicorn", "uvicorn.error", "uvicorn.asgi"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [], True
-    logging.getLogger(REQUESTS).setLevel(logging.INFO if settings.log_requests else logging.WARNING)
+    logging.getLogger(REQUESTS).setLevel(logging.INFO if settings.requests else logging.WARNING)

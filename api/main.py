@@ -8,6 +8,7 @@ import click
 
 import api.access.cli
 import api.cli
+import api.command.config
 import api.demo
 import api.doctor.cli
 import ingest.cli
@@ -16,11 +17,12 @@ import ingest.transfer_cli
 import lake.cli
 import lake.compact_cli
 import queries.spark.cli
+from api.command.loading import compose_settings
 from ingest import native
 from lake.spark.cli import spark_group
 
 
-@click.group()
+@click.group(context_settings={"obj": compose_settings})
 @click.version_option(version("tonlake"), prog_name="tonlake")
 def main() -> None:
     """A TON node's storage as a lake of Parquet files, asked with SQL and served over HTTP."""
@@ -44,6 +46,7 @@ for command in (
     spark_group,
     *api.access.cli.commands,
     *api.cli.commands,
+    *api.command.config.commands,
     *api.demo.commands,
     *api.doctor.cli.commands,
 ):

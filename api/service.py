@@ -28,11 +28,11 @@ def answer_ready(request: ApiRequest) -> Response[bytes]:
     snapshot = call.reader.snapshot
     lag = measure_lag(snapshot.lake_dir, snapshot)
     followed = bool(request.app.state.get("followed"))
-    late = find_lateness(lag, call.settings.ready_lag_s, followed=followed)
+    late = find_lateness(lag, call.settings.follow.ready_lag_s, followed=followed)
     if late is not None:
         raise ServiceUnavailableException(late)
     body = {"snapshot": snapshot.number, "masterchain_ranges": snapshot.ranges, "lag": lag}
-    return answer_json(msgspec.json.encode(body), call.settings)
+    return answer_json(msgspec.json.encode(body), call.settings.http)
 
 
 @get("/version", sync_to_thread=False)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from api.settings import Settings
     from lake.database import SnapshotViews
     from lake.index.index import Index
-    from lake.settings import Settings
 
 LOOK_EVERY_S = 0.02
 """How often the log is looked at for a newer commit; a look is one file status."""
@@ -37,7 +37,7 @@ class _Opened:
         self.views = views
         self.lasting: dict[str, Any] = {}
         # Before others see it: until then they go on with the snapshot before, and do not wait.
-        self.index: Index | None = open_index(snapshot, settings)
+        self.index: Index | None = open_index(snapshot, settings.lake)
         self.memory = None if self.index is None else self.index.without_files()
 
 
@@ -57,7 +57,7 @@ class SnapshotHolder:
         self._observe = observe
         self._lake_dir = lake_dir
         self._settings = settings
-        self._database = Database(lake_dir, settings)
+        self._database = Database(lake_dir, settings.lake)
         self._log = LogReader(lake_dir)
         self._lock = threading.Lock()
         self._opening = threading.Lock()
@@ -82,7 +82,7 @@ class SnapshotHolder:
             opened = self._find_open(number)
         else:
             opened = self._open_newest() if number is None else self._open(number)
-        limit_ms = self._settings.query_timeout_ms if timeout_ms is None else timeout_ms
+        limit_ms = self._settings.http.query_timeout_ms if timeout_ms is None else timeout_ms
         return Reader(
             opened.snapshot,
             opened.views,
@@ -145,7 +145,7 @@ class SnapshotHolder:
 
     def _connect(self, number: int | None) -> _Opened:
         """Open a snapshot and keep it; the caller holds ``_opening``."""
-        check = self._settings.check_digests
+        check = self._settings.lake.check_digests
         snapshot = open_snapshot(self._lake_dir, number, check_digests=check, log=self._log)
         opened = _Opened(snapshot, self._database.open(snapshot), self._settings)
         with self._lock:

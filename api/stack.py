@@ -17,6 +17,7 @@ from ingest.cell.boc import ORDINARY, parse_boc, serialize_boc
 from ingest.cell.build import CellBuilder
 from ingest.cell.tree import CellTree
 from ingest.errors import BocError
+from ingest.tvm.pool import STACK_DEPTH, STACK_ENTRIES
 from ingest.tvm.stack import (
     NAN_TEXT,
     StackValue,
@@ -30,7 +31,6 @@ from ingest.tvm.stack import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lake.settings import Settings
 
 _INTEGER = re.compile(r"(-?)(?:0[xX]([0-9a-fA-F]{1,65})|([0-9]{1,78}))")
 _TUPLE_ENTRIES = 255
@@ -46,23 +46,23 @@ _TAGS = {
 _TYPED = "tvm.stackEntry"
 
 
-def decode_stack(items: Sequence[Any], settings: Settings) -> tuple[StackValue, ...]:
+def decode_stack(items: Sequence[Any]) -> tuple[StackValue, ...]:
     """Read the arguments of a get-method, the deepest first.
 
     Raises:
         RequestInvalid: an entry does not have the form that its type needs, or they are too many.
         StackTypeUnknown: an entry of another type.
     """
-    reader = _StackReader(settings)
+    reader = _StackReader()
     return tuple(reader.read(item, 0) for item in items)
 
 
 class _StackReader:
     """Reads entries, counting the nested ones too."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._entries_left = settings.tvm_stack_entries
-        self._most_depth = settings.tvm_stack_depth
+    def __init__(self) -> None:
+        self._entries_left = STACK_ENTRIES
+        self._most_depth = STACK_DEPTH
         self._readers: dict[str, Callable[[Any, int], StackValue]] = {
             "number": lambda value, _depth: read_number(_open(value, "number")),
             "cell": lambda value, _depth: TvmCell(_read_bag(value)),

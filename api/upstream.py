@@ -16,7 +16,10 @@ from ingest.errors import BocError, DecodeError, ServerRefusal, SourceError
 from ingest.tvm.message import read_message
 
 if TYPE_CHECKING:
-    from lake.settings import Settings
+    from api.settings import UpstreamSettings
+
+TIMEOUT_MS = 10_000
+"""Milliseconds that the upstream may take to answer."""
 
 NO_NETWORK = "sending is not available: this server has no network connection"
 _MOST_BYTES = 1 << 20
@@ -36,12 +39,12 @@ class _Answer(msgspec.Struct, frozen=True):
     code: Any = None
 
 
-def sends_by_liteserver(settings: Settings) -> bool:
+def sends_by_liteserver(settings: UpstreamSettings) -> bool:
     """Tell whether messages go to lite servers."""
-    return bool(settings.upstream_liteserver) and not settings.upstream_url
+    return bool(settings.liteserver) and not settings.url
 
 
-def send_message(settings: Settings, method: str, boc: bytes) -> object:
+def send_message(settings: UpstreamSettings, method: str, boc: bytes) -> object:
     """Hand a message on, and return what the method of version 2 answers.
 
     Raises:
@@ -58,7 +61,7 @@ def send_message(settings: Settings, method: str, boc: bytes) -> object:
     from ingest.liteserver import sending  # noqa: PLC0415
 
     try:
-        sending.send_message(Path(settings.upstream_liteserver), boc, settings.upstream_timeout_ms)
+        sending.send_message(Path(settings.liteserver), boc, TIMEOUT_MS)
     except ServerRefusal as error:
         kind = sending.ERROR_KINDS.get(error.code, "UNKNOWN")
         raise LiteServerError(f"LITE_SERVER_{kind}: {error.message}") from error
@@ -71,23 +74,23 @@ def send_message(settings: Settings, method: str, boc: bytes) -> object:
     return {"@type": "raw.extMessageInfo"} | written
 
 
-def ask_upstream(settings: Settings, method: str, params: dict[str, Any]) -> object:
+def ask_upstream(settings: UpstreamSettings, method: str, params: dict[str, Any]) -> object:
     """Return the result that the upstream gives for a method by POST.
 
     Raises:
         SendingUnavailable: none is set, it cannot be reached, or what it says is no answer.
         UpstreamRefusal: it refuses; code and text are its own.
     """
-    if not settings.upstream_url:
+    if not settings.url:
         raise SendingUnavailable(NO_NETWORK)
     headers = {"Content-Type": "application/json"}
-    if settings.upstream_key:
-        headers["X-API-Key"] = settings.upstream_key
+    if settings.key:
+        headers["X-API-Key"] = settings.key
     # The setting admits http and https alone.
     request = urllib.request.Request(  # noqa: S310
-        f"{settings.upstream_url.rstrip('/')}/{method}", msgspec.json.encode(params), headers
+        f"{settings.url.rstrip('/')}/{method}", msgspec.json.encode(params), headers
     )
-    status, body = _exchange(request, settings.upstream_timeout_ms / 1000)
+    status, body = _exchange(request, TIMEOUT_MS / 1000)
     try:
         answer = msgspec.json.decode(body, type=_Answer)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ingest.decode import Piece
-    from lake.settings import Settings
+    from ingest.settings import IngestSettings
+
+TRANSACTIONS = 200_000
+"""A commit is cut once it holds this many transactions."""
 
 
 def measure_rows(name: str, rows: pa.Table) -> int:
@@ -44,7 +47,7 @@ _LOOSE = frozenset(
 class Batch:
     """Consecutive pieces of one UTC day; what they hold is counted once, as they come."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: IngestSettings) -> None:
         """Begin with none."""
         self._settings = settings
         self.pieces: list[Piece] = []
@@ -68,7 +71,7 @@ class Batch:
             day != self.day
             or piece.first != self.pieces[-1].last + 1
             or piece.last - self.pieces[0].first + 1 > self._settings.mc_blocks_per_commit
-            or self._rows + rows > self._settings.transactions_per_commit
+            or self._rows + rows > TRANSACTIONS
             or self._bytes + size_bytes > self._settings.commit_bytes
         ):
             return False

@@ -10,10 +10,13 @@ from ingest.errors import BlockNotYet, BlockUnavailable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ingest.settings import IngestSettings
     from ingest.source import BlockSource, McBundle
     from ingest.span import Span
     from ingest.version import VersionBook
-    from lake.settings import Settings
+
+CHUNK_BYTES = 4 << 20
+"""A chunk is cut once it holds this many bytes."""
 
 NOT_YET = BlockNotYet.__name__
 """Kind of the hole that ends a source: what comes later is not there yet."""
@@ -33,7 +36,7 @@ def _make_hole(mc_seqno: int, error: BlockUnavailable) -> Hole:
 
 
 def read_chunks(
-    source: BlockSource, span: Span, settings: Settings, versions: VersionBook
+    source: BlockSource, span: Span, settings: IngestSettings, versions: VersionBook
 ) -> Iterator[list[McBundle] | Hole]:
     """Yield the blocks of a span in order, and in their places the holes.
 
@@ -59,7 +62,7 @@ def read_chunks(
         chunk.append(bundle)
         size_bytes += sum(len(block.data) for block in bundle.blocks)
         at_border = (mc_seqno - span.first + 1) % settings.mc_blocks_per_chunk == 0
-        if at_border or size_bytes >= settings.chunk_bytes:
+        if at_border or size_bytes >= CHUNK_BYTES:
             yield chunk
             chunk, size_bytes = [], 0
     if chunk:

@@ -25,20 +25,19 @@ from ingest.heap import keep_freed_memory
 from ingest.metadata.cli import commands as metadata_commands
 from ingest.origin import Origin
 from ingest.pipeline import IngestReport, Progress, ingest
+from ingest.settings import IngestSections
 from ingest.span import Span, SpanError, parse_span
 from ingest.trace.cli import rebuild_traces_command, replay_recording
 from ingest.upgrade_cli import upgrade_command
-from lake.cli import LAKE_FOLDER, rebuild_group
+from lake.cli import LAKE_FOLDER, read_settings, rebuild_group
 from lake.errors import LakeError
 from lake.lookup.rebuild import rebuild_lookups
 from lake.orphan import sweep_orphans
-from lake.settings import load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ingest.source import BlockSource
-    from lake.settings import Settings
 
 EXIT_DATA, EXIT_PARTIAL = 1, 3
 HOLES_SHOWN = 20
@@ -104,7 +103,7 @@ def ingest_command(  # noqa: PLR0913 - one for each option
     origin = Origin(node, packs, liteserver)
     keep_freed_memory()
     try:
-        settings, _origins = load_settings()
+        settings = read_settings(IngestSections)
         if traces is not None:
             replay_recording(traces, lake, settings, as_json=as_json)
             return
@@ -140,22 +139,22 @@ def _join_range(span: str | None, first: int | None, last: int | None, *, follow
 
 
 def _run(
-    source: BlockSource, lake: Path, wanted: str, settings: Settings, workers: int | None
+    source: BlockSource, lake: Path, wanted: str, settings: IngestSections, workers: int | None
 ) -> IngestReport:
     oldest, newest = source.first_mc_seqno(), source.last_mc_seqno()
     everything = Span(oldest, newest)
     span = everything if wanted == ":" else parse_span(wanted, oldest=oldest, newest=newest)
     many = len(span) >= MANY_MC_BLOCKS
     workers = workers or ((os.cpu_count() or 1) if many else 1)
-    sweep_orphans(lake, settings.orphan_grace_s)
+    sweep_orphans(lake, settings.lake.orphan_grace_s)
     with _progress_bar() as show:
         report = ingest(source, lake, span, settings, show, workers=workers)
-    if settings.build_lookups and report.commits:
-        rebuild_lookups(lake, settings)
+    if settings.lake.build_index and report.commits:
+        rebuild_lookups(lake)
     return report
 
 
-def _follow(origin: Origin, lake: Path, settings: Settings, *, as_json: bool) -> None:
+def _follow(origin: Origin, lake: Path, settings: IngestSections, *, as_json: bool) -> None:
     """Ingest every new masterchain block until the process is told to stop.
 
     Raises:

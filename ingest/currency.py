@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ingest.span import Span
     from ingest.statecell import CellFinder, Cells
     from lake.log import Commit, DataFile
-    from lake.settings import Settings
+    from lake.settings import LakeSettings
 
 
 _TEXT, _HASH = "extra_currencies", "extra_currencies_hash"
@@ -75,7 +75,7 @@ class CurrencyBook:
 
 
 def complete_states(
-    lake_dir: Path, settings: Settings, finder: CellFinder, within: Sequence[Span]
+    lake_dir: Path, settings: LakeSettings, finder: CellFinder, within: Sequence[Span]
 ) -> Commit | None:
     """Fill in what ranges of the lake left open whose dictionaries came with an earlier range.
 
@@ -111,7 +111,7 @@ def complete_states(
         changed = tuple((file.place.first, file.place.last) for file in wanted)
         runs = tuple(run for run in state.runs if not overlaps(changed, range_of(run)))
         return commit_maintenance(
-            lake_dir, state, settings, added=changes.added, removed=changes.removed, runs=runs
+            lake_dir, state, added=changes.added, removed=changes.removed, runs=runs
         )
 
 

@@ -29,9 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from ingest.settings import IngestSections
     from ingest.source import BlockSource, McHead
     from lake.log import LogState
-    from lake.settings import Settings
+
+HEAL_S = 600
+"""Seconds between attempts to fill holes while following."""
 
 NEAR_MC_BLOCKS = 100
 """A block that cannot be read is waited for only if it is one of the node's newest."""
@@ -50,7 +53,7 @@ class Follower:
         self,
         open_source: Callable[[], BlockSource],
         lake_dir: Path,
-        settings: Settings,
+        settings: IngestSections,
         *,
         tell: Callable[[str], None],
         on_report: Callable[[IngestReport], None] = lambda _report: None,
@@ -71,14 +74,14 @@ class Follower:
         self._on_report = on_report
         self._source: BlockSource | None = None
         self._pipeline: Pipeline | None = None
-        self._upkeep = Upkeep(lake_dir, settings, lambda why: tell(f"upkeep failed: {why}"))
+        self._upkeep = Upkeep(lake_dir, settings.lake, lambda why: tell(f"upkeep failed: {why}"))
         self._seen: tuple[int, McHead | None] | None = None
         self._stuck: tuple[int, float] | None = None
         self._shorter_since_s: float | None = None
         self._healed_s = self._swept_s = time.monotonic()
         self._orphans: frozenset[Path] = frozenset()
         self._notes = Notebook(lake_dir)
-        self._wakeup = Wakeup(settings.follow_event_pipe)
+        self._wakeup = Wakeup(settings.follow.event_pipe)
         self._log = LogReader(lake_dir)
         self._newest: McHead | None = None
         self._failures = 0
@@ -124,7 +127,7 @@ class Follower:
         if problem != self._notes.problem:
             self._tell(problem or "it goes on")
         self._notes.write(problem, has_looked=has_looked)
-        poll_s = self._settings.follow_poll_ms / 1000
+        poll_s = self._settings.follow.poll_ms / 1000
         return min(SLOWEST_S, poll_s * 2 ** min(self._failures, 10)) if self._failures else poll_s
 
     def _advance(self) -> str | None:
@@ -155,7 +158,7 @@ class Follower:
     ) -> tuple[str | None, LogState]:
         """Undo what is not the node's; return what is in the way, and the lake after it."""
         newest = state.ranges[-1][1]
-        limit = self._settings.undo_mc_blocks
+        limit = self._settings.follow.undo_mc_blocks
         head = self._find_newest(state)
         theirs = source.find_head(newest) if newest <= node_last else None
         if head is not None and theirs is not None and head.root_hash == theirs.root_hash:
@@ -171,7 +174,7 @@ class Follower:
         if common == node_last:
             # So far it is only shorter: as that of a node just restored, which will go on.
             self._shorter_since_s = self._shorter_since_s or now_s
-            if now_s - self._shorter_since_s < self._settings.follow_shorter_ms / 1000:
+            if now_s - self._shorter_since_s < self._settings.follow.shorter_ms / 1000:
                 return f"the node's chain ends with {node_last}, the lake's with {newest}", state
         self._shorter_since_s = None
         self._undo(source, common)
@@ -181,7 +184,8 @@ class Follower:
         commit = undo_after(
             self._lake_dir,
             common,
-            self._settings,
+            self._settings.lake,
+            most_mc_blocks=self._settings.follow.undo_mc_blocks,
             source=source.describe(),
             reopen=lambda before, first: reopen_traces(self._lake_dir, before, first),
         )
@@ -225,7 +229,7 @@ class Follower:
         pipeline.workers = (os.cpu_count() or 1) if len(span) >= MANY_MC_BLOCKS else 1
         report = pipeline.bring(span, stop_at_hole=stop_at_hole)
         # After many blocks look-ups are due, however few commits brought them.
-        many = self._settings.upkeep_commits if len(span) >= MANY_MC_BLOCKS else 0
+        many = self._settings.lake.maintenance_commits if len(span) >= MANY_MC_BLOCKS else 0
         self._upkeep.count(max(report.commits, many))
         if report.commits:
             self._newest = pipeline.newest
@@ -236,11 +240,10 @@ class Follower:
         """Whether to wait for a block that could not be read, rather than leave a hole."""
         if self._stuck is None or self._stuck[0] != first:
             return True
-        return time.monotonic() - self._stuck[1] < self._settings.follow_patience_ms / 1000
+        return time.monotonic() - self._stuck[1] < self._settings.follow.patience_ms / 1000
 
     def _is_due_to_heal(self, state: LogState) -> bool:
-        every_s = self._settings.follow_heal_s
-        return every_s > 0 and len(state.ranges) > 1 and time.monotonic() - self._healed_s > every_s
+        return len(state.ranges) > 1 and time.monotonic() - self._healed_s > HEAL_S
 
     def _heal(self, state: LogState) -> None:
         """Try once more to bring what is missing between the ranges of the lake."""
@@ -256,7 +259,7 @@ class Follower:
         How old a file is says the clock of this machine, which may jump. So what goes was left
         behind already when this was done last.
         """
-        grace_s = self._settings.orphan_grace_s
+        grace_s = self._settings.lake.orphan_grace_s
         if time.monotonic() - self._swept_s > grace_s:
             sweep_orphans(self._lake_dir, grace_s, self._orphans)
             self._orphans = frozenset(list_orphans(self._lake_dir, state))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.statecell import CellFinder, Cells
-    from lake.settings import Settings
+    from lake.settings import LakeSettings
 
 _KEY_BITS = 256
 _MASTERCHAIN = -1
@@ -38,7 +38,7 @@ Publishers = dict[bytes, set[bytes]]
 class LibraryBook:
     """The publishers of every public library, carried from commit to commit of one run."""
 
-    def __init__(self, lake_dir: Path, settings: Settings, finder: CellFinder) -> None:
+    def __init__(self, lake_dir: Path, settings: LakeSettings, finder: CellFinder) -> None:
         """Begin from what ``lake_dir`` says; it need not be there yet."""
         self._lake_dir = lake_dir
         self._settings = settings

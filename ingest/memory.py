@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from lake.log import Commit, LogState, Range, Undoing
-    from lake.settings import Settings
+    from lake.settings import LakeSettings
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -33,7 +33,7 @@ class Memory(Generic[Key, Value]):
     """Values by key out of one table; no more than twice ``most`` are held."""
 
     def __init__(
-        self, lake_dir: Path, settings: Settings, table: str, ask: Ask[Key, Value], *, most: int
+        self, lake_dir: Path, settings: LakeSettings, table: str, ask: Ask[Key, Value], *, most: int
     ) -> None:
         """Begin with nothing; the lake need not be there yet."""
         self._lake_dir = lake_dir

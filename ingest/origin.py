@@ -11,8 +11,8 @@ from ingest.node.packs import open_packs
 from ingest.node.source import open_node
 
 if TYPE_CHECKING:
+    from ingest.settings import IngestSections
     from ingest.source import BlockSource
-    from lake.settings import Settings
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -22,21 +22,20 @@ class Origin(msgspec.Struct, frozen=True):
     packs: Path | None = None
     liteserver: Path | None = None
 
-    def open(self, settings: Settings) -> BlockSource:
+    def open(self, settings: IngestSections) -> BlockSource:
         """Open the source.
 
         Raises:
             SourceError: it cannot be opened or read.
         """
         if self.node is not None:
-            limit = settings.open_indexes
-            return open_node(self.node, open_indexes=limit, proofs=settings.block_proofs)
+            return open_node(self.node, proofs=settings.ingest.block_proofs)
         if self.liteserver is not None:
             # It takes half a second to load, which all other commands do without.
             from ingest.liteserver.source import open_liteserver  # noqa: PLC0415
 
-            return open_liteserver(self.liteserver, settings)
-        return open_packs(self.packs or Path(), open_groups=settings.open_indexes)
+            return open_liteserver(self.liteserver, settings.liteserver)
+        return open_packs(self.packs or Path())
 
     def options(self) -> list[str]:
         """Return the options of a command that name it."""

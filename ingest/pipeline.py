@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.derive.stages import Step
+    from ingest.settings import IngestSections
     from ingest.source import BlockSource, McBundle, McHead
     from lake.log import Commit
     from lake.place import Derive
-    from lake.settings import Settings
 
 
 class IngestReport(msgspec.Struct):
@@ -69,7 +69,7 @@ def ingest(
     source: BlockSource,
     lake_dir: Path,
     wanted: Span,
-    settings: Settings,
+    settings: IngestSections,
     on_progress: Callable[[Progress], None] | None = None,
     *,
     workers: int = 1,
@@ -93,7 +93,7 @@ class Pipeline:
         self,
         source: BlockSource,
         lake_dir: Path,
-        settings: Settings,
+        settings: IngestSections,
         *,
         workers: int = 1,
         log: LogReader | None = None,
@@ -109,9 +109,9 @@ class Pipeline:
         self.log = log or LogReader(lake_dir)
         self.cells = cells = CellFinder(lake_dir, settings, self.log)
         self.currencies = CurrencyBook(cells)
-        self.libraries = LibraryBook(lake_dir, settings, cells)
+        self.libraries = LibraryBook(lake_dir, settings.lake, cells)
         self.contracts = (
-            ContractFinder(lake_dir, settings, cells) if settings.detect_contracts else None
+            ContractFinder(lake_dir, settings, cells) if settings.ingest.detect_contracts else None
         )
         self.traces = TraceFiles(lake_dir)
         self.versions = VersionBook(source, self.log)
@@ -161,17 +161,17 @@ class Pipeline:
 
     def _revise(self, later: list[Span]) -> None:
         """Derive again what lies after a range of this run: it could not know of that."""
-        completed = complete_states(self.lake_dir, self.settings, self.cells, later)
+        completed = complete_states(self.lake_dir, self.settings.lake, self.cells, later)
         if self.contracts is None:
             return
         if completed is not None:  # what was remembered of these states is not so any more
             self.contracts.close()
             self.contracts = ContractFinder(self.lake_dir, self.settings, self.cells)
         if rebuild_contracts(self.lake_dir, self.settings, within=later):
-            rebuild_actions(self.lake_dir, self.settings, within=later)
+            rebuild_actions(self.lake_dir, self.settings.lake, within=later)
 
     def _bring_span(self, span: Span) -> None:
-        batch = Batch(self.settings)
+        batch = Batch(self.settings.ingest)
         for outcome in (item for chunk in self._decode(span) for item in chunk):
             if isinstance(outcome, Hole):
                 self._flush(batch)
@@ -191,7 +191,7 @@ class Pipeline:
 
     def _chunks(self, span: Span) -> Iterator[list[McBundle]]:
         """Read consecutive bundles, and note what cannot be read."""
-        for part in read_chunks(self.source, span, self.settings, self.versions):
+        for part in read_chunks(self.source, span, self.settings.ingest, self.versions):
             if not isinstance(part, Hole):
                 yield part
             elif part.kind == NOT_YET:
@@ -221,7 +221,7 @@ class Pipeline:
             day=batch.day,
             source=self.source.describe(),
             network=self._network(tables["blocks"]),
-            settings=self.settings,
+            settings=self.settings.lake,
             derive=self._derive_files(),
             log=self.log,
         )
@@ -250,7 +250,7 @@ class Pipeline:
         steps: dict[str, Step] = {"traces": self.traces}
         if self.contracts is not None:
             steps["contracts"] = self.contracts
-        if self.settings.classify_actions:
+        if self.settings.ingest.classify_actions:
             steps["actions"] = ActionFiles(self.lake_dir)
         return derive_in_order(steps)
 

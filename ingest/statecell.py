@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from ingest.settings import IngestSections
     from lake.log import Commit, LogState
-    from lake.settings import Settings
 
 PackedCell = tuple[bytes, list[bytes]]
 Cells = dict[bytes, PackedCell]
@@ -28,13 +28,13 @@ Cells = dict[bytes, PackedCell]
 class CellFinder:
     """Finds whole trees of cells for a run that is about to commit more of them."""
 
-    def __init__(self, lake_dir: Path, settings: Settings, log: LogReader | None = None) -> None:
+    def __init__(
+        self, lake_dir: Path, settings: IngestSections, log: LogReader | None = None
+    ) -> None:
         """Look up in ``lake_dir``, which need not be there yet; ``log`` is read on."""
-        self._most = settings.remembered_rows
+        self._most = most = settings.ingest.cached_rows
         self._log = log or LogReader(lake_dir)
-        self._memory = Memory(
-            lake_dir, settings, STATE_CELLS.name, _find_in_lake, most=settings.remembered_rows
-        )
+        self._memory = Memory(lake_dir, settings.lake, STATE_CELLS.name, _find_in_lake, most=most)
         self._fresh_rows: pa.Table | None = None
         self._fresh: Cells = {}
 

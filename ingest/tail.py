@@ -10,25 +10,24 @@ from typing import NoReturn
 
 from ingest.errors import IngestError
 from ingest.origin import Origin
+from ingest.settings import IngestSections, decode_sections, encode_sections
 from lake.child import run_child
 from lake.errors import LakeError
-from lake.settings import load_settings
 
 EXIT_REFUSED = 1
 
 
-def name_command(origin: Origin, lake: Path) -> list[str]:
+def name_command(origin: Origin, lake: Path, settings: IngestSections) -> list[str]:
     """Return the command that starts this process."""
-    options = [*origin.options(), "--lake", str(lake)]
+    options = [*origin.options(), "--lake", str(lake), "--settings", encode_sections(settings)]
     return [sys.executable, "-P", "-m", "ingest.tail", *options]
 
 
-def follow_origin(origin: Origin, lake: Path) -> int:
+def follow_origin(origin: Origin, lake: Path, settings: IngestSections) -> int:
     """Follow a node, or a network, until this process is told to end; return its exit code."""
     # Loaded here, where pandas is hidden: Arrow would load it for what some modules begin with.
     from ingest.follow import Follower  # noqa: PLC0415 - as above
 
-    settings, _origins = load_settings()
     follower = Follower(lambda: origin.open(settings), lake, settings, tell=_tell)
     problem: str | None = None
     try:
@@ -55,9 +54,10 @@ def main() -> NoReturn:
     place.add_argument("--node", type=Path)
     place.add_argument("--liteserver", type=Path)
     parser.add_argument("--lake", type=Path, required=True)
+    parser.add_argument("--settings", type=decode_sections, required=True)
     options = parser.parse_args()
     origin = Origin(options.node, None, options.liteserver)
-    run_child(lambda: follow_origin(origin, options.lake))
+    run_child(lambda: follow_origin(origin, options.lake, options.settings))
 
 
 if __name__ == "__main__":

@@ -10,17 +10,16 @@ import msgspec
 
 from ingest.action.rebuild import rebuild_actions
 from ingest.errors import IngestError
+from ingest.settings import IngestSections
 from ingest.trace.rebuild import rebuild_traces
-from lake.cli import failing_cleanly, json_option, lake_option, show_progress
+from lake.cli import failing_cleanly, json_option, lake_option, read_settings, show_progress
 from lake.export import export_lake
 from lake.intake import import_piece
 from lake.lookup.rebuild import rebuild_lookups
 from lake.piece import Days, parse_days
-from lake.settings import load_settings
 
 if TYPE_CHECKING:
     from lake.log import Range
-    from lake.settings import Settings
 
 EXPORT_HELP = """
 Examples:
@@ -99,9 +98,9 @@ def export_command(*, lake_dir: Path, folder: Path, days: Days, as_json: bool) -
 def import_command(*, folder: Path, lake_dir: Path, as_json: bool) -> None:
     """Add an exported folder to a lake, which is made if it is not there."""
     with failing_cleanly():
-        settings, _ = load_settings()
+        settings = read_settings(IngestSections)
         with show_progress("files") as show:
-            report = import_piece(folder, lake_dir, settings, show)
+            report = import_piece(folder, lake_dir, show)
         _derive(lake_dir, settings, spanning=report.derive)
     if as_json:
         click.echo(msgspec.json.encode(report))
@@ -116,16 +115,16 @@ def import_command(*, folder: Path, lake_dir: Path, as_json: bool) -> None:
     )
 
 
-def _derive(lake_dir: Path, settings: Settings, *, spanning: bool) -> None:
+def _derive(lake_dir: Path, settings: IngestSections, *, spanning: bool) -> None:
     """Make what a part of a lake cannot bring along."""
     if spanning:
         try:
-            rebuild_traces(lake_dir, settings)
-            rebuild_actions(lake_dir, settings)
+            rebuild_traces(lake_dir, settings.lake)
+            rebuild_actions(lake_dir, settings.lake)
         except IngestError as error:
             raise click.ClickException(str(error)) from error
-    if settings.build_lookups:
-        rebuild_lookups(lake_dir, settings)
+    if settings.lake.build_index:
+        rebuild_lookups(lake_dir)
 
 
 def _write_ranges(ranges: tuple[Range, ...]) -> str:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from ingest.settings import IngestSections
     from lake.log import Commit, LogState
-    from lake.settings import Settings
 
 _DONE = {
     "traces": "traces derived",
@@ -33,7 +33,7 @@ _DONE = {
 }
 
 
-def upgrade_lake(lake_dir: Path, settings: Settings) -> Iterator[tuple[str, Commit]]:
+def upgrade_lake(lake_dir: Path, settings: IngestSections) -> Iterator[tuple[str, Commit]]:
     """Derive what the lake lacks, and yield what was done with each commit.
 
     Nothing is done twice: a lake of this version gives no commit, and a run that was stopped goes
@@ -48,26 +48,26 @@ def upgrade_lake(lake_dir: Path, settings: Settings) -> Iterator[tuple[str, Comm
     rebuilds = {"traces": _add_traces, "contracts": _add_contracts, "actions": _add_actions}
     for stage in STAGES:
         yield from _name(_DONE[stage.name], rebuilds[stage.name](lake_dir, settings))
-    if settings.build_lookups:
-        yield from _name("look-ups made", rebuild_lookups(lake_dir, settings))
+    if settings.lake.build_index:
+        yield from _name("look-ups made", rebuild_lookups(lake_dir))
 
 
-def _add_traces(lake_dir: Path, settings: Settings) -> Commit | None:
+def _add_traces(lake_dir: Path, settings: IngestSections) -> Commit | None:
     state = read_state(lake_dir)
     if not _list_lacking(state, TRANSACTIONS.name, TRANSACTION_TRACES.name):
         return None
-    return rebuild_traces(lake_dir, settings)
+    return rebuild_traces(lake_dir, settings.lake)
 
 
-def _add_contracts(lake_dir: Path, settings: Settings) -> Commit | None:
+def _add_contracts(lake_dir: Path, settings: IngestSections) -> Commit | None:
     lacking = _list_lacking(read_state(lake_dir), ACCOUNT_STATES.name, INTERFACES.name)
-    if not lacking or not settings.detect_contracts:
+    if not lacking or not settings.ingest.detect_contracts:
         return None
     return rebuild_contracts(lake_dir, settings, within=lacking)
 
 
-def _add_actions(lake_dir: Path, settings: Settings) -> Commit | None:
-    return rebuild_actions(lake_dir, settings) if settings.classify_actions else None
+def _add_actions(lake_dir: Path, settings: IngestSections) -> Commit | None:
+    return rebuild_actions(lake_dir, settings.lake) if settings.ingest.classify_actions else None
 
 
 def _name(what: str, commit: Commit | None) -> Iterator[tuple[str, Commit]]:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ingest.settings import IngestSections
 from ingest.upgrade import upgrade_lake
-from lake.cli import failing_cleanly, lake_option
-from lake.settings import load_settings
+from lake.cli import failing_cleanly, lake_option, read_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ def upgrade_command(*, lake_dir: Path) -> None:
     """
     done = 0
     with failing_cleanly():
-        settings, _ = load_settings()
+        settings = read_settings(IngestSections)
         for what, commit in upgrade_lake(lake_dir, settings):
             done += 1
             click.echo(f"commit {commit.number}: {what}")

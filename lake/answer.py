@@ -24,15 +24,18 @@ from lake.errors import QueryError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from lake.settings import Settings
+    from lake.settings import LakeSettings
     from lake.snapshot import Snapshot
+
+TABLE_ROWS = 1000
+"""Most rows that are printed as a table."""
 
 _BATCH_ROWS = 10_000
 _WRITING = re.compile(r"\b(copy|export|attach|install|load)\b", re.IGNORECASE)
 _UNLIMITED_WIDTH = 1 << 16
 
 
-def ask(snapshot: Snapshot, query: str, settings: Settings) -> pa.RecordBatchReader:
+def ask(snapshot: Snapshot, query: str, settings: LakeSettings) -> pa.RecordBatchReader:
     """Return the answer to one read-only statement, batch by batch.
 
     Raises:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lake.log import DataFile
-    from lake.settings import Settings
+    from lake.settings import LakeSettings
     from lake.snapshot import Snapshot
 
 PackedCell = tuple[bytes, list[bytes]]
@@ -99,7 +99,7 @@ class _Kept:
 _kept = _Kept()
 
 
-def open_cells(snapshot: Snapshot, settings: Settings) -> CellStore | None:
+def open_cells(snapshot: Snapshot, settings: LakeSettings) -> CellStore | None:
     """Return the cells of a snapshot; None where they are too many, or damaged."""
     files = snapshot.files[STATE_CELLS.name]
     if STATE_CELLS.name in snapshot.damaged:

@@ -1,27 +1,27 @@
-"""Commands on a lake that is there: status, verify, sql, views; and schema and config."""
+"""Commands on a lake that is there: status, verify, sql, views; and schema."""
 
 from __future__ import annotations
 
 import sys
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from lake.answer import TEXT_WRITERS, ask, naming_the_fault, write_parquet, write_table
+from lake.answer import TABLE_ROWS, TEXT_WRITERS, ask, naming_the_fault, write_parquet, write_table
 from lake.dbt import render_dbt
-from lake.dictionary import render_json, render_markdown, render_settings
+from lake.dictionary import render_json, render_markdown
 from lake.disk import unfinished
 from lake.errors import LakeError
 from lake.folder import LakeFolder
 from lake.log import read_commit
 from lake.lookup.rebuild import rebuild_lookups
 from lake.orphan import sweep_orphans
-from lake.settings import describe_settings, load_settings
+from lake.settings import LakeSections
 from lake.snapshot import open_snapshot
 from lake.statement import StatementCommand, read_statement
 from lake.status import read_status, render_status
@@ -32,10 +32,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from lake.log import Commit
-    from lake.settings import Settings
+    from lake.settings import LakeSettings
     from lake.snapshot import Snapshot
 
 EXIT_DATA = 1
+S = TypeVar("S", bound=LakeSections)
 
 LAKE_FOLDER = LakeFolder(file_okay=False, path_type=Path)
 
@@ -47,6 +48,21 @@ lake_option = click.option(
     help="Folder of the lake.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+
+
+def read_settings(kind: type[S]) -> S:
+    """Return the settings of the running command, as the sections that it reads.
+
+    The program that has the command composes its settings as a struct derived from ``kind``; the
+    object of click's context is the function that loads them.
+
+    Raises:
+        SettingsError: an unknown name or a bad value.
+    """
+    settings = click.get_current_context().obj()
+    if not isinstance(settings, kind):
+        raise TypeError(f"{type(settings).__name__} is not composed of {kind.__name__}")
+    return settings
 
 
 @contextmanager
@@ -82,7 +98,7 @@ def status_command(*, lake_dir: Path, as_json: bool) -> None:
 def verify_command(*, lake_dir: Path, as_json: bool, sweep: bool) -> None:
     """Compare every file with its digest, and the log with itself; exit 1 on any damage."""
     with failing_cleanly(), show_progress("files") as show:
-        settings, _ = load_settings()
+        settings = read_settings(LakeSections).lake
         swept = sweep_orphans(lake_dir, settings.orphan_grace_s) if sweep else []
         report = verify_lake(lake_dir, show)
     if as_json:
@@ -149,14 +165,14 @@ def sql_command(
     if output_format == "parquet" and output is None and sys.stdout.isatty():
         raise click.UsageError("Parquet is not for a terminal: name a file with -o FILE")
     with failing_cleanly():
-        settings, _ = load_settings()
+        settings = read_settings(LakeSections).lake
         opened = open_snapshot(lake_dir, snapshot, check_digests=settings.check_digests)
         with unfinished(output) if output else nullcontext() as path:
             _write_answer(opened, query, settings, output_format, path)
 
 
 def _write_answer(
-    snapshot: Snapshot, query: str, settings: Settings, output_format: str, path: Path | None
+    snapshot: Snapshot, query: str, settings: LakeSettings, output_format: str, path: Path | None
 ) -> None:
     batches = ask(snapshot, query, settings)
     with naming_the_fault(snapshot):
@@ -168,9 +184,9 @@ def _write_answer(
             if output_format != "table":
                 TEXT_WRITERS[output_format](batches, text)
                 return
-            count = write_table(batches, text, settings.table_rows)
-    if count > settings.table_rows:
-        shown = f"{settings.table_rows:,} of {count:,} rows"
+            count = write_table(batches, text, TABLE_ROWS)
+    if count > TABLE_ROWS:
+        shown = f"{TABLE_ROWS:,} of {count:,} rows"
         click.echo(f"{shown} shown; --format csv or json writes all", err=True)
 
 
@@ -214,43 +230,6 @@ def schema_command(*, output_format: str) -> None:
     click.echo(writers[output_format]())
 
 
-CONFIG_EXAMPLES = """
-Examples:
-
-\b
-  tonlake config
-  TONLAKE_HTTP_PORT=8082 tonlake config
-  tonlake config --config tonlake.toml --json
-
-The file holds one setting a line, such as http_port = 8082. The order is: command line,
-environment (TONLAKE_HTTP_PORT), file (--config, or the one that TONLAKE_CONFIG names), default.
-"""
-
-
-@click.command("config", epilog=CONFIG_EXAMPLES)
-@click.option("--config", "config_file", type=click.Path(path_type=Path), help="TOML file.")
-@json_option
-@click.option("--markdown", is_flag=True, help="Print all settings and defaults as Markdown.")
-def config_command(*, config_file: Path | None, as_json: bool, markdown: bool) -> None:
-    """Show every setting: its value, where that comes from, and what it is for."""
-    if markdown:
-        click.echo(render_settings(), nl=False)
-        return
-    with failing_cleanly():
-        settings, origins = load_settings(config_file)
-    docs = describe_settings()
-    rows = [
-        {"name": name, "value": getattr(settings, name), "origin": origins[name], "doc": doc}
-        for name, doc in docs.items()
-    ]
-    if as_json:
-        click.echo(msgspec.json.encode(rows))
-        return
-    for row in rows:
-        value = msgspec.json.encode(row["value"]).decode()
-        click.echo(f"{row['name']} = {value}  ({row['origin']})\n    {row['doc']}")
-
-
 def tell_rebuilt(commit: Commit | None, noun: str, tables: Iterable[str]) -> None:
     """Say what was made anew, with the rows that a commit added to some tables."""
     if commit is None:
@@ -274,8 +253,7 @@ def rebuild_group() -> None:
 def rebuild_lookups_command(*, lake_dir: Path, everything: bool) -> None:
     """Make the look-ups of all blocks that have none yet; the lake stays readable meanwhile."""
     with failing_cleanly():
-        settings, _ = load_settings()
-        commit = rebuild_lookups(lake_dir, settings, everything=everything)
+        commit = rebuild_lookups(lake_dir, everything=everything)
     if commit is None or commit.runs is None:
         click.echo("every block has its look-ups already")
         return
@@ -290,5 +268,4 @@ commands: list[click.Command] = [
     sql_command,
     views_command,
     schema_command,
-    config_command,
 ]

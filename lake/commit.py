@@ -46,7 +46,7 @@ from lake.log import (
 from lake.logreader import LogReader
 from lake.place import Derivation, Derive, NewFile, Place, derive_nothing
 from lake.schema import SCHEMA_VERSION
-from lake.settings import Settings
+from lake.settings import LakeSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,9 +57,12 @@ if TYPE_CHECKING:
     from lake.datafile import Changes
     from lake.log import Range
 
+CHECKPOINT_COMMITS = 100
+"""The list of live files is written out after this many commits."""
+
 __all__ = ["Commit", "DataFile", "Network", "commit_range"]
 
-_DEFAULTS = Settings()
+_DEFAULTS = LakeSettings()
 
 ATTEMPTS = 5
 """How often rows are derived until no other commit comes between; maintenance alone can."""
@@ -74,7 +77,7 @@ def commit_range(  # noqa: PLR0913 - one for each thing that a commit says
     day: str,
     source: Mapping[str, str],
     network: Network | None = None,
-    settings: Settings = _DEFAULTS,
+    settings: LakeSettings = _DEFAULTS,
     derive: Derive = derive_nothing,
     log: LogReader | None = None,
 ) -> Commit:
@@ -120,7 +123,7 @@ def commit_range(  # noqa: PLR0913 - one for each thing that a commit says
                 wanted = _join(rows, place, derived)
                 changes = write_changes(lake_dir, state, wanted, settings)
                 commit = _describe(state, place, rows, changes, source, network)
-                append_commit(lake_dir, state, commit, settings)
+                append_commit(lake_dir, state, commit)
                 return commit
     raise give_up(lake_dir)
 
@@ -197,14 +200,14 @@ def _has_zero_state(rows: Mapping[str, pa.Table]) -> bool:
     return any(0 in column.unique().to_pylist() for column in columns)
 
 
-def append_commit(lake_dir: Path, state: LogState, commit: Commit, settings: Settings) -> None:
+def append_commit(lake_dir: Path, state: LogState, commit: Commit) -> None:
     """Make a commit, whose files are written, part of the log; the caller holds the lock.
 
     Raises:
         CommitConflict, LakeFull: it is not, and the files it adds are gone.
     """
     digest = write_entry(lake_dir, commit)
-    if commit.number % settings.checkpoint_commits == 0:
+    if commit.number % CHECKPOINT_COMMITS == 0:
         # The commit stands. Without a checkpoint readers replay more entries, and that is all.
         with suppress(LakeFull):
             write_checkpoint(lake_dir, state.add(commit, digest))

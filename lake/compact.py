@@ -47,7 +47,10 @@ if TYPE_CHECKING:
     from lake.log import Commit, LogState
     from lake.place import Place
     from lake.schema import Table
-    from lake.settings import Settings
+    from lake.settings import LakeSettings
+
+MEMORY_ROWS = 200_000
+"""Rows of one table held in memory while files are merged."""
 
 _ONCE = {"state_cells": "hash"}
 """Tables whose view shows a row once that several commits have, and by what those are known: the
@@ -67,7 +70,7 @@ class CompactReport(msgspec.Struct):
 
 def compact_lake(
     lake_dir: Path,
-    settings: Settings,
+    settings: LakeSettings,
     *,
     depth: Literal["all", "tail"] = "all",
     on_files: Callable[[int, int], None] = lambda _done, _all: None,
@@ -91,7 +94,7 @@ def compact_lake(
         todo = report.files_before + sum(len(stretch.files) for stretch in stretches)
         for stretch in stretches:
             added = _merge_stretch(lake_dir, stretch, settings)
-            if _commit_stretch(lake_dir, log, stretch, added, settings) is None:
+            if _commit_stretch(lake_dir, log, stretch, added) is None:
                 break
             report.commits += 1
             report.files_before += len(stretch.files)
@@ -103,7 +106,7 @@ def compact_lake(
     return report
 
 
-def _merge_stretch(lake_dir: Path, stretch: Stretch, settings: Settings) -> list[DataFile]:
+def _merge_stretch(lake_dir: Path, stretch: Stretch, settings: LakeSettings) -> list[DataFile]:
     """Write the merged files of a stretch, one a table."""
     added: list[DataFile] = []
     try:
@@ -121,7 +124,7 @@ def _merge_stretch(lake_dir: Path, stretch: Stretch, settings: Settings) -> list
 
 
 def _merge_files(
-    lake_dir: Path, stretch: Stretch, files: list[DataFile], settings: Settings
+    lake_dir: Path, stretch: Stretch, files: list[DataFile], settings: LakeSettings
 ) -> DataFile:
     table = TABLES[files[0].table]
     ordered = sorted(files, key=lambda file: read_place(file.path))
@@ -129,7 +132,7 @@ def _merge_files(
         rows for file in ordered for rows in stream_rows(lake_dir, file, settings.row_group_rows)
     )
     folder = make_table_folder(lake_dir, table, stretch.place)
-    merged = merge_rows(pieces, table, settings.compact_memory_rows, folder)
+    merged = merge_rows(pieces, table, MEMORY_ROWS, folder)
     if table.name in _ONCE:
         merged = _keep_first(merged, _ONCE[table.name])
     most_rows = sum(file.rows for file in files)
@@ -149,7 +152,7 @@ def write_stream(
     place: Place,
     pieces: Iterable[pa.Table],
     most_rows: int,
-    settings: Settings,
+    settings: LakeSettings,
 ) -> DataFile:
     """Write rows that are in order already, a few at a time, durably as the file at a place.
 
@@ -179,7 +182,7 @@ def _keep_first(pieces: Iterable[pa.Table], name: str) -> Iterator[pa.Table]:
 
 
 def _commit_stretch(
-    lake_dir: Path, log: LogReader, stretch: Stretch, added: list[DataFile], settings: Settings
+    lake_dir: Path, log: LogReader, stretch: Stretch, added: list[DataFile]
 ) -> Commit | None:
     """Commit merged files; None if the lake has changed where they come from."""
     with hold_lock(lake_dir / LOCK_FILE):
@@ -195,7 +198,6 @@ def _commit_stretch(
             return commit_maintenance(
                 lake_dir,
                 state,
-                settings,
                 added=added,
                 removed=removed,
                 runs=_carry_runs(state, [*kept, *added]),

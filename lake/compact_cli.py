@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from lake.cli import failing_cleanly, json_option, lake_option, show_progress
+from lake.cli import failing_cleanly, json_option, lake_option, read_settings, show_progress
 from lake.compact import compact_lake
-from lake.settings import load_settings
+from lake.settings import LakeSections
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,10 +20,10 @@ Examples:
 \b
   tonlake compact --lake mainnet.lake
   tonlake compact --lake mainnet.lake --json
-  TONLAKE_COMPACT_ROWS=2000000 tonlake compact --lake mainnet.lake
+  TONLAKE_LAKE_COMPACT_ROWS=2000000 tonlake compact --lake mainnet.lake
 
 Files that were merged stay for readers at work; tonlake verify --sweep removes them once the
-grace time (setting orphan_grace_s) is over. The lake can be read and written meanwhile.
+grace time (setting [lake] orphan_grace_s) is over. The lake can be read and written meanwhile.
 """
 
 
@@ -33,7 +33,7 @@ grace time (setting orphan_grace_s) is over. The lake can be read and written me
 def compact_command(*, lake_dir: Path, as_json: bool) -> None:
     """Merge small files into large ones, day by day; rows and look-ups stay as they are."""
     with failing_cleanly(), show_progress("files") as show:
-        settings, _ = load_settings()
+        settings = read_settings(LakeSections).lake
         report = compact_lake(lake_dir, settings, on_files=show)
     if as_json:
         click.echo(msgspec.json.encode(report))

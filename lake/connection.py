@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from lake.log import DataFile
     from lake.schema import Table
-    from lake.settings import Settings
+    from lake.settings import LakeSettings
 
 PARTITION = "day"
 """Column that comes from the folder's name, last in every view: the UTC day of the commit."""
@@ -90,7 +90,7 @@ def check_root(root: str) -> str:
 
 
 def open_connection(
-    lake_dir: Path, tables: Mapping[str, tuple[DataFile, ...]], settings: Settings
+    lake_dir: Path, tables: Mapping[str, tuple[DataFile, ...]], settings: LakeSettings
 ) -> DuckDBPyConnection:
     """Return an in-memory database with a view for each of ``tables``, and nothing else in reach.
 
@@ -107,7 +107,7 @@ def open_connection(
     return connection
 
 
-def begin_database(settings: Settings) -> DuckDBPyConnection:
+def begin_database(settings: LakeSettings) -> DuckDBPyConnection:
     """Return an empty in-memory database, which reaches every file until it is locked."""
     config: dict[str, str | bool | int | float | list[str]] = {
         "threads": settings.duckdb_threads,

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lake.log import DataFile
-    from lake.settings import Settings
+    from lake.settings import LakeSettings
 
 _MC_SEQNO = {TRACES.name: "mc_seqno_end"}
 """Column that says a row's masterchain block, where it is not ``mc_seqno``."""
 
 
 def cut_files(
-    lake_dir: Path, files: Sequence[DataFile], last_kept: int, settings: Settings
+    lake_dir: Path, files: Sequence[DataFile], last_kept: int, settings: LakeSettings
 ) -> list[DataFile]:
     """Write the files of one place again without rows of blocks after ``last_kept``.
 
@@ -58,7 +58,7 @@ def cut_files(
 
 
 def _keep_before(
-    lake_dir: Path, file: DataFile, last_kept: int, settings: Settings
+    lake_dir: Path, file: DataFile, last_kept: int, settings: LakeSettings
 ) -> Iterator[pa.Table]:
     column = _MC_SEQNO.get(file.table, "mc_seqno")
     for rows in stream_rows(lake_dir, file, settings.row_group_rows):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from lake.settings import Settings
+    from lake.settings import LakeSettings
     from lake.snapshot import Snapshot
 
 _WORD = re.compile(r"\w+")
@@ -52,7 +52,7 @@ node has dozens of new files a second, each for as long as it is not merged.
 class Database:
     """Opens snapshots of a lake on a DuckDB that they share, a new one now and then."""
 
-    def __init__(self, lake_dir: Path, settings: Settings) -> None:
+    def __init__(self, lake_dir: Path, settings: LakeSettings) -> None:
         """Take the lake; nothing is opened yet."""
         self._lake_dir = lake_dir
         self._settings = settings
@@ -74,7 +74,7 @@ class Database:
 class Engine:
     """A DuckDB that is begun with the first statement, and reaches the lake's folder alone."""
 
-    def __init__(self, lake_dir: Path, settings: Settings) -> None:
+    def __init__(self, lake_dir: Path, settings: LakeSettings) -> None:
         """Take the lake; nothing is opened yet."""
         self._root = name_root(lake_dir)
         self._settings = settings

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from lake.log import LogState
     from lake.place import Derivation, NewFile
-    from lake.settings import Settings
+    from lake.settings import LakeSettings
 
 
 class Changes(NamedTuple):
@@ -29,7 +29,7 @@ class Changes(NamedTuple):
 
 
 def write_changes(
-    lake_dir: Path, state: LogState, wanted: Derivation, settings: Settings
+    lake_dir: Path, state: LogState, wanted: Derivation, settings: LakeSettings
 ) -> Changes:
     """Write files, and return how the live files of ``state`` change with them.
 
@@ -58,7 +58,7 @@ def write_changes(
 
 
 def _write_file(
-    lake_dir: Path, file: NewFile, settings: Settings, files: NewFiles, written: list[DataFile]
+    lake_dir: Path, file: NewFile, settings: LakeSettings, files: NewFiles, written: list[DataFile]
 ) -> None:
     data = encode_parquet(file.rows, TABLES[file.table], settings)
     sha256 = hashlib.sha256(data).hexdigest()

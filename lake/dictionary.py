@@ -1,11 +1,10 @@
-"""Render the data dictionary and the list of settings as Markdown and JSON."""
+"""Render the data dictionary as Markdown and JSON."""
 
 from __future__ import annotations
 
 import msgspec
 
 from lake.schema import SCHEMA_VERSION, TABLES
-from lake.settings import NAMES, PREFIX, Settings, describe_settings
 
 
 def render_markdown() -> str:
@@ -28,25 +27,6 @@ def render_markdown() -> str:
         ]
         lines.append("")
     return "\n".join(lines)
-
-
-def render_settings() -> str:
-    """Return every setting with its default as Markdown."""
-    defaults, docs = Settings(), describe_settings()
-    lines = [
-        "# Settings",
-        "",
-        "Precedence: command-line flag, environment variable (the name in capitals, prefixed with",
-        f"`{PREFIX}`), TOML file named by `TONLAKE_CONFIG`, default. `tonlake config` shows values",
-        "and origins.",
-        "",
-        "| setting | default | description |",
-        "|---|---|---|",
-    ]
-    for name in NAMES:
-        value = msgspec.json.encode(getattr(defaults, name)).decode()
-        lines.append(f"| `{name}` | `{value}` | {docs[name].replace('|', chr(92) + '|')} |")
-    return "\n".join(lines) + "\n"
 
 
 def render_json() -> str:

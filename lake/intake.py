@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from lake.log import DataFile
     from lake.piece import Manifest, Stretch
-    from lake.settings import Settings
 
 SPANNING = frozenset(
     table.name for table in (TRANSACTION_TRACES, TRACES, OPEN_EDGES, *ACTION_TABLES)
@@ -45,7 +44,6 @@ class ImportReport(msgspec.Struct, frozen=True):
 def import_piece(
     folder: Path,
     lake_dir: Path,
-    settings: Settings,
     on_file: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> ImportReport:
     """Add what ``export_lake`` wrote to a lake, which is made if it is not there.
@@ -57,7 +55,6 @@ def import_piece(
     Args:
         folder: Folder with the manifest.
         lake_dir: Folder of the lake.
-        settings: File options.
         on_file: Called after each file with the number of files done and of all.
 
     Raises:
@@ -81,7 +78,7 @@ def import_piece(
         join_networks(state.network, manifest.network)
         same = manifest.whole and _is_part(state, manifest)
         missing = _list_missing(state, manifest)
-        return _Intake(folder, lake_dir, settings, manifest, same=same).run(state, missing, on_file)
+        return _Intake(folder, lake_dir, manifest, same=same).run(state, missing, on_file)
 
 
 def _knows_tables(manifest: Manifest) -> bool:
@@ -134,9 +131,14 @@ class _Intake:
     """One import at work; the caller holds the lock."""
 
     def __init__(
-        self, folder: Path, lake_dir: Path, settings: Settings, manifest: Manifest, *, same: bool
+        self,
+        folder: Path,
+        lake_dir: Path,
+        manifest: Manifest,
+        *,
+        same: bool,
     ) -> None:
-        self._folder, self._lake_dir, self._settings = folder, lake_dir, settings
+        self._folder, self._lake_dir = folder, lake_dir
         self._manifest, self._same = manifest, same
         self._digest = hashlib.sha256(encode_manifest(manifest)).hexdigest()
 
@@ -155,7 +157,7 @@ class _Intake:
                 done += 1
                 on_file(done, total)
             commit = self._describe(state, stretch, files, runs if last and self._same else None)
-            append_commit(self._lake_dir, state, commit, self._settings)
+            append_commit(self._lake_dir, state, commit)
             state = read_state(self._lake_dir)
         added = [file for files in wanted for file in files]
         return ImportReport(

@@ -20,13 +20,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lake.log import DataFile, LogState
-    from lake.settings import Settings
+    from lake.settings import LakeSettings
 
 
 def commit_maintenance(
     lake_dir: Path,
     state: LogState,
-    settings: Settings,
     *,
     added: Iterable[DataFile] = (),
     removed: Iterable[str] = (),
@@ -58,12 +57,12 @@ def commit_maintenance(
     )
     kept = {run.path for run in (state.runs if runs is None else runs)}
     begin_grace(lake_dir, (run.path for run in state.runs if run.path not in kept))
-    append_commit(lake_dir, state, commit, settings)
+    append_commit(lake_dir, state, commit)
     return commit
 
 
 def commit_derived(
-    lake_dir: Path, settings: Settings, derive: Callable[[LogState], Derivation | None]
+    lake_dir: Path, settings: LakeSettings, derive: Callable[[LogState], Derivation | None]
 ) -> Commit | None:
     """Commit what ``derive`` makes of the lake; None if that is nothing, or changes nothing.
 
@@ -89,7 +88,7 @@ def commit_derived(
                 added, removed = write_changes(lake_dir, state, ready, settings)
                 if not added and not removed:
                     return None
-                return commit_maintenance(lake_dir, state, settings, added=added, removed=removed)
+                return commit_maintenance(lake_dir, state, added=added, removed=removed)
     raise give_up(lake_dir)
 
 

@@ -13,7 +13,7 @@ from lake.connection import DERIVED_VIEWS, VIEW_NAMES, open_connection
 from lake.digest import find_damage
 from lake.log import RUN_FOLDER, read_commit, read_state
 from lake.schema import TABLES
-from lake.settings import Settings
+from lake.settings import LakeSettings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lake.log import Commit, DataFile, LogState, Network, Range, Undoing
     from lake.logreader import LogReader
 
-_DEFAULTS = Settings()
+_DEFAULTS = LakeSettings()
 _MISSING_VIEW = re.compile(r"Table with name (\w+) does not exist")
 
 
@@ -71,7 +71,7 @@ class Snapshot:
         return tuple(read_commit(self.lake_dir, at)[0] for at in range(1, self.number + 1))
 
     def connect(
-        self, settings: Settings = _DEFAULTS, *, tables: Collection[str] | None = None
+        self, settings: LakeSettings = _DEFAULTS, *, tables: Collection[str] | None = None
     ) -> duckdb.DuckDBPyConnection:
         """Return a database in memory with a view per sound table; use a cursor per request.
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from lake.log import DataFile, LogState, Range
-    from lake.settings import Settings
+    from lake.settings import LakeSettings
 
 _TELLING = frozenset({"blocks", "action_ranges", "message_bodies"})
 """Tables whose files say what is known of a place: places that differ in them stay apart."""
@@ -47,7 +47,7 @@ class _Unit(NamedTuple):
 
 
 def list_stretches(
-    state: LogState, settings: Settings, depth: Literal["all", "tail"]
+    state: LogState, settings: LakeSettings, depth: Literal["all", "tail"]
 ) -> list[Stretch]:
     """Return what is to be merged, in order; nothing is left after that is done."""
     found: list[Stretch] = []
@@ -109,7 +109,7 @@ def _join(units: list[_Unit]) -> Iterator[Stretch]:
         yield Stretch(place, tuple(file for unit in units for file in unit.files))
 
 
-def _pack_small(units: list[_Unit], settings: Settings) -> list[Stretch]:
+def _pack_small(units: list[_Unit], settings: LakeSettings) -> list[Stretch]:
     """Return places to merge of which many of about one size stand side by side.
 
     Sizes are told apart in steps of ``compact_commits``, so each row is merged once a step.

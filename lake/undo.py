@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from lake.log import LogState
     from lake.place import NewFile
-    from lake.settings import Settings
+    from lake.settings import LakeSettings
 
 Reopen = Callable[["LogState", int], Iterable["NewFile"]]
 """Makes the open files of a lake without the blocks from a seqno on, from the lake before."""
@@ -35,8 +35,9 @@ Reopen = Callable[["LogState", int], Iterable["NewFile"]]
 def undo_after(
     lake_dir: Path,
     last_kept: int,
-    settings: Settings,
+    settings: LakeSettings,
     *,
+    most_mc_blocks: int,
     source: Mapping[str, str],
     reopen: Reopen,
 ) -> Commit | None:
@@ -45,12 +46,13 @@ def undo_after(
     Args:
         lake_dir: Folder of the lake.
         last_kept: Newest masterchain block that is part of the chain.
-        settings: File options, and how many blocks may be undone.
+        settings: File options.
+        most_mc_blocks: More are not undone without a person's consent.
         source: Fingerprint of what says so.
         reopen: Makes the files of derived rows that become unfinished again.
 
     Raises:
-        UndoRefused: more blocks than the settings allow would go, or all of them.
+        UndoRefused: more than ``most_mc_blocks`` blocks would go, or all of them.
         LakeCorrupt: a file that is needed is damaged.
         LakeFull: no room; nothing was undone.
     """
@@ -60,7 +62,7 @@ def undo_after(
         if newest <= last_kept:
             return None
         first_gone = last_kept + 1
-        day = _check_border(state, last_kept, settings)
+        day = _check_border(state, last_kept, most_mc_blocks)
         gone = {file.path for file in state.files if _goes(file.path, first_gone)}
         wanted = Derivation(reopen(state, first_gone), frozenset(gone))
         spanning = [file for file in state.files if _spans(file.path, last_kept)]
@@ -88,7 +90,7 @@ def undo_after(
             runs=runs,
             undone=True,
         )
-        append_commit(lake_dir, state, commit, settings)
+        append_commit(lake_dir, state, commit)
     return commit
 
 
@@ -103,7 +105,7 @@ def _spans(path: str, last_kept: int) -> bool:
     return not place.is_open and place.first <= last_kept < place.last
 
 
-def _check_border(state: LogState, last_kept: int, settings: Settings) -> str:
+def _check_border(state: LogState, last_kept: int, most_mc_blocks: int) -> str:
     """Return the day of the last block that stays.
 
     Raises:
@@ -116,10 +118,10 @@ def _check_border(state: LogState, last_kept: int, settings: Settings) -> str:
             f"the chain differs from the lake after masterchain block {last_kept}, and the lake"
             " begins after that: ingest into a new lake"
         )
-    if newest - last_kept > settings.undo_mc_blocks:
+    if newest - last_kept > most_mc_blocks:
         raise UndoRefused(
             f"the chain differs from the lake after masterchain block {last_kept}: to undo all up"
-            f" to {newest}, set undo_mc_blocks to {newest - last_kept} or more (it is"
-            f" {settings.undo_mc_blocks}); if the node is the wrong one, name another"
+            f" to {newest}, set [follow] undo_mc_blocks to {newest - last_kept} or more (it is"
+            f" {most_mc_blocks}); if the node is the wrong one, name another"
         )
     return kept[-1].day

@@ -23,7 +23,7 @@ from lake.compact import compact_lake
 from lake.errors import LakeError
 from lake.logreader import LogReader
 from lake.lookup.rebuild import rebuild_lookups
-from lake.settings import Settings
+from lake.settings import LakeSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ NICENESS = 10
 """Following is what people wait for: this gives way to it."""
 
 
-def keep_up(lake_dir: Path, settings: Settings) -> int:
+def keep_up(lake_dir: Path, settings: LakeSettings) -> int:
     """Make the look-ups that are missing and merge what is small, as far as settings want it.
 
     The number of commits that it took is returned.
@@ -47,7 +47,7 @@ def keep_up(lake_dir: Path, settings: Settings) -> int:
     Raises:
         LakeError: the lake is damaged or full; what was done before stays.
     """
-    made = settings.build_lookups and rebuild_lookups(lake_dir, settings) is not None
+    made = settings.build_index and rebuild_lookups(lake_dir) is not None
     return made + compact_lake(lake_dir, settings, depth="tail").commits
 
 
@@ -55,7 +55,7 @@ class Upkeep:
     """Keeps a lake up in a process beside one that commits, which never waits for it."""
 
     def __init__(
-        self, lake_dir: Path, settings: Settings, on_failure: Callable[[str], None]
+        self, lake_dir: Path, settings: LakeSettings, on_failure: Callable[[str], None]
     ) -> None:
         """Begin with work that is due; ``on_failure`` is told of failures, and it is tried again.
 
@@ -65,13 +65,13 @@ class Upkeep:
         self._lake_dir = lake_dir
         self._settings = settings
         self._on_failure = on_failure
-        self._commits = settings.upkeep_commits
+        self._commits = settings.maintenance_commits
         self._thread: threading.Thread | None = None
 
     def count(self, commits: int) -> None:
         """Take note of new commits, and start work when it is due and none is under way."""
         self._commits += commits
-        wanted = self._settings.upkeep_commits
+        wanted = self._settings.maintenance_commits
         busy = self._thread is not None and self._thread.is_alive()
         if wanted == 0 or self._commits < wanted or busy:
             return
@@ -112,12 +112,12 @@ class Upkeep:
 def main() -> NoReturn:
     """Run the process: settings come as a line of JSON, and a failure goes out as text."""
     lake_dir = Path(sys.argv[1])
-    settings = msgspec.json.decode(sys.stdin.buffer.readline(), type=Settings)
+    settings = msgspec.json.decode(sys.stdin.buffer.readline(), type=LakeSettings)
     os.nice(NICENESS)
     run_child(lambda: _keep_up(lake_dir, settings))
 
 
-def _keep_up(lake_dir: Path, settings: Settings) -> int:
+def _keep_up(lake_dir: Path, settings: LakeSettings) -> int:
     try:
         keep_on(lake_dir, settings)
     except (LakeError, OSError) as error:
@@ -126,15 +126,15 @@ def _keep_up(lake_dir: Path, settings: Settings) -> int:
     return 0
 
 
-def keep_on(lake_dir: Path, settings: Settings) -> None:
+def keep_on(lake_dir: Path, settings: LakeSettings) -> None:
     """Keep a lake up until few commits came meanwhile, or for as long as a process lasts.
 
     Raises:
         LakeError: as ``keep_up``.
     """
     log, until_s = LogReader(lake_dir), time.monotonic() + LASTS_S
-    commits = settings.upkeep_commits
-    while commits >= settings.upkeep_commits and time.monotonic() < until_s:
+    commits = settings.maintenance_commits
+    while commits >= settings.maintenance_commits and time.monotonic() < until_s:
         before = log.find().number
         made = keep_up(lake_dir, settings)
         commits = log.find().number - before - made

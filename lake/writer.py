@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from typing import IO
 
     from lake.schema import Column, Table
-    from lake.settings import Settings
+    from lake.settings import LakeSettings
+
+PLAIN_ROWS = 1000
+"""A file of at most this many rows is written without compression, dictionaries and bloom filters:
+such files are written often, read fast and merged soon."""
 
 _REPEATING = frozenset(
     {
@@ -50,9 +54,9 @@ A filter takes a power of two of bytes: 64 KiB for 65,536 hashes, and twice that
 """
 
 
-def encode_parquet(rows: pa.Table, table: Table, settings: Settings) -> pa.Buffer:
+def encode_parquet(rows: pa.Table, table: Table, settings: LakeSettings) -> pa.Buffer:
     """Return the whole Parquet file of ``rows``, which have the schema's fields already."""
-    if rows.num_rows <= min(settings.plain_rows, settings.row_group_rows):
+    if rows.num_rows <= min(PLAIN_ROWS, settings.row_group_rows):
         data = encode_plain(rows, table)
         if data is not None:
             return pa.py_buffer(data)
@@ -65,7 +69,7 @@ def write_parquet(
     sink: pa.NativeFile | IO[bytes],
     pieces: Iterable[pa.Table],
     table: Table,
-    settings: Settings,
+    settings: LakeSettings,
     most_rows: int,
 ) -> int:
     """Write rows that are in order already, and return their number.
@@ -82,7 +86,7 @@ def write_parquet(
     count = 0
     options = (
         choose_plain(table)
-        if most_rows <= settings.plain_rows
+        if most_rows <= PLAIN_ROWS
         else _choose_packed(table, settings, most_rows)
     )
     with pq.ParquetWriter(sink, table.arrow, **options) as writer:
@@ -92,7 +96,7 @@ def write_parquet(
     return count
 
 
-def _choose_packed(table: Table, settings: Settings, most_rows: int) -> dict[str, Any]:
+def _choose_packed(table: Table, settings: LakeSettings, most_rows: int) -> dict[str, Any]:
     """Return how the columns of many rows are made small, and found again."""
     return {
         "compression": "zstd",

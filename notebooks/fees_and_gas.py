@@ -14,11 +14,11 @@ def _():
     import altair as alt
     import marimo as mo
 
-    from lake.settings import load_settings
+    from api.command.loading import compose_settings
     from lake.snapshot import open_snapshot
 
     folder = Path(mo.cli_args().get("lake") or os.environ.get("LAKE", ".demo/lake"))
-    lake = open_snapshot(folder).connect(load_settings()[0])
+    lake = open_snapshot(folder).connect(compose_settings().lake)
     return alt, folder, lake, mo
 
 

@@ -14,12 +14,12 @@ def _():
     import altair as alt
     import marimo as mo
 
-    from lake.settings import load_settings
+    from api.command.loading import compose_settings
     from lake.snapshot import open_snapshot
 
     folder = Path(mo.cli_args().get("lake") or os.environ.get("LAKE", ".demo/lake"))
     snapshot = open_snapshot(folder)
-    lake = snapshot.connect(load_settings()[0])
+    lake = snapshot.connect(compose_settings().lake)
     return alt, folder, lake, mo, snapshot
 
 

@@ -15,12 +15,12 @@ def _():
     import marimo as mo
     import polars as pl
 
-    from lake.settings import load_settings
+    from api.command.loading import compose_settings
     from lake.snapshot import open_snapshot
 
     arguments = mo.cli_args()
     folder = Path(arguments.get("lake") or os.environ.get("LAKE", ".demo/lake"))
-    lake = open_snapshot(folder).connect(load_settings()[0])
+    lake = open_snapshot(folder).connect(compose_settings().lake)
     return alt, arguments, folder, lake, mo, pl
 
 

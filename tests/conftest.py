@@ -10,16 +10,19 @@ from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import msgspec
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, settings
 
+from api import upstream
+from api.settings import Settings
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
-from lake.settings import Settings
+from ingest.tvm import pool
 from lake.spark.session import open_session
 
 if TYPE_CHECKING:
@@ -66,6 +69,16 @@ def unpack(archive: Path, target: Path) -> Path:
         tar.extractall(target, filter="data")
     found = sorted(path.parent for path in target.rglob("globalindex") if path.is_dir())
     return found[0].parent
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _patience() -> Iterator[None]:
+    """Let tests wait for what a busy machine is slow at; tests of limits set their own."""
+    with (
+        mock.patch.object(pool, "WAIT_MS", 60_000),
+        mock.patch.object(upstream, "TIMEOUT_MS", 60_000),
+    ):
+        yield
 
 
 @pytest.fixture(scope="session")

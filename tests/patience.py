@@ -1,4 +1,4 @@
-"""Settings of services under test: no machine is too slow for them.
+"""Settings of services under test, by section; no machine is too slow for ``patient`` ones.
 
 Tests of limits set limits of their own.
 """
@@ -7,15 +7,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from lake.settings import Settings
+import msgspec
 
-LIMITS: dict[str, Any] = {
-    "query_timeout_ms": 60_000,
-    "tvm_wall_ms": 60_000,
-    "tvm_wait_ms": 60_000,
-    "sql_timeout_ms": 60_000,
-    "upstream_timeout_ms": 60_000,
-    "request_wait_ms": 60_000,
+from api.settings import Settings
+
+LIMITS: dict[str, dict[str, Any]] = {
+    "http": {"query_timeout_ms": 60_000, "request_wait_ms": 60_000},
+    "tvm": {"wall_ms": 60_000},
+    "sql": {"timeout_ms": 60_000},
 }
 
-PATIENT = Settings(**LIMITS)
+
+def compose(**sections: dict[str, Any]) -> Settings:
+    """Return settings with other values than the defaults: ``compose(http={"port": 1})``."""
+    return msgspec.convert(sections, Settings)
+
+
+def patient(**sections: dict[str, Any]) -> Settings:
+    """Return settings as ``compose`` does, with patient limits where no others are given."""
+    names = LIMITS.keys() | sections.keys()
+    return compose(**{name: LIMITS.get(name, {}) | sections.get(name, {}) for name in names})
+
+
+PATIENT = patient()

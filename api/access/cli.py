@@ -11,9 +11,12 @@ import msgspec
 
 from api.access.key import add_key, read_keys, revoke_key
 from api.errors import KeyFileInvalid
-from lake.cli import json_option
+from api.settings import Settings
+from lake.cli import json_option, read_settings
 from lake.errors import LakeError
-from lake.settings import Settings, load_settings
+
+KEY_RPS = 10
+"""Requests per second of a new API key."""
 
 EXIT_DATA = 1
 
@@ -24,7 +27,7 @@ Examples:
   tonlake key add "our wallet" --rps 25 --keys keys.json
   tonlake key list --keys keys.json
   tonlake key revoke 1f0c88a2 --keys keys.json
-  TONLAKE_KEYS_FILE=keys.json tonlake serve --lake mainnet.lake
+  TONLAKE_ACCESS_KEYS_FILE=keys.json tonlake serve --lake mainnet.lake
 
 A running service sees a change of the file within a second. The public service of TON Center
 grants 1 request a second without a key, and 10, 25 or 100 with one.
@@ -33,7 +36,7 @@ grants 1 request a second without a key, and 10, 25 or 100 with one.
 keys_option = click.option(
     "--keys",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File of keys.  [default: setting keys_file]",
+    help="File of keys.  [default: setting [access] keys_file]",
 )
 
 
@@ -45,14 +48,18 @@ def key_group() -> None:
 @key_group.command("add", epilog="Example: tonlake key add wallet --rps 25 --keys keys.json")
 @click.argument("name")
 @click.option(
-    "--rps", type=click.IntRange(min=1), help="Requests a second.  [default: setting key_rps]"
+    "--rps",
+    type=click.IntRange(min=1),
+    default=KEY_RPS,
+    show_default=True,
+    help="Requests per second.",
 )
 @keys_option
-def add_command(*, name: str, rps: int | None, keys: Path | None) -> None:
+def add_command(*, name: str, rps: int, keys: Path | None) -> None:
     """Make a key for NAME and print it; it is not shown again."""
-    settings, path = _open(keys)
+    path = _open(keys)
     try:
-        click.echo(add_key(path, name, rps or settings.key_rps))
+        click.echo(add_key(path, name, rps))
     except KeyFileInvalid as error:
         _fail(error)
 
@@ -62,7 +69,7 @@ def add_command(*, name: str, rps: int | None, keys: Path | None) -> None:
 @json_option
 def list_command(*, keys: Path | None, as_json: bool) -> None:
     """Print the id, limit, day and name of every key."""
-    _settings, path = _open(keys)
+    path = _open(keys)
     try:
         records = read_keys(path).values()
     except KeyFileInvalid as error:
@@ -82,7 +89,7 @@ def list_command(*, keys: Path | None, as_json: bool) -> None:
 @keys_option
 def revoke_command(*, identity: str, keys: Path | None) -> None:
     """Take away the key that tonlake key list shows as ID."""
-    _settings, path = _open(keys)
+    path = _open(keys)
     try:
         gone = revoke_key(path, identity)
     except KeyFileInvalid as error:
@@ -92,15 +99,17 @@ def revoke_command(*, identity: str, keys: Path | None) -> None:
     click.echo(f"revoked: {gone.id} {gone.name}")
 
 
-def _open(keys: Path | None) -> tuple[Settings, Path]:
-    """Return the settings, and the file of keys that was named."""
+def _open(keys: Path | None) -> Path:
+    """Return the file of keys that was named by an option or a setting."""
     try:
-        settings = load_settings()[0]
+        path = keys or read_settings(Settings).access.keys_file
     except LakeError as error:
         raise click.UsageError(str(error)) from error
-    if keys is None and not settings.keys_file:
-        raise click.UsageError("name the file of keys with --keys, or in the setting keys_file")
-    return settings, keys or Path(settings.keys_file)
+    if not path:
+        raise click.UsageError(
+            "name the file of keys with --keys, or in the setting [access] keys_file"
+        )
+    return Path(path)
 
 
 def _fail(error: KeyFileInvalid) -> NoReturn:

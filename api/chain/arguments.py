@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from api.chain.param import (
     AccountAddress,
     Bag,
@@ -16,14 +14,11 @@ from api.chain.param import (
 from api.errors import RequestInvalid
 from api.params import Query
 
-if TYPE_CHECKING:
-    from lake.settings import Settings
-
 
 class Params(Query, frozen=True, kw_only=True):
     """Parameters of one method."""
 
-    def check(self, settings: Settings) -> None:
+    def check(self, _max_limit: int, /) -> None:
         """Check the rules of the method.
 
         Raises:
@@ -37,9 +32,8 @@ class AccountParams(Params, frozen=True, kw_only=True):
     address: AccountAddress
     seqno: OptionalPositive = None
 
-    def check(self, settings: Settings) -> None:
+    def check(self, _max_limit: int, /) -> None:
         """Seqno is positive."""
-        del settings
         check_seqno(self.seqno)
 
 

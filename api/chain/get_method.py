@@ -13,6 +13,7 @@ from api.stack import decode_stack
 from ingest.errors import TvmMissing, TvmStackDeep
 from ingest.tvm.call import CELL_UNDERFLOW, NO_CODE, GetMethodCall, Outcome
 from ingest.tvm.context import Context, build_c7
+from ingest.tvm.pool import STACK_DEPTH
 from ingest.tvm.process import HOW_TO_INSTALL
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def run_get_method(
         ResultDeep: the resulting stack is nested too deep to be shown.
         TvmError: it could not be run.
     """
-    stack = (*decode_stack(arguments, call.settings), method)
+    stack = (*decode_stack(arguments), method)
     state = find_state(call, params)
     return state, run_on_state(call, state, stack)
 
@@ -64,7 +65,7 @@ def run_on_state(call: Call, state: AccountState, stack: tuple[StackValue, ...])
     try:
         outcome = call.tvm.run_get_method(asked)
     except TvmStackDeep as error:
-        raise ResultDeep(f"Result stack depth >= {call.settings.tvm_stack_depth}") from error
+        raise ResultDeep(f"Result stack depth >= {STACK_DEPTH}") from error
     missing = sorted(named - libraries.keys())
     seqno = state.master["seqno"]
     if outcome.exit_code == CELL_UNDERFLOW and missing and not begins_at_zero_state(call, seqno):

@@ -51,7 +51,7 @@ def send_bag(call: Call, boc: bytes, method: str = "sendBoc") -> Any:  # noqa: A
         SendingUnavailable, UpstreamRefusal: it could not be handed on, or was refused.
     """
     check_bag(boc, "body")
-    answer = send_message(call.settings, method, boc)
+    answer = send_message(call.settings.upstream, method, boc)
     keep_pending(call, boc)
     return answer
 

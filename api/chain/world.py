@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from api.call import Call
 
+LIBRARIES = 256
+"""Most public libraries that are read for one get-method."""
+
 _LAST, _STEP = 16, 100
 _HASH_BITS = 256
 _LIBRARY_CELL = re.compile(rb"(?=\x08\x42\x02(.{32}))", re.DOTALL)
@@ -81,9 +84,9 @@ def read_libraries(
     named: set[bytes] = set()
     found: dict[bytes, bytes] = {}
     fresh = _find_library_hashes(bags)
-    while fresh and len(found) < call.settings.tvm_libraries:
+    while fresh and len(found) < LIBRARIES:
         named |= fresh
-        hashes = sorted(fresh)[: call.settings.tvm_libraries - len(found)]
+        hashes = sorted(fresh)[: LIBRARIES - len(found)]
         rows = call.reader.rows("v2/libraries", hashes=hashes, mc_seqno=mc_seqno)
         brought = read_cell_trees(call.reader, [row["hash"] for row in rows])
         found |= brought

@@ -12,9 +12,9 @@ from api.doctor.finding import Finding, worst_of
 from api.doctor.lake import check_lake
 from api.doctor.machine import check_access, check_machine
 from api.doctor.node import check_node
-from lake.cli import json_option
+from api.settings import Settings
+from lake.cli import json_option, read_settings
 from lake.errors import LakeError
-from lake.settings import load_settings
 
 EXIT_CODES = {"ok": 0, "problem": 1, "warning": 3}
 _MARKS = {"ok": "ok      ", "problem": "PROBLEM ", "warning": "warning "}
@@ -53,7 +53,7 @@ def doctor_command(*, node: Path | None, lake_dir: Path | None, full: bool, as_j
 def examine(node: Path | None, lake_dir: Path | None, *, full: bool) -> list[Finding]:
     """Return everything that was found, in the order in which people set things up."""
     try:
-        settings = load_settings()[0]
+        settings = read_settings(Settings)
     except LakeError as error:
         advice = "tonlake config lists all settings and where their values come from"
         return [Finding("settings", "problem", str(error), advice)]

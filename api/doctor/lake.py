@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from lake.settings import Settings
+    from api.settings import Settings
     from lake.status import Status
 
 FREE_BYTES = 5 << 30
@@ -79,14 +79,14 @@ def _check_state(status: Status, settings: Settings) -> Iterator[Finding]:
         yield Finding("holes", "warning", f"{len(status.holes)}: {shown}", advice)
     else:
         yield Finding("holes", "ok", "none")
-    if status.lookups.rows_missing > settings.lookup_memory_rows:
+    if status.lookups.rows_missing > settings.lake.index_memory_rows:
         text = f"{status.lookups.rows_missing:,} transactions have no look-ups"
         yield Finding("look-ups", "warning", text, "tonlake rebuild lookups --lake DIR")
     files = sum(table.files for table in status.tables.values())
     if files > MANY_FILES:
         text = f"{files:,} files make queries slow"
         yield Finding("small files", "warning", text, "tonlake compact --lake DIR")
-    late = find_lateness(status.lag, settings.ready_lag_s, followed=False)
+    late = find_lateness(status.lag, settings.follow.ready_lag_s, followed=False)
     if late is not None:
         advice = "look at the follower's log: tonlake ingest --follow"
         yield Finding("lag", "warning", late, advice)

@@ -18,7 +18,7 @@ from ingest.tvm.process import HOW_TO_INSTALL
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lake.settings import Settings
+    from api.settings import Settings
 
 OPEN_FILES = 1024
 """Fewer are too few for a large lake's files and the connections of clients."""
@@ -33,10 +33,10 @@ def check_machine(settings: Settings) -> Iterator[Finding]:
     else:
         yield Finding("TVM", "ok", "get-methods can be run")
     memory_mib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
-    wanted_mib = settings.duckdb_memory_mib + settings.answer_cache_mib
+    wanted_mib = settings.lake.duckdb_memory_mib + settings.http.cache_mib
     text = f"{memory_mib:,} MiB, of which queries and kept answers may take {wanted_mib:,}"
     if wanted_mib > memory_mib // 2:
-        yield Finding("memory", "warning", text, "lower the setting duckdb_memory_mib")
+        yield Finding("memory", "warning", text, "lower the setting [lake] duckdb_memory_mib")
     else:
         yield Finding("memory", "ok", text)
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
@@ -49,35 +49,35 @@ def check_machine(settings: Settings) -> Iterator[Finding]:
 
 def check_access(settings: Settings) -> Iterator[Finding]:
     """Yield what concerns those who may ask: address, keys, limits, the upstream."""
-    own = is_own_machine(settings.http_host)
+    own = is_own_machine(settings.http.host)
     if own:
-        yield Finding("address", "ok", f"{settings.http_host}: this machine alone may ask")
-    elif settings.rate_limits == "off" and not settings.keys_required:
+        yield Finding("address", "ok", f"{settings.http.host}: this machine alone may ask")
+    elif settings.access.rate_limits == "off" and not settings.access.keys_required:
         yield Finding(
             "address",
             "warning",
-            f"{settings.http_host}: others may ask as often as they like",
-            "set rate_limits to auto, or keys_required with keys_file",
+            f"{settings.http.host}: others may ask as often as they like",
+            "set [access] rate_limits to auto, or keys_required with keys_file",
         )
     else:
-        yield Finding("address", "ok", f"{settings.http_host}: others may ask, within limits")
+        yield Finding("address", "ok", f"{settings.http.host}: others may ask, within limits")
     yield from _check_keys(settings)
-    library = settings.emulator_library
+    library = settings.tvm.emulator_library
     if library and not Path(library).is_file():
-        advice = "name the file in the setting emulator_library, or leave it unset"
+        advice = "name the file in the setting [tvm] emulator_library, or leave it unset"
         yield Finding("emulator", "problem", f"there is no {library}", advice)
-    if settings.upstream_url.startswith("http://"):
+    if settings.upstream.url.startswith("http://"):
         text = "messages and the upstream's key are sent without encryption"
-        yield Finding("upstream", "warning", text, "use https in the setting upstream_url")
+        yield Finding("upstream", "warning", text, "use https in the setting [upstream] url")
 
 
 def _check_keys(settings: Settings) -> Iterator[Finding]:
-    if not settings.keys_file:
-        if settings.keys_required:
-            advice = "name the file in the setting keys_file"
+    if not settings.access.keys_file:
+        if settings.access.keys_required:
+            advice = "name the file in the setting [access] keys_file"
             yield Finding("keys", "problem", "keys are required and there is no file", advice)
         return
-    path = Path(settings.keys_file)
+    path = Path(settings.access.keys_file)
     try:
         count = len(read_keys(path))
         mode = path.stat().st_mode if path.exists() else 0

@@ -106,7 +106,7 @@ def render(request: ApiRequest, shown: Shown, values: dict[str, Any]) -> Respons
                 "theme": theme if theme in THEMES else THEMES[0],
                 "themes": THEMES,
                 "here": request.url.path,
-                "with_sql": request.app.state.settings.sql_enabled,
+                "with_sql": request.app.state.settings.sql.enabled,
             }
         )
     )

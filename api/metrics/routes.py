@@ -15,7 +15,7 @@ from api.http.gate import KEY_ID
 
 if TYPE_CHECKING:
     from api.metrics.meter import Meter
-    from lake.settings import Settings
+    from api.settings import Settings
 
 
 @get("/metrics", sync_to_thread=True)
@@ -26,7 +26,7 @@ def answer_metrics(request: ApiRequest) -> Response[bytes]:
         KeyMissing: others than this machine may ask the service, and the request has no key.
     """
     settings: Settings = request.app.state.settings
-    closed = not (settings.metrics_public or is_own_machine(settings.http_host))
+    closed = not (settings.metrics.public or is_own_machine(settings.http.host))
     if closed and KEY_ID not in request.scope["state"]:
         raise KeyMissing(KEY_WANTED)
     meter: Meter = request.app.state.meter

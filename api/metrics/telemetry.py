@@ -1,4 +1,4 @@
-"""The way to spans: OpenTelemetry is loaded only where the setting ``otel_endpoint`` is given."""
+"""The way to spans: OpenTelemetry is loaded only if ``[metrics] otel_endpoint`` is set."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def open_spans(endpoint: str) -> Spans | None:
         from api.metrics.spans import Spans  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise SettingsError(
-            f"setting otel_endpoint needs tonlake's extra [otel] ({error}): "
+            f"setting [metrics] otel_endpoint needs tonlake's extra [otel] ({error}): "
             "pip install 'tonlake[otel]'"
         ) from error
     return Spans(endpoint)

@@ -30,9 +30,12 @@ from queries.errors import QueryTimeout
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from api.settings import Settings
     from api.snapshot import SnapshotHolder
     from ingest.tvm.pool import TvmPool
-    from lake.settings import Settings
+
+EXPIRY_S = 120
+"""Seconds until a message that is in no block is given up."""
 
 LOG = logging.getLogger("tonlake.pending")
 
@@ -89,18 +92,18 @@ class PendingPool:
     def add(self, call: Call, boc: bytes) -> None:
         """Keep a message that was handed on; what is no message from outside is not kept."""
         first = call.reader.snapshot.last_mc_seqno + 1
-        due_s = self._clock() + self._settings.pending_expiry_s
+        due_s = self._clock() + EXPIRY_S
         try:
             message = PendingMessage(boc, first, due_s)
         except IngestError as error:
             LOG.info("what was sent is not kept as pending: %s", error)
             return
-        if not self._settings.pending_messages or message.norm in self._messages:
+        if not self._settings.pending.messages or message.norm in self._messages:
             return
         self._emulate(call, message)
         with self._lock:
             self._messages.setdefault(message.norm, message)
-            spare = len(self._messages) - self._settings.pending_messages
+            spare = len(self._messages) - self._settings.pending.messages
             dropped = [next(iter(self._messages.values()))] if spare > 0 else []
         for one in dropped:
             self._drop(one)

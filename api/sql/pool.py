@@ -17,8 +17,11 @@ from api.sql.job import READY, Damaged, Head, Job
 from api.sql.sandbox import Bounds
 
 if TYPE_CHECKING:
-    from lake.settings import Settings
+    from api.settings import SqlSettings
     from lake.snapshot import Snapshot
+
+QUEUE = 8
+"""Statements that may wait for a process."""
 
 START_S = 60.0
 """How long a process may take to open the lake, on a busy computer too."""
@@ -63,10 +66,18 @@ class Answer(msgspec.Struct, frozen=True):
 class SqlPool:
     """For all threads; keeps one process ready, which saves the next statement its start."""
 
-    def __init__(self, settings: Settings) -> None:
-        """Make the pool; nothing is started before the first statement."""
+    def __init__(self, settings: SqlSettings, *, most_bytes: int, threads: int) -> None:
+        """Make the pool; nothing is started before the first statement.
+
+        Args:
+            settings: Bounds of a statement.
+            most_bytes: Largest answer.
+            threads: Threads of DuckDB, in each process.
+        """
         self._settings = settings
-        self._places = threading.Semaphore(settings.sql_workers)
+        self._most_bytes = most_bytes
+        self._threads = threads
+        self._places = threading.Semaphore(settings.workers)
         self._lock = threading.Lock()
         self._waiting = 0
         self._spare: subprocess.Popen[bytes] | None = None
@@ -102,7 +113,7 @@ class SqlPool:
     def _write_job(self, snapshot: Snapshot, query: str, form: str, most_rows: int) -> Job:
         settings = self._settings
         damaged = (Damaged(each.file, each.reason) for each in snapshot.damaged.values())
-        seconds = -(-settings.sql_timeout_ms // 1000)
+        seconds = -(-settings.timeout_ms // 1000)
         return Job(
             lake_dir=str(snapshot.lake_dir.absolute()),
             snapshot=snapshot.number,
@@ -110,14 +121,14 @@ class SqlPool:
             query=query,
             form=form,
             most_rows=most_rows,
-            most_bytes=settings.response_bytes,
-            memory_mib=settings.sql_memory_mib,
-            threads=settings.duckdb_threads,
+            most_bytes=self._most_bytes,
+            memory_mib=settings.memory_mib,
+            threads=self._threads,
             bounds=Bounds(
-                memory_bytes=settings.sql_memory_mib << 20,
+                memory_bytes=settings.memory_mib << 20,
                 # Counted from the start of the process, whose own start takes some as well.
-                cpu_s=(seconds + CPU_SPARE_S) * settings.duckdb_threads + int(START_S),
-                user=settings.sql_user,
+                cpu_s=(seconds + CPU_SPARE_S) * self._threads + int(START_S),
+                user=settings.user,
             ),
         )
 
@@ -125,11 +136,11 @@ class SqlPool:
         if self._places.acquire(blocking=False):
             return
         with self._lock:
-            if self._waiting >= self._settings.sql_queue:
+            if self._waiting >= QUEUE:
                 raise SqlBusy("too many statements wait to be run: ask again later")
             self._waiting += 1
         try:
-            if not self._places.acquire(timeout=self._settings.sql_timeout_ms / 1000):
+            if not self._places.acquire(timeout=self._settings.timeout_ms / 1000):
                 raise SqlBusy("no process for the statement became free in time: ask again later")
         finally:
             with self._lock:
@@ -159,7 +170,7 @@ class SqlPool:
             head = _read_head(first)
             text = "the process of the statement did not start" if head is None else head.error
             raise SqlUnavailable(str(text))
-        limit_ms = self._settings.sql_timeout_ms
+        limit_ms = self._settings.timeout_ms
         try:
             head = _read_head(output.read_line(began_s + limit_ms / 1000))
             if head is None:
@@ -168,7 +179,7 @@ class SqlPool:
         except TimeoutError as error:
             raise RequestInvalid(
                 f"the statement did not end within {limit_ms} ms: ask for less, "
-                "or raise the setting sql_timeout_ms"
+                "or raise the setting [sql] timeout_ms"
             ) from error
         if head.error is not None:
             raise RequestInvalid(head.error)

@@ -19,15 +19,18 @@ from api.sql.page import show_editor, show_result
 from api.table_format import HTML, JSON, MEDIA_TYPES, choose_format
 
 if TYPE_CHECKING:
+    from api.settings import HttpSettings, SqlSettings
     from api.sql.pool import SqlPool
-    from lake.settings import Settings
+
+TEXT_BYTES = 65_536
+"""Most bytes of one statement."""
 
 _TEXT = Converter(str, {"type": "string"})
 _KNOWN = {"query": _TEXT, "format": _TEXT}
 _SHARED = frozenset({"api_key", "snapshot"})
 _FORMATS = (*MEDIA_TYPES, HTML)
 
-OFF = "SQL over HTTP is off: set sql_enabled (TONLAKE_SQL_ENABLED=1) to have it"
+OFF = "SQL over HTTP is off: set [sql] enabled (TONLAKE_SQL_ENABLED=1) to have it"
 
 
 class SqlRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,7 +69,7 @@ def _read_body(body: bytes, media_type: str) -> SqlRequest:
 
 
 def _answer(request: ApiRequest, arguments: Arguments) -> Response[bytes]:
-    settings: Settings = request.app.state.settings
+    settings: HttpSettings = request.app.state.settings.http
     note_warnings(request, arguments.warnings(_KNOWN, _SHARED), settings)
     query = arguments.last("query")
     usual = HTML if query is None and request.method != "POST" else JSON
@@ -79,24 +82,23 @@ def _answer(request: ApiRequest, arguments: Arguments) -> Response[bytes]:
     return answered
 
 
-def _check_query(query: str, settings: Settings) -> None:
-    if not settings.sql_enabled:
+def _check_query(query: str, settings: SqlSettings) -> None:
+    if not settings.enabled:
         raise SqlOff(OFF)
     if not query.strip():
         raise ParameterMissing("query is required: one SQL statement")
-    if len(query.encode("utf-8", "replace")) > settings.sql_text_bytes:
-        most = settings.sql_text_bytes
-        raise RequestInvalid(f"the statement has more than {most:,} bytes")
+    if len(query.encode("utf-8", "replace")) > TEXT_BYTES:
+        raise RequestInvalid(f"the statement has more than {TEXT_BYTES:,} bytes")
 
 
 def _answer_rows(
     request: ApiRequest, arguments: Arguments, query: str, form: str
 ) -> Response[bytes]:
-    settings: Settings = request.app.state.settings
+    settings: SqlSettings = request.app.state.settings.sql
     _check_query(query, settings)
     pool: SqlPool = request.app.state.sql
     call = open_call(request, arguments)
-    answer = pool.run(call.reader.snapshot, query, form, settings.sql_rows)
+    answer = pool.run(call.reader.snapshot, query, form, settings.rows)
     call.headers["X-Tonlake-Rows"] = str(answer.rows)
     if not answer.complete:
         call.warn(f"the answer is cut after {answer.rows} rows, the most that are given at once")
@@ -106,9 +108,9 @@ def _answer_rows(
 def _answer_page(
     request: ApiRequest, arguments: Arguments, query: str, _form: str
 ) -> Response[bytes]:
-    settings: Settings = request.app.state.settings
-    if not query or not settings.sql_enabled:
-        return render(request, show_editor(query, None if settings.sql_enabled else OFF), {})
+    settings: SqlSettings = request.app.state.settings.sql
+    if not query or not settings.enabled:
+        return render(request, show_editor(query, None if settings.enabled else OFF), {})
     pool: SqlPool = request.app.state.sql
     try:
         _check_query(query, settings)

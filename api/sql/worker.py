@@ -20,7 +20,7 @@ from api.table_format import JSON, WRITERS
 from lake.answer import ENCODER, ask_connection, naming_the_fault, plain_rows
 from lake.errors import LakeCorrupt, LakeError
 from lake.log import read_state
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def answer_job(job: Job) -> tuple[Head, bytes]:
     lake_dir = Path(job.lake_dir)
     damage = [LakeCorrupt(each.file, each.reason) for each in job.damaged]
     snapshot = Snapshot(lake_dir, read_state(lake_dir, job.snapshot), damage)
-    settings = Settings(
+    settings = LakeSettings(
         duckdb_threads=job.threads, duckdb_memory_mib=max(64, int(job.memory_mib * _MEMORY_SHARE))
     )
     connection = snapshot.connect(settings)

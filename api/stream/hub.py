@@ -31,11 +31,14 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable
     from pathlib import Path
 
+    from api.settings import Settings
     from api.snapshot import SnapshotHolder
     from api.stream.commits import Chunk
     from api.stream.event import Event
     from api.stream.subscription import Subscription
-    from lake.settings import Settings
+
+CLIENT_EVENTS = 10_000
+"""Events that may wait for one client of a stream; with more it is closed."""
 
 T = TypeVar("T")
 
@@ -121,13 +124,13 @@ class Hub:
             LakeUnavailable: there are too many clients.
             RequestInvalid: the place is not of this lake.
         """
-        if len(self._clients) >= self._settings.stream_clients:
+        if len(self._clients) >= self._settings.stream.clients:
             raise LakeUnavailable(TOO_MANY)
         newest = max(self._newest, self._holder.newest_number())
         if cursor is not None and cursor.commit > newest + 1:
             raise RequestInvalid(NO_SUCH_COMMIT.format(number=cursor.commit, newest=newest))
         start = Cursor(self._newest + 1) if cursor is None else cursor
-        client = Client(subscription, start, self._settings.stream_client_events)
+        client = Client(subscription, start, CLIENT_EVENTS)
         self._clients.add(client)
         return client
 

@@ -33,9 +33,9 @@ from lake.schema.contract import JETTON_WALLETS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from api.settings import Settings
     from api.snapshot import SnapshotHolder
     from api.stream.commits import Chunk, CommitRows
-    from lake.settings import Settings
 
 Row = dict[str, Any]
 
@@ -80,12 +80,12 @@ class EventMaker:
     def _make_transactions(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
         rows, messages, states = read_sources(self._rows, chunk)
         norms = self._read_norms(chunk, messages)
-        write = find_writer(self._settings.opcode_format)
+        write = find_writer(self._settings.http.opcode_format)
         for found in sorted(rows.values(), key=place_of):
             trace_id, norm = norms.get(found["hash"], (None, None))
             row = found | {"trace_id": trace_id}
             if write is None:
-                form = self._settings.opcode_format
+                form = self._settings.http.opcode_format
                 shown = render_transaction(row, messages[row["hash"]], states, form)
                 text = msgspec.json.encode(shown)
             else:

@@ -49,7 +49,9 @@ def answer_query(request: ApiRequest) -> Stream:
     """
     arguments = read_arguments(request)
     known = converters_of(StreamQuery)
-    note_warnings(request, arguments.warnings(known, SHARED_PARAMETERS), request.app.state.settings)
+    note_warnings(
+        request, arguments.warnings(known, SHARED_PARAMETERS), request.app.state.settings.http
+    )
     return _stream(request, read_query(StreamQuery, arguments))
 
 

@@ -26,13 +26,13 @@ from lake.schema.action import ACTIONS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from api.settings import Settings
     from api.snapshot import SnapshotHolder
     from api.stream.commits import Chunk, CommitRows
     from api.stream.event import Event
     from api.v3.layout.transaction import Transaction
     from api.v3.trace import Trace
     from lake.log import Range
-    from lake.settings import Settings
 
 Row = dict[str, Any]
 
@@ -140,7 +140,7 @@ class TraceMaker:
             self._kept.move_to_end(chunk)
             return found
         sources = read_sources(self._rows, chunk)
-        form = self._settings.opcode_format
+        form = self._settings.http.opcode_format
         found = {}
         for member in self._rows.read(chunk, schema.TRANSACTION_TRACES.name):
             tx_hash, trace_id = member["hash"], member["trace_id"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from api.chain.arguments import AccountParams, Params, check_natural, check_seqno, refuse_unless
 from api.chain.param import (
     AccountAddress,
@@ -23,8 +21,8 @@ from api.chain.param import (
     Text,
 )
 
-if TYPE_CHECKING:
-    from lake.settings import Settings
+MAX_COUNT = 10_000
+"""Most transactions of a block."""
 
 
 class NoParams(Params, frozen=True, kw_only=True):
@@ -51,9 +49,8 @@ class ProofParams(Params, frozen=True, kw_only=True):
     seqno: Positive
     from_seqno: OptionalInt32 = None
 
-    def check(self, settings: Settings) -> None:
+    def check(self, _max_limit: int, /) -> None:
         """Seqnos are positive."""
-        del settings
         check_seqno(self.seqno)
         check_natural(self.from_seqno, "from_seqno")
 
@@ -73,12 +70,11 @@ class HistoryParams(Params, frozen=True, kw_only=True):
         """The logical time to begin at; None begins at the newest transaction."""
         return self.lt
 
-    def check(self, settings: Settings) -> None:
+    def check(self, max_limit: int, /) -> None:
         """Limit is in bounds, and lt and hash come together."""
         if self.limit is not None:
             refuse_unless(self.limit > 0, "limit should be positive")
-            most = settings.v2_max_limit
-            refuse_unless(self.limit <= most, f"limit should be less or equal {most}")
+            refuse_unless(self.limit <= max_limit, f"limit should be less or equal {max_limit}")
         _check_pair(self.start_lt, self.hash, "lt and hash", "lt")
 
 
@@ -96,9 +92,8 @@ class MasterParams(Params, frozen=True, kw_only=True):
 
     seqno: Positive
 
-    def check(self, settings: Settings) -> None:
+    def check(self, _max_limit: int, /) -> None:
         """Seqno is positive."""
-        del settings
         check_seqno(self.seqno)
 
 
@@ -111,9 +106,8 @@ class BlockParams(Params, frozen=True, kw_only=True):
     root_hash: OptionalHash = None
     file_hash: OptionalHash = None
 
-    def check(self, settings: Settings) -> None:
+    def check(self, _max_limit: int, /) -> None:
         """Seqno is positive."""
-        del settings
         check_seqno(self.seqno)
 
 
@@ -124,13 +118,12 @@ class BlockPageParams(BlockParams, frozen=True, kw_only=True):
     after_hash: OptionalAccountHash = None
     count: OptionalPositive = None
 
-    def check(self, settings: Settings) -> None:
+    def check(self, max_limit: int, /) -> None:
         """Count is in bounds, and after_lt and after_hash come together."""
-        super().check(settings)
+        super().check(max_limit)
         if self.count is not None:
             refuse_unless(self.count > 0, "count should be positive")
-            most = settings.v2_max_count
-            refuse_unless(self.count <= most, f"count should be less or equal {most}")
+            refuse_unless(self.count <= MAX_COUNT, f"count should be less or equal {MAX_COUNT}")
         _check_pair(self.after_lt, self.after_hash, "after_lt and after_hash", "after_lt")
 
 
@@ -143,9 +136,8 @@ class LookupParams(Params, frozen=True, kw_only=True):
     lt: OptionalInt64 = None
     unixtime: OptionalInt64 = None
 
-    def check(self, settings: Settings) -> None:
+    def check(self, _max_limit: int, /) -> None:
         """Exactly one of the three is given."""
-        del settings
         given = [name for name in ("seqno", "lt", "unixtime") if getattr(self, name) is not None]
         refuse_unless(len(given) == 1, "exactly one of seqno, lt, unixtime should be specified")
         check_seqno(self.seqno)
@@ -158,9 +150,8 @@ class ConfigParams(Params, frozen=True, kw_only=True):
 
     seqno: OptionalPositive = None
 
-    def check(self, settings: Settings) -> None:
+    def check(self, _max_limit: int, /) -> None:
         """Seqno is positive."""
-        del settings
         check_seqno(self.seqno)
 
 
@@ -175,9 +166,9 @@ class ConfigParamParams(ConfigParams, frozen=True, kw_only=True):
         """The number of the parameter."""
         return (self.config_id if self.param is None else self.param) or 0
 
-    def check(self, settings: Settings) -> None:
+    def check(self, max_limit: int, /) -> None:
         """Exactly one name is used."""
-        super().check(settings)
+        super().check(max_limit)
         refuse_unless(
             (self.param is None) != (self.config_id is None),
             "only one of config_id or param should be specified",
@@ -198,9 +189,8 @@ class LocateParams(Params, frozen=True, kw_only=True):
     destination: AccountAddress
     created_lt: Int64
 
-    def check(self, settings: Settings) -> None:
+    def check(self, _max_limit: int, /) -> None:
         """The logical time is not negative."""
-        del settings
         check_natural(self.created_lt, "created_lt")
 
 
@@ -214,9 +204,8 @@ class BagParams(Params, frozen=True, kw_only=True):
 
     boc: Bag
 
-    def check(self, settings: Settings) -> None:
+    def check(self, _max_limit: int, /) -> None:
         """The bag is not empty."""
-        del settings
         refuse_unless(bool(self.boc), "empty boc")
 
 
@@ -233,7 +222,7 @@ class ResolveParams(AccountParams, frozen=True, kw_only=True):
     category: OptionalHash = None
     ttl: Int32 = 0
 
-    def check(self, settings: Settings) -> None:
+    def check(self, max_limit: int, /) -> None:
         """Neither number is negative."""
-        super().check(settings)
+        super().check(max_limit)
         check_natural(self.ttl, "ttl")

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
     Row = Mapping[str, Any]
 
+DEFAULT_COUNT = 40
+"""Transactions of a block when the request names no count."""
+
 SHORT_ID_MODE = 135
 """Request mode bits that the public service always sets: account, lt, hash, and its own 128."""
 
@@ -143,7 +146,7 @@ def _read_block_page(
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return what both answers about a block begin with, and the rows of the page."""
     block = _find_identified(call, params)
-    count = call.settings.v2_default_count if params.count is None else params.count
+    count = DEFAULT_COUNT if params.count is None else params.count
     rows = call.reader.rows(
         "v2/block_transactions",
         **{name: block[name] for name in ("workchain", "shard", "seqno", "mc_seqno")},

@@ -35,6 +35,8 @@ from api.v2.method import METHODS, Method
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from api.settings import HttpSettings
+
 Verb = Literal["GET", "HEAD", "POST"]
 
 JSON_RPC = "jsonRPC"
@@ -50,7 +52,7 @@ def answer_get(request: ApiRequest) -> Response[bytes]:
     known = converters_of(method.params)
     arguments = read_arguments(request)
     odd = arguments.warnings(known, SHARED_PARAMETERS)
-    note_warnings(request, odd, request.app.state.settings)
+    note_warnings(request, odd, request.app.state.settings.http)
     values = {
         name: texts if name in known and known[name].many else texts[-1]
         for name, texts in arguments.values.items()
@@ -123,13 +125,13 @@ def _answer(
     request: ApiRequest, method: Method, values: dict[str, Any], verb: str
 ) -> Response[bytes]:
     """Check the parameters, answer, and put the result in its envelope."""
-    settings = request.app.state.settings
+    settings: HttpSettings = request.app.state.settings.http
     try:
         params = read_params(method.params, values)
     except RequestInvalid as error:
         raise RequestInvalid(f"failed to parse {verb} request: {error}") from error
     try:
-        params.check(settings)
+        params.check(settings.max_limit)
     except RequestInvalid as error:
         raise RequestInvalid(f"failed to validate request: {error}") from error
     if method.pure:

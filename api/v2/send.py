@@ -42,9 +42,9 @@ def answer_send_query(call: Call, params: EstimateParams | EstimateCellParams) -
     message = None
     with suppress(BocError):  # a workchain that no message of the network can go to
         message = build_external_message(target.workchain, target.account, params.body, init)
-    if message is not None and sends_by_liteserver(call.settings):
+    if message is not None and sends_by_liteserver(call.settings.upstream):
         return send_bag(call, message)
-    answer = ask_upstream(call.settings, "sendQuery", {"address": str(target), **written})
+    answer = ask_upstream(call.settings.upstream, "sendQuery", {"address": str(target), **written})
     if message is not None:
         keep_pending(call, message)
     return answer

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     RenderMessage = Callable[[Mapping[str, Any]], dict[str, Any]]
 
+DEFAULT_LIMIT = 10
+"""Rows of a list when the request names no limit."""
+
 Row = Mapping[str, Any]
 NOT_LOCATED = "LITE_SERVER_UNKNOWN: cannot locate transaction in block with specified logical time"
 HASH_MISMATCH = "LITE_SERVER_UNKNOWN: transaction hash mismatch"
@@ -62,7 +65,7 @@ def _read_page(call: Call, params: HistoryParams) -> Page:
     if lt == 0:
         return Page((), 0, ZERO_HASH)
     address = params.address.address
-    limit = params.limit or min(call.settings.v2_default_limit, call.settings.v2_max_limit)
+    limit = params.limit or min(DEFAULT_LIMIT, call.settings.http.max_limit)
     keys = call.reader.rows(
         "v3/transaction_keys_of_account",
         workchain=address.workchain,

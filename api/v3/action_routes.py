@@ -30,6 +30,7 @@ from api.v3.classified import check_classified, choose_types
 from api.v3.coverage import check_lt, check_mc_seqno, check_no_gap, check_utime
 from api.v3.metadata import read_metadata
 from api.v3.operation import SortedPage, operation
+from api.v3.trace import PAGE_TRANSACTIONS
 from api.v3.transaction_page import answer_transactions
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def _add_transactions(call: Call, actions: list[Action], rows: list[Row]) -> Non
         RequestInvalid: there are more of them than one answer may hold.
     """
     hashes = sorted({tx_hash for row in rows for tx_hash in row["tx_hashes"]})
-    most = call.settings.v3_page_transactions
+    most = PAGE_TRANSACTIONS
     if len(hashes) > most:
         raise RequestInvalid(
             f"these actions have {len(hashes)} transactions, more than {most}: ask for fewer"

@@ -14,6 +14,7 @@ from api.v3.book import pair_addresses
 from api.v3.coverage import check_no_gap
 from api.v3.history import check_derived, name_addresses
 from api.v3.operation import operation
+from api.v3.trace import TRACE_TRANSACTIONS
 from api.v3.transaction_page import read_transactions
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _find_members(call: Call, trace_id: bytes) -> list[Row]:
     if not traces:
         return []
     (trace,) = traces
-    most = call.settings.v3_trace_transactions
+    most = TRACE_TRANSACTIONS
     if trace["transactions"] > most:
         raise RequestInvalid(
             f"this trace has {trace['transactions']} transactions, more than {most}"

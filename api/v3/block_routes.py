@@ -104,7 +104,7 @@ def get_shard_state(call: Call, query: ShardStateQuery) -> ShardState:
         if row["seqno"] is None:
             top = f"({row['top_workchain']},{row['top_shard'] & _UINT64:016x},{row['top_seqno']})"
             call.warn(f"block {top} is not in the lake")
-    keys = list_block_keys(call.reader, rows, call.settings.v3_max_limit)
+    keys = list_block_keys(call.reader, rows, call.settings.http.max_limit)
     if len(keys) < sum(row["tx_count"] for row in rows):
         call.warn(f"only the first {len(keys)} transactions are shown")
     page = write_transactions(call, keys)

@@ -29,7 +29,10 @@ from ingest.errors import BocError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lake.settings import Settings
+    from api.settings import HttpSettings
+
+DECODE_LIMIT = 1000
+"""Most opcodes, and most bodies, of one request."""
 
 PATH = "/decode"
 UNKNOWN = "unknown"
@@ -62,7 +65,7 @@ def answer_get(request: ApiRequest) -> Response[bytes]:
     """Decode opcodes and message bodies (query parameters)."""
     arguments = read_arguments(request)
     known = converters_of(DecodeQuery)
-    settings: Settings = request.app.state.settings
+    settings: HttpSettings = request.app.state.settings.http
     note_warnings(request, arguments.warnings(known, SHARED_PARAMETERS), settings)
     query = read_query(DecodeQuery, arguments)
     return _answer(query.opcodes, query.bodies, settings)
@@ -80,7 +83,7 @@ def answer_post(request: ApiRequest, body: RawBody) -> Response[bytes]:
         hex(opcode) if isinstance(opcode, int) and opcode >= 0 else str(opcode)
         for opcode in asked.opcodes or ()
     ]
-    return _answer(opcodes, asked.bodies or (), request.app.state.settings)
+    return _answer(opcodes, asked.bodies or (), request.app.state.settings.http)
 
 
 def name_opcode_text(text: str) -> str:
@@ -117,9 +120,11 @@ def read_cells(text: str) -> bytes:
     return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
 
 
-def _answer(opcodes: Sequence[str], bodies: Sequence[str], settings: Settings) -> Response[bytes]:
+def _answer(
+    opcodes: Sequence[str], bodies: Sequence[str], settings: HttpSettings
+) -> Response[bytes]:
     """Check the lengths, and answer one by one."""
-    most = settings.v3_decode_limit
+    most = DECODE_LIMIT
     for name, items in (("opcodes", opcodes), ("bodies", bodies)):
         if len(items) > most:
             raise RequestInvalid(f"{name} list exceeds maximum length of {most}")

@@ -56,7 +56,7 @@ def get_messages(call: Call, query: MessagesQuery) -> Messages:
         if not query.offset:
             check_no_gap(call.reader, utime=utime, lt=lt)
     named = set(_list_addresses(rows))
-    write = make_row_writer(Message, call.settings.opcode_format)
+    write = make_row_writer(Message, call.settings.http.opcode_format)
     return Messages(
         messages=[write((row,)) for row in rows],
         address_book=read_address_book(call, named),

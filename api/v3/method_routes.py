@@ -32,7 +32,7 @@ from api.v3.coverage import describe_gaps
 from api.v3.request_body import read_body
 
 if TYPE_CHECKING:
-    from lake.settings import Settings
+    from api.settings import HttpSettings
 
 
 class RunRequest(msgspec.Struct, frozen=True):
@@ -86,7 +86,7 @@ def answer_run(request: ApiRequest, body: RawBody) -> Response[bytes]:
         RequestInvalid: the body cannot be read.
         GetMethodFailed: an argument of an unknown type, or a result nested too deep.
     """
-    settings: Settings = request.app.state.settings
+    settings: HttpSettings = request.app.state.settings.http
     arguments = read_arguments(request)
     note_warnings(request, arguments.warnings({}, SHARED_PARAMETERS), settings)
     params = _read_params(body, settings)
@@ -112,7 +112,7 @@ def answer_estimate(request: ApiRequest, body: RawBody) -> Response[bytes]:
         RequestInvalid: the body cannot be read.
         LiteServerError: a part of the message is no bag of cells, or it cannot be run.
     """
-    settings: Settings = request.app.state.settings
+    settings: HttpSettings = request.app.state.settings.http
     arguments = read_arguments(request)
     note_warnings(request, arguments.warnings({}, SHARED_PARAMETERS), settings)
     asked = read_body(body, EstimateRequest, ("address",))
@@ -122,10 +122,10 @@ def answer_estimate(request: ApiRequest, body: RawBody) -> Response[bytes]:
     return answer_json(msgspec.json.encode(answer), settings)
 
 
-def _read_params(body: bytes, settings: Settings) -> GetMethodParams:
+def _read_params(body: bytes, settings: HttpSettings) -> GetMethodParams:
     asked = read_body(body, RunRequest, ("address", "method"))
     params = read_params(GetMethodParams, msgspec.structs.asdict(asked))
-    params.check(settings)
+    params.check(settings.max_limit)
     return params
 
 

@@ -116,7 +116,7 @@ def get_orders(call: Call, query: OrdersQuery) -> MultisigOrders:
 
 def _read_orders_of(call: Call, wallets: Sequence[Row], query: WalletsQuery) -> list[Row]:
     """Return the orders of these wallets; more than a page may have are left out with a warning."""
-    most = call.settings.v3_max_limit
+    most = call.settings.http.max_limit
     owners = [Address(row["workchain"], row["account"]) for row in wallets]
     rows = call.reader.rows(
         "v3/multisig_orders",

@@ -41,7 +41,10 @@ from api.v3.listing import list_rows, tabulate
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lake.settings import Settings
+    from api.settings import HttpSettings
+
+DEFAULT_LIMIT = 10
+"""Rows of a list when the request names no limit."""
 
 
 CURSOR = "X-Tonlake-Cursor"
@@ -120,7 +123,7 @@ def operation(
     pages = "cursor" in known and known["cursor"].parse is parse_page_cursor
 
     def handle(request: ApiRequest) -> Response[bytes]:
-        settings: Settings = request.app.state.settings
+        settings: HttpSettings = request.app.state.settings.http
         arguments = read_arguments(request)
         note_warnings(request, arguments.warnings(known, SHARED_PARAMETERS), settings)
         query = check_page(read_query(kind, arguments), settings)
@@ -145,7 +148,7 @@ def operation(
     return route(in_lane(handle, unwaiting=unwaiting))
 
 
-def write_answer(answered: object, accept: str, settings: Settings) -> Response[bytes]:
+def write_answer(answered: object, accept: str, settings: HttpSettings) -> Response[bytes]:
     """Return an answer in the form that the client likes best; what is no list is JSON.
 
     Raises:
@@ -178,7 +181,7 @@ def _name_next_page(call: Call, query: Query, answered: object) -> None:
         call.headers[CURSOR] = str(PageCursor(call.reader.snapshot.number, following))
 
 
-def check_page(query: P, settings: Settings) -> P:
+def check_page(query: P, settings: HttpSettings) -> P:
     """Complete and check limit, offset and sort, where the operation has them.
 
     Raises:
@@ -188,9 +191,9 @@ def check_page(query: P, settings: Settings) -> P:
         raise RequestInvalid("wrong value for sort parameter")
     if not isinstance(query, Page):
         return query
-    limit = settings.v3_default_limit if query.limit is None else max(1, query.limit)
-    if limit > settings.v3_max_limit:
-        raise RequestInvalid(f"limit is not allowed: {limit} > {settings.v3_max_limit}")
+    limit = DEFAULT_LIMIT if query.limit is None else max(1, query.limit)
+    if limit > settings.max_limit:
+        raise RequestInvalid(f"limit is not allowed: {limit} > {settings.max_limit}")
     offset = max(0, query.offset or 0)
     if isinstance(query.cursor, PageCursor):
         offset = query.cursor.offset

@@ -200,7 +200,9 @@ def answer_message(request: ApiRequest, body: RawBody) -> Response[bytes]:
         LiteServerError, UpstreamRefusal: it was refused.
     """
     arguments = read_arguments(request)
-    note_warnings(request, arguments.warnings({}, SHARED_PARAMETERS), request.app.state.settings)
+    note_warnings(
+        request, arguments.warnings({}, SHARED_PARAMETERS), request.app.state.settings.http
+    )
     boc = _read_message(body)
     call = open_call(request, arguments)
     try:
@@ -208,7 +210,7 @@ def answer_message(request: ApiRequest, body: RawBody) -> Response[bytes]:
     except msgspec.ValidationError as error:
         raise SendingUnavailable(f"the upstream took it and told no hashes: {error}") from error
     answer = MessageAnswer(sent.hash, sent.hash_norm)
-    return answer_json(msgspec.json.encode(answer), call.settings)
+    return answer_json(msgspec.json.encode(answer), call.settings.http)
 
 
 def _read_message(body: bytes) -> bytes:

@@ -43,7 +43,7 @@ class PendingTrace:
             }
             for step in steps
         ]
-        form = call.settings.opcode_format
+        form = call.settings.http.opcode_format
         self.transactions: dict[str, Transaction] = {}
         for step in steps:
             place = {"mc_seqno": None, "block_seqno": None, "shard": None, "trace_id": root}

@@ -17,6 +17,11 @@ from api.v3.layout.transaction import Transaction
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+TRACE_TRANSACTIONS = 4000
+"""A trace with more transactions is shown without them."""
+PAGE_TRANSACTIONS = 50_000
+"""Most transactions of the traces in one answer."""
+
 Row = dict[str, Any]
 
 TOO_LARGE = "trace is too large"

@@ -27,7 +27,7 @@ from api.v3.classified import read_trace_actions
 from api.v3.coverage import check_lt, check_mc_seqno, check_no_gap, check_utime
 from api.v3.metadata import read_metadata
 from api.v3.operation import SortedPage, operation
-from api.v3.trace import Events, Trace, Traces, render_trace
+from api.v3.trace import PAGE_TRANSACTIONS, TRACE_TRANSACTIONS, Events, Trace, Traces, render_trace
 from api.v3.transaction_page import answer_members, write_members
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from api.v3.transaction_page import Members
 
     Show = Callable[[Call, Sequence[dict[str, Any]]], Members]
+
 
 Row = dict[str, Any]
 
@@ -199,12 +200,11 @@ def _read_members(call: Call, rows: list[Row]) -> dict[bytes, list[Row]]:
     Raises:
         RequestInvalid: there are more of them than one answer may hold.
     """
-    settings = call.settings
-    shown = [row for row in rows if row["transactions"] <= settings.v3_trace_transactions]
+    shown = [row for row in rows if row["transactions"] <= TRACE_TRANSACTIONS]
     count = sum(row["transactions"] for row in shown)
-    if count > settings.v3_page_transactions:
+    if count > PAGE_TRANSACTIONS:
         raise RequestInvalid(
-            f"these traces have {count} transactions, more than {settings.v3_page_transactions}: "
+            f"these traces have {count} transactions, more than {PAGE_TRANSACTIONS}: "
             "ask for fewer traces"
         )
     if not shown:

@@ -28,7 +28,7 @@ StateKey = tuple[int, bytes, bytes]
 def answer_transactions(call: Call, keys: Sequence[Row]) -> Transactions:
     """Return the transactions of the keys, in their order, and their address book."""
     rows, messages, states = split_records(read_records(call, keys))
-    form = call.settings.opcode_format
+    form = call.settings.http.opcode_format
     return Transactions(
         transactions=[render_transaction(row, messages[row["hash"]], states, form) for row in rows],
         address_book=_read_book(call, ((row, messages[row["hash"]]) for row in rows)),
@@ -40,7 +40,7 @@ def write_transactions(call: Call, keys: Sequence[Row]) -> Transactions:
 
     With the extension it is made of ``msgspec.Raw``: written already, without any struct.
     """
-    write = find_record_writer(call.settings.opcode_format)
+    write = find_record_writer(call.settings.http.opcode_format)
     if write is None:
         return answer_transactions(call, keys)
     texts, named = write(read_records(call, keys))
@@ -70,7 +70,7 @@ def answer_members(call: Call, keys: Sequence[Row]) -> Members:
 
 def write_members(call: Call, keys: Sequence[Row]) -> Members:
     """Return the same as ``answer_members``, to be sent and not to be looked into."""
-    write = find_record_writer(call.settings.opcode_format)
+    write = find_record_writer(call.settings.http.opcode_format)
     if write is None:
         return answer_members(call, keys)
     records = read_records(call, keys)

@@ -20,13 +20,13 @@ from ingest.action.recording import read_traces
 from ingest.action.row import show_actions
 from ingest.action.stored import read_stored
 from ingest.errors import IngestError
-from lake.cli import failing_cleanly, lake_option, tell_rebuilt
+from ingest.settings import IngestSections
+from lake.cli import failing_cleanly, lake_option, read_settings, tell_rebuilt
 from lake.log import read_state
 from lake.place import Place
 from lake.rows import read_rows
 from lake.schema import TRACES
 from lake.schema.action import ACTIONS, SUPERSEDED_ACTIONS
-from lake.settings import load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -151,8 +151,8 @@ def rebuild_actions_command(*, lake_dir: Path, everything: bool) -> None:
     of the version before are kept in superseded_actions.
     """
     with failing_cleanly():
-        settings, _ = load_settings()
-        commit = rebuild_actions(lake_dir, settings, everything=everything)
+        settings = read_settings(IngestSections)
+        commit = rebuild_actions(lake_dir, settings.lake, everything=everything)
     tell_rebuilt(commit, "actions", (ACTIONS.name, SUPERSEDED_ACTIONS.name))
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ingest.span import Span
     from lake.log import Commit, DataFile, LogState
-    from lake.settings import Settings
+    from lake.settings import LakeSettings
 
 _COMPARED = ("trace_id", "action_id", "type", "success", "accounts", "details", "amount", "value")
 """Columns in which actions of two versions are told apart."""
@@ -30,7 +30,7 @@ _COMPARED = ("trace_id", "action_id", "type", "success", "accounts", "details", 
 
 def rebuild_actions(
     lake_dir: Path,
-    settings: Settings,
+    settings: LakeSettings,
     *,
     everything: bool = False,
     on_range: Callable[[int, int], None] = lambda _done, _all: None,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from ingest.body.rebuild import rebuild_bodies
-from lake.cli import failing_cleanly, lake_option, show_progress
-from lake.settings import load_settings
+from lake.cli import failing_cleanly, lake_option, read_settings, show_progress
+from lake.settings import LakeSections
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,6 +31,6 @@ Ingest does not do this by itself: it would take longer than all the rest of it.
 def rebuild_bodies_command(*, lake_dir: Path, everything: bool) -> None:
     """Decode message bodies into a table, of all ranges that have none decoded yet."""
     with failing_cleanly(), show_progress("ranges") as show:
-        settings, _ = load_settings()
+        settings = read_settings(LakeSections).lake
         count = rebuild_bodies(lake_dir, settings, everything=everything, on_range=show)
     click.echo(f"bodies of {count:,} range(s) decoded" if count else "all bodies are decoded")

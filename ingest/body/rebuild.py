@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lake.log import DataFile, LogState
-    from lake.settings import Settings
+    from lake.settings import LakeSettings
 
 _COLUMNS = ("body_hash", "kind", "mc_seqno", "body")
 
 
 def rebuild_bodies(
     lake_dir: Path,
-    settings: Settings,
+    settings: LakeSettings,
     *,
     everything: bool = False,
     on_range: Callable[[int, int], None] = lambda _done, _all: None,

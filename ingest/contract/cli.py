@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from ingest.contract.rebuild import rebuild_contracts
-from lake.cli import failing_cleanly, lake_option, tell_rebuilt
-from lake.settings import load_settings
+from ingest.settings import IngestSections
+from lake.cli import failing_cleanly, lake_option, read_settings, tell_rebuilt
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ def rebuild_contracts_command(*, lake_dir: Path) -> None:
     Needed after ranges were ingested out of order, without a TVM, or with detect_contracts off.
     """
     with failing_cleanly():
-        settings, _ = load_settings()
+        settings = read_settings(IngestSections)
         commit = rebuild_contracts(lake_dir, settings)
     added = () if commit is None else commit.added
     tell_rebuilt(commit, "contracts", sorted({file.table for file in added}))

@@ -31,10 +31,16 @@ if TYPE_CHECKING:
 
     from ingest.contract.known import AccountState
     from ingest.contract.stack import Address
+    from ingest.settings import IngestSections
     from ingest.statecell import CellFinder
     from lake.log import Commit, LogState, Undoing
     from lake.place import Place
-    from lake.settings import Settings
+
+GAS_LIMIT = 1_000_000
+"""Gas limit of a get-method at ingest."""
+
+WALL_MS = 10_000
+"""Milliseconds a get-method may run at ingest; gas ends it before."""
 
 _CELLS_KEPT = 5_000
 """Cells kept from one commit to the next, most of them of codes that come again: two megabytes.
@@ -47,15 +53,14 @@ class ContractFinder:
     It holds the TVM, so close it when done.
     """
 
-    def __init__(self, lake_dir: Path, settings: Settings, cells: CellFinder) -> None:
+    def __init__(self, lake_dir: Path, settings: IngestSections, cells: CellFinder) -> None:
         """Take the lake's folder; processes of the TVM are started when they are needed."""
-        self._gas_limit = settings.contract_gas_limit
         self._cells = cells
         self._lake = KnownLake(lake_dir, settings)
         self._newest: dict[Address, AccountState] = {}
         self._shelf = Shelf.make()
         self._undoings: tuple[Undoing, ...] = ()
-        patient = msgspec.structs.replace(settings, tvm_wall_ms=settings.contract_wall_ms)
+        patient = msgspec.structs.replace(settings.tvm, wall_ms=WALL_MS)
         self._tvm = TvmPool(patient)
 
     def close(self) -> None:
@@ -89,7 +94,7 @@ class ContractFinder:
         if state.undoings != self._undoings:  # cells may have gone with the blocks
             self._shelf, self._undoings = Shelf.make(), state.undoings
         world = World(self._lake, state, self._cells, rows, self._shelf)
-        interview = Interview(world, Network(world, first), self._tvm, self._gas_limit)
+        interview = Interview(world, Network(world, first), self._tvm, GAS_LIMIT)
         investigation = Investigation(world, interview, _find_global_id(state, rows))
         found = make_history(investigation.run(first))
         found[INTERFACES.name] = make_interfaces(world.list_states(), world)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
+    from ingest.settings import IngestSections
     from lake.log import Commit, DataFile, LogState
-    from lake.settings import Settings
 
 STATE_COLUMNS = (
     *("workchain", "account", "mc_seqno", "last_trans_lt", "utime"),
@@ -52,15 +52,13 @@ class AccountState(NamedTuple):
 class KnownLake:
     """A lake as those see it who find contracts; close it when done."""
 
-    def __init__(self, lake_dir: Path, settings: Settings) -> None:
+    def __init__(self, lake_dir: Path, settings: IngestSections) -> None:
         """Begin without having looked; the lake need not be there yet."""
         self._lake_dir = lake_dir
-        self._most = settings.remembered_rows
-        self._newest = Memory(
-            lake_dir, settings, ACCOUNT_STATES.name, _ask_newest, most=settings.remembered_rows
-        )
+        self._most = most = settings.ingest.cached_rows
+        self._newest = Memory(lake_dir, settings.lake, ACCOUNT_STATES.name, _ask_newest, most=most)
         self._earlier = Memory[tuple[Address, int], AccountState](
-            lake_dir, settings, ACCOUNT_STATES.name, _ask_earlier, most=settings.remembered_rows
+            lake_dir, settings.lake, ACCOUNT_STATES.name, _ask_earlier, most=most
         )
         self._rows: dict[tuple[str, Sequence[str]], Rows] = {}
 

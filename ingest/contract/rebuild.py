@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from ingest.settings import IngestSections
     from ingest.span import Span
     from lake.log import Commit, DataFile, LogState
-    from lake.settings import Settings
 
 _BASE = frozenset(table.name for table in BASE_TABLES)
 _DERIVED = frozenset(table.name for table in CONTRACT_TABLES)
@@ -26,7 +26,7 @@ _DERIVED = frozenset(table.name for table in CONTRACT_TABLES)
 
 def rebuild_contracts(
     lake_dir: Path,
-    settings: Settings,
+    settings: IngestSections,
     on_range: Callable[[int, int], None] = lambda _done, _all: None,
     *,
     within: Sequence[Span] | None = None,
@@ -61,7 +61,7 @@ def rebuild_contracts(
             ),
         )
 
-    return commit_derived(lake_dir, settings, derive)
+    return commit_derived(lake_dir, settings.lake, derive)
 
 
 def _list_base(state: LogState) -> dict[Place, list[DataFile]]:
@@ -81,7 +81,7 @@ def _derive_all(
     lake_dir: Path,
     state: LogState,
     base: dict[Place, list[DataFile]],
-    settings: Settings,
+    settings: IngestSections,
     on_range: Callable[[int, int], None],
 ) -> Iterator[NewFile]:
     with (

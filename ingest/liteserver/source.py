@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
     from ingest.liteserver.config import NetworkConfig
     from ingest.liteserver.window import Window
-    from lake.settings import Settings
+    from ingest.settings import LiteServerSettings
+
+TIMEOUT_MS = 10_000
+"""Milliseconds a lite server may take; then another one is asked."""
 
 WINDOW_MC_BLOCKS = 16
 """Masterchain blocks that are asked for at a time."""
@@ -38,19 +41,19 @@ WINDOW_MC_BLOCKS = 16
 class LiteSource:
     """Blocks of a network, asked of its lite servers; follows the chain as it grows."""
 
-    def __init__(self, config: NetworkConfig, settings: Settings) -> None:
+    def __init__(self, config: NetworkConfig, settings: LiteServerSettings) -> None:
         """Ask the servers for their newest block.
 
         Raises:
             SourceError: none answers, or they are of another network than the file says.
         """
         self._config = config
-        self._poll_s = settings.liteserver_poll_ms / 1000
+        self._poll_s = settings.poll_ms / 1000
         self._background = Background()
         self._pool = self._background.run(_make_pool(config, settings))
         self._questions = Questions(self._pool)
         known = [one for one in (config.zero_state, config.init_block) if one is not None]
-        self._proofs = settings.liteserver_proofs
+        self._proofs = settings.proofs
         self._windows = WindowReader(self._questions, known, proofs=self._proofs and bool(known))
         self._heads: dict[BlockId, McHead] = {}
         self._window: Window = {}
@@ -197,11 +200,11 @@ class LiteSource:
         return tuple(sorted(states, key=lambda state: state.workchain))
 
 
-async def _make_pool(config: NetworkConfig, settings: Settings) -> ServerPool:
+async def _make_pool(config: NetworkConfig, settings: LiteServerSettings) -> ServerPool:
     return ServerPool(
         config.servers,
-        timeout_ms=settings.liteserver_timeout_ms,
-        parallel_queries=settings.liteserver_queries,
+        timeout_ms=TIMEOUT_MS,
+        parallel_queries=settings.queries,
     )
 
 
@@ -209,7 +212,7 @@ def _hashes(state_id: BlockId) -> tuple[bytes, bytes]:
     return state_id.root_hash, state_id.file_hash
 
 
-def open_liteserver(path: Path, settings: Settings) -> LiteSource:
+def open_liteserver(path: Path, settings: LiteServerSettings) -> LiteSource:
     """Open the lite servers that a global configuration file names.
 
     Raises:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from lake.cli import failing_cleanly, json_option, lake_option
-from lake.settings import load_settings
+from ingest.settings import IngestSections, encode_sections
+from lake.cli import failing_cleanly, json_option, lake_option, read_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,14 +23,15 @@ Examples:
   tonlake fetch-metadata --lake mainnet.lake --again
 
 Only https is asked, and ipfs by way of the gateway in the settings; never an address of an
-internal network, nor behind a redirect. With fetch_metadata on, tonlake serve does the same
+internal network, nor behind a redirect. With [metadata] enabled, tonlake serve does the same
 beside the server, again and again.
 """
 
 
-def name_fetcher(lake: Path) -> list[str]:
+def name_fetcher(lake: Path, settings: IngestSections) -> list[str]:
     """Return the command that starts a process which fetches for a server."""
-    return [sys.executable, "-P", "-m", "ingest.metadata.process", "--lake", str(lake)]
+    options = ["--lake", str(lake), "--settings", encode_sections(settings)]
+    return [sys.executable, "-P", "-m", "ingest.metadata.process", *options]
 
 
 @click.command("fetch-metadata", epilog=EXAMPLES)
@@ -44,7 +45,7 @@ def fetch_metadata_command(*, lake_dir: Path, most: int | None, again: bool, as_
     from ingest.metadata.fetching import describe_report, fetch_metadata  # noqa: PLC0415
 
     with failing_cleanly():
-        settings, _ = load_settings()
+        settings = read_settings(IngestSections)
         report = fetch_metadata(lake_dir, settings, everything=again, most=most)
     if as_json:
         click.echo(msgspec.json.encode(report))

@@ -20,7 +20,14 @@ from ingest.metadata.network import CheckedBackend, Guard, parse_networks
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lake.settings import Settings
+    from ingest.settings import MetadataSettings
+
+CONTENT_BYTES = 1 << 20
+"""Largest token content that is fetched."""
+TIMEOUT_MS = 5000
+"""Milliseconds that fetching one token's content may take in all."""
+REDIRECTS = 3
+"""Most redirects that are followed for one token's content."""
 
 MOST_URI_CHARS = 2048
 """Longer addresses are not asked: servers refuse them (RFC 9110, 4.1, asks for 8,000 at most)."""
@@ -44,7 +51,11 @@ class Downloader:
     """Fetches documents; may be used by several threads at once."""
 
     def __init__(
-        self, settings: Settings, *, guard: Guard | None = None, trust: ssl.SSLContext | None = None
+        self,
+        settings: MetadataSettings,
+        *,
+        guard: Guard | None = None,
+        trust: ssl.SSLContext | None = None,
     ) -> None:
         """Take limits, and if need be who checks addresses and whose certificates are trusted.
 
@@ -54,7 +65,7 @@ class Downloader:
             SettingsError: the setting of allowed networks cannot be read.
         """
         self._settings = settings
-        self._guard = guard or Guard(parse_networks(settings.metadata_networks))
+        self._guard = guard or Guard(parse_networks(settings.networks))
         self._trust = trust or ssl.create_default_context()
         self._headers: dict[bytes | str, bytes | str] = {
             "User-Agent": f"tonlake/{version('tonlake')}",
@@ -71,20 +82,20 @@ class Downloader:
             FetchFailed: there was no answer; it may be worth another try.
         """
         url = self._read_address(uri)
-        backend = CheckedBackend(self._guard, self._settings.metadata_timeout_ms / 1000)
-        for _ in range(self._settings.metadata_redirects + 1):
+        backend = CheckedBackend(self._guard, TIMEOUT_MS / 1000)
+        for _ in range(REDIRECTS + 1):
             found = self._ask(url, backend)
             if isinstance(found, bytes):
                 return Document(_read_object(found), str(url))
             url = found
-        raise ContentInvalid(f"more than {self._settings.metadata_redirects} redirects")
+        raise ContentInvalid(f"more than {REDIRECTS} redirects")
 
     def _read_address(self, uri: str) -> httpx.URL:
         """Return the URL that an address stands for."""
         if not uri.lower().startswith(_IPFS):
             return _check_url(uri)
         if not self._settings.ipfs_gateway:
-            raise FetchRefused("no gateway of IPFS is set (setting ipfs_gateway)")
+            raise FetchRefused("no gateway of IPFS is set (setting [metadata] ipfs_gateway)")
         path = uri[len(_IPFS) :].removeprefix("ipfs/").lstrip("/")
         return _check_url(self._settings.ipfs_gateway + path)
 
@@ -122,12 +133,12 @@ class Downloader:
             raise ContentInvalid(f"content of type {kind[:100]!r}")
         if headers.get("content-encoding", "identity").lower() != "identity":
             raise ContentInvalid("compressed content, which was not asked for")
-        most = self._settings.metadata_bytes
+        most = CONTENT_BYTES
         body = bytearray()
         for part in answer.iter_stream():
             body += part
             if len(body) > most:
-                raise ContentInvalid(f"more than {most} bytes (setting metadata_bytes)")
+                raise ContentInvalid(f"more than {most} bytes")
         return bytes(body)
 
 

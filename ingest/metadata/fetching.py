@@ -30,8 +30,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from ingest.settings import IngestSections
     from lake.log import DataFile
-    from lake.settings import Settings
+    from lake.settings import LakeSettings
+
+CONNECTIONS = 8
+"""Token contents that are fetched at the same time."""
+ATTEMPTS = 5
+"""Failed attempts after which token content is given up."""
+RETRY_S = 60
+"""Seconds before a failed fetch is tried again, doubled each time."""
+REFRESH_S = 604_800
+"""Seconds before fetched content is fetched again: a week."""
 
 LISTED, BATCH = 65_536, 1024
 """Addresses listed at a time, which takes a look at all tokens, and asked for one commit: each
@@ -86,7 +96,7 @@ def describe_report(report: FetchReport) -> str:
 
 def fetch_metadata(
     lake_dir: Path,
-    settings: Settings,
+    settings: IngestSections,
     *,
     everything: bool = False,
     most: int | None = None,
@@ -108,29 +118,29 @@ def fetch_metadata(
         LakeCorrupt: a file that is needed is damaged.
         LakeFull: no room; what was committed before stays.
     """
-    fetches = downloader or Downloader(settings)
+    fetches = downloader or Downloader(settings.metadata)
     report = FetchReport()
     began_s = int(read_clock())
-    with ThreadPoolExecutor(settings.metadata_connections, "fetch") as threads:
+    with ThreadPoolExecutor(CONNECTIONS, "fetch") as threads:
         while most is None or report.asked < most:
             count = LISTED if most is None else min(LISTED, most - report.asked)
-            due = list_due(lake_dir, settings, began_s, everything=everything, most=count)
+            due = list_due(lake_dir, settings.lake, began_s, everything=everything, most=count)
             if not due:
                 break
             for start in range(0, len(due), BATCH):
                 tries = threads.map(
-                    lambda each: _try(fetches, each, settings, int(read_clock())),
+                    lambda each: _try(fetches, each, int(read_clock())),
                     due[start : start + BATCH],
                 )
                 rows = list(tries)
-                report.commits += _commit_rows(lake_dir, rows, settings)
+                report.commits += _commit_rows(lake_dir, rows, settings.lake)
                 for row in rows:
                     setattr(report, row["outcome"], getattr(report, row["outcome"]) + 1)
     return report
 
 
 def list_due(
-    lake_dir: Path, settings: Settings, now_s: int, *, everything: bool, most: int
+    lake_dir: Path, settings: LakeSettings, now_s: int, *, everything: bool, most: int
 ) -> list[Due]:
     """Return the addresses that are to be asked at a moment, at most ``most``."""
     # What the lake says of tokens is not served from here: no need to read all of it first.
@@ -146,14 +156,14 @@ def list_due(
         return [Due(*row) for row in connection.execute(text, given).fetchall()]
 
 
-def _try(fetches: Fetches, due: Due, settings: Settings, now_s: int) -> Row:
+def _try(fetches: Fetches, due: Due, now_s: int) -> Row:
     """Ask one address, and return its row, with what came of it beside."""
     row: Row = {
         "uri": due.uri,
         "mc_seqno": due.mc_seqno,
         "fetched_at": now_s,
         "attempts": 0,
-        "retry_at": now_s + settings.metadata_refresh_s if settings.metadata_refresh_s else None,
+        "retry_at": now_s + REFRESH_S,
         "error": None,
     }
     try:
@@ -163,7 +173,7 @@ def _try(fetches: Fetches, due: Due, settings: Settings, now_s: int) -> Row:
         row["attempts"] = due.attempts + 1
         outcome = _judge(error)
         if outcome == "failed":
-            row["retry_at"] = _plan_retry(row["attempts"], settings, now_s)
+            row["retry_at"] = _plan_retry(row["attempts"], now_s)
         elif outcome == "refused":
             row["retry_at"] = None
         # What was had before is better than nothing.
@@ -176,14 +186,14 @@ def _judge(error: FetchError) -> str:
     return kinds[type(error)]
 
 
-def _plan_retry(attempts: int, settings: Settings, now_s: int) -> int | None:
+def _plan_retry(attempts: int, now_s: int) -> int | None:
     """Return when to try again after so many failures; None: not any more."""
-    if attempts >= settings.metadata_attempts:
+    if attempts >= ATTEMPTS:
         return None
-    return now_s + min(settings.metadata_retry_s << (attempts - 1), _MOST_PAUSE_S)
+    return now_s + min(RETRY_S << (attempts - 1), _MOST_PAUSE_S)
 
 
-def _commit_rows(lake_dir: Path, rows: list[Row], settings: Settings) -> int:
+def _commit_rows(lake_dir: Path, rows: list[Row], settings: LakeSettings) -> int:
     """Put rows into the files of their places; return the number of commits, 0 or 1."""
     with hold_lock(lake_dir / LOCK_FILE):
         state = read_state(lake_dir)
@@ -200,7 +210,7 @@ def _commit_rows(lake_dir: Path, rows: list[Row], settings: Settings) -> int:
         added, removed = write_changes(lake_dir, state, wanted, settings)
         if not added and not removed:
             return 0
-        commit_maintenance(lake_dir, state, settings, added=added, removed=removed)
+        commit_maintenance(lake_dir, state, added=added, removed=removed)
     return 1
 
 

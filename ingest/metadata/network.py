@@ -63,7 +63,7 @@ def parse_networks(text: str) -> tuple[Network, ...]:
     try:
         return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
     except ValueError as error:
-        raise SettingsError(f"setting metadata_networks: {error}") from error
+        raise SettingsError(f"setting [metadata] networks: {error}") from error
 
 
 def is_public(address: Address) -> bool:
@@ -116,7 +116,7 @@ class Guard:
         if any(plain in network for network in self._allowed):
             return
         if not is_public(address):
-            raise FetchRefused(f"{text} is no public address (setting metadata_networks)")
+            raise FetchRefused(f"{text} is no public address (setting [metadata] networks)")
         if port != HTTPS_PORT:
             raise FetchRefused(f"port {port} is not {HTTPS_PORT}")
 
@@ -156,7 +156,7 @@ class _Deadline:
         """
         left = self._end_s - time.monotonic()
         if left <= 0:
-            raise FetchFailed("it took longer than it may (setting metadata_timeout_ms)")
+            raise FetchFailed("it took longer than it may")
         return left if timeout is None else min(left, timeout)
 
 

@@ -10,22 +10,24 @@ from typing import TYPE_CHECKING, NoReturn
 
 from ingest.metadata.download import Downloader
 from ingest.metadata.fetching import describe_report, fetch_metadata
+from ingest.settings import IngestSections, decode_sections
 from lake.child import run_child
 from lake.errors import LakeError, LakeNotFound
-from lake.settings import load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ingest.metadata.fetching import Fetches, FetchReport
-    from lake.settings import Settings
+
+POLL_S = 60
+"""Seconds between searches for token content to fetch."""
 
 EXIT_REFUSED = 1
 
 
 def keep_fetching(
     lake_dir: Path,
-    settings: Settings,
+    settings: IngestSections,
     *,
     on_report: Callable[[FetchReport], None],
     wait: Callable[[float], object] = time.sleep,
@@ -37,7 +39,7 @@ def keep_fetching(
     Raises:
         LakeError: the lake is damaged or full.
     """
-    fetches = downloader or Downloader(settings)
+    fetches = downloader or Downloader(settings.metadata)
     while not is_over():
         try:
             report = fetch_metadata(lake_dir, settings, downloader=fetches)
@@ -45,7 +47,7 @@ def keep_fetching(
             report = None
         if report is not None and report.asked:
             on_report(report)
-        wait(settings.metadata_poll_s)
+        wait(POLL_S)
 
 
 def _tell(text: str) -> None:
@@ -57,16 +59,15 @@ def main() -> NoReturn:
     """Run the process."""
     parser = argparse.ArgumentParser(description="Fetch token content for a server.")
     parser.add_argument("--lake", type=Path, required=True)
+    parser.add_argument("--settings", type=decode_sections, required=True)
     options = parser.parse_args()
-    run_child(lambda: _fetch(options.lake))
+    run_child(lambda: _fetch(options.lake, options.settings))
 
 
-def _fetch(lake: Path) -> int:
+def _fetch(lake: Path, settings: IngestSections) -> int:
     """Fetch until this process is told to end; return the exit code when it cannot go on."""
     try:
-        keep_fetching(
-            lake, load_settings()[0], on_report=lambda report: _tell(describe_report(report))
-        )
+        keep_fetching(lake, settings, on_report=lambda report: _tell(describe_report(report)))
     except LakeError as error:
         _tell(str(error))
     return EXIT_REFUSED

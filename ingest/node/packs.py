@@ -25,11 +25,13 @@ from ingest.node.bundle import Tops, collect_committed, read_tops
 from ingest.node.handle import MASTERCHAIN, name_mc_block
 from ingest.node.packgroup import PackGroup, list_packages
 from ingest.source import BlockId, McBundle, McHead, RawBlock, ZeroState
-from lake.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from pathlib import Path
+
+OPEN_INDEXES = 4
+"""Package indexes of a node kept open at once."""
 
 TOPS_KEPT = 4
 
@@ -242,14 +244,14 @@ def _read_previous(block: RawBlock) -> tuple[BlockId, ...]:
         raise BlockCorrupt(str(error), block=block.id) from error
 
 
-def open_packs(folder: Path, *, open_groups: int | None = None) -> PackSource:
+def open_packs(folder: Path, *, open_groups: int = OPEN_INDEXES) -> PackSource:
     """Open the archive packages under a folder.
 
     Args:
         folder: Where to look, folders in it included.
-        open_groups: Most packages whose block lists are kept; the setting's default if None.
+        open_groups: Most packages whose block lists are kept.
 
     Raises:
         SourceError: there are none.
     """
-    return PackSource(folder, open_groups=open_groups or Settings().open_indexes)
+    return PackSource(folder, open_groups=open_groups)

@@ -21,12 +21,12 @@ from ingest.node.archive import Archive
 from ingest.node.followed import FollowedStore
 from ingest.node.globalindex import GlobalIndex
 from ingest.node.handle import MASTERCHAIN, name_mc_block
+from ingest.node.packs import OPEN_INDEXES
 from ingest.node.scratch import Scratch
 from ingest.node.shardclient import ShardClient
 from ingest.node.slice import SliceCache
 from ingest.node.state import check_version, read_init_block, read_shard_client
 from ingest.node.zerofile import read_zero_states
-from lake.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -218,12 +218,14 @@ def _is_cut(error: BlockCorrupt) -> bool:
     return isinstance(error.__cause__, EntryFlaw) and error.__cause__.cut
 
 
-def open_node(db_dir: Path, *, open_indexes: int | None = None, proofs: bool = False) -> NodeSource:
+def open_node(
+    db_dir: Path, *, open_indexes: int = OPEN_INDEXES, proofs: bool = False
+) -> NodeSource:
     """Open a node's database folder.
 
     Args:
         db_dir: The folder that holds ``archive``, ``files`` and ``state``.
-        open_indexes: Most slices of the archive kept open; the setting's default if None.
+        open_indexes: Most slices of the archive kept open.
         proofs: Whether blocks come with their proofs.
 
     Raises:
@@ -236,5 +238,4 @@ def open_node(db_dir: Path, *, open_indexes: int | None = None, proofs: bool = F
             f"{db_dir.name} is no database folder of a TON node, it lacks {', '.join(missing)}"
             + (": name the folder db inside it" if inner else "")
         )
-    limit = open_indexes or Settings().open_indexes
-    return NodeSource(db_dir, open_indexes=limit, proofs=proofs)
+    return NodeSource(db_dir, open_indexes=open_indexes, proofs=proofs)

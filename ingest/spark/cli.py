@@ -11,11 +11,11 @@ import click
 from ingest.cli import EXIT_DATA, EXIT_PARTIAL, Folder, print_report
 from ingest.errors import IngestError
 from ingest.origin import Origin
+from ingest.settings import IngestSections
 from ingest.span import Span, SpanError, parse_span
-from lake.cli import LAKE_FOLDER, failing_cleanly
+from lake.cli import LAKE_FOLDER, failing_cleanly, read_settings
 from lake.lookup.rebuild import rebuild_lookups
 from lake.orphan import sweep_orphans
-from lake.settings import load_settings
 from lake.spark.cli import conf_option, master_option, read_pairs
 from lake.spark.session import open_session
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.pipeline import IngestReport
-    from lake.settings import Settings
 
 EXAMPLES = """
 Examples:
@@ -60,7 +59,7 @@ def spark_ingest_command(
     if (node is None) == (packs is None):
         raise click.UsageError("name one source: --node DIR or --packs DIR")
     origin = Origin(node and node.absolute(), packs and packs.absolute())
-    settings, _origins = load_settings()
+    settings = read_settings(IngestSections)
     spark_settings = read_pairs(conf, "--conf")
     with failing_cleanly():
         try:
@@ -70,8 +69,8 @@ def spark_ingest_command(
         except IngestError as error:
             click.echo(f"error: {error}", err=True)
             sys.exit(EXIT_DATA)
-        if settings.build_lookups and report.commits:
-            rebuild_lookups(lake, settings)
+        if settings.lake.build_index and report.commits:
+            rebuild_lookups(lake)
     print_report(report, as_json=as_json)
     if report.holes or report.stopped_at is not None:
         sys.exit(EXIT_PARTIAL)
@@ -81,7 +80,7 @@ def _bring(
     origin: Origin,
     lake: Path,
     wanted: str,
-    settings: Settings,
+    settings: IngestSections,
     master: str,
     conf: dict[str, str],
 ) -> IngestReport:
@@ -90,7 +89,7 @@ def _bring(
         oldest, newest = source.first_mc_seqno(), source.last_mc_seqno()
         everything = Span(oldest, newest)
         span = everything if wanted == ":" else parse_span(wanted, oldest=oldest, newest=newest)
-        sweep_orphans(lake, settings.orphan_grace_s)
+        sweep_orphans(lake, settings.lake.orphan_grace_s)
         session = stack.enter_context(open_session(master, conf))
         from ingest.spark.pipeline import SparkPipeline  # noqa: PLC0415 - needs an extra
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from ingest.origin import Origin
-    from lake.settings import Settings
+    from ingest.settings import IngestSections
 
 SCHEMA = pa.schema(
     [
@@ -41,7 +41,7 @@ _OPTIONS = pa.ipc.IpcWriteOptions(compression="zstd")
 
 
 def make_decoder(
-    origin: Origin, settings: Settings
+    origin: Origin, settings: IngestSections
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function for ``mapInArrow``: from spans (``first``, ``last``) to their rows."""
 
@@ -52,7 +52,7 @@ def make_decoder(
         with closing(origin.open(settings)) as source:
             versions = VersionBook(source)
             for span in spans:
-                for chunk in read_chunks(source, span, settings, versions):
+                for chunk in read_chunks(source, span, settings.ingest, versions):
                     outcomes = [chunk] if isinstance(chunk, Hole) else decode_chunk(chunk)
                     for outcome in outcomes:
                         if isinstance(outcome, Hole):

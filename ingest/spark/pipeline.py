@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from ingest.origin import Origin
+    from ingest.settings import IngestSections
     from ingest.source import BlockSource
-    from lake.settings import Settings
 
 TASKS_PER_CORE = 2
 """Tasks of one job; the driver holds the results of two jobs at a time."""
@@ -38,7 +38,7 @@ class SparkPipeline(Pipeline):
         origin: Origin,
         source: BlockSource,
         lake_dir: Path,
-        settings: Settings,
+        settings: IngestSections,
     ) -> None:
         """Take Spark, and the source twice: as workers open it, and opened."""
         super().__init__(source, lake_dir, settings)
@@ -49,7 +49,7 @@ class SparkPipeline(Pipeline):
     def _decode(self, span: Span) -> Iterator[list[Piece | Hole]]:
         """Yield what the blocks of a span say, in order; one job is ahead of the commits."""
         tasks = self._session.sparkContext.defaultParallelism * TASKS_PER_CORE
-        jobs = cut_span(span, self.settings.mc_blocks_per_chunk * tasks)
+        jobs = cut_span(span, self.settings.ingest.mc_blocks_per_chunk * tasks)
         with ThreadPoolExecutor(1) as ahead:
             result = ahead.submit(self._run_job, next(jobs))
             for job in [*jobs, None]:
@@ -66,7 +66,7 @@ class SparkPipeline(Pipeline):
         """Decode a span, a chunk a task."""
         from pyspark.sql.functions import col, least, lit  # noqa: PLC0415 - an extra
 
-        size = self.settings.mc_blocks_per_chunk
+        size = self.settings.ingest.mc_blocks_per_chunk
         tasks = -(-len(span) // size)
         first = col("id") * size + span.first
         last = least(first + (size - 1), lit(span.last))

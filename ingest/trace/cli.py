@@ -8,24 +8,24 @@ import click
 import msgspec
 
 from ingest.errors import IngestError
+from ingest.settings import IngestSections
 from ingest.trace.rebuild import rebuild_traces
 from ingest.trace.replay import replay_traces
-from lake.cli import failing_cleanly, lake_option, tell_rebuilt
+from lake.cli import failing_cleanly, lake_option, read_settings, tell_rebuilt
 from lake.lookup.rebuild import rebuild_lookups
 from lake.schema import TRACES, TRANSACTION_TRACES
-from lake.settings import load_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lake.settings import Settings
 
-
-def replay_recording(recording: Path, lake_dir: Path, settings: Settings, *, as_json: bool) -> None:
+def replay_recording(
+    recording: Path, lake_dir: Path, settings: IngestSections, *, as_json: bool
+) -> None:
     """Bring a file of recorded traces into the lake, and say what was done."""
     report = replay_traces(recording, lake_dir, settings)
-    if settings.build_lookups and report.commits:
-        rebuild_lookups(lake_dir, settings)
+    if settings.lake.build_index and report.commits:
+        rebuild_lookups(lake_dir)
     if as_json:
         click.echo(msgspec.json.encode(report).decode())
         return
@@ -46,9 +46,9 @@ def replay_recording(recording: Path, lake_dir: Path, settings: Settings, *, as_
 def rebuild_traces_command(*, lake_dir: Path) -> None:
     """Drop all traces and derive them from the transactions and messages of the lake."""
     with failing_cleanly():
-        settings, _ = load_settings()
+        settings = read_settings(IngestSections)
         try:
-            commit = rebuild_traces(lake_dir, settings)
+            commit = rebuild_traces(lake_dir, settings.lake)
         except IngestError as error:
             raise click.ClickException(str(error)) from error
     tell_rebuilt(commit, "traces", (TRANSACTION_TRACES.name, TRACES.name))

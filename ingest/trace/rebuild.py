@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lake.log import Commit, LogState
-    from lake.settings import Settings
+    from lake.settings import LakeSettings
 
 _COLUMNS = {TRANSACTIONS.name: TRANSACTION_COLUMNS, MESSAGES.name: MESSAGE_COLUMNS}
 
 
 def rebuild_traces(
     lake_dir: Path,
-    settings: Settings,
+    settings: LakeSettings,
     on_range: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Commit | None:
     """Drop all traces and derive them again; None if nothing differs from what was there.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.derive.stages import Step
-    from lake.settings import Settings
+    from ingest.settings import IngestSections
 
 
 class ReplayReport(msgspec.Struct):
@@ -37,7 +37,7 @@ class ReplayReport(msgspec.Struct):
     skipped: list[str] = []
 
 
-def replay_traces(path: Path, lake_dir: Path, settings: Settings) -> ReplayReport:
+def replay_traces(path: Path, lake_dir: Path, settings: IngestSections) -> ReplayReport:
     """Bring recorded traces into the lake; those of blocks that it has already are skipped.
 
     Raises:
@@ -50,7 +50,7 @@ def replay_traces(path: Path, lake_dir: Path, settings: Settings) -> ReplayRepor
     except LakeNotFound:
         known = ()
     steps: dict[str, Step] = {"traces": TraceFiles(lake_dir)}
-    if settings.classify_actions:
+    if settings.ingest.classify_actions:
         steps["actions"] = ActionFiles(lake_dir)
     for group in join_overlapping(leave_out_repeated(read_recording(path))):
         place = f"{group.first_mc_seqno}:{group.last_mc_seqno}"
@@ -64,7 +64,7 @@ def replay_traces(path: Path, lake_dir: Path, settings: Settings) -> ReplayRepor
             last_mc_seqno=group.last_mc_seqno,
             day=group.day,
             source={"kind": "traces", "file": path.name},
-            settings=settings,
+            settings=settings.lake,
             derive=derive_in_order(steps),
         )
         report.commits += 1

@@ -26,7 +26,18 @@ from ingest.tvm.worker import WorkerSettings, pack_call, pack_emulation
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lake.settings import Settings
+    from ingest.settings import TvmSettings
+
+QUEUE = 64
+"""Get-methods that may wait for a process."""
+WAIT_MS = 5000
+"""Milliseconds a get-method may wait for a process."""
+STACK_ENTRIES = 8000
+"""Most values, nested ones included, in a get-method's stack."""
+STACK_DEPTH = 100
+"""A get-method's stack is nested less deep than this."""
+RESULT_BYTES = 16 << 20
+"""Most bytes of cells in a get-method's resulting stack."""
 
 _REFUSALS: dict[str, type[TvmError]] = {
     "refused": TvmRefusal,
@@ -51,17 +62,17 @@ class PoolLoad(msgspec.Struct, frozen=True):
 class TvmPool:
     """Runs get-methods and emulates messages in processes that may die of it; for all threads."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: TvmSettings) -> None:
         """Make the pool; processes are started when there is something to run."""
         self._settings = settings
         limits = WorkerSettings(
-            memory_bytes=settings.tvm_memory_mib << 20,
-            stack_entries=settings.tvm_stack_entries,
-            stack_depth=settings.tvm_stack_depth,
-            result_bytes=settings.tvm_result_bytes,
+            memory_bytes=settings.memory_mib << 20,
+            stack_entries=STACK_ENTRIES,
+            stack_depth=STACK_DEPTH,
+            result_bytes=RESULT_BYTES,
             library=settings.emulator_library,
         )
-        self._workers = [WorkerProcess(limits) for _ in range(settings.tvm_workers)]
+        self._workers = [WorkerProcess(limits) for _ in range(settings.workers)]
         self._idle: queue.LifoQueue[WorkerProcess] = queue.LifoQueue()
         for worker in self._workers:
             self._idle.put(worker)
@@ -80,7 +91,7 @@ class TvmPool:
             TvmStackDeep, TvmStackLarge: the resulting stack is beyond the limits.
         """
         if call.gas_limit is None:
-            call = msgspec.structs.replace(call, gas_limit=self._settings.tvm_gas_limit)
+            call = msgspec.structs.replace(call, gas_limit=self._settings.gas_limit)
         return _read_outcome(self._ask(pack_call(call)))
 
     def emulate(self, call: EmulationCall) -> Emulated | NotAccepted:
@@ -110,7 +121,7 @@ class TvmPool:
         """
         worker = self._take()
         try:
-            answer = worker.ask(message, self._settings.tvm_wall_ms)
+            answer = worker.ask(message, self._settings.wall_ms)
         finally:
             self._give_back(worker)
         with _distrust():
@@ -133,11 +144,11 @@ class TvmPool:
         with self._lock:
             if self._closed:
                 raise TvmBusy("the service is stopping")
-            if self._idle.empty() and self._waiting >= self._settings.tvm_queue:
+            if self._idle.empty() and self._waiting >= QUEUE:
                 raise TvmBusy("too many get-methods wait to be run")
             self._waiting += 1
         try:
-            return self._idle.get(timeout=self._settings.tvm_wait_ms / 1000)
+            return self._idle.get(timeout=WAIT_MS / 1000)
         except queue.Empty as error:
             raise TvmBusy("no TVM became free in time") from error
         finally:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from lake.lookup.contracts import RunTable
     from lake.lookup.lookups import Lookups
-    from lake.settings import Settings
+    from lake.settings import LakeSettings
     from lake.snapshot import Snapshot
     from lake.wanted import Bounds
 
@@ -100,7 +100,7 @@ class Index:
         return found
 
 
-def open_index(snapshot: Snapshot, settings: Settings) -> Index | None:
+def open_index(snapshot: Snapshot, settings: LakeSettings) -> Index | None:
     """Return the index of a snapshot; None without the extension: SQL answers all."""
     if NATIVE is None:
         return None

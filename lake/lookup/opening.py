@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from lake.log import DataFile, Range
     from lake.lookup.gather import Read
-    from lake.settings import Settings
+    from lake.settings import LakeSettings
     from lake.snapshot import Snapshot
 
 _SPARE = 16
@@ -114,7 +114,7 @@ _kept = _Kept()
 _read = _Read()
 
 
-def open_lookups(snapshot: Snapshot, settings: Settings) -> Lookups | None:
+def open_lookups(snapshot: Snapshot, settings: LakeSettings) -> Lookups | None:
     """Return the look-ups of a snapshot, complete for it.
 
     None where more rows are without a run than are looked up in memory, or where one of their
@@ -125,7 +125,7 @@ def open_lookups(snapshot: Snapshot, settings: Settings) -> Lookups | None:
     files = [file for table in snapshot.files.values() for file in table]
     pieces = subtract_ranges(snapshot.ranges, covered)
     loose = [(piece, files_within(files, piece)) for piece in pieces]
-    if sum(count_rows(found) for _, found in loose) > settings.lookup_memory_rows:
+    if sum(count_rows(found) for _, found in loose) > settings.index_memory_rows:
         return None
     try:
         runs = [_open_run(snapshot.lake_dir, run) for run in made]

@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lake.log import Commit, LogState, Range
-    from lake.settings import Settings
+
+BLOCK_ROWS = 50_000
+"""Transactions held in memory while a segment is built."""
 
 _GROWTH = 4
 """A run is made together with the one before it, unless that has this many times its rows."""
@@ -44,7 +46,6 @@ _GROWTH = 4
 
 def rebuild_lookups(
     lake_dir: Path,
-    settings: Settings,
     *,
     everything: bool = False,
     on_part: Callable[[int], None] = lambda _rows: None,
@@ -58,7 +59,6 @@ def rebuild_lookups(
 
     Args:
         lake_dir: Folder of the lake.
-        settings: Memory and grace options.
         everything: Make all runs anew.
         on_part: Called with the number of transactions after every part.
 
@@ -75,7 +75,7 @@ def rebuild_lookups(
     if not wanted and kept == state.runs:
         return None
     make_folder(lake_dir / RUN_FOLDER)
-    made = [_make_run(lake_dir, state, mc_range, settings, on_part) for mc_range in wanted]
+    made = [_make_run(lake_dir, state, mc_range, on_part) for mc_range in wanted]
     sync_folder(lake_dir / RUN_FOLDER)
     with hold_lock(lake_dir / LOCK_FILE):
         now = log.find()
@@ -84,7 +84,7 @@ def rebuild_lookups(
         # Another rebuild may have ended meanwhile; what overlaps ours gives way to it.
         others = [run for run in now.runs if not any(_meets(run, at) for at in wanted)]
         begin_grace(lake_dir, (run.path for run in made))
-        return commit_maintenance(lake_dir, now, settings, runs=(*others, *made))
+        return commit_maintenance(lake_dir, now, runs=(*others, *made))
 
 
 def _usable_runs(lake_dir: Path, state: LogState) -> tuple[DataFile, ...]:
@@ -132,7 +132,6 @@ def _make_run(
     lake_dir: Path,
     state: LogState,
     mc_range: Range,
-    settings: Settings,
     on_part: Callable[[int], None],
 ) -> DataFile:
     """Write one run durably under its own name."""
@@ -140,7 +139,7 @@ def _make_run(
     files = files_within(state.files, mc_range)
     with open_temporary(folder, "run") as (stream, temporary):
         composer = Composer(stream)
-        for part in gather_parts(lake_dir, files, mc_range, settings.lookup_part_rows, folder):
+        for part in gather_parts(lake_dir, files, mc_range, BLOCK_ROWS, folder):
             composer.add_part(part)
             on_part(part["transactions"].num_rows)
         composer.add_ended_traces(gather_ended(lake_dir, files, mc_range))

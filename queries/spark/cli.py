@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lake.answer import TEXT_WRITERS, write_table
+from lake.answer import TABLE_ROWS, TEXT_WRITERS, write_table
 from lake.cli import failing_cleanly
 from lake.errors import EngineError
-from lake.settings import load_settings
 from lake.spark.cli import conf_option, master_option, read_pairs
 from lake.spark.session import open_session
 from lake.spark.tables import open_lake
@@ -128,7 +127,6 @@ def _print_answer(answer: pa.Table, output_format: str) -> None:
     if output_format != "table":
         TEXT_WRITERS[output_format](answer.to_reader(), sys.stdout)
         return
-    settings, _origins = load_settings()
-    count = write_table(answer.to_reader(), sys.stdout, settings.table_rows)
-    if count > settings.table_rows:
-        click.echo(f"{settings.table_rows:,} of {count:,} rows shown", err=True)
+    count = write_table(answer.to_reader(), sys.stdout, TABLE_ROWS)
+    if count > TABLE_ROWS:
+        click.echo(f"{TABLE_ROWS:,} of {count:,} rows shown", err=True)

@@ -12,9 +12,8 @@ from api.app import create_app
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
-from lake.settings import Settings
 from tests.api.growth import Growth
-from tests.patience import PATIENT
+from tests.patience import PATIENT, compose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,10 +34,12 @@ def client(demo_lake: Path) -> Iterator[TestClient[Any]]:
 def many_commits(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The first blocks of the demo node in commits of a few."""
     lake_dir = tmp_path_factory.mktemp("many-commits")
-    settings = Settings(
-        mc_blocks_per_commit=BLOCKS_PER_COMMIT,
-        mc_blocks_per_chunk=BLOCKS_PER_COMMIT,
-        build_lookups=False,
+    settings = compose(
+        ingest={
+            "mc_blocks_per_commit": BLOCKS_PER_COMMIT,
+            "mc_blocks_per_chunk": BLOCKS_PER_COMMIT,
+        },
+        lake={"build_index": False},
     )
     with closing(open_node(demo_node)) as source:
         ingest(source, lake_dir, Span(source.first_mc_seqno(), LAST_BLOCK), settings)

@@ -12,13 +12,13 @@ import msgspec
 
 from api.app import create_app
 from api.http.server import StreamingServer
+from api.settings import Settings
 from api.snapshot import SnapshotHolder
 from api.stream.commits import CommitRows
 from api.stream.event import TYPES, Cursor
 from api.stream.rendering import EventMaker
 from lake.log import LOG_FOLDER
-from lake.settings import Settings
-from tests.patience import LIMITS
+from tests.patience import patient
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -124,7 +124,7 @@ class Frames:
 @contextmanager
 def serve(lake_dir: Path, **settings: Any) -> Iterator[Served]:
     """Serve a lake on a free port until the block ends."""
-    app = create_app(lake_dir, Settings(**LIMITS | settings))
+    app = create_app(lake_dir, patient(**settings))
     server = StreamingServer(app, app.state.hub.end_clients)
     server.config.port = 0
     thread = threading.Thread(target=server.run, daemon=True)

@@ -9,7 +9,7 @@ from litestar.testing import TestClient
 
 from api.app import create_app
 from lake.lookup.native import NATIVE
-from lake.settings import Settings
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +21,6 @@ RANKED, CODES = "/api/v3/topAccountsByBalance?limit=3", "/api/v3/blocks?start_ut
 @pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
 def test_what_answered_is_named_only_where_that_is_asked_for(demo_lake: Path) -> None:
     for debug in (True, False):
-        with TestClient(create_app(demo_lake, Settings(debug_headers=debug))) as client:
+        with TestClient(create_app(demo_lake, compose(http={"debug_headers": debug}))) as client:
             found = [client.get(path).headers.get(HEADER) for path in (RANKED, CODES)]
             assert found == (["index", "sql"] if debug else [None, None])

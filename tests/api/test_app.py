@@ -19,9 +19,10 @@ import api.v3.block_routes
 import queries.reader
 from api.app import create_app
 from api.errors import STATUS, ApiError, UpstreamRefusal, status_of
-from lake.settings import Settings
+from api.settings import Settings
 from queries.errors import QueryTimeout
 from queries.loader import load_queries
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,9 +33,7 @@ INFO = "/api/v3/masterchainInfo"
 
 @contextmanager
 def serving(lake: Path, **settings: Any) -> Iterator[TestClient[Any]]:
-    with TestClient(
-        create_app(lake, Settings(**settings)), raise_server_exceptions=False
-    ) as client:
+    with TestClient(create_app(lake, compose(**settings)), raise_server_exceptions=False) as client:
         yield client
 
 
@@ -126,7 +125,7 @@ def test_odd_parameters_are_named(client: TestClient[Any]) -> None:
 
 
 def test_strict_parameters_are_refused(demo_lake: Path) -> None:
-    with serving(demo_lake, strict_parameters=True) as client:
+    with serving(demo_lake, http={"strict_parameters": True}) as client:
         answer = client.get("/api/v3/blocks?owner_id=1")
         assert (answer.status_code, answer.json()) == (
             422,
@@ -160,7 +159,7 @@ def endless_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("endless_transactions")
 def test_a_slow_query_is_503(demo_lake: Path) -> None:
-    with serving(demo_lake, query_timeout_ms=100) as client:
+    with serving(demo_lake, http={"query_timeout_ms": 100}) as client:
         answer = client.get("/api/v3/transactions")
     assert answer.status_code == 503
     assert "took longer than 100 ms" in answer.json()["error"]
@@ -177,7 +176,7 @@ def test_a_request_may_shorten_its_time(client: TestClient[Any]) -> None:
 
 
 def test_too_large_an_answer_is_refused(demo_lake: Path) -> None:
-    with serving(demo_lake, response_bytes=1000) as client:
+    with serving(demo_lake, http={"response_bytes": 1000}) as client:
         answer = client.get(INFO)
     assert answer.status_code == 422
     assert "ask for fewer rows" in answer.json()["error"]
@@ -195,7 +194,7 @@ def test_too_many_requests_are_told_to_come_later(
         return real(row)
 
     monkeypatch.setattr(api.v3.block_routes, "render_block", wait)
-    with serving(demo_lake, requests_in_flight=1) as client:
+    with serving(demo_lake, http={"requests_in_flight": 1}) as client:
         slow = threading.Thread(target=lambda: client.get(INFO))
         slow.start()
         assert entered.wait(10)

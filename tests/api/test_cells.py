@@ -12,13 +12,13 @@ from pytoniq_core.boc import Cell
 
 import api.cells
 from api.cells import add_checksum, read_cell_trees
+from api.settings import Settings
 from ingest.cell.boc import parse_boc
 from ingest.cell.build import CellBuilder
 from ingest.cell.writer import serialize_boc
 from ingest.node.packs import open_packs
 from ingest.pipeline import ingest
 from ingest.span import Span
-from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from queries.reader import Reader
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
-import msgspec
 import pytest
 
+from api import emulation
 from api.call import Call
 from api.emulation import emulate_message
 from api.params import Arguments
@@ -34,14 +35,14 @@ pytestmark = pytest.mark.usefixtures("tvm")
 @pytest.fixture(scope="module")
 def call(demo_lake: Path) -> Iterator[Call]:
     snapshot = open_snapshot(demo_lake, check_digests=False)
-    pool = TvmPool(PATIENT)
-    yield Call(Arguments([]), PATIENT, Reader(snapshot, snapshot.connect(PATIENT)), tvm=pool)
+    pool = TvmPool(PATIENT.tvm)
+    yield Call(Arguments([]), PATIENT, Reader(snapshot, snapshot.connect(PATIENT.lake)), tvm=pool)
     pool.close()
 
 
 def read_traces(call: Call) -> list[dict[str, Any]]:
     """Return the first transaction of whole traces that came from outside, with all others."""
-    connection = call.reader.snapshot.connect(PATIENT)
+    connection = call.reader.snapshot.connect(PATIENT.lake)
     found = connection.execute(
         "select t.mc_seqno, t.hash, list(struct_pack(workchain := u.workchain,"
         " account := u.account,"
@@ -97,13 +98,12 @@ def check_links(trace: EmulatedTrace) -> None:
         assert step.row["lt"] > parent.row["lt"]
 
 
+@mock.patch.object(emulation, "EMULATED_TRANSACTIONS", 2)
 def test_a_trace_is_cut(call: Call) -> None:
     longest = max(read_traces(call), key=lambda trace: len(trace["steps"]))
     received, _sent = list_messages(longest["boc"])
     assert received is not None
-    settings = msgspec.structs.replace(PATIENT, emulated_transactions=2)
-    short = msgspec.structs.replace(call, settings=settings)
-    made = emulate_message(short, received, seqno=longest["mc_seqno"] - 1)
+    made = emulate_message(call, received, seqno=longest["mc_seqno"] - 1)
     assert isinstance(made, EmulatedTrace)
     assert (len(made.steps), made.cut) == (2, True)
 

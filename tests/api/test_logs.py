@@ -11,7 +11,8 @@ from litestar.testing import TestClient
 
 from api.app import create_app
 from api.logs import REQUESTS, configure_logs
-from lake.settings import Settings
+from api.settings import LogSettings
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,9 +31,9 @@ def _loggers_as_before() -> Iterator[None]:
 
 
 def test_requests_are_lines_of_json(demo_lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    settings = Settings(log_format="json", log_requests=True)
+    settings = compose(log={"format": "json", "requests": True})
     with TestClient(create_app(demo_lake, settings)) as client:
-        configure_logs(settings)
+        configure_logs(settings.log)
         client.get("/api/v3/masterchainInfo?api_key=hidden", headers={"X-API-Key": "hidden"})
         client.get("/api/v3/no%0A{thing")
     lines: list[dict[str, Any]] = [
@@ -50,7 +51,7 @@ def test_requests_are_lines_of_json(demo_lake: Path, capsys: pytest.CaptureFixtu
 
 
 def test_a_fault_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    configure_logs(Settings(log_format="json"))
+    configure_logs(LogSettings(format="json"))
     error = ValueError("line\nbreak")
     logging.getLogger("uvicorn.error").error("it %s", "failed", exc_info=error)
     logging.getLogger(REQUESTS).info("not asked for")
@@ -61,6 +62,6 @@ def test_a_fault_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_text_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
-    configure_logs(Settings())
+    configure_logs(LogSettings())
     logging.getLogger("tonlake.api").warning("careful")
     assert capsys.readouterr().err.endswith(" WARNING tonlake.api: careful\n")

@@ -11,12 +11,12 @@ from litestar.testing import TestClient
 
 import api.snapshot
 from api.app import create_app
+from api.settings import Settings
 from api.snapshot import SnapshotHolder
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
 from lake.errors import LakeNotFound, SnapshotNotFound
-from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from tests.patience import PATIENT
 

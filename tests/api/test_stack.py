@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import base64
 from typing import Any
+from unittest import mock
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from pytoniq_core import begin_cell
 
+from api import stack
 from api.errors import RequestInvalid, StackTypeUnknown
 from api.stack import decode_stack, encode_legacy, encode_typed, encode_v3
 from ingest.tvm.stack import TvmBuilder, TvmCell, TvmNan, TvmOpaque, TvmSlice
-from lake.settings import Settings
 from tests.ingest.tvm.values import HIGH, LOW, VALUES, normalize
 
 CELL = begin_cell().store_uint(5, 8).store_ref(begin_cell().store_uint(1, 3).end_cell()).end_cell()
@@ -25,8 +26,8 @@ SPELT = {
 }
 
 
-def decode(*items: Any, **changes: int) -> tuple[Any, ...]:
-    return decode_stack(items, Settings(**changes))
+def decode(*items: Any) -> tuple[Any, ...]:
+    return decode_stack(items)
 
 
 def as_json(value: Any) -> Any:
@@ -224,8 +225,11 @@ def test_arguments_are_bounded() -> None:
     assert decode(nested)
     with pytest.raises(RequestInvalid, match="nested too deep"):
         decode(["tuple", {"elements": [nested]}])
-    with pytest.raises(RequestInvalid, match="too many entries"):
-        decode(*[["null"]] * 11, tvm_stack_entries=10)
+    with (
+        mock.patch.object(stack, "STACK_ENTRIES", 10),
+        pytest.raises(RequestInvalid, match="too many entries"),
+    ):
+        decode(*[["null"]] * 11)
 
 
 def test_deep_values_are_written() -> None:

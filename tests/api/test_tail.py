@@ -40,7 +40,7 @@ def test_the_whole_product_in_one_command(demo_node: Path, tmp_path: Path) -> No
     lake = tmp_path / "lake"
     command = [sys.executable, "-c", "from api.start import start; start()", "serve"]
     command += ["--lake", str(lake), "--port", "0", "--node", str(demo_node), "--follow"]
-    env = os.environ | {"TONLAKE_DETECT_CONTRACTS": "false"}
+    env = os.environ | {"TONLAKE_INGEST_DETECT_CONTRACTS": "false"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as server:
         try:
             assert server.stdout is not None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from api.address import Address
-    from lake.settings import Settings
+    from api.settings import Settings
 
 Row = dict[str, Any]
 
@@ -51,7 +51,7 @@ class Access:
         self._holder = SnapshotHolder(lake_dir, settings)
         self._settings = settings
         reader = self._holder.reader(timeout_ms=0)
-        self._sql = reader.snapshot.connect(settings)
+        self._sql = reader.snapshot.connect(settings.lake)
 
     def _call(self) -> Call:
         """Return what one request gets, made anew for each."""

@@ -11,6 +11,8 @@ import shutil
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from api.settings import Settings
+from ingest.contract.derivation import GAS_LIMIT
 from ingest.contract.interview import Interview
 from ingest.contract.investigation import Investigation
 from ingest.contract.known import KnownLake
@@ -19,15 +21,16 @@ from ingest.contract.reader import find_reader
 from ingest.contract.world import World
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
+from ingest.settings import TvmSettings
 from ingest.span import Span
 from ingest.statecell import CellFinder
 from ingest.tvm.pool import TvmPool
 from lake.log import read_state
 from lake.rows import read_rows
 from lake.schema import BASE_TABLES
-from lake.settings import Settings
 from tests.bench.figure import Figure, at_most
 from tests.conftest import DEMO, unpack
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,8 +45,10 @@ AREA = "contracts, demo node"
 MOST_RATIO = 3.0
 _BASE = {table.name for table in BASE_TABLES}
 _ROUNDS, _QUICK_ROUNDS = 10, 3
-_PLAIN = Settings(detect_contracts=False, classify_actions=False, build_lookups=False)
-_DETECTING = Settings(classify_actions=False, build_lookups=False)
+_PLAIN = compose(
+    ingest={"detect_contracts": False, "classify_actions": False}, lake={"build_index": False}
+)
+_DETECTING = compose(ingest={"classify_actions": False}, lake={"build_index": False})
 
 
 class ByMachine(Interview):
@@ -59,7 +64,7 @@ def measure_contracts(scratch: Path, *, quick: bool) -> list[Figure]:
     rounds = _QUICK_ROUNDS if quick else _ROUNDS
     node = unpack(DEMO / "demo-node.tar.zst", scratch / "contract.node")
     costs_s = {
-        settings.detect_contracts: min(
+        settings.ingest.detect_contracts: min(
             _ingest(node, scratch / "contract.lake", settings) for _ in range(rounds)
         )
         for settings in (_DETECTING, _PLAIN)
@@ -99,7 +104,7 @@ def _measure_detection(lake_dir: Path, rounds: int) -> list[Figure]:
     figures = []
     for name, way in (("by data cell", Interview), ("by the machine", ByMachine)):
         before_s = _measure_cpu_s()
-        with closing(TvmPool(Settings())) as pool:
+        with closing(TvmPool(TvmSettings())) as pool:
             tvm = pool if way is ByMachine else None
             counts = [_detect(lake_dir, rows, way, tvm) for _ in range(rounds)]
         cost_s = _measure_cpu_s() - before_s
@@ -125,7 +130,7 @@ def _detect(
         closing(CellFinder(lake_dir, settings)) as finder,
     ):
         world = World(lake, read_state(lake_dir), finder, rows)
-        interview = way(world, Network(world, 1), tvm, settings.contract_gas_limit)
+        interview = way(world, Network(world, 1), tvm, GAS_LIMIT)
         found = {state for state, _finding in Investigation(world, interview, None).run(1)}
     count = sum(map(_is_readable, found))
     if not count:

@@ -17,12 +17,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from lake.settings import Settings
+from api.settings import Settings
 from lake.snapshot import open_snapshot
 from tests.bench.blocks import ROOT
 from tests.bench.chain import LARGE, MIDDLING, Chain, ChainWriter, Moulds
 from tests.bench.decode import has_native
 from tests.bench.figure import Figure, at_least, at_most, percentile
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -141,7 +142,7 @@ def ingest_node(node: Path, lake_dir: Path, *, derived: bool) -> dict[str, float
     from ingest.span import Span  # noqa: PLC0415
 
     keep_freed_memory()
-    settings = Settings(detect_contracts=derived, classify_actions=derived)
+    settings = compose(ingest={"detect_contracts": derived, "classify_actions": derived})
     before = resource.getrusage(resource.RUSAGE_SELF)
     began_s = time.perf_counter()
     with closing(open_node(node)) as source:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from api.settings import Settings
 from lake.commit import Network, commit_range
 from lake.lookup.rebuild import rebuild_lookups
 from lake.schema import TABLES
-from lake.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -385,9 +385,9 @@ def make_lake(
             day=str(datetime.fromtimestamp(utime_of(first_mc_seqno), UTC).date()),
             source={"kind": "generated", "seed": str(seed)},
             network=Network(-239),
-            settings=settings,
+            settings=settings.lake,
         )
         done += count
         on_chunk(done)
     if lookups:
-        rebuild_lookups(lake_dir, settings)
+        rebuild_lookups(lake_dir)

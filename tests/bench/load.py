@@ -23,12 +23,12 @@ from pathlib import Path
 from statistics import linear_regression
 from typing import TYPE_CHECKING, Any
 
+from api.settings import Settings
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
 from lake.errors import LakeNotFound
 from lake.log import read_state
-from lake.settings import Settings
 from tests.bench.blocks import ROOT
 from tests.bench.clock import Machine, cpu_clock_of
 from tests.bench.mixture import Mixture

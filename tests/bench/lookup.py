@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
+from api.settings import Settings
 from ingest.trace.rebuild import rebuild_traces
 from lake.lookup.rebuild import rebuild_lookups
-from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from tests.bench.access import Access
 from tests.bench.arguments import draw_arguments
@@ -82,8 +82,8 @@ def build_lake(lake_dir: Path, transactions: int, seed: int) -> dict[str, float]
         "rows, their generator included": lambda: make_lake(
             lake_dir, transactions=transactions, seed=seed, lookups=False
         ),
-        "traces": lambda: rebuild_traces(lake_dir, settings),
-        "look-ups": lambda: rebuild_lookups(lake_dir, settings, everything=True),
+        "traces": lambda: rebuild_traces(lake_dir, settings.lake),
+        "look-ups": lambda: rebuild_lookups(lake_dir, everything=True),
     }
     took = {}
     for name, build in steps.items():

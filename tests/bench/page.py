@@ -16,10 +16,11 @@ from http.client import HTTPConnection
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from api.settings import Settings
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 from tests.bench.blocks import ROOT, unpack_demo
 from tests.bench.clock import cpu_clock_of
@@ -47,7 +48,7 @@ _REFUSED = re.compile(r"Non-2xx or 3xx responses: (\d+)")
 @contextmanager
 def serving(lake_dir: Path, cache_mib: int) -> Iterator[tuple[str, int]]:
     """Serve a lake as the product does; yield its address and the server's process id."""
-    environment = {**os.environ, "TONLAKE_ANSWER_CACHE_MIB": str(cache_mib)}
+    environment = {**os.environ, "TONLAKE_HTTP_CACHE_MIB": str(cache_mib)}
     start = "from api.start import start; start()"
     command = [sys.executable, "-c", start, "serve", "--lake", str(lake_dir), "--port", "0"]
     with subprocess.Popen(
@@ -91,7 +92,7 @@ def measure_http(lake_dir: Path, draw: Draw, *, seconds: int) -> list[Figure]:
     is one of the demo node. Returns CPU in the server per request, and requests per second.
     """
     demo = _ingest_demo(lake_dir.parent)
-    again = Settings().answer_cache_mib
+    again = Settings().http.cache_mib
     figures = []
     for lake, pages in ((lake_dir, list_pages(draw)), (demo, [_name_history(demo)])):
         figures += _measure_pages(lake, pages, seconds, "sent again", again)
@@ -110,7 +111,7 @@ def _ingest_demo(scratch: Path) -> Path:
 
 def _name_history(lake: Path) -> Page:
     """Return the page of the account of the workchain that has most transactions."""
-    with open_snapshot(lake).connect(Settings()) as connection:
+    with open_snapshot(lake).connect(LakeSettings()) as connection:
         found = connection.execute(
             "select lower(hex(account)) from transactions where workchain = 0 "
             "group by account order by count(*) desc, account limit 1"

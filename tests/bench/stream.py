@@ -32,9 +32,9 @@ from api.stream.subscription import make_subscription, read_json_query
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
-from lake.settings import Settings
 from tests.api.growth import Growth, list_events
 from tests.conftest import unpack
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,9 @@ _ID = re.compile(rb"^id: (\S+)\n(data|event): ", re.MULTILINE)
 
 def make_lake(node: Path, lake_dir: Path, last_block: int) -> Path:
     """Ingest a node in one commit for each masterchain block."""
-    settings = Settings(mc_blocks_per_commit=1, mc_blocks_per_chunk=1, build_lookups=False)
+    settings = compose(
+        ingest={"mc_blocks_per_commit": 1, "mc_blocks_per_chunk": 1}, lake={"build_index": False}
+    )
     with closing(open_node(node)) as source:
         ingest(source, lake_dir, Span(source.first_mc_seqno(), last_block), settings)
     return lake_dir

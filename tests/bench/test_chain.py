@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
+from api.settings import Settings
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
-from lake.settings import Settings
 from lake.verify import verify_lake
 from tests.bench.chain import Chain, ChainWriter, Moulds
 from tests.bench.spots import set_bits

@@ -6,6 +6,7 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from api.settings import Settings
 from ingest.cell.record import assemble_boc
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
@@ -13,7 +14,6 @@ from ingest.span import Span
 from ingest.tvm.call import GetMethodCall, method_id
 from ingest.tvm.context import Context, NetworkConfig, PreviousBlocks, build_c7
 from ingest.tvm.worker import WorkerSettings, load_engine, pack_call, pack_emulation
-from lake.settings import Settings
 from tests.bench.figure import Figure
 from tests.conftest import DEMO, unpack
 from tests.ingest.tvm.replay import Replay

@@ -12,7 +12,7 @@ from lake.intake import import_piece
 from lake.log import LogState, read_state
 from lake.lookup.rebuild import rebuild_lookups
 from lake.orphan import sweep_orphans
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.undo import undo_after
 from tests.lake.chain import Chain, commit_made
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-SETTINGS = Settings(checkpoint_commits=2, compact_rows=100, orphan_grace_s=0)
+SETTINGS = LakeSettings(compact_rows=100, orphan_grace_s=0)
 RANGES = ((1, 2), (3, 4), (7, 8), (5, 6))
 DAYS = ("2024-01-01", "2024-01-02")
 KEPT = 4
@@ -45,17 +45,17 @@ class History:
         """Yield the steps in order."""
         for mc_range in RANGES[:3]:
             yield lambda lake, mc_range=mc_range: self.commit(lake, mc_range)
-        yield lambda lake: rebuild_lookups(lake, SETTINGS)
+        yield rebuild_lookups
         yield lambda lake: compact_lake(lake, SETTINGS)
         yield lambda lake: sweep_orphans(lake, 0)
         yield lambda lake: self.commit(lake, RANGES[3])
         yield lambda lake: undo_after(
-            lake, KEPT, SETTINGS, source={}, reopen=lambda _state, _first: ()
+            lake, KEPT, SETTINGS, most_mc_blocks=1000, source={}, reopen=lambda _state, _first: ()
         )
         yield lambda lake: self.commit(lake, RANGES[3])
         yield lambda lake: self.commit(lake, RANGES[2])
-        yield lambda lake: import_piece(self.piece, lake, SETTINGS)
-        yield lambda lake: rebuild_lookups(lake, SETTINGS, everything=True)
+        yield lambda lake: import_piece(self.piece, lake)
+        yield lambda lake: rebuild_lookups(lake, everything=True)
         yield lambda lake: compact_lake(lake, SETTINGS)
         yield lambda lake: sweep_orphans(lake, 0)
 
@@ -70,7 +70,7 @@ class History:
         sweep_orphans(lake, 0)
         for mc_range in (*RANGES, self.rest):
             self.commit(lake, mc_range)
-        rebuild_lookups(lake, SETTINGS)
+        rebuild_lookups(lake)
         compact_lake(lake, SETTINGS)
         sweep_orphans(lake, 0)
 

@@ -23,11 +23,12 @@ from statistics import linear_regression
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
+from lake import commit
 from lake.digest import find_damage
 from lake.errors import LakeFull
 from lake.lookup.opening import open_lookups
 from lake.orphan import sweep_orphans
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 from lake.upkeep import keep_up
 from lake.verify import verify_lake
@@ -48,9 +49,7 @@ END_S = 10**8
 """No virtual clock runs so long, and every real one has long passed it."""
 
 UPKEEP_EVERY, HELD_MINUTES = 8, 55
-SETTINGS = Settings(
-    checkpoint_commits=16, compact_commits=8, orphan_grace_s=GRACE_S, compact_rows=20_000
-)
+SETTINGS = LakeSettings(compact_commits=8, orphan_grace_s=GRACE_S, compact_rows=20_000)
 SUMS = "select count(*), coalesce(sum(lt), 0), count(distinct hash) from transactions"
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 MOMENTS = 120
@@ -215,7 +214,10 @@ def main(arguments: list[str] | None = None) -> int:
         (options.folder / name).mkdir(parents=True)
     day, began_s = Day(options.folder, options.seed), time.monotonic()
     # What is lost with the power is told by the layer above it; a mock would keep every call.
-    with mock.patch("os.fsync", _sync_nothing):
+    with (
+        mock.patch.object(commit, "CHECKPOINT_COMMITS", 16),
+        mock.patch("os.fsync", _sync_nothing),
+    ):
         while day.minute < options.hours * MINUTE_S:
             day.pass_minute()
     found = day.describe() | {"took_s": round(time.monotonic() - began_s)}

@@ -5,9 +5,11 @@ from __future__ import annotations
 import shutil
 from itertools import islice
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import pytest
 
+from lake import commit
 from lake.errors import LakeFull
 from lake.orphan import sweep_orphans
 from lake.verify import verify_lake
@@ -16,7 +18,7 @@ from tests.crash.history import History, state_of
 from tests.lake.rows import file_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 STEPS = {"first": 0, "commit": 2, "lookups": 3, "compact": 4, "undo": 7, "import": 10}
@@ -24,6 +26,12 @@ STEPS = {"first": 0, "commit": 2, "lookups": 3, "compact": 4, "undo": 7, "import
 
 SHORT_EVERY = 7
 """The short form tries one operation in so many."""
+
+
+@pytest.fixture(autouse=True)
+def frequent_checkpoints() -> Iterator[None]:
+    with mock.patch.object(commit, "CHECKPOINT_COMMITS", 2):
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import shutil
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import pytest
 
@@ -20,7 +21,7 @@ from tests.crash.power import WORST, Medium, Shelf, Tree, list_losses
 from tests.lake.rows import file_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from tests.crash.disk import Operation
@@ -30,6 +31,12 @@ GOES_ON_EVERY = 60
 
 SHORT_EVERY, KILL_EVERY = 7, 150
 """The short forms try one operation in so many; the long ones all."""
+
+
+@pytest.fixture(autouse=True)
+def frequent_checkpoints() -> Iterator[None]:
+    with mock.patch.object(commit, "CHECKPOINT_COMMITS", 2):
+        yield
 
 
 @pytest.fixture(scope="module")

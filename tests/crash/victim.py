@@ -17,27 +17,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest import mock
 
-import msgspec
-
 from ingest.contract import derivation
 from ingest.contract.interview import Interview
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
-from lake.settings import Settings
+from lake import commit
 from tests.lake.killed import serve_orders
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from ingest.contract.network import Network
     from ingest.contract.world import World
     from ingest.tvm.pool import TvmPool
 
-SETTINGS = msgspec.structs.replace(
-    Settings(),
-    mc_blocks_per_commit=8,
-    mc_blocks_per_chunk=8,
-    checkpoint_commits=2,
-    orphan_grace_s=0,
+SETTINGS = compose(
+    ingest={"mc_blocks_per_commit": 8, "mc_blocks_per_chunk": 8}, lake={"orphan_grace_s": 0}
 )
 
 
@@ -57,6 +52,7 @@ def bring(node: Path, lake: Path) -> None:
 def main() -> None:
     """Serve orders until stdin ends."""
     node = Path(sys.argv[1])
+    mock.patch.object(commit, "CHECKPOINT_COMMITS", 2).start()
     if "tvm" not in sys.argv[2:]:
         mock.patch.object(derivation, "Interview", ask_data_alone).start()
     serve_orders(partial(bring, node))

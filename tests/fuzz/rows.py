@@ -25,7 +25,6 @@ from lake.lookup.rebuild import rebuild_lookups
 from lake.lookup.run import Run
 from lake.lookup.runfile import RunFile
 from lake.schema import TRACES
-from lake.settings import Settings
 from tests.lake.chain import Chain, commit_chain
 
 if TYPE_CHECKING:
@@ -110,7 +109,7 @@ def read_all(data: bytes) -> Counter[str]:
 def make_run(folder: Path) -> bytes:
     """Return the run that is damaged: the same every time."""
     commit_chain(folder / "lake", Chain(8), 1, 12)
-    rebuild_lookups(folder / "lake", Settings())
+    rebuild_lookups(folder / "lake")
     return compose(folder / "lake")
 
 

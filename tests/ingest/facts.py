@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def read_facts(folder: Path, name: str) -> list[dict[str, Any]]:
 
 def ask(lake: Path, sql: str) -> list[tuple[Any, ...]]:
     """Rows of a statement over the newest snapshot."""
-    with open_snapshot(lake).connect(Settings()) as connection:
+    with open_snapshot(lake).connect(LakeSettings()) as connection:
         return connection.execute(sql).fetchall()
 
 

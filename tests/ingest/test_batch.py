@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import msgspec
 import pytest
 
+from ingest import batch as batches
 from ingest.batch import Batch, measure_rows
 from ingest.block.rows import make_table
 from ingest.decode import Piece
+from ingest.settings import IngestSettings
 from lake.schema import BASE_TABLES, BLOCKS, TRANSACTIONS
-from lake.settings import Settings
 
 if TYPE_CHECKING:
     from lake.schema import Table
@@ -39,7 +41,7 @@ def _make_row(table: Table, **values: int) -> tuple[object, ...]:
 
 
 def test_a_batch_takes_what_follows() -> None:
-    batch = Batch(Settings())
+    batch = Batch(IngestSettings())
     assert not batch
     assert batch.add(make_piece(1, 5))
     assert batch.add(make_piece(6, 9))
@@ -53,13 +55,14 @@ def test_a_batch_takes_what_follows() -> None:
         ({}, make_piece(7, 9)),
         ({}, make_piece(6, 9, day=1)),
         ({"mc_blocks_per_commit": 8}, make_piece(6, 9)),
-        ({"transactions_per_commit": 4}, make_piece(6, 9, transactions=3)),
+        ({}, make_piece(6, 9, transactions=3)),
         ({"commit_bytes": 1}, make_piece(6, 9)),
     ],
     ids=["gap", "day", "blocks", "transactions", "bytes"],
 )
+@mock.patch.object(batches, "TRANSACTIONS", 4)
 def test_a_batch_ends_before(settings: dict[str, int], following: Piece) -> None:
-    batch = Batch(msgspec.structs.replace(Settings(), **settings))
+    batch = Batch(msgspec.convert(settings, IngestSettings))
     assert batch.add(make_piece(1, 5, transactions=2))
     assert not batch.add(following)
     assert len(batch.pieces) == 1

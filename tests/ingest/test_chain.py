@@ -13,8 +13,8 @@ from ingest.chain import Chain, read_chain
 from ingest.errors import SourceError
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
+from ingest.settings import IngestSections
 from ingest.span import Span
-from lake.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,8 +61,8 @@ def test_a_fork_beside_known_blocks_is_refused(first: int, last: int) -> None:
 
 def test_links_come_from_the_lake(demo_node: Path, tmp_path: Path) -> None:
     with closing(open_node(demo_node)) as source:
-        ingest(source, tmp_path, Span(5, 9), Settings())
-        ingest(source, tmp_path, Span(20, 22), Settings())
+        ingest(source, tmp_path, Span(5, 9), IngestSections())
+        ingest(source, tmp_path, Span(20, 22), IngestSections())
     chain = read_chain(tmp_path, Span(1, 30))
     assert chain.covered == [Span(5, 9), Span(20, 22)]
     assert set(chain.links) == {5, 9, 20, 22}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
+from api.command.loading import compose_settings
 from ingest.cli import ingest_command
 
 if TYPE_CHECKING:
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def _run(*arguments: object) -> Result:
-    return CliRunner().invoke(ingest_command, [str(item) for item in arguments])
+    return CliRunner().invoke(
+        ingest_command, [str(item) for item in arguments], obj=compose_settings
+    )
 
 
 @pytest.mark.parametrize("span", ["abc", "1:2:3", "5:3", "239:", "-"])
@@ -42,10 +45,12 @@ def test_contradictions_are_usage_errors(tmp_path: Path, arguments: tuple[str, .
 
 
 def test_a_bad_setting_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TONLAKE_ZSTD_LEVEL", "high")
+    monkeypatch.setenv("TONLAKE_LAKE_ZSTD_LEVEL", "high")
     done = _run("--node", tmp_path, "--lake", tmp_path / "lake")
     assert done.exit_code == 1
-    assert done.stderr.startswith("error: TONLAKE_ZSTD_LEVEL: setting zstd_level = 'high'")
+    assert done.stderr.startswith(
+        "error: TONLAKE_LAKE_ZSTD_LEVEL: setting [lake] zstd_level = 'high'"
+    )
 
 
 def test_a_folder_that_is_no_node_is_a_data_problem(tmp_path: Path) -> None:

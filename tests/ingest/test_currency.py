@@ -13,15 +13,16 @@ from ingest.cell.record import pack_cell
 from ingest.currency import CurrencyBook
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
+from ingest.settings import IngestSections
 from ingest.span import Span
 from ingest.statecell import CellFinder
 from lake.log import read_state
 from lake.lookup.rebuild import rebuild_lookups
 from lake.schema import STATE_CELLS
-from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from lake.verify import verify_lake
 from tests.ingest.hashmaps import build_hashmap
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +65,7 @@ def _complete(
 
 def test_rows_are_filled_from_the_cells_of_the_commit(tmp_path: Path) -> None:
     root, cells = _build_cells({7: 1, 239: 2**200, 2**32 - 1: 5})
-    book = CurrencyBook(CellFinder(tmp_path, Settings()))
+    book = CurrencyBook(CellFinder(tmp_path, IngestSections()))
     text = f'{{"7":"1","239":"{2**200}","{2**32 - 1}":"5"}}'
     states = [(None, root), (None, None), ('{"1":"2"}', b"\1" * 32)]
     assert _complete(book, states, cells) == [text, None, '{"1":"2"}']
@@ -74,7 +75,7 @@ def test_rows_are_filled_from_the_cells_of_the_commit(tmp_path: Path) -> None:
 
 def test_what_nobody_knows_stays_open(tmp_path: Path) -> None:
     root, cells = _build_cells({1: 1, 2: 2, 3: 3})
-    book = CurrencyBook(CellFinder(tmp_path, Settings()))
+    book = CurrencyBook(CellFinder(tmp_path, IngestSections()))
     inner = [row for row in cells if row["hash"] == root]
     assert _complete(book, [(None, root)], inner) == [None]
     assert _complete(book, [(None, root)], cells) == ['{"1":"1","2":"2","3":"3"}']
@@ -87,7 +88,7 @@ def node(genuine: Callable[[str], tuple[Path, Path]]) -> Path:
 
 
 def _bring(node: Path, lake_dir: Path, span: Span) -> None:
-    settings = Settings(mc_blocks_per_commit=64, detect_contracts=False)
+    settings = compose(ingest={"mc_blocks_per_commit": 64, "detect_contracts": False})
     with closing(open_node(node)) as source:
         ingest(source, lake_dir, span, settings)
 
@@ -113,12 +114,12 @@ def test_an_earlier_range_completes_later_ones(node: Path, tmp_path: Path) -> No
     _bring(node, tmp_path, Span(201, 500))
     ((_, count, filled),) = _count(tmp_path)
     assert filled < count
-    rebuild_lookups(tmp_path, Settings())
+    rebuild_lookups(tmp_path)
     _bring(node, tmp_path, Span(1, 200))
     assert all(count == filled for _, count, filled in _count(tmp_path))
     # What look-ups keep of the rows is made again.
     assert read_state(tmp_path).runs == ()
-    rebuild_lookups(tmp_path, Settings())
+    rebuild_lookups(tmp_path)
     assert not verify_lake(tmp_path).damage
     number = read_state(tmp_path).number
     _bring(node, tmp_path, Span(1, 500))

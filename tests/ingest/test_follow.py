@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import msgspec
 import pytest
@@ -17,6 +18,7 @@ from ingest.follow import Follower
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
+from lake import commit
 from lake.compact import compact_lake
 from lake.digest import find_damage
 from lake.errors import UndoRefused
@@ -24,28 +26,32 @@ from lake.following import measure_lag, read_following
 from lake.log import read_state
 from lake.lookup.rebuild import rebuild_lookups
 from lake.orphan import list_orphans
-from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from lake.verify import verify_lake
 from tests.ingest.simulator.chain import fork
 from tests.ingest.simulator.node import SimulatedNode
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from ingest.settings import IngestSections
     from ingest.source import BlockSource, McBundle, ZeroState
     from lake.log import DataFile
 
 DAY_S = 86_400
-SETTINGS = Settings(
-    detect_contracts=False,
-    follow_patience_ms=3_600_000,
-    follow_shorter_ms=0,
-    upkeep_commits=0,
-    checkpoint_commits=10,
-    block_proofs=False,
+SETTINGS = compose(
+    ingest={"detect_contracts": False, "block_proofs": False},
+    follow={"patience_ms": 3_600_000, "shorter_ms": 0},
+    lake={"maintenance_commits": 0},
 )
+
+
+@pytest.fixture(autouse=True)
+def frequent_checkpoints() -> Iterator[None]:
+    with mock.patch.object(commit, "CHECKPOINT_COMMITS", 10):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +70,7 @@ def node(tmp_path: Path) -> Iterator[SimulatedNode]:
 class Watched(Follower):
     """A follower with all that it told."""
 
-    def __init__(self, db_dir: Path, lake: Path, settings: Settings = SETTINGS) -> None:
+    def __init__(self, db_dir: Path, lake: Path, settings: IngestSections = SETTINGS) -> None:
         self.told: list[str] = []
         super().__init__(
             lambda: open_node(db_dir, open_indexes=2), lake, settings, tell=self.told.append
@@ -123,7 +129,7 @@ def read_all(lake: Path) -> dict[str, list[tuple[object, ...]]]:
         for name, files in snapshot.files.items()
         if files and name not in {"state_cells", "action_ranges"}
     ]
-    with snapshot.connect(SETTINGS, tables=[*names, "state_cells"]) as connection:
+    with snapshot.connect(SETTINGS.lake, tables=[*names, "state_cells"]) as connection:
         found = {
             name: connection.execute(
                 f"select * exclude (day) from {name} order by all"  # noqa: S608 - our tables
@@ -186,7 +192,9 @@ def test_a_shorter_chain_is_undone_and_may_grow_again(
 def test_a_shorter_chain_is_waited_for(
     node: SimulatedNode, tmp_path: Path, bundles: list[McBundle]
 ) -> None:
-    patient = msgspec.structs.replace(SETTINGS, follow_shorter_ms=3_600_000)
+    patient = msgspec.structs.replace(
+        SETTINGS, follow=msgspec.structs.replace(SETTINGS.follow, shorter_ms=3_600_000)
+    )
     with closing(Watched(node.db_dir, tmp_path / "lake", patient)) as follower:
         advance(node, follower, bundles, 20)
         node.roll_back(15)
@@ -209,9 +217,14 @@ def test_what_was_compacted_and_looked_up_is_cut_at_the_border(
     rows = Counter[str]()
     for file in read_state(lake).files:
         rows[file.table] += file.rows
-    few = msgspec.structs.replace(SETTINGS, compact_rows=max(rows.values()) * 3 // (2 * files + 1))
-    assert compact_lake(lake, few).commits == files
-    rebuild_lookups(lake, SETTINGS)
+    few = msgspec.structs.replace(
+        SETTINGS,
+        lake=msgspec.structs.replace(
+            SETTINGS.lake, compact_rows=max(rows.values()) * 3 // (2 * files + 1)
+        ),
+    )
+    assert compact_lake(lake, few.lake).commits == files
+    rebuild_lookups(lake)
     node.roll_back(88)
     follower.step()
     assert read_state(lake).undoings[0].first_mc_seqno == 89
@@ -247,11 +260,13 @@ def test_an_unlike_chain_and_too_many_blocks_are_refused(
     node: SimulatedNode, tmp_path: Path, bundles: list[McBundle]
 ) -> None:
     lake = tmp_path / "lake"
-    few = msgspec.structs.replace(SETTINGS, undo_mc_blocks=5)
+    few = msgspec.structs.replace(
+        SETTINGS, follow=msgspec.structs.replace(SETTINGS.follow, undo_mc_blocks=5)
+    )
     with closing(Watched(node.db_dir, lake, few)) as follower:
         advance(node, follower, bundles, 10, 20)
         node.roll_back(14)
-        with pytest.raises(UndoRefused, match="set undo_mc_blocks to 6 or more"):
+        with pytest.raises(UndoRefused, match=r"set \[follow\] undo_mc_blocks to 6 or more"):
             follower.step()
         write(node, fork(bundles[:20], 3, salt=1)[:14] and bundles, 20)
     other = SimulatedNode(tmp_path / "other")
@@ -280,7 +295,9 @@ def test_a_torn_package_is_waited_for(
 def test_a_block_that_stays_unreadable_becomes_a_hole_and_is_healed(
     node: SimulatedNode, tmp_path: Path, bundles: list[McBundle]
 ) -> None:
-    hasty = msgspec.structs.replace(SETTINGS, follow_patience_ms=0)
+    hasty = msgspec.structs.replace(
+        SETTINGS, follow=msgspec.structs.replace(SETTINGS.follow, patience_ms=0)
+    )
     lake = tmp_path / "lake"
     with closing(Watched(node.db_dir, lake, hasty)) as follower:
         write(node, bundles, 21)
@@ -409,7 +426,9 @@ def test_the_clock_may_jump(
 ) -> None:
     """What was replaced a moment ago stays for its readers, whatever the time of day."""
     lake, now_s, up_s = tmp_path / "lake", time.time(), time.monotonic()
-    patient = msgspec.structs.replace(SETTINGS, orphan_grace_s=100)
+    patient = msgspec.structs.replace(
+        SETTINGS, lake=msgspec.structs.replace(SETTINGS.lake, orphan_grace_s=100)
+    )
     monkeypatch.setattr("time.monotonic", lambda: up_s)
     with closing(Watched(node.db_dir, lake, patient)) as follower:
         before: list[DataFile] = []
@@ -424,7 +443,7 @@ def test_the_clock_may_jump(
             assert lag.lag_s >= 0
             assert not list(find_damage(lake, before, trust_earlier=False))
             before = list(read_state(lake).files)
-            compact_lake(lake, SETTINGS)
+            compact_lake(lake, SETTINGS.lake)
         left = list_orphans(lake, read_state(lake))
         monkeypatch.setattr("time.time", lambda: now_s + 1000)
         for _ in range(2):

@@ -13,17 +13,22 @@ from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
 from ingest.trace.rebuild import rebuild_traces
-from lake.settings import Settings
 from lake.verify import verify_lake
 from tests.ingest.facts import check_accounts, check_blocks, check_transactions
 from tests.ingest.trace.test_network import check_traces
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-SETTINGS = Settings(mc_blocks_per_commit=500)
-BLOCKS_ALONE = msgspec.structs.replace(SETTINGS, detect_contracts=False, classify_actions=False)
+    from ingest.settings import IngestSections
+
+SETTINGS = compose(ingest={"mc_blocks_per_commit": 500})
+BLOCKS_ALONE = msgspec.structs.replace(
+    SETTINGS,
+    ingest=msgspec.structs.replace(SETTINGS.ingest, detect_contracts=False, classify_actions=False),
+)
 """For a database of the same blocks as another one."""
 
 
@@ -48,7 +53,7 @@ def test_a_genuine_database_ingests_whole(
     tmp_path: Path,
     name: str,
     last_expected: int | None,
-    settings: Settings,
+    settings: IngestSections,
 ) -> None:
     node, facts = genuine(name)
     before = _digest(node)
@@ -66,5 +71,5 @@ def test_a_genuine_database_ingests_whole(
     if last_expected is not None:
         check_accounts(tmp_path / "lake", facts)
     check_traces(tmp_path / "lake")
-    assert rebuild_traces(tmp_path / "lake", settings) is None
+    assert rebuild_traces(tmp_path / "lake", settings.lake) is None
     assert not verify_lake(tmp_path / "lake").damage

@@ -10,9 +10,10 @@ import pytest
 from ingest.cell.build import CellBuilder
 from ingest.cell.record import pack_cell
 from ingest.library import LibraryBook
+from ingest.settings import IngestSections
 from ingest.statecell import CellFinder
 from lake.schema import LIBRARIES, STATE_CELLS
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from tests.ingest.hashmaps import build_hashmap
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class _Chain:
 
 @pytest.fixture
 def book(tmp_path: Path) -> LibraryBook:
-    return LibraryBook(tmp_path, Settings(), CellFinder(tmp_path, Settings()))
+    return LibraryBook(tmp_path, LakeSettings(), CellFinder(tmp_path, IngestSections()))
 
 
 def _complete(book: LibraryBook, chain: _Chain, first: int, last: int) -> list[Change]:

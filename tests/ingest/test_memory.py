@@ -6,17 +6,16 @@ import random
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-import msgspec
 import pytest
 
 from ingest.memory import Memory
 from lake.compact import compact_lake
 from lake.log import LogState
 from lake.logreader import LogReader
-from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from lake.undo import undo_after
 from tests.lake.chain import Chain, commit_chain, commit_made
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 Newest = dict[bytes, int]
-SETTINGS = msgspec.structs.replace(Settings(), compact_commits=2)
+SETTINGS = compose(lake={"compact_commits": 2})
 
 
 def ask_newest(connection: DuckDBPyConnection, wanted: set[bytes]) -> Newest:
@@ -58,7 +57,9 @@ def test_it_says_what_the_lake_says(tmp_path: Path, most: int) -> None:
     accounts = [account for _workchain, account in chain.accounts]
     log = LogReader(tmp_path)
     last = 0
-    with closing(Memory(tmp_path, SETTINGS, "account_states", ask_newest, most=most)) as memory:
+    with closing(
+        Memory(tmp_path, SETTINGS.lake, "account_states", ask_newest, most=most)
+    ) as memory:
         assert memory.find(set(accounts), LogState()) == {}
         for _ in range(24):
             what = dice.choice(["own", "own", "own", "other", "compact", "undo"])
@@ -66,7 +67,7 @@ def test_it_says_what_the_lake_says(tmp_path: Path, most: int) -> None:
                 memory.find(set(dice.sample(accounts, 2)), log.read())
                 tables = chain.make(last + 1, last + 2)
                 states = tables["account_states"]
-                commit = commit_made(tmp_path, last + 1, last + 2, tables, SETTINGS)
+                commit = commit_made(tmp_path, last + 1, last + 2, tables, SETTINGS.lake)
                 last += 2
                 if what == "own":
                     newest = zip(
@@ -74,9 +75,16 @@ def test_it_says_what_the_lake_says(tmp_path: Path, most: int) -> None:
                     )
                     memory.learn(dict(sorted(newest, key=lambda each: each[1])), commit)
             elif what == "compact" and last:
-                compact_lake(tmp_path, SETTINGS)
+                compact_lake(tmp_path, SETTINGS.lake)
             elif what == "undo" and last > 4:
-                undo_after(tmp_path, last - 2, SETTINGS, source={}, reopen=lambda _a, _b: ())
+                undo_after(
+                    tmp_path,
+                    last - 2,
+                    SETTINGS.lake,
+                    most_mc_blocks=1000,
+                    source={},
+                    reopen=lambda _a, _b: (),
+                )
                 last = log.read().ranges[-1][1]
             wanted = set(dice.sample(accounts, 3))
             assert memory.find(wanted, log.read()) == (ask_anew(tmp_path, wanted) if last else {})
@@ -87,7 +95,7 @@ def test_a_lake_that_only_this_one_adds_to_is_asked_once(tmp_path: Path) -> None
     commit_chain(tmp_path, chain, 1, 3)
     accounts = {account for _workchain, account in chain.accounts}
     log = LogReader(tmp_path)
-    with closing(Memory(tmp_path, SETTINGS, "account_states", asked, most=10)) as memory:
+    with closing(Memory(tmp_path, SETTINGS.lake, "account_states", asked, most=10)) as memory:
         first = memory.find(accounts, log.read())
         assert memory.find(accounts, log.read()) == first
         assert memory.find(accounts | {bytes(32)}, log.read()) == first

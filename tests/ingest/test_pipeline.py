@@ -15,17 +15,20 @@ from ingest.node.packs import open_packs
 from ingest.node.source import open_node
 from ingest.pipeline import IngestReport, ingest
 from ingest.span import Span
-from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from tests.ingest.facts import ask, check_accounts, check_blocks, check_transactions
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.source import BlockSource, McBundle
 
-SMALL = msgspec.structs.replace(Settings(), mc_blocks_per_commit=40, mc_blocks_per_chunk=20)
-BLOCKS_ALONE = msgspec.structs.replace(SMALL, detect_contracts=False, classify_actions=False)
+SMALL = compose(ingest={"mc_blocks_per_commit": 40, "mc_blocks_per_chunk": 20})
+BLOCKS_ALONE = msgspec.structs.replace(
+    SMALL,
+    ingest=msgspec.structs.replace(SMALL.ingest, detect_contracts=False, classify_actions=False),
+)
 """For tests of how blocks come into a lake, whatever is derived from them."""
 
 
@@ -86,15 +89,18 @@ def test_ranges_in_any_order_give_the_sameask(lake: Path, demo_node: Path, tmp_p
     ]
     sqls.append("select hash, cell, refs from state_cells order by hash")
     with (
-        open_snapshot(tmp_path / "parts").connect(SMALL) as parts,
-        open_snapshot(lake).connect(SMALL) as whole,
+        open_snapshot(tmp_path / "parts").connect(SMALL.lake) as parts,
+        open_snapshot(lake).connect(SMALL.lake) as whole,
     ):
         for sql in sqls:
             assert parts.execute(sql).fetchall() == whole.execute(sql).fetchall()
 
 
 def test_commits_are_cut_by_the_memory_of_their_rows(demo_node: Path, tmp_path: Path) -> None:
-    settings = msgspec.structs.replace(BLOCKS_ALONE, mc_blocks_per_chunk=5, commit_bytes=1)
+    settings = msgspec.structs.replace(
+        BLOCKS_ALONE,
+        ingest=msgspec.structs.replace(BLOCKS_ALONE.ingest, mc_blocks_per_chunk=5, commit_bytes=1),
+    )
     with closing(open_node(demo_node)) as source:
         report = _bring(source, tmp_path / "lake", Span(1, 20), settings=settings)
     assert report.committed == ["1:5", "6:10", "11:15", "16:20"]

@@ -11,9 +11,10 @@ from click.testing import CliRunner, Result
 from litestar.testing import TestClient
 
 from api.app import create_app
+from api.command.loading import compose_settings
+from api.settings import Settings
 from ingest.trace.derivation import TraceFiles
 from ingest.transfer_cli import commands
-from lake.settings import Settings
 from lake.verify import verify_lake
 from tests.ingest.trace.lakes import commit_forest, expected_rows, long_forest, read_traces
 
@@ -38,7 +39,7 @@ QUESTIONS = [
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(GROUP, [str(each) for each in arguments])
+    return CliRunner().invoke(GROUP, [str(each) for each in arguments], obj=compose_settings)
 
 
 @pytest.mark.parametrize("command", commands, ids=lambda command: str(command.name))

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
+from api.command.loading import compose_settings
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
@@ -23,11 +24,11 @@ from lake.envelope import LOG_FORMAT
 from lake.errors import LakeCorrupt, LakeTooNew
 from lake.log import LOG_FOLDER, read_commit, read_state
 from lake.schema import SCHEMA_VERSION
-from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from lake.verify import verify_lake
 from tests.ingest.bags import read_bags
 from tests.ingest.facts import ask
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +37,7 @@ LAKES = Path(__file__).resolve().parents[1] / "data" / "lakes"
 NAMES = ("traces", "lookups", "actions")
 """Lakes of masterchain blocks 1 to 8 of the demo node, by what was new in the version."""
 
-SETTINGS = Settings(mc_blocks_per_commit=4, mc_blocks_per_chunk=4)
+SETTINGS = compose(ingest={"mc_blocks_per_commit": 4, "mc_blocks_per_chunk": 4})
 TABLES = ("blocks", "transactions", "messages", "account_states", "transaction_traces", "wallets")
 
 
@@ -69,7 +70,7 @@ def rows_of(lake: Path, name: str) -> list[Any]:
 
 def bags_of(lake: Path) -> dict[bytes, bytes]:
     """The bag of every transaction by its hash."""
-    with open_snapshot(lake).connect(SETTINGS) as connection:
+    with open_snapshot(lake).connect(SETTINGS.lake) as connection:
         return read_bags(connection)
 
 
@@ -110,12 +111,12 @@ def test_bags_of_an_old_lake_that_goes_on(
     assert all(kept)
     assert sum(kept) == len(bags)
     assert bags_of(old) == bags
-    compact_lake(old, SETTINGS)
+    compact_lake(old, SETTINGS.lake)
     assert bags_of(old) == bags
 
 
 def test_the_command_says_what_it_did(current: Path) -> None:
-    told = CliRunner().invoke(upgrade_command, ["--lake", str(current)])
+    told = CliRunner().invoke(upgrade_command, ["--lake", str(current)], obj=compose_settings)
     assert (told.exit_code, told.output.split(":")[0]) == (0, "nothing to do")
 
 

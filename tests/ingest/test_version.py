@@ -12,11 +12,11 @@ from ingest.errors import BlockPruned
 from ingest.node.packs import open_packs
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
+from ingest.settings import IngestSections
 from ingest.source import KeyMark
 from ingest.span import Span
 from ingest.version import VersionBook
 from lake.logreader import LogReader
-from lake.settings import Settings
 from tests.ingest.facts import ask
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def test_a_start_in_the_middle_looks_for_key_blocks_once(voted: Path) -> None:
 
 def test_what_a_node_has_deleted_its_lake_still_knows(voted: Path, tmp_path: Path) -> None:
     with closing(open_node(voted)) as source:
-        ingest(source, tmp_path, Span(280, 285), Settings())
+        ingest(source, tmp_path, Span(280, 285), IngestSections())
         lost = Told(source, dict.fromkeys((0, FIRST_KEY, SECOND_KEY)))
         assert _attach(lost, 300) == {}
         again = VersionBook(lost, LogReader(tmp_path))  # type: ignore[arg-type]
@@ -101,8 +101,8 @@ def test_rows_follow_the_vote(voted: Path, tmp_path: Path) -> None:
     """Shard blocks that lag behind a key block, and that block itself, are of the time before."""
     with closing(open_node(voted)) as source:
         told: Any = Told(source, {FIRST_KEY: 11, SECOND_KEY: 12})
-        ingest(told, tmp_path, Span(275, 284), Settings())
-        ingest(told, tmp_path, Span(285, 290), Settings())
+        ingest(told, tmp_path, Span(275, 284), IngestSections())
+        ingest(told, tmp_path, Span(285, 290), IngestSections())
     sql = """
     select distinct b.prev_key_block_seqno, extra_flags is not null
     from messages m

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lake.commit import Network, commit_range
 from lake.schema import TABLES
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from tests.lake.rows import SHARD, make_blocks, make_value
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lake.commit import Commit
 
 Row = dict[str, Any]
-_DEFAULTS = Settings()
+_DEFAULTS = LakeSettings()
 LT_STEP = 1000
 FIRST_UTIME = 1_700_000_000
 ON_THE_WAY = 1000
@@ -184,7 +184,7 @@ def commit_made(
     first: int,
     last: int,
     tables: dict[str, pa.Table],
-    settings: Settings = _DEFAULTS,
+    settings: LakeSettings = _DEFAULTS,
     *,
     day: str = "2024-01-01",
 ) -> Commit:

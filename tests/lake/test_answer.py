@@ -13,7 +13,7 @@ import pytest
 
 from lake.answer import ask, naming_the_fault, write_csv, write_json, write_parquet, write_table
 from lake.errors import LakeCorrupt, QueryError
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import Snapshot, open_snapshot
 from tests.lake.rows import file_bytes
 
@@ -41,7 +41,7 @@ def snapshot(read_lake: Path) -> Snapshot:
 
 
 def answer(snapshot: Snapshot, query: str) -> pa.RecordBatchReader:
-    return ask(snapshot, query, Settings())
+    return ask(snapshot, query, LakeSettings())
 
 
 def test_json(snapshot: Snapshot) -> None:

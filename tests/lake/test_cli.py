@@ -7,15 +7,17 @@ import sys
 from io import BytesIO
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import click
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
+from api.command.loading import NAMES, compose_settings
+from lake import cli
 from lake.cli import commands
 from lake.schema import SCHEMA_VERSION, TABLES
-from lake.settings import NAMES
 from lake.snapshot import open_snapshot
 from tests.lake.rows import commit_rows, file_bytes
 
@@ -29,11 +31,13 @@ GROUP = click.Group("tonlake", commands=commands)
 @pytest.fixture(autouse=True)
 def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in NAMES:
-        monkeypatch.delenv(f"TONLAKE_{name.upper()}", raising=False)
+        monkeypatch.delenv(name.variable, raising=False)
 
 
 def run(*arguments: object, env: dict[str, str] | None = None) -> Result:
-    return CliRunner().invoke(GROUP, [str(each) for each in arguments], env=env)
+    return CliRunner().invoke(
+        GROUP, [str(each) for each in arguments], env=env, obj=compose_settings
+    )
 
 
 @pytest.mark.parametrize("command", commands, ids=lambda command: str(command.name))
@@ -121,7 +125,7 @@ def test_verify_lists_and_sweeps_orphans(lake: Path) -> None:
     assert f"no commit names: {orphan}" in run("verify", "--lake", lake).output
     kept = run("verify", "--lake", lake, "--sweep")
     assert "removed" not in kept.output
-    swept = run("verify", "--lake", lake, "--sweep", env={"TONLAKE_ORPHAN_GRACE_S": "0"})
+    swept = run("verify", "--lake", lake, "--sweep", env={"TONLAKE_LAKE_ORPHAN_GRACE_S": "0"})
     assert f"removed: {orphan}" in swept.output
     assert not (lake / orphan).exists()
 
@@ -203,7 +207,8 @@ def test_sql_into_no_folder(read_lake: Path, tmp_path: Path) -> None:
 
 
 def test_sql_shows_the_first_rows_of_many(read_lake: Path) -> None:
-    done = run("sql", "from blocks", "--lake", read_lake, env={"TONLAKE_TABLE_ROWS": "2"})
+    with mock.patch.object(cli, "TABLE_ROWS", 2):
+        done = run("sql", "from blocks", "--lake", read_lake)
     assert len(done.stdout.splitlines()) == 3
     assert done.stderr == "2 of 25 rows shown; --format csv or json writes all\n"
 
@@ -234,22 +239,3 @@ def test_schema_documents_every_column() -> None:
             assert column.doc
             assert f"| `{column.name}` | {column.type} |" in markdown
             assert f"| {column.doc} |" in markdown
-
-
-def test_config_shows_values_and_origins(tmp_path: Path) -> None:
-    config = tmp_path / "tonlake.toml"
-    config.write_text("http_port = 9000\n")
-    env = {"TONLAKE_ZSTD_LEVEL": "3"}
-    text = run("config", "--config", config, env=env).output
-    assert f"http_port = 9000  ({config})" in text
-    assert "zstd_level = 3  (TONLAKE_ZSTD_LEVEL)" in text
-    assert 'http_host = "127.0.0.1"  (default)' in text
-    rows = json.loads(run("config", "--json", env=env).output)
-    assert [row["name"] for row in rows] == list(NAMES)
-    assert all(row["doc"] for row in rows)
-
-
-def test_config_of_unknown_settings() -> None:
-    done = run("config", env={"TONLAKE_HTTP_PROT": "1"})
-    assert done.exit_code == 1
-    assert "did you mean 'http_port'" in done.stderr

@@ -10,8 +10,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,18 +19,18 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+from lake import commit
 from lake.commit import Network, commit_range
 from lake.errors import CommitConflict, LakeFull, NetworkMismatch, RangeOverlap, RowsRejected
 from lake.log import read_commit, read_state
 from lake.schema import TABLES
-from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from lake.verify import verify_lake
 from tests.lake.rows import commit_rows, file_bytes, make_table, make_tables
 
 ROOT = Path(__file__).resolve().parents[2]
 TWO = ("blocks", "transactions")
-SMALL = msgspec.structs.replace(Settings(), checkpoint_commits=3)
+every_three = mock.patch.object(commit, "CHECKPOINT_COMMITS", 3)
 
 
 def read_table(lake: Path, name: str, number: int | None = None) -> pa.Table:
@@ -46,6 +46,7 @@ def sorted_rows(name: str, first: int, last: int) -> pa.Table:
     return rows.sort_by([(column, "ascending") for column in TABLES[name].sort])
 
 
+@every_three
 @examples(max_examples=12, deadline=None)
 @given(
     st.lists(
@@ -62,11 +63,11 @@ def test_any_sequence_of_commits(
         if any(first <= known[1] and known[0] <= last for known in model):
             before = file_bytes(lake)
             with pytest.raises(RangeOverlap, match="already"):
-                commit_rows(lake, first, last, settings=SMALL, rows=2, tables=TWO)
+                commit_rows(lake, first, last, rows=2, tables=TWO)
             assert file_bytes(lake) == before
         else:
             model.append((first, last))
-            made = commit_rows(lake, first, last, settings=SMALL, rows=2, tables=TWO)
+            made = commit_rows(lake, first, last, rows=2, tables=TWO)
             assert made == read_commit(lake, len(model))[0]
     for number in range(1, len(model) + 1):
         for name in ("transactions", "blocks"):
@@ -136,7 +137,7 @@ def test_a_range_without_rows_is_covered_all_the_same(tmp_path: Path) -> None:
 def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
     for name in ("one", "two"):
         for first, last in ((1, 10), (11, 12), (20, 25)):
-            commit_rows(tmp_path / name, first, last, settings=SMALL)
+            commit_rows(tmp_path / name, first, last)
     assert file_bytes(tmp_path / "one") == file_bytes(tmp_path / "two")
 
 
@@ -259,14 +260,15 @@ def test_a_file_that_has_no_room(tmp_path: Path, limit_bytes: int) -> None:
     assert read_state(lake).ranges == ((1, 6),)
 
 
+@every_three
 @pytest.mark.parametrize("failing", range(1, 12))
 def test_a_disk_that_fills_up_at_any_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: int
 ) -> None:
     """Every fsync of a commit in turn finds no room: the commit is whole or absent."""
     lake = tmp_path / "lake"
-    commit_rows(lake, 1, 3, rows=1, settings=SMALL, tables=TWO)
-    commit_rows(lake, 4, 6, rows=1, settings=SMALL, tables=TWO)
+    commit_rows(lake, 1, 3, rows=1, tables=TWO)
+    commit_rows(lake, 4, 6, rows=1, tables=TWO)
     before = file_bytes(lake)
     fsync, calls = os.fsync, 0
 
@@ -279,11 +281,11 @@ def test_a_disk_that_fills_up_at_any_write(
 
     monkeypatch.setattr(os, "fsync", full)
     with suppress(LakeFull):
-        commit_rows(lake, 7, 9, rows=1, settings=SMALL, tables=TWO)
+        commit_rows(lake, 7, 9, rows=1, tables=TWO)
     monkeypatch.undo()
     if read_state(lake).number == 2:
         assert file_bytes(lake) == before
-        commit_rows(lake, 7, 9, rows=1, settings=SMALL, tables=TWO)
+        commit_rows(lake, 7, 9, rows=1, tables=TWO)
     assert read_state(lake).ranges == ((1, 9),)
     report = verify_lake(lake)
     assert (report.damage, report.orphans) == ([], [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import msgspec
 import pyarrow as pa
@@ -13,10 +14,10 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake import compact
+from api.main import main
+from lake import commit, compact
 from lake.commit import commit_range
 from lake.compact import compact_lake
-from lake.compact_cli import compact_command
 from lake.crash import POINTS
 from lake.errors import LakeCorrupt
 from lake.log import DataFile, LogState, read_state
@@ -26,7 +27,7 @@ from lake.maintenance import commit_maintenance
 from lake.orphan import list_orphans, sweep_orphans
 from lake.place import list_places
 from lake.rows import read_rows
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 from lake.stretch import list_stretches
 from lake.verify import verify_lake
@@ -35,14 +36,20 @@ from tests.lake.killed import run_killed
 from tests.lake.rows import commit_rows, make_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from lake.stretch import Stretch
 
 DAY = "2024-01-01"
-OPTIONS = Settings(compact_rows=38, compact_memory_rows=15, row_group_rows=16)
+OPTIONS = LakeSettings(compact_rows=38, row_group_rows=16)
 BASE = ("blocks", "transactions", "state_cells", "transaction_traces")
+
+
+@pytest.fixture(autouse=True)
+def few_rows_in_memory() -> Iterator[None]:
+    with mock.patch.object(compact, "MEMORY_ROWS", 15):
+        yield
 
 
 def commit_small(lake: Path, first: int, last: int, *, day: str = DAY, rows: int = 9) -> None:
@@ -119,6 +126,7 @@ def test_merged_files_are_those_of_one_commit(tmp_path: Path) -> None:
     assert made == wanted
 
 
+@mock.patch.object(compact, "MEMORY_ROWS", 20)
 def test_state_cells_stay_once(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     cells = make_tables(1, 1, rows=30, names=["state_cells"])["state_cells"]
@@ -131,7 +139,7 @@ def test_state_cells_stay_once(tmp_path: Path) -> None:
             tables["state_cells"] = shared
         commit_range(lake, tables, first_mc_seqno=at, last_mc_seqno=at, day=DAY, source={})
     before = read_all(lake)["state_cells"]
-    compact_lake(lake, Settings(compact_memory_rows=20))
+    compact_lake(lake, LakeSettings())
     snapshot = open_snapshot(lake)
     assert read_all(lake)["state_cells"] == before
     assert [file.rows for file in snapshot.files["state_cells"]] == [90]
@@ -153,7 +161,7 @@ def test_runs_stay_right(tmp_path: Path) -> None:
     many, chain = tmp_path / "lake", Chain(7)
     for at in range(1, 9):
         commit_traced(many, chain, at)
-    rebuild_lookups(many, OPTIONS)
+    rebuild_lookups(many)
     commit_traced(many, chain, 9)
     commit_traced(many, chain, 10)
     before = read_state(many)
@@ -178,10 +186,10 @@ def test_stale_runs_stay_stale(tmp_path: Path) -> None:
     many, chain = tmp_path / "lake", Chain(8)
     for at in range(1, 4):
         commit_traced(many, chain, at)
-    rebuild_lookups(many, OPTIONS)
+    rebuild_lookups(many)
     state = read_state(many)
     runs = tuple(msgspec.structs.replace(run, traces="0" * 64) for run in state.runs)
-    commit_maintenance(many, state, OPTIONS, runs=runs)
+    commit_maintenance(many, state, runs=runs)
     compact_lake(many, OPTIONS)
     lookups = open_lookups(open_snapshot(many), OPTIONS)
     assert lookups is not None
@@ -242,7 +250,7 @@ def test_what_changed_meanwhile_is_planned_anew(
         partial(commit_small, many, 15, 15),
     ]
 
-    def merge(lake: Path, stretch: Stretch, settings: Settings) -> list[Any]:
+    def merge(lake: Path, stretch: Stretch, settings: LakeSettings) -> list[Any]:
         added = original(lake, stretch, settings)
         if settings is OPTIONS and others:
             monkeypatch.setattr(compact, "_merge_stretch", original)
@@ -282,32 +290,32 @@ KILLED_AT = [
 ]
 
 
+@mock.patch.object(commit, "CHECKPOINT_COMMITS", 2)
 @pytest.mark.parametrize("point", KILLED_AT)
 def test_killed_while_compacting(many: Path, point: str) -> None:
-    options = msgspec.structs.replace(OPTIONS, checkpoint_commits=2)
     before = read_all(many)
     number = read_state(many).number
-    assert run_killed(lambda: compact_lake(many, options), point)
+    assert run_killed(lambda: compact_lake(many, OPTIONS), point)
     state: LogState = read_state(many)
     after = ("log.linked", "log.unlinked", "log.folder")
     assert state.number - number == (2 if point in LATER else point.startswith(after))
     assert read_all(many) == before
     assert not verify_lake(many).damage
-    compact_lake(many, options)
+    compact_lake(many, OPTIONS)
     sweep_orphans(many, 0)
     assert read_all(many) == before
     assert not list_orphans(many, read_state(many))
 
 
 def test_command_says_what_it_did(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TONLAKE_COMPACT_ROWS", "38")
-    first = CliRunner().invoke(compact_command, ["--lake", str(many)])
+    monkeypatch.setenv("TONLAKE_LAKE_COMPACT_ROWS", "38")
+    first = CliRunner().invoke(main, ["compact", "--lake", str(many)])
     assert first.exit_code == 0, first.output
     assert f"{11 * len(BASE)} files" in first.output
-    again = CliRunner().invoke(compact_command, ["--lake", str(many)])
+    again = CliRunner().invoke(main, ["compact", "--lake", str(many)])
     assert "nothing to merge" in again.output
-    told = CliRunner().invoke(compact_command, ["--lake", str(many), "--json"])
+    told = CliRunner().invoke(main, ["compact", "--lake", str(many), "--json"])
     assert msgspec.json.decode(told.output)["commits"] == 0
-    missing = CliRunner().invoke(compact_command, ["--lake", str(many / "blocks")])
+    missing = CliRunner().invoke(main, ["compact", "--lake", str(many / "blocks")])
     assert missing.exit_code == 1
     assert "holds no lake" in missing.output

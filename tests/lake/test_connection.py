@@ -6,7 +6,6 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import duckdb
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,7 +18,7 @@ from lake.commit import commit_range
 from lake.connection import open_connection, read_sql
 from lake.log import DataFile
 from lake.schema import TABLES
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 from tests.lake.rows import make_table
 
@@ -150,9 +149,9 @@ def write_old_file(lake: Path, lacking: str) -> tuple[DataFile, DataFile]:
 @pytest.mark.parametrize("lacking", ["workchain", "gen_utime", "root_hash"])
 def test_files_older_than_a_column_have_null_there(tmp_path: Path, lacking: str) -> None:
     old, new = write_old_file(tmp_path, lacking)
-    both = open_connection(tmp_path, {"shard_blocks": (old, new)}, Settings())
-    alone = open_connection(tmp_path, {"shard_blocks": (old,)}, Settings())
-    now = open_connection(tmp_path, {"shard_blocks": (new,)}, Settings())
+    both = open_connection(tmp_path, {"shard_blocks": (old, new)}, LakeSettings())
+    alone = open_connection(tmp_path, {"shard_blocks": (old,)}, LakeSettings())
+    now = open_connection(tmp_path, {"shard_blocks": (new,)}, LakeSettings())
     assert both.view("shard_blocks").types == now.view("shard_blocks").types
     assert alone.view("shard_blocks").columns == now.view("shard_blocks").columns
     rows = both.view("shard_blocks").to_arrow_table()
@@ -190,7 +189,7 @@ def test_other_files_of_the_lake_are_out_of_reach_too(read_lake: Path) -> None:
 
 
 def test_settings_are_applied(read_lake: Path) -> None:
-    settings = msgspec.structs.replace(Settings(), duckdb_threads=3, duckdb_memory_mib=256)
+    settings = LakeSettings(duckdb_threads=3, duckdb_memory_mib=256)
     connection = open_snapshot(read_lake).connect(settings)
     assert one(connection, "select current_setting('threads')") == 3
     assert one(connection, "select current_setting('memory_limit')") == "256.0 MiB"

@@ -12,7 +12,7 @@ import pytest
 
 from lake.connection import ALL_VIEWS, DERIVED_VIEWS, read_sql
 from lake.database import Database, SnapshotViews, list_views
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def test_macros_need_no_view() -> None:
 
 
 def test_snapshots_open_at_once_see_their_own_files(read_lake: Path) -> None:
-    database = Database(read_lake, Settings())
+    database = Database(read_lake, LakeSettings())
     views = {number: database.open(open_snapshot(read_lake, number)) for number in (3, 1, 2)}
     apart = {
         number: open_snapshot(read_lake, number).connect().execute(ROWS).fetchall()
@@ -73,14 +73,14 @@ def test_snapshots_open_at_once_see_their_own_files(read_lake: Path) -> None:
 
 def test_every_view_can_be_asked(read_lake: Path) -> None:
     snapshot = open_snapshot(read_lake)
-    views, apart = Database(read_lake, Settings()).open(snapshot), snapshot.connect()
+    views, apart = Database(read_lake, LakeSettings()).open(snapshot), snapshot.connect()
     for name in ALL_VIEWS:
         count = f"from (select count(*) from {name})"  # noqa: S608 - a view of ours
         assert ask(views, count) == apart.execute(count).fetchall()
 
 
 def test_views_that_nobody_has_are_dropped(read_lake: Path) -> None:
-    database = Database(read_lake, Settings())
+    database = Database(read_lake, LakeSettings())
     kept = database.open(open_snapshot(read_lake, 1))
     before = ask(kept, ROWS)
     for _ in range(3):
@@ -96,7 +96,7 @@ def test_views_that_nobody_has_are_dropped(read_lake: Path) -> None:
 def test_a_database_that_knew_many_files_gives_way_to_another(
     read_lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    database, newest = Database(read_lake, Settings()), open_snapshot(read_lake)
+    database, newest = Database(read_lake, LakeSettings()), open_snapshot(read_lake)
     older = msgspec.structs.replace(newest.files["blocks"][0], path="blocks/day=2000-01-01/gone")
     before = open_snapshot(read_lake)
     before.files["blocks"] = (older, *newest.files["blocks"])
@@ -115,7 +115,7 @@ def test_a_database_that_knew_many_files_gives_way_to_another(
 
 
 def test_a_reader_that_is_left_keeps_its_views(read_lake: Path) -> None:
-    database = Database(read_lake, Settings())
+    database = Database(read_lake, LakeSettings())
     owner, views = Owner(), database.open(open_snapshot(read_lake, 1))
     connection = views.lend(owner)
     views.provide(ROWS)
@@ -126,7 +126,7 @@ def test_a_reader_that_is_left_keeps_its_views(read_lake: Path) -> None:
 
 
 def test_a_connection_is_lent_to_one_at_a_time(read_lake: Path) -> None:
-    views = Database(read_lake, Settings()).open(open_snapshot(read_lake))
+    views = Database(read_lake, LakeSettings()).open(open_snapshot(read_lake))
     one, other = Owner(), Owner()
     first, second = views.lend(one), views.lend(other)
     assert first is not second
@@ -150,7 +150,7 @@ def test_a_connection_is_lent_to_one_at_a_time(read_lake: Path) -> None:
     ],
 )
 def test_nothing_but_the_lake_is_in_reach(read_lake: Path, statement: str) -> None:
-    views = Database(read_lake, Settings()).open(open_snapshot(read_lake))
+    views = Database(read_lake, LakeSettings()).open(open_snapshot(read_lake))
     owner = Owner()
     with pytest.raises(duckdb.Error):
         views.lend(owner).execute(statement.format(lake=read_lake))

@@ -9,7 +9,7 @@ import pytest
 from lake.datafile import Changes, write_changes
 from lake.log import LogState
 from lake.place import Derivation, NewFile, Place
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from tests.lake.rows import make_table
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def new_file(name: str, seed: int = 0) -> NewFile:
 
 
 def write(lake: Path, state: LogState, *files: NewFile, removed: frozenset[str] = NONE) -> Changes:
-    return write_changes(lake, state, Derivation(files, removed), Settings())
+    return write_changes(lake, state, Derivation(files, removed), LakeSettings())
 
 
 def test_files_with_rows_come(tmp_path: Path) -> None:
@@ -65,6 +65,6 @@ def test_a_failure_leaves_what_was_live(tmp_path: Path) -> None:
         raise ArithmeticError
 
     with pytest.raises(ArithmeticError):
-        write_changes(tmp_path, live, Derivation(fail(), NONE), Settings())
+        write_changes(tmp_path, live, Derivation(fail(), NONE), LakeSettings())
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert files == [tmp_path / first.added[0].path]

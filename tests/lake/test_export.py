@@ -12,14 +12,14 @@ from lake.export import describe_piece, export_lake
 from lake.intake import SPANNING, import_piece
 from lake.log import Network, read_state
 from lake.piece import MANIFEST, Days, encode_manifest, parse_days
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.verify import verify_lake
 from tests.lake.rows import commit_rows, file_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SETTINGS = Settings()
+SETTINGS = LakeSettings()
 DAY = Days("2024-01-17", "2024-01-17")
 """The second of the three days that the lake of these tests has."""
 
@@ -56,25 +56,25 @@ def test_a_whole_lake_arrives_as_it_was(read_lake: Path, tmp_path: Path) -> None
     sent = export_lake(read_lake, folder, on_file=lambda done, total: shown.append((done, total)))
     assert sent.whole
     assert shown == [(at, sent.files) for at in range(1, sent.files + 1)]
-    came = import_piece(folder, copy, SETTINGS)
+    came = import_piece(folder, copy)
     assert (came.commits, came.files, came.rows, came.derive) == (3, sent.files, sent.rows, False)
     assert data_files(copy) == data_files(read_lake)
     old, new = read_state(read_lake), read_state(copy)
     assert (new.ranges, new.network, new.files) == (old.ranges, old.network, old.files)
     report = verify_lake(copy)
     assert (report.damage, report.orphans) == ([], [])
-    assert import_piece(folder, copy, SETTINGS).commits == 0
+    assert import_piece(folder, copy).commits == 0
 
 
 def test_days_of_a_lake(read_lake: Path, tmp_path: Path) -> None:
     folder, copy = tmp_path / "piece", tmp_path / "copy"
     sent = export_lake(read_lake, folder, DAY)
     assert (sent.ranges, sent.whole) == (((16, 20),), False)
-    assert import_piece(folder, copy, SETTINGS).derive
+    assert import_piece(folder, copy).derive
     assert read_state(copy).ranges == ((16, 20),)
     assert {path.split("/")[0] for path in data_files(copy)}.isdisjoint(SPANNING)
     export_lake(read_lake, folder, Days(None, "2024-01-02"))
-    assert import_piece(folder, copy, SETTINGS).ranges == ((1, 10),)
+    assert import_piece(folder, copy).ranges == ((1, 10),)
     assert read_state(copy).ranges == ((1, 10), (16, 20))
     assert verify_lake(copy).damage == []
     with pytest.raises(PieceRefused, match="none of these days: it holds 2024-01-02 to 2024-01-22"):
@@ -103,10 +103,10 @@ def test_an_import_goes_on_where_it_was_stopped(read_lake: Path, tmp_path: Path)
     data = last.read_bytes()
     last.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     with pytest.raises(LakeCorrupt, match=r"16-20-.*its bytes do not give its digest"):
-        import_piece(folder, copy, SETTINGS)
+        import_piece(folder, copy)
     assert read_state(copy).ranges == ((1, 10),)
     last.write_bytes(data)
-    assert import_piece(folder, copy, SETTINGS).commits == 2
+    assert import_piece(folder, copy).commits == 2
     assert data_files(copy) == data_files(read_lake)
     assert read_state(copy).ranges == read_state(read_lake).ranges
 
@@ -124,12 +124,12 @@ def test_what_does_not_fit_is_refused(read_lake: Path, tmp_path: Path) -> None:
     export_lake(read_lake, folder)
     commit_rows(tmp_path / "other", 1, 10, network=Network(-3))
     with pytest.raises(NetworkMismatch):
-        import_piece(folder, tmp_path / "other", SETTINGS)
+        import_piece(folder, tmp_path / "other")
     commit_rows(tmp_path / "part", 3, 5)
     with pytest.raises(RangeOverlap, match=r"1\.\.10 cannot be imported: the lake has 3\.\.5"):
-        import_piece(folder, tmp_path / "part", SETTINGS)
+        import_piece(folder, tmp_path / "part")
     with pytest.raises(PieceRefused, match="no export"):
-        import_piece(tmp_path, tmp_path / "copy", SETTINGS)
+        import_piece(tmp_path, tmp_path / "copy")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_damaged_manifest(
     path = folder / MANIFEST
     path.write_bytes(path.read_bytes().replace(old, new, 1))
     with pytest.raises(PieceRefused, match=words):
-        import_piece(folder, tmp_path / "copy", SETTINGS)
+        import_piece(folder, tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
 
 
@@ -161,7 +161,7 @@ def test_paths_that_lead_elsewhere(read_lake: Path, tmp_path: Path, path: str) -
     folder.mkdir()
     (folder / MANIFEST).write_bytes(encode_manifest(msgspec.structs.replace(manifest, files=files)))
     with pytest.raises(PieceRefused, match="is no path of a lake's file"):
-        import_piece(folder, tmp_path / "copy", SETTINGS)
+        import_piece(folder, tmp_path / "copy")
 
 
 @pytest.mark.parametrize("changes", [{"last_mc_seqno": 0}, {"first_mc_seqno": -1}])
@@ -174,5 +174,5 @@ def test_blocks_that_no_chain_has(read_lake: Path, tmp_path: Path, changes: dict
     changed = msgspec.structs.replace(manifest, stretches=stretches)
     (folder / MANIFEST).write_bytes(encode_manifest(changed))
     with pytest.raises(PieceRefused, match="is no range of masterchain blocks"):
-        import_piece(folder, tmp_path / "copy", SETTINGS)
+        import_piece(folder, tmp_path / "copy")
     assert not (tmp_path / "copy").exists()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
+from unittest import mock
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lake import commit
 from lake.envelope import encode_entry
 from lake.errors import LakeCorrupt, LakeNotFound, NetworkMismatch, SnapshotNotFound
 from lake.log import (
@@ -25,7 +26,6 @@ from lake.log import (
     read_commit,
     read_state,
 )
-from lake.settings import Settings
 from tests.lake.rows import commit_rows
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 RANGES = st.lists(
     st.tuples(st.integers(0, 60), st.integers(0, 8)).map(lambda at: (at[0], at[0] + at[1]))
 )
-CHECKPOINT_EVERY_TWO = msgspec.structs.replace(Settings(), checkpoint_commits=2)
+every_two = mock.patch.object(commit, "CHECKPOINT_COMMITS", 2)
 
 
 @given(RANGES)
@@ -109,9 +109,10 @@ def test_entries_sum_up(read_lake: Path) -> None:
     ]
 
 
+@every_two
 def test_checkpoints_say_what_the_entries_say(tmp_path: Path) -> None:
     for at in range(1, 6):
-        commit_rows(tmp_path, at, at, settings=CHECKPOINT_EVERY_TWO, rows=1)
+        commit_rows(tmp_path, at, at, rows=1)
     names = sorted(path.name for path in (tmp_path / "_log").glob("*.checkpoint.json"))
     assert names == ["2.checkpoint.json", "4.checkpoint.json"]
     states = [read_state(tmp_path, at) for at in range(1, 6)]
@@ -120,29 +121,30 @@ def test_checkpoints_say_what_the_entries_say(tmp_path: Path) -> None:
     assert [read_state(tmp_path, at) for at in range(1, 6)] == states
 
 
+@every_two
 def test_a_checkpoint_saves_reading_the_entries_before_it(tmp_path: Path) -> None:
     for at in range(1, 4):
-        commit_rows(tmp_path, at, at, settings=CHECKPOINT_EVERY_TWO, rows=1)
+        commit_rows(tmp_path, at, at, rows=1)
     state = read_state(tmp_path)
     (tmp_path / "_log" / "1.json").write_text("{}")
     assert read_state(tmp_path) == state
 
 
+@every_two
 def test_a_damaged_checkpoint_only_costs_time(tmp_path: Path) -> None:
     for at in range(1, 6):
-        commit_rows(tmp_path, at, at, settings=CHECKPOINT_EVERY_TWO, rows=1)
+        commit_rows(tmp_path, at, at, rows=1)
     state = read_state(tmp_path)
     for name in ("4.checkpoint.json", "2.checkpoint.json"):
         (tmp_path / "_log" / name).write_text("{}")
         assert read_state(tmp_path) == state
 
 
+@mock.patch.object(commit, "CHECKPOINT_COMMITS", 1)
 @pytest.mark.parametrize("reader", [read_commit, read_checkpoint])
 def test_every_flipped_bit_of_an_entry_is_found(tmp_path: Path, reader: object) -> None:
     assert callable(reader)
-    commit_rows(
-        tmp_path, 1, 1, rows=1, settings=msgspec.structs.replace(Settings(), checkpoint_commits=1)
-    )
+    commit_rows(tmp_path, 1, 1, rows=1)
     name = "1.json" if reader is read_commit else "1.checkpoint.json"
     path = tmp_path / "_log" / name
     whole = path.read_bytes()

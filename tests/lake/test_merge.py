@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lake import merge
 from lake.merge import merge_rows
 from lake.schema import TABLES
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.writer import encode_parquet, sort_rows, write_parquet
 from tests.lake.rows import make_table
 
@@ -67,7 +67,7 @@ def test_merged_rows_are_the_sorted_rows(
 
 
 def test_files_do_not_depend_on_the_pieces_they_are_written_from(tmp_path: Path) -> None:
-    options = Settings(row_group_rows=16)
+    options = LakeSettings(row_group_rows=16)
     pieces = make_pieces(3, [30, 1, 25, 16], keys=50)
     sink = pa.BufferOutputStream()
     merged = merge_rows(iter(pieces), TABLE, 20, tmp_path)

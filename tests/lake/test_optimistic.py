@@ -14,7 +14,7 @@ from lake.errors import CommitConflict
 from lake.log import read_state
 from lake.maintenance import commit_derived, commit_maintenance
 from lake.place import Derivation
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from tests.ingest.trace.lakes import commit_forest, expected_rows, long_forest, read_traces
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def drop_one_file(lake_dir: Path) -> None:
     """Commit that a file of messages is gone; the caller holds the lock."""
     state = read_state(lake_dir)
     gone = next(file.path for file in state.files if file.table == "messages")
-    commit_maintenance(lake_dir, state, Settings(), removed=[gone])
+    commit_maintenance(lake_dir, state, removed=[gone])
 
 
 def make_lake(lake_dir: Path) -> Forest:
@@ -92,7 +92,7 @@ def test_a_rebuild_derives_without_the_lock_and_again_after_another_commit(tmp_p
                 drop_one_file(tmp_path)
         return Derivation((), frozenset())
 
-    assert commit_derived(tmp_path, Settings(), derive) is None
+    assert commit_derived(tmp_path, LakeSettings(), derive) is None
     assert states == [5, 6]
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from lake import plain
 from lake.plain import encode_plain
 from lake.schema import ARROW_TYPES, TABLES, Column, Table
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.writer import encode_parquet, sort_rows, write_parquet
 from tests.lake.rows import MAKERS, make_table
 
@@ -47,7 +47,7 @@ WHOLE = Table(
 
 def encode_with_pyarrow(rows: pa.Table, table: Table) -> bytes:
     sink = pa.BufferOutputStream()
-    write_parquet(sink, [rows], table, Settings(), rows.num_rows)
+    write_parquet(sink, [rows], table, LakeSettings(), rows.num_rows)
     return sink.getvalue().to_pybytes()
 
 
@@ -120,7 +120,7 @@ def test_duckdb_reads_the_rows(rows: pa.Table, tmp_path_factory: pytest.TempPath
 
 def test_the_same_without_the_extension(monkeypatch: pytest.MonkeyPatch) -> None:
     rows, table = make_table("actions", 1, 9, rows=90), TABLES["actions"]
-    settings = Settings()
+    settings = LakeSettings()
     made = encode_parquet(rows, table, settings)
     monkeypatch.setattr(plain, "NATIVE", None)
     assert encode_parquet(rows, table, settings).equals(made)

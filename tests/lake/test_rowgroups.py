@@ -14,7 +14,7 @@ from lake import rowgroups
 from lake.compact import compact_lake
 from lake.rowgroups import RowGroups, gather
 from lake.schema.block import BLOCKS
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 from lake.wanted import AnyOf
 from tests.lake.chain import Chain, commit_chain, commit_made
@@ -36,7 +36,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     chain = Chain(3, accounts=5)
     for first in (1, 11, 15):
         last = {1: 10, 11: 14, 15: 15}[first]
-        commit_made(lake, first, last, chain.make(first, last), Settings(row_group_rows=4))
+        commit_made(lake, first, last, chain.make(first, last), LakeSettings(row_group_rows=4))
     return open_snapshot(lake)
 
 
@@ -164,7 +164,7 @@ def test_files_that_are_gone_are_forgotten(tmp_path: Path, monkeypatch: pytest.M
     before = open_snapshot(lake)
     wanted, size_bytes = ask(before, bounds), kept.size_bytes
     assert wanted
-    compact_lake(lake, Settings(compact_commits=2))
+    compact_lake(lake, LakeSettings(compact_commits=2))
     after = open_snapshot(lake)
     assert {file.path for file in after.files["blocks"]}.isdisjoint(
         file.path for file in before.files["blocks"]

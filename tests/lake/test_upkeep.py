@@ -14,7 +14,7 @@ from lake import upkeep
 from lake.log import read_commit, read_state
 from lake.lookup.opening import open_lookups
 from lake.place import list_places
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 from lake.status import read_status
 from lake.upkeep import Upkeep, keep_up
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from lake.status import LookupStatus
 
-OPTIONS = Settings(upkeep_commits=4, compact_commits=4, compact_rows=1000)
+OPTIONS = LakeSettings(maintenance_commits=4, compact_commits=4, compact_rows=1000)
 
 
 def read_lookups(lake: Path) -> LookupStatus:
@@ -73,7 +73,7 @@ def test_what_comes_meanwhile_is_done_as_well(
     commit_chain(lake, chain, 1, 1)
     rounds = []
 
-    def work(lake_dir: Path, settings: Settings) -> int:
+    def work(lake_dir: Path, settings: LakeSettings) -> int:
         made = keep_up(lake_dir, settings)
         newest = open_snapshot(lake).last_mc_seqno
         rounds.append(newest)
@@ -90,12 +90,12 @@ def test_what_comes_meanwhile_is_done_as_well(
 
 def test_it_can_be_left_out(tmp_path: Path) -> None:
     lake, chain = tmp_path / "lake", Chain(4)
-    never = Upkeep(lake, msgspec.structs.replace(OPTIONS, upkeep_commits=0), print)
+    never = Upkeep(lake, msgspec.structs.replace(OPTIONS, maintenance_commits=0), print)
     for at in range(1, 6):
         commit_chain(lake, chain, at, at)
         never.count(1)
     never.wait()
-    keep_up(lake, msgspec.structs.replace(OPTIONS, build_lookups=False, compact_commits=0))
+    keep_up(lake, msgspec.structs.replace(OPTIONS, build_index=False, compact_commits=0))
     assert read_state(lake).number == 5
     assert read_lookups(lake).missing == ((1, 5),)
 
@@ -131,7 +131,7 @@ def test_a_process_that_dies_is_told_of_and_started_again(tmp_path: Path) -> Non
     kept.wait()
     assert len(failures) == 1
     assert "-9" in failures[0]
-    kept.count(OPTIONS.upkeep_commits)
+    kept.count(OPTIONS.maintenance_commits)
     kept.wait()
     assert len(failures) == 1
     assert read_lookups(lake).missing == ()

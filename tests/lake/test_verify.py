@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import random
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lake import commit
 from lake.envelope import encode_entry
 from lake.errors import LakeNotFound
 from lake.log import Commit, read_checkpoint, read_commit
-from lake.settings import Settings
 from lake.verify import Damage, verify_lake
 from tests.lake.rows import commit_rows, file_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-CHECKPOINT_EVERY_TWO = msgspec.structs.replace(Settings(), checkpoint_commits=2)
+every_two = mock.patch.object(commit, "CHECKPOINT_COMMITS", 2)
 
 FEW_TABLES = ("blocks", "transactions", "state_cells", "transaction_traces", "wallets")
 
@@ -48,10 +49,11 @@ def test_no_lake(tmp_path: Path) -> None:
         verify_lake(tmp_path)
 
 
+@every_two
 def test_every_flipped_bit_is_found(tmp_path: Path) -> None:
     """Over every kind of file that a lake consists of, log and checkpoints included."""
     for at in range(1, 4):
-        commit_rows(tmp_path, at, at, rows=1, settings=CHECKPOINT_EVERY_TWO, tables=FEW_TABLES)
+        commit_rows(tmp_path, at, at, rows=1, tables=FEW_TABLES)
     rng = random.Random(7)  # noqa: S311 - a seed, no secret
     files = {path: data for path, data in file_bytes(tmp_path).items() if data}
     for path, data in files.items():
@@ -117,9 +119,10 @@ def test_entries_that_do_not_follow_each_other(lake: Path) -> None:
     assert verify_lake(lake).damage == [Damage("_log/3.json", "its range 18..30 overlaps 16..20")]
 
 
+@every_two
 def test_checkpoints_are_compared_with_the_entries(tmp_path: Path) -> None:
     for at in range(1, 4):
-        commit_rows(tmp_path, at, at, rows=1, settings=CHECKPOINT_EVERY_TWO, tables=["blocks"])
+        commit_rows(tmp_path, at, at, rows=1, tables=["blocks"])
     state = read_checkpoint(tmp_path, 2)
     wrong = msgspec.structs.replace(state, files=state.files[:1])
     path = tmp_path / "_log" / "2.checkpoint.json"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import duckdb
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -14,16 +14,23 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+from lake import writer
 from lake.schema import TABLES
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.writer import encode_parquet, sort_rows
 from tests.lake.rows import make_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-SETTINGS = msgspec.structs.replace(Settings(), row_group_rows=16, plain_rows=0)
-PLAIN = msgspec.structs.replace(SETTINGS, plain_rows=50)
+SETTINGS = LakeSettings(row_group_rows=16)
+
+
+@pytest.fixture(autouse=True)
+def no_plain_rows() -> Iterator[None]:
+    with mock.patch.object(writer, "PLAIN_ROWS", 0):
+        yield
 
 
 def read_back(data: pa.Buffer) -> pa.Table:
@@ -104,12 +111,9 @@ def test_file_layout() -> None:
 def test_few_rows_are_written_plain(name: str) -> None:
     table = TABLES[name]
     few, many = (make_table(name, 1, 9, rows=count) for count in (50, 51))
-    for rows, settings, packing in (
-        (few, PLAIN, "UNCOMPRESSED"),
-        (few, SETTINGS, "ZSTD"),
-        (many, PLAIN, "ZSTD"),
-    ):
-        data = encode_parquet(rows, table, settings)
+    for rows, most, packing in ((few, 50, "UNCOMPRESSED"), (few, 0, "ZSTD"), (many, 50, "ZSTD")):
+        with mock.patch.object(writer, "PLAIN_ROWS", most):
+            data = encode_parquet(rows, table, SETTINGS)
         facts = pq.ParquetFile(pa.BufferReader(data)).metadata
         columns = [facts.row_group(0).column(at) for at in range(facts.num_columns)]
         assert {column.compression for column in columns} == {packing}
@@ -129,13 +133,14 @@ def test_a_flipped_bit_fails_the_page_checksum() -> None:
         read_back(pa.py_buffer(bytes(data)))
 
 
-@pytest.mark.parametrize("settings", [SETTINGS, PLAIN])
-def test_nulls_are_found_beside_a_single_value(tmp_path: Path, settings: Settings) -> None:
+@pytest.mark.parametrize("plain_rows", [0, 50])
+def test_nulls_are_found_beside_a_single_value(tmp_path: Path, plain_rows: int) -> None:
     rows = make_table("transaction_traces", 1, 9, rows=9)
     parents = pa.array([None] * 8 + [bytes(32)], pa.binary(32))
     rows = rows.set_column(rows.column_names.index("parent_hash"), "parent_hash", parents)
     file = tmp_path / "rows.parquet"
-    file.write_bytes(encode_parquet(rows, TABLES["transaction_traces"], settings))
+    with mock.patch.object(writer, "PLAIN_ROWS", plain_rows):
+        file.write_bytes(encode_parquet(rows, TABLES["transaction_traces"], SETTINGS))
     with duckdb.connect() as connection:
         found = connection.read_parquet(str(file)).filter("parent_hash is null")
         assert found.count("*").fetchall() == [(8,)]

@@ -8,12 +8,11 @@ never), then prints ``killed`` or ``ended``.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from unittest import mock
 
-import msgspec
-
+from lake import commit
 from lake.errors import RangeOverlap
 from lake.orphan import sweep_orphans
-from lake.settings import Settings
 from tests.lake.killed import serve_orders
 from tests.lake.rows import commit_rows
 
@@ -22,14 +21,13 @@ if TYPE_CHECKING:
 
 RANGES = [(1, 5), (6, 8), (9, 20), (21, 21)]
 FEW_TABLES = ("blocks", "transactions", "state_cells", "transaction_traces", "wallets")
-SETTINGS = msgspec.structs.replace(Settings(), checkpoint_commits=2)
 
 
 def commit_ranges(lake: Path) -> None:
     """Commit those of the ranges that the lake does not have."""
     for first, last in RANGES:
         try:
-            commit_rows(lake, first, last, settings=SETTINGS, rows=3, tables=FEW_TABLES)
+            commit_rows(lake, first, last, rows=3, tables=FEW_TABLES)
         except RangeOverlap:
             continue
 
@@ -41,4 +39,5 @@ def bring(lake: Path) -> None:
 
 
 if __name__ == "__main__":
+    mock.patch.object(commit, "CHECKPOINT_COMMITS", 2).start()
     serve_orders(bring)

@@ -18,7 +18,7 @@ from lake.index.index import open_index
 from lake.lookup.native import NATIVE
 from lake.lookup.rebuild import rebuild_lookups
 from lake.lookup.record import FACT_COLUMNS, MESSAGE_COLUMNS, TRANSACTION_COLUMNS
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 from queries.composed import find_composed
 from queries.errors import QueryNeeded
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from queries.loader import Query
 
 Row = dict[str, Any]
-SETTINGS = Settings()
+SETTINGS = LakeSettings()
 DRAWS = 12
 KEY = ("workchain", "account", "lt", "hash", "now", "mc_seqno", "trace_id")
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,7 +61,7 @@ def make_traced(lake: Path) -> Path:
     for at in range(1, 25, 2):
         commit_chain(lake, chain, at, at + 1)
     rebuild_traces(lake, SETTINGS)
-    rebuild_lookups(lake, SETTINGS)
+    rebuild_lookups(lake)
     for at in range(25, 29):
         commit_chain(lake, chain, at, at)
     return lake
@@ -71,7 +71,7 @@ def make_stale(lake: Path) -> Path:
     """Commit a chain whose traces were rebuilt after its segment was written."""
     chain = Chain(12, accounts=5)
     commit_chain(lake, chain, 1, 12)
-    rebuild_lookups(lake, SETTINGS)
+    rebuild_lookups(lake)
     rebuild_traces(lake, SETTINGS)
     return lake
 
@@ -81,7 +81,7 @@ def make_held(lake: Path) -> Path:
     for at in range(1, 7):
         commit_holdings(lake, at, at, seed=3)
         if at == 3:
-            rebuild_lookups(lake, SETTINGS)
+            rebuild_lookups(lake)
     return lake
 
 
@@ -178,7 +178,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from api.snapshot import SnapshotHolder
-from lake.settings import Settings
+from api.settings import Settings
 reader = SnapshotHolder(Path(sys.argv[1]), Settings()).reader()
 (first, *_) = reader.rows("v3/transaction_keys", hashes=[], excluded_workchains=[],
                           excluded_accounts=[], limit=3)

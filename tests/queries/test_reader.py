@@ -8,7 +8,7 @@ import pytest
 
 import queries.reader
 from lake.errors import LakeCorrupt
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 from queries.errors import ParameterMismatch, QueryTimeout, QueryUnknown
 from queries.loader import REQUIRED, load_queries, parse_query
@@ -117,7 +117,7 @@ def test_damage_is_named_where_it_is_met(demo_lake: Path, tmp_path: Path) -> Non
     data[len(data) // 2] ^= 1
     damaged.write_bytes(data)
     snapshot = open_snapshot(tmp_path)
-    reader = Reader(snapshot, snapshot.connect(Settings()).cursor())
+    reader = Reader(snapshot, snapshot.connect(LakeSettings()).cursor())
     assert reader.rows("v3/blocks", limit=1)
     with pytest.raises(LakeCorrupt, match="messages/day="):
         reader.rows("v3/trace_ids_of_messages", msg_hashes=[bytes(32)])

@@ -16,7 +16,8 @@ from api.doctor.lake import check_lake
 from api.doctor.machine import check_access
 from api.doctor.node import check_node
 from api.main import main
-from lake.settings import Settings
+from api.settings import Settings
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -83,22 +84,22 @@ def test_no_node_is_a_problem(tmp_path: Path) -> None:
 
 def test_access_is_looked_at(tmp_path: Path) -> None:
     def look(**settings: Any) -> dict[str, str]:
-        return levels(check_access(Settings(**settings)))
+        return levels(check_access(compose(**settings)))
 
     keys = tmp_path / "keys.json"
     assert look() == {"address": "ok"}
-    assert look(http_host="192.0.2.1") == {"address": "ok"}
-    assert look(http_host="192.0.2.1", rate_limits="off") == {"address": "warning"}
-    assert look(keys_required=True)["keys"] == "problem"
-    assert look(keys_file=str(keys))["keys"] == "warning"
+    assert look(http={"host": "192.0.2.1"}) == {"address": "ok"}
+    assert look(http={"host": "192.0.2.1"}, access={"rate_limits": "off"}) == {"address": "warning"}
+    assert look(access={"keys_required": True})["keys"] == "problem"
+    assert look(access={"keys_file": str(keys)})["keys"] == "warning"
     add_key(keys, "one", 1)
-    assert look(keys_file=str(keys))["keys"] == "ok"
+    assert look(access={"keys_file": str(keys)})["keys"] == "ok"
     keys.chmod(0o644)
-    assert look(keys_file=str(keys))["keys"] == "warning"
+    assert look(access={"keys_file": str(keys)})["keys"] == "warning"
     keys.write_text("oops")
-    assert look(keys_file=str(keys))["keys"] == "problem"
-    assert look(upstream_url="http://192.0.2.1/api/v2")["upstream"] == "warning"
-    assert look(emulator_library=str(tmp_path / "none.so"))["emulator"] == "problem"
+    assert look(access={"keys_file": str(keys)})["keys"] == "problem"
+    assert look(upstream={"url": "http://192.0.2.1/api/v2"})["upstream"] == "warning"
+    assert look(tvm={"emulator_library": str(tmp_path / "none.so")})["emulator"] == "problem"
 
 
 def test_the_exit_code_says_how_bad_it_is(demo_lake: Path, tmp_path: Path) -> None:
@@ -113,7 +114,7 @@ def test_the_exit_code_says_how_bad_it_is(demo_lake: Path, tmp_path: Path) -> No
     assert (code, report["level"]) == (1, "problem")
     code, report = run(TONLAKE_HTTP_PRT="1")
     assert code == 1
-    assert "did you mean 'http_port'" in report["findings"][0]["text"]
+    assert "did you mean [http] port" in report["findings"][0]["text"]
     text = CliRunner().invoke(main, ["doctor", "--lake", str(tmp_path / "none")]).stdout
     assert "PROBLEM  lake: " in text
     assert "-> tonlake ingest" in text

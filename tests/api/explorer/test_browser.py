@@ -23,7 +23,7 @@ AUDIT = Path(__file__).with_name("audit.js").read_text(encoding="utf-8")
 @pytest.fixture(scope="module")
 def origin(demo_lake: Path) -> Iterator[str]:
     """The demo lake, served over a port of its own."""
-    with serve(demo_lake, sql_enabled=True) as served:
+    with serve(demo_lake, sql={"enabled": True}) as served:
         yield served.url
 
 

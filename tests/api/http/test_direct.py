@@ -13,7 +13,7 @@ import api.http.direct
 import api.http.lane
 import api.v3.block_routes
 from api.app import create_app
-from lake.settings import Settings
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ PATHS = [
 
 @contextmanager
 def serving(lake: Path, **settings: Any) -> Iterator[TestClient[Any]]:
-    app = create_app(lake, Settings(**settings))
+    app = create_app(lake, compose(**settings))
     with TestClient(app, raise_server_exceptions=False) as client:
         yield client
 
@@ -81,7 +81,7 @@ def handled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_both_ways_give_the_same(demo_lake: Path, handled: list[str]) -> None:
-    with serving(demo_lake, answer_cache_mib=0) as client:
+    with serving(demo_lake, http={"cache_mib": 0}) as client:
         statuses = [_compare(client, path) for path in PATHS]
         _compare(client, "/api/v3/blocks?limit=2", Accept="text/csv")
         _compare(client, "/api/v3/blocks?limit=2", Accept="application/vnd.apache.parquet")
@@ -109,7 +109,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 def test_small_answers_are_made_without_a_thread(demo_lake: Path, here: list[bool]) -> None:
     paths = [INFO, INFO + "?odd=1", "/api/v2/getMasterchainInfo", "/api/v2/detectAddress?address=x"]
-    with serving(demo_lake, answer_cache_mib=0) as client:
+    with serving(demo_lake, http={"cache_mib": 0}) as client:
         for path in paths:
             client.get(path)
         assert not here  # nothing is known of what they cost
@@ -120,7 +120,7 @@ def test_small_answers_are_made_without_a_thread(demo_lake: Path, here: list[boo
 
 def test_what_takes_a_query_goes_to_a_thread_after_all(demo_lake: Path, here: list[bool]) -> None:
     odd = "/api/v3/transactions?sort=asc&workchain=0&limit=3&odd=1"
-    with serving(demo_lake, answer_cache_mib=0) as client:
+    with serving(demo_lake, http={"cache_mib": 0}) as client:
         first = client.get(odd)
         second = client.get(odd)
     assert here == [False]
@@ -129,7 +129,7 @@ def test_what_takes_a_query_goes_to_a_thread_after_all(demo_lake: Path, here: li
 
 
 def test_no_snapshot_is_opened_in_the_loop(demo_lake: Path, here: list[bool]) -> None:
-    service = create_app(demo_lake, Settings(answer_cache_mib=0))
+    service = create_app(demo_lake, compose(http={"cache_mib": 0}))
     with TestClient(service) as client:
         assert client.get(INFO).status_code == 200
         service.state.holder.close()
@@ -143,9 +143,9 @@ def test_refusals_and_faults_are_the_same(
 ) -> None:
     keys = str(tmp_path / "keys.json")
     limits = {"keys_file": keys, "keys_required": True, "rate_limits": "off"}
-    with serving(demo_lake, **limits) as client:
+    with serving(demo_lake, access=limits) as client:
         assert _compare(client, INFO) == 401
-    with serving(demo_lake, rate_limits="on", anonymous_rps=1) as client:
+    with serving(demo_lake, access={"rate_limits": "on", "anonymous_rps": 1}) as client:
         assert client.get(INFO).status_code == 200
         answer = client.get(INFO + "?x=1")
         assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
@@ -156,7 +156,7 @@ def test_refusals_and_faults_are_the_same(
         raise MemoryError
 
     monkeypatch.setattr(api.v3.block_routes, "render_block", fail)
-    with serving(demo_lake, answer_cache_mib=0) as client:
+    with serving(demo_lake, http={"cache_mib": 0}) as client:
         assert _compare(client, INFO) == 500
     assert len(handled) == 5
 

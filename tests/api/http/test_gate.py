@@ -16,7 +16,7 @@ from api.access.key import add_key
 from api.app import create_app
 from api.errors import KeyFileInvalid
 from api.http.gate import Gate
-from lake.settings import Settings
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ class Clock:
 @contextmanager
 def serving(lake: Path, clock: Clock, **settings: Any) -> Iterator[TestClient[Any]]:
     with TestClient(
-        create_app(lake, Settings(**settings), clock), raise_server_exceptions=False
+        create_app(lake, compose(**settings), clock), raise_server_exceptions=False
     ) as client:
         yield client
 
@@ -63,7 +63,9 @@ def keys(tmp_path: Path) -> Path:
 def test_no_way_of_asking_gets_around_a_required_key(demo_lake: Path, keys: Path) -> None:
     key = add_key(keys, "mine", 10)
     wrong: list[Any] = [{}, {"X-API-Key": ""}, {"X-API-Key": key[:-1]}, {"X-API-Key": b"\xff"}]
-    with serving(demo_lake, Clock(), keys_file=str(keys), keys_required=True) as client:
+    with serving(
+        demo_lake, Clock(), access={"keys_file": str(keys), "keys_required": True}
+    ) as client:
         assert client.get(INFO, headers={"X-API-Key": key}).status_code == 200  # kept from now on
         for method, path, body in WAYS:
             for headers in wrong:
@@ -74,7 +76,9 @@ def test_no_way_of_asking_gets_around_a_required_key(demo_lake: Path, keys: Path
 
 def test_a_key_opens_by_header_and_by_parameter(demo_lake: Path, keys: Path) -> None:
     key = add_key(keys, "mine", 10)
-    with serving(demo_lake, Clock(), keys_file=str(keys), keys_required=True) as client:
+    with serving(
+        demo_lake, Clock(), access={"keys_file": str(keys), "keys_required": True}
+    ) as client:
         for _ in range(2):
             assert client.get(INFO, headers={"x-api-key": key}).status_code == 200
             assert client.get(INFO, params={"api_key": key}).status_code == 200
@@ -88,7 +92,9 @@ def test_a_key_opens_by_header_and_by_parameter(demo_lake: Path, keys: Path) -> 
 
 
 def test_who_watches_needs_no_key(demo_lake: Path, keys: Path) -> None:
-    with serving(demo_lake, Clock(), keys_file=str(keys), keys_required=True) as client:
+    with serving(
+        demo_lake, Clock(), access={"keys_file": str(keys), "keys_required": True}
+    ) as client:
         for path in ("/healthz", "/healthcheck", "/readyz", "/version", "/docs", "/openapi.json"):
             assert client.get(path).status_code == 200, path
         preflight = client.options(
@@ -104,12 +110,12 @@ def test_without_a_file_keys_are_not_looked_at(demo_lake: Path) -> None:
 
 def test_keys_that_are_required_need_a_file(tmp_path: Path) -> None:
     with pytest.raises(KeyFileInvalid, match="keys_file"):
-        create_app(tmp_path, Settings(keys_required=True))
+        create_app(tmp_path, compose(access={"keys_required": True}))
 
 
 def test_limits_hold_for_kept_answers_too(demo_lake: Path) -> None:
     clock = Clock()
-    with serving(demo_lake, clock, rate_limits="on", anonymous_rps=2) as client:
+    with serving(demo_lake, clock, access={"rate_limits": "on", "anonymous_rps": 2}) as client:
         for second in range(3):
             clock.now_s = second * 10
             assert [client.get(INFO).status_code for _ in range(4)] == [200, 200, 429, 429]
@@ -126,7 +132,9 @@ def test_limits_hold_for_kept_answers_too(demo_lake: Path) -> None:
 
 def test_each_key_has_a_limit_of_its_own(demo_lake: Path, keys: Path) -> None:
     slow, fast = add_key(keys, "slow", 2), add_key(keys, "fast", 5)
-    with serving(demo_lake, Clock(), keys_file=str(keys), rate_limits="on") as client:
+    with serving(
+        demo_lake, Clock(), access={"keys_file": str(keys), "rate_limits": "on"}
+    ) as client:
         counts = [
             sum(client.get(INFO, headers=headers).status_code == 200 for _ in range(8))
             for headers in ({"X-API-Key": slow}, {"X-API-Key": fast}, {})
@@ -172,7 +180,9 @@ def test_limits_are_off_on_the_own_machine(
 
 def test_a_socket_without_a_key_is_not_opened(demo_lake: Path, keys: Path) -> None:
     key = add_key(keys, "mine", 10)
-    with serving(demo_lake, Clock(), keys_file=str(keys), keys_required=True) as client:
+    with serving(
+        demo_lake, Clock(), access={"keys_file": str(keys), "keys_required": True}
+    ) as client:
         with client.websocket_connect(f"/api/streaming/v2/ws?api_key={key}") as socket:
             socket.send_json({"operation": "ping"})
             assert socket.receive_json() == {"status": "pong"}
@@ -191,7 +201,9 @@ def test_keys_are_in_no_log_and_no_answer(
     seen: list[str] = []
     with (
         caplog.at_level(logging.DEBUG),
-        serving(demo_lake, Clock(), keys_file=str(keys), log_requests=True) as client,
+        serving(
+            demo_lake, Clock(), access={"keys_file": str(keys)}, log={"requests": True}
+        ) as client,
     ):
         for key in (*known, *unknown):
             for path in (INFO, "/api/v3/nothing", "/api/v3/blocks?limit=x", "/metrics"):
@@ -206,13 +218,13 @@ def test_keys_are_in_no_log_and_no_answer(
 
 def test_chosen_origins_alone_are_answered(demo_lake: Path) -> None:
     ours, other = "https://a.example", "https://b.example"
-    with serving(demo_lake, Clock(), cors_origins=f"{ours}, https://c.example") as client:
+    with serving(demo_lake, Clock(), http={"cors_origins": f"{ours}, https://c.example"}) as client:
         for _ in range(2):
             shown = client.get(INFO, headers={"Origin": ours}).headers
             assert shown["access-control-allow-origin"] == ours
             hidden = client.get(INFO, headers={"Origin": other}).headers
             assert "access-control-allow-origin" not in hidden
-    with serving(demo_lake, Clock(), cors_origins="") as client:
+    with serving(demo_lake, Clock(), http={"cors_origins": ""}) as client:
         assert (
             "access-control-allow-origin" not in client.get(INFO, headers={"Origin": ours}).headers
         )

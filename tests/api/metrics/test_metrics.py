@@ -15,8 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from api.app import create_app
 from api.metrics.meter import Meter
 from lake.following import Following, write_following
-from lake.settings import Settings
-from tests.patience import PATIENT
+from tests.patience import PATIENT, compose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,11 +122,13 @@ def test_lag_is_shown_of_a_followed_lake(demo_lake: Path, tmp_path: Path) -> Non
 
 
 def test_others_than_this_machine_need_a_key(demo_lake: Path) -> None:
-    settings = Settings(http_host="192.0.2.1", rate_limits="off")
+    settings = compose(http={"host": "192.0.2.1"}, access={"rate_limits": "off"})
     with TestClient(create_app(demo_lake, settings)) as client:
         for path in ("/metrics", "/metrics/", "//metrics"):
             assert client.get(f"http://testserver{path}").status_code == 401
-    public = msgspec.structs.replace(settings, metrics_public=True)
+    public = msgspec.structs.replace(
+        settings, metrics=msgspec.structs.replace(settings.metrics, public=True)
+    )
     with TestClient(create_app(demo_lake, public)) as client:
         assert client.get("/metrics").status_code == 200
 

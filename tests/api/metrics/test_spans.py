@@ -14,9 +14,9 @@ from litestar.testing import TestClient
 
 from api.app import create_app
 from api.metrics import telemetry
+from api.settings import Settings
 from lake.errors import SettingsError
-from lake.settings import Settings
-from tests.patience import LIMITS
+from tests.patience import compose, patient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +69,7 @@ def attributes(span: Any) -> dict[str, Any]:
 
 
 def test_requests_and_their_queries_are_told(demo_lake: Path, endpoint: str) -> None:
-    settings = Settings(**LIMITS, otel_endpoint=endpoint, answer_cache_mib=0)
+    settings = patient(metrics={"otel_endpoint": endpoint}, http={"cache_mib": 0})
     secret, address = "a-key-of-somebody", "0:" + "5" * 64
     parent = {"traceparent": f"00-{CLIENT_TRACE}-{CLIENT_SPAN}-01", "X-API-Key": secret}
     with TestClient(create_app(demo_lake, settings)) as client:
@@ -97,7 +97,9 @@ def test_requests_and_their_queries_are_told(demo_lake: Path, endpoint: str) -> 
 
 
 def test_faults_of_the_service_are_marked(tmp_path: Path, endpoint: str) -> None:
-    with TestClient(create_app(tmp_path / "none", Settings(otel_endpoint=endpoint))) as client:
+    with TestClient(
+        create_app(tmp_path / "none", compose(metrics={"otel_endpoint": endpoint}))
+    ) as client:
         assert client.get("/api/v3/masterchainInfo").status_code == 503
     assert [span.status.code for span in Collector.spans] == [2]
 
@@ -105,7 +107,7 @@ def test_faults_of_the_service_are_marked(tmp_path: Path, endpoint: str) -> None
 def test_nothing_is_loaded_where_nothing_is_asked_for(demo_lake: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from api.app import create_app;"
-        "from lake.settings import Settings; create_app(Path(sys.argv[1]), Settings());"
+        "from api.settings import Settings; create_app(Path(sys.argv[1]), Settings());"
         "print({'opentelemetry.sdk', 'api.metrics.spans'} & set(sys.modules))"
     )
     done = subprocess.run(
@@ -124,4 +126,4 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("endpoint", ["collector:4318", "ftp://collector", "http://c/?key=1"])
 def test_an_endpoint_is_an_address(endpoint: str) -> None:
     with pytest.raises(msgspec.ValidationError, match="otel_endpoint"):
-        msgspec.convert({"otel_endpoint": endpoint}, Settings)
+        msgspec.convert({"metrics": {"otel_endpoint": endpoint}}, Settings)

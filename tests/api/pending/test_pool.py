@@ -17,7 +17,7 @@ import pytest
 from api.call import Call
 from api.emulation import emulate_message
 from api.params import Arguments
-from api.pending.pool import PendingPool
+from api.pending.pool import EXPIRY_S, PendingPool
 from api.snapshot import SnapshotHolder
 from api.v3.pending_trace import PendingTrace
 from ingest.action.stored import SOURCES
@@ -25,12 +25,11 @@ from ingest.cell.writer import serialize_single
 from ingest.tvm.emulation import NotAccepted
 from ingest.tvm.message import list_messages, read_message
 from ingest.tvm.pool import TvmPool
-from lake.settings import Settings
 from queries.loader import load_queries
 from tests.api.growth import WAIT_S, serve
 from tests.api.v2.test_send import Upstream
 from tests.ingest.bags import read_bags
-from tests.patience import LIMITS
+from tests.patience import patient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,14 +38,14 @@ if TYPE_CHECKING:
     from api.stream.event import Event
     from tests.api.growth import Growth
 
-SETTINGS = Settings(**LIMITS, pending_messages=2)
+SETTINGS = patient(pending={"messages": 2})
 
 pytestmark = pytest.mark.usefixtures("tvm")
 
 
 @pytest.fixture(scope="module")
 def machine() -> Iterator[TvmPool]:
-    pool = TvmPool(SETTINGS)
+    pool = TvmPool(SETTINGS.tvm)
     yield pool
     pool.close()
 
@@ -94,7 +93,7 @@ Message = dict[str, Any]
 def messages(many_commits: Path) -> list[Message]:
     """Messages from outside that were the first that their accounts got in a commit."""
     holder = SnapshotHolder(many_commits, SETTINGS)
-    connection = holder.reader().snapshot.connect(SETTINGS)
+    connection = holder.reader().snapshot.connect(SETTINGS.lake)
     rows = connection.execute(
         "select mc_seqno, hash, account from transactions where workchain = 0 order by lt"
     ).fetchall()
@@ -160,7 +159,7 @@ def test_a_message_expires(scene: Scene, growth: Growth, messages: list[Message]
     growth.show(max(0, message["commit"] - 2))
     scene.pool.add(scene.call(), message["boc"])
     scene.kinds()
-    scene.now_s = SETTINGS.pending_expiry_s - 1
+    scene.now_s = EXPIRY_S - 1
     assert len(scene.norms()) == 1
     scene.now_s += 1
     assert scene.norms() == []
@@ -228,7 +227,7 @@ def replay(lake_dir: Path, machine: TvmPool, step: int) -> Counter[str]:
     """Emulate messages of a lake on the states before, and compare with their traces."""
     holder = SnapshotHolder(lake_dir, SETTINGS)
     call = Call(Arguments([]), SETTINGS, holder.reader(), tvm=machine)
-    connection = call.reader.snapshot.connect(SETTINGS)
+    connection = call.reader.snapshot.connect(SETTINGS.lake)
     texts = {
         "steps": "select workchain, account, coalesce(compute_exit_code, 0) from transactions"
         " where hash in (select hash from transaction_traces where trace_id = $id)",
@@ -268,12 +267,15 @@ def test_over_http(growth: Growth, messages: list[Message]) -> None:
     upstream = ThreadingHTTPServer(("127.0.0.1", 0), Upstream)
     threading.Thread(target=upstream.serve_forever, daemon=True).start()
     limits = msgspec.structs.replace(
-        SETTINGS, upstream_url=f"http://127.0.0.1:{upstream.server_port}/api/v2"
+        SETTINGS,
+        upstream=msgspec.structs.replace(
+            SETTINGS.upstream, url=f"http://127.0.0.1:{upstream.server_port}/api/v2"
+        ),
     )
     norm = base64.b64encode(message["hash_norm"]).decode()
     account = f"0:{message['destination'].hex().upper()}"
     with (
-        serve(growth.lake_dir, **msgspec.structs.asdict(limits)) as server,
+        serve(growth.lake_dir, **msgspec.to_builtins(limits)) as server,
         httpx.Client(base_url=server.url, timeout=60) as client,
         server.stream(min_finality="pending", trace_external_hash_norms=norm) as frames,
     ):

@@ -16,10 +16,10 @@ import pytest
 from litestar.testing import TestClient
 
 from api.app import create_app
-from lake.settings import Settings
 from lake.verify import verify_lake
 from tests.api.sql.attacks import ATTACKS, HOGS, READING, SETTINGS, WRITING
 from tests.lake.rows import file_bytes
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +88,7 @@ def test_a_confined_process_cannot_write(open_place: Path) -> None:
 
 @pytest.fixture
 def asker(open_place: Path) -> Iterator[TestClient[Any]]:
-    settings = Settings(sql_enabled=True, sql_timeout_ms=5000, sql_memory_mib=512, sql_rows=1000)
+    settings = compose(sql={"enabled": True, "timeout_ms": 5000, "memory_mib": 512, "rows": 1000})
     with TestClient(create_app(open_place / "lake", settings)) as client:
         yield client
 

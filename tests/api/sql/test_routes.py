@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,8 +13,8 @@ import pytest
 from litestar.testing import TestClient
 
 from api.app import create_app
-from lake.settings import Settings
-from tests.patience import LIMITS
+from api.sql import routes
+from tests.patience import patient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,15 +25,18 @@ QUERY = "select workchain, count(*) as blocks from blocks group by all order by 
 
 @pytest.fixture(scope="module")
 def sql(demo_lake: Path) -> Iterator[TestClient[Any]]:
-    settings = Settings(**LIMITS, sql_enabled=True, sql_rows=1000, sql_text_bytes=2000)
-    with TestClient(create_app(demo_lake, settings)) as client:
+    settings = patient(sql={"enabled": True, "rows": 1000})
+    with (
+        mock.patch.object(routes, "TEXT_BYTES", 2000),
+        TestClient(create_app(demo_lake, settings)) as client,
+    ):
         yield client
 
 
 def test_off_unless_enabled(client: TestClient[Any]) -> None:
     for answer in (client.get("/sql", params={"query": QUERY}), client.post("/sql", content=QUERY)):
         assert answer.status_code == 403
-        assert "sql_enabled" in answer.json()["error"]
+        assert "[sql] enabled" in answer.json()["error"]
     page = client.get("/sql", headers={"Accept": "text/html"})
     assert (page.status_code, "Not enabled." in page.text) == (200, True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import shutil
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import httpx
 import msgspec
@@ -13,16 +14,17 @@ from litestar.testing import TestClient
 from websockets.sync.client import connect
 
 from api.app import create_app
+from api.stream import hub
 from api.stream.event import TYPES, Cursor, Event
 from api.stream.subscription import StreamQuery, make_subscription
 from ingest.trace.reopening import reopen_traces
 from lake.compact import compact_lake
 from lake.orphan import sweep_orphans
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.undo import undo_after
 from tests.api.conftest import BLOCKS_PER_COMMIT
 from tests.api.growth import WAIT_S, Frame, Frames, Growth, list_events, serve
-from tests.patience import LIMITS, PATIENT
+from tests.patience import PATIENT, patient
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -101,7 +103,7 @@ def check_transaction(one: dict[str, Any], known: dict[str, Any]) -> None:
 def test_what_was_merged_is_told_as_before(growth: Growth, expected: Shown) -> None:
     growth.show(growth.commits)
     names = {path.name for path in growth.lake_dir.rglob("*.parquet")}
-    compact_lake(growth.lake_dir, Settings(orphan_grace_s=0))
+    compact_lake(growth.lake_dir, LakeSettings(orphan_grace_s=0))
     sweep_orphans(growth.lake_dir, 0)
     assert not names & {path.name for path in growth.lake_dir.rglob("transactions/**/*.parquet")}
     commits = range(1, len(list((growth.lake_dir / "_log").glob("*[0-9].json"))) + 1)
@@ -199,10 +201,11 @@ def test_messages_that_began_traces(growth: Growth, expected: Shown) -> None:
             assert show_frames(frames.take(len(wanted))) == wanted
 
 
+@mock.patch.object(hub, "CLIENT_EVENTS", 3)
 def test_a_client_that_cannot_follow_is_closed(growth: Growth, expected: Shown) -> None:
     """More comes with one block than may wait: it is told how far it got, and goes on there."""
     growth.show()
-    with serve(growth.lake_dir, stream_client_events=3) as server:
+    with serve(growth.lake_dir) as server:
         with server.stream() as frames:
             growth.show()
             got = []
@@ -243,7 +246,8 @@ def test_blocks_that_are_undone(growth: Growth, expected: Shown) -> None:
             commit = undo_after(
                 growth.lake_dir,
                 last_kept,
-                Settings(),
+                LakeSettings(),
+                most_mc_blocks=1000,
                 source={},
                 reopen=lambda state, first: reopen_traces(growth.lake_dir, state, first),
             )
@@ -298,7 +302,7 @@ def test_what_is_refused(asker: Any, params: dict[str, Any], status: int, text: 
 
 def test_odd_requests_are_refused(growth: Growth) -> None:
     growth.show()
-    with TestClient(create_app(growth.lake_dir, Settings(**LIMITS, stream_clients=0))) as client:
+    with TestClient(create_app(growth.lake_dir, patient(stream={"clients": 0}))) as client:
         assert client.get("/api/streaming/v2/sse").status_code == 503
         answer = client.get("/api/streaming/v2/sse", headers={"Last-Event-ID": "x"})
         assert (answer.status_code, "Last-Event-ID" in answer.text) == (422, True)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from litestar.testing import TestClient
 
 from api.app import create_app
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 from tests.patience import PATIENT
 
@@ -37,7 +37,7 @@ def patient(demo_lake: Path, asker: type[Asker]) -> Iterator[Asker]:
 @pytest.fixture(scope="module")
 def sent(demo_lake: Path) -> list[dict[str, Any]]:
     """Give the newest message from outside to each of several wallets, and its fees."""
-    connection = open_snapshot(demo_lake, check_digests=False).connect(Settings())
+    connection = open_snapshot(demo_lake, check_digests=False).connect(LakeSettings())
     found = connection.execute(
         "select t.workchain, t.account, m.body, t.total_fees - t.storage_fees_collected"
         " - t.compute_gas_fees - coalesce(t.action_total_action_fees, 0) as in_fwd_fee"

@@ -6,6 +6,7 @@ import base64
 import os
 import signal
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
 from litestar.testing import TestClient
@@ -14,11 +15,11 @@ from pytoniq_core import Cell
 from api.app import create_app
 from api.errors import status_of
 from ingest.errors import TvmBusy, TvmCrash, TvmMissing, TvmRefusal, TvmStackLarge, TvmTimeout
+from ingest.tvm import pool as tvm_pool
 from ingest.tvm.call import method_id
 from ingest.tvm.pool import TvmPool
-from lake.settings import Settings
 from tests.api.recorded import list_calls, read_recorded, read_typed
-from tests.patience import LIMITS, PATIENT
+from tests.patience import PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -174,7 +175,8 @@ def test_what_is_refused(ask: Asker, body: dict[str, Any], status: int, text: st
 
 
 def test_results_nested_too_deep(service: Service, patient: Asker) -> None:
-    usual, service.state.tvm = service.state.tvm, TvmPool(Settings(tvm_stack_depth=1, **LIMITS))
+    with mock.patch.object(tvm_pool, "STACK_DEPTH", 1):
+        usual, service.state.tvm = service.state.tvm, TvmPool(PATIENT.tvm)
     try:
         body = {"address": SHOP, "method": "seqno", "stack": [["tuple", {"elements": []}]]}
         assert refuse(patient, **body) == (533, "Result stack depth >= 100")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
 from litestar.testing import TestClient
 
 from api.app import create_app
+from api.v2 import arguments, block, transaction
 from api.v2.method import METHODS
-from lake.settings import Settings
-from tests.patience import LIMITS, PATIENT
+from tests.patience import PATIENT, compose, patient
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -221,7 +222,7 @@ def test_unknown_and_repeated_parameters_are_named(ask: Asker) -> None:
 
 
 def test_strict_parameters(demo_lake: Path) -> None:
-    with TestClient(create_app(demo_lake, Settings(**LIMITS, strict_parameters=True))) as client:
+    with TestClient(create_app(demo_lake, patient(http={"strict_parameters": True}))) as client:
         answer = client.get("/api/v2/getMasterchainInfo?foo=1")
         assert answer.status_code == 422
         assert answer.json()["ok"] is False
@@ -237,8 +238,11 @@ def test_an_empty_lake_still_answers_what_needs_none(tmp_path: Path) -> None:
         assert answer.json()["ok"] is False
 
 
+@mock.patch.object(transaction, "DEFAULT_LIMIT", 2)
+@mock.patch.object(block, "DEFAULT_COUNT", 1)
+@mock.patch.object(arguments, "MAX_COUNT", 2)
 def test_settings_bound_the_pages(demo_lake: Path) -> None:
-    settings = Settings(v2_default_limit=2, v2_max_limit=3, v2_default_count=1, v2_max_count=2)
+    settings = compose(http={"max_limit": 3})
     with TestClient(create_app(demo_lake, settings)) as client:
         page = client.get("/api/v2/getTransactions", params={"address": ADDRESS})
         assert len(page.json()["result"]) == 2

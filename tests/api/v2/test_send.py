@@ -11,8 +11,7 @@ import pytest
 from litestar.testing import TestClient
 
 from api.app import create_app
-from lake.settings import Settings
-from tests.patience import LIMITS
+from tests.patience import patient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,7 +98,7 @@ def relaying(demo_lake: Path, asker: type[Asker]) -> Iterator[Asker]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Upstream)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}/api/v2/"
-    limits = Settings(**LIMITS, upstream_url=url, upstream_key="secret")
+    limits = patient(upstream={"url": url, "key": "secret"})
     with TestClient(create_app(demo_lake, limits)) as client:
         yield asker(client)
     server.shutdown()
@@ -186,7 +185,7 @@ def test_what_is_no_message_does_not_leave_the_house(relay: Asker) -> None:
 
 
 def test_an_upstream_that_is_gone(demo_lake: Path, asker: type[Asker]) -> None:
-    limits = Settings(**LIMITS, upstream_url="http://127.0.0.1:9/api/v2")
+    limits = patient(upstream={"url": "http://127.0.0.1:9/api/v2"})
     with TestClient(create_app(demo_lake, limits)) as client:
         status, text = refuse(asker(client), "sendBoc", {"boc": EMPTY})
     assert status == 503

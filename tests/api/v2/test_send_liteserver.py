@@ -11,10 +11,9 @@ from litestar.testing import TestClient
 from api.app import create_app
 from ingest.source import ZeroState
 from ingest.tvm.message import build_external_message, read_message
-from lake.settings import Settings
 from tests.ingest.liteserver.server import SimulatedServer, make_chain
 from tests.ingest.liteserver.test_follow import write_config
-from tests.patience import LIMITS
+from tests.patience import patient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +29,7 @@ TEXT = base64.b64encode(MESSAGE).decode()
 def asked(lake: Path, *servers: SimulatedServer, folder: Path) -> Iterator[Any]:
     """Ask a service whose messages go to these servers."""
     config = write_config(folder / "config.json", *servers)
-    settings = Settings(**LIMITS, upstream_liteserver=str(config))
+    settings = patient(upstream={"liteserver": str(config)})
     with TestClient(create_app(lake, settings)) as client:
         yield client
 

@@ -11,12 +11,12 @@ from litestar.testing import TestClient
 from pytoniq_core.boc import Cell
 
 from api.app import create_app
+from api.settings import Settings
 from ingest.node.packs import open_packs
 from ingest.pipeline import ingest
 from ingest.span import Span
-from lake.settings import Settings
 from tests.api.v3.conftest import Asker, Facts, to_base64
-from tests.patience import LIMITS, PATIENT
+from tests.patience import PATIENT, patient
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -134,7 +134,7 @@ def test_a_workchain_without_friendly_form(ask: Asker) -> None:
 
 
 def test_friendly_addresses_of_the_test_network(demo_lake: Path) -> None:
-    with TestClient(create_app(demo_lake, Settings(**LIMITS, testnet=True))) as client:
+    with TestClient(create_app(demo_lake, patient(http={"testnet": True}))) as client:
         (row,) = client.get("/api/v3/addressBook", params={"address": UNKNOWN}).json().values()
     assert row["user_friendly"].startswith("0Q")
 

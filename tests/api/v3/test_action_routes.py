@@ -17,8 +17,7 @@ from ingest.action.version import NAMES, V1, expand_names
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
-from lake.settings import Settings
-from tests.patience import PATIENT
+from tests.patience import PATIENT, compose
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -170,14 +169,14 @@ def test_details_of_actions_without_any(kind: str) -> None:
 
 
 def test_what_nobody_classified_is_not_empty(demo_node: Path, tmp_path: Path) -> None:
-    settings = Settings(classify_actions=False, detect_contracts=False)
+    settings = compose(ingest={"classify_actions": False, "detect_contracts": False})
     with closing(open_node(demo_node)) as source:
         ingest(source, tmp_path, Span(1, 60), settings)
     with TestClient(create_app(tmp_path, PATIENT)) as service:
         answer = service.get("/api/v3/actions")
         assert answer.status_code == 503
         assert "tonlake rebuild actions" in answer.json()["error"]
-    rebuild_actions(tmp_path, settings)
+    rebuild_actions(tmp_path, settings.lake)
     with TestClient(create_app(tmp_path, PATIENT)) as service:
         answer = service.get("/api/v3/actions")
         assert answer.status_code == 200

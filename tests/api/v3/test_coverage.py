@@ -9,10 +9,10 @@ import pytest
 from litestar.testing import TestClient
 
 from api.app import create_app
+from api.settings import Settings
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
-from lake.settings import Settings
 from tests.api.v3.conftest import Asker
 from tests.patience import PATIENT
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import msgspec
 import pyarrow as pa
@@ -13,12 +14,12 @@ from hypothesis import strategies as st
 from litestar.testing import TestClient
 
 from api.app import create_app
+from api.v3 import decode
 from api.v3.decode import decode_text
 from api.v3.decoded import render_decoded
 from ingest.cell.writer import serialize_boc
-from lake.settings import Settings
 from tests.ingest.body.encode import encode_body
-from tests.patience import LIMITS
+from tests.patience import PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +43,10 @@ EXCESS_OBJECT = {"@type": "excess", "query_id": "7"}
 def asker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient[Any]]:
     """Ask an API whose lake is empty: nothing here needs one."""
     empty: Path = tmp_path_factory.mktemp("empty-lake")
-    with TestClient(create_app(empty, Settings(**LIMITS, v3_decode_limit=5))) as client:
+    with (
+        mock.patch.object(decode, "DECODE_LIMIT", 5),
+        TestClient(create_app(empty, PATIENT)) as client,
+    ):
         yield client
 
 

@@ -20,8 +20,7 @@ from api.v3.routes import routes
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
-from lake.settings import Settings
-from tests.patience import PATIENT
+from tests.patience import PATIENT, compose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +57,7 @@ def written(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     lake_dir = tmp_path_factory.mktemp("written")
     sizes = {"mc_blocks_per_commit": BLOCKS, "mc_blocks_per_chunk": BLOCKS}
     with closing(open_node(demo_node)) as source:
-        ingest(source, lake_dir, Span(1, BLOCKS * COMMITS), Settings(**sizes))
+        ingest(source, lake_dir, Span(1, BLOCKS * COMMITS), compose(ingest=sizes))
     return lake_dir
 
 

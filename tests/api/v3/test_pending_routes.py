@@ -12,9 +12,8 @@ from litestar.testing import TestClient
 from pytoniq_core import begin_cell
 
 from api.app import create_app
-from lake.settings import Settings
 from tests.api.v2.test_send import Upstream
-from tests.patience import LIMITS
+from tests.patience import patient
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,7 +72,7 @@ def test_an_upstream_is_asked(demo_lake: Path) -> None:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Upstream)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}/api/v2"
-    settings = Settings(**LIMITS, upstream_url=url)
+    settings = patient(upstream={"url": url})
     body = {"boc": base64.b64encode(BAG).decode()}
     Upstream.asked.clear()
     with TestClient(create_app(demo_lake, settings)) as client:

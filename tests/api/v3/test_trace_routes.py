@@ -6,6 +6,7 @@ import base64
 import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pyarrow as pa
 import pytest
@@ -13,13 +14,14 @@ from litestar.testing import TestClient
 
 from api.app import create_app
 from api.params import parse_shard
+from api.settings import Settings
+from api.v3 import trace_routes
 from ingest.block.transaction import decode_transaction
 from ingest.trace.derivation import TraceFiles
 from ingest.trace.recording import Recorded
 from ingest.trace.replay import join_overlapping, replay_traces
 from lake.commit import commit_range
 from lake.schema import MESSAGES, TRANSACTIONS
-from lake.settings import Settings
 from tests.api.v3.conftest import Asker
 from tests.patience import PATIENT
 
@@ -197,9 +199,10 @@ def test_refusals(ask: Asker) -> None:
     assert "this lake covers" in text
 
 
-def test_limits_of_the_settings(demo_lake: Path, traces: list[Trace]) -> None:
-    few = Settings(v3_trace_transactions=3, v3_page_transactions=20)
-    with TestClient(create_app(demo_lake, few)) as client:
+@mock.patch.object(trace_routes, "TRACE_TRANSACTIONS", 3)
+@mock.patch.object(trace_routes, "PAGE_TRANSACTIONS", 20)
+def test_limits_of_a_page(demo_lake: Path, traces: list[Trace]) -> None:
+    with TestClient(create_app(demo_lake, Settings())) as client:
         ask = Asker(client)
         large = max(traces, key=lambda trace: trace["trace_info"]["transactions"])
         shown = ask("traces", trace_id=large["trace_id"])["traces"][0]

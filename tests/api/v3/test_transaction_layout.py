@@ -13,8 +13,7 @@ from api.v3 import transaction
 from api.v3.layout.transaction import Transaction
 from api.v3.transaction import find_writer, render_transaction
 from api.v3.transaction_page import split_records
-from lake.settings import Settings
-from tests.patience import LIMITS
+from tests.patience import patient
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +35,7 @@ needs_native = pytest.mark.skipif(NATIVE is None, reason="the extension is not b
 @pytest.fixture(scope="module", params=[50_000, 0], ids=["look-ups", "queries"])
 def found(demo_lake: Path, request: pytest.FixtureRequest) -> Transactions:
     """Every transaction of the demo lake, as rows of look-ups and as rows of queries."""
-    holder = SnapshotHolder(demo_lake, Settings(**LIMITS, lookup_memory_rows=request.param))
+    holder = SnapshotHolder(demo_lake, patient(lake={"index_memory_rows": request.param}))
     reader = holder.reader(timeout_ms=0)
     keys = reader.rows("v3/transaction_keys", **dict.fromkeys(_FILTERS), **_PAGE)
     reader.answered_by.clear()

@@ -14,7 +14,7 @@ from api.params import Arguments
 from api.snapshot import SnapshotHolder
 from api.v3 import book
 from api.v3.transaction_page import answer_transactions, read_transactions, write_transactions
-from lake.settings import Settings
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not bui
 @pytest.fixture(scope="module", params=[50_000, 0], ids=["look-ups", "queries"])
 def call(demo_lake: Path, request: pytest.FixtureRequest) -> Call:
     """A question to the demo lake, answered by look-ups and by queries."""
-    settings = Settings(lookup_memory_rows=request.param)
+    settings = compose(lake={"index_memory_rows": request.param})
     reader = SnapshotHolder(demo_lake, settings).reader(timeout_ms=0)
     return Call(Arguments([]), settings, reader)
 
@@ -63,7 +63,10 @@ def test_books_written_and_rendered_are_equal(
     asked = [*known, (0, bytes(32)), (-1, bytes(31) + b"\xfe"), (1 << 30, b"\xff" * 32)]
     for testnet in (True, False):
         of_network = msgspec.structs.replace(
-            call, settings=msgspec.structs.replace(call.settings, testnet=testnet)
+            call,
+            settings=msgspec.structs.replace(
+                call.settings, http=msgspec.structs.replace(call.settings.http, testnet=testnet)
+            ),
         )
         written = book.write_address_book(of_network, asked)
         rendered = book.read_address_book(of_network, (Address(*pair) for pair in asked))

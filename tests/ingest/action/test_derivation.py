@@ -9,16 +9,18 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
+from api.command.loading import compose_settings
 from ingest.action import derivation, rebuild, table
 from ingest.action.cli import explain_command, find_stored, rebuild_actions_command
 from ingest.action.rebuild import find_superseded, rebuild_actions
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
+from ingest.settings import IngestSections
 from ingest.span import Span
 from lake.log import read_state
 from lake.rows import read_rows
 from lake.schema.action import ACTION_ACCOUNTS, ACTION_RANGES, ACTIONS, SUPERSEDED_ACTIONS
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 from queries.reader import Reader
 
@@ -48,7 +50,7 @@ def pieces(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         last = source.last_mc_seqno()
         spans = [Span(first, min(first + 49, last)) for first in range(1, last + 1, 50)]
         for span in spans[::2] + spans[1::2]:
-            ingest(source, lake_dir, span, Settings())
+            ingest(source, lake_dir, span, IngestSections())
     return lake_dir
 
 
@@ -58,7 +60,7 @@ def test_actions_do_not_depend_on_commits(pieces: Path, demo_lake: Path) -> None
 
 
 def test_all_anew_is_the_same(pieces: Path, demo_lake: Path) -> None:
-    rebuild_actions(pieces, Settings(), everything=True)
+    rebuild_actions(pieces, LakeSettings(), everything=True)
     assert read_table(pieces, ACTIONS.name) == read_table(demo_lake, ACTIONS.name)
 
 
@@ -69,7 +71,7 @@ def test_ranges_say_what_is_classified(pieces: Path) -> None:
         snapshot.last_mc_seqno
     )
     complete = sum(row["traces"] for row in ranges)
-    with closing(snapshot.connect(Settings())) as connection:
+    with closing(snapshot.connect(LakeSettings())) as connection:
         (expected,) = connection.execute(
             "select count(*) from traces where state = 'complete'"
         ).fetchone() or (0,)
@@ -90,7 +92,7 @@ def test_every_account_of_an_action_finds_it(demo_lake: Path) -> None:
 
 
 def test_nothing_to_rebuild(pieces: Path) -> None:
-    assert rebuild_actions(pieces, Settings()) is None
+    assert rebuild_actions(pieces, LakeSettings()) is None
 
 
 def test_another_version_leaves_what_was_said_before(
@@ -101,12 +103,12 @@ def test_another_version_leaves_what_was_said_before(
         monkeypatch.setattr(module, "CLASSIFIER_VERSION", 99)
     monkeypatch.setattr(rebuild, "_COMPARED", ("trace_id", "classifier_version"))
     runner = CliRunner()
-    answer = runner.invoke(rebuild_actions_command, ["--lake", str(pieces)])
+    answer = runner.invoke(rebuild_actions_command, ["--lake", str(pieces)], obj=compose_settings)
     assert answer.exit_code == 0, answer.output
     assert {row["classifier_version"] for row in read_table(pieces, ACTIONS.name)} == {99}
     assert read_table(pieces, SUPERSEDED_ACTIONS.name) == before
     snapshot = open_snapshot(pieces)
-    with closing(snapshot.connect(Settings())) as connection:
+    with closing(snapshot.connect(LakeSettings())) as connection:
         reader = Reader(snapshot, connection)
         assert reader.rows("actions_compared") == []
         assert reader.rows("actions_compared", after=98)[0]["change"] == "removed"

@@ -15,8 +15,8 @@ from pytoniq_core import Cell, MessageAny
 
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
+from ingest.settings import IngestSections
 from ingest.span import Span
-from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from tests.conftest import unpack
 
@@ -263,7 +263,7 @@ def test_parties_and_amounts_of_a_larger_network(
     node = unpack(shared / "node" / "localnet-db.tar.zst", folder)
     with closing(open_node(node)) as source:
         span = Span(source.first_mc_seqno(), source.last_mc_seqno())
-        ingest(source, folder / "lake", span, Settings())
+        ingest(source, folder / "lake", span, IngestSections())
     chain = Chain(folder / "lake", shared / "node")
     seen = Counter(check_activity(chain, activity) for activity in chain.activities)
     check_larger(chain, seen)

@@ -22,9 +22,9 @@ from ingest.cell.record import assemble_boc
 from ingest.currency import CurrencyBook
 from ingest.errors import DecodeError
 from ingest.node.celldb import open_celldb
+from ingest.settings import IngestSections
 from ingest.source import BlockId, McBundle, RawBlock
 from ingest.statecell import CellFinder
-from lake.settings import Settings
 from tests.ingest.networks import find_cells
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def test_every_touched_account_has_its_state(network: Network) -> None:
 
 def test_last_states_equal_the_node_s_answers(network: Network, tmp_path: Path) -> None:
     tables = dict(network.tables)
-    tables["account_states"] = CurrencyBook(CellFinder(tmp_path, Settings())).complete(
+    tables["account_states"] = CurrencyBook(CellFinder(tmp_path, IngestSections())).complete(
         tables | {"state_cells": _join(network)}
     )
     rows = network.zero["account_states"].to_pylist() + tables["account_states"].to_pylist()

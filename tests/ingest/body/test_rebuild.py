@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from click.testing import CliRunner
 
+from api.command.loading import compose_settings
 from ingest.body.body import decode_message_body
 from ingest.body.cli import rebuild_bodies_command
 from ingest.body.rebuild import rebuild_bodies
 from ingest.cell.boc import parse_boc
 from lake.compact import compact_lake
 from lake.log import read_state
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 from lake.verify import verify_lake
 
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
 def test_bodies_are_those_of_the_decoder(demo_lake: Path, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     shutil.copytree(demo_lake, lake)
-    done = CliRunner().invoke(rebuild_bodies_command, ["--lake", str(lake)])
+    done = CliRunner().invoke(rebuild_bodies_command, ["--lake", str(lake)], obj=compose_settings)
     assert done.exit_code == 0, done.output
     number = read_state(lake).number
-    again = CliRunner().invoke(rebuild_bodies_command, ["--lake", str(lake)])
+    again = CliRunner().invoke(rebuild_bodies_command, ["--lake", str(lake)], obj=compose_settings)
     assert again.output == "all bodies are decoded\n"
-    assert rebuild_bodies(lake, Settings(), everything=True)
+    assert rebuild_bodies(lake, LakeSettings(), everything=True)
     assert read_state(lake).number == number
     connection = open_snapshot(lake).connect()
     rows = connection.execute(
@@ -47,7 +48,7 @@ def test_bodies_are_those_of_the_decoder(demo_lake: Path, tmp_path: Path) -> Non
     assert counts is not None
     assert counts[0] == counts[1]
     before = connection.execute("select * from decoded_messages order by all").fetchall()
-    compact_lake(lake, Settings())
+    compact_lake(lake, LakeSettings())
     after = open_snapshot(lake).connect().execute("select * from decoded_messages order by all")
     assert after.fetchall() == before
     assert not verify_lake(lake).damage

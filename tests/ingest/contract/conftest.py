@@ -9,12 +9,12 @@ import pytest
 
 from ingest.contract.known import KnownLake
 from ingest.contract.world import World
+from ingest.settings import IngestSections
 from ingest.statecell import CellFinder
 from lake.log import read_state
 from lake.place import list_places
 from lake.rows import read_rows
 from lake.schema import BASE_TABLES
-from lake.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +48,7 @@ class MadeWorld(World):
 @pytest.fixture
 def demo_world(demo_lake: Path, demo_rows: dict[str, pa.Table]) -> Iterator[MadeWorld]:
     """The demo node's chain as a commit that holds all of it."""
-    settings = Settings()
+    settings = IngestSections()
     with (
         closing(CellFinder(demo_lake, settings)) as finder,
         closing(KnownLake(demo_lake, settings)) as lake,

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from ingest.contract.known import AccountState, KnownLake
 from ingest.contract.stack import Address
+from ingest.settings import IngestSections
 from lake.log import read_state
-from lake.settings import Settings
 from lake.snapshot import open_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SETTINGS = Settings()
+SETTINGS = IngestSections()
 NEWEST = """
 select distinct on (workchain, account) workchain, account, mc_seqno, last_trans_lt
 from account_states where mc_seqno < $before
@@ -35,7 +35,7 @@ def find(lake_dir: Path, groups: Iterator[set[Address]], before: int) -> list[Ac
 def test_one_account_is_answered_as_many_are(demo_lake: Path) -> None:
     last = read_state(demo_lake).ranges[-1][1]
     for before in (last // 2, last + 1):
-        with open_snapshot(demo_lake).connect(SETTINGS) as connection:
+        with open_snapshot(demo_lake).connect(SETTINGS.lake) as connection:
             rows = connection.execute(NEWEST, {"before": before}).fetchall()
         accounts = {Address(*row[:2]) for row in rows[:12]}
         assert len(accounts) == 12

@@ -17,8 +17,8 @@ from ingest.contract.network import Network
 from ingest.contract.reader import READERS, find_reader, list_readable
 from ingest.contract.stack import Address, Cell
 from ingest.contract.world import AccountState
+from ingest.settings import TvmSettings
 from ingest.tvm.pool import TvmPool
-from lake.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ WALLET = bytes.fromhex("beb0683ebeb8927fe9fc8ec0a18bc7dd17899689825a121eab46c5a3
 
 @pytest.fixture(scope="module")
 def pool(tvm: None) -> Iterator[TvmPool]:  # noqa: ARG001 - skips
-    made = TvmPool(Settings(tvm_wall_ms=60_000))
+    made = TvmPool(TvmSettings(wall_ms=60_000))
     yield made
     made.close()
 

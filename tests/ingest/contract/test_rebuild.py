@@ -15,13 +15,15 @@ from ingest.span import Span
 from lake.errors import LakeNotFound
 from lake.log import read_state
 from lake.schema import CONTRACT_TABLES
-from lake.settings import Settings
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ingest.settings import IngestSections
+
 NAMES = {table.name for table in CONTRACT_TABLES}
-SMALL = Settings(mc_blocks_per_commit=100)
+SMALL = compose(ingest={"mc_blocks_per_commit": 100})
 SPANS = (Span(1, 60), Span(61, 120))
 
 
@@ -30,7 +32,7 @@ def list_files(lake_dir: Path) -> set[str]:
     return {file.path for file in read_state(lake_dir).files if file.table in NAMES}
 
 
-def bring(node: Path, lake_dir: Path, *spans: Span, settings: Settings = SMALL) -> None:
+def bring(node: Path, lake_dir: Path, *spans: Span, settings: IngestSections = SMALL) -> None:
     """Bring spans of a node into a lake, one run each."""
     with closing(open_node(node)) as source:
         for span in spans:
@@ -61,7 +63,9 @@ def test_ranges_out_of_order_give_the_same(demo_node: Path, in_order: Path, tmp_
 def test_a_lake_without_contracts_gets_them_later(
     demo_node: Path, in_order: Path, tmp_path: Path
 ) -> None:
-    settings = msgspec.structs.replace(SMALL, detect_contracts=False)
+    settings = msgspec.structs.replace(
+        SMALL, ingest=msgspec.structs.replace(SMALL.ingest, detect_contracts=False)
+    )
     bring(demo_node, tmp_path, *SPANS, settings=settings)
     assert list_files(tmp_path) == set()
     commit = rebuild_contracts(tmp_path, settings)

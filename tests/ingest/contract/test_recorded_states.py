@@ -28,14 +28,14 @@ from ingest.contract.world import AccountState, World
 from ingest.statecell import CellFinder
 from ingest.tvm.pool import TvmPool
 from lake.log import LogState
-from lake.settings import Settings
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 GAS = 1_000_000
-SETTINGS = Settings(tvm_wall_ms=60_000)
+SETTINGS = compose(tvm={"wall_ms": 60_000})
 SHARD = -(2**63)
 NOW = 1_780_000_000
 GLOBAL_VERSION = 13
@@ -81,7 +81,7 @@ def world(recorded: list[Row], tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 @pytest.fixture(scope="module")
 def interview(world: World, tvm: None) -> Iterator[Interview]:  # noqa: ARG001 - skips
-    with closing(TvmPool(SETTINGS)) as pool:
+    with closing(TvmPool(SETTINGS.tvm)) as pool:
         yield Interview(world, Network(world, 1), pool, GAS)
 
 
@@ -223,7 +223,7 @@ def test_deployed_wallets_tell_owner_and_master(
     with (
         closing(KnownLake(tmp_path, SETTINGS)) as lake,
         closing(CellFinder(tmp_path, SETTINGS)) as finder,
-        closing(TvmPool(SETTINGS)) as pool,
+        closing(TvmPool(SETTINGS.tvm)) as pool,
     ):
         world = World(lake, LogState(), finder, {"state_cells": cells})
         interview = Interview(world, Network(world, 1), pool, GAS)

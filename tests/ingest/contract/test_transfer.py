@@ -13,6 +13,7 @@ from ingest.cell.build import CellBuilder
 from ingest.cell.writer import serialize_boc
 from ingest.contract.derivation import ContractFinder
 from ingest.contract.transfer import make_moves
+from ingest.settings import IngestSections
 from ingest.statecell import CellFinder
 from lake.commit import commit_range
 from lake.logreader import LogReader
@@ -24,7 +25,6 @@ from lake.schema.contract import (
     NFT_ITEMS,
     NFT_TRANSFERS,
 )
-from lake.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -149,7 +149,7 @@ def test_the_last_transfer_of_a_wallet_does_not_depend_on_commits(
 
 def derive(lake_dir: Path, rows: dict[str, pa.Table], first: int) -> dict[str, pa.Table]:
     """Return the tables of contracts of a range on top of a lake."""
-    settings = Settings()
+    settings = IngestSections()
     with (
         closing(CellFinder(lake_dir, settings)) as cells,
         closing(ContractFinder(lake_dir, settings, cells)) as finder,

@@ -12,15 +12,15 @@ from ingest.cell.build import CellBuilder
 from ingest.cell.record import pack_cell
 from ingest.contract.known import KnownLake
 from ingest.contract.world import Shelf, World
+from ingest.settings import IngestSections
 from ingest.statecell import CellFinder
 from lake.log import LogState
 from lake.schema import STATE_CELLS
-from lake.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SETTINGS = Settings()
+SETTINGS = IngestSections()
 
 
 @pytest.mark.parametrize("is_kept", [True, False])

@@ -5,19 +5,23 @@ from __future__ import annotations
 import base64
 import ipaddress
 import json
+import math
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
 from click.testing import CliRunner
 
+from api.command.loading import compose_settings
+from ingest import follow
 from ingest.cli import ingest_command
 from ingest.errors import SourceError
 from ingest.follow import Follower
 from ingest.liteserver.config import read_config
 from ingest.origin import Origin
 from lake.log import read_state
-from lake.settings import Settings
 from tests.ingest.liteserver.server import SimulatedServer
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,32 +54,33 @@ def write_config(path: Path, *servers: SimulatedServer, **changes: Any) -> Path:
 
 
 def test_a_range_by_command(chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TONLAKE_DETECT_CONTRACTS", "false")
-    monkeypatch.setenv("TONLAKE_BUILD_LOOKUPS", "false")
-    monkeypatch.setenv("TONLAKE_CLASSIFY_ACTIONS", "false")
+    monkeypatch.setenv("TONLAKE_INGEST_DETECT_CONTRACTS", "false")
+    monkeypatch.setenv("TONLAKE_LAKE_BUILD_INDEX", "false")
+    monkeypatch.setenv("TONLAKE_INGEST_CLASSIFY_ACTIONS", "false")
     with SimulatedServer(chain).run() as server:
         config = write_config(tmp_path / "global.config.json", server)
         command = ["--liteserver", str(config), "--lake", str(tmp_path / "lake")]
         last = max(chain.masterchain)
         span = f"--range={last - 5}:{last - 1}"
-        done = CliRunner().invoke(ingest_command, [*command, span, "--json"])
+        done = CliRunner().invoke(ingest_command, [*command, span, "--json"], obj=compose_settings)
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout)["committed"] == [f"{last - 5}:{last - 1}"]
-        done = CliRunner().invoke(ingest_command, [*command, f"--range={last - 2}:"])
+        done = CliRunner().invoke(
+            ingest_command, [*command, f"--range={last - 2}:"], obj=compose_settings
+        )
         assert f"from {last}:{last} to {last}:{last}" in done.stdout
-    done = CliRunner().invoke(ingest_command, command)
+    done = CliRunner().invoke(ingest_command, command, obj=compose_settings)
     assert done.exit_code == 1
     assert "no lite server is of use" in done.stderr
 
 
+@mock.patch.object(follow, "HEAL_S", math.inf)
 def test_the_chain_is_followed(chain: Chain, tmp_path: Path) -> None:
     """Block by block; servers that are cut off, and one that lags, make no hole."""
-    settings = Settings(
-        liteserver_poll_ms=0,
-        detect_contracts=False,
-        classify_actions=False,
-        build_lookups=False,
-        follow_heal_s=0,
+    settings = compose(
+        liteserver={"poll_ms": 0},
+        ingest={"detect_contracts": False, "classify_actions": False},
+        lake={"build_index": False},
     )
     ahead, behind = SimulatedServer(chain), SimulatedServer(chain)
     told: list[str] = []

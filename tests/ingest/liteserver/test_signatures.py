@@ -21,17 +21,17 @@ from ingest.liteserver.signatures import (
 from ingest.liteserver.source import LiteSource
 from ingest.node.source import open_node
 from ingest.source import BlockId
-from lake.settings import Settings
 from tests.conftest import unpack
 from tests.ingest.liteserver.conftest import LAST
 from tests.ingest.liteserver.server import Chain, SimulatedServer, make_chain
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.source import McBundle
 
-SETTINGS = Settings(liteserver_proofs=True, liteserver_poll_ms=0)
+SETTINGS = compose(liteserver={"proofs": True, "poll_ms": 0})
 TARGET = BlockId(-1, -(1 << 63), 7, b"r" * 32, b"f" * 32)
 
 
@@ -41,7 +41,7 @@ def open_proven(stack: ExitStack, chain: Chain, *servers: SimulatedServer) -> Li
     for server in servers:
         stack.enter_context(server.run())
     config = NetworkConfig(tuple(server.address for server in servers), known, None)
-    return stack.enter_context(closing(LiteSource(config, SETTINGS)))
+    return stack.enter_context(closing(LiteSource(config, SETTINGS.liteserver)))
 
 
 def test_genuine_signatures(chain: Chain, bundles: list[McBundle]) -> None:
@@ -106,7 +106,7 @@ def test_there_must_be_something_to_prove_by(chain: Chain) -> None:
     with SimulatedServer(chain).run() as server:
         config = NetworkConfig((server.address,), None, None)
         with pytest.raises(SourceError, match="no init_block"):
-            LiteSource(config, SETTINGS)
+            LiteSource(config, SETTINGS.liteserver)
 
 
 def sign(*keys: SigningKey) -> list[tuple[bytes, bytes]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from unittest import mock
 
 import pytest
 
@@ -15,33 +16,37 @@ from ingest.errors import (
     ServerRefusal,
     SourceError,
 )
+from ingest.liteserver import source as sources
 from ingest.liteserver.config import NetworkConfig
 from ingest.liteserver.source import WINDOW_MC_BLOCKS, LiteSource
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
+from ingest.settings import LiteServerSettings
 from ingest.source import BlockId, McBundle
 from ingest.span import Span
-from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from tests.ingest.liteserver.conftest import LAST
 from tests.ingest.liteserver.server import Chain, SimulatedServer
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SETTINGS = Settings(liteserver_poll_ms=0, detect_contracts=False, build_lookups=False)
+SETTINGS = compose(
+    liteserver={"poll_ms": 0}, ingest={"detect_contracts": False}, lake={"build_index": False}
+)
 
 
 @contextmanager
-def opened(*servers: SimulatedServer, **settings: Any) -> Iterator[LiteSource]:
+def opened(*servers: SimulatedServer, poll_ms: int = 0) -> Iterator[LiteSource]:
     """Open the servers, which listen until the block ends."""
     with ExitStack() as stack:
         for server in servers:
             stack.enter_context(server.run())
         config = NetworkConfig(tuple(server.address for server in servers), None, None)
-        given = {"liteserver_poll_ms": 0} | settings
-        yield stack.enter_context(closing(LiteSource(config, Settings(**given))))
+        settings = LiteServerSettings(poll_ms=poll_ms)
+        yield stack.enter_context(closing(LiteSource(config, settings)))
 
 
 def show(bundle: McBundle) -> list[tuple[BlockId, bytes]]:
@@ -60,7 +65,7 @@ def test_bundles_are_those_of_the_node(chain: Chain, bundles: list[McBundle]) ->
 def read_lake(lake_dir: Path) -> dict[str, list[str]]:
     """Return all rows of a lake by table, in an order of their own."""
     snapshot = open_snapshot(lake_dir)
-    with closing(snapshot.connect(SETTINGS)) as connection:
+    with closing(snapshot.connect(SETTINGS.lake)) as connection:
         return {
             name: sorted(map(repr, connection.execute(f"from {name}").fetchall()))
             for name in snapshot.files
@@ -145,12 +150,13 @@ def test_servers_that_do_not_answer(chain: Chain, bundles: list[McBundle]) -> No
     silent, steady = SimulatedServer(chain), SimulatedServer(chain)
     silent.is_silent = True
     with (
+        mock.patch.object(sources, "TIMEOUT_MS", 50),
         pytest.raises(ServerFault, match="no lite server is of use"),
-        opened(silent, liteserver_timeout_ms=50),
+        opened(silent),
     ):
         pass
     silent.is_silent = False
-    with opened(silent, steady, liteserver_timeout_ms=60_000) as source:
+    with mock.patch.object(sources, "TIMEOUT_MS", 60_000), opened(silent, steady) as source:
         silent.is_silent = True
         source._pool.connections[0]._timeout_s = 0.05
         assert show(source.read_bundle(5)) == show(bundles[4])
@@ -174,10 +180,10 @@ def test_another_network(chain: Chain, bundles: list[McBundle]) -> None:
     other = BlockId(-1, -(1 << 63), 0, b"x" * 32, b"y" * 32)
     with SimulatedServer(chain).run() as server:
         with pytest.raises(SourceError, match="another network"):
-            LiteSource(NetworkConfig((server.address,), other, None), Settings())
+            LiteSource(NetworkConfig((server.address,), other, None), LiteServerSettings())
         known = BlockId(-1, -(1 << 63), 12, b"x" * 32, b"y" * 32)
         config = NetworkConfig((server.address,), None, known)
-        with closing(LiteSource(config, Settings())) as source:
+        with closing(LiteSource(config, LiteServerSettings())) as source:
             with pytest.raises(SourceError, match="another chain"):
                 source.read_bundle(13)
             assert show(source.read_bundle(LAST)) == show(bundles[LAST - 1])

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import socket
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from unittest import mock
 
+import msgspec
 import pytest
 
 from ingest.errors import ContentInvalid, FetchError, FetchFailed, FetchRefused
+from ingest.metadata import download
 from ingest.metadata.download import Downloader
 from ingest.metadata.network import Guard, parse_networks
-from lake.settings import Settings
+from ingest.settings import MetadataSettings
 from tests.ingest.metadata.conftest import be_silent, drip, redirect, send
 
 if TYPE_CHECKING:
@@ -24,10 +27,14 @@ HERE = "127.0.0.1/32"
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 ENDLESS = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 
+_patient = mock.patch.object(download, "TIMEOUT_MS", 60_000)
 
-def make_downloader(trust: ssl.SSLContext, **settings: Any) -> Downloader:
+
+def make_downloader(trust: ssl.SSLContext, **settings: str) -> Downloader:
     """Return a downloader that may ask this machine's first address alone."""
-    return Downloader(Settings(**{"metadata_networks": HERE, **settings}), trust=trust)
+    return Downloader(
+        msgspec.convert({"networks": HERE, **settings}, MetadataSettings), trust=trust
+    )
 
 
 @pytest.mark.parametrize(
@@ -55,8 +62,11 @@ def test_redirects_one_by_one(host: Host, trust: ssl.SSLContext) -> None:
         "/4": send(b"{}"),
     }
     assert make_downloader(trust).fetch(host.url("/1")) == ("{}", host.url("/4"))
-    with pytest.raises(ContentInvalid, match="more than 2 redirects"):
-        make_downloader(trust, metadata_redirects=2).fetch(host.url("/1"))
+    with (
+        mock.patch.object(download, "REDIRECTS", 2),
+        pytest.raises(ContentInvalid, match="more than 2 redirects"),
+    ):
+        make_downloader(trust).fetch(host.url("/1"))
     assert host.count == {"/1": 2, "/2": 2, "/3": 2, "/4": 1}
 
 
@@ -97,7 +107,7 @@ def test_nothing_reaches_an_internal_server(
         with pytest.raises(FetchError):
             make_downloader(trust).fetch(f"https://{name}:{inner.port}/secret")
     with pytest.raises(FetchRefused, match="no public address"):
-        Downloader(Settings(), trust=trust).fetch(host.url("/1"))
+        Downloader(MetadataSettings(), trust=trust).fetch(host.url("/1"))
     assert (inner.connections, host.connections) == (0, 1)
 
 
@@ -113,7 +123,9 @@ def test_a_name_that_changes_its_mind(
         return answers[len(asked) - 1]
 
     host.answers["/1"] = send(b"{}")
-    downloader = Downloader(Settings(), guard=Guard(parse_networks(HERE), resolve), trust=trust)
+    downloader = Downloader(
+        MetadataSettings(), guard=Guard(parse_networks(HERE), resolve), trust=trust
+    )
     assert downloader.fetch(host.url("/1", "meta.example")).content == "{}"
     assert asked == ["meta.example"]
     for _ in range(2):
@@ -125,7 +137,9 @@ def test_a_name_that_changes_its_mind(
 def test_the_next_address_is_tried(host: Host, trust: ssl.SSLContext) -> None:
     host.answers["/1"] = send(b"{}")
     guard = Guard(parse_networks("127.0.0.0/8"), lambda _name, _port: ["127.0.0.3", "127.0.0.1"])
-    found = Downloader(Settings(), guard=guard, trust=trust).fetch(host.url("/1", "meta.example"))
+    found = Downloader(MetadataSettings(), guard=guard, trust=trust).fetch(
+        host.url("/1", "meta.example")
+    )
     assert found.content == "{}"
 
 
@@ -157,14 +171,14 @@ def test_proxies_of_the_environment_play_no_part(
         (drip(ENDLESS, b"1000\r\n" + b" " * 4096 + b"\r\n"), "more than 150000 bytes"),
     ],
 )
+@_patient
+@mock.patch.object(download, "CONTENT_BYTES", 150_000)
 def test_answers_that_are_no_content(
     host: Host, trust: ssl.SSLContext, answer: Answer, reason: str
 ) -> None:
     host.answers["/1"] = answer
     with pytest.raises(ContentInvalid, match=reason):
-        make_downloader(trust, metadata_bytes=150_000, metadata_timeout_ms=60_000).fetch(
-            host.url("/1")
-        )
+        make_downloader(trust).fetch(host.url("/1"))
 
 
 @pytest.mark.parametrize(
@@ -179,22 +193,25 @@ def test_answers_that_are_no_content(
         (lambda handler: handler.connection.shutdown(socket.SHUT_RDWR), "cannot be asked"),
     ],
 )
+@_patient
 def test_answers_that_are_none(
     host: Host, trust: ssl.SSLContext, answer: Answer, reason: str
 ) -> None:
     host.answers["/1"] = answer
     with pytest.raises(FetchFailed, match=reason):
-        make_downloader(trust, metadata_timeout_ms=60_000).fetch(host.url("/1"))
+        make_downloader(trust).fetch(host.url("/1"))
 
 
 @pytest.mark.parametrize("answer", [be_silent, drip(ENDLESS, b"1\r\n \r\n")])
+@mock.patch.object(download, "TIMEOUT_MS", 300)
+@mock.patch.object(download, "CONTENT_BYTES", 1 << 40)
 def test_no_answer_lasts_for_ever(host: Host, trust: ssl.SSLContext, answer: Answer) -> None:
     host.answers["/1"] = answer
-    limits = {"metadata_timeout_ms": 300, "metadata_bytes": 1 << 40}
     with pytest.raises(FetchFailed):
-        make_downloader(trust, **limits).fetch(host.url("/1"))
+        make_downloader(trust).fetch(host.url("/1"))
 
 
+@mock.patch.object(download, "TIMEOUT_MS", 50)
 def test_a_resolver_that_never_answers(trust: ssl.SSLContext) -> None:
     never = threading.Event()
 
@@ -202,7 +219,7 @@ def test_a_resolver_that_never_answers(trust: ssl.SSLContext) -> None:
         never.wait()
         return []
 
-    downloader = Downloader(Settings(metadata_timeout_ms=50), guard=Guard((), resolve), trust=trust)
+    downloader = Downloader(MetadataSettings(), guard=Guard((), resolve), trust=trust)
     with pytest.raises(FetchFailed, match="not resolved in time"):
         downloader.fetch("https://meta.example/")
     never.set()
@@ -235,10 +252,10 @@ def test_ipfs_by_the_gateway(host: Host, trust: ssl.SSLContext) -> None:
 def test_certificates_count(host: Host, trust: ssl.SSLContext) -> None:
     host.answers["/1"] = send(b"{}")
     guard = Guard(parse_networks(HERE), lambda _name, _port: ["127.0.0.1"])
-    downloader = Downloader(Settings(), guard=guard, trust=trust)
+    downloader = Downloader(MetadataSettings(), guard=guard, trust=trust)
     assert downloader.fetch(host.url("/1", "meta.example")).content == "{}"
     with pytest.raises(FetchFailed, match="certificate verify failed"):
         downloader.fetch(host.url("/1", "stranger.example"))
     with pytest.raises(FetchFailed, match="certificate verify failed"):
-        Downloader(Settings(metadata_networks=HERE)).fetch(host.url("/1"))
+        Downloader(MetadataSettings(networks=HERE)).fetch(host.url("/1"))
     assert host.count["/1"] == 1

@@ -7,26 +7,28 @@ import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import httpx
-import msgspec
 import pytest
 from click.testing import CliRunner
 from litestar.testing import TestClient
 
 from api.app import create_app
 from api.main import main
+from api.settings import Settings
 from ingest.metadata import fetching
 from ingest.metadata.download import Downloader
 from ingest.metadata.fetching import FetchReport, fetch_metadata
 from ingest.metadata.process import keep_fetching
 from lake.compact import compact_lake
 from lake.log import read_state
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 from lake.verify import verify_lake
 from tests.api.v3.scene import Scene, make_raw
 from tests.ingest.metadata.conftest import redirect, send
+from tests.patience import compose
 
 if TYPE_CHECKING:
     import ssl
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
     from tests.ingest.metadata.conftest import Host
 
-SETTINGS = Settings(metadata_networks="127.0.0.1/32", metadata_timeout_ms=60_000)
+SETTINGS = compose(metadata={"networks": "127.0.0.1/32"})
 GET_JETTON_DATA, GET_COLLECTION_DATA, GET_NFT_DATA = 106029, 102491, 102351
 NOW_S = 1_900_000_000
 WEEK_S = 604_800
@@ -113,7 +115,7 @@ def test_from_the_chain_to_the_answer(lake: Path, host: Host, trust: ssl.SSLCont
     assert before["silver"]["token_info"] == [
         {"type": "jetton_masters", "extra": {"uri": host.url("/silver")}}
     ]
-    downloader = Downloader(SETTINGS, trust=trust)
+    downloader = Downloader(SETTINGS.metadata, trust=trust)
     report = fetch_metadata(lake, SETTINGS, downloader=downloader, read_clock=lambda: NOW_S)
     assert report == FetchReport(fetched=4, invalid=1, failed=1, refused=1, commits=1)
     found = ask_metadata(lake, *names)
@@ -148,21 +150,21 @@ def test_from_the_chain_to_the_answer(lake: Path, host: Host, trust: ssl.SSLCont
     assert rows["silver"]["retry_at"] == NOW_S + WEEK_S
     assert "answered 404" in rows["gone"]["error"]
     assert not verify_lake(lake).damage
-    compact_lake(lake, Settings())
+    compact_lake(lake, LakeSettings())
     assert ask_metadata(lake, *names) == found
     assert read_rows(lake) == rows
 
 
+@mock.patch.object(fetching, "ATTEMPTS", 3)
 def test_back_off_refresh_and_giving_up(lake: Path, host: Host, trust: ssl.SSLContext) -> None:
-    settings = msgspec.structs.replace(SETTINGS, metadata_attempts=3)
     clock = NOW_S
 
     def fetch(*, everything: bool = False) -> FetchReport:
         return fetch_metadata(
             lake,
-            settings,
+            SETTINGS,
             everything=everything,
-            downloader=Downloader(settings, trust=trust),
+            downloader=Downloader(SETTINGS.metadata, trust=trust),
             read_clock=lambda: clock,
         )
 
@@ -198,7 +200,7 @@ def test_back_off_refresh_and_giving_up(lake: Path, host: Host, trust: ssl.SSLCo
 
 
 def test_a_batch_and_the_rest(lake: Path, host: Host, trust: ssl.SSLContext) -> None:
-    downloader = Downloader(SETTINGS, trust=trust)
+    downloader = Downloader(SETTINGS.metadata, trust=trust)
     for wanted in (5, 2, 0):
         report = fetch_metadata(
             lake, SETTINGS, most=5, downloader=downloader, read_clock=lambda: NOW_S
@@ -213,7 +215,10 @@ def test_many_addresses_come_in_batches(
     monkeypatch.setattr(fetching, "LISTED", 5)
     monkeypatch.setattr(fetching, "BATCH", 2)
     report = fetch_metadata(
-        lake, SETTINGS, downloader=Downloader(SETTINGS, trust=trust), read_clock=lambda: NOW_S
+        lake,
+        SETTINGS,
+        downloader=Downloader(SETTINGS.metadata, trust=trust),
+        read_clock=lambda: NOW_S,
     )
     assert report == FetchReport(fetched=4, invalid=1, failed=1, refused=1, commits=4)
     assert set(host.count.values()) == {1}
@@ -247,7 +252,7 @@ def test_on_the_command_line(
     assert again.output == "nothing is due\n"
     monkeypatch.setenv("TONLAKE_METADATA_NETWORKS", "here")
     done = CliRunner().invoke(main, command)
-    assert (done.exit_code, done.output.count("metadata_networks")) == (1, 1)
+    assert (done.exit_code, done.output.count("[metadata] networks")) == (1, 1)
 
 
 def test_again_and_again(lake: Path, tmp_path: Path, trust: ssl.SSLContext) -> None:
@@ -260,7 +265,7 @@ def test_again_and_again(lake: Path, tmp_path: Path, trust: ssl.SSLContext) -> N
             on_report=reports.append,
             wait=waits.append,
             is_over=lambda: len(waits) % 3 == 2,
-            downloader=Downloader(SETTINGS, trust=trust),
+            downloader=Downloader(SETTINGS.metadata, trust=trust),
         )
         waits.append(0)
     assert [report.asked for report in reports] == [7]
@@ -272,7 +277,7 @@ def test_beside_a_server(lake: Path, host: Host, authority: trustme.CA, tmp_path
     authority.cert_pem.write_to_path(str(bundle))
     env = os.environ | {
         "SSL_CERT_FILE": str(bundle),
-        "TONLAKE_FETCH_METADATA": "true",
+        "TONLAKE_METADATA_ENABLED": "true",
         "TONLAKE_METADATA_NETWORKS": "127.0.0.1",
     }
     code = "import sys; from api.main import main; sys.argv[0] = 'tonlake'; main()"

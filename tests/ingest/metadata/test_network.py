@@ -79,7 +79,7 @@ def test_allowed_networks() -> None:
     for text in ("10.2.0.1", "127.0.0.1", "::ffff:10.2.0.1"):
         with pytest.raises(FetchRefused):
             guard.find_addresses(text, 443, 60)
-    with pytest.raises(SettingsError, match="metadata_networks"):
+    with pytest.raises(SettingsError, match=r"\[metadata\] networks"):
         parse_networks("10.1.0.0/16,internal")
 
 

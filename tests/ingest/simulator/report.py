@@ -13,12 +13,12 @@ from ingest.node.source import open_node
 from ingest.pipeline import ingest
 from ingest.span import Span
 from lake.log import LogState, read_commit
-from lake.settings import Settings
 from tests.bench.clock import cpu_clock_of
 from tests.bench.figure import percentile
 from tests.bench.load import SLOPE_MIB
 from tests.ingest.facts import ask
 from tests.ingest.simulator.node import SimulatedNode
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,7 +110,7 @@ def describe_log(lake: Path) -> dict[str, int]:
 
 def compare(lake: Path, written: list[McBundle], folder: Path) -> list[str]:
     """Return the tables whose rows are not those of a lake that was made at once."""
-    settings = Settings(detect_contracts=False, build_lookups=False)
+    settings = compose(ingest={"detect_contracts": False}, lake={"build_index": False})
     reference = folder / "reference"
     with closing(SimulatedNode(folder / "whole", slices=(0,))) as whole:
         for bundle in written:

@@ -37,7 +37,7 @@ from tests.ingest.simulator.service import Service
 SETTINGS = {
     "TONLAKE_FOLLOW_SHORTER_MS": "200",
     "TONLAKE_FOLLOW_RESTART_S": "1",
-    "TONLAKE_REMEMBERED_ROWS": "5000",
+    "TONLAKE_INGEST_CACHED_ROWS": "5000",
 }
 """What dies every few seconds is started again at once, and a node that went back soon goes on.
 

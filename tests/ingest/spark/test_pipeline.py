@@ -11,10 +11,10 @@ from ingest.origin import Origin
 from ingest.pipeline import ingest
 from ingest.span import Span
 from ingest.spark.pipeline import SparkPipeline
-from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from lake.spark.tables import open_lake
 from tests.lake.rows import file_bytes
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,9 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
 ]
 
-SETTINGS = Settings(mc_blocks_per_chunk=20, mc_blocks_per_commit=90, detect_contracts=False)
+SETTINGS = compose(
+    ingest={"mc_blocks_per_chunk": 20, "mc_blocks_per_commit": 90, "detect_contracts": False}
+)
 """Several tasks to a job, several jobs and several commits."""
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
+from api.command.loading import compose_settings
 from ingest.cli import ingest_command
 from ingest.trace.cli import rebuild_traces_command
 from lake.snapshot import open_snapshot
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(ingest_command, [str(item) for item in arguments])
+    return CliRunner().invoke(
+        ingest_command, [str(item) for item in arguments], obj=compose_settings
+    )
 
 
 @pytest.fixture
@@ -68,9 +71,13 @@ def test_rebuilding(recording: Path, tmp_path: Path) -> None:
     lake_dir = tmp_path / "lake"
     run("--traces", recording, "--lake", lake_dir)
     before = open_snapshot(lake_dir).number
-    done = CliRunner().invoke(rebuild_traces_command, ["--lake", str(lake_dir)])
+    done = CliRunner().invoke(
+        rebuild_traces_command, ["--lake", str(lake_dir)], obj=compose_settings
+    )
     assert (done.exit_code, done.stdout) == (0, "nothing differs from the traces that were there\n")
     assert open_snapshot(lake_dir).number == before
-    lost = CliRunner().invoke(rebuild_traces_command, ["--lake", str(tmp_path / "none")])
+    lost = CliRunner().invoke(
+        rebuild_traces_command, ["--lake", str(tmp_path / "none")], obj=compose_settings
+    )
     assert lost.exit_code == 1
     assert "holds no lake" in lost.stderr

@@ -15,7 +15,7 @@ from ingest.trace.rebuild import rebuild_traces
 from lake.errors import LakeCorrupt
 from lake.orphan import sweep_orphans
 from lake.place import is_open
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 from lake.verify import verify_lake
 from tests.ingest.trace.forest import Forest, forests
@@ -42,7 +42,7 @@ def test_ranges_cut_and_shuffled_end_in_the_same_rows(forest: Forest, data: st.D
         assert verify_lake(lake_dir).damage == []
         # Each file is a function of the base rows and the ranges, so nothing is left to rebuild.
         before = trace_files(lake_dir)
-        assert rebuild_traces(lake_dir, Settings()) is None
+        assert rebuild_traces(lake_dir, LakeSettings()) is None
         assert trace_files(lake_dir) == before
 
 

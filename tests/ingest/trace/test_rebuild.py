@@ -12,7 +12,7 @@ from ingest.trace.rebuild import rebuild_traces
 from lake.commit import commit_range
 from lake.errors import LakeCorrupt
 from lake.place import derive_nothing
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 from lake.verify import verify_lake
 from tests.ingest.trace.forest import Forest
@@ -33,7 +33,7 @@ def test_a_lake_without_traces_must_be_rebuilt_first(tmp_path: Path) -> None:
     commit_forest(tmp_path, forest, 1, 3, derive_nothing)
     with pytest.raises(TracesMissing, match="rebuild traces"):
         commit_forest(tmp_path, forest, 4, 6, TraceFiles(tmp_path))
-    made = rebuild_traces(tmp_path, Settings())
+    made = rebuild_traces(tmp_path, LakeSettings())
     assert made is not None
     assert not made.has_blocks
     assert open_snapshot(tmp_path).ranges == ((1, 3),)
@@ -49,7 +49,7 @@ def test_rebuilding_mends_damaged_traces(tmp_path: Path) -> None:
     sound = path.read_bytes()
     path.write_bytes(bytes(len(sound)))
     assert verify_lake(tmp_path).damage
-    assert rebuild_traces(tmp_path, Settings()) is None
+    assert rebuild_traces(tmp_path, LakeSettings()) is None
     assert path.read_bytes() == sound
     assert verify_lake(tmp_path).damage == []
 
@@ -62,7 +62,7 @@ def test_a_rebuild_that_fails_leaves_the_lake_as_it_was(tmp_path: Path) -> None:
     path.write_bytes(bytes(path.stat().st_size))
     before = trace_files(tmp_path)
     with pytest.raises(LakeCorrupt, match="messages/day="):
-        rebuild_traces(tmp_path, Settings())
+        rebuild_traces(tmp_path, LakeSettings())
     assert trace_files(tmp_path) == before
     assert all((tmp_path / path).exists() for path in before)
 
@@ -74,9 +74,9 @@ def test_a_message_consumed_in_an_earlier_block_cannot_be_rebuilt(tmp_path: Path
     for mc_seqno in (1, 2):
         commit_forest(tmp_path, forest, mc_seqno, mc_seqno, TraceFiles(tmp_path))
     with pytest.raises(TraceImpossible, match="an earlier one"):
-        rebuild_traces(tmp_path, Settings())
+        rebuild_traces(tmp_path, LakeSettings())
 
 
 def test_an_empty_lake_has_nothing_to_rebuild(tmp_path: Path) -> None:
     commit_range(tmp_path, {}, first_mc_seqno=1, last_mc_seqno=2, day="1970-01-01", source={})
-    assert rebuild_traces(tmp_path, Settings()) is None
+    assert rebuild_traces(tmp_path, LakeSettings()) is None

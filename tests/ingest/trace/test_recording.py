@@ -12,9 +12,9 @@ import pytest
 from ingest.cell.build import CellBuilder
 from ingest.cell.writer import serialize_boc
 from ingest.errors import RecordingMalformed
+from ingest.settings import IngestSections
 from ingest.trace.recording import decode_line, read_recording
 from ingest.trace.replay import replay_traces
-from lake.settings import Settings
 from lake.snapshot import open_snapshot
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def recording(shared: Path) -> Path:
 @pytest.fixture(scope="module")
 def lake_dir(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("recorded")
-    report = replay_traces(recording, folder, Settings())
+    report = replay_traces(recording, folder, IngestSections())
     contracts = {"jetton_wallets": 124, "nft_items": 15, "nft_sales": 2, "dex_pools": 7}
     moves = {"jetton_transfers": 61, "jetton_burns": 5, "nft_transfers": 2}
     assert report.rows == {"transactions": 685, "messages": 1324} | contracts | moves
@@ -124,7 +124,7 @@ def test_columns_that_were_lost_are_null(lake_dir: Path) -> None:
 
 def test_a_second_run_finds_everything_there(recording: Path, lake_dir: Path) -> None:
     before = open_snapshot(lake_dir).number
-    report = replay_traces(recording, lake_dir, Settings())
+    report = replay_traces(recording, lake_dir, IngestSections())
     assert report.commits == 0
     assert len(report.skipped) == before
     assert open_snapshot(lake_dir).number == before
@@ -261,7 +261,7 @@ def test_traces_that_share_masterchain_blocks_become_one_commit(tmp_path: Path) 
     ]
     path = tmp_path / "three.jsonl"
     path.write_text("\n".join(map(json.dumps, lines)))
-    report = replay_traces(path, tmp_path / "lake", Settings())
+    report = replay_traces(path, tmp_path / "lake", IngestSections())
     assert report.commits == 2
     assert open_snapshot(tmp_path / "lake").ranges == ((7, 7), (9, 9))
     # One external message, executed three times.
@@ -273,7 +273,7 @@ def test_a_trace_that_stands_there_twice_counts_once(tmp_path: Path) -> None:
     grown = {"transactions": first["transactions"] + second["transactions"]}
     path = tmp_path / "many.jsonl"
     path.write_text("\n".join(map(json.dumps, [first, first, grown, second])))
-    report = replay_traces(path, tmp_path / "lake", Settings())
+    report = replay_traces(path, tmp_path / "lake", IngestSections())
     assert report.rows["transactions"] == 2
     assert len(rows_of(tmp_path / "lake", "transactions")) == 2
 
@@ -286,8 +286,8 @@ def test_traces_that_share_a_part_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "shared.jsonl"
     path.write_text("\n".join(json.dumps({"transactions": t}) for t in (one + two, two + three)))
     with pytest.raises(RecordingMalformed, match=f"transaction {'02' * 32} stands in two traces"):
-        replay_traces(path, tmp_path / "lake", Settings())
+        replay_traces(path, tmp_path / "lake", IngestSections())
     path.write_text(json.dumps({"transactions": one + one}))
     with pytest.raises(RecordingMalformed, match="stands in the trace twice"):
-        replay_traces(path, tmp_path / "lake", Settings())
+        replay_traces(path, tmp_path / "lake", IngestSections())
     assert not (tmp_path / "lake").exists()

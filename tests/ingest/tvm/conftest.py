@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ingest.settings import TvmSettings
 from ingest.tvm.pool import TvmPool
-from lake.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +17,6 @@ if TYPE_CHECKING:
 def pool(tvm: None) -> Iterator[TvmPool]:
     """Run get-methods."""
     del tvm
-    running = TvmPool(Settings(tvm_wall_ms=20_000, tvm_wait_ms=60_000))
+    running = TvmPool(TvmSettings(wall_ms=20_000))
     yield running
     running.close()

@@ -26,7 +26,7 @@ from ingest.tvm.emulation import (
 )
 from ingest.tvm.fee import estimate_unaccepted, read_fees
 from ingest.tvm.message import list_messages
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 from tests.ingest.bags import read_bags
 
@@ -43,7 +43,7 @@ class Replay:
     def __init__(self, lake_dir: Path) -> None:
         """Read blocks, configurations, libraries and cells."""
         self._snapshot = open_snapshot(lake_dir, check_digests=False)
-        self._connection = self._snapshot.connect(Settings())
+        self._connection = self._snapshot.connect(LakeSettings())
         self.cells = {
             row["hash"]: (row["cell"], row["refs"])
             for row in self.rows("select hash, cell, refs from state_cells")

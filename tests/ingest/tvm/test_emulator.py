@@ -14,10 +14,10 @@ from ingest.cell.writer import serialize_boc
 from ingest.errors import TvmRefusal
 from ingest.node.source import open_node
 from ingest.pipeline import ingest
+from ingest.settings import IngestSections
 from ingest.span import Span
 from ingest.tvm.emulation import Emulated, NotAccepted
 from ingest.tvm.message import build_external_message, read_destination, read_message
-from lake.settings import Settings
 from tests.conftest import unpack
 from tests.ingest.tvm.replay import Replay, is_external, replay_all
 
@@ -55,7 +55,7 @@ def test_transactions_of_other_nodes(
     """Every transaction, those of all external messages among them, with its fees."""
     with closing(open_node(unpack(shared / archive, tmp_path / "node"))) as source:
         span = Span(source.first_mc_seqno(), source.last_mc_seqno())
-        ingest(source, tmp_path / "lake", span, Settings())
+        ingest(source, tmp_path / "lake", span, IngestSections())
     verdict = replay_all(Replay(tmp_path / "lake"), pool.emulate)
     assert verdict.others == []
     assert verdict.equal.total() == count

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
@@ -13,9 +14,10 @@ from ingest.cell.dictionary_writer import build_hashmap
 from ingest.cell.tree import CellTree
 from ingest.cell.writer import serialize_boc
 from ingest.errors import TvmStackDeep, TvmStackLarge
+from ingest.settings import TvmSettings
+from ingest.tvm import pool as pools
 from ingest.tvm.pool import TvmPool
 from ingest.tvm.stack import TvmBuilder, TvmCell, TvmNan, TvmOpaque, TvmSlice
-from lake.settings import Settings
 from tests.ingest.tvm.programs import CONTINUATION, ENDLESS_LOOP, assemble, make_call, repeat
 from tests.ingest.tvm.values import VALUES, normalize
 
@@ -101,7 +103,8 @@ def test_a_list_may_be_long(pool: TvmPool) -> None:
 
 @pytest.mark.usefixtures("tvm")
 def test_bytes_of_cells_are_bounded() -> None:
-    small = TvmPool(Settings(tvm_result_bytes=1000, tvm_workers=1, tvm_wall_ms=20_000))
+    with mock.patch.object(pools, "RESULT_BYTES", 1000):
+        small = TvmPool(TvmSettings(workers=1, wall_ms=20_000))
     cell = TvmCell(assemble("00" * 120))
     try:
         assert len(small.run_get_method(make_call(repeat("", 6, "20"), cell)).stack) == 7

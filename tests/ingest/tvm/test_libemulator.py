@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.errors import TvmMissing
+from ingest.settings import TvmSettings
 from ingest.tvm.emulation import EmulationCall
 from ingest.tvm.libemulator import LibraryEmulator
 from ingest.tvm.pool import TvmPool
-from lake.settings import Settings
 from tests.ingest.tvm.replay import Replay, replay_all
+from tests.patience import compose
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-VARIABLE = "TONLAKE_EMULATOR_LIBRARY"
+VARIABLE = "TONLAKE_TVM_EMULATOR_LIBRARY"
 
 
 @pytest.fixture
@@ -31,10 +32,8 @@ def library() -> str:
 
 @pytest.mark.usefixtures("tvm")
 def test_transactions_of_the_demo_node(library: str, demo_lake: Path) -> None:
-    limits = Settings(
-        tvm_wall_ms=60_000, tvm_wait_ms=60_000, tvm_memory_mib=2048, emulator_library=library
-    )
-    pool = TvmPool(limits)
+    limits = compose(tvm={"wall_ms": 60_000, "memory_mib": 2048, "emulator_library": library})
+    pool = TvmPool(limits.tvm)
     try:
         verdict = replay_all(Replay(demo_lake), pool.emulate, "descr = 'ord' or mc_seqno < 30")
     finally:
@@ -46,7 +45,7 @@ def test_transactions_of_the_demo_node(library: str, demo_lake: Path) -> None:
 @pytest.mark.usefixtures("tvm")
 def test_a_path_to_nothing_is_named(tmp_path: Path) -> None:
     path = str(tmp_path / "libemulator.so")
-    pool = TvmPool(Settings(emulator_library=path, tvm_wait_ms=60_000))
+    pool = TvmPool(TvmSettings(emulator_library=path))
     call = EmulationCall(account=b"", message=None, config=b"", now=0, lt=0)
     with pytest.raises(TvmMissing, match=r"libemulator\.so"):
         pool.emulate(call)

@@ -10,13 +10,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest import mock
 
+import msgspec
 import pytest
 
 from ingest.errors import TvmBusy, TvmCrash, TvmMissing, TvmRefusal, TvmTimeout
+from ingest.settings import TvmSettings
+from ingest.tvm import pool as pools
 from ingest.tvm.pool import TvmPool
 from ingest.tvm.stack import TvmCell
-from lake.settings import Settings
 from tests.ingest.tvm.programs import DEEPEN_CELL, ENDLESS_LOOP, make_call
 
 if TYPE_CHECKING:
@@ -24,12 +27,12 @@ if TYPE_CHECKING:
 
 ENDLESS_GAS = 1 << 60
 HANGS_S = 120.0
-PATIENT = {"tvm_wall_ms": 60_000, "tvm_wait_ms": 60_000}
+PATIENT = {"wall_ms": 60_000}
 
 
 @contextmanager
 def make_pool(**settings: int) -> Iterator[TvmPool]:
-    pool = TvmPool(Settings(**{"tvm_workers": 1, **settings}))
+    pool = TvmPool(msgspec.convert({"workers": 1, **settings}, TvmSettings))
     try:
         yield pool
     finally:
@@ -59,7 +62,7 @@ def read_ticks(pool: TvmPool) -> int:
 
 @pytest.mark.usefixtures("tvm")
 def test_a_run_without_end_is_cut_off() -> None:
-    with make_pool(tvm_wall_ms=3000) as pool:
+    with make_pool(wall_ms=3000) as pool:
         assert pool.run_get_method(make_call("75")).stack == (5,)
         pid = read_pid(pool)
         start_s = time.monotonic()
@@ -92,7 +95,7 @@ def test_a_process_that_dies_is_replaced(number: int) -> None:
 
 @pytest.mark.usefixtures("tvm")
 def test_memory_is_bounded() -> None:
-    with make_pool(tvm_memory_mib=300, **PATIENT) as pool:
+    with make_pool(**PATIENT, memory_mib=300) as pool:
         eager = "6D936D6F02EA"  # pairs for ever, with gas for ever
         with pytest.raises(TvmCrash):
             pool.run_get_method(make_call(eager, gas_limit=ENDLESS_GAS))
@@ -100,8 +103,9 @@ def test_memory_is_bounded() -> None:
 
 
 @pytest.mark.usefixtures("tvm")
+@mock.patch.object(pools, "QUEUE", 2)
 def test_the_queue_is_bounded() -> None:
-    with make_pool(tvm_queue=2, tvm_wall_ms=1000, tvm_wait_ms=60_000) as pool:
+    with make_pool(wall_ms=1000) as pool:
         pool.run_get_method(make_call(""))
         start = threading.Barrier(8)
 
@@ -120,8 +124,9 @@ def test_the_queue_is_bounded() -> None:
 
 
 @pytest.mark.usefixtures("tvm")
+@mock.patch.object(pools, "WAIT_MS", 50)
 def test_no_call_waits_for_ever() -> None:
-    with make_pool(tvm_wait_ms=50, tvm_wall_ms=60_000) as pool, ThreadPoolExecutor(1) as threads:
+    with make_pool(wall_ms=60_000) as pool, ThreadPoolExecutor(1) as threads:
         pool.run_get_method(make_call(""))
         call = make_call(ENDLESS_LOOP, gas_limit=ENDLESS_GAS)
         running = threads.submit(pool.run_get_method, call)

@@ -13,7 +13,7 @@ from lake.lookup.contracts import INDEXED, RunTable, open_tables, write_contract
 from lake.lookup.opening import open_lookups
 from lake.lookup.rebuild import rebuild_lookups
 from lake.lookup.runfile import RunFile, RunWriter
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 from tests.lake.holdings import Holdings, commit_holdings
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-SETTINGS = Settings()
+SETTINGS = LakeSettings()
 
 
 def write_tables(parts: list[tuple[str, pa.Table]]) -> dict[str, RunTable]:
@@ -67,7 +67,7 @@ def test_a_run_made_without_contracts_says_so() -> None:
 
 def test_look_ups_are_not_asked_about_contracts_that_were_made_anew(tmp_path: Path) -> None:
     commit_holdings(tmp_path, 1, 6)
-    rebuild_lookups(tmp_path, SETTINGS)
+    rebuild_lookups(tmp_path)
     lookups = open_lookups(open_snapshot(tmp_path), SETTINGS)
     assert lookups is not None
     assert lookups.list_tables("jetton_wallets")
@@ -77,7 +77,7 @@ def test_look_ups_are_not_asked_about_contracts_that_were_made_anew(tmp_path: Pa
 
 def test_the_digest_of_a_run_follows_from_the_files_of_contracts(tmp_path: Path) -> None:
     commit_holdings(tmp_path, 1, 6)
-    rebuild_lookups(tmp_path, SETTINGS)
+    rebuild_lookups(tmp_path)
     state = read_state(tmp_path)
     snapshot = open_snapshot(tmp_path)
     snapshot.files["nft_items"] = snapshot.files["nft_items"][1:]

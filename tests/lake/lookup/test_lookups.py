@@ -7,11 +7,13 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lake.lookup import rebuild
 from lake.lookup.merge import MOST_MERGED, read_page, read_timed_page
 from lake.lookup.opening import open_lookups
 from lake.lookup.rebuild import rebuild_lookups
@@ -21,7 +23,7 @@ from lake.lookup.record import (
     STATE_COLUMNS,
     TRANSACTION_COLUMNS,
 )
-from lake.settings import Settings
+from lake.settings import LakeSettings
 from lake.snapshot import open_snapshot
 from tests.lake.chain import Chain, commit_chain, commit_made
 
@@ -32,8 +34,14 @@ if TYPE_CHECKING:
     from lake.snapshot import Snapshot
 
 Row = dict[str, Any]
-SETTINGS = Settings(lookup_part_rows=7)
+SETTINGS = LakeSettings()
 PAGES = [(0, 1), (0, 5), (3, 4), (0, 1000), (1000, 2)]
+
+
+@pytest.fixture(autouse=True)
+def small_blocks() -> Iterator[None]:
+    with mock.patch.object(rebuild, "BLOCK_ROWS", 7):
+        yield
 
 
 @contextmanager
@@ -71,7 +79,7 @@ def take_steps(lake: Path, seed: int, steps: list[tuple[str, int]]) -> None:
             if late:
                 commit_made(lake, *late.pop(0))
         else:
-            rebuild_lookups(lake, SETTINGS, everything=step == "rebuild all")
+            rebuild_lookups(lake, everything=step == "rebuild all")
 
 
 @given(seed=st.integers(0, 10**6), steps=STEPS)
@@ -259,7 +267,7 @@ def test_pages_of_many_runs_join_without_gap_or_overlap(tmp_path: Path) -> None:
     for at in range(1, 40):
         commit_chain(lake, chain, at, at)
         if at in (20, 30):
-            rebuild_lookups(lake, SETTINGS)
+            rebuild_lookups(lake)
     lookups = open_lookups(open_snapshot(lake), SETTINGS)
     assert lookups is not None
     assert len(lookups.runs) > 3
@@ -279,10 +287,10 @@ def test_too_much_without_a_run_is_left_to_the_queries(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     commit_chain(lake, Chain(1), 1, 20)
     snapshot = open_snapshot(lake)
-    few = Settings(lookup_memory_rows=1)
+    few = LakeSettings(index_memory_rows=1)
     assert open_lookups(snapshot, few) is None
     assert open_lookups(snapshot, SETTINGS) is not None
-    rebuild_lookups(lake, SETTINGS)
+    rebuild_lookups(lake)
     assert open_lookups(open_snapshot(lake), few) is not None
 
 
@@ -292,6 +300,6 @@ def test_an_earlier_snapshot_shows_nothing_of_later_blocks(tmp_path: Path, seed:
     for at in range(1, 13, 3):
         commit_chain(lake, chain, at, at + 2)
         if (at + seed) % 2:
-            rebuild_lookups(lake, SETTINGS, everything=at > 5)
+            rebuild_lookups(lake, everything=at > 5)
     for number in range(1, open_snapshot(lake).number + 1):
         check_snapshot(open_snapshot(lake, number))

@@ -17,7 +17,6 @@ from lake.lookup.rebuild import rebuild_lookups
 from lake.lookup.record import MESSAGE_COLUMNS, TRANSACTION_COLUMNS
 from lake.lookup.run import Run
 from lake.lookup.runfile import RunFile
-from lake.settings import Settings
 from lake.snapshot import open_snapshot
 from tests.fuzz.rows import compose, damage, make_traces, read_all
 from tests.lake.chain import Chain, commit_chain
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 def chained(tmp_path: Path) -> Path:
     lake = tmp_path / "lake"
     commit_chain(lake, Chain(8), 1, 12)
-    rebuild_lookups(lake, Settings())
+    rebuild_lookups(lake)
     return lake
 
 

@@ -1,0 +1,159 @@
+"""Where the value of each setting comes from: layers, of which the last that has it counts.
+
+The order is defaults < TOML file (``[http] port``) < environment (``TONLAKE_HTTP_PORT``) < flags.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from api.command.renamed import REMOVED, RENAMED
+from api.settings import Settings
+from lake.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+PREFIX = "TONLAKE_"
+CONFIG_VARIABLE = "TONLAKE_CONFIG"
+OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "TONLAKE_CRASH_AT", "TONLAKE_NATIVE"})
+"""Variables that begin with the prefix and are no settings."""
+
+
+class SettingName(NamedTuple):
+    """A setting's section and its name there."""
+
+    section: str
+    name: str
+
+    def __str__(self) -> str:
+        """Return the name as documents write it, such as ``[http] port``."""
+        return f"[{self.section}] {self.name}"
+
+    @property
+    def flat(self) -> str:
+        """The name without its section, as in the environment: ``http_port``."""
+        return f"{self.section}_{self.name}"
+
+    @property
+    def variable(self) -> str:
+        """The environment variable."""
+        return PREFIX + self.flat.upper()
+
+
+_SECTIONS: dict[str, Any] = {field.name: field.type for field in msgspec.structs.fields(Settings)}
+_TYPES = {
+    SettingName(section, field.name): field.type
+    for section, kind in _SECTIONS.items()
+    for field in msgspec.structs.fields(kind)
+}
+NAMES = tuple(_TYPES)
+_BY_FLAT = {name.flat: name for name in NAMES}
+# Old names had no section, or one as a prefix.
+_ALONE = Counter(name.name for name in NAMES)
+_BY_OLD = {name.name: name for name in NAMES if _ALONE[name.name] == 1} | _BY_FLAT
+_BY_OLD |= {old: _BY_FLAT[flat] for old, flat in RENAMED.items()}
+
+
+def load_settings(
+    config_file: Path | None = None,
+    env: Mapping[str, str] = os.environ,
+    flags: Mapping[str, Any] | None = None,
+) -> tuple[Settings, dict[SettingName, str]]:
+    """Return the settings, and for each name the origin of its value.
+
+    Args:
+        config_file: TOML file; without it the one named by ``TONLAKE_CONFIG``, if any.
+        env: Environment; variables named ``TONLAKE_<SECTION>_<NAME>`` are settings.
+        flags: Values of command-line flags by flat name (``http_port``); None: not set.
+
+    Raises:
+        SettingsError: unknown or old name, bad value, or unreadable file.
+    """
+    if config_file is None and env.get(CONFIG_VARIABLE):
+        config_file = Path(env[CONFIG_VARIABLE])
+    origins = dict.fromkeys(NAMES, "default")
+    values: dict[str, dict[str, Any]] = {section: {} for section in _SECTIONS}
+    for layer in (_read_file(config_file), _read_environment(env), _read_flags(flags or {})):
+        for name, value, origin in layer:
+            values[name.section][name.name] = _convert(name, value, origin)
+            origins[name] = origin
+    sections = {section: kind(**values[section]) for section, kind in _SECTIONS.items()}
+    return Settings(**sections), origins
+
+
+def compose_settings() -> Settings:
+    """Return the settings of the environment: what commands find in click's context."""
+    return load_settings()[0]
+
+
+def _read_file(path: Path | None) -> Iterator[tuple[SettingName, object, str]]:
+    if path is None:
+        return
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"cannot read the configuration file {path}: {error}") from error
+    for section, table in document.items():
+        if not isinstance(table, dict):
+            raise _refuse(section, str(path))
+        for key, value in table.items():
+            name = SettingName(section, key)
+            if name not in _TYPES:
+                raise _refuse(name.flat, str(path), shown=str(name))
+            yield name, value, str(path)
+
+
+def _read_environment(
+    env: Mapping[str, str],
+) -> Iterator[tuple[SettingName, object, str]]:
+    for variable, value in env.items():
+        if variable.startswith(PREFIX) and variable not in OTHER_VARIABLES:
+            flat = variable.removeprefix(PREFIX).lower()
+            if flat not in _BY_FLAT:
+                raise _refuse(flat, variable)
+            yield _BY_FLAT[flat], value, variable
+
+
+def _read_flags(flags: Mapping[str, Any]) -> Iterator[tuple[SettingName, object, str]]:
+    for flat, value in flags.items():
+        if value is not None:
+            name = _BY_FLAT[flat]
+            yield name, value, f"--{name.name.replace('_', '-')}"
+
+
+def _refuse(flat: str, origin: str, shown: str | None = None) -> SettingsError:
+    """Return the error of a name that is no setting; ``shown`` is how its origin writes it."""
+    shown = shown or flat
+    if flat in REMOVED:
+        return SettingsError(f"{origin}: {shown} is no longer a setting: its value is fixed")
+    if today := _BY_OLD.get(flat):
+        return SettingsError(
+            f"{origin}: setting {shown} is now {today}, or {today.variable} in the environment"
+        )
+    near = _BY_FLAT[difflib.get_close_matches(flat, _BY_FLAT, n=1, cutoff=0)[0]]
+    return SettingsError(f"{origin}: unknown setting {shown}; did you mean {near}?")
+
+
+def _convert(name: SettingName, value: object, origin: str) -> object:
+    try:
+        # The environment holds text alone; a TOML file says which of its values are text.
+        return msgspec.convert(value, _TYPES[name], strict=not origin.startswith(PREFIX))
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"{origin}: setting {name} = {value!r}: {error}") from error
+
+
+def describe_settings() -> dict[SettingName, str]:
+    """Return the documentation of every setting."""
+    definitions = msgspec.json.schema(Settings)["$defs"]
+    return {
+        name: definitions[_SECTIONS[name.section].__name__]["properties"][name.name]["description"]
+        for name in NAMES
+    }

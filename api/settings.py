@@ -1,0 +1,177 @@
+"""Settings of the API, section by section, and the struct of all settings that a command loads."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from ingest.settings import IngestSections
+
+
+class HttpSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the API listens, how much it answers at a time, and in which form."""
+
+    host: Annotated[str, Meta(description="Address the API listens on")] = "127.0.0.1"
+    port: Annotated[
+        int, Meta(description="Port the API listens on; 0 takes a free one", ge=0, le=65535)
+    ] = 8080
+    requests_in_flight: Annotated[
+        int, Meta(description="Most requests at the same time; more are answered 503", ge=1)
+    ] = 1000
+    request_wait_ms: Annotated[
+        int, Meta(description="Milliseconds a request may wait for a thread; then 503", ge=1)
+    ] = 2000
+    request_threads: Annotated[
+        int,
+        Meta(description="Threads for fast requests; as many again serve the slow ones", ge=1),
+    ] = 2
+    query_timeout_ms: Annotated[
+        int, Meta(description="Milliseconds a query may take; 0 sets no limit", ge=0)
+    ] = 3000
+    response_bytes: Annotated[int, Meta(description="Largest response body", ge=1)] = 64 << 20
+    cache_mib: Annotated[
+        int,
+        Meta(description="Memory of the response cache, valid until a commit, in MiB", ge=0),
+    ] = 64
+    cors_origins: Annotated[
+        str,
+        Meta(
+            description="Web origins whose pages may call the API, separated by commas; *: all,"
+            " empty: none"
+        ),
+    ] = "*"
+    max_limit: Annotated[
+        int, Meta(description="Most rows of a list, in both API versions", ge=1)
+    ] = 1000
+    opcode_format: Annotated[
+        Literal["hex", "integer"], Meta(description="API v3: how opcodes are written")
+    ] = "hex"
+    testnet: Annotated[
+        bool | None,
+        Meta(description="Test-only flag in friendly addresses; unset: by the lake's network"),
+    ] = None
+    strict_parameters: Annotated[
+        bool,
+        Meta(description="Refuse unknown and repeated query parameters instead of warning"),
+    ] = False
+    debug_headers: Annotated[
+        bool,
+        Meta(description="Name in a response header what answered: the index, SQL or both"),
+    ] = False
+
+
+class AccessSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which clients may send requests, and how many."""
+
+    keys_file: Annotated[
+        str,
+        Meta(description="File of API keys, managed with tonlake key; empty: keys are ignored"),
+    ] = ""
+    keys_required: Annotated[
+        bool, Meta(description="Refuse requests without an API key; needs keys_file")
+    ] = False
+    rate_limits: Annotated[
+        Literal["auto", "on", "off"],
+        Meta(description="Limit requests per second; auto: unless [http] host is a loopback"),
+    ] = "auto"
+    anonymous_rps: Annotated[
+        int, Meta(description="Requests per second of one address without an API key", ge=1)
+    ] = 1
+
+
+class LogSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the service logs, and how."""
+
+    format: Annotated[
+        Literal["text", "json"], Meta(description="Form of the log; json: one object per line")
+    ] = "text"
+    requests: Annotated[
+        bool, Meta(description="Log every request: route, status, time; never keys or parameters")
+    ] = False
+
+
+class MetricsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who sees metrics, and where spans are sent."""
+
+    public: Annotated[
+        bool,
+        Meta(description="Answer /metrics without a key even if other machines can connect"),
+    ] = False
+    otel_endpoint: Annotated[
+        str,
+        Meta(
+            description="Collector of spans of requests and queries (OpenTelemetry, OTLP over"
+            " HTTP), such as http://127.0.0.1:4318; empty: none; needs the extra [otel]",
+            pattern=r"^(https?://[^\s?#]+)?$",
+        ),
+    ] = ""
+
+
+class UpstreamSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where messages of clients are sent."""
+
+    url: Annotated[
+        str,
+        Meta(
+            description="Service of API v2 that messages are sent to, as https://host/api/v2",
+            pattern="^(https?://.+)?$",
+        ),
+    ] = ""
+    key: Annotated[str, Meta(description="API key for the upstream service")] = ""
+    liteserver: Annotated[
+        str,
+        Meta(
+            description="Without url: messages are sent to the lite servers of this configuration"
+            " file of a network"
+        ),
+    ] = ""
+
+
+class StreamSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many clients streams have."""
+
+    clients: Annotated[
+        int, Meta(description="Most clients of streams at the same time; more get 503", ge=0)
+    ] = 1000
+
+
+class PendingSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many pending messages are kept."""
+
+    messages: Annotated[
+        int, Meta(description="Most messages kept until they are in a block; 0 keeps none", ge=0)
+    ] = 10_000
+
+
+class SqlSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether there is SQL over HTTP, and what one statement may use."""
+
+    enabled: Annotated[
+        bool, Meta(description="Answer SQL over HTTP: /sql, for programs and as a page")
+    ] = False
+    workers: Annotated[
+        int, Meta(description="Statements that run at the same time, a process each", ge=1)
+    ] = 2
+    timeout_ms: Annotated[int, Meta(description="Milliseconds a statement may run", ge=1)] = 10_000
+    memory_mib: Annotated[int, Meta(description="Memory a statement may use, in MiB", ge=128)] = (
+        1024
+    )
+    rows: Annotated[int, Meta(description="Most rows of one answer", ge=1)] = 100_000
+    user: Annotated[
+        str, Meta(description="User that statements run as if the service runs as root")
+    ] = "nobody"
+
+
+class Settings(IngestSections, frozen=True, forbid_unknown_fields=True):
+    """All settings, section by section, with their defaults."""
+
+    http: HttpSettings = HttpSettings()
+    access: AccessSettings = AccessSettings()
+    log: LogSettings = LogSettings()
+    metrics: MetricsSettings = MetricsSettings()
+    upstream: UpstreamSettings = UpstreamSettings()
+    stream: StreamSettings = StreamSettings()
+    pending: PendingSettings = PendingSettings()
+    sql: SqlSettings = SqlSettings()

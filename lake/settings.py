@@ -1,0 +1,75 @@
+"""Settings of the lake, section ``[lake]``: files, indexes, maintenance and DuckDB.
+
+The command that runs composes the sections of all packages and loads their values; what the lake
+reads of them is this struct alone.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+
+class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a lake's files are written, maintained and queried."""
+
+    row_group_rows: Annotated[
+        int, Meta(description="Most rows in a row group of a Parquet file", ge=1)
+    ] = 65_536
+    zstd_level: Annotated[
+        int, Meta(description="Compression level of Parquet files", ge=1, le=22)
+    ] = 3
+    build_index: Annotated[
+        bool, Meta(description="Build the index after ingest, and while following")
+    ] = True
+    index_memory_rows: Annotated[
+        int,
+        Meta(
+            description="Most transactions without an index segment that are indexed in memory;"
+            " with more, SQL answers instead"
+        ),
+    ] = 50_000
+    maintenance_commits: Annotated[
+        int,
+        Meta(
+            description="While following, segments are built and small files merged at the first"
+            " commit and after every this many commits; 0: never",
+            ge=0,
+        ),
+    ] = 16
+    compact_rows: Annotated[
+        int, Meta(description="Most rows of one table that compaction puts into one file", ge=1)
+    ] = 1_000_000
+    compact_commits: Annotated[
+        int,
+        Meta(
+            description="While following, this many small commits are merged at a time; 0: none",
+            ge=0,
+        ),
+    ] = 16
+    orphan_grace_s: Annotated[
+        int,
+        Meta(description="Seconds before a file that no commit names may be removed", ge=0),
+    ] = 3600
+    check_digests: Annotated[
+        bool, Meta(description="Check every file's digest when a lake is opened")
+    ] = True
+    cells_in_memory: Annotated[
+        int,
+        Meta(
+            description="Most cells of code and data kept in memory; with more, SQL finds them",
+            ge=0,
+        ),
+    ] = 500_000
+    duckdb_memory_mib: Annotated[int, Meta(description="Memory limit of DuckDB in MiB", ge=64)] = (
+        1024
+    )
+    duckdb_threads: Annotated[int, Meta(description="Threads of DuckDB", ge=1)] = 2
+
+
+class LakeSections(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The section that the lake's commands read, as programs compose it with others."""
+
+    lake: LakeSettings = LakeSettings()

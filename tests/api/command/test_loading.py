@@ -1,0 +1,137 @@
+"""Settings: layers, origins, refusals, documentation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from api.command.loading import NAMES, SettingName, describe_settings, load_settings
+from api.command.renamed import REMOVED, RENAMED
+from api.settings import Settings
+from ingest.settings import IngestSections, decode_sections, encode_sections
+from lake.errors import SettingsError
+from tests.patience import compose
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PORT, HOST = SettingName("http", "port"), SettingName("http", "host")
+LEVEL, THREADS = SettingName("lake", "zstd_level"), SettingName("lake", "duckdb_threads")
+
+
+def test_defaults_without_anything() -> None:
+    settings, origins = load_settings(env={})
+    assert settings == Settings()
+    assert origins == dict.fromkeys(NAMES, "default")
+
+
+def test_each_layer_hides_the_one_before(tmp_path: Path) -> None:
+    config = tmp_path / "tonlake.toml"
+    config.write_text("[http]\nport = 1\n[lake]\nzstd_level = 2\nduckdb_threads = 3\n")
+    env = {"TONLAKE_LAKE_ZSTD_LEVEL": "4", "TONLAKE_LAKE_DUCKDB_THREADS": "5", "HOME": "/"}
+    settings, origins = load_settings(config, env, {"lake_duckdb_threads": 6, "http_host": None})
+    lake = settings.lake
+    assert (settings.http.port, lake.zstd_level, lake.duckdb_threads) == (1, 4, 6)
+    assert origins[PORT] == str(config)
+    assert origins[LEVEL] == "TONLAKE_LAKE_ZSTD_LEVEL"
+    assert origins[THREADS] == "--duckdb-threads"
+    assert origins[HOST] == "default"
+
+
+def test_config_file_named_by_the_environment(tmp_path: Path) -> None:
+    config = tmp_path / "tonlake.toml"
+    config.write_text('[http]\nopcode_format = "integer"\n')
+    settings, _ = load_settings(env={"TONLAKE_CONFIG": str(config)})
+    assert settings.http.opcode_format == "integer"
+
+
+def test_crash_point_is_no_setting() -> None:
+    others = {"TONLAKE_CRASH_AT": "log.linked", "TONLAKE_NATIVE": "0"}
+    assert load_settings(env=others)[0] == Settings()
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("true", True), ("false", False), ("1", True), ("0", False)]
+)
+def test_environment_speaks_booleans(text: str, value: bool) -> None:  # noqa: FBT001
+    settings, _ = load_settings(env={"TONLAKE_HTTP_STRICT_PARAMETERS": text})
+    assert settings.http.strict_parameters is value
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        ({"TONLAKE_HTTP_PROT": "1"}, r"did you mean \[http\] port"),
+        ({"TONLAKE_HTTP_PORT": "65536"}, r"\[http\] port = '65536'"),
+        ({"TONLAKE_HTTP_PORT": "many"}, r"\[http\] port = 'many'"),
+        ({"TONLAKE_HTTP_OPCODE_FORMAT": "octal"}, r"\[http\] opcode_format = 'octal'"),
+        ({"TONLAKE_CONFIG": "/nowhere/tonlake.toml"}, "/nowhere/tonlake.toml"),
+        (
+            {"TONLAKE_DUCKDB_MEMORY_MIB": "512"},
+            r"duckdb_memory_mib is now \[lake\] duckdb_memory_mib, or TONLAKE_LAKE_DUCKDB_MEMORY",
+        ),
+        ({"TONLAKE_KEYS_FILE": "keys.json"}, r"is now \[access\] keys_file"),
+        ({"TONLAKE_BUILD_LOOKUPS": "1"}, r"is now \[lake\] build_index"),
+        ({"TONLAKE_PLAIN_ROWS": "1"}, "plain_rows is no longer a setting"),
+    ],
+)
+def test_refusals_name_the_place(env: dict[str, str], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        load_settings(env=env)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[http]\nprot = 1", r"unknown setting \[http\] prot; did you mean \[http\] port"),
+        ('[http]\nport = "1"', "Expected `int`"),
+        ("[http]\nport = ", "cannot read the configuration file"),
+        ("http_port = 1", r"setting http_port is now \[http\] port"),
+        ("upkeep_commits = 1", r"is now \[lake\] maintenance_commits"),
+        ("tvm_queue = 1", "tvm_queue is no longer a setting"),
+        ("[tvm]\nqueue = 1", r"\[tvm\] queue is no longer a setting"),
+        ("[tmv]\nworkers = 1", r"did you mean \[tvm\] workers"),
+        ("http = 1", r"did you mean \[http\]"),
+    ],
+)
+def test_refusals_of_a_file(tmp_path: Path, text: str, message: str) -> None:
+    config = tmp_path / "tonlake.toml"
+    config.write_text(text)
+    with pytest.raises(SettingsError, match=message):
+        load_settings(config, env={})
+
+
+def test_names_without_a_section_are_unique() -> None:
+    assert len({name.flat for name in NAMES}) == len(NAMES)
+
+
+def test_old_names_lead_to_names_of_today() -> None:
+    flat = {name.flat for name in NAMES}
+    assert set(RENAMED.values()) <= flat
+    assert not flat & (REMOVED | set(RENAMED))
+    assert not REMOVED & {*RENAMED, *(name.name for name in NAMES)}
+
+
+def test_there_are_at_most_seventy() -> None:
+    assert len(NAMES) <= 70
+
+
+def test_every_setting_is_documented() -> None:
+    docs = describe_settings()
+    assert tuple(docs) == NAMES
+    assert all(len(doc) > 10 and not doc.endswith(".") for doc in docs.values())
+
+
+def test_defaults_keep_their_own_bounds() -> None:
+    assert msgspec.convert(msgspec.to_builtins(Settings()), Settings) == Settings()
+
+
+def test_a_child_process_reads_the_sections_of_ingest_alone() -> None:
+    settings = compose(tvm={"workers": 7}, upstream={"key": "secret"})
+    text = encode_sections(settings)
+    assert "secret" not in text
+    decoded = decode_sections(text)
+    assert type(decoded) is IngestSections
+    assert decoded.tvm == settings.tvm
