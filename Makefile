@@ -21,7 +21,7 @@ $(READY): requirements.lock pyproject.toml
 	$(INSTALL) --exact --python .venv --extra tvm --extra otel --group dev
 	$(BIN)/python -m pip install --quiet --no-deps --editable .
 	@# Loaded once, so that what a service starts finds its modules compiled: uv does not do it.
-	$(BIN)/python -c "import api.main, api.app, api.http.server, ingest.tail, lake.upkeep"
+	$(BIN)/python -c "import tonlake.api.command.main, tonlake.api.app, tonlake.api.http.server, tonlake.ingest.run.tail, tonlake.lake.maintenance.schedule"
 	@touch $@
 
 setup: $(READY)  ## make the environment in .venv
@@ -100,11 +100,11 @@ fuzz: $(READY)  ## damaged blocks and look-up runs through the native parts, bui
 	CFLAGS="$(SANITIZE)" LDFLAGS="$(SANITIZE)" $(BIN)/python setup.py --quiet build --force \
 		--build-lib build/fuzz --build-temp build/fuzz-objects
 	$(SANITIZED) $(BIN)/python -m pytest --override-ini pythonpath="build/fuzz ." -n0 \
-		--pythonwarnings ignore tests/api/native tests/lake/test_plain.py tests/lake/lookup/test_reading.py
+		--pythonwarnings ignore tests/api/text/native tests/lake/file/test_plain.py tests/lake/index/segment/test_reading.py
 	cd build/fuzz && $(SANITIZED) PYTHONPATH=.:$(CURDIR) $(CURDIR)/$(BIN)/python \
 		-m tests.fuzz.rows --cases $(ROWS_CASES) --seed $(FUZZ_SEED)
 	$(SANITIZED) $(BIN)/python -m tests.fuzz.native --cases $(CASES) --seed $(FUZZ_SEED) \
-		--extension build/fuzz/ingest/native/_core.abi3.so
+		--extension build/fuzz/ingest/decode/native/_core.abi3.so
 
 notebooks: $(READY)  ## the notebooks as .ipynb, for those who live in Jupyter
 	mkdir -p build/notebooks

@@ -8,12 +8,12 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 EXTENSIONS = {
-    "ingest.native._core": Path("ingest/native"),
-    "lake._parquet": Path("lake/native"),
-    "lake.lookup._rows": Path("lake/lookup/native"),
-    "api._json": Path("api/native"),
+    "tonlake.ingest.decode.native._core": Path("tonlake/ingest/decode/native"),
+    "tonlake.lake.file._parquet": Path("tonlake/lake/file/native"),
+    "tonlake.lake.index._rows": Path("tonlake/lake/index/segment/native"),
+    "tonlake.api.text._json": Path("tonlake/api/text/native"),
 }
-ARROW = Path("lake/native/cdata.h")  # shared by ingest and lake
+ARROW = Path("tonlake/lake/file/native/cdata.h")  # shared by ingest and lake
 FLAGS = [
     "-std=c11",
     "-O3",

@@ -15,36 +15,37 @@ from litestar.config.cors import CORSConfig
 from litestar.datastructures import MutableScopeHeaders, State
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
 
-import api.metrics.routes
-import api.sql.routes
-import api.stream.routes
-import api.v2.routes
-import api.v3.routes
-from api import docs, service
-from api.access.gate import AccessRules, limits_rates
-from api.allowed import list_methods
-from api.call import STARTED_S, join_notes, measure_ms
-from api.errors import ApiError, status_of
-from api.explorer.routes import create_router, show_error
-from api.http.admission import Admission
-from api.http.cache import Cache, ResponseCache
-from api.http.direct import Direct, Header
-from api.http.gate import Gate, refuse
-from api.http.lane import Lanes
-from api.http.metrics import Metrics
-from api.http.pulse import Pulse
-from api.metrics.collector import ServiceCollector
-from api.metrics.meter import Meter
-from api.metrics.telemetry import open_spans
-from api.pending.pool import PendingPool
-from api.snapshot import SnapshotHolder
-from api.sql.pool import SqlPool
-from api.stream.hub import Hub
-from api.table_format import HTML, choose_format
-from ingest.errors import TvmError
-from ingest.tvm.pool import TvmPool
-from lake.errors import LakeError, LakeNotFound, SnapshotNotFound
-from queries.errors import QueryTimeout
+import tonlake.api.metrics.routes
+import tonlake.api.sql.routes
+import tonlake.api.stream.routes
+import tonlake.api.v2.routes
+import tonlake.api.v3.routes
+from tonlake.api import docs
+from tonlake.api.access.gate import AccessRules, limits_rates
+from tonlake.api.errors import ApiError, status_of
+from tonlake.api.explorer.routes import create_router, show_error
+from tonlake.api.http import service
+from tonlake.api.http.admission import Admission
+from tonlake.api.http.allowed import list_methods
+from tonlake.api.http.cache import Cache, ResponseCache
+from tonlake.api.http.direct import Direct, Header
+from tonlake.api.http.gate import Gate, refuse
+from tonlake.api.http.lane import Lanes
+from tonlake.api.http.metrics import Metrics
+from tonlake.api.http.pulse import Pulse
+from tonlake.api.metrics.collector import ServiceCollector
+from tonlake.api.metrics.meter import Meter
+from tonlake.api.metrics.telemetry import open_spans
+from tonlake.api.pending.pool import PendingPool
+from tonlake.api.request.call import STARTED_S, join_notes, measure_ms
+from tonlake.api.request.snapshot import SnapshotHolder
+from tonlake.api.request.table_format import HTML, choose_format
+from tonlake.api.sql.pool import SqlPool
+from tonlake.api.stream.hub import Hub
+from tonlake.ingest.derive.tvm.pool import TvmPool
+from tonlake.ingest.errors import TvmError
+from tonlake.lake.errors import LakeError, LakeNotFound, SnapshotNotFound
+from tonlake.queries.errors import QueryTimeout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -52,8 +53,8 @@ if TYPE_CHECKING:
 
     from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
-    from api.call import ApiRequest
-    from api.settings import Settings
+    from tonlake.api.request.call import ApiRequest
+    from tonlake.api.settings import Settings
 
 REQUEST_BYTES = 1 << 20
 """Largest request body."""
@@ -133,7 +134,7 @@ def create_app(
         clock=clock,
     )
     # From the inside out: each layer passes on what it does not answer.
-    most, streams = settings.http.requests_in_flight, api.stream.routes.PREFIX
+    most, streams = settings.http.requests_in_flight, tonlake.api.stream.routes.PREFIX
     app: ASGIApp = Direct(application, answer_error, complete_headers)
     app = Admission(app, lanes, pulse, most_in_flight=most, streams=streams)
     app = Cache(app, cache, holder.newest_open, any_origin="*" in list_origins(settings))
@@ -153,12 +154,12 @@ def create_application(
         route_handlers=[
             *service.routes,
             *docs.routes,
-            *api.metrics.routes.routes,
-            *api.sql.routes.routes,
-            *api.stream.routes.routes,
+            *tonlake.api.metrics.routes.routes,
+            *tonlake.api.sql.routes.routes,
+            *tonlake.api.stream.routes.routes,
             create_router(explain_error),
-            Router("/api/v2", route_handlers=api.v2.routes.routes),
-            Router("/api/v3", route_handlers=api.v3.routes.routes),
+            Router("/api/v2", route_handlers=tonlake.api.v2.routes.routes),
+            Router("/api/v3", route_handlers=tonlake.api.v3.routes.routes),
         ],
         state=State(parts),
         on_startup=on_startup,
@@ -223,7 +224,7 @@ def answer_error(request: ApiRequest, error: Exception) -> Response[Any]:
     if not request.url.path.startswith("/api/") and choose_format(accept) == HTML:
         return show_error(request, status, text)
     if request.url.path.startswith("/api/v2"):
-        answer = api.v2.routes.answer_error(request, status, text)
+        answer = tonlake.api.v2.routes.answer_error(request, status, text)
     else:
         body = msgspec.json.encode({"error": text})
         answer = Response(content=body, status_code=status, media_type="application/json")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from litestar import Response, get
 
-from api.openapi import describe_api
-from api.v3.routes import routes as v3_routes
+from tonlake.api.openapi import describe_api
+from tonlake.api.v3.routes import routes as v3_routes
 
 if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler

@@ -30,9 +30,9 @@ STATUS is the one table from classes, of this tree and of the packages below, to
 
 from __future__ import annotations
 
-from ingest.errors import TvmBusy, TvmError, TvmMissing
-from lake.errors import LakeCorrupt, LakeError, LakeNotFound, SnapshotNotFound
-from queries.errors import QueryTimeout
+from tonlake.ingest.errors import TvmBusy, TvmError, TvmMissing
+from tonlake.lake.errors import LakeCorrupt, LakeError, LakeNotFound, SnapshotNotFound
+from tonlake.queries.errors import QueryTimeout
 
 
 class ApiError(Exception):

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any, get_origin
 
 import msgspec
 
-from api.params import converters_of
-from api.table_format import MEDIA_TYPES
-from api.v2.method import METHODS
-from api.v3.listing import has_list
+from tonlake.api.request.params import converters_of
+from tonlake.api.request.table_format import MEDIA_TYPES
+from tonlake.api.v2.methods import METHODS
+from tonlake.api.v3.page.listing import has_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from litestar.handlers import HTTPRouteHandler
 
-    from api.params import Query
-    from api.v2.method import Method
+    from tonlake.api.request.params import Query
+    from tonlake.api.v2.methods import Method
 
 Schema = dict[str, Any]
 
@@ -236,7 +236,7 @@ def _find_return_type(answer: Any) -> Any:  # noqa: ANN401 - any annotation
     """Evaluate a return annotation, whose names may be imported for type checks alone."""
     names: dict[str, Any] = {}
     for name, module in sorted(sys.modules.items()):
-        if name.startswith("api.v3."):
+        if name.startswith("tonlake.api.v3."):
             names.update(vars(module))
     names.update(answer.__globals__)
     return eval(answer.__annotations__["return"], names)  # noqa: S307 - the program's own text

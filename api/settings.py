@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from ingest.settings import IngestSections
+from tonlake.ingest.settings import IngestSections
 
 
 class HttpSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

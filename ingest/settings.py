@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from lake.settings import LakeSections
+from tonlake.lake.settings import LakeSections
 
 
 class IngestSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

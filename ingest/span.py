@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ingest.errors import IngestError
+from tonlake.ingest.errors import IngestError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

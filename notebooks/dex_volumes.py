@@ -14,8 +14,8 @@ def _():
     import altair as alt
     import marimo as mo
 
-    from api.command.loading import compose_settings
-    from lake.snapshot import open_snapshot
+    from tonlake.api.command.loading import compose_settings
+    from tonlake.lake.log.snapshot import open_snapshot
 
     folder = Path(mo.cli_args().get("lake") or os.environ.get("LAKE", ".demo/lake"))
     lake = open_snapshot(folder).connect(compose_settings().lake)

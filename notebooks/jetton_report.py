@@ -15,8 +15,8 @@ def _():
     import marimo as mo
     import polars as pl
 
-    from api.command.loading import compose_settings
-    from lake.snapshot import open_snapshot
+    from tonlake.api.command.loading import compose_settings
+    from tonlake.lake.log.snapshot import open_snapshot
 
     arguments = mo.cli_args()
     folder = Path(arguments.get("lake") or os.environ.get("LAKE", ".demo/lake"))

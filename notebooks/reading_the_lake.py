@@ -18,7 +18,7 @@ def _():
     import pyarrow.compute as pc
     import pyarrow.dataset as ds
 
-    from lake.snapshot import open_snapshot
+    from tonlake.lake.log.snapshot import open_snapshot
 
     folder = Path(mo.cli_args().get("lake") or os.environ.get("LAKE", ".demo/lake"))
     return alt, ds, duckdb, folder, mo, open_snapshot, pc, pl

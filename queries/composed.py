@@ -6,12 +6,12 @@ from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from queries.loader import REQUIRED, Parameter, Query, load_queries
+from tonlake.queries.loader import REQUIRED, Parameter, Query, load_queries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from queries.reader import Reader
+    from tonlake.queries.reader import Reader
 
 Row = dict[str, Any]
 

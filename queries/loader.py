@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import msgspec
 
-from queries.errors import QueryMalformed
+from tonlake.queries.errors import QueryMalformed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +65,7 @@ def load_queries() -> Mapping[str, Query]:
     Raises:
         QueryMalformed: a file breaks a rule; the message names it.
     """
-    return {name: parse_query(name, text) for name, text in _walk(files("queries"), "")}
+    return {name: parse_query(name, text) for name, text in _walk(files("tonlake.queries"), "")}
 
 
 def parse_query(name: str, text: str) -> Query:

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
-from lake.index.answer import ANSWERS, find_answer
-from queries.composed import find_composed
-from queries.errors import ParameterMismatch, QueryNeeded, QueryTimeout, QueryUnknown
-from queries.loader import REQUIRED, Query, load_queries
-from queries.watch import WATCH
+from tonlake.lake.index.answer import ANSWERS, find_answer
+from tonlake.queries.composed import find_composed
+from tonlake.queries.errors import ParameterMismatch, QueryNeeded, QueryTimeout, QueryUnknown
+from tonlake.queries.loader import REQUIRED, Query, load_queries
+from tonlake.queries.watch import WATCH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from lake.database import SnapshotViews
-    from lake.index.index import Index
-    from lake.snapshot import Snapshot
+    from tonlake.lake.duck.database import SnapshotViews
+    from tonlake.lake.index.index import Index
+    from tonlake.lake.log.snapshot import Snapshot
 
 INDEX, SQL = "index", "sql"
 """What may answer a query."""
@@ -76,7 +76,7 @@ class Reader:
         """Answer one query by the index, or else by its SQL.
 
         A row is a dict, or an object whose columns are read by name as those of a dict are. Of
-        ``v3/transactions`` it is a ``queries.composed.Record``, or an object with its fields.
+        ``v3/transactions`` it is a ``tonlake.queries.composed.Record``, or an object with its fields.
 
         Raises:
             QueryUnknown, ParameterMismatch: the question is put wrongly.

@@ -17,13 +17,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, settings
 
-from api import upstream
-from api.settings import Settings
-from ingest.node.source import open_node
-from ingest.pipeline import ingest
-from ingest.span import Span
-from ingest.tvm import pool
-from lake.spark.session import open_session
+from tonlake.api.chain import upstream
+from tonlake.api.settings import Settings
+from tonlake.ingest.derive.tvm import pool
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
+from tonlake.lake.spark.session import open_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

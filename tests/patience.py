@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from api.settings import Settings
+from tonlake.api.settings import Settings
 
 LIMITS: dict[str, dict[str, Any]] = {
     "http": {"query_timeout_ms": 60_000, "request_wait_ms": 60_000},

@@ -14,20 +14,20 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from api.command.config import render_settings
-from api.command.loading import NAMES
-from api.main import main
-from ingest.action.classifier import classify
-from ingest.action.interface import Interfaces
-from lake.dbt import SOURCE, render_dbt
-from lake.dictionary import render_markdown
-from lake.views import write_views
-from tests.ingest.action.scene import Cell, Scene, account
+from tests.ingest.derive.action.scene import Cell, Scene, account
+from tonlake.api.command.config import render_settings
+from tonlake.api.command.loading import NAMES
+from tonlake.api.command.main import main
+from tonlake.ingest.derive.action.classifier import classify
+from tonlake.ingest.derive.action.interface import Interfaces
+from tonlake.lake.command.dbt import SOURCE, render_dbt
+from tonlake.lake.command.dictionary import render_markdown
+from tonlake.lake.duck.views import write_views
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ingest.action.row import Action
+    from tonlake.ingest.derive.action.row import Action
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

@@ -23,8 +23,8 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-from api.frozen import find_module
-from api.main import main
+from tonlake.api.command.frozen import find_module
+from tonlake.api.command.main import main
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,16 +123,16 @@ def test_the_lock_covers_every_environment() -> None:
 
 
 def test_the_binary_starts_its_processes_as_python_would() -> None:
-    asked = ["-P", "-m", "ingest.tail", "--node", "x"]
-    assert find_module(asked) == ("ingest.tail", ["--node", "x"])
-    assert find_module(["-m", "api.sql.worker"]) == ("api.sql.worker", [])
+    asked = ["-P", "-m", "tonlake.ingest.run.tail", "--node", "x"]
+    assert find_module(asked) == ("tonlake.ingest.run.tail", ["--node", "x"])
+    assert find_module(["-m", "tonlake.api.sql.worker"]) == ("tonlake.api.sql.worker", [])
     for other in (["-m", "http.server"], ["-m"], ["serve", "--lake", "x"], []):
         assert find_module(other) is None
     for arguments, expected in (
-        (["-P", "-m", "ingest.tail", "--help"], "Follow a node."),
+        (["-P", "-m", "tonlake.ingest.run.tail", "--help"], "Follow a node."),
         (["--version"], "tonlake, version"),
     ):
-        command = [sys.executable, "-m", "api.frozen", *arguments]
+        command = [sys.executable, "-m", "tonlake.api.command.frozen", *arguments]
         said = subprocess.run(command, check=True, capture_output=True, text=True)
         assert expected in said.stdout
         assert said.stderr == ""

@@ -15,10 +15,10 @@ import pytest
 from click.testing import CliRunner
 from litestar.testing import TestClient
 
-from api.app import create_app
-from api.main import main
-from lake.views import write_views
 from tests.patience import PATIENT
+from tonlake.api.app import create_app
+from tonlake.api.command.main import main
+from tonlake.lake.duck.views import write_views
 
 if TYPE_CHECKING:
     import click

@@ -9,11 +9,11 @@ from typing import NoReturn
 import click
 import msgspec
 
-from api.access.key import add_key, read_keys, revoke_key
-from api.errors import KeyFileInvalid
-from api.settings import Settings
-from lake.cli import json_option, read_settings
-from lake.errors import LakeError
+from tonlake.api.access.key import add_key, read_keys, revoke_key
+from tonlake.api.errors import KeyFileInvalid
+from tonlake.api.settings import Settings
+from tonlake.lake.command.cli import json_option, read_settings
+from tonlake.lake.errors import LakeError
 
 KEY_RPS = 10
 """Requests per second of a new API key."""

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
-from api.access.bucket import TokenBuckets, is_own_machine, name_address
-from api.access.keyring import Keyring
-from api.errors import KeyFileInvalid, KeyMissing, KeyUnknown, RateExceeded
-from api.http.gate import KEY_ID
+from tonlake.api.access.bucket import TokenBuckets, is_own_machine, name_address
+from tonlake.api.access.keyring import Keyring
+from tonlake.api.errors import KeyFileInvalid, KeyMissing, KeyUnknown, RateExceeded
+from tonlake.api.http.gate import KEY_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from api.errors import KeyFileInvalid
-from lake.disk import TEMPORARY_PREFIX, hold_lock, sync_folder
+from tonlake.api.errors import KeyFileInvalid
+from tonlake.lake.log.disk import TEMPORARY_PREFIX, hold_lock, sync_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

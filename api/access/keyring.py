@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from api.access.key import find_record, read_keys
-from api.errors import KeyFileInvalid
+from tonlake.api.access.key import find_record, read_keys
+from tonlake.api.errors import KeyFileInvalid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from api.access.key import KeyRecord
+    from tonlake.api.access.key import KeyRecord
 
 LOG = logging.getLogger("tonlake.api")
 LOOK_EVERY_S = 1.0

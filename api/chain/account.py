@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from api.address import Address
-from api.cells import read_cell_trees
-from api.chain.place import (
+from tonlake.api.chain.cells import read_cell_trees
+from tonlake.api.chain.place import (
     STATE_UNKNOWN,
     begins_at_zero_state,
     find_master,
@@ -17,12 +16,13 @@ from api.chain.place import (
     list_ancestors,
     name_ranges,
 )
-from api.errors import LiteServerError
-from ingest.tvm.emulation import join_shard_account
+from tonlake.api.errors import LiteServerError
+from tonlake.api.text.address import Address
+from tonlake.ingest.derive.tvm.emulation import join_shard_account
 
 if TYPE_CHECKING:
-    from api.call import Call
-    from api.chain.arguments import AccountParams
+    from tonlake.api.chain.arguments import AccountParams
+    from tonlake.api.request.call import Call
 
 ZERO_HASH = bytes(32)
 Row = Mapping[str, Any]

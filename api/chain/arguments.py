@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api.chain.param import (
+from tonlake.api.chain.param import (
     AccountAddress,
     Bag,
     CellObject,
@@ -11,8 +11,8 @@ from api.chain.param import (
     OptionalPositive,
     RawList,
 )
-from api.errors import RequestInvalid
-from api.params import Query
+from tonlake.api.errors import RequestInvalid
+from tonlake.api.request.params import Query
 
 
 class Params(Query, frozen=True, kw_only=True):

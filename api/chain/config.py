@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from api.chain.place import STATE_UNKNOWN, find_configuration_seqno, name_ranges
-from api.errors import LiteServerError
-from ingest.cell.boc import parse_boc
-from ingest.cell.build import graft
-from ingest.cell.dictionary_writer import build_hashmap
-from ingest.cell.tree import CellTree
-from ingest.cell.writer import serialize_boc
+from tonlake.api.chain.place import STATE_UNKNOWN, find_configuration_seqno, name_ranges
+from tonlake.api.errors import LiteServerError
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.build import graft
+from tonlake.ingest.decode.cell.dictionary_writer import build_hashmap
+from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from api.call import Call
+    from tonlake.api.request.call import Call
 
 _KEY_BITS = 32
 

@@ -6,25 +6,30 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from api.chain.account import find_state, find_utime, read_shard_account
-from api.chain.arguments import AccountParams
-from api.chain.send import check_parts
-from api.chain.world import find_previous, join_libraries, read_libraries, read_network_config
-from api.errors import LiteServerError
-from ingest.errors import BocError, DecodeError, TvmMissing, TvmRefusal
-from ingest.tvm.context import build_previous
-from ingest.tvm.emulation import EmulationCall, NotAccepted, split_shard_account
-from ingest.tvm.fee import Fees, estimate_unaccepted, read_fees
-from ingest.tvm.message import build_external_message
-from ingest.tvm.process import HOW_TO_INSTALL
+from tonlake.api.chain.account import find_state, find_utime, read_shard_account
+from tonlake.api.chain.arguments import AccountParams
+from tonlake.api.chain.send import check_parts
+from tonlake.api.chain.world import (
+    find_previous,
+    join_libraries,
+    read_libraries,
+    read_network_config,
+)
+from tonlake.api.errors import LiteServerError
+from tonlake.ingest.derive.tvm.context import build_previous
+from tonlake.ingest.derive.tvm.emulation import EmulationCall, NotAccepted, split_shard_account
+from tonlake.ingest.derive.tvm.fee import Fees, estimate_unaccepted, read_fees
+from tonlake.ingest.derive.tvm.message import build_external_message
+from tonlake.ingest.derive.tvm.process import HOW_TO_INSTALL
+from tonlake.ingest.errors import BocError, DecodeError, TvmMissing, TvmRefusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from api.call import Call
-    from api.chain.account import AccountState
-    from api.chain.arguments import EstimateCellParams, EstimateParams
-    from ingest.tvm.context import NetworkConfig
+    from tonlake.api.chain.account import AccountState
+    from tonlake.api.chain.arguments import EstimateCellParams, EstimateParams
+    from tonlake.api.request.call import Call
+    from tonlake.ingest.derive.tvm.context import NetworkConfig
 
 LT_STEP = 1_000_000
 """Blocks begin at a logical time that is divisible by this."""

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from api.chain.account import find_state, find_utime, read_cells
-from api.chain.place import STATE_UNKNOWN, begins_at_zero_state, name_ranges
-from api.chain.world import find_previous, join_libraries, read_libraries, read_network_config
-from api.encoding import decode_currencies
-from api.errors import LiteServerError, ResultDeep
-from api.stack import decode_stack
-from ingest.errors import TvmMissing, TvmStackDeep
-from ingest.tvm.call import CELL_UNDERFLOW, NO_CODE, GetMethodCall, Outcome
-from ingest.tvm.context import Context, build_c7
-from ingest.tvm.pool import STACK_DEPTH
-from ingest.tvm.process import HOW_TO_INSTALL
+from tonlake.api.chain.account import find_state, find_utime, read_cells
+from tonlake.api.chain.place import STATE_UNKNOWN, begins_at_zero_state, name_ranges
+from tonlake.api.chain.world import (
+    find_previous,
+    join_libraries,
+    read_libraries,
+    read_network_config,
+)
+from tonlake.api.errors import LiteServerError, ResultDeep
+from tonlake.api.text.encoding import decode_currencies
+from tonlake.api.text.stack import decode_stack
+from tonlake.ingest.derive.tvm.call import CELL_UNDERFLOW, NO_CODE, GetMethodCall, Outcome
+from tonlake.ingest.derive.tvm.context import Context, build_c7
+from tonlake.ingest.derive.tvm.pool import STACK_DEPTH
+from tonlake.ingest.derive.tvm.process import HOW_TO_INSTALL
+from tonlake.ingest.errors import TvmMissing, TvmStackDeep
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from api.call import Call
-    from api.chain.account import AccountState
-    from api.chain.arguments import AccountParams
-    from ingest.tvm.stack import StackValue
+    from tonlake.api.chain.account import AccountState
+    from tonlake.api.chain.arguments import AccountParams
+    from tonlake.api.request.call import Call
+    from tonlake.ingest.derive.tvm.stack import StackValue
 
 
 def run_get_method(

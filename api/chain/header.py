@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from queries.reader import Reader
+    from tonlake.queries.reader import Reader
 
 Row = dict[str, Any]
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 
-from api.address import WrittenAddress, read_address
-from api.errors import AddressInvalid, RequestInvalid
-from api.params import ConversionError, Converter, Query, converters_of
-from ingest.cell.build import MAX_BITS, CellBuilder
-from ingest.cell.tree import CellTree
-from ingest.cell.writer import serialize_boc
-from ingest.errors import BocError
-from ingest.tvm.call import method_id
+from tonlake.api.errors import AddressInvalid, RequestInvalid
+from tonlake.api.request.params import ConversionError, Converter, Query, converters_of
+from tonlake.api.text.address import WrittenAddress, read_address
+from tonlake.ingest.decode.cell.build import MAX_BITS, CellBuilder
+from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.tvm.call import method_id
+from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from api.chain import header
-from api.errors import LiteServerError
+from tonlake.api.chain import header
+from tonlake.api.errors import LiteServerError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from api.call import Call
+    from tonlake.api.request.call import Call
 
     Row = Mapping[str, Any]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from api.errors import LiteServerError
-from api.upstream import send_message
-from ingest.cell.boc import parse_boc
-from ingest.errors import BocError
+from tonlake.api.chain.upstream import send_message
+from tonlake.api.errors import LiteServerError
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
-    from api.call import Call
-    from api.chain.arguments import EstimateCellParams, EstimateParams
+    from tonlake.api.chain.arguments import EstimateCellParams, EstimateParams
+    from tonlake.api.request.call import Call
 
 BAD_BAG = "INVALID_BAG_OF_CELLS"
 PARTS = ("body", "init_code", "init_data")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from queries.reader import Reader
+    from tonlake.queries.reader import Reader
 
 
 def find_trace_ids(

@@ -6,20 +6,20 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from api.cells import read_cell_trees
-from api.chain.config import join_params, read_params
-from api.chain.place import find_configuration_seqno
-from ingest.cell.boc import parse_boc
-from ingest.cell.build import graft
-from ingest.cell.dictionary_writer import build_hashmap
-from ingest.cell.tree import CellTree
-from ingest.cell.writer import serialize_boc
-from ingest.tvm.context import MasterId, NetworkConfig, PreviousBlocks
+from tonlake.api.chain.cells import read_cell_trees
+from tonlake.api.chain.config import join_params, read_params
+from tonlake.api.chain.place import find_configuration_seqno
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.build import graft
+from tonlake.ingest.decode.cell.dictionary_writer import build_hashmap
+from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.tvm.context import MasterId, NetworkConfig, PreviousBlocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from api.call import Call
+    from tonlake.api.request.call import Call
 
 LIBRARIES = 256
 """Most public libraries that are read for one get-method."""

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 import msgspec
 
-from api.command.loading import NAMES, describe_settings, load_settings
-from api.settings import Settings
-from lake.cli import failing_cleanly, json_option
+from tonlake.api.command.loading import NAMES, describe_settings, load_settings
+from tonlake.api.settings import Settings
+from tonlake.lake.command.cli import failing_cleanly, json_option
 
 CONFIG_EXAMPLES = """
 Examples:

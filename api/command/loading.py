@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from api.command.renamed import REMOVED, RENAMED
-from api.settings import Settings
-from lake.errors import SettingsError
+from tonlake.api.command.renamed import REMOVED, RENAMED
+from tonlake.api.settings import Settings
+from tonlake.lake.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

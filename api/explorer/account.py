@@ -7,27 +7,27 @@ from urllib.parse import quote
 
 import msgspec
 
-from api.errors import RequestInvalid
-from api.explorer import chart
-from api.explorer.asking import ask_or_say, link, read_address, read_offset
-from api.explorer.frame import Question, Shown
-from api.explorer.sentence import tell_actions
-from api.params import ConversionError
-from api.v3.account_routes import AccountStatesQuery, get_account_states
-from api.v3.action_routes import ActionsQuery, get_actions, parse_cursor
-from api.v3.jetton_routes import WalletsQuery, get_wallets
-from api.v3.name_routes import RecordsQuery, get_records
-from api.v3.nft_routes import ItemsQuery, get_items
-from api.v3.transaction_page import answer_transactions
-from api.v3.transaction_search import TransactionsQuery, find_keys
-from api.v3.wallet_routes import WalletStatesQuery, get_wallet_states
+from tonlake.api.errors import RequestInvalid
+from tonlake.api.explorer import chart
+from tonlake.api.explorer.asking import ask_or_say, link, read_address, read_offset
+from tonlake.api.explorer.frame import Question, Shown
+from tonlake.api.explorer.sentence import tell_actions
+from tonlake.api.request.params import ConversionError
+from tonlake.api.v3.page.transaction_page import answer_transactions
+from tonlake.api.v3.page.transaction_search import TransactionsQuery, find_keys
+from tonlake.api.v3.route.account import AccountStatesQuery, get_account_states
+from tonlake.api.v3.route.action import ActionsQuery, get_actions, parse_cursor
+from tonlake.api.v3.route.jetton import WalletsQuery, get_wallets
+from tonlake.api.v3.route.name import RecordsQuery, get_records
+from tonlake.api.v3.route.nft import ItemsQuery, get_items
+from tonlake.api.v3.route.wallet import WalletStatesQuery, get_wallet_states
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from api.address import Address
-    from api.explorer.sentence import Told
-    from api.v3.answer import WalletState
+    from tonlake.api.explorer.sentence import Told
+    from tonlake.api.text.address import Address
+    from tonlake.api.v3.resource.answer import WalletState
 
 Values = dict[str, Any]
 

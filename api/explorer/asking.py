@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlencode
 
-from api.errors import AnswerNotFound, LakeUnavailable, RequestInvalid
-from api.params import ConversionError, parse_any_address, parse_hash
+from tonlake.api.errors import AnswerNotFound, LakeUnavailable, RequestInvalid
+from tonlake.api.request.params import ConversionError, parse_any_address, parse_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from api.address import Address
-    from api.explorer.frame import Question
+    from tonlake.api.explorer.frame import Question
+    from tonlake.api.text.address import Address
 
 MOST_OFFSET = (1 << 31) - 1
 

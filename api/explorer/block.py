@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from api.errors import AnswerNotFound, RequestInvalid
-from api.explorer.asking import ask_or_say, link, read_offset
-from api.explorer.frame import Question, Shown
-from api.explorer.sentence import tell_actions
-from api.params import ConversionError, parse_int32, parse_shard
-from api.v3.action_routes import ActionsQuery, get_actions
-from api.v3.block_routes import BlocksQuery, get_blocks
-from api.v3.transaction_page import answer_transactions
-from api.v3.transaction_search import TransactionsQuery, find_keys
+from tonlake.api.errors import AnswerNotFound, RequestInvalid
+from tonlake.api.explorer.asking import ask_or_say, link, read_offset
+from tonlake.api.explorer.frame import Question, Shown
+from tonlake.api.explorer.sentence import tell_actions
+from tonlake.api.request.params import ConversionError, parse_int32, parse_shard
+from tonlake.api.v3.page.transaction_page import answer_transactions
+from tonlake.api.v3.page.transaction_search import TransactionsQuery, find_keys
+from tonlake.api.v3.route.action import ActionsQuery, get_actions
+from tonlake.api.v3.route.block import BlocksQuery, get_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from api.explorer.sentence import Told
-    from api.v3.layout.block import Block
-    from lake.log import Range
-    from queries.reader import Reader
+    from tonlake.api.explorer.sentence import Told
+    from tonlake.api.v3.layout.block import Block
+    from tonlake.lake.log.state import Range
+    from tonlake.queries.reader import Reader
 
 Row = dict[str, Any]
 

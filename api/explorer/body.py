@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
-    from api.v3.layout.message import Message
+    from tonlake.api.v3.layout.message import Message
 
 MOST_CHARACTERS = 20_000
 """A decoded body above this is cut on a page; the API has all of it."""

@@ -11,11 +11,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from litestar import Response
 from litestar.handlers import HTTPRouteHandler
 
-from api.call import ApiRequest, Call, open_call, read_arguments
-from api.explorer import body, form, message
-from api.explorer.names import Names
-from api.http.lane import in_lane
-from api.params import Arguments
+from tonlake.api.explorer import body, form, message
+from tonlake.api.explorer.names import Names
+from tonlake.api.http.lane import in_lane
+from tonlake.api.request.call import ApiRequest, Call, open_call, read_arguments
+from tonlake.api.request.params import Arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,7 +127,7 @@ def _describe_lake(call: Call) -> dict[str, Any]:
 def load_templates() -> Environment:
     """Return the templates; all they put in is escaped, and a misspelt name is an error."""
     found = Environment(
-        loader=PackageLoader("api.explorer"),
+        loader=PackageLoader("tonlake.api.explorer"),
         autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from api.explorer import chart
-from api.explorer.block import read_latest
-from api.explorer.frame import Question, Shown
-from lake.log import read_commit
-from lake.status import read_status
+from tonlake.api.explorer import chart
+from tonlake.api.explorer.block import read_latest
+from tonlake.api.explorer.frame import Question, Shown
+from tonlake.lake.command.status import read_status
+from tonlake.lake.log.state import read_commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from lake.log import DataFile
-    from lake.status import Status
+    from tonlake.lake.command.status import Status
+    from tonlake.lake.log.state import DataFile
 
 _DAY = re.compile(r"/day=([0-9]{4}-[0-9]{2}-[0-9]{2})/")
 PERCENT = 100

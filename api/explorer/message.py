@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from api.v3.layout.message import Message
+    from tonlake.api.v3.layout.message import Message
 
 
 def name_call(message: Message | None) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from api.address import parse_address
-from api.errors import AddressInvalid
-from api.explorer.form import MOST_DIGITS, NANO_DIGITS, shorten, write_units
-from api.v3.book import describe_addresses
+from tonlake.api.errors import AddressInvalid
+from tonlake.api.explorer.form import MOST_DIGITS, NANO_DIGITS, shorten, write_units
+from tonlake.api.text.address import parse_address
+from tonlake.api.v3.page.book import describe_addresses
 
 if TYPE_CHECKING:
-    from api.call import Call
-    from api.v3.answer import AddressBook, AddressBookRow, Metadata, TokenInfo
+    from tonlake.api.request.call import Call
+    from tonlake.api.v3.resource.answer import AddressBook, AddressBookRow, Metadata, TokenInfo
 
 MOST_NAME_CHARACTERS = 40
 """Names are strangers' texts: what is longer is cut."""

@@ -8,9 +8,18 @@ from urllib.parse import parse_qsl
 
 from litestar import Response, Router, post
 
-from api.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
-from api.explorer import account, block, lake, search, static_files, token, trace, transaction
-from api.explorer.frame import HEADERS, THEME_COOKIE, THEMES, Shown, page, render
+from tonlake.api.explorer import (
+    account,
+    block,
+    lake,
+    search,
+    static_files,
+    token,
+    trace,
+    transaction,
+)
+from tonlake.api.explorer.frame import HEADERS, THEME_COOKIE, THEMES, Shown, page, render
+from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,18 +6,18 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from api.address import Address
-from api.chain.trace import find_trace_ids
-from api.errors import AnswerNotFound, LakeUnavailable
-from api.explorer.asking import ask_or_say
-from api.explorer.frame import Elsewhere, Question, Shown
-from api.params import ConversionError, parse_any_address, parse_hash
-from api.v3.block_routes import BlocksQuery, get_blocks
-from api.v3.book import read_accounts
-from api.v3.name_routes import RecordsQuery, get_records
+from tonlake.api.chain.trace import find_trace_ids
+from tonlake.api.errors import AnswerNotFound, LakeUnavailable
+from tonlake.api.explorer.asking import ask_or_say
+from tonlake.api.explorer.frame import Elsewhere, Question, Shown
+from tonlake.api.request.params import ConversionError, parse_any_address, parse_hash
+from tonlake.api.text.address import Address
+from tonlake.api.v3.page.book import read_accounts
+from tonlake.api.v3.route.block import BlocksQuery, get_blocks
+from tonlake.api.v3.route.name import RecordsQuery, get_records
 
 if TYPE_CHECKING:
-    from api.call import Call
+    from tonlake.api.request.call import Call
 
 MOST_CHARACTERS = 300
 INT32_MAX = (1 << 31) - 1

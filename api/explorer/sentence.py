@@ -12,8 +12,8 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from api.explorer.names import Names
-    from api.v3.action import Action
+    from tonlake.api.explorer.names import Names
+    from tonlake.api.v3.resource.action import Action
 
 Details = dict[str, Any]
 
@@ -53,7 +53,7 @@ class Told(msgspec.Struct, frozen=True):
 @cache
 def load_sentences() -> Mapping[str, tuple[Segment, ...]]:
     """Return the sentence of each type of action, from the packaged table."""
-    text = files("api.explorer").joinpath("sentences.txt").read_text(encoding="utf-8")
+    text = files("tonlake.api.explorer").joinpath("sentences.txt").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     return {
         kind: parse_sentence(words) for kind, _, words in (each.partition(": ") for each in lines)

@@ -23,7 +23,7 @@ _HEADERS = {
 
 
 def _make_route(name: str) -> HTTPRouteHandler:
-    content = files("api.explorer").joinpath("static", name).read_bytes()
+    content = files("tonlake.api.explorer").joinpath("static", name).read_bytes()
 
     @get(f"/explorer/{name}", sync_to_thread=False)
     def answer_file() -> Response[bytes]:

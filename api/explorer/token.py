@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from api.errors import AnswerNotFound
-from api.explorer.asking import ask_or_say, link, read_address, read_offset
-from api.explorer.frame import Elsewhere, Question, Shown
-from api.v3 import jetton_routes, nft_routes
-from api.v3.coverage import check_no_gap
+from tonlake.api.errors import AnswerNotFound
+from tonlake.api.explorer.asking import ask_or_say, link, read_address, read_offset
+from tonlake.api.explorer.frame import Elsewhere, Question, Shown
+from tonlake.api.v3.page.coverage import check_no_gap
+from tonlake.api.v3.route import jetton as jetton_routes
+from tonlake.api.v3.route import nft as nft_routes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from api.address import Address
-    from api.v3.nft import NFTCollection, NFTItem
+    from tonlake.api.text.address import Address
+    from tonlake.api.v3.resource.nft import NFTCollection, NFTItem
 
 Listed = tuple[list[Any], str, str]
 """Rows, and the paths of the newest and of older ones."""

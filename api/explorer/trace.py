@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from api.chain.trace import find_trace_ids
-from api.errors import AnswerNotFound, RequestInvalid
-from api.explorer.asking import ask_or_say, read_hash
-from api.explorer.frame import Question, Shown
-from api.explorer.sentence import tell_actions
-from api.explorer.tree import draw_tree
-from api.v3.action_routes import ActionsQuery, get_actions
-from api.v3.coverage import check_no_gap
-from api.v3.trace_routes import TracesQuery, answer_traces
+from tonlake.api.chain.trace import find_trace_ids
+from tonlake.api.errors import AnswerNotFound, RequestInvalid
+from tonlake.api.explorer.asking import ask_or_say, read_hash
+from tonlake.api.explorer.frame import Question, Shown
+from tonlake.api.explorer.sentence import tell_actions
+from tonlake.api.explorer.tree import draw_tree
+from tonlake.api.v3.page.coverage import check_no_gap
+from tonlake.api.v3.route.action import ActionsQuery, get_actions
+from tonlake.api.v3.route.trace import TracesQuery, answer_traces
 
 if TYPE_CHECKING:
-    from api.call import Call
-    from api.explorer.sentence import Told
-    from api.v3.trace import Traces
+    from tonlake.api.explorer.sentence import Told
+    from tonlake.api.request.call import Call
+    from tonlake.api.v3.resource.trace import Traces
 
 MOST_ACTIONS = 100
 

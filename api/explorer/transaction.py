@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from api.errors import AnswerNotFound
-from api.explorer import chart
-from api.explorer.asking import read_hash
-from api.explorer.frame import Elsewhere, Question, Shown
-from api.v3.coverage import check_no_gap
-from api.v3.transaction_page import answer_transactions
+from tonlake.api.errors import AnswerNotFound
+from tonlake.api.explorer import chart
+from tonlake.api.explorer.asking import read_hash
+from tonlake.api.explorer.frame import Elsewhere, Question, Shown
+from tonlake.api.v3.page.coverage import check_no_gap
+from tonlake.api.v3.page.transaction_page import answer_transactions
 
 if TYPE_CHECKING:
-    from api.v3.layout.transaction import Transaction
+    from tonlake.api.v3.layout.transaction import Transaction
 
 Facts = dict[str, Any]
 

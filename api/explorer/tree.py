@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from api.explorer.form import clip, write_brief
-from api.explorer.message import name_call, write_opcode
+from tonlake.api.explorer.form import clip, write_brief
+from tonlake.api.explorer.message import name_call, write_opcode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from api.explorer.names import Names
-    from api.v3.layout.message import Message
-    from api.v3.layout.transaction import Transaction
+    from tonlake.api.explorer.names import Names
+    from tonlake.api.v3.layout.message import Message
+    from tonlake.api.v3.layout.transaction import Transaction
 
 BOX_WIDTH, BOX_HEIGHT = 176, 48
 COLUMN, ROW = 296, 66

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from litestar.enums import ScopeType
 
-from api.call import STARTED_S
-from api.errors import ServiceBusy
-from api.http.gate import FREE_FOLDERS, FREE_PATHS, REFUSAL
-from api.http.lane import BUSY, TURN
+from tonlake.api.errors import ServiceBusy
+from tonlake.api.http.gate import FREE_FOLDERS, FREE_PATHS, REFUSAL
+from tonlake.api.http.lane import BUSY, TURN
+from tonlake.api.request.call import STARTED_S
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
 
-    from api.http.lane import Lanes
-    from api.http.pulse import Pulse
+    from tonlake.api.http.lane import Lanes
+    from tonlake.api.http.pulse import Pulse
 
 METRICS = "/metrics"
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from litestar.enums import ScopeType
 
-from api.call import ANSWER_HEADERS, LASTING, VARYING, measure_ms, write_moment
-from api.http.gate import REFUSAL
-from api.table_format import WRITERS, choose_format
+from tonlake.api.http.gate import REFUSAL
+from tonlake.api.request.call import ANSWER_HEADERS, LASTING, VARYING, measure_ms, write_moment
+from tonlake.api.request.table_format import WRITERS, choose_format
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,16 +15,16 @@ from litestar import Litestar, Request, Response
 from litestar.enums import ScopeType
 from litestar.routes import HTTPRoute
 
-from api.http.cache import send_response
-from api.http.gate import check_refusal
-from api.http.lane import call_in_lane
+from tonlake.api.http.cache import send_response
+from tonlake.api.http.gate import check_refusal
+from tonlake.api.http.lane import call_in_lane
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from litestar.types import HTTPScope, Receive, Scope, Send
 
-    from api.call import ApiRequest
+    from tonlake.api.request.call import ApiRequest
 
     Handle = Callable[[ApiRequest], Response[bytes]]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from litestar.enums import ScopeType
 
-from api.errors import ApiError, RateExceeded
+from tonlake.api.errors import ApiError, RateExceeded
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,9 +18,9 @@ from functools import partial, wraps
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from api.call import AT_ONCE
-from api.errors import ServiceBusy
-from queries.errors import QueryNeeded
+from tonlake.api.errors import ServiceBusy
+from tonlake.api.request.call import AT_ONCE
+from tonlake.queries.errors import QueryNeeded
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

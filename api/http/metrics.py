@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from api.http.gate import REQUESTS
+from tonlake.api.http.gate import REQUESTS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

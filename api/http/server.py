@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from api.http.head import BoundedHead, LongQueries
+from tonlake.api.http.head import BoundedHead, LongQueries
 
 if TYPE_CHECKING:
     import socket

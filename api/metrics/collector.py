@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from lake.errors import LakeError
-from lake.following import measure_lag
+from tonlake.lake.errors import LakeError
+from tonlake.lake.log.following import measure_lag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from api.http.cache import ResponseCache
-    from api.snapshot import SnapshotHolder
-    from ingest.tvm.pool import TvmPool
-    from lake.snapshot import Snapshot
+    from tonlake.api.http.cache import ResponseCache
+    from tonlake.api.request.snapshot import SnapshotHolder
+    from tonlake.ingest.derive.tvm.pool import TvmPool
+    from tonlake.lake.log.snapshot import Snapshot
 
 
 class ServiceCollector(Collector):

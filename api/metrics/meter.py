@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from api.errors import RateExceeded, ServiceBusy
-from api.http.gate import KEY_ID, REFUSAL
-from api.logs import REQUESTS
+from tonlake.api.errors import RateExceeded, ServiceBusy
+from tonlake.api.http.gate import KEY_ID, REFUSAL
+from tonlake.api.metrics.logs import REQUESTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from litestar.types import Scope
 
-    from api.metrics.spans import Spans
+    from tonlake.api.metrics.spans import Spans
 
 LOG = logging.getLogger(REQUESTS)
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)

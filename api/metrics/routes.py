@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from litestar import Response, get
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
-from api.access.bucket import is_own_machine
-from api.access.gate import KEY_WANTED
-from api.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
-from api.errors import KeyMissing
-from api.http.gate import KEY_ID
+from tonlake.api.access.bucket import is_own_machine
+from tonlake.api.access.gate import KEY_WANTED
+from tonlake.api.errors import KeyMissing
+from tonlake.api.http.gate import KEY_ID
+from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
 
 if TYPE_CHECKING:
-    from api.metrics.meter import Meter
-    from api.settings import Settings
+    from tonlake.api.metrics.meter import Meter
+    from tonlake.api.settings import Settings
 
 
 @get("/metrics", sync_to_thread=True)

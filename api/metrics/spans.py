@@ -1,6 +1,6 @@
 """Spans of requests and named queries, sent to a collector of OpenTelemetry.
 
-This module needs the extra [otel]; ``api.metrics.telemetry`` loads it where it is asked for. A span
+This module needs the extra [otel]; ``tonlake.api.metrics.telemetry`` loads it where it is asked for. A span
 says what a label of a metric says: a route, a method, a status, the name of a query. No path or
 parameter that a client made up, no key and no address is in it.
 """

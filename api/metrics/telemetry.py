@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lake.errors import SettingsError
+from tonlake.lake.errors import SettingsError
 
 if TYPE_CHECKING:
-    from api.metrics.spans import Spans
+    from tonlake.api.metrics.spans import Spans
 
 
 def open_spans(endpoint: str) -> Spans | None:
@@ -19,7 +19,7 @@ def open_spans(endpoint: str) -> Spans | None:
     if not endpoint:
         return None
     try:
-        from api.metrics.spans import Spans  # noqa: PLC0415 - an extra
+        from tonlake.api.metrics.spans import Spans  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise SettingsError(
             f"setting [metrics] otel_endpoint needs tonlake's extra [otel] ({error}): "

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from api.stream.body import make_action_event, make_trace_event, write_head
-from api.stream.event import PENDING, TRANSACTIONS, Event
+from tonlake.api.stream.body import make_action_event, make_trace_event, write_head
+from tonlake.api.stream.event import PENDING, TRANSACTIONS, Event
 
 if TYPE_CHECKING:
-    from api.v3.pending_trace import PendingTrace
+    from tonlake.api.v3.resource.pending_trace import PendingTrace
 
 
 def make_events(trace: PendingTrace, types: frozenset[str]) -> list[Event]:

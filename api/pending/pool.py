@@ -11,28 +11,28 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from api.address import render_raw
-from api.call import Call
-from api.emulation import emulate_message
-from api.errors import ApiError
-from api.params import Arguments
-from api.pending.event import make_events
-from api.stream.body import write_head
-from api.stream.event import INVALIDATED, PENDING, Event
-from api.v3.pending_trace import PendingTrace
-from ingest.action.version import expand_names
-from ingest.errors import IngestError
-from ingest.tvm.emulation import NotAccepted
-from ingest.tvm.message import read_message
-from lake.errors import LakeError
-from queries.errors import QueryTimeout
+from tonlake.api.chain.emulation import emulate_message
+from tonlake.api.errors import ApiError
+from tonlake.api.pending.event import make_events
+from tonlake.api.request.call import Call
+from tonlake.api.request.params import Arguments
+from tonlake.api.stream.body import write_head
+from tonlake.api.stream.event import INVALIDATED, PENDING, Event
+from tonlake.api.text.address import render_raw
+from tonlake.api.v3.resource.pending_trace import PendingTrace
+from tonlake.ingest.derive.action.version import expand_names
+from tonlake.ingest.derive.tvm.emulation import NotAccepted
+from tonlake.ingest.derive.tvm.message import read_message
+from tonlake.ingest.errors import IngestError
+from tonlake.lake.errors import LakeError
+from tonlake.queries.errors import QueryTimeout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from api.settings import Settings
-    from api.snapshot import SnapshotHolder
-    from ingest.tvm.pool import TvmPool
+    from tonlake.api.request.snapshot import SnapshotHolder
+    from tonlake.api.settings import Settings
+    from tonlake.ingest.derive.tvm.pool import TvmPool
 
 EXPIRY_S = 120
 """Seconds until a message that is in no block is given up."""

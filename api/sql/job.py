@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from api.sql.sandbox import Bounds
+from tonlake.api.sql.sandbox import Bounds
 
 
 class Damaged(msgspec.Struct, frozen=True):

@@ -8,16 +8,16 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from api.errors import status_of
-from api.explorer.frame import Shown
-from api.sql.chart import draw_chart
-from api.table_format import ARROW, CSV, HTML, JSON, PARQUET
-from lake.connection import DERIVED_VIEWS, PARTITION, VIEW_NAMES, read_sql
-from lake.schema import TABLES
+from tonlake.api.errors import status_of
+from tonlake.api.explorer.frame import Shown
+from tonlake.api.request.table_format import ARROW, CSV, HTML, JSON, PARQUET
+from tonlake.api.sql.chart import draw_chart
+from tonlake.lake.duck.connection import DERIVED_VIEWS, PARTITION, VIEW_NAMES, read_sql
+from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
-    from api.sql.pool import SqlPool
-    from lake.snapshot import Snapshot
+    from tonlake.api.sql.pool import SqlPool
+    from tonlake.lake.log.snapshot import Snapshot
 
 TEMPLATE = "sql.html"
 SHOWN_ROWS = 200

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from api.errors import RequestInvalid, SqlBusy, SqlUnavailable
-from api.sql.job import READY, Damaged, Head, Job
-from api.sql.sandbox import Bounds
+from tonlake.api.errors import RequestInvalid, SqlBusy, SqlUnavailable
+from tonlake.api.sql.job import READY, Damaged, Head, Job
+from tonlake.api.sql.sandbox import Bounds
 
 if TYPE_CHECKING:
-    from api.settings import SqlSettings
-    from lake.snapshot import Snapshot
+    from tonlake.api.settings import SqlSettings
+    from tonlake.lake.log.snapshot import Snapshot
 
 QUEUE = 8
 """Statements that may wait for a process."""
@@ -29,7 +29,7 @@ START_S = 60.0
 CPU_SPARE_S = 2
 _HEAD_BYTES = 1 << 20
 _PIECE_BYTES = 1 << 20
-_COMMAND = (sys.executable, "-P", "-m", "api.sql.worker")
+_COMMAND = (sys.executable, "-P", "-m", "tonlake.api.sql.worker")
 """The import path without the working folder, which may hold anything."""
 
 _PASSED_ON = (

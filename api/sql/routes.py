@@ -10,17 +10,17 @@ from litestar import Response
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotations
 
-from api.call import ApiRequest, note_warnings, open_call, read_arguments
-from api.errors import ApiError, ParameterMissing, RequestInvalid, SqlOff
-from api.explorer.frame import render
-from api.http.lane import in_lane
-from api.params import Arguments, Converter
-from api.sql.page import show_editor, show_result
-from api.table_format import HTML, JSON, MEDIA_TYPES, choose_format
+from tonlake.api.errors import ApiError, ParameterMissing, RequestInvalid, SqlOff
+from tonlake.api.explorer.frame import render
+from tonlake.api.http.lane import in_lane
+from tonlake.api.request.call import ApiRequest, note_warnings, open_call, read_arguments
+from tonlake.api.request.params import Arguments, Converter
+from tonlake.api.request.table_format import HTML, JSON, MEDIA_TYPES, choose_format
+from tonlake.api.sql.page import show_editor, show_result
 
 if TYPE_CHECKING:
-    from api.settings import HttpSettings, SqlSettings
-    from api.sql.pool import SqlPool
+    from tonlake.api.settings import HttpSettings, SqlSettings
+    from tonlake.api.sql.pool import SqlPool
 
 TEXT_BYTES = 65_536
 """Most bytes of one statement."""

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from api.errors import SqlUnavailable
-from api.sql.syscalls import forbid_writing
+from tonlake.api.errors import SqlUnavailable
+from tonlake.api.sql.syscalls import forbid_writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The process that runs one statement: ``python -m api.sql.worker``.
+"""The process that runs one statement: ``python -m tonlake.api.sql.worker``.
 
 Reads a job from its input, opens the snapshot, gives up everything but reading, says that it is
 ready, and writes one line of JSON (Head) followed by the answer. Nobody trusts it after that.
@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
-from api.errors import SqlUnavailable
-from api.sql.job import READY, Head, Job
-from api.sql.sandbox import confine
-from api.table_format import JSON, WRITERS
-from lake.answer import ENCODER, ask_connection, naming_the_fault, plain_rows
-from lake.errors import LakeCorrupt, LakeError
-from lake.log import read_state
-from lake.settings import LakeSettings
-from lake.snapshot import Snapshot
+from tonlake.api.errors import SqlUnavailable
+from tonlake.api.request.table_format import JSON, WRITERS
+from tonlake.api.sql.job import READY, Head, Job
+from tonlake.api.sql.sandbox import confine
+from tonlake.lake.duck.answer import ENCODER, ask_connection, naming_the_fault, plain_rows
+from tonlake.lake.errors import LakeCorrupt, LakeError
+from tonlake.lake.log.snapshot import Snapshot
+from tonlake.lake.log.state import read_state
+from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
     import duckdb

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from api.encoding import encode_bytes
-from api.stream.event import ACTIONS, FINALITIES, FINALIZED, TRACES, UNDONE, Cursor, Event
-from api.v3.action import render_action
+from tonlake.api.stream.event import ACTIONS, FINALITIES, FINALIZED, TRACES, UNDONE, Cursor, Event
+from tonlake.api.text.encoding import encode_bytes
+from tonlake.api.v3.resource.action import render_action
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from api.v3.trace import Trace
+    from tonlake.api.v3.resource.trace import Trace
 
 Row = dict[str, Any]
 

@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from api.stream.event import Cursor, Event
-    from api.stream.subscription import Subscription
+    from tonlake.api.stream.event import Cursor, Event
+    from tonlake.api.stream.subscription import Subscription
 
 TOO_SLOW = "more than {most} events waited for this client: come back with last_event_id"
 

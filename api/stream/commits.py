@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow.compute as pc
 
-from lake.errors import LakeCorrupt
-from lake.log import read_commit, read_state
-from lake.place import read_place
-from lake.rows import read_rows
-from lake.schema import MESSAGES, TABLES, TRACES, TRANSACTIONS
-from lake.schema.action import ACTIONS
+from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.log.place import read_place
+from tonlake.lake.log.state import read_commit, read_state
+from tonlake.lake.schema import MESSAGES, TABLES, TRACES, TRANSACTIONS
+from tonlake.lake.schema.action import ACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from lake.log import Commit, DataFile, Range
+    from tonlake.lake.log.state import Commit, DataFile, Range
 
 Row = dict[str, Any]
 

@@ -6,7 +6,7 @@ import re
 from functools import cached_property
 from typing import NamedTuple
 
-from api.params import INT64_MAX, ConversionError
+from tonlake.api.request.params import INT64_MAX, ConversionError
 
 TRANSACTIONS, STATES, JETTONS = "transactions", "account_state_change", "jettons_change"
 TRACES, ACTIONS, INVALIDATED = "trace", "actions", "trace_invalidated"

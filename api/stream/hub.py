@@ -17,25 +17,25 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from api.errors import LakeUnavailable, RequestInvalid
-from api.stream.body import make_undoing
-from api.stream.client import Client
-from api.stream.commits import KEPT_COMMITS, CommitRows
-from api.stream.event import TYPES, Cursor
-from api.stream.index import ClientIndex
-from api.stream.rendering import EventMaker
-from lake.errors import LakeError
-from queries.errors import QueryTimeout
+from tonlake.api.errors import LakeUnavailable, RequestInvalid
+from tonlake.api.stream.body import make_undoing
+from tonlake.api.stream.client import Client
+from tonlake.api.stream.commits import KEPT_COMMITS, CommitRows
+from tonlake.api.stream.event import TYPES, Cursor
+from tonlake.api.stream.index import ClientIndex
+from tonlake.api.stream.rendering import EventMaker
+from tonlake.lake.errors import LakeError
+from tonlake.queries.errors import QueryTimeout
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable
     from pathlib import Path
 
-    from api.settings import Settings
-    from api.snapshot import SnapshotHolder
-    from api.stream.commits import Chunk
-    from api.stream.event import Event
-    from api.stream.subscription import Subscription
+    from tonlake.api.request.snapshot import SnapshotHolder
+    from tonlake.api.settings import Settings
+    from tonlake.api.stream.commits import Chunk
+    from tonlake.api.stream.event import Event
+    from tonlake.api.stream.subscription import Subscription
 
 CLIENT_EVENTS = 10_000
 """Events that may wait for one client of a stream; with more it is closed."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from api.stream.event import UNDONE
+from tonlake.api.stream.event import UNDONE
 
 if TYPE_CHECKING:
-    from api.stream.client import Client
-    from api.stream.event import Event
+    from tonlake.api.stream.client import Client
+    from tonlake.api.stream.event import Event
 
 
 class ClientIndex:

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from api.address import render_raw
-from api.encoding import encode_account, encode_number
-from api.stream.body import make_action_event, make_event, write_head
-from api.stream.event import (
+from tonlake.api.stream.body import make_action_event, make_event, write_head
+from tonlake.api.stream.event import (
     ACTIONS,
     FINALIZED,
     JETTONS,
@@ -22,20 +20,22 @@ from api.stream.event import (
     Cursor,
     Event,
 )
-from api.stream.sources import place_of, read_sources
-from api.stream.tracing import TraceMaker
-from api.v3.transaction import find_writer, render_state, render_transaction
-from lake import schema
-from lake.schema.account import ACCOUNT_STATES
-from lake.schema.action import ACTIONS as ACTIONS_TABLE
-from lake.schema.contract import JETTON_WALLETS
+from tonlake.api.stream.sources import place_of, read_sources
+from tonlake.api.stream.tracing import TraceMaker
+from tonlake.api.text.address import render_raw
+from tonlake.api.text.encoding import encode_account, encode_number
+from tonlake.api.v3.resource.transaction import find_writer, render_state, render_transaction
+from tonlake.lake import schema
+from tonlake.lake.schema.account import ACCOUNT_STATES
+from tonlake.lake.schema.action import ACTIONS as ACTIONS_TABLE
+from tonlake.lake.schema.contract import JETTON_WALLETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from api.settings import Settings
-    from api.snapshot import SnapshotHolder
-    from api.stream.commits import Chunk, CommitRows
+    from tonlake.api.request.snapshot import SnapshotHolder
+    from tonlake.api.settings import Settings
+    from tonlake.api.stream.commits import Chunk, CommitRows
 
 Row = dict[str, Any]
 

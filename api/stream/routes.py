@@ -12,22 +12,18 @@ from litestar.exceptions import WebSocketDisconnect
 from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotations
 from litestar.response import Stream
 
-from api.call import SHARED_PARAMETERS, ApiRequest, note_warnings, read_arguments
-from api.errors import ApiError, RequestInvalid
-from api.params import ConversionError, converters_of, read_query
-from api.stream.event import Cursor, parse_cursor
-from api.stream.subscription import (
-    StreamQuery,
-    make_subscription,
-    read_json_query,
-)
+from tonlake.api.errors import ApiError, RequestInvalid
+from tonlake.api.request.call import SHARED_PARAMETERS, ApiRequest, note_warnings, read_arguments
+from tonlake.api.request.params import ConversionError, converters_of, read_query
+from tonlake.api.stream.event import Cursor, parse_cursor
+from tonlake.api.stream.subscription import StreamQuery, make_subscription, read_json_query
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from api.stream.client import Client
-    from api.stream.event import Event
-    from api.stream.hub import Hub
+    from tonlake.api.stream.client import Client
+    from tonlake.api.stream.event import Event
+    from tonlake.api.stream.hub import Hub
 
 PREFIX = "/api/streaming/v2"
 KEEP_ALIVE_S = 15.0

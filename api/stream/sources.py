@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lake import schema
-from lake.schema.account import ACCOUNT_STATES
+from tonlake.lake import schema
+from tonlake.lake.schema.account import ACCOUNT_STATES
 
 if TYPE_CHECKING:
-    from api.stream.commits import Chunk, CommitRows
+    from tonlake.api.stream.commits import Chunk, CommitRows
 
 Row = dict[str, Any]
 

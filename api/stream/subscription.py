@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from api.address import render_raw
-from api.errors import RequestInvalid
-from api.params import (
+from tonlake.api.errors import RequestInvalid
+from tonlake.api.request.params import (
     Addresses,
     Arguments,
     Converter,
@@ -18,7 +17,7 @@ from api.params import (
     Texts,
     read_query,
 )
-from api.stream.event import (
+from tonlake.api.stream.event import (
     FINALITIES,
     FINALIZED,
     INVALIDATED,
@@ -28,7 +27,8 @@ from api.stream.event import (
     Event,
     parse_cursor,
 )
-from ingest.action.version import expand_names
+from tonlake.api.text.address import render_raw
+from tonlake.ingest.derive.action.version import expand_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,29 +10,29 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from api.call import Call
-from api.encoding import encode_bytes
-from api.params import Arguments, parse_hash
-from api.stream.body import make_trace_event
-from api.stream.sources import place_of, read_sources
-from api.v3.action import Action, render_action
-from api.v3.trace import render_trace
-from api.v3.trace_routes import TracesQuery, answer_traces
-from api.v3.transaction import render_transaction
-from ingest.action.version import expand_names
-from lake import schema
-from lake.schema.action import ACTIONS
+from tonlake.api.request.call import Call
+from tonlake.api.request.params import Arguments, parse_hash
+from tonlake.api.stream.body import make_trace_event
+from tonlake.api.stream.sources import place_of, read_sources
+from tonlake.api.text.encoding import encode_bytes
+from tonlake.api.v3.resource.action import Action, render_action
+from tonlake.api.v3.resource.trace import render_trace
+from tonlake.api.v3.resource.transaction import render_transaction
+from tonlake.api.v3.route.trace import TracesQuery, answer_traces
+from tonlake.ingest.derive.action.version import expand_names
+from tonlake.lake import schema
+from tonlake.lake.schema.action import ACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from api.settings import Settings
-    from api.snapshot import SnapshotHolder
-    from api.stream.commits import Chunk, CommitRows
-    from api.stream.event import Event
-    from api.v3.layout.transaction import Transaction
-    from api.v3.trace import Trace
-    from lake.log import Range
+    from tonlake.api.request.snapshot import SnapshotHolder
+    from tonlake.api.settings import Settings
+    from tonlake.api.stream.commits import Chunk, CommitRows
+    from tonlake.api.stream.event import Event
+    from tonlake.api.v3.layout.transaction import Transaction
+    from tonlake.api.v3.resource.trace import Trace
+    from tonlake.lake.log.state import Range
 
 Row = dict[str, Any]
 

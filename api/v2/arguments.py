@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from api.chain.arguments import AccountParams, Params, check_natural, check_seqno, refuse_unless
-from api.chain.param import (
+from tonlake.api.chain.arguments import (
+    AccountParams,
+    Params,
+    check_natural,
+    check_seqno,
+    refuse_unless,
+)
+from tonlake.api.chain.param import (
     AccountAddress,
     Bag,
     CellObject,

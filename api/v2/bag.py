@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ingest.block.recipe import rebuild_transaction
-from ingest.errors import DecodeError
-from lake.errors import LakeCorrupt
-from lake.place import read_place
-from lake.schema import TRANSACTIONS
+from tonlake.ingest.decode.block.recipe import rebuild_transaction
+from tonlake.ingest.errors import DecodeError
+from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.log.place import read_place
+from tonlake.lake.schema import TRANSACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from queries.composed import Record
-    from queries.reader import Reader
+    from tonlake.queries.composed import Record
+    from tonlake.queries.reader import Reader
 
 
 def read_bags(reader: Reader, records: Sequence[Record]) -> dict[bytes, bytes | None]:

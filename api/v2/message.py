@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from api.v2.value import (
+from tonlake.api.v2.value import (
     render_account,
     render_address,
     render_base64,
     render_boc,
     render_currencies,
 )
-from ingest.cell.boc import ORDINARY, CellTree, parse_boc
+from tonlake.ingest.decode.cell.boc import ORDINARY, CellTree, parse_boc
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

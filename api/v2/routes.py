@@ -14,7 +14,11 @@ from litestar import Response
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotations
 
-from api.call import (
+from tonlake.api.chain.param import read_params
+from tonlake.api.errors import AnswerNotFound, RequestInvalid
+from tonlake.api.http.direct import DIRECT, UNWAITING
+from tonlake.api.http.lane import in_lane
+from tonlake.api.request.call import (
     SHARED_PARAMETERS,
     STARTED_S,
     ApiRequest,
@@ -25,17 +29,13 @@ from api.call import (
     read_arguments,
     write_moment,
 )
-from api.chain.param import read_params
-from api.errors import AnswerNotFound, RequestInvalid
-from api.http.direct import DIRECT, UNWAITING
-from api.http.lane import in_lane
-from api.params import converters_of
-from api.v2.method import METHODS, Method
+from tonlake.api.request.params import converters_of
+from tonlake.api.v2.methods import METHODS, Method
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from api.settings import HttpSettings
+    from tonlake.api.settings import HttpSettings
 
 Verb = Literal["GET", "HEAD", "POST"]
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from api.chain.place import find_configuration_seqno
-from ingest.cell.boc import parse_boc
-from ingest.cell.dictionary import iter_hashmap
+from tonlake.api.chain.place import find_configuration_seqno
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from api.address import Address
-    from api.call import Call
+    from tonlake.api.request.call import Call
+    from tonlake.api.text.address import Address
 
 SUSPENDED_PARAM = 44
 _KEY_BITS = 288

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from api.address import Address, render_friendly
-from api.cells import add_checksum
-from api.encoding import decode_currencies, encode_bytes
+from tonlake.api.chain.cells import add_checksum
+from tonlake.api.text.address import Address, render_friendly
+from tonlake.api.text.encoding import decode_currencies, encode_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

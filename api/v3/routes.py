@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from api.v3 import (
-    account_routes,
-    action_routes,
-    balance_routes,
-    block_routes,
-    decode,
-    echo_routes,
-    jetton_routes,
-    message_routes,
-    metadata,
-    method_routes,
-    multisig_routes,
-    name_routes,
-    nft_routes,
-    pending_routes,
-    trace_routes,
-    transaction_routes,
-    vesting_routes,
-    wallet_routes,
-)
+from tonlake.api.v3.page import metadata
+from tonlake.api.v3.route import account as account_routes
+from tonlake.api.v3.route import action as action_routes
+from tonlake.api.v3.route import balance as balance_routes
+from tonlake.api.v3.route import block as block_routes
+from tonlake.api.v3.route import decode
+from tonlake.api.v3.route import echo as echo_routes
+from tonlake.api.v3.route import jetton as jetton_routes
+from tonlake.api.v3.route import message as message_routes
+from tonlake.api.v3.route import method as method_routes
+from tonlake.api.v3.route import multisig as multisig_routes
+from tonlake.api.v3.route import name as name_routes
+from tonlake.api.v3.route import nft as nft_routes
+from tonlake.api.v3.route import pending as pending_routes
+from tonlake.api.v3.route import trace as trace_routes
+from tonlake.api.v3.route import transaction as transaction_routes
+from tonlake.api.v3.route import vesting as vesting_routes
+from tonlake.api.v3.route import wallet as wallet_routes
 
 routes = [
     *block_routes.routes,

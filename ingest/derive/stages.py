@@ -1,15 +1,15 @@
 """The stages of derivation, in their order: what each reads and what each writes.
 
 A stage turns the base rows of a commit, and the files of earlier stages, into files of its own.
-``lake.commit`` runs all of them before it takes the lock of the log.
+``tonlake.lake.commit.commit`` runs all of them before it takes the lock of the log.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from lake.place import Derivation, NewFile
-from lake.schema import (
+from tonlake.lake.log.place import Derivation, NewFile
+from tonlake.lake.schema import (
     ACCOUNT_STATES,
     ACTION_TABLES,
     BLOCKS,
@@ -23,16 +23,22 @@ from lake.schema import (
     TRANSACTION_TRACES,
     TRANSACTIONS,
 )
-from lake.schema.contract import DEX_POOLS, JETTON_WALLETS, MULTISIG_ORDERS, NFT_ITEMS, NFT_SALES
+from tonlake.lake.schema.contract import (
+    DEX_POOLS,
+    JETTON_WALLETS,
+    MULTISIG_ORDERS,
+    NFT_ITEMS,
+    NFT_SALES,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
 
-    from lake.log import LogState
-    from lake.place import Derive, Place
-    from lake.schema.column import Table
+    from tonlake.lake.log.place import Derive, Place
+    from tonlake.lake.log.state import LogState
+    from tonlake.lake.schema.column import Table
 
 
 class Stage(NamedTuple):

@@ -1,7 +1,7 @@
 """One JSON object from an address that a stranger chose: https, within size, time and type.
 
 Redirects are followed one by one, each as if it had been the address: its scheme, its host and
-the addresses of that host are checked anew (ingest.metadata.network).
+the addresses of that host are checked anew (tonlake.ingest.metadata.network).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import httpcore
 import httpx
 import msgspec
 
-from ingest.errors import ContentInvalid, FetchFailed, FetchRefused
-from ingest.metadata.network import CheckedBackend, Guard, parse_networks
+from tonlake.ingest.errors import ContentInvalid, FetchFailed, FetchRefused
+from tonlake.ingest.metadata.network import CheckedBackend, Guard, parse_networks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ingest.settings import MetadataSettings
+    from tonlake.ingest.settings import MetadataSettings
 
 CONTENT_BYTES = 1 << 20
 """Largest token content that is fetched."""

@@ -15,24 +15,24 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ingest.errors import ContentInvalid, FetchError, FetchFailed, FetchRefused
-from ingest.metadata.download import MOST_URI_CHARS, Document, Downloader
-from lake.datafile import write_changes
-from lake.disk import LOCK_FILE, hold_lock
-from lake.log import read_state
-from lake.maintenance import commit_maintenance
-from lake.place import Derivation, NewFile, Place, list_places, read_place
-from lake.rows import read_rows
-from lake.schema import OFFCHAIN_METADATA
-from lake.snapshot import open_snapshot
+from tonlake.ingest.errors import ContentInvalid, FetchError, FetchFailed, FetchRefused
+from tonlake.ingest.metadata.download import MOST_URI_CHARS, Document, Downloader
+from tonlake.lake.commit.rewrite import commit_maintenance
+from tonlake.lake.file.datafile import write_changes
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.log.disk import LOCK_FILE, hold_lock
+from tonlake.lake.log.place import Derivation, NewFile, Place, list_places, read_place
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import read_state
+from tonlake.lake.schema import OFFCHAIN_METADATA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from ingest.settings import IngestSections
-    from lake.log import DataFile
-    from lake.settings import LakeSettings
+    from tonlake.ingest.settings import IngestSections
+    from tonlake.lake.log.state import DataFile
+    from tonlake.lake.settings import LakeSettings
 
 CONNECTIONS = 8
 """Token contents that are fetched at the same time."""
@@ -145,7 +145,7 @@ def list_due(
     """Return the addresses that are to be asked at a moment, at most ``most``."""
     # What the lake says of tokens is not served from here: no need to read all of it first.
     snapshot = open_snapshot(lake_dir, check_digests=False)
-    text = (files("ingest.metadata") / "due.sql").read_text(encoding="utf-8")
+    text = (files("tonlake.ingest.metadata") / "due.sql").read_text(encoding="utf-8")
     given = {
         "now": now_s,
         "everything": everything,

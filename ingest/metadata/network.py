@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import httpcore
 
-from ingest.errors import FetchFailed, FetchRefused
-from lake.errors import SettingsError
+from tonlake.ingest.errors import FetchFailed, FetchRefused
+from tonlake.lake.errors import SettingsError
 
 if TYPE_CHECKING:
     import ssl

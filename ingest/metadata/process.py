@@ -1,4 +1,4 @@
-"""A process that fetches token content for a server: ``python -m ingest.metadata.process``."""
+"""A process that fetches token content for a server: ``python -m tonlake.ingest.metadata.process``."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from ingest.metadata.download import Downloader
-from ingest.metadata.fetching import describe_report, fetch_metadata
-from ingest.settings import IngestSections, decode_sections
-from lake.child import run_child
-from lake.errors import LakeError, LakeNotFound
+from tonlake.ingest.metadata.download import Downloader
+from tonlake.ingest.metadata.fetching import describe_report, fetch_metadata
+from tonlake.ingest.settings import IngestSections, decode_sections
+from tonlake.lake.errors import LakeError, LakeNotFound
+from tonlake.lake.process.child import run_child
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ingest.metadata.fetching import Fetches, FetchReport
+    from tonlake.ingest.metadata.fetching import Fetches, FetchReport
 
 POLL_S = 60
 """Seconds between searches for token content to fetch."""

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ingest.cli import EXIT_DATA, EXIT_PARTIAL, Folder, print_report
-from ingest.errors import IngestError
-from ingest.origin import Origin
-from ingest.settings import IngestSections
-from ingest.span import Span, SpanError, parse_span
-from lake.cli import LAKE_FOLDER, failing_cleanly, read_settings
-from lake.lookup.rebuild import rebuild_lookups
-from lake.orphan import sweep_orphans
-from lake.spark.cli import conf_option, master_option, read_pairs
-from lake.spark.session import open_session
+from tonlake.ingest.command.ingest import EXIT_DATA, EXIT_PARTIAL, Folder, print_report
+from tonlake.ingest.errors import IngestError
+from tonlake.ingest.settings import IngestSections
+from tonlake.ingest.source.origin import Origin
+from tonlake.ingest.span import Span, SpanError, parse_span
+from tonlake.lake.command.cli import LAKE_FOLDER, failing_cleanly, read_settings
+from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.maintenance.orphan import sweep_orphans
+from tonlake.lake.spark.cli import conf_option, master_option, read_pairs
+from tonlake.lake.spark.session import open_session
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ingest.pipeline import IngestReport
+    from tonlake.ingest.run.pipeline import IngestReport
 
 EXAMPLES = """
 Examples:
@@ -91,7 +91,7 @@ def _bring(
         span = everything if wanted == ":" else parse_span(wanted, oldest=oldest, newest=newest)
         sweep_orphans(lake, settings.lake.orphan_grace_s)
         session = stack.enter_context(open_session(master, conf))
-        from ingest.spark.pipeline import SparkPipeline  # noqa: PLC0415 - needs an extra
+        from tonlake.ingest.spark.pipeline import SparkPipeline  # noqa: PLC0415 - needs an extra
 
         pipeline = SparkPipeline(session, origin, source, lake, settings)
         return stack.enter_context(closing(pipeline)).bring(span)

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ingest.chunk import explain_hole, read_chunks
-from ingest.decode import Hole, Piece, decode_chunk
-from ingest.span import Span
-from ingest.version import VersionBook
+from tonlake.ingest.assemble.chunk import explain_hole, read_chunks
+from tonlake.ingest.assemble.version import VersionBook
+from tonlake.ingest.decode.parallel import Hole, Piece, decode_chunk
+from tonlake.ingest.span import Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from ingest.origin import Origin
-    from ingest.settings import IngestSections
+    from tonlake.ingest.settings import IngestSections
+    from tonlake.ingest.source.origin import Origin
 
 SCHEMA = pa.schema(
     [

@@ -5,11 +5,11 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from ingest.chunk import NOT_YET
-from ingest.decode import Hole, Piece
-from ingest.pipeline import Pipeline
-from ingest.span import Span
-from ingest.spark.decode import SPARK_SCHEMA, make_decoder, unpack_outcomes
+from tonlake.ingest.assemble.chunk import NOT_YET
+from tonlake.ingest.decode.parallel import Hole, Piece
+from tonlake.ingest.run.pipeline import Pipeline
+from tonlake.ingest.span import Span
+from tonlake.ingest.spark.decode import SPARK_SCHEMA, make_decoder, unpack_outcomes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from ingest.origin import Origin
-    from ingest.settings import IngestSections
-    from ingest.source import BlockSource
+    from tonlake.ingest.blocks import BlockSource
+    from tonlake.ingest.settings import IngestSections
+    from tonlake.ingest.source.origin import Origin
 
 TASKS_PER_CORE = 2
 """Tasks of one job; the driver holds the results of two jobs at a time."""

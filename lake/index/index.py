@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lake.cells import CellStore, open_cells
-from lake.lookup.native import NATIVE
-from lake.lookup.opening import open_lookups
-from lake.rowgroups import gather
+from tonlake.lake.index.opening import open_lookups
+from tonlake.lake.index.rowgroup.cache import gather
+from tonlake.lake.index.rowgroup.cells import CellStore, open_cells
+from tonlake.lake.index.segment.native import NATIVE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from lake.lookup.contracts import RunTable
-    from lake.lookup.lookups import Lookups
-    from lake.settings import LakeSettings
-    from lake.snapshot import Snapshot
-    from lake.wanted import Bounds
+    from tonlake.lake.index.rowgroup.predicate import Bounds
+    from tonlake.lake.index.segment.contracts import RunTable
+    from tonlake.lake.index.segments import Lookups
+    from tonlake.lake.log.snapshot import Snapshot
+    from tonlake.lake.settings import LakeSettings
 
 Row = dict[str, Any]
 

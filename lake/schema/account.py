@@ -1,6 +1,6 @@
 """Tables about accounts: every state after every block, and the cells that states are made of."""
 
-from lake.schema.column import Column, Table, optional
+from tonlake.lake.schema.column import Column, Table, optional
 
 ACCOUNT_STATES = Table(
     name="account_states",

@@ -5,7 +5,7 @@ other values: the public key and the transaction id of tgBTC. The rows of a trac
 the file of the masterchain blocks in which it ends.
 """
 
-from lake.schema.column import Column, Table, optional
+from tonlake.lake.schema.column import Column, Table, optional
 
 _TRACE = (
     Column("trace_id", "hash", "Hash of the root transaction of the trace"),

@@ -1,6 +1,6 @@
 """Tables about blocks: headers, and the shard tops that each masterchain block commits."""
 
-from lake.schema.column import Column, Table, optional
+from tonlake.lake.schema.column import Column, Table, optional
 
 BLOCK_KEY = (
     Column("workchain", "int32", "Workchain of the block; -1 is the masterchain"),

@@ -1,6 +1,6 @@
 """Table of decoded message bodies, written by ``tonlake rebuild bodies``."""
 
-from lake.schema.column import Column, Table, optional
+from tonlake.lake.schema.column import Column, Table, optional
 
 MESSAGE_BODIES = Table(
     name="message_bodies",

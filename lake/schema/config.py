@@ -1,6 +1,6 @@
 """Tables of network-wide masterchain state: configuration and public libraries."""
 
-from lake.schema.column import Column, Table
+from tonlake.lake.schema.column import Column, Table
 
 CONFIG_PARAMS = Table(
     name="config_params",

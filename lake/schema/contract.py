@@ -10,7 +10,7 @@ Addresses in lists and in JSON are raw (``0:`` and 64 uppercase hex digits). Int
 exceed 38 digits are decimal text.
 """
 
-from lake.schema.column import Column, Table, optional
+from tonlake.lake.schema.column import Column, Table, optional
 
 _ACCOUNT = (
     Column("workchain", "int32", "Workchain of the account"),

@@ -1,6 +1,6 @@
 """Table of messages: one row per transaction and direction. TL-B: message$_, CommonMsgInfo."""
 
-from lake.schema.column import Column, Table, optional
+from tonlake.lake.schema.column import Column, Table, optional
 
 MESSAGES = Table(
     name="messages",

@@ -1,6 +1,6 @@
 """Table of fetched off-chain token metadata."""
 
-from lake.schema.column import Column, Table, optional
+from tonlake.lake.schema.column import Column, Table, optional
 
 OFFCHAIN_METADATA = Table(
     name="offchain_metadata",

@@ -1,7 +1,7 @@
 """Table of block proofs, as stored by a node."""
 
-from lake.schema.block import BLOCK_KEY
-from lake.schema.column import Column, Table
+from tonlake.lake.schema.block import BLOCK_KEY
+from tonlake.lake.schema.column import Column, Table
 
 BLOCK_PROOFS = Table(
     name="block_proofs",

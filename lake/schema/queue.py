@@ -1,7 +1,7 @@
 """Table of outbound message queue sizes after each block."""
 
-from lake.schema.block import BLOCK_KEY
-from lake.schema.column import Column, Table
+from tonlake.lake.schema.block import BLOCK_KEY
+from tonlake.lake.schema.column import Column, Table
 
 QUEUE_SIZES = Table(
     name="queue_sizes",

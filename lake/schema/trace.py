@@ -4,7 +4,7 @@ Their rows depend only on the base rows of the lake, not on the order of ingest:
 the files whose rows it changes, and `tonlake rebuild traces` rewrites them to the same bytes.
 """
 
-from lake.schema.column import Column, Table, optional
+from tonlake.lake.schema.column import Column, Table, optional
 
 TRANSACTION_TRACES = Table(
     name="transaction_traces",

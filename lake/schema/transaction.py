@@ -1,6 +1,6 @@
 """Table of transactions, phases flattened. TL-B: transaction$0111, TransactionDescr, Tr*Phase."""
 
-from lake.schema.column import Column, Table, optional
+from tonlake.lake.schema.column import Column, Table, optional
 
 _IDENTITY = (
     Column("workchain", "int32", "Workchain of the account"),

@@ -8,7 +8,7 @@ import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from lake.errors import EngineError
+from tonlake.lake.errors import EngineError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

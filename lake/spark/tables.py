@@ -7,16 +7,16 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lake.errors import LakeNotFound
-from lake.log import LOG_FOLDER
-from lake.schema import TABLES
-from lake.snapshot import open_snapshot
+from tonlake.lake.errors import LakeNotFound
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import LOG_FOLDER
+from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from lake.schema import Table
-    from lake.snapshot import Snapshot
+    from tonlake.lake.log.snapshot import Snapshot
+    from tonlake.lake.schema import Table
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://.*")
 _ENTRY = re.compile(r"([1-9][0-9]*)(\.checkpoint)?\.json")

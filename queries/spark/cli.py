@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lake.answer import TABLE_ROWS, TEXT_WRITERS, write_table
-from lake.cli import failing_cleanly
-from lake.errors import EngineError
-from lake.spark.cli import conf_option, master_option, read_pairs
-from lake.spark.session import open_session
-from lake.spark.tables import open_lake
-from queries.errors import QueryError, QueryUnknown
-from queries.loader import load_queries
-from queries.spark.parameter import read_parameters
+from tonlake.lake.command.cli import failing_cleanly
+from tonlake.lake.duck.answer import TABLE_ROWS, TEXT_WRITERS, write_table
+from tonlake.lake.errors import EngineError
+from tonlake.lake.spark.cli import conf_option, master_option, read_pairs
+from tonlake.lake.spark.session import open_session
+from tonlake.lake.spark.tables import open_lake
+from tonlake.queries.errors import QueryError, QueryUnknown
+from tonlake.queries.loader import load_queries
+from tonlake.queries.spark.parameter import read_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,7 +82,7 @@ def spark_sql_command(  # noqa: PLR0913 - one for each option
             click.echo(_translate(name, parameters))
             return
         with open_session(master, read_pairs(conf, "--conf")) as session:
-            from queries.spark.reader import SparkReader  # noqa: PLC0415 - needs an extra
+            from tonlake.queries.spark.reader import SparkReader  # noqa: PLC0415 - needs an extra
 
             lake = open_lake(session, place, snapshot)
             frame = SparkReader(lake).ask(name, **parameters)
@@ -112,7 +112,7 @@ def _read_given(name: str, given: tuple[str, ...]) -> dict[str, object]:
 def _translate(name: str, parameters: dict[str, object]) -> str:
     if find_spec("sqlglot") is None:
         raise EngineError("sqlglot is not installed: pip install 'tonlake[spark]'")
-    from queries.spark.reader import translate  # noqa: PLC0415 - needs an extra
+    from tonlake.queries.spark.reader import translate  # noqa: PLC0415 - needs an extra
 
     return translate(name, **parameters)
 

@@ -14,13 +14,13 @@ from sqlglot import exp, transforms
 from sqlglot.dialects.dialect import rename_func
 from sqlglot.dialects.spark import Spark
 
-from queries.errors import QueryMalformed
-from queries.spark.macro import expand_macros
+from tonlake.queries.errors import QueryMalformed
+from tonlake.queries.spark.macro import expand_macros
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from queries.loader import Query
+    from tonlake.queries.loader import Query
 
 _TYPES = {
     "boolean": "boolean",
@@ -62,7 +62,7 @@ def translate_view(name: str, text: str) -> str:
     """Return the statement behind ``create view``, the first of the text's statements."""
     view = sqlglot.parse(text, read="duckdb")[0]
     if not isinstance(view, exp.Create) or view.expression is None:
-        raise QueryMalformed(f"lake/sql/{name}.sql: begins with no view")
+        raise QueryMalformed(f"lake/duck/sql/{name}.sql: begins with no view")
     return _write(expand_macros(view.expression))
 
 
@@ -96,7 +96,7 @@ def _bind(node: exp.Expression, values: Mapping[str, exp.Expression]) -> exp.Exp
 
 
 def _literal(value: object, kind: str) -> exp.Expression:
-    """Return a value as a constant of a type of ``queries.loader.TYPES``."""
+    """Return a value as a constant of a type of ``tonlake.queries.loader.TYPES``."""
     element = kind.removesuffix("[]")
     if element != kind and isinstance(value, Sequence):
         items = exp.Array(expressions=[_literal(item, element) for item in value])

@@ -1,4 +1,4 @@
-"""Expands the macros of ``lake/sql/query_macros.sql``, which Spark cannot create."""
+"""Expands the macros of ``lake/duck/sql/query_macros.sql``, which Spark cannot create."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import sqlglot
 from sqlglot import exp
 
-from lake.connection import read_sql
+from tonlake.lake.duck.connection import read_sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

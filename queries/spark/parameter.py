@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from queries.errors import ParameterMismatch
+from tonlake.queries.errors import ParameterMismatch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from queries.loader import Parameter, Query
+    from tonlake.queries.loader import Parameter, Query
 
 _WORDS = {"true": True, "false": False}
 

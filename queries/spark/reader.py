@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lake.connection import DERIVED_VIEWS, VIEW_NAMES, read_sql
-from lake.schema import TABLES
-from queries.errors import QueryUnknown
-from queries.loader import load_queries
-from queries.reader import bind_parameters
-from queries.spark.dialect import list_tables, translate_query, translate_view
+from tonlake.lake.duck.connection import DERIVED_VIEWS, VIEW_NAMES, read_sql
+from tonlake.lake.schema import TABLES
+from tonlake.queries.errors import QueryUnknown
+from tonlake.queries.loader import load_queries
+from tonlake.queries.reader import bind_parameters
+from tonlake.queries.spark.dialect import list_tables, translate_query, translate_view
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from lake.spark.tables import SparkLake
+    from tonlake.lake.spark.tables import SparkLake
 
 _TABLE_NAMES = {VIEW_NAMES.get(name, name): name for name in TABLES}
 
@@ -49,7 +49,7 @@ class SparkReader:
         return self.ask(name, **parameters).toArrow()
 
     def rows(self, name: str, **parameters: object) -> list[dict[str, Any]]:
-        """Answer one query, a dict for each row, as ``queries.reader.Reader.rows`` does.
+        """Answer one query, a dict for each row, as ``tonlake.queries.reader.Reader.rows`` does.
 
         Raises:
             QueryUnknown, ParameterMismatch, LakeCorrupt: as ``ask``.

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import msgspec
 
-from api.app import create_app
-from api.http.server import StreamingServer
-from api.settings import Settings
-from api.snapshot import SnapshotHolder
-from api.stream.commits import CommitRows
-from api.stream.event import TYPES, Cursor
-from api.stream.rendering import EventMaker
-from lake.log import LOG_FOLDER
 from tests.patience import patient
+from tonlake.api.app import create_app
+from tonlake.api.http.server import StreamingServer
+from tonlake.api.request.snapshot import SnapshotHolder
+from tonlake.api.settings import Settings
+from tonlake.api.stream.commits import CommitRows
+from tonlake.api.stream.event import TYPES, Cursor
+from tonlake.api.stream.rendering import EventMaker
+from tonlake.lake.log.state import LOG_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from api.stream.event import Event
+    from tonlake.api.stream.event import Event
 
 WAIT_S = 60.0
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from litestar.testing import TestClient
 
-from api.app import create_app
-from lake.lookup.native import NATIVE
 from tests.patience import compose
+from tonlake.api.app import create_app
+from tonlake.lake.index.segment.native import NATIVE
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,15 +14,15 @@ import pytest
 import uvicorn
 from litestar.testing import TestClient
 
-import api.app
-import api.v3.block_routes
-import queries.reader
-from api.app import create_app
-from api.errors import STATUS, ApiError, UpstreamRefusal, status_of
-from api.settings import Settings
-from queries.errors import QueryTimeout
-from queries.loader import load_queries
+import tonlake.api.app
+import tonlake.api.v3.route.block
+import tonlake.queries.reader
 from tests.patience import compose
+from tonlake.api.app import create_app
+from tonlake.api.errors import STATUS, ApiError, UpstreamRefusal, status_of
+from tonlake.api.settings import Settings
+from tonlake.queries.errors import QueryTimeout
+from tonlake.queries.loader import load_queries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,7 +140,7 @@ def test_a_fault_tells_nothing_about_the_inside(
     def fail(_row: object) -> None:
         raise RuntimeError("/secret/path")
 
-    monkeypatch.setattr(api.v3.block_routes, "render_block", fail)
+    monkeypatch.setattr(tonlake.api.v3.route.block, "render_block", fail)
     with serving(demo_lake) as client:
         answer = client.get(INFO)
     assert (answer.status_code, answer.json()) == (500, {"error": "internal server error"})
@@ -154,7 +154,7 @@ def endless_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
     count = "select count(*) as n from range(10000000) a, range(10000000) b where a <> b"
     sql = f"select k.* from ({query.sql}\n) as k, ({count}) as endless where n > 0"  # noqa: S608
     slow = {**load_queries(), query.name: msgspec.structs.replace(query, sql=sql)}
-    monkeypatch.setattr(queries.reader, "load_queries", lambda: slow)
+    monkeypatch.setattr(tonlake.queries.reader, "load_queries", lambda: slow)
 
 
 @pytest.mark.usefixtures("endless_transactions")
@@ -186,14 +186,14 @@ def test_too_many_requests_are_told_to_come_later(
     demo_lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entered, leave = threading.Event(), threading.Event()
-    real = api.v3.block_routes.render_block
+    real = tonlake.api.v3.route.block.render_block
 
     def wait(row: dict[str, Any]) -> object:
         entered.set()
         leave.wait(10)
         return real(row)
 
-    monkeypatch.setattr(api.v3.block_routes, "render_block", wait)
+    monkeypatch.setattr(tonlake.api.v3.route.block, "render_block", wait)
     with serving(demo_lake, http={"requests_in_flight": 1}) as client:
         slow = threading.Thread(target=lambda: client.get(INFO))
         slow.start()
@@ -212,7 +212,7 @@ def test_too_many_requests_are_told_to_come_later(
 def test_after_a_pause_of_the_process_the_few_who_ask_are_answered(
     demo_lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.http.pulse.Pulse.measure_s", lambda _self: 60.0)
+    monkeypatch.setattr("tonlake.api.http.pulse.Pulse.measure_s", lambda _self: 60.0)
     with serving(demo_lake) as client:
         assert client.get(INFO).status_code == 200
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from openapi_spec_validator import validate
 
-from api.params import converters_of
-from api.v2.method import METHODS
-from api.v3.routes import routes as v3_routes
+from tonlake.api.request.params import converters_of
+from tonlake.api.v2.methods import METHODS
+from tonlake.api.v3.routes import routes as v3_routes
 
 if TYPE_CHECKING:
     from litestar.testing import TestClient

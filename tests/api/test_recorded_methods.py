@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from litestar.testing import TestClient
 
-from api.app import create_app
-from ingest.node.source import open_node
-from ingest.pipeline import ingest
-from ingest.span import Span
 from tests.api.recorded import list_calls, read_recorded, read_typed
 from tests.conftest import unpack
 from tests.patience import PATIENT
+from tonlake.api.app import create_app
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from api.call import Call
-from api.params import Arguments
-from api.snapshot import SnapshotHolder
-from api.v3.account_routes import TopAccountsQuery, get_top_accounts
-from api.v3.book import read_accounts
-from api.v3.message_routes import MessagesQuery, find_rows
-from api.v3.trace_routes import TracesQuery, _find_traces, _read_members
-from api.v3.transaction_page import read_records
-from api.v3.transaction_search import TransactionsQuery, find_keys
+from tonlake.api.request.call import Call
+from tonlake.api.request.params import Arguments
+from tonlake.api.request.snapshot import SnapshotHolder
+from tonlake.api.v3.page.book import read_accounts
+from tonlake.api.v3.page.transaction_page import read_records
+from tonlake.api.v3.page.transaction_search import TransactionsQuery, find_keys
+from tonlake.api.v3.route.account import TopAccountsQuery, get_top_accounts
+from tonlake.api.v3.route.message import MessagesQuery, find_rows
+from tonlake.api.v3.route.trace import TracesQuery, _find_traces, _read_members
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from api.address import Address
-    from api.settings import Settings
+    from tonlake.api.settings import Settings
+    from tonlake.api.text.address import Address
 
 Row = dict[str, Any]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from api.address import Address
+from tonlake.api.text.address import Address
 
 if TYPE_CHECKING:
     from collections.abc import Callable

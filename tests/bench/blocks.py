@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ingest.block.header import read_header
-from ingest.cell.boc import parse_boc
-from ingest.source import BlockId, RawBlock
 from tests.ingest.packs import scan_pack
+from tonlake.ingest.blocks import BlockId, RawBlock
+from tonlake.ingest.decode.block.header import read_header
+from tonlake.ingest.decode.cell.boc import parse_boc
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"

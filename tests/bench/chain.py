@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ingest.block.header import read_header
-from ingest.block.shard import read_shard_tops
-from ingest.cell.boc import parse_boc
-from ingest.source import BlockId, McBundle, RawBlock
 from tests.bench.blocks import DATA, read_packs, unpack_demo
 from tests.bench.template import Link, Place, Template
-from tests.ingest.node.nodewriter import NodeWriter
+from tests.ingest.source.node.nodewriter import NodeWriter
+from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
+from tonlake.ingest.decode.block.header import read_header
+from tonlake.ingest.decode.block.shard import read_shard_tops
+from tonlake.ingest.decode.cell.boc import parse_boc
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,35 +11,35 @@ import shutil
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from api.settings import Settings
-from ingest.contract.derivation import GAS_LIMIT
-from ingest.contract.interview import Interview
-from ingest.contract.investigation import Investigation
-from ingest.contract.known import KnownLake
-from ingest.contract.network import Network
-from ingest.contract.reader import find_reader
-from ingest.contract.world import World
-from ingest.node.source import open_node
-from ingest.pipeline import ingest
-from ingest.settings import TvmSettings
-from ingest.span import Span
-from ingest.statecell import CellFinder
-from ingest.tvm.pool import TvmPool
-from lake.log import read_state
-from lake.rows import read_rows
-from lake.schema import BASE_TABLES
 from tests.bench.figure import Figure, at_most
 from tests.conftest import DEMO, unpack
 from tests.patience import compose
+from tonlake.api.settings import Settings
+from tonlake.ingest.assemble.statecell import CellFinder
+from tonlake.ingest.derive.contract.derivation import GAS_LIMIT
+from tonlake.ingest.derive.contract.interview import Interview
+from tonlake.ingest.derive.contract.investigation import Investigation
+from tonlake.ingest.derive.contract.known import KnownLake
+from tonlake.ingest.derive.contract.network import Network
+from tonlake.ingest.derive.contract.reader import find_reader
+from tonlake.ingest.derive.contract.world import World
+from tonlake.ingest.derive.tvm.pool import TvmPool
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.settings import TvmSettings
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.log.state import read_state
+from tonlake.lake.schema import BASE_TABLES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pyarrow as pa
 
-    from ingest.contract.detection import Question
-    from ingest.contract.known import AccountState
-    from ingest.contract.stack import Value
+    from tonlake.ingest.derive.contract.detection import Question
+    from tonlake.ingest.derive.contract.known import AccountState
+    from tonlake.ingest.derive.contract.stack import Value
 
 AREA = "contracts, demo node"
 MOST_RATIO = 3.0

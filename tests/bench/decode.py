@@ -21,7 +21,7 @@ from tests.bench.figure import Figure, at_least
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ingest.source import RawBlock
+    from tonlake.ingest.blocks import RawBlock
 
 RUNS_S = 3.0
 """Seconds of CPU spent on one set of blocks, in as many runs as fit."""
@@ -85,7 +85,7 @@ def _measure_apart(decoder: str, scratch: Path, *, quick: bool) -> Speeds:
 def has_native() -> bool:
     """Tell whether the native decoder is there, as the product itself says."""
     try:
-        from ingest.native import is_used  # noqa: PLC0415
+        from tonlake.ingest.decode.native import is_used  # noqa: PLC0415
     except ImportError:
         return False
     return is_used()
@@ -135,8 +135,8 @@ def _measure_set(
 
 def _decode(blocks: list[RawBlock]) -> int:
     """Decode to all base tables, as ingest does: file and root hash checked, rows in Arrow."""
-    from ingest.block.block import decode_bundles  # noqa: PLC0415
-    from ingest.source import McBundle  # noqa: PLC0415
+    from tonlake.ingest.blocks import McBundle  # noqa: PLC0415
+    from tonlake.ingest.decode.block.block import decode_bundles  # noqa: PLC0415
 
     rows: int = decode_bundles([McBundle(1, tuple(blocks))])["transactions"].num_rows
     return rows

@@ -17,13 +17,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from api.settings import Settings
-from lake.snapshot import open_snapshot
 from tests.bench.blocks import ROOT
 from tests.bench.chain import LARGE, MIDDLING, Chain, ChainWriter, Moulds
 from tests.bench.decode import has_native
 from tests.bench.figure import Figure, at_least, at_most, percentile
 from tests.patience import compose
+from tonlake.api.settings import Settings
+from tonlake.lake.log.snapshot import open_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -136,10 +136,10 @@ def ingest_node(node: Path, lake_dir: Path, *, derived: bool) -> dict[str, float
 
     Without ``derived`` contracts and actions are left out.
     """
-    from ingest.heap import keep_freed_memory  # noqa: PLC0415
-    from ingest.node.source import open_node  # noqa: PLC0415
-    from ingest.pipeline import ingest  # noqa: PLC0415
-    from ingest.span import Span  # noqa: PLC0415
+    from tonlake.ingest.decode.heap import keep_freed_memory  # noqa: PLC0415
+    from tonlake.ingest.run.pipeline import ingest  # noqa: PLC0415
+    from tonlake.ingest.source.node.source import open_node  # noqa: PLC0415
+    from tonlake.ingest.span import Span  # noqa: PLC0415
 
     keep_freed_memory()
     settings = compose(ingest={"detect_contracts": derived, "classify_actions": derived})
@@ -168,8 +168,8 @@ def lake_bytes(lake_dir: Path) -> int:
 
 def measure_follow(scratch: Path) -> list[Figure]:
     """Write masterchain blocks to a node one by one and bring each into the lake."""
-    from ingest.follow import Follower  # noqa: PLC0415
-    from ingest.node.source import open_node  # noqa: PLC0415
+    from tonlake.ingest.run.follow import Follower  # noqa: PLC0415
+    from tonlake.ingest.source.node.source import open_node  # noqa: PLC0415
 
     chain = Chain(Moulds(scratch), MIDDLING, FOLLOWED_SHARD_BLOCKS)
     node, lake_dir = scratch / "node-tip", scratch / "lake-tip"

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from api.settings import Settings
-from lake.commit import Network, commit_range
-from lake.lookup.rebuild import rebuild_lookups
-from lake.schema import TABLES
+from tonlake.api.settings import Settings
+from tonlake.lake.commit.commit import Network, commit_range
+from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

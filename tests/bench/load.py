@@ -23,24 +23,24 @@ from pathlib import Path
 from statistics import linear_regression
 from typing import TYPE_CHECKING, Any
 
-from api.settings import Settings
-from ingest.node.source import open_node
-from ingest.pipeline import ingest
-from ingest.span import Span
-from lake.errors import LakeNotFound
-from lake.log import read_state
 from tests.bench.blocks import ROOT
 from tests.bench.clock import Machine, cpu_clock_of
 from tests.bench.mixture import Mixture
 from tests.bench.traffic import Traffic, describe, slowest
 from tests.conftest import unpack
 from tests.ingest.simulator.node import SimulatedNode
+from tonlake.api.settings import Settings
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
+from tonlake.lake.errors import LakeNotFound
+from tonlake.lake.log.state import read_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ingest.source import McBundle
     from tests.bench.traffic import Outcome
+    from tonlake.ingest.blocks import McBundle
 
 P99_MS, SLOPE_MIB = 250.0, 1.0
 RECOVERY_S = 5.0
@@ -72,7 +72,7 @@ class Memory:
 @contextmanager
 def serving(db_dir: Path, lake: Path) -> Iterator[tuple[int, int]]:
     """Serve a lake that follows a node, as the product does; yield port and process id."""
-    start = "from api.start import start; start()"
+    start = "from tonlake.api.command.start import start; start()"
     command = [sys.executable, "-c", start, "serve", "--port", "0", "--follow"]
     with subprocess.Popen(
         [*command, "--node", str(db_dir), "--lake", str(lake)],

@@ -10,10 +10,6 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
-from api.settings import Settings
-from ingest.trace.rebuild import rebuild_traces
-from lake.lookup.rebuild import rebuild_lookups
-from lake.snapshot import open_snapshot
 from tests.bench.access import Access
 from tests.bench.arguments import draw_arguments
 from tests.bench.figure import Figure, at_least, at_most
@@ -23,6 +19,10 @@ from tests.bench.peer.asker import Peer
 from tests.bench.peer.store import load_peer, open_rows
 from tests.bench.postgres import find_server, running_server
 from tests.bench.questions import ask_questions, list_questions
+from tonlake.api.settings import Settings
+from tonlake.ingest.derive.trace.rebuild import rebuild_traces
+from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.log.snapshot import open_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ import random
 from base64 import urlsafe_b64encode
 from typing import TYPE_CHECKING
 
-from lake.snapshot import open_snapshot
+from tonlake.lake.log.snapshot import open_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,15 +16,15 @@ from http.client import HTTPConnection
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from api.settings import Settings
-from ingest.node.source import open_node
-from ingest.pipeline import ingest
-from ingest.span import Span
-from lake.settings import LakeSettings
-from lake.snapshot import open_snapshot
 from tests.bench.blocks import ROOT, unpack_demo
 from tests.bench.clock import cpu_clock_of
 from tests.bench.figure import Figure, Target, at_most
+from tonlake.api.settings import Settings
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,7 @@ _REFUSED = re.compile(r"Non-2xx or 3xx responses: (\d+)")
 def serving(lake_dir: Path, cache_mib: int) -> Iterator[tuple[str, int]]:
     """Serve a lake as the product does; yield its address and the server's process id."""
     environment = {**os.environ, "TONLAKE_HTTP_CACHE_MIB": str(cache_mib)}
-    start = "from api.start import start; start()"
+    start = "from tonlake.api.command.start import start; start()"
     command = [sys.executable, "-c", start, "serve", "--lake", str(lake_dir), "--port", "0"]
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environment

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ingest.block.account import _skip_address
-from ingest.block.header import read_extra, read_parts
-from ingest.block.shard import _iter_shards, read_mc_extra, skip_currencies
-from ingest.block.state import iter_shard_accounts, read_state
-from ingest.cell.boc import parse_boc
-from ingest.cell.dictionary import iter_hashmap, iter_hashmap_slice
-from ingest.cell.exotic import ORDINARY
+from tonlake.ingest.decode.block.account import _skip_address
+from tonlake.ingest.decode.block.header import read_extra, read_parts
+from tonlake.ingest.decode.block.shard import _iter_shards, read_mc_extra, skip_currencies
+from tonlake.ingest.decode.block.state import iter_shard_accounts, read_state
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.dictionary import iter_hashmap, iter_hashmap_slice
+from tonlake.ingest.decode.cell.exotic import ORDINARY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ingest.cell.slice import CellSlice
-    from ingest.cell.tree import CellTree
+    from tonlake.ingest.decode.cell.slice import CellSlice
+    from tonlake.ingest.decode.cell.tree import CellTree
 
 LT_BITS = 64
 _FLAGS_AT, _OFFSET_BYTES_AT, _HAS_INDEX = 4, 5, 0x80

@@ -28,18 +28,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from api.stream.subscription import make_subscription, read_json_query
-from ingest.node.source import open_node
-from ingest.pipeline import ingest
-from ingest.span import Span
 from tests.api.growth import Growth, list_events
 from tests.conftest import unpack
 from tests.patience import compose
+from tonlake.api.stream.subscription import make_subscription, read_json_query
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from api.stream.event import Event
+    from tonlake.api.stream.event import Event
 
 GIVE_UP_S = 600
 AFTER_RESTART = 30
@@ -129,7 +129,7 @@ def make_listeners(events: list[Event], count: int) -> list[Listener]:
 
 async def start_server(lake_dir: Path, port: int) -> asyncio.subprocess.Process:
     """Start a server, and wait until it listens."""
-    start = "from api.start import start; start()"
+    start = "from tonlake.api.command.start import start; start()"
     command = ("-c", start, "serve", "--lake", str(lake_dir), "--port", str(port))
     process = await asyncio.create_subprocess_exec(
         sys.executable, *command, stdout=asyncio.subprocess.PIPE

@@ -18,10 +18,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ingest.block.header import read_header, read_parts
-from ingest.cell.boc import MERKLE_UPDATE, ORDINARY, parse_boc, serialize_boc
-from ingest.cell.tree import MAX_LEVEL
-from ingest.source import BlockId, RawBlock
 from tests.bench.spots import (
     LT_BITS,
     add_index,
@@ -34,6 +30,10 @@ from tests.bench.spots import (
     reach,
     set_bits,
 )
+from tonlake.ingest.blocks import BlockId, RawBlock
+from tonlake.ingest.decode.block.header import read_header, read_parts
+from tonlake.ingest.decode.cell.boc import MERKLE_UPDATE, ORDINARY, parse_boc, serialize_boc
+from tonlake.ingest.decode.cell.tree import MAX_LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

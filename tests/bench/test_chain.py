@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from api.settings import Settings
-from ingest.node.source import open_node
-from ingest.pipeline import ingest
-from ingest.span import Span
-from lake.verify import verify_lake
 from tests.bench.chain import Chain, ChainWriter, Moulds
 from tests.bench.spots import set_bits
+from tonlake.api.settings import Settings
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
+from tonlake.lake.maintenance.verify import verify_lake
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,17 +6,17 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from api.settings import Settings
-from ingest.cell.record import assemble_boc
-from ingest.node.source import open_node
-from ingest.pipeline import ingest
-from ingest.span import Span
-from ingest.tvm.call import GetMethodCall, method_id
-from ingest.tvm.context import Context, NetworkConfig, PreviousBlocks, build_c7
-from ingest.tvm.worker import WorkerSettings, load_engine, pack_call, pack_emulation
 from tests.bench.figure import Figure
 from tests.conftest import DEMO, unpack
-from tests.ingest.tvm.replay import Replay
+from tests.ingest.derive.tvm.replay import Replay
+from tonlake.api.settings import Settings
+from tonlake.ingest.decode.cell.record import assemble_boc
+from tonlake.ingest.derive.tvm.call import GetMethodCall, method_id
+from tonlake.ingest.derive.tvm.context import Context, NetworkConfig, PreviousBlocks, build_c7
+from tonlake.ingest.derive.tvm.worker import WorkerSettings, load_engine, pack_call, pack_emulation
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from api.docs import write_description
 from tests.compare.ask import Answer, Exchange, Request, read_recording, write_recording
 from tests.compare.bodies import Side
 from tests.compare.derive import FULL, TABLES, Derived
 from tests.compare.difference import compare, report
 from tests.compare.sample import read_sample
 from tests.compare.service import ROOT
+from tonlake.api.docs import write_description
 
 if TYPE_CHECKING:
     from pathlib import Path

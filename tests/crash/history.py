@@ -5,16 +5,16 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from lake.compact import compact_lake
-from lake.errors import LakeNotFound
-from lake.export import export_lake
-from lake.intake import import_piece
-from lake.log import LogState, read_state
-from lake.lookup.rebuild import rebuild_lookups
-from lake.orphan import sweep_orphans
-from lake.settings import LakeSettings
-from lake.undo import undo_after
 from tests.lake.chain import Chain, commit_made
+from tonlake.lake.errors import LakeNotFound
+from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.log.state import LogState, read_state
+from tonlake.lake.maintenance.compact import compact_lake
+from tonlake.lake.maintenance.orphan import sweep_orphans
+from tonlake.lake.maintenance.undo import undo_after
+from tonlake.lake.settings import LakeSettings
+from tonlake.lake.transfer.export import export_lake
+from tonlake.lake.transfer.importing import import_piece
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -23,26 +23,26 @@ from statistics import linear_regression
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from lake import commit
-from lake.digest import find_damage
-from lake.errors import LakeFull
-from lake.lookup.opening import open_lookups
-from lake.orphan import sweep_orphans
-from lake.settings import LakeSettings
-from lake.snapshot import open_snapshot
-from lake.upkeep import keep_up
-from lake.verify import verify_lake
 from tests.crash.disk import Died, Disk
 from tests.crash.history import state_of
 from tests.crash.power import Loss, Medium, restore
 from tests.lake.chain import Chain, commit_made
+from tonlake.lake.commit import commit
+from tonlake.lake.errors import LakeFull
+from tonlake.lake.index.opening import open_lookups
+from tonlake.lake.log.digest import find_damage
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.maintenance.orphan import sweep_orphans
+from tonlake.lake.maintenance.schedule import keep_up
+from tonlake.lake.maintenance.verify import verify_lake
+from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pyarrow as pa
 
-    from lake.snapshot import Snapshot
+    from tonlake.lake.log.snapshot import Snapshot
 
 MC_BLOCKS, MINUTE_S, GRACE_S = 24, 60, 3600
 END_S = 10**8
@@ -104,7 +104,7 @@ class Day:
 
     def _work(self, mc_range: tuple[int, int], rows: dict[str, pa.Table]) -> None:
         """Do what a follower does: sweep, commit what is missing, keep the lake up."""
-        with mock.patch("lake.orphan.time.time", return_value=self.now_s):
+        with mock.patch("tonlake.lake.maintenance.orphan.time.time", return_value=self.now_s):
             sweep_orphans(self.lake, GRACE_S)
         last = max((last for _first, last in state_of(self.lake).ranges), default=0)
         if last < mc_range[1]:

@@ -6,10 +6,10 @@ import os
 import random
 from typing import TYPE_CHECKING
 
-from lake.digest import find_damage
-from lake.errors import LakeCorrupt
-from lake.log import LOG_FOLDER, list_log, read_checkpoint, read_commit, read_state
-from lake.snapshot import open_snapshot
+from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.log.digest import find_damage
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import LOG_FOLDER, list_log, read_checkpoint, read_commit, read_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,13 +9,13 @@ from unittest import mock
 
 import pytest
 
-from lake import commit
-from lake.errors import LakeFull
-from lake.orphan import sweep_orphans
-from lake.verify import verify_lake
 from tests.crash.disk import Disk
 from tests.crash.history import History, state_of
 from tests.lake.rows import file_bytes
+from tonlake.lake.commit import commit
+from tonlake.lake.errors import LakeFull
+from tonlake.lake.maintenance.orphan import sweep_orphans
+from tonlake.lake.maintenance.verify import verify_lake
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lake.crash import POINTS
-from lake.errors import LakeNotFound
-from lake.schema.contract import CONTRACT_TABLES
-from lake.snapshot import open_snapshot
-from lake.verify import verify_lake
+from tonlake.lake.errors import LakeNotFound
+from tonlake.lake.log.crash import POINTS
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.maintenance.verify import verify_lake
+from tonlake.lake.schema.contract import CONTRACT_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,15 +10,15 @@ from unittest import mock
 
 import pytest
 
-from lake import commit
-from lake.disk import make_folder
-from lake.log import LOG_FOLDER
-from lake.orphan import sweep_orphans
-from lake.verify import verify_lake
 from tests.crash.disk import Died, Disk
 from tests.crash.history import History, ranges_of, state_of
 from tests.crash.power import WORST, Medium, Shelf, Tree, list_losses
 from tests.lake.rows import file_bytes
+from tonlake.lake.commit import commit
+from tonlake.lake.log.disk import make_folder
+from tonlake.lake.log.state import LOG_FOLDER
+from tonlake.lake.maintenance.orphan import sweep_orphans
+from tonlake.lake.maintenance.verify import verify_lake
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

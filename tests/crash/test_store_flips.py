@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from ingest.errors import BlockUnavailable, SourceError
-from ingest.node.source import open_node
-from tests.ingest.node.nodewriter import SHARD_CLIENT, NodeWriter
+from tests.ingest.source.node.nodewriter import SHARD_CLIENT, NodeWriter
+from tonlake.ingest.errors import BlockUnavailable, SourceError
+from tonlake.ingest.source.node.source import open_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rocksdict import Rdict
 
-    from ingest.source import BlockId, McBundle
+    from tonlake.ingest.blocks import BlockId, McBundle
 
 BLOCKS, SLICES = 10, (0, 6)
 FLUSHED_AFTER = (4, 8)

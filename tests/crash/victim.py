@@ -17,19 +17,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest import mock
 
-from ingest.contract import derivation
-from ingest.contract.interview import Interview
-from ingest.node.source import open_node
-from ingest.pipeline import ingest
-from ingest.span import Span
-from lake import commit
 from tests.lake.killed import serve_orders
 from tests.patience import compose
+from tonlake.ingest.derive.contract import derivation
+from tonlake.ingest.derive.contract.interview import Interview
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
+from tonlake.lake.commit import commit
 
 if TYPE_CHECKING:
-    from ingest.contract.network import Network
-    from ingest.contract.world import World
-    from ingest.tvm.pool import TvmPool
+    from tonlake.ingest.derive.contract.network import Network
+    from tonlake.ingest.derive.contract.world import World
+    from tonlake.ingest.derive.tvm.pool import TvmPool
 
 SETTINGS = compose(
     ingest={"mc_blocks_per_commit": 8, "mc_blocks_per_chunk": 8}, lake={"orphan_grace_s": 0}

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from ingest import native
-from ingest.block.block import decode_in_python
-from ingest.cell.boc import parse_boc
-from ingest.errors import BocError
-from ingest.source import McBundle
-from tests.ingest.cell.test_fuzz import list_seeds, mutate
+from tests.ingest.decode.cell.test_fuzz import list_seeds, mutate
+from tonlake.ingest.blocks import McBundle
+from tonlake.ingest.decode import native
+from tonlake.ingest.decode.block.block import decode_in_python
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from random import Random
 
-    from ingest.source import RawBlock
+    from tonlake.ingest.blocks import RawBlock
 
 __all__ = ["BagRun"]
 

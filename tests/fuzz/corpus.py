@@ -10,11 +10,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.block.block import decode_bundle
-from ingest.cell.boc import parse_boc
-from ingest.source import BlockId, McBundle, RawBlock
 from tests.conftest import DEMO, unpack
 from tests.ingest.networks import Network
+from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
+from tonlake.ingest.decode.block.block import decode_bundle
+from tonlake.ingest.decode.cell.boc import parse_boc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -23,23 +23,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from ingest import native
-from ingest.block.block import decode_in_python
-from ingest.block.header import read_header
-from ingest.cell.boc import parse_boc, serialize_boc
-from ingest.cell.exotic import ORDINARY
-from ingest.errors import BocError, IngestError
 from tests.fuzz.bag import BagRun
 from tests.fuzz.corpus import read_corpus
 from tests.fuzz.rebuilt import RebuildRun
-from tests.ingest.block.test_fuzz import spoil_cells
-from tests.ingest.cell.test_fuzz import mutate
-from tests.ingest.native.samples import check_equal, wrap
+from tests.ingest.decode.block.test_fuzz import spoil_cells
+from tests.ingest.decode.cell.test_fuzz import mutate
+from tests.ingest.decode.native.samples import check_equal, wrap
+from tonlake.ingest.decode import native
+from tonlake.ingest.decode.block.block import decode_in_python
+from tonlake.ingest.decode.block.header import read_header
+from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
+from tonlake.ingest.decode.cell.exotic import ORDINARY
+from tonlake.ingest.errors import BocError, IngestError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ingest.source import McBundle, RawBlock
+    from tonlake.ingest.blocks import McBundle, RawBlock
 
 CHECK_DECLINED = 16
 """One of so many declined cases goes through the reference."""
@@ -54,7 +54,7 @@ MASTERCHAIN = -1
 
 def load(path: Path) -> Any:
     """Load the extension from a file."""
-    name = "ingest.native._core"
+    name = "tonlake.ingest.decode.native._core"
     spec = spec_from_file_location(name, path, loader=ExtensionFileLoader(name, str(path)))
     assert spec is not None
     assert spec.loader is not None

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from ingest import native
-from ingest.block.block import decode_in_python
-from ingest.block.recipe import rebuild_transaction
-from ingest.errors import DecodeError
-from ingest.source import McBundle
+from tonlake.ingest.blocks import McBundle
+from tonlake.ingest.decode import native
+from tonlake.ingest.decode.block.block import decode_in_python
+from tonlake.ingest.decode.block.recipe import rebuild_transaction
+from tonlake.ingest.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ingest.source import RawBlock
+    from tonlake.ingest.blocks import RawBlock
 
 Row = dict[str, Any]
 

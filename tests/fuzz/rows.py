@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lake.errors import LakeCorrupt
-from lake.log import read_state
-from lake.lookup.compose import Composer
-from lake.lookup.gather import gather_all
-from lake.lookup.native import NATIVE
-from lake.lookup.rebuild import rebuild_lookups
-from lake.lookup.run import Run
-from lake.lookup.runfile import RunFile
-from lake.schema import TRACES
 from tests.lake.chain import Chain, commit_chain
+from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.index.builder.compose import Composer
+from tonlake.lake.index.builder.gather import gather_all
+from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.index.segment.file import RunFile
+from tonlake.lake.index.segment.native import NATIVE
+from tonlake.lake.index.segment.segment import Run
+from tonlake.lake.log.state import read_state
+from tonlake.lake.schema import TRACES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

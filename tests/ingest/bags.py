@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ingest.block.recipe import restore_bags
+from tonlake.ingest.decode.block.recipe import restore_bags
 
 if TYPE_CHECKING:
     import duckdb

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from lake.settings import LakeSettings
-from lake.snapshot import open_snapshot
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingest.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.build import CellBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ingest.cell.boc import CellTree
+    from tonlake.ingest.decode.cell.boc import CellTree
 
 
 def store_hashmap(

@@ -7,19 +7,19 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from ingest.block.block import decode_bundles
-from ingest.block.header import read_header, read_parts
-from ingest.block.zerostate import decode_zero_states
-from ingest.cell.boc import parse_boc
-from ingest.source import BlockId, McBundle, RawBlock, ZeroState
 from tests.ingest.packs import read_blocks
+from tonlake.ingest.blocks import BlockId, McBundle, RawBlock, ZeroState
+from tonlake.ingest.decode.block.block import decode_bundles
+from tonlake.ingest.decode.block.header import read_header, read_parts
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.zerostate import decode_zero_states
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pyarrow as pa
 
-    from ingest.block.header import BlockHeader
+    from tonlake.ingest.decode.block.header import BlockHeader
 
 Cells = dict[bytes, tuple[bytes, list[bytes]]]
 Row = dict[str, Any]

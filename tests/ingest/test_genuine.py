@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from ingest.node.source import open_node
-from ingest.pipeline import ingest
-from ingest.span import Span
-from ingest.trace.rebuild import rebuild_traces
-from lake.verify import verify_lake
+from tests.ingest.derive.trace.test_network import check_traces
 from tests.ingest.facts import check_accounts, check_blocks, check_transactions
-from tests.ingest.trace.test_network import check_traces
 from tests.patience import compose
+from tonlake.ingest.derive.trace.rebuild import rebuild_traces
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
+from tonlake.lake.maintenance.verify import verify_lake
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from ingest.settings import IngestSections
+    from tonlake.ingest.settings import IngestSections
 
 SETTINGS = compose(ingest={"mc_blocks_per_commit": 500})
 BLOCKS_ALONE = msgspec.structs.replace(

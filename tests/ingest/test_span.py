@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.span import Span, SpanError, missing_spans, parse_span
+from tonlake.ingest.span import Span, SpanError, missing_spans, parse_span
 
 SEQNOS = st.integers(min_value=1, max_value=60)
 SPANS = st.tuples(SEQNOS, SEQNOS).map(lambda ends: Span(min(ends), max(ends)))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingest.block.statecell import iter_cells
-from ingest.cell.build import CellBuilder
-from ingest.cell.exotic import MERKLE_PROOF, MERKLE_UPDATE, PRUNED
+from tonlake.ingest.decode.block.statecell import iter_cells
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.exotic import MERKLE_PROOF, MERKLE_UPDATE, PRUNED
 
 if TYPE_CHECKING:
-    from ingest.cell.boc import CellTree
+    from tonlake.ingest.decode.cell.boc import CellTree
 
 
 def end_proof(tree: CellTree, kid: int) -> int:

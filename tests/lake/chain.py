@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lake.commit import Network, commit_range
-from lake.schema import TABLES
-from lake.settings import LakeSettings
 from tests.lake.rows import SHARD, make_blocks, make_value
+from tonlake.lake.commit.commit import Network, commit_range
+from tonlake.lake.schema import TABLES
+from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lake.commit import Commit
+    from tonlake.lake.commit.commit import Commit
 
 Row = dict[str, Any]
 _DEFAULTS = LakeSettings()

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lake.lookup.contracts import INDEXED
-from lake.schema import TABLES
 from tests.lake.chain import FIRST_UTIME, LT_STEP, Chain, commit_made
 from tests.lake.rows import make_value
+from tonlake.lake.index.segment.contracts import INDEXED
+from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lake.crash import VARIABLE
+from tonlake.lake.log.crash import VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

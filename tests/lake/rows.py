@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lake.commit import Commit, Network, commit_range
-from lake.schema import TABLES
+from tonlake.lake.commit.commit import Commit, Network, commit_range
+from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from lake.schema import Column
+    from tonlake.lake.schema import Column
 
 SHARD = -(2**63)
 

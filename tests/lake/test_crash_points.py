@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lake.crash import POINTS
-from lake.errors import LakeNotFound
-from lake.log import read_state
-from lake.orphan import sweep_orphans
-from lake.verify import verify_lake
 from tests.lake.rows import file_bytes
 from tests.lake.victim import RANGES, commit_ranges
+from tonlake.lake.errors import LakeNotFound
+from tonlake.lake.log.crash import POINTS
+from tonlake.lake.log.state import read_state
+from tonlake.lake.maintenance.orphan import sweep_orphans
+from tonlake.lake.maintenance.verify import verify_lake
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,7 +140,7 @@ def test_killed_at_random_times(
 def test_reach_kills_nobody_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
     killed: list[tuple[int, int]] = []
     monkeypatch.setattr(os, "kill", lambda *args: killed.append(args))
-    from lake.crash import VARIABLE, reach  # noqa: PLC0415 - under the patch
+    from tonlake.lake.log.crash import VARIABLE, reach  # noqa: PLC0415 - under the patch
 
     monkeypatch.delenv(VARIABLE, raising=False)
     reach("log.linked")

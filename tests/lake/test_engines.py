@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pytest
 
-from lake.snapshot import open_snapshot
+from tonlake.lake.log.snapshot import open_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.trace.derivation import TraceFiles
-from lake.commit import ATTEMPTS
-from lake.disk import LOCK_FILE, hold_lock
-from lake.errors import CommitConflict
-from lake.log import read_state
-from lake.maintenance import commit_derived, commit_maintenance
-from lake.place import Derivation
-from lake.settings import LakeSettings
-from tests.ingest.trace.lakes import commit_forest, expected_rows, long_forest, read_traces
+from tests.ingest.derive.trace.lakes import commit_forest, expected_rows, long_forest, read_traces
+from tonlake.ingest.derive.trace.derivation import TraceFiles
+from tonlake.lake.commit.commit import ATTEMPTS
+from tonlake.lake.commit.rewrite import commit_derived, commit_maintenance
+from tonlake.lake.errors import CommitConflict
+from tonlake.lake.log.disk import LOCK_FILE, hold_lock
+from tonlake.lake.log.place import Derivation
+from tonlake.lake.log.state import read_state
+from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from lake.log import LogState
-    from lake.place import Place
-    from tests.ingest.trace.forest import Forest
+    from tests.ingest.derive.trace.forest import Forest
+    from tonlake.lake.log.place import Place
+    from tonlake.lake.log.state import LogState
 
 
 class Disturbed(TraceFiles):

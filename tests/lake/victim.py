@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from unittest import mock
 
-from lake import commit
-from lake.errors import RangeOverlap
-from lake.orphan import sweep_orphans
 from tests.lake.killed import serve_orders
 from tests.lake.rows import commit_rows
+from tonlake.lake.commit import commit
+from tonlake.lake.errors import RangeOverlap
+from tonlake.lake.maintenance.orphan import sweep_orphans
 
 if TYPE_CHECKING:
     from pathlib import Path

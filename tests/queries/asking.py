@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
-    from queries.loader import Query
+    from tonlake.queries.loader import Query
 
 Row = dict[str, Any]
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lake.snapshot import open_snapshot
-from queries.reader import Reader
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from ingest.trace.rebuild import rebuild_traces
-from lake.index import index as index_module
-from lake.index.answer import ANSWERS
-from lake.index.index import open_index
-from lake.lookup.native import NATIVE
-from lake.lookup.rebuild import rebuild_lookups
-from lake.lookup.record import FACT_COLUMNS, MESSAGE_COLUMNS, TRANSACTION_COLUMNS
-from lake.settings import LakeSettings
-from lake.snapshot import open_snapshot
-from queries.composed import find_composed
-from queries.errors import QueryNeeded
-from queries.loader import load_queries
-from queries.reader import Reader
 from tests.lake.chain import Chain, commit_chain
 from tests.lake.holdings import commit_holdings
 from tests.queries.asking import CONTRACTS, Asking
+from tonlake.ingest.derive.trace.rebuild import rebuild_traces
+from tonlake.lake.index import index as index_module
+from tonlake.lake.index.answer import ANSWERS
+from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.index.index import open_index
+from tonlake.lake.index.segment.native import NATIVE
+from tonlake.lake.index.segment.record import FACT_COLUMNS, MESSAGE_COLUMNS, TRANSACTION_COLUMNS
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.settings import LakeSettings
+from tonlake.queries.composed import find_composed
+from tonlake.queries.errors import QueryNeeded
+from tonlake.queries.loader import load_queries
+from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
-    from queries.loader import Query
+    from tonlake.queries.loader import Query
 
 Row = dict[str, Any]
 SETTINGS = LakeSettings()
@@ -177,8 +177,8 @@ def test_what_the_index_declines_is_refused_where_nobody_can_wait(doors: list[Do
 PROGRAM = """
 import sys
 from pathlib import Path
-from api.snapshot import SnapshotHolder
-from api.settings import Settings
+from tonlake.api.request.snapshot import SnapshotHolder
+from tonlake.api.settings import Settings
 reader = SnapshotHolder(Path(sys.argv[1]), Settings()).reader()
 (first, *_) = reader.rows("v3/transaction_keys", hashes=[], excluded_workchains=[],
                           excluded_accounts=[], limit=3)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from queries.errors import QueryMalformed
-from queries.loader import REQUIRED, load_queries, parse_query
+from tonlake.queries.errors import QueryMalformed
+from tonlake.queries.loader import REQUIRED, load_queries, parse_query
 
 if TYPE_CHECKING:
-    from queries.loader import Query
+    from tonlake.queries.loader import Query
 
 GOOD = """-- The block of a seqno.
 --

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import queries.reader
-from lake.errors import LakeCorrupt
-from lake.settings import LakeSettings
-from lake.snapshot import open_snapshot
-from queries.errors import ParameterMismatch, QueryTimeout, QueryUnknown
-from queries.loader import REQUIRED, load_queries, parse_query
-from queries.reader import Reader
+import tonlake.queries.reader
+from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.settings import LakeSettings
+from tonlake.queries.errors import ParameterMismatch, QueryTimeout, QueryUnknown
+from tonlake.queries.loader import REQUIRED, load_queries, parse_query
+from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from queries.loader import Query
+    from tonlake.queries.loader import Query
 
 SAMPLES: dict[str, Any] = {
     "boolean": True,
@@ -97,7 +97,9 @@ def test_a_slow_answer_is_interrupted(demo_lake: Path, monkeypatch: pytest.Monke
         "select count(*) as n from range(10000000) as a, range(10000000) as b\n"
         "where a.range % 7 <> b.range % 11\n",
     )
-    monkeypatch.setattr(queries.reader, "load_queries", lambda: {**load_queries(), "slow": slow})
+    monkeypatch.setattr(
+        tonlake.queries.reader, "load_queries", lambda: {**load_queries(), "slow": slow}
+    )
     snapshot = open_snapshot(demo_lake)
     views = snapshot.connect().cursor()
     with pytest.raises(QueryTimeout, match="slow took longer than 100 ms"):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from api.v3.layout.field import Base64, Decimal, Kind, Shard, inner
+from tonlake.api.v3.layout.field import Base64, Decimal, Kind, Shard, inner
 
 
 class BlockId(msgspec.Struct, gc=False):

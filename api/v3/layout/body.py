@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from api.cells import add_checksum
-from api.encoding import encode_bytes
-from api.v3.layout.message import EXTERNAL, MessageContent
-from ingest.body.body import Decoded, decode_message_body, name_opcode
-from ingest.body.glance import peek_opcode
-from ingest.body.scheme import load_scheme
-from ingest.cell.boc import parse_boc
+from tonlake.api.chain.cells import add_checksum
+from tonlake.api.text.encoding import encode_bytes
+from tonlake.api.v3.layout.message import EXTERNAL, MessageContent
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.derive.body.body import Decoded, decode_message_body, name_opcode
+from tonlake.ingest.derive.body.glance import peek_opcode
+from tonlake.ingest.derive.body.scheme import load_scheme
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from msgspec import UNSET
 
-from api.cells import add_checksum
-from api.encoding import (
+from tonlake.api.chain.cells import add_checksum
+from tonlake.api.text.encoding import (
     decode_currencies,
     encode_account,
     encode_bytes,
     encode_opcode,
     encode_shard,
 )
-from api.v3.layout.body import read_body
-from api.v3.layout.field import Inner, Kind
-from api.v3.layout.table import HEX, Field, list_fields
+from tonlake.api.v3.layout.body import read_body
+from tonlake.api.v3.layout.field import Inner, Kind
+from tonlake.api.v3.layout.table import HEX, Field, list_fields
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET
 
-from api.v3.layout.field import (
+from tonlake.api.v3.layout.field import (
     Bag,
     Base64,
     Column,

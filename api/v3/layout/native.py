@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from api.native import NATIVE
-from api.v3.layout.body import list_opcodes, write_body
-from api.v3.layout.build import make_builder
-from api.v3.layout.field import Inner, Kind
-from api.v3.layout.table import HEX, Field, list_fields
+from tonlake.api.text.native import NATIVE
+from tonlake.api.v3.layout.body import list_opcodes, write_body
+from tonlake.api.v3.layout.build import make_builder
+from tonlake.api.v3.layout.field import Inner, Kind
+from tonlake.api.v3.layout.table import HEX, Field, list_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

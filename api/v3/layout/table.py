@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, Union, ge
 import msgspec
 from msgspec import NODEFAULT, UNSET, UnsetType
 
-from api.v3.layout.field import Column, Currencies, Inner, Kind, Read
+from tonlake.api.v3.layout.field import Column, Currencies, Inner, Kind, Read
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,8 +7,8 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET
 
-from api.v3.layout.block import BlockId
-from api.v3.layout.field import (
+from tonlake.api.v3.layout.block import BlockId
+from tonlake.api.v3.layout.field import (
     Base64,
     Column,
     Currencies,
@@ -19,7 +19,7 @@ from api.v3.layout.field import (
     account,
     inner,
 )
-from api.v3.layout.message import Message
+from tonlake.api.v3.layout.message import Message
 
 
 class StoragePhase(msgspec.Struct, gc=False):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lake.index.answer import (
+from tonlake.lake.index.answer import (
     accounts,
     actions,
     blocks,
@@ -16,12 +16,12 @@ from lake.index.answer import (
     transactions,
     transfers,
 )
-from lake.index.index import Declined
+from tonlake.lake.index.index import Declined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from lake.index.index import Index
+    from tonlake.lake.index.index import Index
 
     Answer = Callable[[Index, Mapping[str, Any]], list[Any]]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lake.index.index import Declined
+from tonlake.lake.index.index import Declined
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lake.index.index import Index
+    from tonlake.lake.index.index import Index
 
 Row = dict[str, Any]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from lake.index.index import Declined
-from lake.schema.action import ACTION_ACCOUNTS, ACTIONS
-from lake.wanted import AnyOf
+from tonlake.lake.index.index import Declined
+from tonlake.lake.index.rowgroup.predicate import AnyOf
+from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lake.index.index import Index
+    from tonlake.lake.index.index import Index
 
 Row = dict[str, Any]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from lake.index.index import Declined
-from lake.rowgroups import MOST_ROWS
-from lake.schema.block import BLOCKS, SHARD_BLOCKS
+from tonlake.lake.index.index import Declined
+from tonlake.lake.index.rowgroup.cache import MOST_ROWS
+from tonlake.lake.schema.block import BLOCKS, SHARD_BLOCKS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lake.index.index import Index
-    from lake.wanted import Bounds
+    from tonlake.lake.index.index import Index
+    from tonlake.lake.index.rowgroup.predicate import Bounds
 
 Row = dict[str, Any]
 

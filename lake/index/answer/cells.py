@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lake.index.index import Index
+    from tonlake.lake.index.index import Index
 
 Row = dict[str, Any]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lake.index.index import Declined
+from tonlake.lake.index.index import Declined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from lake.index.index import Index
-    from lake.lookup.contracts import RunTable
+    from tonlake.lake.index.index import Index
+    from tonlake.lake.index.segment.contracts import RunTable
 
 Row = dict[str, Any]
 Account = tuple[int, bytes]

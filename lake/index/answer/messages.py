@@ -5,16 +5,16 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from lake.index.answer.transactions import cut_sorted
-from lake.index.index import Declined
-from lake.lookup.message_page import creation_of
+from tonlake.lake.index.answer.transactions import cut_sorted
+from tonlake.lake.index.index import Declined
+from tonlake.lake.index.page.messages import creation_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from lake.index.index import Index
-    from lake.lookup.lookups import Lookups
-    from lake.lookup.merge import Hit
+    from tonlake.lake.index.index import Index
+    from tonlake.lake.index.page.merge import Hit
+    from tonlake.lake.index.segments import Lookups
 
 Row = dict[str, Any]
 

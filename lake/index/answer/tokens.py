@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lake.index.answer.contracts import address_of
+from tonlake.lake.index.answer.contracts import address_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from lake.index.index import Index
-    from lake.lookup.contracts import RunTable
+    from tonlake.lake.index.index import Index
+    from tonlake.lake.index.segment.contracts import RunTable
 
 Row = dict[str, Any]
 

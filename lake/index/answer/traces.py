@@ -5,14 +5,14 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from lake.index.index import Declined
+from tonlake.lake.index.index import Declined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from lake.index.index import Index
-    from lake.lookup.lookups import Lookups
-    from lake.lookup.merge import Hit
+    from tonlake.lake.index.index import Index
+    from tonlake.lake.index.page.merge import Hit
+    from tonlake.lake.index.segments import Lookups
 
 Row = dict[str, Any]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from lake.index.index import Declined
-from lake.lookup.merge import Hit, read_page, read_timed_page
+from tonlake.lake.index.index import Declined
+from tonlake.lake.index.page.merge import Hit, read_page, read_timed_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from lake.index.index import Index
-    from lake.lookup.merge import Listed
+    from tonlake.lake.index.index import Index
+    from tonlake.lake.index.page.merge import Listed
 
 Block = tuple[int, int, int]
 

@@ -9,14 +9,14 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lake.index.answer.contracts import MOST_ROWS, address_of, pair_accounts
-from lake.index.index import Declined
+from tonlake.lake.index.answer.contracts import MOST_ROWS, address_of, pair_accounts
+from tonlake.lake.index.index import Declined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from lake.index.index import Index
-    from lake.lookup.contracts import RunTable
+    from tonlake.lake.index.index import Index
+    from tonlake.lake.index.segment.contracts import RunTable
 
 Row = dict[str, Any]
 

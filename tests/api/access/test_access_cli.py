@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
-from api.access.key import find_record, read_keys
-from api.main import main
+from tonlake.api.access.key import find_record, read_keys
+from tonlake.api.command.main import main
 
 if TYPE_CHECKING:
     from pathlib import Path

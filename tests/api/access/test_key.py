@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.access.key import add_key, find_record, make_key, read_keys, revoke_key
-from api.errors import KeyFileInvalid
+from tonlake.api.access.key import add_key, find_record, make_key, read_keys, revoke_key
+from tonlake.api.errors import KeyFileInvalid
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from api.access.key import KeyRecord
+    from tonlake.api.access.key import KeyRecord
 
 
 def test_a_key_is_found_and_its_neighbours_are_not() -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from api.access.key import add_key, revoke_key
-from api.access.keyring import LOOK_EVERY_S, Keyring
-from api.errors import KeyFileInvalid
+from tonlake.api.access.key import add_key, revoke_key
+from tonlake.api.access.keyring import LOOK_EVERY_S, Keyring
+from tonlake.api.errors import KeyFileInvalid
 
 if TYPE_CHECKING:
     from pathlib import Path

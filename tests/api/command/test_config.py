@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
-from api.command.loading import NAMES
-from api.main import main
+from tonlake.api.command.loading import NAMES
+from tonlake.api.command.main import main
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from api.command.loading import NAMES, SettingName, describe_settings, load_settings
-from api.command.renamed import REMOVED, RENAMED
-from api.settings import Settings
-from ingest.settings import IngestSections, decode_sections, encode_sections
-from lake.errors import SettingsError
 from tests.patience import compose
+from tonlake.api.command.loading import NAMES, SettingName, describe_settings, load_settings
+from tonlake.api.command.renamed import REMOVED, RENAMED
+from tonlake.api.settings import Settings
+from tonlake.ingest.settings import IngestSections, decode_sections, encode_sections
+from tonlake.lake.errors import SettingsError
 
 if TYPE_CHECKING:
     from pathlib import Path

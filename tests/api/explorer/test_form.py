@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.explorer import form
-from api.explorer.body import MOST_CHARACTERS, unwrap, write_body
-from api.explorer.message import name_call, sum_values, write_opcode
-from api.explorer.names import Names
-from api.v3.answer import AddressMetadata, TokenInfo
-from api.v3.layout.message import Message, MessageContent
+from tonlake.api.explorer import form
+from tonlake.api.explorer.body import MOST_CHARACTERS, unwrap, write_body
+from tonlake.api.explorer.message import name_call, sum_values, write_opcode
+from tonlake.api.explorer.names import Names
+from tonlake.api.v3.layout.message import Message, MessageContent
+from tonlake.api.v3.resource.answer import AddressMetadata, TokenInfo
 
 if TYPE_CHECKING:
-    from api.call import Call
+    from tonlake.api.request.call import Call
 
 GOLD = f"0:{'C' * 64}"
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from litestar.testing import TestClient
 
-from api.app import create_app
 from tests.api.v3.market import build_market
 from tests.api.v3.scene import make_id, make_raw
 from tests.patience import PATIENT
+from tonlake.api.app import create_app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

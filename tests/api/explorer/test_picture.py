@@ -9,10 +9,10 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.explorer import chart, tree
-from api.explorer.names import Names
-from api.v3.layout.message import Message
-from api.v3.layout.transaction import Transaction, TransactionDescr
+from tonlake.api.explorer import chart, tree
+from tonlake.api.explorer.names import Names
+from tonlake.api.v3.layout.message import Message
+from tonlake.api.v3.layout.transaction import Transaction, TransactionDescr
 
 
 class Labels(Names):

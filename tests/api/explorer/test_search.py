@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from api.address import parse_address, render_friendly
+from tonlake.api.text.address import parse_address, render_friendly
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from litestar.testing import TestClient
 
-import api.v3.block_routes
-from api.app import create_app
-from api.http.cache import OVERHEAD_BYTES, SMALL_PART, CachedResponse, ResponseCache
+import tonlake.api.v3.route.block
 from tests.patience import PATIENT
+from tonlake.api.app import create_app
+from tonlake.api.http.cache import OVERHEAD_BYTES, SMALL_PART, CachedResponse, ResponseCache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,13 +33,13 @@ def _headers(answer: Any) -> dict[str, str]:
 def _count_blocks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Return a list that grows by each block that is written."""
     written: list[object] = []
-    real = api.v3.block_routes.render_block
+    real = tonlake.api.v3.route.block.render_block
 
     def count(row: dict[str, Any]) -> object:
         written.append(row)
         return real(row)
 
-    monkeypatch.setattr(api.v3.block_routes, "render_block", count)
+    monkeypatch.setattr(tonlake.api.v3.route.block, "render_block", count)
     return written
 
 
@@ -102,7 +102,7 @@ def test_the_time_of_day_is_not_kept(
     fresh: TestClient[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for now_s in (1.0, 2.0):
-        monkeypatch.setattr("api.v2.block.time.time", lambda now_s=now_s: now_s)
+        monkeypatch.setattr("tonlake.api.v2.method.block.time.time", lambda now_s=now_s: now_s)
         answer = fresh.get("/api/v2/getConsensusBlock").json()
         assert answer["result"]["timestamp"] == now_s
 
@@ -114,7 +114,7 @@ def test_errors_are_not_kept(demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -
     app = create_app(demo_lake, PATIENT)
     with TestClient(app, raise_server_exceptions=False) as client:
         with monkeypatch.context() as broken:
-            broken.setattr(api.v3.block_routes, "render_block", fail)
+            broken.setattr(tonlake.api.v3.route.block, "render_block", fail)
             assert client.get(INFO).status_code == 500
         assert client.get(INFO).status_code == 200
 

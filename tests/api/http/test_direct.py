@@ -9,11 +9,11 @@ import msgspec
 import pytest
 from litestar.testing import TestClient
 
-import api.http.direct
-import api.http.lane
-import api.v3.block_routes
-from api.app import create_app
+import tonlake.api.http.direct
+import tonlake.api.http.lane
+import tonlake.api.v3.route.block
 from tests.patience import compose
+from tonlake.api.app import create_app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +68,7 @@ def _compare(client: TestClient[Any], path: str, **headers: str) -> int:
 def handled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list that grows by each path that goes the short way."""
     paths: list[str] = []
-    real = api.http.direct.Direct.takes
+    real = tonlake.api.http.direct.Direct.takes
 
     def note(self: Any, scope: Any) -> bool:
         taken = real(self, scope)
@@ -76,7 +76,7 @@ def handled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             paths.append(scope["path"])
         return taken
 
-    monkeypatch.setattr(api.http.direct.Direct, "takes", note)
+    monkeypatch.setattr(tonlake.api.http.direct.Direct, "takes", note)
     return paths
 
 
@@ -93,7 +93,7 @@ def test_both_ways_give_the_same(demo_lake: Path, handled: list[str]) -> None:
 def here(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Return a list that grows by each try to answer at once: whether that was done."""
     done: list[bool] = []
-    real = api.http.lane.Lanes.call_at_once
+    real = tonlake.api.http.lane.Lanes.call_at_once
 
     def note(self: Any, work: Any, shape: Any) -> Any:
         done.append(False)
@@ -101,9 +101,9 @@ def here(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         done[-1] = True
         return found
 
-    monkeypatch.setattr(api.http.lane.Lanes, "call_at_once", note)
-    monkeypatch.setattr(api.http.lane, "AT_ONCE_S", 60.0)  # however busy this machine is
-    monkeypatch.setattr(api.http.lane, "HEAVY_S", 1e9)
+    monkeypatch.setattr(tonlake.api.http.lane.Lanes, "call_at_once", note)
+    monkeypatch.setattr(tonlake.api.http.lane, "AT_ONCE_S", 60.0)  # however busy this machine is
+    monkeypatch.setattr(tonlake.api.http.lane, "HEAVY_S", 1e9)
     return done
 
 
@@ -155,7 +155,7 @@ def test_refusals_and_faults_are_the_same(
     def fail(_row: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(api.v3.block_routes, "render_block", fail)
+    monkeypatch.setattr(tonlake.api.v3.route.block, "render_block", fail)
     with serving(demo_lake, http={"cache_mib": 0}) as client:
         assert _compare(client, INFO) == 500
     assert len(handled) == 5

@@ -11,12 +11,12 @@ import pytest
 from litestar.exceptions import WebSocketDisconnect
 from litestar.testing import TestClient
 
-from api.access.gate import AccessRules, limits_rates
-from api.access.key import add_key
-from api.app import create_app
-from api.errors import KeyFileInvalid
-from api.http.gate import Gate
 from tests.patience import compose
+from tonlake.api.access.gate import AccessRules, limits_rates
+from tonlake.api.access.key import add_key
+from tonlake.api.app import create_app
+from tonlake.api.errors import KeyFileInvalid
+from tonlake.api.http.gate import Gate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

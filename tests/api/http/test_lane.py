@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from api.errors import ServiceBusy
-from api.http.lane import (
+from tonlake.api.errors import ServiceBusy
+from tonlake.api.http.lane import (
     AT_ONCE_S,
     HEAVY_S,
     SHAPES_KEPT,
@@ -20,7 +20,7 @@ from api.http.lane import (
     call_in_lane,
     read_shape,
 )
-from queries.errors import QueryNeeded
+from tonlake.queries.errors import QueryNeeded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

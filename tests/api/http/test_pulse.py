@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from api.http.pulse import EVERY_S, Pulse
+from tonlake.api.http.pulse import EVERY_S, Pulse
 
 if TYPE_CHECKING:
     from collections.abc import Callable

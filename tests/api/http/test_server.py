@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import uvicorn
 
-from api.http.head import REQUEST_HEAD_BYTES, BoundedHead
-from api.http.server import configure_server
+from tonlake.api.http.head import REQUEST_HEAD_BYTES, BoundedHead
+from tonlake.api.http.server import configure_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable

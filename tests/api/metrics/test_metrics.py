@@ -12,10 +12,10 @@ import pytest
 from litestar.testing import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
-from api.app import create_app
-from api.metrics.meter import Meter
-from lake.following import Following, write_following
 from tests.patience import PATIENT, compose
+from tonlake.api.app import create_app
+from tonlake.api.metrics.meter import Meter
+from tonlake.lake.log.following import Following, write_following
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,11 +12,11 @@ import msgspec
 import pytest
 from litestar.testing import TestClient
 
-from api.app import create_app
-from api.metrics import telemetry
-from api.settings import Settings
-from lake.errors import SettingsError
 from tests.patience import compose, patient
+from tonlake.api.app import create_app
+from tonlake.api.metrics import telemetry
+from tonlake.api.settings import Settings
+from tonlake.lake.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,9 +106,9 @@ def test_faults_of_the_service_are_marked(tmp_path: Path, endpoint: str) -> None
 
 def test_nothing_is_loaded_where_nothing_is_asked_for(demo_lake: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from api.app import create_app;"
-        "from api.settings import Settings; create_app(Path(sys.argv[1]), Settings());"
-        "print({'opentelemetry.sdk', 'api.metrics.spans'} & set(sys.modules))"
+        "import sys; from pathlib import Path; from tonlake.api.app import create_app;"
+        "from tonlake.api.settings import Settings; create_app(Path(sys.argv[1]), Settings());"
+        "print({'opentelemetry.sdk', 'tonlake.api.metrics.spans'} & set(sys.modules))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(demo_lake)], capture_output=True, text=True, check=True
@@ -117,7 +117,7 @@ def test_nothing_is_loaded_where_nothing_is_asked_for(demo_lake: Path) -> None:
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "api.metrics.spans", None)
+    monkeypatch.setitem(sys.modules, "tonlake.api.metrics.spans", None)
     with pytest.raises(SettingsError, match=r"otel_endpoint needs tonlake's extra \[otel\]"):
         telemetry.open_spans("http://127.0.0.1:4318")
     assert telemetry.open_spans("") is None

@@ -14,29 +14,29 @@ import httpx
 import msgspec
 import pytest
 
-from api.call import Call
-from api.emulation import emulate_message
-from api.params import Arguments
-from api.pending.pool import EXPIRY_S, PendingPool
-from api.snapshot import SnapshotHolder
-from api.v3.pending_trace import PendingTrace
-from ingest.action.stored import SOURCES
-from ingest.cell.writer import serialize_single
-from ingest.tvm.emulation import NotAccepted
-from ingest.tvm.message import list_messages, read_message
-from ingest.tvm.pool import TvmPool
-from queries.loader import load_queries
 from tests.api.growth import WAIT_S, serve
-from tests.api.v2.test_send import Upstream
+from tests.api.v2.method.test_send import Upstream
 from tests.ingest.bags import read_bags
 from tests.patience import patient
+from tonlake.api.chain.emulation import emulate_message
+from tonlake.api.pending.pool import EXPIRY_S, PendingPool
+from tonlake.api.request.call import Call
+from tonlake.api.request.params import Arguments
+from tonlake.api.request.snapshot import SnapshotHolder
+from tonlake.api.v3.resource.pending_trace import PendingTrace
+from tonlake.ingest.decode.cell.writer import serialize_single
+from tonlake.ingest.derive.action.stored import SOURCES
+from tonlake.ingest.derive.tvm.emulation import NotAccepted
+from tonlake.ingest.derive.tvm.message import list_messages, read_message
+from tonlake.ingest.derive.tvm.pool import TvmPool
+from tonlake.queries.loader import load_queries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from api.stream.event import Event
     from tests.api.growth import Growth
+    from tonlake.api.stream.event import Event
 
 SETTINGS = patient(pending={"messages": 2})
 

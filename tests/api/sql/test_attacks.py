@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from litestar.testing import TestClient
 
-from api.app import create_app
-from lake.verify import verify_lake
 from tests.api.sql.attacks import ATTACKS, HOGS, READING, SETTINGS, WRITING
 from tests.lake.rows import file_bytes
 from tests.patience import compose
+from tonlake.api.app import create_app
+from tonlake.lake.maintenance.verify import verify_lake
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

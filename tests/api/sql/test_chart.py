@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.sql.chart import MOST_BARS, draw_chart
+from tonlake.api.sql.chart import MOST_BARS, draw_chart
 
 
 def test_names_make_bars() -> None:

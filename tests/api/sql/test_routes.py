@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from litestar.testing import TestClient
 
-from api.app import create_app
-from api.sql import routes
 from tests.patience import patient
+from tonlake.api.app import create_app
+from tonlake.api.sql import routes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

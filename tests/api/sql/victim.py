@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from api.sql.sandbox import Bounds, confine
-from lake.log import read_state
-from lake.snapshot import Snapshot
+from tonlake.api.sql.sandbox import Bounds, confine
+from tonlake.lake.log.snapshot import Snapshot
+from tonlake.lake.log.state import read_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,18 +13,18 @@ import pytest
 from litestar.testing import TestClient
 from websockets.sync.client import connect
 
-from api.app import create_app
-from api.stream import hub
-from api.stream.event import TYPES, Cursor, Event
-from api.stream.subscription import StreamQuery, make_subscription
-from ingest.trace.reopening import reopen_traces
-from lake.compact import compact_lake
-from lake.orphan import sweep_orphans
-from lake.settings import LakeSettings
-from lake.undo import undo_after
 from tests.api.conftest import BLOCKS_PER_COMMIT
 from tests.api.growth import WAIT_S, Frame, Frames, Growth, list_events, serve
 from tests.patience import PATIENT, patient
+from tonlake.api.app import create_app
+from tonlake.api.stream import hub
+from tonlake.api.stream.event import TYPES, Cursor, Event
+from tonlake.api.stream.subscription import StreamQuery, make_subscription
+from tonlake.ingest.derive.trace.reopening import reopen_traces
+from tonlake.lake.maintenance.compact import compact_lake
+from tonlake.lake.maintenance.orphan import sweep_orphans
+from tonlake.lake.maintenance.undo import undo_after
+from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

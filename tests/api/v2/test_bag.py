@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from api.errors import status_of
-from api.v2.bag import read_bags
-from ingest.cell.boc import parse_boc
-from lake.errors import LakeCorrupt
-from lake.snapshot import open_snapshot
-from queries.reader import Reader
+from tonlake.api.errors import status_of
+from tonlake.api.v2.bag import read_bags
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from queries.composed import Record
+    from tonlake.queries.composed import Record
 
 
 @pytest.fixture(scope="module")

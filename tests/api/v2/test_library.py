@@ -10,14 +10,14 @@ import pyarrow as pa
 from litestar.testing import TestClient
 from pytoniq_core import Builder, Cell
 
-from api.app import create_app
-from ingest.block.block import decode_bundles
-from ingest.cell.boc import parse_boc
-from ingest.cell.record import pack_cell
-from ingest.node.source import open_node
-from lake.commit import Network, commit_range
-from lake.schema import TABLES
 from tests.patience import PATIENT
+from tonlake.api.app import create_app
+from tonlake.ingest.decode.block.block import decode_bundles
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.record import pack_cell
+from tonlake.ingest.source.node.source import open_node
+from tonlake.lake.commit.commit import Network, commit_range
+from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pytoniq_core import Address, Builder, Cell
 from pytoniq_core.boc import CellTypes
 
-from api.v2.message import ENCRYPTED_OPCODE, render_message, render_message_std
+from tonlake.api.v2.message import ENCRYPTED_OPCODE, render_message, render_message_std
 
 if TYPE_CHECKING:
     from tests.api.v2.conftest import Asker

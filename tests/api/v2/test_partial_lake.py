@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from litestar.testing import TestClient
 
-from api.app import create_app
-from api.settings import Settings
-from ingest.node.source import open_node
-from ingest.pipeline import ingest
-from ingest.span import Span
 from tests.patience import PATIENT
+from tonlake.api.app import create_app
+from tonlake.api.settings import Settings
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from api.v2.message import render_message
-from api.v2.transaction import render_transaction
-from ingest.block.recipe import rebuild_transaction
-from ingest.block.transaction import decode_transaction
-from ingest.cell.boc import parse_boc
-from ingest.cell.writer import serialize_boc
+from tonlake.api.v2.message import render_message
+from tonlake.api.v2.method.transaction import render_transaction
+from tonlake.ingest.decode.block.recipe import rebuild_transaction
+from tonlake.ingest.decode.block.transaction import decode_transaction
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.writer import serialize_boc
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from api.params import converters_of
-from api.v2.method import METHODS
+from tonlake.api.request.params import converters_of
+from tonlake.api.v2.methods import METHODS
 
 if TYPE_CHECKING:
     from tests.api.v2.conftest import Asker

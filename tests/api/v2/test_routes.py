@@ -9,10 +9,11 @@ from unittest import mock
 import pytest
 from litestar.testing import TestClient
 
-from api.app import create_app
-from api.v2 import arguments, block, transaction
-from api.v2.method import METHODS
 from tests.patience import PATIENT, compose, patient
+from tonlake.api.app import create_app
+from tonlake.api.v2 import arguments
+from tonlake.api.v2.method import block, transaction
+from tonlake.api.v2.methods import METHODS
 
 if TYPE_CHECKING:
     from pathlib import Path

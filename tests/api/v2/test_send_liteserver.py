@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from litestar.testing import TestClient
 
-from api.app import create_app
-from ingest.source import ZeroState
-from ingest.tvm.message import build_external_message, read_message
-from tests.ingest.liteserver.server import SimulatedServer, make_chain
-from tests.ingest.liteserver.test_follow import write_config
+from tests.ingest.source.liteserver.server import SimulatedServer, make_chain
+from tests.ingest.source.liteserver.test_follow import write_config
 from tests.patience import patient
+from tonlake.api.app import create_app
+from tonlake.ingest.blocks import ZeroState
+from tonlake.ingest.derive.tvm.message import build_external_message, read_message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

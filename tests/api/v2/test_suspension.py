@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pytoniq_core import Builder, HashMap
 
-from api.address import Address
-from api.v2.suspension import is_suspended
+from tonlake.api.text.address import Address
+from tonlake.api.v2.suspension import is_suspended
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from litestar.testing import TestClient
 
-from api.app import create_app
 from tests.api.v3.market import build_market
 from tests.patience import PATIENT
+from tonlake.api.app import create_app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

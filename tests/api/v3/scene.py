@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lake.commit import Network, commit_range
-from lake.schema import TABLES
+from tonlake.lake.commit.commit import Network, commit_range
+from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lake.schema import Column
+    from tonlake.lake.schema import Column
 
 MASTER_SHARD = -(2**63)
 DAY = "2025-01-01"

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from litestar.testing import TestClient
 
-from api.app import create_app
-from api.settings import Settings
-from ingest.node.source import open_node
-from ingest.pipeline import ingest
-from ingest.span import Span
 from tests.api.v3.conftest import Asker
 from tests.api.v3.genuine import compare_contract, to_raw
 from tests.conftest import unpack
 from tests.patience import PATIENT
+from tonlake.api.app import create_app
+from tonlake.api.settings import Settings
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
 
 if TYPE_CHECKING:
     from pathlib import Path

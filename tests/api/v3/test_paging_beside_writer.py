@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from litestar.testing import TestClient
 
-from api import snapshot
-from api.app import create_app
-from api.params import Query, converters_of
-from api.v3.routes import routes
-from ingest.node.source import open_node
-from ingest.pipeline import ingest
-from ingest.span import Span
 from tests.patience import PATIENT, compose
+from tonlake.api.app import create_app
+from tonlake.api.request import snapshot
+from tonlake.api.request.params import Query, converters_of
+from tonlake.api.v3.routes import routes
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,9 +9,14 @@ import msgspec
 import pytest
 from msgspec import inspect
 
-from api.v3.answer import AddressBook, AddressInformation, MasterchainInfo, Metadata
-from api.v3.layout.transaction import Transaction
-from api.v3.trace import Trace
+from tonlake.api.v3.layout.transaction import Transaction
+from tonlake.api.v3.resource.answer import (
+    AddressBook,
+    AddressInformation,
+    MasterchainInfo,
+    Metadata,
+)
+from tonlake.api.v3.resource.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

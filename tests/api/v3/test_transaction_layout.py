@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import pytest
 
-from api.native import NATIVE
-from api.snapshot import SnapshotHolder
-from api.v3 import transaction
-from api.v3.layout.transaction import Transaction
-from api.v3.transaction import find_writer, render_transaction
-from api.v3.transaction_page import split_records
 from tests.patience import patient
+from tonlake.api.request.snapshot import SnapshotHolder
+from tonlake.api.text.native import NATIVE
+from tonlake.api.v3.layout.transaction import Transaction
+from tonlake.api.v3.page.transaction_page import split_records
+from tonlake.api.v3.resource import transaction
+from tonlake.api.v3.resource.transaction import find_writer, render_transaction
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     import psycopg
 
-    from api.address import Address
+    from tonlake.api.text.address import Address
 
 _MESSAGES = """
 select messages.*, body.body, state.body as init_state_body

@@ -10,9 +10,9 @@ import psycopg
 import pyarrow as pa
 import pyarrow.csv
 
-from lake.connection import read_sql as read_view
-from lake.snapshot import open_snapshot
 from tests.bench.clock import cpu_clock_of
+from tonlake.lake.duck.connection import read_sql as read_view
+from tonlake.lake.log.snapshot import open_snapshot
 
 SQL = Path(__file__).parent
 TABLES = (

@@ -10,12 +10,12 @@ from unittest import mock
 import msgspec
 import pytest
 
-from ingest.errors import ContentInvalid, FetchError, FetchFailed, FetchRefused
-from ingest.metadata import download
-from ingest.metadata.download import Downloader
-from ingest.metadata.network import Guard, parse_networks
-from ingest.settings import MetadataSettings
 from tests.ingest.metadata.conftest import be_silent, drip, redirect, send
+from tonlake.ingest.errors import ContentInvalid, FetchError, FetchFailed, FetchRefused
+from tonlake.ingest.metadata import download
+from tonlake.ingest.metadata.download import Downloader
+from tonlake.ingest.metadata.network import Guard, parse_networks
+from tonlake.ingest.settings import MetadataSettings
 
 if TYPE_CHECKING:
     import ssl

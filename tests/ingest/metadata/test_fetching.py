@@ -14,21 +14,21 @@ import pytest
 from click.testing import CliRunner
 from litestar.testing import TestClient
 
-from api.app import create_app
-from api.main import main
-from api.settings import Settings
-from ingest.metadata import fetching
-from ingest.metadata.download import Downloader
-from ingest.metadata.fetching import FetchReport, fetch_metadata
-from ingest.metadata.process import keep_fetching
-from lake.compact import compact_lake
-from lake.log import read_state
-from lake.settings import LakeSettings
-from lake.snapshot import open_snapshot
-from lake.verify import verify_lake
 from tests.api.v3.scene import Scene, make_raw
 from tests.ingest.metadata.conftest import redirect, send
 from tests.patience import compose
+from tonlake.api.app import create_app
+from tonlake.api.command.main import main
+from tonlake.api.settings import Settings
+from tonlake.ingest.metadata import fetching
+from tonlake.ingest.metadata.download import Downloader
+from tonlake.ingest.metadata.fetching import FetchReport, fetch_metadata
+from tonlake.ingest.metadata.process import keep_fetching
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import read_state
+from tonlake.lake.maintenance.compact import compact_lake
+from tonlake.lake.maintenance.verify import verify_lake
+from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
     import ssl
@@ -280,7 +280,7 @@ def test_beside_a_server(lake: Path, host: Host, authority: trustme.CA, tmp_path
         "TONLAKE_METADATA_ENABLED": "true",
         "TONLAKE_METADATA_NETWORKS": "127.0.0.1",
     }
-    code = "import sys; from api.main import main; sys.argv[0] = 'tonlake'; main()"
+    code = "import sys; from tonlake.api.command.main import main; sys.argv[0] = 'tonlake'; main()"
     command = [sys.executable, "-c", code, "serve", "--lake", str(lake), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as server:
         try:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.errors import FetchFailed, FetchRefused
-from ingest.metadata.network import Guard, is_public, parse_networks
-from lake.errors import SettingsError
+from tonlake.ingest.errors import FetchFailed, FetchRefused
+from tonlake.ingest.metadata.network import Guard, is_public, parse_networks
+from tonlake.lake.errors import SettingsError
 
 INTERNAL = [
     *("0.1.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.127.255.254"),

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ingest.block.header import read_header
-from ingest.cell.boc import parse_boc
-from ingest.cell.build import CellBuilder
-from ingest.cell.writer import serialize_boc
 from tests.bench.chain import WHOLE_SHARD, Moulds
+from tonlake.ingest.decode.block.header import read_header
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.writer import serialize_boc
 
 if TYPE_CHECKING:
-    from ingest.cell.tree import CellTree
-    from ingest.source import BlockId, McBundle, RawBlock
     from tests.bench.chain import Chain
+    from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
+    from tonlake.ingest.decode.cell.tree import CellTree
 
 VALIDATORS_AT, VALIDATORS_BITS = 408, 32
 """Where ``gen_validator_list_hash_short`` stands in a block's info (block.tlb: block_info)."""

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ingest.block.block import decode_bundles
+from tonlake.ingest.decode.block.block import decode_bundles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ingest.source import McBundle
+    from tonlake.ingest.blocks import McBundle
 
 
 class Written(msgspec.Struct, frozen=True):

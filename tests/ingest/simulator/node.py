@@ -7,7 +7,7 @@ import shutil
 import struct
 from typing import TYPE_CHECKING, Any
 
-from tests.ingest.node.nodewriter import (
+from tests.ingest.source.node.nodewriter import (
     SHARD_CLIENT,
     NodeWriter,
     encode_desc,
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ingest.source import McBundle
+    from tonlake.ingest.blocks import McBundle
 
 LT_DESC, BLOCK_FILE, HANDLE = (bytes.fromhex(text) for text in ("91e7e3f1", "71e4eab0", "73d1577f"))
 SMALL_BUFFER_BYTES = 1 << 14

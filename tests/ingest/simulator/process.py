@@ -18,7 +18,7 @@ from tests.ingest.simulator.node import SimulatedNode
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ingest.source import McBundle
+    from tonlake.ingest.blocks import McBundle
 
 REMEMBERED_MC_BLOCKS = 500
 """A node that starts again is told so many of the newest blocks: others are never undone."""

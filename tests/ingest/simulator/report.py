@@ -9,21 +9,21 @@ from pathlib import Path
 from statistics import linear_regression, mean
 from typing import TYPE_CHECKING, Any
 
-from ingest.node.source import open_node
-from ingest.pipeline import ingest
-from ingest.span import Span
-from lake.log import LogState, read_commit
 from tests.bench.clock import cpu_clock_of
 from tests.bench.figure import percentile
 from tests.bench.load import SLOPE_MIB
 from tests.ingest.facts import ask
 from tests.ingest.simulator.node import SimulatedNode
 from tests.patience import compose
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
+from tonlake.lake.log.state import LogState, read_commit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ingest.source import McBundle
+    from tonlake.ingest.blocks import McBundle
 
 TABLES = ("blocks", "transactions", "messages", "account_states", "traces", "transaction_traces")
 SAMPLE_S = 1.0

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.ingest.simulator.fault import Clock
 
-SERVE = "from api.start import start; start()"
+SERVE = "from tonlake.api.command.start import start; start()"
 FOLLOWER = b"ingest.tail"
 
 

@@ -21,8 +21,6 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from ingest.node.source import open_node
-from lake.verify import verify_lake
 from tests.bench.chain import Chain
 from tests.bench.clock import Machine
 from tests.conftest import unpack
@@ -33,6 +31,8 @@ from tests.ingest.simulator.process import NodeProcess
 from tests.ingest.simulator.readers import Client, Readers, Refused, Wrong
 from tests.ingest.simulator.report import Watch, compare, describe_delays, describe_log, judge
 from tests.ingest.simulator.service import Service
+from tonlake.ingest.source.node.source import open_node
+from tonlake.lake.maintenance.verify import verify_lake
 
 SETTINGS = {
     "TONLAKE_FOLLOW_SHORTER_MS": "200",

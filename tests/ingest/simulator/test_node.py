@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.node.source import open_node
 from tests.ingest.simulator.chain import fork
 from tests.ingest.simulator.node import SimulatedNode
 from tests.ingest.simulator.process import NodeProcess
+from tonlake.ingest.source.node.source import open_node
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ingest.source import McBundle
+    from tonlake.ingest.blocks import McBundle
 
 SLICES = (0, 10)
 FIRST, LAST = 8, 14

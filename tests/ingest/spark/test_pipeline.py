@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.origin import Origin
-from ingest.pipeline import ingest
-from ingest.span import Span
-from ingest.spark.pipeline import SparkPipeline
-from lake.snapshot import open_snapshot
-from lake.spark.tables import open_lake
 from tests.lake.rows import file_bytes
 from tests.patience import compose
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.origin import Origin
+from tonlake.ingest.span import Span
+from tonlake.ingest.spark.pipeline import SparkPipeline
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.spark.tables import open_lake
 
 if TYPE_CHECKING:
     from pathlib import Path

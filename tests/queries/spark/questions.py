@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lake.schema import TABLES
-from queries.loader import REQUIRED
+from tonlake.lake.schema import TABLES
+from tonlake.queries.loader import REQUIRED
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from queries.loader import Query
+    from tonlake.queries.loader import Query
 
 LISTS = {
     "hashes": "select hash from transactions order by lt limit 300",

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from lake.snapshot import open_snapshot
-from lake.spark.tables import open_lake
-from queries.loader import load_queries
-from queries.reader import Reader
 from tests.lake.rows import commit_rows
 from tests.queries.spark.questions import Questions
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.spark.tables import open_lake
+from tonlake.queries.loader import load_queries
+from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from queries.loader import Query
+    from tonlake.queries.loader import Query
 
 pytestmark = pytest.mark.long
 
@@ -35,7 +35,7 @@ class Engines(NamedTuple):
 
 
 def _open(spark: SparkSession, lake: Path) -> Engines:
-    from queries.spark.reader import SparkReader  # noqa: PLC0415 - needs an extra
+    from tonlake.queries.spark.reader import SparkReader  # noqa: PLC0415 - needs an extra
 
     snapshot = open_snapshot(lake)
     connection = snapshot.connect()

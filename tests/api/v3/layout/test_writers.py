@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from api.native import NATIVE
-from api.v3.layout.block import Block
-from api.v3.layout.build import make_builder
-from api.v3.layout.field import Kind
-from api.v3.layout.message import EXTERNAL, INTERNAL, Message
-from api.v3.layout.native import compile_struct, make_writer
-from api.v3.layout.table import HEX, INTEGER, Field, list_fields
-from api.v3.layout.transaction import Transaction
-from ingest.cell.writer import serialize_single
+from tonlake.api.text.native import NATIVE
+from tonlake.api.v3.layout.block import Block
+from tonlake.api.v3.layout.build import make_builder
+from tonlake.api.v3.layout.field import Kind
+from tonlake.api.v3.layout.message import EXTERNAL, INTERNAL, Message
+from tonlake.api.v3.layout.native import compile_struct, make_writer
+from tonlake.api.v3.layout.table import HEX, INTEGER, Field, list_fields
+from tonlake.api.v3.layout.transaction import Transaction
+from tonlake.ingest.decode.cell.writer import serialize_single
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

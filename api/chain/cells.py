@@ -1,0 +1,104 @@
+"""Whole cells out of the lake's ``state_cells``: code and data of accounts, and libraries."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from tonlake.api.text.native import NATIVE
+from tonlake.ingest.decode.cell.record import assemble_boc
+from tonlake.ingest.decode.cell.writer import add_crc32c
+from tonlake.ingest.errors import MissingCell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from tonlake.lake.index.rowgroup.cells import PackedCell
+    from tonlake.lake.log.snapshot import Snapshot
+    from tonlake.queries.reader import Reader
+
+CACHED_CELLS = 4096
+_CRC_FLAG = 0x40  # serialized_boc: has_crc32c
+_FLAGS_AT = 4
+
+
+def read_cell_trees(reader: Reader, hashes: Iterable[bytes | None]) -> dict[bytes, bytes]:
+    """Return the whole cell of each hash as a bag of cells with checksum.
+
+    A hash whose cell, or any cell below it, is not in the lake is left out of the result: a part
+    is never shown as if it were the whole. None is passed over.
+    """
+    wanted = {cell_hash for cell_hash in hashes if cell_hash is not None}
+    found = _CACHE.get_many(reader.snapshot, wanted)
+    missing = sorted(wanted - found.keys())
+    if missing:
+        whole = _assemble(missing, _read_trees(reader, missing))
+        _CACHE.put_many(reader.snapshot, whole)
+        found |= whole
+    return found
+
+
+def add_checksum(boc: bytes) -> bytes:
+    """Return a bag of cells with CRC-32C, as TON Center shows them; one that has it as it is."""
+    if boc[_FLAGS_AT] & _CRC_FLAG:
+        return boc
+    return add_crc32c(boc) if NATIVE is None else bytes(NATIVE.add_crc32c(boc))
+
+
+def _read_trees(reader: Reader, roots: Iterable[bytes]) -> dict[bytes, PackedCell]:
+    """Return the cells with these hashes and all below them, level by level."""
+    found: dict[bytes, PackedCell] = {}
+    missing = set(roots)
+    while missing:
+        rows = reader.rows("cells", hashes=sorted(missing))
+        found |= {row["hash"]: (row["cell"], row["refs"]) for row in rows}
+        missing = {child for row in rows for child in row["refs"]} - found.keys()
+    return found
+
+
+def _assemble(
+    hashes: Iterable[bytes], cells: Mapping[bytes, tuple[bytes, Sequence[bytes]]]
+) -> dict[bytes, bytes]:
+    whole: dict[bytes, bytes] = {}
+    for cell_hash in hashes:
+        try:
+            whole[cell_hash] = assemble_boc(cell_hash, cells, crc32c=True)
+        except MissingCell:
+            continue
+    return whole
+
+
+class _Cache:
+    """The cells used last, by lake and hash, each with the first snapshot it was found whole in.
+
+    A hash means the same cell for ever, but an answer from an older snapshot must not show more
+    than that snapshot has.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._lock = threading.Lock()
+        self._cells: OrderedDict[tuple[Path, bytes], tuple[int, bytes]] = OrderedDict()
+
+    def get_many(self, snapshot: Snapshot, hashes: Iterable[bytes]) -> dict[bytes, bytes]:
+        found = {}
+        with self._lock:
+            for cell_hash in hashes:
+                key = (snapshot.lake_dir, cell_hash)
+                number, boc = self._cells.get(key, (snapshot.number + 1, b""))
+                if number <= snapshot.number:
+                    self._cells.move_to_end(key)
+                    found[cell_hash] = boc
+        return found
+
+    def put_many(self, snapshot: Snapshot, cells: Mapping[bytes, bytes]) -> None:
+        with self._lock:
+            for cell_hash, boc in cells.items():
+                self._cells[snapshot.lake_dir, cell_hash] = (snapshot.number, boc)
+            while len(self._cells) > self._size:
+                self._cells.popitem(last=False)
+
+
+_CACHE = _Cache(CACHED_CELLS)

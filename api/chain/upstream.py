@@ -1,0 +1,129 @@
+"""What needs the network is handed on: to another service of version 2, or to lite servers."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from http.client import HTTPException
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tonlake.api.errors import LiteServerError, SendingUnavailable, UpstreamRefusal
+from tonlake.api.text.encoding import encode_bytes
+from tonlake.ingest.derive.tvm.message import read_message
+from tonlake.ingest.errors import BocError, DecodeError, ServerRefusal, SourceError
+
+if TYPE_CHECKING:
+    from tonlake.api.settings import UpstreamSettings
+
+TIMEOUT_MS = 10_000
+"""Milliseconds that the upstream may take to answer."""
+
+NO_NETWORK = "sending is not available: this server has no network connection"
+_MOST_BYTES = 1 << 20
+
+
+_ERRORS = range(400, 600)
+_NO_STATUS = 500
+"""Stands for a status that is none of an error."""
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """The envelope of version 2."""
+
+    ok: bool
+    result: Any = None
+    error: Any = None
+    code: Any = None
+
+
+def sends_by_liteserver(settings: UpstreamSettings) -> bool:
+    """Tell whether messages go to lite servers."""
+    return bool(settings.liteserver) and not settings.url
+
+
+def send_message(settings: UpstreamSettings, method: str, boc: bytes) -> object:
+    """Hand a message on, and return what the method of version 2 answers.
+
+    Raises:
+        LiteServerError: it is no message, or no lite server takes it.
+        SendingUnavailable, UpstreamRefusal: as ``ask_upstream`` says.
+    """
+    if not sends_by_liteserver(settings):
+        return ask_upstream(settings, method, {"boc": encode_bytes(boc)})
+    try:
+        message = read_message(boc)
+    except (BocError, DecodeError) as error:
+        raise LiteServerError(f"LITE_SERVER_UNKNOWN: {error}") from error
+    # It takes half a second to load, which those who never send do without.
+    from tonlake.ingest.source.liteserver import sending  # noqa: PLC0415
+
+    try:
+        sending.send_message(Path(settings.liteserver), boc, TIMEOUT_MS)
+    except ServerRefusal as error:
+        kind = sending.ERROR_KINDS.get(error.code, "UNKNOWN")
+        raise LiteServerError(f"LITE_SERVER_{kind}: {error.message}") from error
+    except SourceError as error:
+        raise SendingUnavailable(f"no lite server can be reached: {error}") from error
+    if not method.startswith("sendBocReturnHash"):
+        return {"@type": "ok"}
+    hashes = {"hash": message["msg_hash"], "hash_norm": message["hash_norm"]}
+    written = {name: encode_bytes(value) for name, value in hashes.items() if value is not None}
+    return {"@type": "raw.extMessageInfo"} | written
+
+
+def ask_upstream(settings: UpstreamSettings, method: str, params: dict[str, Any]) -> object:
+    """Return the result that the upstream gives for a method by POST.
+
+    Raises:
+        SendingUnavailable: none is set, it cannot be reached, or what it says is no answer.
+        UpstreamRefusal: it refuses; code and text are its own.
+    """
+    if not settings.url:
+        raise SendingUnavailable(NO_NETWORK)
+    headers = {"Content-Type": "application/json"}
+    if settings.key:
+        headers["X-API-Key"] = settings.key
+    # The setting admits http and https alone.
+    request = urllib.request.Request(  # noqa: S310
+        f"{settings.url.rstrip('/')}/{method}", msgspec.json.encode(params), headers
+    )
+    status, body = _exchange(request, TIMEOUT_MS / 1000)
+    try:
+        answer = msgspec.json.decode(body, type=_Answer)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise SendingUnavailable(f"the upstream answered {status} and no JSON object") from error
+    if not answer.ok:
+        raise _read_refusal(status, answer)
+    if answer.result is None:
+        raise SendingUnavailable(f"the upstream answered {status} and no result")
+    return answer.result
+
+
+def _read_refusal(status: int, answer: _Answer) -> UpstreamRefusal:
+    """Return the error that the upstream means.
+
+    Some servers refuse under status 200 and say the code in the envelope alone, and gateways in
+    front of them put the text where the result would stand.
+    """
+    stated = (status, answer.code, _NO_STATUS)
+    code = next(one for one in stated if isinstance(one, int) and one in _ERRORS)
+    texts = (answer.error, answer.result)
+    text = next((one for one in texts if one and isinstance(one, str)), None)
+    return UpstreamRefusal(code, text or f"the upstream refuses with {code} and says no more")
+
+
+def _exchange(request: urllib.request.Request, timeout_s: float) -> tuple[int, bytes]:
+    """Return status and body, whatever the status."""
+    try:
+        try:
+            answer = urllib.request.urlopen(request, timeout=timeout_s)  # noqa: S310 - as above
+        except urllib.error.HTTPError as error:
+            answer = error
+        with answer:
+            return answer.status, answer.read(_MOST_BYTES)
+    except (OSError, HTTPException) as error:
+        said = str(error) or type(error).__name__
+        raise SendingUnavailable(f"the upstream cannot be reached: {said}") from error

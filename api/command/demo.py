@@ -1,0 +1,168 @@
+"""The command ``tonlake demo``: a genuine small node database, ingested, checked and served."""
+
+from __future__ import annotations
+
+import tarfile
+import tempfile
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import pyarrow as pa
+
+from tonlake.api.command.serve import serve_lake
+from tonlake.api.settings import Settings
+from tonlake.ingest.run.pipeline import IngestReport, ingest
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
+from tonlake.lake.command.cli import LAKE_FOLDER, failing_cleanly, read_settings
+from tonlake.lake.maintenance.verify import verify_lake
+
+if TYPE_CHECKING:
+    from litestar.testing import TestClient
+
+    from tonlake.api.app import Service
+
+EXAMPLES = """
+Examples:
+
+\b
+  tonlake demo --archive tests/data/node-demo/demo-node.tar.zst
+  tonlake demo --archive tests/data/node-demo/demo-node.tar.zst --once
+"""
+
+
+class DemoFailed(click.ClickException):
+    """The self-check of the demo found something wrong."""
+
+    exit_code = 1
+
+
+@click.command("demo", epilog=EXAMPLES)
+@click.option(
+    "--archive",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    required=True,
+    help="Node database as .tar.zst.",
+)
+@click.option(
+    "--lake",
+    type=LAKE_FOLDER,
+    default=Path(".demo/lake"),
+    show_default=True,
+    help="Folder of the lake to make.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8080,
+    show_default=True,
+    help="Port; 0 takes a free one.",
+)
+@click.option("--once", is_flag=True, help="Stop after the self-check instead of serving.")
+def demo_command(*, archive: Path, lake: Path, host: str, port: int, once: bool) -> None:
+    """Ingest a small genuine node database, check the answers, and serve them."""
+    settings = read_settings(Settings)
+    click.echo(f"1. a TON node's database: {archive}")
+    with failing_cleanly(), tempfile.TemporaryDirectory() as folder:
+        report = _ingest_archive(archive, Path(folder), lake, settings)
+    click.echo(f"2. ingested into {lake}: " + _rows_in_words(report))
+    _check_files(lake)
+    click.echo("3. every file of the lake has the digest that the log names")
+    for line in _check_answers(lake, settings):
+        click.echo(f"4. {line}")
+    click.echo("demo: all checks passed")
+    if once:
+        return
+    click.echo("\nAddresses to click (Ctrl-C stops the server):")
+    for path in _addresses(lake, settings):
+        click.echo(f"  http://{host}:{port}{path}")
+    serve_lake(lake, settings, host=host, port=port)
+
+
+def _ingest_archive(archive: Path, folder: Path, lake: Path, settings: Settings) -> IngestReport:
+    """Unpack a node database and ingest all of it."""
+    try:
+        with (
+            pa.input_stream(str(archive), compression="zstd") as stream,
+            tarfile.open(fileobj=stream, mode="r|") as tar,
+        ):
+            tar.extractall(folder, filter="data")
+    except (OSError, tarfile.TarError) as error:
+        raise DemoFailed(f"{archive.name} cannot be unpacked as .tar.zst: {error}") from error
+    database = next((path.parents[1] for path in folder.rglob("files/globalindex")), None)
+    if database is None:
+        raise DemoFailed(f"{archive.name} holds no node database: files/globalindex is missing")
+    with closing(open_node(database, proofs=settings.ingest.block_proofs)) as source:
+        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
+        return ingest(source, lake, span, settings)
+
+
+def _rows_in_words(report: IngestReport) -> str:
+    if not report.committed:
+        return f"masterchain {report.wanted} was there already"
+    rows = ", ".join(f"{count:,} {name}" for name, count in report.rows.items() if count)
+    return f"masterchain {report.wanted}: {rows}"
+
+
+def _check_files(lake: Path) -> None:
+    damage = verify_lake(lake).damage
+    if damage:
+        raise DemoFailed(f"the lake is damaged: {damage}")
+
+
+def _open_client(lake: Path, settings: Settings) -> TestClient[Service]:
+    # The framework takes a second to load, for which every other command would wait.
+    from litestar.testing import TestClient  # noqa: PLC0415 - as above
+
+    from tonlake.api.app import create_app  # noqa: PLC0415 - as above
+
+    return TestClient(create_app(lake, settings))
+
+
+def _get(client: TestClient[Any], path: str) -> Any:  # noqa: ANN401 - JSON of any shape
+    answer = client.get(path)
+    if answer.status_code != 200:  # noqa: PLR2004 - HTTP OK
+        raise DemoFailed(f"{path} answered {answer.status_code}: {answer.text}")
+    return answer.json()
+
+
+def _check_answers(lake: Path, settings: Settings) -> list[str]:
+    """Ask v2 and v3 the same questions; both must agree. Returns what was found, in words."""
+    with _open_client(lake, settings) as client:
+        last = _get(client, "/api/v3/masterchainInfo")["last"]["seqno"]
+        if _get(client, "/api/v2/getMasterchainInfo")["result"]["last"]["seqno"] != last:
+            raise DemoFailed("v2 and v3 name different last masterchain blocks")
+        richest = _get(client, "/api/v3/topAccountsByBalance?limit=1")[0]
+        address, balance = richest["account"], richest["balance"]
+        if _get(client, f"/api/v2/getAddressBalance?address={address}")["result"] != balance:
+            raise DemoFailed(f"v2 and v3 name different balances of {address}")
+        newest = _get(client, f"/api/v3/transactions?account={address}&limit=1")["transactions"]
+        v2_newest = _get(client, f"/api/v2/getTransactions?address={address}&limit=1")["result"]
+        if [tx["hash"] for tx in newest] != [tx["transaction_id"]["hash"] for tx in v2_newest]:
+            raise DemoFailed(f"v2 and v3 name different last transactions of {address}")
+    return [
+        f"last masterchain block {last}, the same from v2 and v3",
+        f"largest balance {int(balance) / 1e9:,.2f} TON at {address}, the same from v2 and v3",
+        f"its last transaction {newest[0]['hash']}, the same from v2 and v3",
+    ]
+
+
+def _addresses(lake: Path, settings: Settings) -> list[str]:
+    with _open_client(lake, settings) as client:
+        address = _get(client, "/api/v3/topAccountsByBalance?limit=2")[-1]["account"]
+    return [
+        "/",
+        f"/account/{address}",
+        "/api/v3/masterchainInfo",
+        "/api/v3/topAccountsByBalance?limit=10",
+        f"/api/v3/transactions?account={address}&limit=5",
+        f"/api/v3/accountStates?address={address}",
+        f"/api/v2/getAddressInformation?address={address}",
+        f"/api/v2/getTransactions?address={address}&limit=5",
+    ]
+
+
+commands: list[click.Command] = [demo_command]

@@ -1,0 +1,74 @@
+"""Rows of a single block as JSON-ready dicts: what decoding gives, for people to look at."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tonlake.api.text.encoding import encode_bytes
+from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
+from tonlake.ingest.decode.block.block import decode_bundle
+from tonlake.ingest.decode.block.header import read_header
+from tonlake.ingest.decode.block.recipe import restore_bags
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.errors import DecodeError
+from tonlake.lake.schema import MESSAGES, TABLES, TRANSACTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tonlake.lake.schema import Table
+
+MASTERCHAIN = -1
+UNKNOWN_MC_SEQNO = 0
+
+_WRITERS: dict[str, Callable[[Any], Any]] = {
+    "hash": bytes.hex,
+    "bytes": encode_bytes,
+    "hashes": lambda hashes: [item.hex() for item in hashes],
+    "json": lambda text: msgspec.Raw(text.encode()),
+    "amount": str,
+}
+"""How columns are written, by type; the others are JSON as they are."""
+
+
+def decode_block_rows(data: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the rows of all tables that a block gives, each with the name of its ``table``.
+
+    Transactions have their bags of cells, those too that have a recipe instead in a lake.
+
+    Raises:
+        BocError, DecodeError: ``data`` is no block.
+    """
+    tree = parse_boc(data)
+    if len(tree.roots) != 1:
+        raise DecodeError(f"a bag of {len(tree.roots)} roots is no block")
+    header = read_header(tree)
+    is_master = header.workchain == MASTERCHAIN
+    block = BlockId(
+        header.workchain,
+        header.shard,
+        header.seqno,
+        tree.hash(tree.roots[0]),
+        sha256(data).digest(),
+    )
+    mc_seqno = header.seqno if is_master else UNKNOWN_MC_SEQNO
+    decoded = decode_bundle(McBundle(mc_seqno, (RawBlock(block, data),)))
+    tables = {name: rows.to_pylist() for name, rows in decoded.items()}
+    restore_bags(tables[TRANSACTIONS.name], tables[MESSAGES.name])
+    for name, rows in tables.items():
+        for row in rows:
+            if not is_master:
+                row["mc_seqno"] = None
+            yield {"table": name, **_write_row(TABLES[name], row)}
+
+
+def _write_row(table: Table, row: dict[str, Any]) -> dict[str, Any]:
+    written = dict(row)
+    for column in table.columns:
+        value = row[column.name]
+        if value is not None and column.type in _WRITERS:
+            written[column.name] = _WRITERS[column.type](value)
+    return written

@@ -1,0 +1,24 @@
+"""Where the command ``tonlake`` begins: it loads everything else, which takes a moment."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+from tonlake.lake.process.arenas import share_with_arrow
+from tonlake.lake.process.lean import without_pandas
+
+
+def start(**options: Any) -> None:  # noqa: ANN401 - those of click
+    """Run the command; Ctrl-C ends it at once, and silently, until it has begun its work."""
+    # Whoever was started with Ctrl-C ignored, such as a job in the background, leaves it so.
+    is_heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if is_heeded:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    share_with_arrow()
+    with without_pandas():
+        from tonlake.api.command.main import main  # noqa: PLC0415 - this is what takes the moment
+
+        if is_heeded:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        main(**options)

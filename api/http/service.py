@@ -1,0 +1,44 @@
+"""Operations about the service itself: is it up, is it ready, which version is it."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import msgspec
+from litestar import Response, get
+from litestar.exceptions import ServiceUnavailableException
+
+from tonlake.api.request.call import ApiRequest, answer_json, open_call, read_arguments
+from tonlake.lake.log.following import find_lateness, measure_lag
+
+
+@get(["/healthcheck", "/healthz"], media_type="text/plain", sync_to_thread=False)
+def answer_health() -> str:
+    """Say that the process answers."""
+    return "OK"
+
+
+@get("/readyz", sync_to_thread=True)
+def answer_ready(request: ApiRequest) -> Response[bytes]:
+    """Say which snapshot is served, and how far it is behind the node that somebody follows.
+
+    503 while there is no lake, and while a followed one is later than ``ready_lag_s`` allows.
+    """
+    call = open_call(request, read_arguments(request))
+    snapshot = call.reader.snapshot
+    lag = measure_lag(snapshot.lake_dir, snapshot)
+    followed = bool(request.app.state.get("followed"))
+    late = find_lateness(lag, call.settings.follow.ready_lag_s, followed=followed)
+    if late is not None:
+        raise ServiceUnavailableException(late)
+    body = {"snapshot": snapshot.number, "masterchain_ranges": snapshot.ranges, "lag": lag}
+    return answer_json(msgspec.json.encode(body), call.settings.http)
+
+
+@get("/version", sync_to_thread=False)
+def answer_version() -> dict[str, str]:
+    """Name the program and its version."""
+    return {"name": "tonlake", "version": version("tonlake")}
+
+
+routes = [answer_health, answer_ready, answer_version]

@@ -1,0 +1,1 @@
+"""One request: its arguments, its snapshot, and the format of its response."""

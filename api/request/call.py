@@ -1,0 +1,253 @@
+"""One request being answered: its arguments, the settings, and one reader of one snapshot."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import parse_qsl
+
+import msgspec
+from litestar import Request, Response
+
+from tonlake.api.errors import RequestInvalid
+from tonlake.api.request.params import Arguments, ConversionError, parse_bool, parse_int32
+from tonlake.api.settings import HttpSettings, Settings
+from tonlake.ingest.derive.tvm.pool import TvmPool
+from tonlake.queries.reader import Reader
+
+if TYPE_CHECKING:
+    from tonlake.api.request.snapshot import SnapshotHolder
+
+SHARED_PARAMETERS = frozenset(
+    {"api_key", "snapshot", "x_no_address_book", "x_no_metadata", "x_timeout", "x_debug_request"}
+)
+"""Parameters that every operation takes; all but ``snapshot`` are twins of headers."""
+
+ANSWER_HEADERS = frozenset({b"x-no-address-book", b"x-no-metadata", b"x-actions-version"})
+"""Request headers that answers depend on: those that are kept are told apart by these."""
+
+LASTING, VARYING = "lasting", "varying"
+"""Where the scope's state says that an answer holds until the next commit, and which part not."""
+
+AT_ONCE = "at_once"
+"""Where the scope's state says that nobody may wait: the answer is made in look-ups, or not."""
+
+STARTED_S = "started_s"
+"""Where the scope's state says when a request came; streams have no such moment."""
+
+MOST_NOTES, MOST_NOTE_CHARACTERS = 10, 300
+"""What the warning header holds of odd parameters; the rest is only counted."""
+
+ApiRequest = Request[Any, Any, Any]
+
+
+class PendingMessages(Protocol):
+    """Messages that are in no block yet."""
+
+    def add(self, call: Call, boc: bytes) -> None:
+        """Keep a message that the upstream took."""
+
+    def list_traces(self) -> list[Any]:
+        """Return what the messages would set off, as ``tonlake.api.v3.resource.pending_trace`` has it."""
+
+
+class Call(msgspec.Struct, frozen=True):
+    """What an operation needs to answer one request."""
+
+    arguments: Arguments
+    settings: Settings
+    reader: Reader
+    tvm: TvmPool | None = None
+    """Runs get-methods; None outside of the service."""
+    pending: PendingMessages | None = None
+    """Messages that are in no block yet; None outside of the service."""
+    no_address_book: bool = False
+    no_metadata: bool = False
+    actions_version: str = ""
+    """Header X-Actions-Version: the one name of the action types that the client knows."""
+
+    notes: list[str] = msgspec.field(default_factory=list)
+    """Lines of the answer's warning header."""
+
+    headers: dict[str, str] = msgspec.field(default_factory=dict)
+    """Other headers of the answer."""
+
+    def warn(self, note: str) -> None:
+        """Say in the answer's warning header what the answer itself cannot say."""
+        self.notes.append(note)
+
+    @property
+    def test_only(self) -> bool:
+        """Whether friendly addresses carry the test-only flag: as set, else by the network."""
+        if self.settings.http.testnet is not None:
+            return self.settings.http.testnet
+        network = self.reader.snapshot.network
+        return network is not None and network.global_id == TESTNET_GLOBAL_ID
+
+
+TESTNET_GLOBAL_ID = -3
+
+
+def read_arguments(request: ApiRequest) -> Arguments:
+    """Return the request's query parameters, undecodable bytes replaced."""
+    query = request.scope["query_string"]
+    return Arguments(parse_qsl(query.decode("latin-1"), keep_blank_values=True) if query else ())
+
+
+def read_header(request: ApiRequest, name: bytes) -> str | None:
+    """Return the first header of a name, which is in small letters; None without one."""
+    for given, value in request.scope["headers"]:
+        if given == name:
+            return value.decode("latin-1")
+    return None
+
+
+def open_call(request: ApiRequest, arguments: Arguments) -> Call:
+    """Choose the snapshot, note it for the answer's headers, and return the call.
+
+    Raises:
+        RequestInvalid: ``snapshot`` is no number.
+        LakeError: no commit yet, no such snapshot, or a damaged file.
+        QueryNeeded: nobody may wait, and the snapshot is not open.
+    """
+    service, state = request.app.state, request.scope["state"]
+    holder: SnapshotHolder = service.holder
+    settings: Settings = service.settings
+    wishes = _read_wishes(request, arguments)
+    reader = holder.reader(
+        _read_snapshot_number(arguments),
+        timeout_ms=_read_timeout_ms(wishes, settings.http),
+        at_once=AT_ONCE in state,
+    )
+    snapshot = reader.snapshot
+    state["snapshot"] = f"{snapshot.number}:{snapshot.last_mc_seqno}"
+    state["snapshot_number"] = snapshot.number
+    if settings.http.debug_headers:
+        state["answered_by"] = reader.answered_by
+    return Call(
+        arguments,
+        settings,
+        reader,
+        tvm=service.tvm,
+        pending=service.pending,
+        no_address_book=_read_flag(wishes, "x_no_address_book"),
+        no_metadata=_read_flag(wishes, "x_no_metadata"),
+        actions_version=wishes.get(_ACTIONS_VERSION, ""),
+        notes=state.setdefault("notes", []),
+        headers=state.setdefault("headers", {}),
+    )
+
+
+def keep_answer(request: ApiRequest, varying: str | None = None) -> None:
+    """Say that the answer follows from the snapshot and the request alone: it may be sent again.
+
+    Args:
+        request: The request being answered; ``open_call`` has chosen its snapshot.
+        varying: The one part of the text that ``write_moment`` makes anew every time.
+    """
+    state = request.scope["state"]
+    state[LASTING], state[VARYING] = state["snapshot_number"], varying
+
+
+def measure_ms(started_s: float) -> float:
+    """Return the milliseconds since a moment of the performance counter."""
+    return (time.perf_counter() - started_s) * 1000
+
+
+def write_moment(started_s: float) -> str:
+    """Return Unix seconds, the worker (none), and milliseconds since the request came."""
+    return f"{int(time.time())}:_:{measure_ms(started_s):.3f}"
+
+
+def note_warnings(request: ApiRequest, lines: list[str], settings: HttpSettings) -> None:
+    """Name odd parameters in a header of the answer, or refuse them where the settings say so.
+
+    Raises:
+        RequestInvalid: the setting ``strict_parameters`` is on.
+    """
+    if lines and settings.strict_parameters:
+        raise RequestInvalid(join_notes(lines))
+    request.scope["state"].setdefault("notes", []).extend(lines)
+
+
+def join_notes(notes: list[str]) -> str:
+    """Return the text of the warning header; long lists are cut."""
+    shown = [note[:MOST_NOTE_CHARACTERS] for note in notes[:MOST_NOTES]]
+    if len(notes) > MOST_NOTES:
+        shown.append(f"and {len(notes) - MOST_NOTES} more")
+    return "; ".join(shown)
+
+
+def answer_json(body: bytes, settings: HttpSettings, status: int = 200) -> Response[bytes]:
+    """Return JSON text as an answer.
+
+    Raises:
+        RequestInvalid: it is larger than the settings allow.
+    """
+    check_size(body, settings)
+    return Response(content=body, status_code=status, media_type="application/json")
+
+
+def check_size(body: bytes, settings: HttpSettings) -> None:
+    """Refuse an answer that is larger than the settings allow.
+
+    Raises:
+        RequestInvalid: it is.
+    """
+    if len(body) > settings.response_bytes:
+        raise RequestInvalid(
+            f"the answer has {len(body)} bytes, more than {settings.response_bytes}: "
+            "ask for fewer rows"
+        )
+
+
+def _read_snapshot_number(arguments: Arguments) -> int | None:
+    text = arguments.last("snapshot")
+    if text is None:
+        return None
+    try:
+        return parse_int32(text)
+    except ConversionError as error:
+        raise RequestInvalid('schema: error converting value for "snapshot"') from error
+
+
+_ACTIONS_VERSION = "x_actions_version"
+_TWINS = ("x_timeout", "x_no_address_book", "x_no_metadata")
+"""Parameters that headers stand for as well; a header counts more."""
+
+_WISHES = {name.replace("_", "-").encode(): name for name in (*_TWINS, _ACTIONS_VERSION)}
+"""Headers that say how an answer is wanted, in small letters, with their names here."""
+
+
+def _read_wishes(request: ApiRequest, arguments: Arguments) -> dict[str, str]:
+    """Return what headers, or parameters in their place, say of the answer; mostly nothing."""
+    wishes = {name: text for name in _TWINS if (text := arguments.last(name)) is not None}
+    headers = request.scope["headers"]
+    found = [(_WISHES[name], value) for name, value in headers if name in _WISHES]
+    # The first of several headers of a name counts.
+    wishes.update((name, value.decode("latin-1")) for name, value in reversed(found))
+    return wishes
+
+
+def _read_timeout_ms(wishes: dict[str, str], settings: HttpSettings) -> int:
+    """Return the smaller of the asked and the server's limit; a bad value is ignored."""
+    limit_ms = settings.query_timeout_ms
+    if "x_timeout" not in wishes:
+        return limit_ms
+    try:
+        asked_ms = parse_int32(wishes["x_timeout"])
+    except ConversionError:
+        return limit_ms
+    if asked_ms <= 0:
+        return limit_ms
+    return min(asked_ms, limit_ms) if limit_ms else asked_ms
+
+
+def _read_flag(wishes: dict[str, str], name: str) -> bool:
+    """Return the boolean of a header or its query twin; a bad value is ignored."""
+    if name not in wishes:
+        return False
+    try:
+        return parse_bool(wishes[name])
+    except ConversionError:
+        return False

@@ -1,0 +1,165 @@
+"""Holds the newest snapshot of a lake, and hands out readers of it or of an older one."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from tonlake.lake.duck.database import Database
+from tonlake.lake.index.index import open_index
+from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.snapshot import Snapshot, open_snapshot
+from tonlake.lake.log.state import LOG_FOLDER, list_log
+from tonlake.queries.errors import QueryNeeded
+from tonlake.queries.reader import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tonlake.api.settings import Settings
+    from tonlake.lake.duck.database import SnapshotViews
+    from tonlake.lake.index.index import Index
+
+LOOK_EVERY_S = 0.02
+"""How often the log is looked at for a newer commit; a look is one file status."""
+
+KEPT_SNAPSHOTS = 4
+
+
+class _Opened:
+    """A snapshot, and what it is asked through."""
+
+    def __init__(self, snapshot: Snapshot, views: SnapshotViews, settings: Settings) -> None:
+        self.snapshot = snapshot
+        self.views = views
+        self.lasting: dict[str, Any] = {}
+        # Before others see it: until then they go on with the snapshot before, and do not wait.
+        self.index: Index | None = open_index(snapshot, settings.lake)
+        self.memory = None if self.index is None else self.index.without_files()
+
+
+class SnapshotHolder:
+    """Opens snapshots once and shares them; every reader has a cursor of its own."""
+
+    def __init__(
+        self,
+        lake_dir: Path,
+        settings: Settings,
+        observe: Callable[[str, float, str], None] | None = None,
+    ) -> None:
+        """Remember where the lake is; nothing is opened before the first question.
+
+        ``observe`` takes what the readers' ``observe`` takes.
+        """
+        self._observe = observe
+        self._lake_dir = lake_dir
+        self._settings = settings
+        self._database = Database(lake_dir, settings.lake)
+        self._log = LogReader(lake_dir)
+        self._lock = threading.Lock()
+        self._opening = threading.Lock()
+        self._kept: OrderedDict[int, _Opened] = OrderedDict()
+        self._newest = 0
+        self._looked_s = float("-inf")
+
+    def reader(
+        self, number: int | None = None, *, timeout_ms: int | None = None, at_once: bool = False
+    ) -> Reader:
+        """Return a reader of the newest snapshot, or of commit ``number``.
+
+        One that is there ``at_once`` reads no files: no SQL, and no cells.
+
+        Raises:
+            QueryNeeded: the snapshot is to be opened first, and a reader is wanted at once.
+            LakeNotFound: the lake has no commit yet.
+            SnapshotNotFound: there is no commit of that number.
+            LakeCorrupt: a file is not what was committed.
+        """
+        if at_once:
+            opened = self._find_open(number)
+        else:
+            opened = self._open_newest() if number is None else self._open(number)
+        limit_ms = self._settings.http.query_timeout_ms if timeout_ms is None else timeout_ms
+        return Reader(
+            opened.snapshot,
+            opened.views,
+            index=opened.memory if at_once else opened.index,
+            lasting=opened.lasting,
+            timeout_ms=limit_ms,
+            observe=self._observe,
+            may_query=not at_once,
+        )
+
+    def _find_open(self, number: int | None) -> _Opened:
+        wanted = self.newest_open() if number is None else number
+        found = None if wanted is None else self._kept.get(wanted)
+        if found is None:
+            raise QueryNeeded("the snapshot is not open yet")
+        return found
+
+    def newest_number(self) -> int:
+        """Return the number of the newest commit, which may not be open yet; 0 without any."""
+        return self._look()
+
+    def newest_open(self) -> int | None:
+        """Return the number of the snapshot that new requests are answered from, without waiting.
+
+        None where the next request opens one.
+        """
+        newest = self._look()
+        if newest in self._kept:
+            return newest
+        return max(self._kept, default=None) if self._opening.locked() else None
+
+    def close(self) -> None:
+        """Let go of every snapshot; readers that are still at work keep theirs."""
+        with self._lock:
+            self._kept = OrderedDict()
+        self._database.close()
+
+    def _open_newest(self) -> _Opened:
+        """Open what is newest; while one thread does so, the others go on with the one before."""
+        newest = self._look()
+        found = self._find_latest()
+        if found is not None and (found.snapshot.number >= newest or self._opening.locked()):
+            return found
+        with self._opening:
+            found = self._find_latest()
+            if found is None or found.snapshot.number < newest:
+                found = self._connect(None)
+        return found
+
+    def _find_latest(self) -> _Opened | None:
+        with self._lock:
+            return next(reversed(self._kept.values()), None)
+
+    def _open(self, number: int) -> _Opened:
+        with self._lock:
+            if number in self._kept:
+                return self._kept[number]
+        with self._opening:
+            return self._kept.get(number) or self._connect(number)
+
+    def _connect(self, number: int | None) -> _Opened:
+        """Open a snapshot and keep it; the caller holds ``_opening``."""
+        check = self._settings.lake.check_digests
+        snapshot = open_snapshot(self._lake_dir, number, check_digests=check, log=self._log)
+        opened = _Opened(snapshot, self._database.open(snapshot), self._settings)
+        with self._lock:
+            self._kept[snapshot.number] = opened
+            self._kept = OrderedDict(sorted(self._kept.items())[-KEPT_SNAPSHOTS:])
+        return opened
+
+    def _look(self) -> int:
+        """Return the number of the newest commit, looking no more often than need be."""
+        now_s = time.monotonic()
+        if now_s - self._looked_s < LOOK_EVERY_S:
+            return self._newest
+        newest = self._newest or max(list_log(self._lake_dir)[0], default=0)
+        while (self._lake_dir / LOG_FOLDER / f"{newest + 1}.json").exists():
+            newest += 1
+        self._newest, self._looked_s = newest, now_s
+        return newest

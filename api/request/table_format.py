@@ -1,0 +1,98 @@
+"""Rows in the form that a client asks for: JSON, CSV, an Arrow stream or Parquet."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.ipc
+
+from tonlake.lake.duck.answer import write_csv, write_parquet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+JSON, CSV, ARROW, PARQUET = "json", "csv", "arrow", "parquet"
+
+MEDIA_TYPES = {
+    JSON: "application/json",
+    CSV: "text/csv",
+    ARROW: "application/vnd.apache.arrow.stream",
+    PARQUET: "application/vnd.apache.parquet",
+}
+"""What an answer of each form is called on its way out."""
+
+HTML = "html"
+_ACCEPTED = {
+    "application/json": JSON,
+    "text/json": JSON,
+    "text/csv": CSV,
+    "application/csv": CSV,
+    "application/vnd.apache.arrow.stream": ARROW,
+    "application/x-apache-arrow-stream": ARROW,
+    "application/vnd.apache.parquet": PARQUET,
+    "application/x-parquet": PARQUET,
+    "text/html": HTML,
+}
+
+
+def choose_format(accept: str) -> str | None:
+    """Return the form that an Accept header likes best among those known; None for anything else.
+
+    The first of several that are liked equally wins; ``q=0`` is a refusal.
+    """
+    return None if accept in _ANYTHING else _weigh(accept)
+
+
+_ANYTHING = ("", "*/*")
+"""What almost every client of the API sends."""
+
+
+def _weigh(accept: str) -> str | None:
+    best, best_weight = None, 0.0
+    for part in accept.split(","):
+        media, *options = (piece.strip().lower() for piece in part.split(";"))
+        weight = _read_weight(options)
+        if media in _ACCEPTED and weight > best_weight:
+            best, best_weight = _ACCEPTED[media], weight
+    return best
+
+
+def _read_weight(options: list[str]) -> float:
+    text = next((each[2:] for each in options if each.startswith("q=")), "1")
+    try:
+        return min(float(text), 1.0)
+    except ValueError:
+        return 0.0
+
+
+def write_csv_text(batches: pa.RecordBatchReader) -> bytes:
+    """Return CSV with a header; NULL is an empty field, bytes are hex, nested values JSON."""
+    stream = io.StringIO()
+    write_csv(batches, stream)
+    return stream.getvalue().encode()
+
+
+def write_arrow_stream(batches: pa.RecordBatchReader) -> bytes:
+    """Return an Arrow IPC stream."""
+    stream = io.BytesIO()
+    with pa.ipc.new_stream(stream, batches.schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return stream.getvalue()
+
+
+def write_parquet_file(batches: pa.RecordBatchReader) -> bytes:
+    """Return a Parquet file."""
+    stream = io.BytesIO()
+    write_parquet(batches, stream)
+    return stream.getvalue()
+
+
+WRITERS: dict[str, Callable[[pa.RecordBatchReader], bytes]] = {
+    CSV: write_csv_text,
+    ARROW: write_arrow_stream,
+    PARQUET: write_parquet_file,
+}
+"""By form; JSON is written by those who know what stands around the rows."""

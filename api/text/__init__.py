@@ -1,0 +1,1 @@
+"""Values as text: addresses, hashes, encodings, stacks of get-methods."""

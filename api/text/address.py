@@ -1,0 +1,104 @@
+"""Account addresses as people write them: raw, and friendly (TEP-2)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+
+import msgspec
+
+from tonlake.api.errors import AddressInvalid
+from tonlake.api.text.native import NATIVE
+
+_RAW = re.compile(r"(-?[0-9]{1,10}):([0-9a-fA-F]{64})")
+_FRIENDLY = re.compile(r"[A-Za-z0-9+/]{48}|[A-Za-z0-9_-]{48}")
+_BOUNCEABLE, _NON_BOUNCEABLE, _TEST_ONLY = 0x11, 0x51, 0x80  # TEP-2, tag byte
+_INT32 = 1 << 31
+
+
+class Address(msgspec.Struct, frozen=True, order=True):
+    """A standard address: workchain and 32-byte account id."""
+
+    workchain: int
+    account: bytes
+
+    def __str__(self) -> str:
+        """Return the raw form, hex digits in upper case."""
+        return render_raw(self.workchain, self.account)
+
+
+class WrittenAddress(msgspec.Struct, frozen=True):
+    """An address, and what the way it was written says; raw forms have no flags."""
+
+    address: Address
+    friendly: bool
+    bounceable: bool = False
+    test_only: bool = False
+
+
+def read_address(text: str) -> WrittenAddress:
+    """Read a raw address in any letter case, or a friendly one in either alphabet.
+
+    Raises:
+        AddressInvalid: neither form, or a wrong tag or checksum.
+    """
+    raw = _RAW.fullmatch(text)
+    if raw is None:
+        return _read_friendly(text)
+    workchain = int(raw[1])
+    if not -_INT32 <= workchain < _INT32:
+        raise AddressInvalid(text, "its workchain does not fit 32 bits")
+    return WrittenAddress(Address(workchain, bytes.fromhex(raw[2])), friendly=False)
+
+
+def parse_address(text: str) -> Address:
+    """Read an address in any form; see `read_address`."""
+    return read_address(text).address
+
+
+def render_raw(workchain: int, account: bytes) -> str:
+    """Return ``workchain:HEX``, as version 3 prints addresses."""
+    return f"{workchain}:{account.hex().upper()}"
+
+
+def render_friendly(
+    address: Address, *, bounceable: bool, test_only: bool, url_safe: bool = True
+) -> str:
+    """Return the 48-character form (TEP-2); the workchain must fit 8 bits.
+
+    Raises:
+        AddressInvalid: the workchain does not fit.
+    """
+    if not -128 <= address.workchain <= 127:  # noqa: PLR2004
+        raise AddressInvalid(str(address), "its workchain has no friendly form")
+    tag = find_tag(bounceable=bounceable, test_only=test_only)
+    if NATIVE is not None and url_safe:
+        return str(NATIVE.write_friendly(tag, address.workchain, address.account))
+    body = bytes((tag, address.workchain & 0xFF)) + address.account
+    whole = body + binascii.crc_hqx(body, 0).to_bytes(2, "big")
+    encode = base64.urlsafe_b64encode if url_safe else base64.b64encode
+    return encode(whole).decode("ascii")
+
+
+def find_tag(*, bounceable: bool, test_only: bool) -> int:
+    """Return the first byte of the friendly form, which says how the address is to be used."""
+    return (_BOUNCEABLE if bounceable else _NON_BOUNCEABLE) | (_TEST_ONLY if test_only else 0)
+
+
+def _read_friendly(text: str) -> WrittenAddress:
+    if _FRIENDLY.fullmatch(text) is None:
+        raise AddressInvalid(text, "neither raw (workchain:hex) nor friendly (48 characters)")
+    whole = base64.b64decode(text.replace("-", "+").replace("_", "/"))
+    if binascii.crc_hqx(whole[:34], 0) != int.from_bytes(whole[34:], "big"):
+        raise AddressInvalid(text, "its checksum is wrong")
+    tag = whole[0] & ~_TEST_ONLY
+    if tag not in (_BOUNCEABLE, _NON_BOUNCEABLE):
+        raise AddressInvalid(text, f"its tag 0x{whole[0]:02x} is unknown")
+    workchain = int.from_bytes(whole[1:2], "big", signed=True)
+    return WrittenAddress(
+        Address(workchain, whole[2:34]),
+        friendly=True,
+        bounceable=tag == _BOUNCEABLE,
+        test_only=bool(whole[0] & _TEST_ONLY),
+    )

@@ -1,0 +1,60 @@
+/* Bodies of messages that follow no scheme: most have an opcode without a name. */
+#include "body.h"
+
+#include "crc32c.h"
+
+static const uint8_t MAGIC[] = {0xb5, 0xee, 0x9c, 0x72};
+
+enum { HAS_INDEX = 0x80, SIZE_MASK = 7, HEAD_BYTES = 6, SIMPLE_CELL = 4, OPCODE_BYTES = 4 };
+
+/* The first 32 bits of the root; -1 where that takes more than a glance. The same as peek_opcode in
+ * ingest/derive/body/glance.py, which says more. */
+static long long peek_opcode(const uint8_t *bag, size_t size)
+{
+    if (size < HEAD_BYTES || memcmp(bag, MAGIC, sizeof MAGIC) || bag[FLAGS_AT] & HAS_INDEX)
+        return -1;
+    size_t width = bag[FLAGS_AT] & SIZE_MASK;
+    size_t root_list = HEAD_BYTES + 3 * width + bag[5], start = root_list + width;
+    if (start + 2 + OPCODE_BYTES > size)
+        return -1;
+    unsigned long long roots = 0, root = 0;
+    for (size_t at = 0; at < width; at++) {
+        roots = roots << 8 | bag[HEAD_BYTES + width + at];
+        root = root << 8 | bag[root_list + at];
+    }
+    if (roots != 1 || root || bag[start] > SIMPLE_CELL || bag[start + 1] < 2 * OPCODE_BYTES)
+        return -1;
+    const uint8_t *opcode = bag + start + 2;
+    return (long long)opcode[0] << 24 | opcode[1] << 16 | opcode[2] << 8 | opcode[3];
+}
+
+int add_bag(Buffer *out, PyObject *value)
+{
+    char *bag;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(value, &bag, &size) < 0)
+        return -1;
+    if (size > FLAGS_AT && (uint8_t)bag[FLAGS_AT] & HAS_CRC32C)
+        return buffer_add_base64(out, (const uint8_t *)bag, (size_t)size);
+    PyObject *closed = add_crc32c(NULL, value);
+    int failed = closed ? add_bag(out, closed) : -1;
+    Py_XDECREF(closed);
+    return failed;
+}
+
+int is_unknown_body(PyObject *body, PyObject *known)
+{
+    char *bag;
+    Py_ssize_t size;
+    if (body == Py_None)
+        return 0;
+    if (PyBytes_AsStringAndSize(body, &bag, &size) < 0)
+        return -1;
+    long long opcode = peek_opcode((const uint8_t *)bag, (size_t)size);
+    if (opcode < 0)
+        return 0;
+    PyObject *number = PyLong_FromLongLong(opcode);
+    int is_known = number ? PySet_Contains(known, number) : -1;
+    Py_XDECREF(number);
+    return is_known < 0 ? -1 : !is_known;
+}

@@ -1,0 +1,233 @@
+/* Layouts: tuples (kind, source, columns, prefix, missing, other) taken apart once. */
+#include "layout.h"
+
+#include <string.h>
+
+#include "buffer.h"
+
+static const char CAPSULE[] = "tonlake.api.text._json.layout";
+
+#define KIND_NAME(kind, name) name,
+static const char *const KIND_NAMES[] = {EACH_KIND(KIND_NAME)};
+
+void drop_column(Column *column)
+{
+    Py_XDECREF(column->name);
+    Py_XDECREF((PyObject *)column->type);
+}
+
+static void free_field(Field *field)
+{
+    for (Py_ssize_t at = 0; at < field->column_count; at++)
+        drop_column(&field->columns[at]);
+    PyMem_Free(field->columns);
+    drop_column(&field->beside);
+    PyMem_Free(field->lead.data);
+    PyMem_Free(field->missing.data);
+    Py_XDECREF(field->equals);
+    Py_XDECREF(field->known);
+    Py_XDECREF(field->decode);
+    Py_XDECREF(field->inner_owner);
+}
+
+static void free_layout(PyObject *capsule)
+{
+    Layout *layout = PyCapsule_GetPointer(capsule, CAPSULE);
+    for (Py_ssize_t at = 0; layout && at < layout->count; at++)
+        free_field(&layout->fields[at]);
+    PyMem_Free(layout);
+}
+
+/* Take what a field begins with: a comma, the prefix, and one text more. */
+static int take_lead(Lead *lead, PyObject *prefix, const char *more, size_t more_size)
+{
+    char *data = NULL;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(prefix, &data, &size) < 0)
+        return -1;
+    lead->size = 1 + (size_t)size + more_size;
+    lead->data = PyMem_Calloc(lead->size + STEP, 1);
+    if (!lead->data) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    lead->data[0] = ',';
+    memcpy(lead->data + 1, data, (size_t)size);
+    memcpy(lead->data + 1 + size, more, more_size);
+    return 0;
+}
+
+/* Tell whether a value of this kind is a short text without anything to escape. */
+static int is_quoted(Kind kind)
+{
+    return kind == TEXT_NUMBER || kind == BASE64 || kind == BASE64_UNLESS || kind == ACCOUNT ||
+           kind == NAMED_ACCOUNT || kind == SHARD || kind == OPCODE || kind == BAG;
+}
+
+static int take_texts(Field *field, PyObject *prefix, PyObject *missing)
+{
+    char *text = NULL;
+    Py_ssize_t size;
+    if (take_lead(&field->lead, prefix, "\"", is_quoted(field->kind) ? 1 : 0) < 0)
+        return -1;
+    if (missing == Py_None)
+        return 0;
+    if (PyBytes_AsStringAndSize(missing, &text, &size) < 0)
+        return -1;
+    return take_lead(&field->missing, prefix, text, (size_t)size);
+}
+
+/* Take the names of the columns of a field. */
+static int take_columns(Field *field, PyObject *names)
+{
+    Py_ssize_t count = PyTuple_Size(names);
+    field->columns = PyMem_Calloc((size_t)count + 1, sizeof *field->columns);
+    if (!field->columns) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (; field->column_count < count; field->column_count++)
+        field->columns[field->column_count].name =
+            Py_NewRef(PyTuple_GetItem(names, field->column_count));
+    if (field->kind < BODY && count != 1) {
+        PyErr_Format(PyExc_ValueError, "a field of kind %s needs one column",
+                     KIND_NAMES[field->kind]);
+        return -1;
+    }
+    return 0;
+}
+
+/* Take what a kind of field has besides its columns. */
+static int take_other(Field *field, PyObject *other)
+{
+    PyObject *beside = other, *equals = NULL, *known = NULL, *decode = NULL;
+    switch (field->kind) {
+    case CURRENCIES:
+        if (!PyTuple_Check(other) || !PyArg_ParseTuple(other, "OU:other", &beside, &equals))
+            return -1;
+        break;
+    case OPCODE_NAME:
+        if (!PyTuple_Check(other) ||
+            !PyArg_ParseTuple(other, "OUOO:other", &beside, &equals, &known, &decode))
+            return -1;
+        break;
+    case ACCOUNT:
+    case NAMED_ACCOUNT:
+    case BASE64_UNLESS:
+        break;
+    case BODY:
+    case OBJECT:
+    case LIST:
+        field->inner = PyCapsule_GetPointer(other, CAPSULE);
+        field->inner_owner = Py_NewRef(other);
+        return field->inner ? 0 : -1;
+    default:
+        return 0;
+    }
+    field->beside.name = Py_NewRef(beside);
+    field->equals = Py_XNewRef(equals);
+    field->known = Py_XNewRef(known);
+    field->decode = Py_XNewRef(decode);
+    return 0;
+}
+
+/* Return the kind of a name; KINDS where there is none. */
+static Kind find_kind(PyObject *name)
+{
+    int kind = 0;
+    while (kind < KINDS && PyUnicode_CompareWithASCIIString(name, KIND_NAMES[kind]) != 0)
+        kind++;
+    return (Kind)kind;
+}
+
+static int compile_field(Field *field, PyObject *spec)
+{
+    PyObject *kind, *columns, *prefix, *missing, *other;
+    if (!PyArg_ParseTuple(spec, "UnO!SOO:field", &kind, &field->source, &PyTuple_Type, &columns,
+                          &prefix, &missing, &other))
+        return -1;
+    field->kind = find_kind(kind);
+    if (field->kind == KINDS) {
+        PyErr_Format(PyExc_ValueError, "a field has the unknown kind %U", kind);
+        return -1;
+    }
+    if (take_columns(field, columns) < 0 || take_other(field, other) < 0)
+        return -1;
+    return take_texts(field, prefix, missing);
+}
+
+PyObject *compile_layout(PyObject *self, PyObject *fields)
+{
+    (void)self;
+    if (!PyTuple_Check(fields))
+        return PyErr_Format(PyExc_TypeError, "a layout is a tuple of fields");
+    Py_ssize_t count = PyTuple_Size(fields);
+    Layout *layout = PyMem_Calloc(1, sizeof *layout + (size_t)count * sizeof(Field));
+    if (!layout)
+        return PyErr_NoMemory();
+    layout->count = count;
+    PyObject *capsule = PyCapsule_New(layout, CAPSULE, free_layout);
+    if (!capsule) {
+        PyMem_Free(layout);
+        return NULL;
+    }
+    for (Py_ssize_t at = 0; at < count; at++) {
+        PyObject *spec = PyTuple_GetItem(fields, at);
+        if (!spec || !PyTuple_Check(spec) || compile_field(&layout->fields[at], spec) < 0) {
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_TypeError, "a field of a layout is a tuple");
+            Py_DECREF(capsule);
+            return NULL;
+        }
+    }
+    return capsule;
+}
+
+Layout *open_layout(PyObject *capsule)
+{
+    return PyCapsule_GetPointer(capsule, CAPSULE);
+}
+
+/* Return an attribute of a type that is a whole number; -1 where it has none. */
+static Py_ssize_t read_size(PyTypeObject *type, const char *name)
+{
+    PyObject *value = PyObject_GetAttrString((PyObject *)type, name);
+    Py_ssize_t size = value ? PyLong_AsSsize_t(value) : -1;
+    Py_XDECREF(value);
+    if (PyErr_Occurred())
+        PyErr_Clear();
+    return size;
+}
+
+/* Note where the rows of a type have a column, if the type says so: pointers side by side. */
+static void learn_place(Column *column, PyTypeObject *type)
+{
+    PyObject *names = PyObject_GetAttrString((PyObject *)type, "__columns__");
+    Py_ssize_t at = names ? PySequence_Index(names, column->name) : -1;
+    Py_XDECREF(names);
+    if (PyErr_Occurred())
+        PyErr_Clear();
+    Py_ssize_t first = read_size(type, "__first_column__"), size = read_size(type, "__basicsize__");
+    Py_ssize_t width = (Py_ssize_t)sizeof(PyObject *);
+    int is_inside = at >= 0 && first > 0 && size > first && at < (size - first) / width;
+    PyTypeObject *before = column->type;
+    column->type = (PyTypeObject *)Py_NewRef((PyObject *)type);
+    column->offset = is_inside ? first + at * width : 0;
+    Py_XDECREF((PyObject *)before);
+}
+
+PyObject *look_up_column(PyObject *row, Column *column, int may_lack)
+{
+    if (!PyDict_CheckExact(row) && Py_TYPE(row) != column->type) {
+        learn_place(column, Py_TYPE(row));
+        if (column->offset)
+            return read_column(row, column, may_lack);
+    }
+    PyObject *value = PyObject_GetItem(row, column->name);
+    if (value || !may_lack)
+        return value;
+    if (!PyErr_ExceptionMatches(PyExc_KeyError) && !PyErr_ExceptionMatches(PyExc_AttributeError))
+        return NULL;
+    PyErr_Clear();
+    return Py_NewRef(Py_None);
+}

@@ -1,0 +1,221 @@
+"""The stack of get-methods as JSON: the one codec of both versions.
+
+Three spellings are read, any of them anywhere: ``["num", "0x1"]`` (version 2), ``{"@type":
+"tvm.stackEntryNumber", ...}`` (version 2, typed) and ``{"type": "num", "value": "0x1"}`` (version
+3). Each is written by a function of its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import TYPE_CHECKING, Any
+
+from tonlake.api.errors import RequestInvalid, StackTypeUnknown
+from tonlake.api.text.encoding import encode_bytes
+from tonlake.ingest.decode.cell.boc import ORDINARY, parse_boc, serialize_boc
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.derive.tvm.pool import STACK_DEPTH, STACK_ENTRIES
+from tonlake.ingest.derive.tvm.stack import (
+    NAN_TEXT,
+    StackValue,
+    TvmBuilder,
+    TvmCell,
+    TvmNan,
+    TvmSlice,
+    fits_integer,
+)
+from tonlake.ingest.errors import BocError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+_INTEGER = re.compile(r"(-?)(?:0[xX]([0-9a-fA-F]{1,65})|([0-9]{1,78}))")
+_TUPLE_ENTRIES = 255
+_TAGS = {
+    **dict.fromkeys(("num", "int", "number", "integer"), "number"),
+    **dict.fromkeys(("cell", "tvm.Cell"), "cell"),
+    **dict.fromkeys(("slice", "tvm.Slice"), "slice"),
+    **dict.fromkeys(("builder", "tvm.Builder"), "builder"),
+    **dict.fromkeys(("tuple", "tvm.Tuple"), "tuple"),
+    **dict.fromkeys(("list", "tvm.List"), "list"),
+    "null": "null",
+}
+_TYPED = "tvm.stackEntry"
+
+
+def decode_stack(items: Sequence[Any]) -> tuple[StackValue, ...]:
+    """Read the arguments of a get-method, the deepest first.
+
+    Raises:
+        RequestInvalid: an entry does not have the form that its type needs, or they are too many.
+        StackTypeUnknown: an entry of another type.
+    """
+    reader = _StackReader()
+    return tuple(reader.read(item, 0) for item in items)
+
+
+class _StackReader:
+    """Reads entries, counting the nested ones too."""
+
+    def __init__(self) -> None:
+        self._entries_left = STACK_ENTRIES
+        self._most_depth = STACK_DEPTH
+        self._readers: dict[str, Callable[[Any, int], StackValue]] = {
+            "number": lambda value, _depth: read_number(_open(value, "number")),
+            "cell": lambda value, _depth: TvmCell(_read_bag(value)),
+            "slice": lambda value, _depth: TvmSlice(_read_bag(value, ordinary=True)),
+            "builder": lambda value, _depth: TvmBuilder(_read_bag(value, ordinary=True)),
+            "tuple": self._read_tuple,
+            "list": lambda value, depth: self._read_items(value, depth) or None,
+            "null": lambda _value, _depth: None,
+        }
+
+    def read(self, item: object, depth: int) -> StackValue:
+        self._entries_left -= 1
+        if self._entries_left < 0 or depth >= self._most_depth:
+            raise RequestInvalid("the stack has too many entries, or is nested too deep")
+        kind, value = _name_type(item)
+        if kind not in self._readers:
+            raise StackTypeUnknown(kind)
+        return self._readers[kind](value, depth)
+
+    def _read_items(self, value: object, depth: int) -> list[StackValue]:
+        items = _open(value, "elements")
+        if not isinstance(items, list):
+            raise RequestInvalid("a tuple or list of the stack has no elements")
+        return [self.read(item, depth + 1) for item in items]
+
+    def _read_tuple(self, value: object, depth: int) -> StackValue:
+        items = self._read_items(value, depth)
+        if len(items) > _TUPLE_ENTRIES:
+            raise RequestInvalid(f"a tuple of the stack has more than {_TUPLE_ENTRIES} elements")
+        return tuple(items)
+
+
+def _name_type(item: object) -> tuple[str, object]:
+    """Return the type of an entry, in one of its three spellings, and what it says."""
+    if isinstance(item, dict) and isinstance(name := item.get("@type"), str):
+        key = name.removeprefix(_TYPED).lower()
+        return (_TAGS.get(key, name), item.get(key)) if name.startswith(_TYPED) else (name, None)
+    if isinstance(item, dict) and isinstance(name := item.get("type"), str):
+        return _TAGS.get(name, name), item.get("value")
+    if isinstance(item, list) and item and isinstance(name := item[0], str):
+        return _TAGS.get(name, name), item[1] if len(item) > 1 else None
+    raise RequestInvalid("an entry of the stack is no pair of a type and a value")
+
+
+def _open(value: object, key: str) -> Any:  # noqa: ANN401 - JSON of any shape
+    """Return what an object holds under its key; anything else as it is."""
+    return value.get(key) if isinstance(value, dict) else value
+
+
+def read_number(value: object) -> int:
+    """Read an integer of the TVM: a JSON number, or decimal or hexadecimal text.
+
+    Raises:
+        RequestInvalid: it is none, or does not fit 257 bits.
+    """
+    number = value if isinstance(value, int) and not isinstance(value, bool) else None
+    if isinstance(value, str) and (match := _INTEGER.fullmatch(value)):
+        sign, hexadecimal, decimal = match.groups()
+        number = int(hexadecimal, 16) if hexadecimal else int(decimal)
+        number = -number if sign else number
+    if number is None or not fits_integer(number):
+        raise RequestInvalid(f"{str(value)[:80]!r} is no integer of the stack")
+    return number
+
+
+def _read_bag(value: object, *, ordinary: bool = False) -> bytes:
+    """Return a whole cell as bag, from base64 or from an object that spells it out."""
+    try:
+        tree = _read_tree(value)
+    except (BocError, ValueError, RecursionError) as error:
+        raise RequestInvalid(f"a cell of the stack cannot be read: {error}") from error
+    if len(tree.roots) != 1 or tree.level_mask(tree.roots[0]):
+        raise RequestInvalid("a cell of the stack has not one root, or is pruned")
+    if ordinary and tree.kind(tree.roots[0]) != ORDINARY:
+        raise RequestInvalid("an exotic cell cannot be a slice or builder of the stack")
+    return serialize_boc(tree, tree.roots, crc32c=True)
+
+
+def _read_tree(value: object) -> CellTree:
+    text = value.get("bytes") if isinstance(value, dict) else value
+    if isinstance(text, str):
+        return parse_boc(_decode_base64(text))
+    tree = CellTree()
+    tree.roots = [_spell_cell(tree, value)]
+    return tree
+
+
+def _decode_base64(text: str) -> bytes:
+    """Read either alphabet, padded or not; raises ValueError."""
+    plain = text.replace("-", "+").replace("_", "/").rstrip("=")
+    return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+
+
+def _spell_cell(tree: CellTree, value: object) -> int:
+    """Append a cell given as ``{"data": {"b64", "len"}, "refs": [...], "special"}``."""
+    data = value.get("data") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(data, dict):
+        raise ValueError("it is neither base64 nor an object")  # noqa: TRY004 - one kind of error
+    bits, refs = data.get("len", 0), value.get("refs") or []
+    raw = _decode_base64(str(data.get("b64", "")))
+    if type(bits) is not int or not 0 <= bits <= len(raw) * 8 or not isinstance(refs, list):
+        raise ValueError("its length or its references are wrong")
+    kids = [_spell_cell(tree, kid) for kid in refs]
+    builder = CellBuilder(tree)
+    builder.store_uint(int.from_bytes(raw, "big") >> len(raw) * 8 - bits, bits)
+    for kid in kids:
+        builder.store_ref(kid)
+    return builder.end(exotic=value.get("special") is True)
+
+
+def encode_legacy(value: StackValue) -> list[Any]:
+    """Write an entry as ``runGetMethod`` of version 2 does: slices are tagged as cells."""
+    if isinstance(value, int | TvmNan):
+        return ["num", _write_hex(value)]
+    if isinstance(value, TvmCell | TvmSlice):
+        return ["cell", {"bytes": encode_bytes(value.boc)}]
+    if value is None or isinstance(value, tuple | list):
+        kind = "tuple" if isinstance(value, tuple) else "list"
+        return [kind, {"@type": f"tvm.{kind}", "elements": [encode_typed(v) for v in value or ()]}]
+    return ["unsupported", ""]
+
+
+def encode_typed(value: StackValue) -> dict[str, Any]:
+    """Write an entry as ``runGetMethodStd`` does, and as it stands in a tuple or list."""
+    if isinstance(value, int | TvmNan):
+        number = NAN_TEXT if isinstance(value, TvmNan) else str(value)
+        return _write_typed("number", {"@type": "tvm.numberDecimal", "number": number})
+    if isinstance(value, TvmCell | TvmSlice):
+        kind = "cell" if isinstance(value, TvmCell) else "slice"
+        return _write_typed(kind, {"@type": f"tvm.{kind}", "bytes": encode_bytes(value.boc)})
+    if value is None or isinstance(value, tuple | list):
+        kind = "tuple" if isinstance(value, tuple) else "list"
+        elements = [encode_typed(item) for item in value or ()]
+        return _write_typed(kind, {"@type": f"tvm.{kind}", "elements": elements})
+    return {"@type": f"{_TYPED}Unsupported"}
+
+
+def encode_v3(value: StackValue, *, nested: bool = False) -> dict[str, Any]:
+    """Write an entry as version 3 does: a slice is one only inside of tuples and lists."""
+    if isinstance(value, int | TvmNan):
+        return {"type": "num", "value": _write_hex(value)}
+    if isinstance(value, TvmCell | TvmSlice):
+        kind = "slice" if nested and isinstance(value, TvmSlice) else "cell"
+        return {"type": kind, "value": encode_bytes(value.boc)}
+    if value is None or isinstance(value, tuple | list):
+        kind = "tuple" if isinstance(value, tuple) else "list"
+        return {"type": kind, "value": [encode_v3(item, nested=True) for item in value or ()]}
+    return {"type": "unsupported", "value": ""}
+
+
+def _write_typed(kind: str, value: dict[str, Any]) -> dict[str, Any]:
+    return {"@type": f"{_TYPED}{kind.capitalize()}", kind: value}
+
+
+def _write_hex(value: int | TvmNan) -> str:
+    return NAN_TEXT if isinstance(value, TvmNan) else f"{value:#x}"

@@ -1,0 +1,50 @@
+"""Methods that hand a message to the network: checked here, then handed on."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from tonlake.api.chain.send import PARTS, check_parts, keep_pending, send_bag
+from tonlake.api.chain.upstream import ask_upstream, sends_by_liteserver
+from tonlake.api.v2.value import render_base64
+from tonlake.ingest.derive.tvm.message import build_external_message
+from tonlake.ingest.errors import BocError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tonlake.api.chain.arguments import EstimateCellParams, EstimateParams
+    from tonlake.api.request.call import Call
+    from tonlake.api.v2.arguments import BagParams, CellParams
+
+
+def answer_with(method: str) -> Callable[[Call, BagParams], Any]:
+    """Return what answers sendBoc or one of its kin, which differ in their answers alone."""
+
+    def answer(call: Call, params: BagParams) -> Any:  # noqa: ANN401 - as it came
+        return send_bag(call, params.boc, method)
+
+    return answer
+
+
+def answer_send_cell(call: Call, params: CellParams) -> Any:  # noqa: ANN401 - as it came
+    """sendCellSimple: sendBoc of a cell given as JSON."""
+    return send_bag(call, params.cell)
+
+
+def answer_send_query(call: Call, params: EstimateParams | EstimateCellParams) -> Any:  # noqa: ANN401
+    """sendQuery, sendQuerySimple: send a message given by its parts."""
+    check_parts(params)
+    written = {name: render_base64(getattr(params, name)) for name in PARTS}
+    target = params.address.address
+    init = (params.init_code or None, params.init_data or None)
+    message = None
+    with suppress(BocError):  # a workchain that no message of the network can go to
+        message = build_external_message(target.workchain, target.account, params.body, init)
+    if message is not None and sends_by_liteserver(call.settings.upstream):
+        return send_bag(call, message)
+    answer = ask_upstream(call.settings.upstream, "sendQuery", {"address": str(target), **written})
+    if message is not None:
+        keep_pending(call, message)
+    return answer

@@ -1,0 +1,127 @@
+"""The address book of an answer: each address as people write it, and what its contract is."""
+
+from __future__ import annotations
+
+from itertools import starmap
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tonlake.api.chain.wallet import WALLETS
+from tonlake.api.errors import AddressInvalid
+from tonlake.api.text.address import Address, find_tag, render_friendly
+from tonlake.api.text.native import NATIVE
+from tonlake.api.v3.page.domain import find_domains
+from tonlake.api.v3.page.interface import NO_CODE, read_codes
+from tonlake.api.v3.resource.answer import AddressBook, AddressBookRow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tonlake.api.request.call import Call
+
+Row = dict[str, Any]
+
+
+def read_accounts(
+    call: Call, addresses: Iterable[Address], mc_seqno: int | None = None
+) -> dict[Address, Row]:
+    """Return the state of each account that the lake knows, by workchain and account.
+
+    It is the newest, or that after a masterchain block.
+    """
+    wanted = sorted(set(addresses))
+    if not wanted:
+        return {}
+    rows = call.reader.rows("v3/accounts", **pair_addresses(wanted), mc_seqno=mc_seqno)
+    if len(rows) == len(wanted):  # both are in order
+        return dict(zip(wanted, rows, strict=True))
+    return {Address(row["workchain"], row["account"]): row for row in rows}
+
+
+def pair_addresses(addresses: Iterable[Address]) -> dict[str, list[Any]]:
+    """Return the two list parameters that queries take for a list of accounts."""
+    listed = list(addresses)
+    return {
+        "workchains": [address.workchain for address in listed],
+        "accounts": [address.account for address in listed],
+    }
+
+
+def read_address_book(call: Call, addresses: Iterable[Address]) -> AddressBook:
+    """Return the book of these addresses under their raw forms; {} if the request wants none."""
+    if call.no_address_book:
+        return {}
+    rows = describe_addresses(call, addresses)
+    return {str(address): row for address, row in rows.items()}
+
+
+def write_address_book(call: Call, accounts: Iterable[tuple[int, bytes]]) -> Any:  # noqa: ANN401
+    """Return the same, to be sent and not to be looked into, of workchains and account ids.
+
+    With the extension it is ``msgspec.Raw``: written already, without a struct for each address.
+    """
+    if NATIVE is None or call.no_address_book:
+        return read_address_book(call, starmap(Address, accounts))
+    wanted = sorted(accounts)
+    states = _list_states(call, wanted)
+    code_hashes = {state["code_hash"] for state in states if state is not None}
+    codes = read_codes(call.reader, code_hashes)
+    test_only = call.test_only
+    tags = [find_tag(bounceable=bounceable, test_only=test_only) for bounceable in (False, True)]
+    facts: dict[bytes | None, tuple[int, bytes]] = {
+        code_hash: (tags[code_hash not in WALLETS], code.written)
+        for code_hash, code in codes.items()
+    }
+    facts[None] = tags[False], NO_CODE.written
+    domains = find_domains(call.reader)
+    known = [pair for pair in wanted if pair in domains] if domains else []
+    named = {pair: msgspec.json.encode(domains[pair]) for pair in known}
+    unknown = tags[False], b"[]"
+    return msgspec.Raw(NATIVE.write_book(wanted, states, facts, unknown, named))
+
+
+def _list_states(call: Call, accounts: Sequence[tuple[int, bytes]]) -> list[Row | None]:
+    """Return the newest state of each of some sorted accounts, None where the lake knows none."""
+    if not accounts:
+        return []
+    workchains, ids = zip(*accounts, strict=True)
+    rows = call.reader.rows("v3/accounts", workchains=list(workchains), accounts=list(ids))
+    if len(rows) == len(accounts):  # both are in order
+        return list(rows)
+    known = {(row["workchain"], row["account"]): row for row in rows}
+    return [known.get(account) for account in accounts]
+
+
+def _is_bounceable(code_hash: bytes | None) -> bool:
+    """Tell how contracts are written: wallets, and accounts without code, are not bounceable."""
+    return code_hash is not None and code_hash not in WALLETS
+
+
+def describe_addresses(call: Call, addresses: Iterable[Address]) -> dict[Address, AddressBookRow]:
+    """Return the row of each address, in their order."""
+    wanted = sorted(set(addresses))
+    states = _list_states(call, [(item.workchain, item.account) for item in wanted])
+    code_hashes = [None if state is None else state["code_hash"] for state in states]
+    codes = read_codes(call.reader, code_hashes)
+    domains = find_domains(call.reader)
+    test_only = call.test_only
+    described = {}
+    for address, state, code_hash in zip(wanted, states, code_hashes, strict=True):
+        facts = NO_CODE if code_hash is None else codes[code_hash]
+        described[address] = AddressBookRow(
+            user_friendly=_write_friendly(
+                address, bounceable=_is_bounceable(code_hash), test_only=test_only
+            ),
+            domain=domains.get((address.workchain, address.account)) if domains else None,
+            interfaces=[] if state is None else facts.names,
+        )
+    return described
+
+
+def _write_friendly(address: Address, *, bounceable: bool, test_only: bool) -> str | None:
+    """Return the friendly form; a workchain beyond 8 bits has only the raw one."""
+    try:
+        return render_friendly(address, bounceable=bounceable, test_only=test_only)
+    except AddressInvalid:
+        return None

@@ -1,0 +1,82 @@
+"""Which actions a client knows, whether the lake has them, and those of a page of traces."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from tonlake.api.errors import NotDerived
+from tonlake.api.v3.page.coverage import name_ranges
+from tonlake.api.v3.resource.action import CURRENCY_TRANSFER, Action, render_action
+from tonlake.ingest.derive.action.version import expand_names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tonlake.api.request.call import Call
+
+Row = dict[str, Any]
+
+LATEST = "latest"
+_NO_LIMIT = (1 << 31) - 1
+
+
+def choose_types(call: Call, names: Sequence[str]) -> frozenset[str]:
+    """Return the types a client knows: by the header X-Actions-Version, else by the parameter.
+
+    Who knows transfers knows those of extra currencies.
+    """
+    chosen = [call.actions_version] if call.actions_version else names or [LATEST]
+    return expand_names([*chosen, CURRENCY_TRANSFER])
+
+
+def check_classified(call: Call, *, is_empty: bool) -> None:
+    """Say of which blocks nobody classified the traces.
+
+    Raises:
+        NotDerived: nothing was found, and that may be why.
+    """
+    held = call.reader.snapshot.ranges
+    done = [
+        (row["first_mc_seqno"], row["last_mc_seqno"])
+        for row in call.reader.lasting_rows("v3/action_ranges")
+    ]
+    count = sum(last - first + 1 for first, last in done)
+    if count >= sum(last - first + 1 for first, last in held):
+        return
+    told = f"masterchain {name_ranges(done)} only" if done else "no block"
+    advice = f"traces are classified of {told}; run 'tonlake rebuild actions'"
+    if is_empty:
+        raise NotDerived(advice)
+    call.warn(advice)
+
+
+def read_trace_actions(
+    call: Call, traces: Sequence[Row], names: Sequence[str]
+) -> tuple[dict[bytes, list[Action]], list[Row]]:
+    """Return the actions of rows of ``traces`` by trace id, and their rows.
+
+    Raises:
+        NotDerived: nobody classified the traces of this lake.
+    """
+    found: dict[bytes, list[Action]] = {row["trace_id"]: [] for row in traces}
+    if not traces:
+        return found, []
+    supported = sorted(choose_types(call, names))
+    rows = call.reader.rows(
+        "v3/actions",
+        trace_ids=list(found),
+        action_ids=[],
+        tx_hashes=[],
+        start_lt=min(row["end_lt"] for row in traces),
+        end_lt=max(row["end_lt"] for row in traces),
+        types=supported,
+        excluded=[],
+        hidden_under=supported,
+        limit=_NO_LIMIT,
+    )
+    rows.sort(key=itemgetter("start_lt", "end_lt", "action_id"))
+    check_classified(call, is_empty=not rows)
+    for row in rows:
+        found[row["trace_id"]].append(render_action(row))
+    return found, rows

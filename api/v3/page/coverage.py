@@ -1,0 +1,163 @@
+"""Not indexed is not empty: what a lake covers, and errors for questions outside of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tonlake.api.errors import NotCovered
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tonlake.api.text.address import Address
+    from tonlake.queries.reader import Reader
+
+Range = tuple[int, int]
+Bounds = tuple[int | None, int | None]
+
+
+class Extent(msgspec.Struct, frozen=True):
+    """How far one unbroken range of masterchain blocks reaches; both ends are included."""
+
+    mc_seqno: Range
+    utime: Range
+    lt: Range
+
+
+def read_extents(reader: Reader) -> list[Extent]:
+    """Return the extent of every unbroken range of the snapshot."""
+    ranges = reader.snapshot.ranges
+    rows = reader.lasting_rows("v3/coverage", mc_seqnos=[end for pair in ranges for end in pair])
+    ends = {row["mc_seqno"]: row for row in rows}
+    return [
+        Extent(
+            mc_seqno=(first, last),
+            utime=(ends[first]["first_utime"], ends[last]["last_utime"]),
+            lt=(ends[first]["first_lt"], ends[last]["last_lt"]),
+        )
+        for first, last in ranges
+        if first in ends and last in ends
+    ]
+
+
+def check_mc_seqno(reader: Reader, mc_seqno: int) -> None:
+    """Refuse a masterchain seqno that the lake does not cover.
+
+    Raises:
+        NotCovered: in the peer's words, and naming what is covered.
+    """
+    ranges = reader.snapshot.ranges
+    if not any(first <= mc_seqno <= last for first, last in ranges):
+        raise NotCovered(
+            f"masterchain block {mc_seqno} not found; this lake covers {name_ranges(ranges)}"
+        )
+
+
+def check_seqno(reader: Reader, workchain: int | None, shard: int | None, seqno: int) -> None:
+    """Refuse a seqno that lies outside those held of every shard asked for.
+
+    Raises:
+        NotCovered: names the seqnos held of each shard.
+    """
+    rows = reader.rows("v3/seqno_ranges", workchain=workchain, shard=shard)
+    held = [(row["first_seqno"], row["last_seqno"]) for row in rows]
+    if not any(first <= seqno <= last for first, last in held):
+        raise NotCovered(
+            f"block {seqno} not found; this lake covers {name_ranges(held)} of these shards"
+        )
+
+
+def check_accounts_known(reader: Reader, unknown: Sequence[Address]) -> None:
+    """Refuse to say that accounts do not exist, where the lake cannot know.
+
+    It can if it has everything from the zero state on.
+
+    Raises:
+        NotCovered: names the first account and what is covered.
+    """
+    ranges = reader.snapshot.ranges
+    complete = len(ranges) == 1 and ranges[0][0] <= 1
+    if complete and any(row["is_there"] for row in reader.lasting_rows("v3/zero_state")):
+        return
+    others = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
+    raise NotCovered(
+        f"account {unknown[0]}{others} is not known: this lake does not have everything from the "
+        f"zero state on, and no block of masterchain {name_ranges(ranges[-1:])} touched it"
+    )
+
+
+def is_current(reader: Reader, state: Mapping[str, Any], mc_seqno: int | None = None) -> bool:
+    """Tell whether an account's last known state is its state at a block: no hole came after it.
+
+    ``mc_seqno`` is a masterchain block that the lake covers; the newest without it.
+    """
+    ranges = reader.snapshot.ranges
+    at_block = ranges[-1][1] if mc_seqno is None else mc_seqno
+    begin = max(first for first, _last in ranges if first <= at_block)
+    return begin == ranges[0][0] or bool(state["mc_seqno"] >= begin)
+
+
+def describe_gaps(ranges: Sequence[Range]) -> str | None:
+    """Return a warning about masterchain blocks missing at the start or in the middle, or None."""
+    if len(ranges) > 1:
+        return f"this lake has holes, it covers masterchain {name_ranges(ranges)}"
+    if ranges and ranges[0][0] > 1:
+        return f"this lake begins in the middle, it covers masterchain {name_ranges(ranges)}"
+    return None
+
+
+def check_no_gap(
+    reader: Reader, *, utime: Bounds = (None, None), lt: Bounds = (None, None)
+) -> None:
+    """Refuse to say that nothing was found, where it may lie in a gap of the lake.
+
+    Raises:
+        NotCovered: neither span lies within one unbroken range; names what is covered.
+    """
+    ranges = reader.snapshot.ranges
+    if describe_gaps(ranges) is None:
+        return
+    newest = ranges[-1]
+    for extent in read_extents(reader):
+        for (first, last), (start, end) in ((utime, extent.utime), (lt, extent.lt)):
+            ends_inside = extent.mc_seqno == newest or (last is not None and last <= end)
+            if first is not None and first >= start and ends_inside:
+                return
+    raise NotCovered(f"nothing found, and this lake covers masterchain {name_ranges(ranges)} alone")
+
+
+def check_utime(reader: Reader, first: int | None, last: int | None) -> None:
+    """Refuse a span of time of which the lake covers nothing.
+
+    Raises:
+        NotCovered: names the times covered.
+    """
+    _check_span("time", [extent.utime for extent in read_extents(reader)], first, last)
+
+
+def check_lt(reader: Reader, first: int | None, last: int | None) -> None:
+    """Refuse a span of logical time of which the lake covers nothing.
+
+    Raises:
+        NotCovered: names the logical times covered.
+    """
+    _check_span("logical time", [extent.lt for extent in read_extents(reader)], first, last)
+
+
+def _check_span(what: str, held: list[Range], first: int | None, last: int | None) -> None:
+    if first is None and last is None:
+        return
+    for start, end in held:
+        if (first is None or first <= end) and (last is None or last >= start):
+            return
+    raise NotCovered(
+        f"{what} {'' if first is None else first}..{'' if last is None else last} "
+        f"is not indexed; this lake covers {name_ranges(held)}"
+    )
+
+
+def name_ranges(ranges: Sequence[Range]) -> str:
+    """Return ranges as ``1..3, 7..9``."""
+    return ", ".join(f"{first}..{last}" for first, last in ranges) or "nothing"

@@ -1,0 +1,174 @@
+"""Contracts as they are now or were after a masterchain block, and moves of what they hold."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import accumulate
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from tonlake.api.errors import NotDerived
+from tonlake.api.v3.page.book import pair_addresses, read_accounts
+from tonlake.api.v3.page.coverage import (
+    check_lt,
+    check_mc_seqno,
+    check_no_gap,
+    check_utime,
+    name_ranges,
+)
+from tonlake.lake.log.place import read_place
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tonlake.api.request.call import Call
+    from tonlake.api.text.address import Address
+    from tonlake.lake.log.snapshot import Snapshot
+
+Row = dict[str, Any]
+
+REMEDY = "run 'tonlake rebuild contracts'"
+"""What to do about a lake that was not searched for contracts."""
+
+
+def name_addresses(prefix: str, addresses: Sequence[Address]) -> dict[str, list[Any]]:
+    """Return the two list parameters ``<prefix>_workchains`` and ``<prefix>s`` of a query."""
+    pairs = pair_addresses(addresses)
+    return {f"{prefix}_workchains": pairs["workchains"], f"{prefix}s": pairs["accounts"]}
+
+
+def read_contracts(
+    call: Call,
+    name: str,
+    addresses: Sequence[Address] = (),
+    *,
+    mc_seqno: int | None = None,
+    **filters: object,
+) -> list[Row]:
+    """Ask the query ``name`` for contracts of these addresses (any if none) at a block.
+
+    Raises:
+        NotDerived: nobody looked what the accounts of this lake are.
+        NotCovered: the lake does not cover the block, or nothing was found and it may be that
+            only the lake does not know.
+    """
+    check_derived(call)
+    if mc_seqno is not None:
+        check_mc_seqno(call.reader, mc_seqno)
+    rows = call.reader.rows(f"v3/{name}", **pair_addresses(addresses), mc_seqno=mc_seqno, **filters)
+    if not rows and not filters.get("offset") and not _are_known(call, addresses):
+        _check_all_searched(call)
+        check_no_gap(call.reader)
+    return rows
+
+
+def read_moves(call: Call, name: str, query: Any, **filters: object) -> list[Row]:  # noqa: ANN401
+    """Ask the query ``name`` for a page of moves within the spans of a request.
+
+    Args:
+        call: The request.
+        name: Name of the query, without its folder.
+        query: A struct with start and end of time and of logical time, and a sorted page.
+        filters: Further parameters.
+
+    Raises:
+        NotDerived, NotCovered: as for contracts.
+    """
+    check_derived(call)
+    utime, lt = (query.start_utime, query.end_utime), (query.start_lt, query.end_lt)
+    rows = call.reader.rows(
+        f"v3/{name}",
+        start_utime=query.start_utime,
+        end_utime=query.end_utime,
+        start_lt=query.start_lt,
+        end_lt=query.end_lt,
+        by_time=utime != (None, None),
+        descending=query.descending,
+        limit=query.limit,
+        offset=query.offset,
+        **filters,
+    )
+    if not rows:
+        check_utime(call.reader, *utime)
+        check_lt(call.reader, *lt)
+        if not query.offset:
+            _check_all_searched(call)
+            check_no_gap(call.reader, utime=utime, lt=lt)
+    return rows
+
+
+def check_derived(call: Call) -> None:
+    """Refuse to speak of contracts in a lake that has states, but was not searched for them.
+
+    One that was searched in part says so in the answer's warning.
+
+    Raises:
+        NotDerived: says what to do.
+    """
+    if not is_derived(call):
+        raise NotDerived(f"this lake does not say what its accounts are; {REMEDY}")
+    if ranges := find_unsearched(call.reader.snapshot):
+        call.warn(f"masterchain {name_ranges(ranges)} was not searched for contracts; {REMEDY}")
+
+
+def is_derived(call: Call) -> bool:
+    """Tell whether the accounts of this lake were searched for contracts, at least in part."""
+    files = call.reader.snapshot.files
+    return bool(files["interfaces"]) or not files["account_states"]
+
+
+_unsearched: WeakKeyDictionary[Snapshot, tuple[tuple[int, int], ...]] = WeakKeyDictionary()
+"""What was found of snapshots that somebody still reads."""
+
+
+def find_unsearched(snapshot: Snapshot) -> tuple[tuple[int, int], ...]:
+    """Return the ranges of masterchain blocks whose account states have no codes beside them."""
+    found = _unsearched.get(snapshot)
+    if found is None:
+        found = _unsearched[snapshot] = _find_unsearched(snapshot)
+    return found
+
+
+def _find_unsearched(snapshot: Snapshot) -> tuple[tuple[int, int], ...]:
+    searched = sorted(read_place(file.path)[:2] for file in snapshot.files["interfaces"])
+    reach = list(accumulate((last for _, last in searched), max))
+    unsearched: set[tuple[int, int]] = set()
+    for file in snapshot.files["account_states"]:
+        place = read_place(file.path)
+        before = bisect_right(searched, place.last, key=itemgetter(0))
+        if before == 0 or reach[before - 1] < place.first:
+            unsearched.add((place.first, place.last))
+    return tuple(sorted(unsearched))
+
+
+def _check_all_searched(call: Call) -> None:
+    """Refuse to say that there is none, where it may be in a range that was not searched."""
+    if ranges := find_unsearched(call.reader.snapshot):
+        raise NotDerived(
+            f"nothing found, and masterchain {name_ranges(ranges)} was not searched for "
+            f"contracts; {REMEDY}"
+        )
+
+
+def _are_known(call: Call, addresses: Sequence[Address]) -> bool:
+    """Tell whether the newest states of all these accounts are at hand."""
+    if not addresses:
+        return False
+    newest = call.reader.snapshot.ranges[-1][0]
+    found = read_accounts(call, addresses)
+    known = len(found) == len(set(addresses))
+    return known and all(row["mc_seqno"] >= newest for row in found.values())
+
+
+def read_trace_ids(call: Call, moves: Sequence[Row]) -> dict[bytes, bytes]:
+    """Return the trace of each transfer's transaction, by hash; without those of no known trace."""
+    if not moves:
+        return {}
+    rows = call.reader.rows(
+        "v3/transaction_traces",
+        hashes=[row["tx_hash"] for row in moves],
+        first_lt=min(row["lt"] for row in moves),
+        last_lt=max(row["lt"] for row in moves),
+    )
+    return {row["hash"]: row["trace_id"] for row in rows}

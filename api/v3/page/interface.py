@@ -1,0 +1,69 @@
+"""What codes can do: the ids of their get-methods, and names of what that makes of a contract."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from tonlake.ingest.derive.contract.interface import load_interfaces
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from tonlake.queries.reader import Reader
+
+KEPT_CODES = 8192
+"""Codes whose facts are kept; the same few codes are behind almost all accounts."""
+
+
+class CodeFacts(NamedTuple):
+    """What a code can do.
+
+    ``methods`` are the ids of its get-methods, None where it has no table of them that can be
+    read; ``names`` are interfaces, None where none fits; ``written`` are these as JSON.
+    """
+
+    methods: list[int] | None
+    names: list[str] | None
+    written: bytes
+
+
+def _make_facts(methods: list[int] | None, names: list[str] | None) -> CodeFacts:
+    return CodeFacts(methods, names, msgspec.json.encode(names))
+
+
+NO_CODE = _make_facts(None, None)
+
+_KEPT: dict[Path, dict[bytes, CodeFacts]] = {}
+"""Facts by lake and code hash. They follow from the code alone, so they hold in all snapshots."""
+
+
+def read_codes(reader: Reader, code_hashes: Iterable[bytes | None]) -> dict[bytes, CodeFacts]:
+    """Return the facts about codes by hash.
+
+    A code that the lake did not look into is told by its hash alone, or has no names at all: [].
+    """
+    wanted = {code_hash for code_hash in code_hashes if code_hash is not None}
+    if not reader.snapshot.files["interfaces"]:
+        return {code_hash: _guess(code_hash) for code_hash in wanted}
+    kept = _KEPT.setdefault(reader.snapshot.lake_dir, {})
+    found = {code_hash: facts for code_hash in wanted if (facts := kept.get(code_hash))}
+    missing = sorted(wanted - found.keys())
+    if not missing:
+        return found
+    rows = reader.rows("v3/codes", hashes=missing)
+    read = {row["code_hash"]: _make_facts(row["methods"], row["names"]) for row in rows}
+    found |= read
+    if len(kept) > KEPT_CODES:
+        kept.clear()
+    kept.update(read)
+    return {code_hash: found.get(code_hash) or _guess(code_hash) for code_hash in wanted}
+
+
+@lru_cache(KEPT_CODES)
+def _guess(code_hash: bytes) -> CodeFacts:
+    name = load_interfaces().by_code.get(code_hash)
+    return _make_facts(None, [] if name is None else [name])

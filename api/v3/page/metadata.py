@@ -1,0 +1,168 @@
+"""The metadata of an answer: what the token contracts in it say of themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+from msgspec import UNSET
+
+from tonlake.api.errors import RequestInvalid
+from tonlake.api.request.params import ConversionError, Query, Texts, parse_any_address
+from tonlake.api.text.address import Address, render_raw
+from tonlake.api.text.encoding import encode_account
+from tonlake.api.v3.page.book import pair_addresses, read_accounts
+from tonlake.api.v3.page.fetched import NOT_FETCHED, NOTHING_MORE, read_fetched
+from tonlake.api.v3.page.history import check_derived, is_derived
+from tonlake.api.v3.page.interface import read_codes
+from tonlake.api.v3.page.operation import operation
+from tonlake.api.v3.resource.answer import AddressMetadata, Metadata, TokenInfo
+from tonlake.api.v3.resource.payload import decode_content
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import TypeAlias
+
+    from tonlake.api.request.call import Call
+    from tonlake.api.v3.page.fetched import Fetched
+
+    Content: TypeAlias = dict[str, object] | None
+
+Row = dict[str, Any]
+
+
+class TokenKind(NamedTuple):
+    """One kind of token contract: its name in answers, its get-method, and who tells its rows."""
+
+    name: str
+    method: int
+    query: str
+
+
+WALLETS = TokenKind("jetton_wallets", 97026, "v3/token_wallets")
+MASTERS = TokenKind("jetton_masters", 106029, "v3/token_masters")
+KINDS = (
+    WALLETS,
+    MASTERS,
+    TokenKind("nft_collections", 102491, "v3/token_collections"),
+    TokenKind("nft_items", 102351, "v3/token_items"),
+)
+"""With the ids of get_wallet_data, get_jetton_data, get_collection_data and get_nft_data."""
+
+_NAMED = ("name", "symbol", "description", "image")
+
+
+class MetadataQuery(Query, frozen=True, kw_only=True):
+    """Texts that should be addresses."""
+
+    address: Texts = ()
+
+
+def get_metadata(call: Call, query: MetadataQuery) -> Metadata:
+    """List token metadata by raw address.
+
+    Raises:
+        RequestInvalid: no address was sent.
+        NotDerived: nobody looked what the accounts of this lake are.
+    """
+    if not query.address:
+        raise RequestInvalid("at least 1 address required")
+    check_derived(call)
+    return describe_tokens(call, [item for text in query.address for item in _parse(text)])
+
+
+def read_metadata(call: Call, addresses: Iterable[Address]) -> Metadata:
+    """Return what is known of these addresses; {} if the request wants none."""
+    return {} if call.no_metadata else describe_tokens(call, addresses)
+
+
+def describe_tokens(call: Call, addresses: Iterable[Address]) -> Metadata:
+    """Return what is known of these addresses, and of the masters of the jetton wallets in them."""
+    if not is_derived(call):
+        call.warn("metadata is left out: this lake does not say what its accounts are")
+        return {}
+    wanted = _select_tokens(call, addresses)
+    found: Metadata = {}
+    masters = set(wanted[MASTERS])
+    for row in _read_tokens(call, WALLETS, wanted[WALLETS]):
+        masters.add(Address(row["jetton_workchain"], row["jetton"]))
+        _add(found, row, _describe_wallet(row))
+    tokens: list[tuple[TokenKind, Row, Content]] = []
+    for kind in KINDS[1:]:
+        chosen = masters if kind is MASTERS else wanted[kind]
+        rows = _read_tokens(call, kind, chosen)
+        tokens += [(kind, row, decode_content(row["content"])) for row in rows]
+    fetched = read_fetched(call, (content for _kind, _row, content in tokens))
+    for kind, row, content in tokens:
+        _add(found, row, _describe_token(kind, row, content, fetched))
+    return found
+
+
+def _add(found: Metadata, row: Row, described: tuple[TokenInfo, bool]) -> None:
+    info, is_indexed = described
+    address = render_raw(row["workchain"], row["account"])
+    known = found.setdefault(address, AddressMetadata(is_indexed=True, token_info=[]))
+    known.token_info.append(info)
+    known.is_indexed = known.is_indexed and is_indexed
+
+
+def _parse(text: str) -> list[Address]:
+    try:
+        return [parse_any_address(text)]
+    except ConversionError:
+        return []
+
+
+def _select_tokens(call: Call, addresses: Iterable[Address]) -> dict[TokenKind, set[Address]]:
+    """Return which accounts may be of which kind: those whose code has the method of the kind."""
+    accounts = read_accounts(call, addresses)
+    codes = read_codes(call.reader, (row["code_hash"] for row in accounts.values()))
+    selected: dict[TokenKind, set[Address]] = {kind: set() for kind in KINDS}
+    for address, row in accounts.items():
+        if row["code_hash"] is None:
+            continue
+        methods = codes[row["code_hash"]].methods
+        for kind in KINDS:
+            if methods is None or kind.method in methods:
+                selected[kind].add(address)
+    return selected
+
+
+def _read_tokens(call: Call, kind: TokenKind, addresses: Iterable[Address]) -> list[Row]:
+    accounts = sorted(set(addresses))
+    return call.reader.rows(kind.query, **pair_addresses(accounts)) if accounts else []
+
+
+def _describe_token(
+    kind: TokenKind, row: Row, content: Content, fetched: Mapping[str, Fetched]
+) -> tuple[TokenInfo, bool]:
+    """Return what a token says of itself, and whether that is all there is to say."""
+    index = row.get("item_index", UNSET)
+    if content is None:
+        return TokenInfo(type=kind.name, valid=False, nft_index=index), True
+    there = fetched.get(str(content["uri"]), NOT_FETCHED) if "uri" in content else NOTHING_MORE
+    # What the chain says holds, whatever stands elsewhere (TEP-64, semi-chain content).
+    joined = {**there.content, **content}
+    named = {key: joined[key] for key in _NAMED if isinstance(joined.get(key), str)}
+    extra = {key: value for key, value in joined.items() if key not in named}
+    info = msgspec.convert({"type": kind.name, **named}, TokenInfo)
+    info.nft_index = index
+    info.extra = extra or UNSET
+    if set(content) != {"uri"} or there.is_valid:
+        info.valid = True
+    elif there.is_final:
+        info.valid = False
+    return info, there.is_final
+
+
+def _describe_wallet(row: Row) -> tuple[TokenInfo, bool]:
+    """Return what a jetton wallet holds; there is no more to say of it."""
+    held: dict[str, object] = {
+        "balance": str(row["balance"]),
+        "owner": encode_account(row["owner_workchain"], row["owner"]),
+        "jetton": render_raw(row["jetton_workchain"], row["jetton"]),
+    }
+    return TokenInfo(type=WALLETS.name, valid=True, extra=held), True
+
+
+routes = [operation("/metadata", MetadataQuery, get_metadata)]

@@ -1,0 +1,200 @@
+"""The frame of every operation of version 3: read arguments, ask, render, answer."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import msgspec
+from litestar import Response
+from litestar.handlers import HTTPRouteHandler
+
+from tonlake.api.errors import RequestInvalid
+from tonlake.api.http.direct import DIRECT, UNWAITING
+from tonlake.api.http.lane import in_lane
+from tonlake.api.request.call import (
+    SHARED_PARAMETERS,
+    ApiRequest,
+    Call,
+    answer_json,
+    check_size,
+    keep_answer,
+    note_warnings,
+    open_call,
+    read_arguments,
+    read_header,
+)
+from tonlake.api.request.params import (
+    Arguments,
+    ConversionError,
+    Converter,
+    Int32,
+    Query,
+    Sort,
+    converters_of,
+    read_query,
+)
+from tonlake.api.request.table_format import MEDIA_TYPES, WRITERS, choose_format
+from tonlake.api.v3.page.coverage import describe_gaps
+from tonlake.api.v3.page.listing import list_rows, tabulate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tonlake.api.settings import HttpSettings
+
+DEFAULT_LIMIT = 10
+"""Rows of a list when the request names no limit."""
+
+
+CURSOR = "X-Tonlake-Cursor"
+"""Header of a full page: what the parameter ``cursor`` is to be for the next one."""
+
+_CURSOR = re.compile(r"([0-9]{1,10})-([0-9]{1,10})")
+
+
+class PageCursor(msgspec.Struct, frozen=True):
+    """Where a page begins, in the snapshot that the first page was answered from."""
+
+    snapshot: int
+    offset: int
+
+    def __str__(self) -> str:
+        """Return the text of the parameter."""
+        return f"{self.snapshot}-{self.offset}"
+
+
+def parse_page_cursor(text: str) -> PageCursor:
+    """Read what an earlier page gave in the header ``X-Tonlake-Cursor``."""
+    match = _CURSOR.fullmatch(text)
+    if match is None or max(int(match[1]), int(match[2])) > INT32_MAX:
+        raise ConversionError(text)
+    return PageCursor(int(match[1]), int(match[2]))
+
+
+INT32_MAX = (1 << 31) - 1
+
+
+class Page(Query, frozen=True, kw_only=True):
+    """Rows of a list to give: at most ``limit`` after the first ``offset``, or from ``cursor``.
+
+    Lists that have a cursor of their own declare it anew.
+    """
+
+    limit: Int32 = None
+    offset: Int32 = None
+    cursor: Annotated[Any, Converter(parse_page_cursor, {"type": "string"})] = None
+
+
+class SortedPage(Page, frozen=True, kw_only=True):
+    """A page of a list in one of two directions."""
+
+    sort: Sort = None
+
+    @property
+    def descending(self) -> bool:
+        """Newest first, unless told otherwise."""
+        return self.sort != "asc"
+
+
+P = TypeVar("P", bound=Query)
+
+
+def operation(
+    path: str,
+    kind: type[P],
+    answer: Callable[[Call, P], Any],
+    *,
+    lasting: bool = True,
+    unwaiting: bool = False,
+) -> HTTPRouteHandler:
+    """Return the route that answers GET requests on ``path``.
+
+    Args:
+        path: Path below the version's prefix.
+        kind: Struct of the parameters it takes.
+        answer: Asks the lake and returns what is to be written as JSON.
+        lasting: Whether the answer follows from the snapshot and the request alone, so that it may
+            be sent again until the next commit.
+        unwaiting: Whether it waits for nothing but its reader: small answers need no thread then.
+    """
+    known = converters_of(kind)
+    # Lists with a cursor of their own say themselves where the next page begins.
+    pages = "cursor" in known and known["cursor"].parse is parse_page_cursor
+
+    def handle(request: ApiRequest) -> Response[bytes]:
+        settings: HttpSettings = request.app.state.settings.http
+        arguments = read_arguments(request)
+        note_warnings(request, arguments.warnings(known, SHARED_PARAMETERS), settings)
+        query = check_page(read_query(kind, arguments), settings)
+        _keep_snapshot(query, arguments)
+        call = open_call(request, arguments)
+        if gaps := describe_gaps(call.reader.snapshot.ranges):
+            call.warn(gaps)
+        answered = answer(call, query)
+        if pages:
+            _name_next_page(call, query, answered)
+        body = write_answer(answered, read_header(request, b"accept") or "", settings)
+        if lasting:
+            keep_answer(request)
+        return body
+
+    handle.__doc__ = answer.__doc__
+    route = HTTPRouteHandler(
+        path,
+        http_method=["GET", "HEAD"],
+        opt={"query": kind, "answer": answer, DIRECT: handle, UNWAITING: unwaiting},
+    )
+    return route(in_lane(handle, unwaiting=unwaiting))
+
+
+def write_answer(answered: object, accept: str, settings: HttpSettings) -> Response[bytes]:
+    """Return an answer in the form that the client likes best; what is no list is JSON.
+
+    Raises:
+        RequestInvalid: it is larger than the settings allow.
+    """
+    form = choose_format(accept)
+    table = tabulate(answered) if form in WRITERS else None
+    if form is None or table is None:
+        written = answer_json(msgspec.json.encode(answered), settings)
+    else:
+        body = WRITERS[form](table.to_reader())
+        check_size(body, settings)
+        written = Response(body, media_type=MEDIA_TYPES[form])
+    written.headers["Vary"] = "Accept"
+    return written
+
+
+def _keep_snapshot(query: Query, arguments: Arguments) -> None:
+    """Let every page of a list be answered from the snapshot of its first one."""
+    cursor = query.cursor if isinstance(query, Page) else None
+    if isinstance(cursor, PageCursor) and arguments.last("snapshot") is None:
+        arguments.values["snapshot"] = [str(cursor.snapshot)]
+
+
+def _name_next_page(call: Call, query: Query, answered: object) -> None:
+    """Say in a header where the next page begins, if this one is full."""
+    rows = list_rows(answered)
+    if isinstance(query, Page) and rows is not None and query.limit and len(rows) >= query.limit:
+        following = (query.offset or 0) + query.limit
+        call.headers[CURSOR] = str(PageCursor(call.reader.snapshot.number, following))
+
+
+def check_page(query: P, settings: HttpSettings) -> P:
+    """Complete and check limit, offset and sort, where the operation has them.
+
+    Raises:
+        RequestInvalid: limit above the most allowed, or an unknown sort.
+    """
+    if isinstance(query, SortedPage) and query.sort == "":
+        raise RequestInvalid("wrong value for sort parameter")
+    if not isinstance(query, Page):
+        return query
+    limit = DEFAULT_LIMIT if query.limit is None else max(1, query.limit)
+    if limit > settings.max_limit:
+        raise RequestInvalid(f"limit is not allowed: {limit} > {settings.max_limit}")
+    offset = max(0, query.offset or 0)
+    if isinstance(query.cursor, PageCursor):
+        offset = query.cursor.offset
+    return msgspec.structs.replace(query, limit=limit, offset=offset)

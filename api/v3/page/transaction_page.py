@@ -1,0 +1,148 @@
+"""A page of transactions with all that belongs to them: messages, account states, addresses."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Raw
+
+from tonlake.api.text.address import Address, parse_address
+from tonlake.api.text.encoding import encode_bytes
+from tonlake.api.v3.page.book import read_address_book, write_address_book
+from tonlake.api.v3.resource.answer import AddressBook, Transactions
+from tonlake.api.v3.resource.trace import Head
+from tonlake.api.v3.resource.transaction import find_record_writer, render_transaction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tonlake.api.request.call import Call
+    from tonlake.api.v3.layout.transaction import Transaction
+
+Row = dict[str, Any]
+StateKey = tuple[int, bytes, bytes]
+"""Workchain, account id and state hash."""
+
+
+def answer_transactions(call: Call, keys: Sequence[Row]) -> Transactions:
+    """Return the transactions of the keys, in their order, and their address book."""
+    rows, messages, states = split_records(read_records(call, keys))
+    form = call.settings.http.opcode_format
+    return Transactions(
+        transactions=[render_transaction(row, messages[row["hash"]], states, form) for row in rows],
+        address_book=_read_book(call, ((row, messages[row["hash"]]) for row in rows)),
+    )
+
+
+def write_transactions(call: Call, keys: Sequence[Row]) -> Transactions:
+    """Return the same as ``answer_transactions``, to be sent and not to be looked into.
+
+    With the extension it is made of ``msgspec.Raw``: written already, without any struct.
+    """
+    write = find_record_writer(call.settings.http.opcode_format)
+    if write is None:
+        return answer_transactions(call, keys)
+    texts, named = write(read_records(call, keys))
+    written: list[Any] = list(map(Raw, texts))
+    return Transactions(transactions=written, address_book=write_address_book(call, named))
+
+
+class Members(NamedTuple):
+    """Transactions by hash, structs or JSON that is written; and what belongs to them.
+
+    ``heads`` is what trees say of them, None where the structs tell. ``named`` are the addresses
+    of their book, which stand in it unless nobody wants one.
+    """
+
+    shown: dict[str, Any]
+    heads: dict[str, Head] | None
+    address_book: AddressBook
+    named: set[Address]
+
+
+def answer_members(call: Call, keys: Sequence[Row]) -> Members:
+    """Return the transactions of the keys by hash, as structs."""
+    page = answer_transactions(call, keys)
+    shown = {transaction.hash: transaction for transaction in page.transactions}
+    return Members(shown, None, page.address_book, list_addresses(page.transactions))
+
+
+def write_members(call: Call, keys: Sequence[Row]) -> Members:
+    """Return the same as ``answer_members``, to be sent and not to be looked into."""
+    write = find_record_writer(call.settings.http.opcode_format)
+    if write is None:
+        return answer_members(call, keys)
+    records = read_records(call, keys)
+    texts, named = write(records)
+    hashes = [encode_bytes(record.row["hash"]) for record in records]
+    shown = dict(zip(hashes, map(Raw, texts), strict=True))
+    heads = dict(zip(hashes, map(_read_head, records), strict=True))
+    book = write_address_book(call, named)
+    return Members(shown, heads, book, set(itertools.starmap(Address, named)))
+
+
+def _read_head(record: Any) -> Head:  # noqa: ANN401 - of look-ups or of queries
+    messages = record.messages
+    if messages and messages[0]["direction"] == "in":
+        return Head(encode_bytes(messages[0]["msg_hash"]), len(messages) > 1)
+    return Head(None, bool(messages))
+
+
+def read_transactions(call: Call, keys: Sequence[Row]) -> tuple[list[Row], dict[bytes, list[Row]]]:
+    """Return the rows of the keys in their order, and their messages by transaction hash."""
+    rows, messages, _ = split_records(read_records(call, keys))
+    return rows, messages
+
+
+def read_records(call: Call, keys: Sequence[Row]) -> list[Any]:
+    """Return the transactions of keys in their order, each as ``tonlake.queries.composed.Record``."""
+    return call.reader.rows("v3/transactions", keys=keys)
+
+
+def split_records(
+    records: Iterable[Any],
+) -> tuple[list[Row], dict[bytes, list[Row]], dict[StateKey, Row]]:
+    """Return rows, messages by transaction hash, and states by workchain, account and hash."""
+    rows, messages, states = [], {}, {}
+    for record in records:
+        row = record.row
+        rows.append(row)
+        messages[row["hash"]] = record.messages
+        account = row["workchain"], row["account"]
+        if record.before is not None:
+            states[*account, row["account_state_hash_before"]] = record.before
+        if record.after is not None:
+            states[*account, row["account_state_hash_after"]] = record.after
+    return rows, messages, states
+
+
+def list_addresses(transactions: Sequence[Transaction]) -> set[Address]:
+    """Return the addresses of the book of these transactions."""
+    texts = {transaction.account for transaction in transactions}
+    for transaction in transactions:
+        if transaction.in_msg is not None:
+            texts.add(transaction.in_msg.source or "")
+        texts.update(message.destination or "" for message in transaction.out_msgs)
+    return {parse_address(text) for text in texts if text}
+
+
+def _read_book(call: Call, transactions: Iterable[tuple[Row, Sequence[Row]]]) -> AddressBook:
+    """Return the book of accounts, sources of in messages, and destinations of out messages."""
+    if call.no_address_book:
+        return {}
+    named: set[tuple[int, bytes]] = set()
+    for row, messages in transactions:
+        named.add((row["workchain"], row["account"]))
+        for message in messages:
+            end, workchain = _NAMED[message["direction"]]
+            if message[end] is not None:
+                named.add((message[workchain], message[end]))
+    return read_address_book(call, itertools.starmap(Address, named))
+
+
+_NAMED = {
+    "in": ("source", "source_workchain"),
+    "out": ("destination", "destination_workchain"),
+}
+"""The end of a message that its transaction's account is not at, by direction."""

@@ -1,0 +1,140 @@
+"""An action as version 3 writes it: what is common to all, and the details of its type."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import msgspec
+from msgspec import UNSET
+
+from tonlake.api.text.encoding import encode_bytes, encode_number
+from tonlake.api.v3.layout.build import make_builder
+from tonlake.api.v3.layout.field import Base64, Column, Decimal, Kind, Omitted
+from tonlake.api.v3.resource.action_field import SPECIAL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Row = dict[str, Any]
+
+_FIELDS_FILE = "actions.txt"
+_NEVER, _SPECIAL = "-", "*"
+_OPTIONAL = "?"
+FINALIZED = "finalized"
+CURRENCY_TRANSFER = "extra_currency_transfer"
+"""Type of transfers and calls that carry extra currencies, which keep their details."""
+
+
+class Action(msgspec.Struct, kw_only=True):
+    """An action; ``details`` has the fields of its type."""
+
+    trace_id: Base64
+    action_id: Base64
+    start_lt: Decimal
+    end_lt: Decimal
+    start_utime: int
+    end_utime: int
+    trace_end_lt: Decimal
+    trace_end_utime: int
+    trace_mc_seqno_end: Annotated[int, Column("mc_seqno")]
+    transactions: list[str]
+    success: bool
+    type: str
+    details: Annotated[dict[str, Any], Kind.EXTRA]
+    trace_external_hash: Base64 | Omitted = UNSET
+    trace_external_hash_norm: (
+        Annotated[
+            str, Kind.BASE64_UNLESS, Column("trace_external_hash_norm", "trace_external_hash")
+        ]
+        | Omitted
+    ) = UNSET
+    accounts: list[str] | Omitted = UNSET
+    transactions_full: list[Any] | Omitted = UNSET
+    finality: str = FINALIZED
+
+
+class Field(NamedTuple):
+    """One field of the details: its name, its kind, where its value stands, and when it shows."""
+
+    name: str
+    kind: str
+    place: str
+    is_optional: bool
+
+
+@cache
+def load_fields() -> Mapping[str, tuple[Field, ...]]:
+    """Return the fields of the details by type of action, from the packaged table."""
+    text = files("tonlake.api.v3.resource").joinpath(_FIELDS_FILE).read_text(encoding="utf-8")
+    fields: dict[str, tuple[Field, ...]] = {}
+    types: list[str] = []
+    for line in text.splitlines():
+        if not line or line.startswith("#"):
+            continue
+        if not line.startswith(" "):
+            types = line.split(", ")
+            fields |= dict.fromkeys(types, ())
+            continue
+        name, kind, place = line.split()
+        field = Field(name.rstrip(_OPTIONAL), kind, place, name.endswith(_OPTIONAL))
+        for each in types:
+            fields[each] = (*fields[each], field)
+    return fields
+
+
+def render_action(row: Row) -> Action:
+    """Return the action of a row of ``actions``."""
+    return make_builder(Action)(
+        (row,),
+        transactions=[encode_bytes(tx_hash) for tx_hash in row["tx_hashes"]],
+        details=render_details(row),
+    )
+
+
+def render_details(row: Row) -> Row:
+    """Return the details of the type of an action."""
+    kind = row["type"]
+    if kind == "tick_tock":
+        return {}
+    parts = json.loads(row["details"] or "{}")
+    shape = kind
+    if kind == CURRENCY_TRANSFER:
+        shape = "ton_transfer" if "ton_transfer_data" in parts else "call_contract"
+    fields = load_fields().get(shape)
+    if fields is None:
+        return {"error": f"unsupported action type: '{kind}'"}
+    details: Row = {}
+    for field in fields:
+        if field.place == _SPECIAL:
+            details |= SPECIAL[field.name](row, parts)
+            continue
+        value = _show(field.kind, _find(row, parts, field.place))
+        if value is not None or not field.is_optional:
+            details[field.name] = value
+    return details
+
+
+def _find(row: Row, parts: Row, place: str) -> object:
+    """Return what stands in a column, or in a field of one of the objects of ``details``."""
+    if place == _NEVER:
+        return None
+    group, _, name = place.rpartition(".")
+    if not group:
+        return row[name]
+    return (parts.get(group) or {}).get(name)
+
+
+def _show(kind: str, value: Any) -> object:  # noqa: ANN401 - details hold any JSON
+    """Return a value in the form of its kind."""
+    if kind == "map":
+        return json.loads(value) if value else {}
+    if value is None:
+        return None
+    if kind == "text":
+        return encode_number(value)
+    if kind == "opcode":
+        return f"0x{value:08x}"
+    return value

@@ -1,0 +1,154 @@
+"""NFTs as version 3 writes them: collections, items, sales, and transfers of items."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+from msgspec import UNSET
+
+from tonlake.api.text.encoding import encode_account, encode_optional
+from tonlake.api.v3.layout.build import make_builder
+from tonlake.api.v3.layout.field import (
+    Bag,
+    Base64,
+    Column,
+    Decimal,
+    Kind,
+    Omitted,
+    RawAddress,
+    Read,
+    account,
+)
+from tonlake.api.v3.resource.payload import Payload, decode_content, decode_payload
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Row = dict[str, Any]
+Account = tuple[int, bytes]
+
+
+class NFTCollection(msgspec.Struct, gc=False):
+    """An NFT collection with its TEP-64 content."""
+
+    address: Annotated[RawAddress, account()]
+    owner_address: Annotated[RawAddress, account("owner")] | None
+    last_transaction_lt: Annotated[Decimal, Column("lt")]
+    next_item_index: str
+    collection_content: Annotated[dict[str, object], Column("content"), Read(decode_content)] | None
+    data_hash: Base64 | None
+    code_hash: Base64 | None
+
+
+class NFTItem(msgspec.Struct, gc=False):
+    """An item; ``real_owner`` is the seller while a contract sells it."""
+
+    address: Annotated[RawAddress, account()]
+    init: bool
+    index: Annotated[str, Column("item_index")]
+    collection_address: Annotated[RawAddress, account("collection")] | None
+    owner_address: Annotated[RawAddress, account("owner")] | None
+    content: Annotated[dict[str, object], Read(decode_content)] | None
+    last_transaction_lt: Annotated[Decimal, Column("lt")]
+    code_hash: Base64 | None
+    data_hash: Base64 | None
+    collection: Annotated[NFTCollection, Kind.EXTRA] | None
+    on_sale: Annotated[bool, Kind.EXTRA]
+    sale_contract_address: Annotated[str, Kind.EXTRA] | Omitted = UNSET
+    auction_contract_address: Annotated[str, Kind.EXTRA] | Omitted = UNSET
+    real_owner: Annotated[str, Kind.EXTRA] | Omitted = UNSET
+
+
+def _read_details(text: str) -> dict[str, object]:
+    """Return the details of a sale; what its contract has not set is left out."""
+    details = msgspec.json.decode(text, type=dict[str, object])
+    return {name: value for name, value in details.items() if value is not None}
+
+
+class NFTSale(msgspec.Struct, gc=False):
+    """A contract that sells an item; ``details`` depend on its type."""
+
+    type: Annotated[str, Column("kind")]
+    address: Annotated[RawAddress, account()]
+    details: Annotated[dict[str, object], Read(_read_details)]
+    nft_address: Annotated[RawAddress, account("nft")] | Omitted = UNSET
+    nft_owner_address: Annotated[RawAddress, account("nft_owner")] | Omitted = UNSET
+    marketplace_address: Annotated[RawAddress, account("marketplace")] | Omitted = UNSET
+    created_at: int | Omitted = UNSET
+    last_transaction_lt: Annotated[Decimal, Column("lt")] | Omitted = UNSET
+    code_hash: Base64 | Omitted = UNSET
+    data_hash: Base64 | Omitted = UNSET
+    nft_item: Annotated[NFTItem, Kind.EXTRA] | Omitted = UNSET
+
+
+class NFTTransfer(msgspec.Struct, gc=False):
+    """A transfer, as requested from the NFT item; ``nft_collection`` may be ""."""
+
+    query_id: Decimal
+    nft_address: Annotated[RawAddress, account()]
+    nft_collection: Annotated[str, Kind.EXTRA]
+    transaction_hash: Annotated[Base64, Column("tx_hash")]
+    transaction_lt: Annotated[Decimal, Column("lt")]
+    transaction_now: Annotated[int, Column("now")]
+    transaction_aborted: Annotated[bool, Column("aborted")]
+    old_owner: Annotated[RawAddress, account("old_owner")] | None
+    new_owner: Annotated[RawAddress, account("new_owner")] | None
+    response_destination: Annotated[RawAddress, account("response_destination")] | None
+    custom_payload: Bag | None
+    decoded_custom_payload: (
+        Annotated[Payload, Column("custom_payload"), Read(decode_payload)] | None
+    )
+    forward_amount: Decimal | None
+    forward_payload: Bag | None
+    decoded_forward_payload: (
+        Annotated[Payload, Column("forward_payload"), Read(decode_payload)] | None
+    )
+    trace_id: Annotated[str, Kind.EXTRA] | None
+
+
+def render_collection(row: Row) -> NFTCollection:
+    """Return the collection of a row of ``nft_collections``."""
+    return make_builder(NFTCollection)((row,))
+
+
+def render_item(
+    row: Row, collections: Mapping[Account, NFTCollection], sales: Mapping[Account, Row]
+) -> NFTItem:
+    """Return the item of a row of ``nft_items``.
+
+    Args:
+        row: The row.
+        collections: Collections by workchain and account id, that of the item among them.
+        sales: Rows of ``nft_sales`` by the account of the contract; one counts if it owns the item
+            and names it.
+    """
+    collection = collections.get((row["collection_workchain"], row["collection"]))
+    item = make_builder(NFTItem)((row,), collection=collection, on_sale=False)
+    sale = sales.get((row["owner_workchain"], row["owner"]))
+    if sale is None or (sale["nft_workchain"], sale["nft"]) != (row["workchain"], row["account"]):
+        item.real_owner = item.owner_address or UNSET
+        return item
+    item.on_sale = True
+    seller = encode_account(sale["nft_owner_workchain"], sale["nft_owner"])
+    item.real_owner = seller or item.owner_address or UNSET
+    if sale["kind"] == "getgems_auction":
+        item.auction_contract_address = item.owner_address or UNSET
+    else:
+        item.sale_contract_address = item.owner_address or UNSET
+    return item
+
+
+def render_sale(row: Row, items: Mapping[Account, NFTItem]) -> NFTSale:
+    """Return the sale of a row of ``nft_sales``; ``items`` by workchain and account id."""
+    item = items.get((row["nft_workchain"], row["nft"]), UNSET)
+    return make_builder(NFTSale)((row,), nft_item=item)
+
+
+def render_nft_transfer(row: Row, trace_ids: Mapping[bytes, bytes]) -> NFTTransfer:
+    """Return the transfer of a row of ``nft_transfers``; trace ids by transaction hash."""
+    return make_builder(NFTTransfer)(
+        (row,),
+        nft_collection=encode_account(row["collection_workchain"], row["collection"]) or "",
+        trace_id=encode_optional(trace_ids.get(row["tx_hash"])),
+    )

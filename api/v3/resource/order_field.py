@@ -1,0 +1,104 @@
+"""Fields of the bodies in multisig orders, in the words of version 3.
+
+Unlike elsewhere, ``query_id`` is a number; amounts are decimal text, addresses raw text, cells
+base64.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tonlake.api.text.encoding import encode_bytes
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.body.address import STD, Address
+from tonlake.ingest.derive.body.codec import Work
+from tonlake.ingest.derive.body.raw import Raw
+from tonlake.ingest.derive.body.scheme import load_scheme
+from tonlake.ingest.derive.body.text import load_snake, read_utf8
+from tonlake.ingest.errors import BodyError
+
+if TYPE_CHECKING:
+    from tonlake.ingest.decode.cell.slice import CellSlice
+
+Fields = dict[str, Any]
+
+OPCODE_BITS = 32
+TEXT, ENCRYPTED_TEXT = 0x00000000, 0x2167DA4B
+_ADDRESS = Address()
+
+
+class SentMessage(NamedTuple):
+    """A message that a contract is told to send; destination and value are None in a log."""
+
+    destination: str | None
+    value: str | None
+    body: CellSlice
+
+
+def read_message(source: CellSlice) -> SentMessage:
+    """Read a message that is to be sent. TL-B: message$_, CommonMsgInfoRelaxed.
+
+    Raises:
+        BocError, BodyError: it is none.
+    """
+    value: Any = load_scheme().union("Message").decode(source, Work(source.tree))
+    info, body = value["info"], value["body"]["value"]
+    body = body.get("cell_reference") if isinstance(body, dict) else body
+    if not isinstance(body, Raw):
+        raise BodyError("a message without a body")
+    is_internal = info["@type"] == "int_msg_info"
+    return SentMessage(
+        destination=_write_address(info["dest"]) if is_internal else None,
+        value=info["value"]["grams"]["amount"]["value"] if is_internal else None,
+        body=body.slice(),
+    )
+
+
+def encode_rest(source: CellSlice) -> str:
+    """Return what is left of a slice as the bag of one cell, in base64."""
+    cell = CellBuilder(source.tree).store_slice(source.copy()).end()
+    return encode_cell(source, cell)
+
+
+def encode_cell(source: CellSlice, cell: int) -> str:
+    """Return a cell of the slice's tree as a bag of cells in base64."""
+    return encode_bytes(serialize_boc(source.tree, [cell]))
+
+
+def load_address(source: CellSlice) -> str | None:
+    """Read an address as raw text; None for every one that is not standard."""
+    return _write_address(_ADDRESS.decode(source, Work(source.tree)))
+
+
+def _write_address(value: Any) -> str | None:  # noqa: ANN401 - an object of the body codecs
+    return f"{value['workchain_id']}:{value['address']}" if value["@type"] == STD else None
+
+
+def load_text(source: CellSlice) -> str:
+    """Read UTF-8 text to the end of the cell and of the chain of its children."""
+    return read_utf8(load_snake(source, Work(source.tree)))
+
+
+def load_maybe_cell(source: CellSlice) -> str | None:
+    """Read ``Maybe ^Cell`` as base64."""
+    cell = source.load_maybe_ref()
+    return None if cell is None else encode_cell(source, cell)
+
+
+def load_payload(source: CellSlice) -> CellSlice:
+    """Read ``Either Cell ^Cell``; a body that ends before it has the empty one."""
+    if source.bits_left and source.load_bit():
+        return source.tree.slice(source.load_ref())
+    return source
+
+
+def read_encrypted(source: CellSlice) -> Fields:
+    """Read an encrypted comment: its bytes in base64."""
+    data = load_snake(source, Work(source.tree))
+    return {"comment": encode_bytes(data), "encrypted": True}
+
+
+def read_query(source: CellSlice) -> Fields:
+    """Read the query id that most bodies begin with."""
+    return {"query_id": source.load_uint(64)}

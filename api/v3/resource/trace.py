@@ -1,0 +1,148 @@
+"""A trace as version 3 writes it: what is known of it, its tree, and its transactions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import msgspec
+from msgspec import UNSET
+
+from tonlake.api.text.encoding import encode_bytes
+from tonlake.api.v3.layout.build import make_builder
+from tonlake.api.v3.layout.field import Base64, Column, Decimal, Kind, Omitted
+from tonlake.api.v3.layout.transaction import Transaction
+from tonlake.api.v3.resource.action import Action
+from tonlake.api.v3.resource.answer import AddressBook, Metadata
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+TRACE_TRANSACTIONS = 4000
+"""A trace with more transactions is shown without them."""
+PAGE_TRANSACTIONS = 50_000
+"""Most transactions of the traces in one answer."""
+
+Row = dict[str, Any]
+
+TOO_LARGE = "trace is too large"
+
+
+class TraceMeta(msgspec.Struct):
+    """State of a trace (complete, pending or broken) and its counts."""
+
+    trace_state: Annotated[str, Column("state")]
+    messages: int
+    transactions: int
+    pending_messages: int
+    classification_state: str = "unclassified"
+
+
+class Trace(msgspec.Struct):
+    """A trace; ``trace`` is a tree of objects with tx_hash, in_msg_hash and children."""
+
+    trace_id: Base64
+    external_hash: Base64 | None
+    mc_seqno_start: Decimal
+    mc_seqno_end: Decimal
+    start_lt: Decimal
+    start_utime: int
+    end_lt: Decimal
+    end_utime: int
+    trace_info: TraceMeta
+    is_incomplete: Annotated[bool, Kind.EXTRA]
+    warning: Annotated[str, Kind.EXTRA] | Omitted = UNSET
+    actions: list[Action] | Omitted = UNSET
+    trace: msgspec.Raw | Omitted = UNSET
+    transactions_order: list[str] | Omitted = UNSET
+    transactions: dict[str, Transaction] | Omitted = UNSET
+
+
+class Traces(msgspec.Struct):
+    """A page of traces, and the addresses in them."""
+
+    traces: list[Trace]
+    address_book: AddressBook
+    metadata: Metadata
+
+
+class Events(msgspec.Struct):
+    """A page of traces (former name)."""
+
+    events: list[Trace]
+    address_book: AddressBook
+    metadata: Metadata
+
+
+class Head(NamedTuple):
+    """What the tree says of a transaction, and whether it sent anything."""
+
+    in_msg_hash: str | None
+    has_sent: bool
+
+
+def head_of(transaction: Transaction) -> Head:
+    """Return what the tree says of a transaction."""
+    message = transaction.in_msg
+    return Head(None if message is None else message.hash, bool(transaction.out_msgs))
+
+
+def render_trace(
+    row: Row,
+    members: Sequence[Row] | None,
+    known: Mapping[str, Any],
+    heads: Mapping[str, Head] | None = None,
+) -> Trace:
+    """Return a trace.
+
+    Args:
+        row: A row of ``traces``.
+        members: Hash and parent_hash of its transactions by logical time; None: too many to show.
+        known: Transactions by hash, all its own among them: structs, or JSON that is written.
+        heads: What the tree says of them; None: the structs tell.
+    """
+    trace = make_builder(Trace)((row,), is_incomplete=row["state"] != "complete")
+    if members is None:
+        trace.is_incomplete, trace.warning = True, TOO_LARGE
+        return trace
+    order = [encode_bytes(member["hash"]) for member in members]
+    children: dict[str, list[str]] = {tx_hash: [] for tx_hash in order}
+    for tx_hash, member in zip(order, members, strict=True):
+        if member["parent_hash"] is not None:
+            children[encode_bytes(member["parent_hash"])].append(tx_hash)
+    if heads is None:
+        heads = {tx_hash: head_of(known[tx_hash]) for tx_hash in order}
+    trace.trace = msgspec.Raw(encode_tree(trace.trace_id, children, heads))
+    trace.transactions_order = order
+    trace.transactions = {tx_hash: known[tx_hash] for tx_hash in order}
+    return trace
+
+
+def encode_tree(
+    root: str, children: Mapping[str, Sequence[str]], heads: Mapping[str, Head]
+) -> bytes:
+    """Return the JSON of the tree under ``root``, however deep it is.
+
+    ``children`` is [] where nothing was sent, and null where nothing that was sent has arrived.
+    """
+    parts: list[str] = []
+    todo: list[tuple[str, bool]] = [(root, True)]
+    while todo:
+        text, is_node = todo.pop()
+        if not is_node:
+            parts.append(text)
+            continue
+        kids = children[text]
+        parts.append(_encode_head(text, heads[text].in_msg_hash))
+        if not kids:
+            parts.append("null}" if heads[text].has_sent else "[]}")
+            continue
+        parts.append("[")
+        todo.append(("]}", False))
+        for at, kid in enumerate(reversed(kids)):
+            todo += [(",", False), (kid, True)] if at else [(kid, True)]
+    return "".join(parts).encode()
+
+
+def _encode_head(tx_hash: str, in_msg_hash: str | None) -> str:
+    message = "" if in_msg_hash is None else f'"in_msg_hash":"{in_msg_hash}",'
+    return f'{{"tx_hash":"{tx_hash}",{message}"children":'

@@ -1,0 +1,1 @@
+"""The routes of version 3, a module for each subject."""

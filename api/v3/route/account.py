@@ -1,0 +1,198 @@
+"""Operations about accounts: their states, their addresses, their balances."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET
+
+from tonlake.api.chain.cells import read_cell_trees
+from tonlake.api.errors import NotCovered, RequestInvalid
+from tonlake.api.request.params import (
+    Addresses,
+    ConversionError,
+    Flag,
+    Hashes,
+    Int32,
+    Query,
+    Texts,
+    parse_any_address,
+)
+from tonlake.api.text.address import render_raw
+from tonlake.api.text.encoding import encode_optional
+from tonlake.api.v3.layout.build import make_builder
+from tonlake.api.v3.page.book import describe_addresses, read_accounts, read_address_book
+from tonlake.api.v3.page.coverage import check_accounts_known, check_mc_seqno, is_current
+from tonlake.api.v3.page.interface import NO_CODE, CodeFacts, read_codes
+from tonlake.api.v3.page.metadata import read_metadata
+from tonlake.api.v3.page.operation import Page, operation
+from tonlake.api.v3.resource.answer import (
+    AccountBalance,
+    AccountStateFull,
+    AccountStates,
+    AddressBook,
+    AddressBookRow,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tonlake.api.request.call import Call
+    from tonlake.api.text.address import Address
+
+Row = dict[str, Any]
+MOST_ACCOUNTS = 1000
+"""Accounts in one answer, as in the peer."""
+
+
+class AccountStatesQuery(Query, frozen=True, kw_only=True):
+    """Accounts, and code hashes of which theirs must be one."""
+
+    address: Addresses = ()
+    code_hash: Hashes = ()
+    include_boc: Flag = None
+    mc_seqno: Int32 = None
+
+
+class AddressBookQuery(Query, frozen=True, kw_only=True):
+    """Texts that should be addresses."""
+
+    address: Texts = ()
+
+
+class TopAccountsQuery(Page, frozen=True, kw_only=True):
+    """A page."""
+
+
+def get_account_states(call: Call, query: AccountStatesQuery) -> AccountStates:
+    """List account states, the newest or those after a masterchain block.
+
+    Raises:
+        RequestInvalid: no address.
+        NotCovered: the lake does not cover the block.
+    """
+    accounts = find_accounts(call, query.address, query.code_hash, mc_seqno=query.mc_seqno)
+    cells: Mapping[bytes, bytes] = {}
+    if query.include_boc is not False:
+        cells = read_bodies(call, list(accounts.values()))
+    codes = read_codes(call.reader, (row["code_hash"] for row in accounts.values()))
+    return AccountStates(
+        accounts=[
+            _render_account(address, row, cells, codes.get(row["code_hash"], NO_CODE))
+            for address, row in accounts.items()
+        ],
+        address_book=read_address_book(call, accounts),
+        metadata=read_metadata(call, accounts),
+    )
+
+
+def find_accounts(
+    call: Call,
+    addresses: Sequence[Address],
+    code_hashes: Sequence[bytes] = (),
+    *,
+    mc_seqno: int | None = None,
+) -> dict[Address, Row]:
+    """Return the states of accounts that are known, in order of address.
+
+    A state from before a hole of the lake may be out of date, and counts as unknown.
+
+    Raises:
+        RequestInvalid: no address.
+        NotCovered: the lake does not cover the masterchain block.
+    """
+    if not addresses:
+        raise RequestInvalid("address of account is required")
+    if mc_seqno is not None:
+        check_mc_seqno(call.reader, mc_seqno)
+    found = {
+        address: row
+        for address, row in read_accounts(call, addresses, mc_seqno).items()
+        if is_current(call.reader, row, mc_seqno)
+    }
+    unknown = sorted(set(addresses) - found.keys())
+    if unknown:
+        _warn_of_unknown(call, unknown)
+    kept = [
+        (address, row)
+        for address, row in found.items()
+        if not code_hashes or row["code_hash"] in code_hashes
+    ]
+    if len(kept) > MOST_ACCOUNTS:
+        call.warn(f"only the first {MOST_ACCOUNTS} of {len(kept)} accounts are shown")
+    return dict(kept[:MOST_ACCOUNTS])
+
+
+def _warn_of_unknown(call: Call, unknown: Sequence[Address]) -> None:
+    """Tell accounts that do not exist from those that the lake cannot know."""
+    try:
+        check_accounts_known(call.reader, unknown)
+    except NotCovered as error:
+        call.warn(str(error))
+
+
+def read_bodies(
+    call: Call, rows: Sequence[Row], *, columns: Sequence[str] = ("code_hash", "data_hash")
+) -> dict[bytes, bytes]:
+    """Return code and data of accounts by cell hash; warn of those that the lake has not whole."""
+    wanted = {row[column] for row in rows for column in columns} - {None}
+    cells = read_cell_trees(call.reader, wanted)
+    if len(cells) < len(wanted):
+        call.warn(f"{len(wanted) - len(cells)} cells of code or data are not whole in the lake")
+    return cells
+
+
+def get_address_book(call: Call, query: AddressBookQuery) -> AddressBook:
+    """List address book entries, keyed by the address as sent.
+
+    Raises:
+        RequestInvalid: none was sent.
+    """
+    if not query.address:
+        raise RequestInvalid("at least 1 address required")
+    parsed = {text: _parse(text) for text in query.address}
+    rows = describe_addresses(call, [item for item in parsed.values() if item is not None])
+    return {
+        text: AddressBookRow(user_friendly=None, domain=None, interfaces=[])
+        if address is None
+        else rows[address]
+        for text, address in parsed.items()
+    }
+
+
+def get_top_accounts(call: Call, query: TopAccountsQuery) -> list[AccountBalance]:
+    """List accounts by balance, largest first."""
+    rows = call.reader.rows(
+        "v3/accounts_by_balance", limit=query.limit or 0, offset=query.offset or 0
+    )
+    return [
+        AccountBalance(render_raw(row["workchain"], row["account"]), str(row["balance"]))
+        for row in rows
+    ]
+
+
+def _parse(text: str) -> Address | None:
+    try:
+        return parse_any_address(text)
+    except ConversionError:
+        return None
+
+
+def _render_account(
+    address: Address, row: Row, cells: Mapping[bytes, bytes], facts: CodeFacts
+) -> AccountStateFull:
+    return make_builder(AccountStateFull)(
+        (row,),
+        address=str(address),
+        contract_methods=facts.methods,
+        interfaces=facts.names,
+        data_boc=encode_optional(cells.get(row["data_hash"])) or UNSET,
+        code_boc=encode_optional(cells.get(row["code_hash"])) or UNSET,
+    )
+
+
+routes = [
+    operation("/accountStates", AccountStatesQuery, get_account_states, unwaiting=True),
+    operation("/addressBook", AddressBookQuery, get_address_book, unwaiting=True),
+    operation("/topAccountsByBalance", TopAccountsQuery, get_top_accounts),
+]

@@ -1,0 +1,287 @@
+"""Operations about actions: what traces did, in words."""
+
+from __future__ import annotations
+
+import re
+from operator import itemgetter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from tonlake.api.chain.trace import find_trace_ids
+from tonlake.api.errors import AddressInvalid, RequestInvalid
+from tonlake.api.request.params import (
+    INT64_MAX,
+    ConversionError,
+    Converter,
+    Flag,
+    Hashes,
+    Int32,
+    Lt,
+    OneAddress,
+    Texts,
+    Utime,
+)
+from tonlake.api.text.address import Address, parse_address, render_raw
+from tonlake.api.v3.page.book import read_address_book
+from tonlake.api.v3.page.classified import check_classified, choose_types
+from tonlake.api.v3.page.coverage import check_lt, check_mc_seqno, check_no_gap, check_utime
+from tonlake.api.v3.page.metadata import read_metadata
+from tonlake.api.v3.page.operation import SortedPage, operation
+from tonlake.api.v3.page.transaction_page import answer_transactions
+from tonlake.api.v3.resource.action import Action, render_action
+from tonlake.api.v3.resource.answer import AddressBook, Metadata
+from tonlake.api.v3.resource.trace import PAGE_TRANSACTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from tonlake.api.request.call import Call
+    from tonlake.queries.reader import Reader
+
+Row = dict[str, Any]
+
+_CURSOR = re.compile(r"([0-9]{1,19}):([0-9a-f]{64}):([0-9]{1,19}):([0-9a-f]{64})")
+_TYPE_NAME = re.compile(r"[A-Za-z0-9_.]+")
+_IN_DETAILS = re.compile(r'"(-?[0-9]{1,10}:[0-9A-F]{64})"')
+_ADDRESS_COLUMNS = (
+    *("source", "source_secondary", "destination", "destination_secondary"),
+    *("asset", "asset_secondary", "asset2", "asset2_secondary"),
+)
+
+
+TypeNames = Annotated[tuple[str, ...], Converter(str, {"type": "string"}, many=True)]
+"""Types of actions: repeated, and never a list with commas."""
+
+
+class ActionCursor(msgspec.Struct, frozen=True):
+    """The action after which a page begins: ends by what the page is ordered, and ids."""
+
+    trace_end: int
+    trace_id: bytes
+    end: int
+    action_id: bytes
+
+    def __str__(self) -> str:
+        """Return the text of the parameter."""
+        return f"{self.trace_end}:{self.trace_id.hex()}:{self.end}:{self.action_id.hex()}"
+
+
+def parse_cursor(text: str) -> ActionCursor:
+    """Read what an earlier page gave in the header ``X-Tonlake-Cursor``."""
+    match = _CURSOR.fullmatch(text)
+    if match is None or max(int(match[1]), int(match[3])) > INT64_MAX:
+        raise ConversionError(text)
+    ids = bytes.fromhex(match[2]), bytes.fromhex(match[4])
+    return ActionCursor(int(match[1]), ids[0], int(match[3]), ids[1])
+
+
+class ActionsQuery(SortedPage, frozen=True, kw_only=True):
+    """Filters of actions; all that are given must hold, but ``action_id`` stands alone."""
+
+    account: OneAddress = None
+    tx_hash: Hashes = ()
+    msg_hash: Hashes = ()
+    action_id: Hashes = ()
+    trace_id: Hashes = ()
+    mc_seqno: Int32 = None
+    start_utime: Utime = None
+    end_utime: Utime = None
+    start_lt: Lt = None
+    end_lt: Lt = None
+    action_type: TypeNames = ()
+    exclude_action_type: TypeNames = ()
+    supported_action_types: Texts = ()
+    include_accounts: Flag = None
+    include_transactions: Flag = None
+    cursor: Annotated[ActionCursor | None, Converter(parse_cursor, {"type": "string"})] = None
+
+    @property
+    def by_time(self) -> bool:
+        """Whether the page is ordered by time, not by logical time."""
+        return (self.start_utime, self.end_utime) != (None, None)
+
+
+class Actions(msgspec.Struct):
+    """A page of actions, and the addresses in them."""
+
+    actions: list[Action]
+    address_book: AddressBook
+    metadata: Metadata
+
+
+def get_actions(call: Call, query: ActionsQuery) -> Actions:
+    """List actions of complete traces, latest trace first.
+
+    Raises:
+        RequestInvalid: a type that no name can be.
+        NotDerived: nobody classified the traces of this lake.
+        NotCovered: nothing found, and the lake does not cover what was asked for.
+    """
+    rows = _find(call, query)
+    if len(rows) == query.limit:
+        call.headers["X-Tonlake-Cursor"] = str(_make_cursor(rows[-1], by_time=query.by_time))
+    actions = [render_action(row) for row in rows]
+    if query.include_accounts:
+        for action, row in zip(actions, rows, strict=True):
+            action.accounts = row["accounts"]
+    if query.include_transactions:
+        _add_transactions(call, actions, rows)
+    addresses = set(list_addresses(rows))
+    return Actions(
+        actions=actions,
+        address_book=read_address_book(call, addresses),
+        metadata=read_metadata(call, addresses),
+    )
+
+
+def list_addresses(rows: Iterable[Row]) -> Iterator[Address]:
+    """Yield the addresses that actions speak of."""
+    for row in rows:
+        columns = (row[name] for name in _ADDRESS_COLUMNS)
+        for text in (*row["accounts"], *columns, *_IN_DETAILS.findall(row["details"] or "")):
+            if text is None or ":" not in text:
+                continue  # a public key or a hash of another chain
+            try:
+                yield parse_address(text)
+            except AddressInvalid:
+                continue
+
+
+def _make_cursor(row: Row, *, by_time: bool) -> ActionCursor:
+    trace_end, end = ("trace_end_utime", "end_utime") if by_time else ("trace_end_lt", "end_lt")
+    return ActionCursor(row[trace_end], row["trace_id"], row[end], row["action_id"])
+
+
+def _add_transactions(call: Call, actions: list[Action], rows: list[Row]) -> None:
+    """Put whole transactions into actions.
+
+    Raises:
+        RequestInvalid: there are more of them than one answer may hold.
+    """
+    hashes = sorted({tx_hash for row in rows for tx_hash in row["tx_hashes"]})
+    most = PAGE_TRANSACTIONS
+    if len(hashes) > most:
+        raise RequestInvalid(
+            f"these actions have {len(hashes)} transactions, more than {most}: ask for fewer"
+        )
+    page = answer_transactions(call, call.reader.rows("v3/transaction_keys_by_hash", hashes=hashes))
+    known = {transaction.hash: transaction for transaction in page.transactions}
+    for action in actions:
+        action.transactions_full = [known[each] for each in action.transactions if each in known]
+
+
+def _find(call: Call, query: ActionsQuery) -> list[Row]:
+    for name in (*query.action_type, *query.exclude_action_type):
+        if _TYPE_NAME.fullmatch(name) is None:
+            raise RequestInvalid("action_type contains invalid characters")
+    if query.mc_seqno is not None:
+        check_mc_seqno(call.reader, query.mc_seqno)
+    rows = _ask(call, query)
+    check_classified(call, is_empty=not rows)
+    if not rows:
+        _check_covered(call, query)
+    return rows
+
+
+def _check_covered(call: Call, query: ActionsQuery) -> None:
+    """Tell "there is none" from "the lake does not know"."""
+    utime, lt = (query.start_utime, query.end_utime), (query.start_lt, query.end_lt)
+    check_utime(call.reader, *utime)
+    check_lt(call.reader, *lt)
+    if query.mc_seqno is None and query.cursor is None and not query.offset:
+        check_no_gap(call.reader, utime=utime, lt=lt)
+
+
+def _ask(call: Call, query: ActionsQuery) -> list[Row]:
+    reader = call.reader
+    supported = choose_types(call, query.supported_action_types)
+    after = query.cursor
+    filters: Row = {
+        "types": sorted(query.action_type or supported),
+        "excluded": list(query.exclude_action_type),
+        "hidden_under": sorted(supported),
+        "by_time": query.by_time,
+        "descending": query.descending,
+        "after_end": after and after.trace_end,
+        "after_trace": after and after.trace_id,
+        "after_action": after and after.end,
+        "after_id": after and after.action_id,
+        "limit": query.limit or 0,
+        "offset": query.offset or 0,
+    }
+    nothing: Row = {"trace_ids": [], "action_ids": [], "tx_hashes": []}
+    if query.action_id:
+        filters |= {"types": [], "excluded": [], "hidden_under": []}
+        wanted = nothing | {"action_ids": list(query.action_id)}
+        return reader.rows("v3/actions", **filters, **wanted)
+    filters |= {
+        "mc_seqno": query.mc_seqno,
+        "start_utime": query.start_utime,
+        "end_utime": query.end_utime,
+        "start_lt": query.start_lt,
+        "end_lt": query.end_lt,
+    }
+    named = query.trace_id or query.tx_hash or query.msg_hash
+    if query.account is not None and not named:
+        return _find_account_actions(reader, query.account, filters)
+    if named:
+        tx_hashes = [*query.tx_hash, *_list_ends(reader, query.msg_hash)]
+        trace_ids = list(query.trace_id)
+        if tx_hashes and not trace_ids:
+            trace_ids = find_trace_ids(reader, tx_hashes=tx_hashes)
+        if not trace_ids:
+            return []
+        nothing |= {"trace_ids": trace_ids, "tx_hashes": tx_hashes}
+        filters |= _narrow_ends(reader, query, trace_ids)
+    if query.account is not None:
+        filters["account"] = render_raw(query.account.workchain, query.account.account)
+    return reader.rows("v3/actions", **filters, **nothing)
+
+
+def _find_account_actions(reader: Reader, address: Address, filters: Row) -> list[Row]:
+    """Return a page of an account's actions: its keys, then only those parts of ``actions``."""
+    keys = reader.rows(
+        "v3/action_keys_of_account",
+        workchain=address.workchain,
+        account=address.account,
+        **filters,
+    )
+    if not keys:
+        return []
+    rows = reader.rows(
+        "v3/actions_by_key",
+        mc_seqnos=sorted({key["mc_seqno"] for key in keys}),
+        trace_ends=sorted({key["trace_end_lt"] for key in keys}),
+        action_ids=[key["action_id"] for key in keys],
+    )
+    by_key = {_key_of(row): row for row in rows}
+    return [by_key[key] for key in map(_key_of, keys) if key in by_key]
+
+
+_key_of = itemgetter("trace_end_lt", "trace_id", "action_id")
+
+
+def _narrow_ends(reader: Reader, query: ActionsQuery, trace_ids: Sequence[bytes]) -> Row:
+    """Return bounds of ends that leave only the traces' own files to read."""
+    unique = list(dict.fromkeys(trace_ids))
+    traces = reader.rows("v3/traces_by_id", trace_ids=unique, limit=len(unique))
+    if len(traces) < len(unique):
+        return {}
+    ends = [row["end_lt"] for row in traces]
+    first, last = query.start_lt, query.end_lt
+    return {
+        "start_lt": min(ends) if first is None else max(first, min(ends)),
+        "end_lt": max(ends) if last is None else min(last, max(ends)),
+    }
+
+
+def _list_ends(reader: Reader, msg_hashes: Sequence[bytes]) -> list[bytes]:
+    """Return the transactions that sent or consumed some messages."""
+    if not msg_hashes:
+        return []
+    found = reader.rows("v3/transactions_of_messages", msg_hashes=list(msg_hashes))
+    return [row["tx_hash"] for row in found]
+
+
+routes = [operation("/actions", ActionsQuery, get_actions)]

@@ -1,0 +1,163 @@
+"""Operations about blocks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tonlake.api.chain.header import find_masterchain_ends, list_block_keys
+from tonlake.api.errors import NotCovered
+from tonlake.api.request.params import Hash, Int32, Lt, Query, Shard, Utime
+from tonlake.api.v3.page.coverage import (
+    check_lt,
+    check_mc_seqno,
+    check_no_gap,
+    check_seqno,
+    check_utime,
+)
+from tonlake.api.v3.page.operation import SortedPage, operation
+from tonlake.api.v3.page.transaction_page import write_transactions
+from tonlake.api.v3.resource.answer import Blocks, MasterchainInfo, ShardState
+from tonlake.api.v3.resource.block import render_block
+
+if TYPE_CHECKING:
+    from tonlake.api.request.call import Call
+    from tonlake.queries.reader import Reader
+
+Row = dict[str, Any]
+
+
+class NoQuery(Query, frozen=True, kw_only=True):
+    """Nothing to choose."""
+
+
+class BlocksQuery(SortedPage, frozen=True, kw_only=True):
+    """Filters of blocks; all that are given must hold."""
+
+    workchain: Int32 = None
+    shard: Shard = None
+    seqno: Int32 = None
+    root_hash: Hash = None
+    file_hash: Hash = None
+    mc_seqno: Int32 = None
+    start_utime: Utime = None
+    end_utime: Utime = None
+    start_lt: Lt = None
+    end_lt: Lt = None
+
+
+class ShardStateQuery(Query, frozen=True, kw_only=True):
+    """A masterchain block."""
+
+    seqno: Int32 = None
+
+
+class ShardBlocksQuery(SortedPage, frozen=True, kw_only=True):
+    """A masterchain block."""
+
+    seqno: Int32 = None
+
+
+def get_masterchain_info(call: Call, _query: NoQuery) -> MasterchainInfo:
+    """Show the newest and the oldest masterchain block in the lake."""
+    return call.reader.lasting("masterchain info", lambda: _describe_ends(call.reader))
+
+
+def _describe_ends(reader: Reader) -> MasterchainInfo:
+    rows = find_masterchain_ends(reader)
+    if not rows:
+        raise NotCovered("the lake holds no masterchain block yet")
+    return MasterchainInfo(last=render_block(rows[-1]), first=render_block(rows[0]))
+
+
+def get_blocks(call: Call, query: BlocksQuery) -> Blocks:
+    """List blocks.
+
+    Raises:
+        NotCovered: nothing found, and the lake does not cover what was asked for.
+    """
+    rows = _find_blocks(call, query)
+    if not rows:
+        _check_covered(call, query)
+    return Blocks(blocks=[render_block(row) for row in rows])
+
+
+def get_shard_blocks(call: Call, query: ShardBlocksQuery) -> Blocks:
+    """List the blocks committed by a masterchain block, including itself."""
+    wanted = query.seqno or 0
+    rows = _find_blocks(
+        call,
+        BlocksQuery(mc_seqno=wanted, limit=query.limit, offset=query.offset, sort=query.sort),
+    )
+    if not rows:
+        _check_mc_block(call, wanted)
+    return Blocks(blocks=[render_block(row) for row in rows])
+
+
+def get_shard_state(call: Call, query: ShardStateQuery) -> ShardState:
+    """List the newest block of every shard as of a masterchain block, with transactions."""
+    wanted = query.seqno or 0
+    tops = call.reader.rows("v3/shard_tops", mc_seqno=wanted)
+    if not tops:
+        _check_mc_block(call, wanted)
+    rows = [row for row in tops if row["seqno"] is not None]
+    for row in tops:
+        if row["seqno"] is None:
+            top = f"({row['top_workchain']},{row['top_shard'] & _UINT64:016x},{row['top_seqno']})"
+            call.warn(f"block {top} is not in the lake")
+    keys = list_block_keys(call.reader, rows, call.settings.http.max_limit)
+    if len(keys) < sum(row["tx_count"] for row in rows):
+        call.warn(f"only the first {len(keys)} transactions are shown")
+    page = write_transactions(call, keys)
+    return ShardState(
+        blocks=[render_block(row) for row in rows],
+        transactions=page.transactions,
+        address_book=page.address_book,
+    )
+
+
+_UINT64 = 0xFFFFFFFFFFFFFFFF
+
+
+def _find_blocks(call: Call, query: BlocksQuery) -> list[Row]:
+    return call.reader.rows(
+        "v3/blocks",
+        **{name: getattr(query, name) for name in _FILTERS},
+        descending=query.descending,
+        limit=query.limit or 0,
+        offset=query.offset or 0,
+    )
+
+
+_FILTERS = (
+    *("workchain", "shard", "seqno", "root_hash", "file_hash", "mc_seqno"),
+    *("start_utime", "end_utime", "start_lt", "end_lt"),
+)
+
+
+def _check_mc_block(call: Call, mc_seqno: int) -> None:
+    """Refuse as the peer does, and name what is covered."""
+    try:
+        check_mc_seqno(call.reader, mc_seqno)
+    except NotCovered as error:
+        raise NotCovered(f"blocks not found: {error}") from error
+
+
+def _check_covered(call: Call, query: BlocksQuery) -> None:
+    """Tell "there is none" from "the lake does not know"."""
+    if query.mc_seqno is not None:
+        check_mc_seqno(call.reader, query.mc_seqno)
+    if query.seqno is not None:
+        check_seqno(call.reader, query.workchain, query.shard, query.seqno)
+    utime, lt = (query.start_utime, query.end_utime), (query.start_lt, query.end_lt)
+    check_utime(call.reader, *utime)
+    check_lt(call.reader, *lt)
+    if query.mc_seqno is None and query.seqno is None and not query.offset:
+        check_no_gap(call.reader, utime=utime, lt=lt)
+
+
+routes = [
+    operation("/masterchainInfo", NoQuery, get_masterchain_info, unwaiting=True),
+    operation("/blocks", BlocksQuery, get_blocks),
+    operation("/masterchainBlockShards", ShardBlocksQuery, get_shard_blocks),
+    operation("/masterchainBlockShardState", ShardStateQuery, get_shard_state),
+]

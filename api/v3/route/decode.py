@@ -1,0 +1,156 @@
+"""The operation that names opcodes and decodes bodies, of the request alone: no lake is asked."""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from litestar import Response  # noqa: TC002 - Litestar reads the annotations
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotations
+
+from tonlake.api.errors import RequestInvalid
+from tonlake.api.http.lane import in_lane
+from tonlake.api.request.call import (
+    SHARED_PARAMETERS,
+    ApiRequest,
+    answer_json,
+    note_warnings,
+    read_arguments,
+)
+from tonlake.api.request.params import (
+    ConversionError,
+    Query,
+    Texts,
+    converters_of,
+    parse_opcode,
+    read_query,
+)
+from tonlake.api.v3.page.request_body import read_body
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.derive.body.body import decode_body, name_opcode
+from tonlake.ingest.errors import BocError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tonlake.api.settings import HttpSettings
+
+DECODE_LIMIT = 1000
+"""Most opcodes, and most bodies, of one request."""
+
+PATH = "/decode"
+UNKNOWN = "unknown"
+_UINT32 = 1 << 32
+_HEX = re.compile(r"(0x)?(?:[0-9a-fA-F]{2})+")
+
+
+class DecodeQuery(Query, frozen=True, kw_only=True):
+    """Opcodes (hex or decimal) and bodies (bags of cells in base64 or hex), in any number."""
+
+    opcodes: Texts = ()
+    bodies: Texts = ()
+
+
+class DecodeRequest(msgspec.Struct, frozen=True):
+    """Opcodes and bodies to decode."""
+
+    opcodes: list[str | int] | None = None
+    bodies: list[str] | None = None
+
+
+class DecodeAnswer(msgspec.Struct, frozen=True):
+    """A name or "unknown" per opcode, an object or an error per body, in request order."""
+
+    opcodes: list[str]
+    bodies: list[dict[str, Any]]
+
+
+def answer_get(request: ApiRequest) -> Response[bytes]:
+    """Decode opcodes and message bodies (query parameters)."""
+    arguments = read_arguments(request)
+    known = converters_of(DecodeQuery)
+    settings: HttpSettings = request.app.state.settings.http
+    note_warnings(request, arguments.warnings(known, SHARED_PARAMETERS), settings)
+    query = read_query(DecodeQuery, arguments)
+    return _answer(query.opcodes, query.bodies, settings)
+
+
+def answer_post(request: ApiRequest, body: RawBody) -> Response[bytes]:
+    """Decode opcodes and message bodies (JSON).
+
+    Raises:
+        RequestInvalid: the body of the request is no such object.
+    """
+    asked = read_body(body, DecodeRequest)
+    opcodes = [
+        # Text may be hex without a mark; a number is what it is.
+        hex(opcode) if isinstance(opcode, int) and opcode >= 0 else str(opcode)
+        for opcode in asked.opcodes or ()
+    ]
+    return _answer(opcodes, asked.bodies or (), request.app.state.settings.http)
+
+
+def name_opcode_text(text: str) -> str:
+    """Return the name of an opcode, or "unknown" for text that is none, too."""
+    try:
+        opcode = parse_opcode(text)
+    except ConversionError:
+        return UNKNOWN
+    return name_opcode(opcode % _UINT32) or UNKNOWN
+
+
+def decode_text(text: str) -> dict[str, Any]:
+    """Return the object of a body, or one with the key ``error``."""
+    try:
+        tree = parse_boc(read_cells(text))
+    except (BocError, ValueError) as error:
+        return {"error": f"{UNKNOWN}: {error}"}
+    name, value = decode_body(tree, tree.roots[0])
+    if value is not None:
+        return dict(value)
+    if name is None:
+        return {"error": f"{UNKNOWN} opcode, or no opcode at all"}
+    return {"error": f"{UNKNOWN} body: no layout of {name} fits"}
+
+
+def read_cells(text: str) -> bytes:
+    """Return the bytes of base64 (either alphabet) or hex; raises ValueError for other text.
+
+    A space stands for ``+``: that is what an unescaped ``+`` becomes in a URL.
+    """
+    if _HEX.fullmatch(text):
+        return bytes.fromhex(text.removeprefix("0x"))
+    plain = text.replace(" ", "+").replace("-", "+").replace("_", "/")
+    return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+
+
+def _answer(
+    opcodes: Sequence[str], bodies: Sequence[str], settings: HttpSettings
+) -> Response[bytes]:
+    """Check the lengths, and answer one by one."""
+    most = DECODE_LIMIT
+    for name, items in (("opcodes", opcodes), ("bodies", bodies)):
+        if len(items) > most:
+            raise RequestInvalid(f"{name} list exceeds maximum length of {most}")
+    answer = DecodeAnswer(
+        [name_opcode_text(opcode) for opcode in opcodes], [decode_text(body) for body in bodies]
+    )
+    return answer_json(msgspec.json.encode(answer), settings)
+
+
+routes = [
+    HTTPRouteHandler(
+        PATH,
+        http_method=["GET", "HEAD"],
+        opt={"query": DecodeQuery, "answers": DecodeAnswer},
+    )(in_lane(answer_get)),
+    HTTPRouteHandler(
+        PATH,
+        http_method="POST",
+        status_code=200,
+        opt={"body": DecodeRequest, "answers": DecodeAnswer},
+    )(in_lane(answer_post)),
+]

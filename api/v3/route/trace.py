@@ -1,0 +1,234 @@
+"""Operations about traces."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from tonlake.api.chain.trace import find_trace_ids
+from tonlake.api.errors import RequestInvalid
+from tonlake.api.request.params import (
+    INT64_MAX,
+    ConversionError,
+    Converter,
+    Flag,
+    Hashes,
+    Int32,
+    Lt,
+    OneAddress,
+    Texts,
+    Utime,
+)
+from tonlake.api.v3.page.book import read_address_book
+from tonlake.api.v3.page.classified import read_trace_actions
+from tonlake.api.v3.page.coverage import check_lt, check_mc_seqno, check_no_gap, check_utime
+from tonlake.api.v3.page.metadata import read_metadata
+from tonlake.api.v3.page.operation import SortedPage, operation
+from tonlake.api.v3.page.transaction_page import answer_members, write_members
+from tonlake.api.v3.resource.trace import (
+    PAGE_TRANSACTIONS,
+    TRACE_TRANSACTIONS,
+    Events,
+    Trace,
+    Traces,
+    render_trace,
+)
+from tonlake.api.v3.route.action import list_addresses
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tonlake.api.request.call import Call
+    from tonlake.api.v3.page.transaction_page import Members
+
+    Show = Callable[[Call, Sequence[dict[str, Any]]], Members]
+
+
+Row = dict[str, Any]
+
+_CURSOR = re.compile(r"([0-9]{1,19}):([0-9a-f]{64})")
+
+
+class Cursor(msgspec.Struct, frozen=True):
+    """The trace after which a page begins: when it ended (by what the page is ordered), its id."""
+
+    end: int
+    trace_id: bytes
+
+    def __str__(self) -> str:
+        """Return the text of the parameter."""
+        return f"{self.end}:{self.trace_id.hex()}"
+
+
+def parse_cursor(text: str) -> Cursor:
+    """Read what an earlier page gave in the header ``X-Tonlake-Cursor``."""
+    match = _CURSOR.fullmatch(text)
+    if match is None or int(match[1]) > INT64_MAX:
+        raise ConversionError(text)
+    return Cursor(int(match[1]), bytes.fromhex(match[2]))
+
+
+class TracesQuery(SortedPage, frozen=True, kw_only=True):
+    """Filters of traces; of the first four only one, and all others that are given must hold."""
+
+    account: OneAddress = None
+    trace_id: Hashes = ()
+    tx_hash: Hashes = ()
+    msg_hash: Hashes = ()
+    mc_seqno: Int32 = None
+    start_utime: Utime = None
+    end_utime: Utime = None
+    start_lt: Lt = None
+    end_lt: Lt = None
+    include_actions: Flag = None
+    supported_action_types: Texts = ()
+    cursor: Annotated[Cursor | None, Converter(parse_cursor, {"type": "string"})] = None
+
+    @property
+    def by_time(self) -> bool:
+        """Whether the page is ordered by time, not by logical time."""
+        return (self.start_utime, self.end_utime) != (None, None)
+
+
+def get_traces(call: Call, query: TracesQuery) -> Traces:
+    """List traces with their transactions, latest end first.
+
+    Raises:
+        RequestInvalid: filters that exclude each other, or more transactions than may be shown.
+        NotCovered: nothing found, and the lake does not cover what was asked for.
+    """
+    return _list_traces(call, query, write_members)
+
+
+def answer_traces(call: Call, query: TracesQuery) -> Traces:
+    """Return the same as ``get_traces``, with transactions that can be looked into.
+
+    Raises:
+        RequestInvalid, NotCovered: as for traces.
+    """
+    return _list_traces(call, query, answer_members)
+
+
+def _list_traces(call: Call, query: TracesQuery, show: Show) -> Traces:
+    with_actions = bool(query.include_actions)
+    traces, members = _answer(call, query, show, with_actions=with_actions)
+    metadata = read_metadata(call, members.named)
+    return Traces(traces=traces, address_book=members.address_book, metadata=metadata)
+
+
+def get_events(call: Call, query: TracesQuery) -> Events:
+    """List traces with actions (former name of /traces).
+
+    Raises:
+        RequestInvalid, NotCovered: as for traces.
+    """
+    traces, members = _answer(call, query, write_members, with_actions=True)
+    metadata = read_metadata(call, members.named)
+    return Events(events=traces, address_book=members.address_book, metadata=metadata)
+
+
+def _answer(
+    call: Call, query: TracesQuery, show: Show, *, with_actions: bool
+) -> tuple[list[Trace], Members]:
+    rows = _find_traces(call, query)
+    if len(rows) == query.limit:
+        end = rows[-1]["end_utime" if query.by_time else "end_lt"]
+        call.headers["X-Tonlake-Cursor"] = str(Cursor(end, rows[-1]["trace_id"]))
+    members = _read_members(call, rows)
+    found = show(call, [member for row in rows for member in members.get(row["trace_id"], ())])
+    traces = [
+        render_trace(row, members.get(row["trace_id"]), found.shown, found.heads) for row in rows
+    ]
+    if with_actions:
+        actions, acted = read_trace_actions(call, rows, query.supported_action_types)
+        for trace, row in zip(traces, rows, strict=True):
+            trace.actions = actions[row["trace_id"]]
+        named = found.named.union(list_addresses(acted))
+        if named != found.named:
+            found = found._replace(named=named, address_book=read_address_book(call, named))
+    return traces, found
+
+
+def _find_traces(call: Call, query: TracesQuery) -> list[Row]:
+    chosen = [query.account, query.trace_id, query.tx_hash, query.msg_hash]
+    if sum(map(bool, chosen)) > 1:
+        raise RequestInvalid("only one of account, trace_id, tx_hash, msg_hash should be specified")
+    if query.mc_seqno is not None:
+        check_mc_seqno(call.reader, query.mc_seqno)
+    rows = _ask(call, query)
+    if not rows:
+        _check_covered(call, query)
+    return rows
+
+
+def _check_covered(call: Call, query: TracesQuery) -> None:
+    """Tell "there is none" from "the lake does not know"."""
+    utime, lt = (query.start_utime, query.end_utime), (query.start_lt, query.end_lt)
+    check_utime(call.reader, *utime)
+    check_lt(call.reader, *lt)
+    if query.mc_seqno is None and query.cursor is None and not query.offset:
+        check_no_gap(call.reader, utime=utime, lt=lt)
+
+
+def _ask(call: Call, query: TracesQuery) -> list[Row]:
+    reader = call.reader
+    filters = {
+        "mc_seqno": query.mc_seqno,
+        "start_utime": query.start_utime,
+        "end_utime": query.end_utime,
+        "start_lt": query.start_lt,
+        "end_lt": query.end_lt,
+        "by_time": query.by_time,
+        "after_end": query.cursor and query.cursor.end,
+        "after_id": query.cursor and query.cursor.trace_id,
+        "descending": query.descending,
+        "limit": query.limit or 0,
+        "offset": query.offset or 0,
+    }
+    if query.account is not None:
+        workchain, account = query.account.workchain, query.account.account
+        return reader.rows("v3/traces_of_account", workchain=workchain, account=account, **filters)
+    if query.tx_hash:
+        trace_ids = find_trace_ids(reader, tx_hashes=query.tx_hash)
+    elif query.msg_hash:
+        trace_ids = find_trace_ids(reader, msg_hashes=query.msg_hash)
+    elif query.trace_id:
+        trace_ids = list(query.trace_id)
+    else:
+        return reader.rows("v3/traces", **filters)
+    return reader.rows("v3/traces_by_id", trace_ids=trace_ids, **filters)
+
+
+def _read_members(call: Call, rows: list[Row]) -> dict[bytes, list[Row]]:
+    """Return the transactions of each trace that is not too large, by trace id.
+
+    Raises:
+        RequestInvalid: there are more of them than one answer may hold.
+    """
+    shown = [row for row in rows if row["transactions"] <= TRACE_TRANSACTIONS]
+    count = sum(row["transactions"] for row in shown)
+    if count > PAGE_TRANSACTIONS:
+        raise RequestInvalid(
+            f"these traces have {count} transactions, more than {PAGE_TRANSACTIONS}: "
+            "ask for fewer traces"
+        )
+    if not shown:
+        return {}
+    members: dict[bytes, list[Row]] = {row["trace_id"]: [] for row in shown}
+    found = call.reader.rows(
+        "v3/trace_transactions",
+        trace_ids=list(members),
+        first_lt=min(row["start_lt"] for row in shown),
+        last_lt=max(row["end_lt"] for row in shown),
+    )
+    for member in found:
+        members[member["trace_id"]].append(member)
+    return members
+
+
+routes = [
+    operation("/traces", TracesQuery, get_traces),
+    operation("/events", TracesQuery, get_events),
+]

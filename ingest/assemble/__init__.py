@@ -1,0 +1,1 @@
+"""Decoded blocks in the order of the chain, cut into commits."""

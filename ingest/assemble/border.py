@@ -1,0 +1,82 @@
+"""Where a lake's chain and its node's part: told by the hashes of masterchain blocks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.assemble.chain import list_heads
+from tonlake.ingest.errors import SourceError
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.log.bytable import list_files
+from tonlake.lake.log.place import read_place
+from tonlake.lake.schema import BLOCKS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tonlake.ingest.blocks import BlockSource, McHead
+    from tonlake.lake.log.state import LogState, Range
+
+
+def read_heads(lake_dir: Path, state: LogState, wanted: Range) -> dict[int, McHead]:
+    """Return the masterchain blocks of a lake in a range, by seqno.
+
+    Raises:
+        LakeCorrupt: a file of blocks is damaged.
+    """
+    first, last = wanted
+    found: dict[int, McHead] = {}
+    for file in list_files(state, BLOCKS.name):
+        place = read_place(file.path)
+        if place.last < first or place.first > last:
+            continue
+        rows = read_rows(lake_dir, file, ("workchain", "seqno", "root_hash", "gen_utime"))
+        found |= list_heads(rows)
+    return {at: head for at, head in found.items() if first <= at <= last}
+
+
+def find_last_common(
+    source: BlockSource, lake_dir: Path, state: LogState, node_last: int, *, most_mc_blocks: int
+) -> int:
+    """Return the newest masterchain block of the lake that the node has as well.
+
+    That is the lake's newest one where the node goes on from it, or has lost sight of it: a
+    block that the node does not have any more says nothing.
+
+    Args:
+        source: The node.
+        lake_dir: Folder of the lake.
+        state: What the lake has; not nothing.
+        node_last: The node's newest complete block; where it is less than the lake's, the
+            blocks beyond it are not the node's.
+        most_mc_blocks: How far back to look.
+
+    Raises:
+        SourceError: the chains differ further back than that.
+    """
+    newest = state.ranges[-1][1]
+    top = min(newest, node_last)
+    if _is_same(source, lake_dir, state, (top, top)) is not None:
+        return top
+    oldest = max(1, top - most_mc_blocks)
+    common = _is_same(source, lake_dir, state, (oldest, top - 1))
+    if common is None:
+        raise SourceError(
+            f"the lake's masterchain blocks {oldest} to {top} are not the node's: it follows"
+            " another chain; name another node, or another lake"
+        )
+    return common
+
+
+def _is_same(source: BlockSource, lake_dir: Path, state: LogState, wanted: Range) -> int | None:
+    """Return the newest block of a range that is the node's as far as anybody can tell."""
+    ours = read_heads(lake_dir, state, wanted)
+    for mc_seqno in range(wanted[1], wanted[0] - 1, -1):
+        theirs = source.find_head(mc_seqno)
+        if mc_seqno not in ours or theirs is None:
+            if mc_seqno == wanted[1]:
+                return mc_seqno
+            continue
+        if theirs.root_hash == ours[mc_seqno].root_hash:
+            return mc_seqno
+    return None

@@ -1,0 +1,118 @@
+"""The chain of masterchain blocks: what the lake has of it, and that new blocks fit to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tonlake.ingest.blocks import McHead
+from tonlake.ingest.errors import SourceError
+from tonlake.ingest.span import Span, missing_spans
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.file.values import iter_tuples
+from tonlake.lake.log.bytable import list_files
+from tonlake.lake.log.place import read_place
+from tonlake.lake.log.reader import LogReader
+from tonlake.lake.schema import BLOCKS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from tonlake.lake.log.place import Place
+
+MASTERCHAIN = -1
+_LINK = ("root_hash", "prev_root_hash")
+
+
+class Link(msgspec.Struct, frozen=True):
+    """How a masterchain block hangs in its chain."""
+
+    root_hash: bytes
+    prev_root_hash: bytes
+
+
+class Chain:
+    """Spans of the chain that a lake covers, and the links at the borders of what it lacks."""
+
+    def __init__(self, covered: list[Span], links: dict[int, Link]) -> None:
+        """Begin with the spans covered and the links known by seqno; ``read_chain`` gives both."""
+        self.covered = covered
+        self.links = links
+
+    def extend(self, blocks: pa.Table, span: Span) -> None:
+        """Take the masterchain blocks of ``span`` out of rows of the table ``blocks``.
+
+        Raises:
+            SourceError: one is missing, or does not follow the block before it.
+        """
+        links = self.links | masterchain_links(blocks)
+        for seqno in range(span.first, span.last + 2):
+            link, before = links.get(seqno), links.get(seqno - 1)
+            if link is None and seqno <= span.last:
+                raise SourceError(f"masterchain block {seqno} is missing from what was decoded")
+            if link and before and link.prev_root_hash != before.root_hash:
+                raise SourceError(
+                    f"masterchain block {seqno} does not follow block {seqno - 1}: it names "
+                    f"{link.prev_root_hash.hex()} before it, and that block's root hash is "
+                    f"{before.root_hash.hex()}; this source holds another chain than the lake"
+                )
+        self.links |= {seqno: links[seqno] for seqno in (span.first, span.last)}
+
+
+Borders = dict[str, dict[int, Link]]
+"""Links of the first and the last masterchain block of files of blocks, by path."""
+
+_BORDERS_KEPT = 100
+
+
+def read_chain(
+    lake_dir: Path, wanted: Span, *, log: LogReader | None = None, borders: Borders | None = None
+) -> Chain:
+    """Return the chain of a lake, with the links around the parts of ``wanted`` it lacks.
+
+    ``borders`` is what is known already, and gets what is read.
+    """
+    state = (log or LogReader(lake_dir)).read()
+    borders = {} if borders is None else borders
+    covered = [Span(first, last) for first, last in state.ranges]
+    lacking = missing_spans(wanted, covered)
+    around = {seqno for span in lacking for seqno in (span.first - 1, span.last + 1)}
+    links: dict[int, Link] = {}
+    for file in list_files(state, BLOCKS.name):
+        place = read_place(file.path)
+        if any(place.first <= seqno <= place.last for seqno in around):
+            if file.path not in borders:
+                rows = read_rows(lake_dir, file, ("workchain", "seqno", *_LINK))
+                keep_border(borders, file.path, place, masterchain_links(rows))
+            links |= borders[file.path]
+    return Chain(covered, {seqno: links[seqno] for seqno in around & links.keys()})
+
+
+def keep_border(borders: Borders, path: str, place: Place, links: dict[int, Link]) -> None:
+    """Take note of the links at the border of a file."""
+    if len(borders) >= _BORDERS_KEPT:
+        borders.clear()
+    borders[path] = {at: links[at] for at in (place.first, place.last) if at in links}
+
+
+def masterchain_links(blocks: pa.Table) -> dict[int, Link]:
+    """Return the link of each masterchain block among rows of the table ``blocks``, by seqno."""
+    return {seqno: Link(*link) for seqno, *link in _list_masterchain(blocks, ("seqno", *_LINK))}
+
+
+def list_heads(blocks: pa.Table) -> dict[int, McHead]:
+    """Return the masterchain blocks among rows of the table ``blocks``, by seqno."""
+    columns = ("seqno", "root_hash", "gen_utime")
+    heads = (McHead(*head) for head in _list_masterchain(blocks, columns))
+    return {head.mc_seqno: head for head in heads}
+
+
+def _list_masterchain(blocks: pa.Table, columns: Sequence[str]) -> Iterator[list[Any]]:
+    """Yield columns of the rows of masterchain blocks; Arrow takes long to filter a few rows."""
+    for workchain, *values in iter_tuples(blocks, ("workchain", *columns)):
+        if workchain == MASTERCHAIN:
+            yield values

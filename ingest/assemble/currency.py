@@ -1,0 +1,133 @@
+"""Extra currencies that a block leaves out as unchanged, taken from blocks before it.
+
+A block prunes what it does not change. The dictionary of an account's extra currencies is a part
+of its balance that is read, not only hashed, so its cells are looked up among the state cells of
+the commit at hand and of the lake. Where they come with an earlier range that is brought later,
+the rows are completed then.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tonlake.ingest.decode.block.currency import read_extra_currencies
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.record import assemble_boc
+from tonlake.ingest.errors import MissingCell
+from tonlake.lake.commit.rewrite import commit_maintenance
+from tonlake.lake.file.datafile import write_changes
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.index.builder.place import range_of
+from tonlake.lake.log.bytable import list_files
+from tonlake.lake.log.disk import LOCK_FILE, hold_lock
+from tonlake.lake.log.place import Derivation, NewFile, read_place
+from tonlake.lake.log.state import overlaps, read_state
+from tonlake.lake.schema import ACCOUNT_STATES, STATE_CELLS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from tonlake.ingest.assemble.statecell import CellFinder, Cells
+    from tonlake.ingest.span import Span
+    from tonlake.lake.log.state import Commit, DataFile
+    from tonlake.lake.settings import LakeSettings
+
+
+_TEXT, _HASH = "extra_currencies", "extra_currencies_hash"
+TEXTS_KEPT = 10_000
+"""Dictionaries remembered; from there on all are forgotten and looked up again."""
+
+
+class CurrencyBook:
+    """Dictionaries of extra currencies by hash, remembered from commit to commit of one run."""
+
+    def __init__(self, finder: CellFinder) -> None:
+        """Look cells up with ``finder``."""
+        self._finder = finder
+        self._texts: dict[bytes, str | None] = {}
+
+    def complete(self, tables: Mapping[str, pa.Table]) -> pa.Table:
+        """Return ``account_states`` with the extra currencies that its rows leave open.
+
+        A dictionary that lies before the lake's first block stays NULL beside its hash.
+        """
+        states = tables["account_states"]
+        left_open = pc.and_(pc.is_valid(states[_HASH]), pc.is_null(states[_TEXT]))
+        hashes = states[_HASH].filter(left_open).to_pylist()
+        if not hashes:
+            return states
+        if len(self._texts) > TEXTS_KEPT:
+            self._texts.clear()
+        unknown = {wanted for wanted in hashes if self._texts.get(wanted) is None}
+        # What the lake lacked once it still lacks, unless this commit brings it.
+        absent = unknown & self._texts.keys()
+        cells = self._finder.find_trees(unknown - absent, tables["state_cells"])
+        cells |= self._finder.find_trees(absent, tables["state_cells"], in_lake=False)
+        self._texts |= {wanted: _read_text(wanted, cells) for wanted in unknown}
+        texts = pa.array(map(self._texts.get, states[_HASH].to_pylist()), pa.string())
+        column = states.schema.get_field_index(_TEXT)
+        filled = pc.coalesce(states[_TEXT], texts)
+        return states.set_column(column, states.schema.field(column), filled)
+
+
+def complete_states(
+    lake_dir: Path, settings: LakeSettings, finder: CellFinder, within: Sequence[Span]
+) -> Commit | None:
+    """Fill in what ranges of the lake left open whose dictionaries came with an earlier range.
+
+    Look-ups over what changed are dropped: the next rebuild makes them. None if nothing changed.
+
+    Args:
+        lake_dir: Folder of the lake.
+        settings: File options.
+        finder: Finds cells of the lake.
+        within: Masterchain blocks whose ranges are looked at.
+
+    Raises:
+        LakeNotFound: the folder holds no lake.
+        LakeCorrupt: a file is damaged.
+        LakeFull: no room; nothing was committed.
+    """
+    with hold_lock(lake_dir / LOCK_FILE):
+        state = read_state(lake_dir)
+        book = CurrencyBook(finder)
+        wanted = []
+        removed = set()
+        for file in list_files(state, ACCOUNT_STATES.name):
+            place = read_place(file.path)
+            if not any(span.first <= place.first <= span.last for span in within):
+                continue
+            rows = _complete_file(lake_dir, file, book)
+            if rows is not None:
+                wanted.append(NewFile(file.table, place, rows))
+                removed.add(file.path)
+        if not wanted:
+            return None
+        changes = write_changes(lake_dir, state, Derivation(wanted, frozenset(removed)), settings)
+        changed = tuple((file.place.first, file.place.last) for file in wanted)
+        runs = tuple(run for run in state.runs if not overlaps(changed, range_of(run)))
+        return commit_maintenance(
+            lake_dir, state, added=changes.added, removed=changes.removed, runs=runs
+        )
+
+
+def _complete_file(lake_dir: Path, file: DataFile, book: CurrencyBook) -> pa.Table | None:
+    """Return the rows of a file of ``account_states`` with more filled in; None if it is not."""
+    cells = {STATE_CELLS.name: STATE_CELLS.empty}
+    few = read_rows(lake_dir, file, (_TEXT, _HASH))
+    completed = book.complete({ACCOUNT_STATES.name: few, **cells})
+    if completed[_TEXT].null_count == few[_TEXT].null_count:
+        return None
+    return book.complete({ACCOUNT_STATES.name: read_rows(lake_dir, file), **cells})
+
+
+def _read_text(root: bytes, cells: Cells) -> str | None:
+    try:
+        tree = parse_boc(assemble_boc(root, cells))
+    except MissingCell:
+        return None
+    return read_extra_currencies(tree, tree.roots[0])

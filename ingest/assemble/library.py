@@ -1,0 +1,148 @@
+"""Who publishes which library, followed through the accounts that do.
+
+A block shows what it adds to the public libraries, but of what it removes often nothing is left
+to see. The masterchain keeps that collection in step with the library dictionaries of its
+accounts (TL-B: simple_lib$_ public:Bool root:^Cell), and their states after every block are known:
+a publisher whose dictionary no longer has the library has withdrawn it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.decode.cell.record import assemble_boc
+from tonlake.ingest.errors import MissingCell
+from tonlake.lake.errors import LakeNotFound
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.schema import LIBRARIES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from tonlake.ingest.assemble.statecell import CellFinder, Cells
+    from tonlake.lake.settings import LakeSettings
+
+_KEY_BITS = 256
+_MASTERCHAIN = -1
+
+Publishers = dict[bytes, set[bytes]]
+"""Library -> accounts that publish it."""
+
+
+class LibraryBook:
+    """The publishers of every public library, carried from commit to commit of one run."""
+
+    def __init__(self, lake_dir: Path, settings: LakeSettings, finder: CellFinder) -> None:
+        """Begin from what ``lake_dir`` says; it need not be there yet."""
+        self._lake_dir = lake_dir
+        self._settings = settings
+        self._finder = finder
+        self._publishers: Publishers = {}
+        self._next: int | None = None
+
+    def complete(self, tables: Mapping[str, pa.Table], first: int, last: int) -> pa.Table:
+        """Return ``libraries`` of the masterchain blocks ``first`` to ``last`` with removals.
+
+        Lists of publishers become whole, too, where blocks left some out as unchanged.
+        """
+        if first != self._next:
+            self._publishers = self._read_lake(first)
+        self._next = last + 1
+        shown = tables["libraries"]
+        if not self._publishers and not shown.num_rows:
+            return shown
+        rows = list(self._follow(shown.to_pylist(), self._list_states(tables, shown)))
+        return pa.Table.from_pylist(rows, LIBRARIES.arrow).sort_by(
+            [(name, "ascending") for name in LIBRARIES.sort]
+        )
+
+    def _read_lake(self, before: int) -> Publishers:
+        try:
+            snapshot = open_snapshot(self._lake_dir, check_digests=False)
+        except LakeNotFound:
+            return {}
+        with snapshot.connect(self._settings, tables=["libraries"]) as connection:
+            rows = connection.execute(
+                "select hash, publishers from libraries where mc_seqno < $before "
+                "qualify row_number() over (partition by hash order by mc_seqno desc) = 1 "
+                "and present",
+                {"before": before},
+            ).fetchall()
+        return {library: set(publishers) for library, publishers in rows}
+
+    def _list_states(
+        self, tables: Mapping[str, pa.Table], shown: pa.Table
+    ) -> list[tuple[int, bytes, set[bytes] | None]]:
+        """Return masterchain block, account and public libraries of states of publishers."""
+        accounts = {account for held in self._publishers.values() for account in held}
+        accounts |= {account for held in shown["publishers"].to_pylist() for account in held}
+        states = tables["account_states"]
+        states = states.filter(
+            pc.and_(
+                pc.equal(states["workchain"], _MASTERCHAIN),
+                pc.is_in(states["account"], pa.array(sorted(accounts), pa.binary(32))),
+            )
+        )
+        columns = (states[name].to_pylist() for name in ("mc_seqno", "account", "library_hash"))
+        rows = list(zip(*columns, strict=True))
+        roots = {root for *_, root in rows if root is not None}
+        cells = self._finder.find_trees(roots, tables["state_cells"])
+        public = {root: _read_public(root, cells) for root in roots}
+        return [(at, account, public[root] if root else set()) for at, account, root in rows]
+
+    def _follow(
+        self, shown: list[dict[str, Any]], states: list[tuple[int, bytes, set[bytes] | None]]
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the changes of every block: what it shows, less what its accounts withdrew."""
+        for at in sorted({row["mc_seqno"] for row in shown} | {state[0] for state in states}):
+            changed: set[bytes] = set()
+            for row in (row for row in shown if row["mc_seqno"] == at):
+                held = self._publishers.setdefault(row["hash"], set())
+                held |= set(row["publishers"])
+                if not row["present"]:
+                    held.clear()
+                changed.add(row["hash"])
+            for _, account, public in (state for state in states if state[0] == at):
+                changed |= self._withdraw(account, public)
+            for library in sorted(changed):
+                held = self._publishers[library]
+                yield {
+                    "mc_seqno": at,
+                    "hash": library,
+                    "present": bool(held),
+                    "publishers": sorted(held),
+                }
+                if not held:
+                    del self._publishers[library]
+
+    def _withdraw(self, account: bytes, public: set[bytes] | None) -> set[bytes]:
+        """Take the account from libraries that it publishes no more; return those libraries."""
+        if public is None:
+            return set()
+        gone = {
+            library
+            for library, held in self._publishers.items()
+            if account in held and library not in public
+        }
+        for library in gone:
+            self._publishers[library].discard(account)
+        return gone
+
+
+def _read_public(root: bytes, cells: Cells) -> set[bytes] | None:
+    """Return the public libraries of an account's dictionary; None where cells are not known."""
+    try:
+        tree = parse_boc(assemble_boc(root, cells))
+    except MissingCell:
+        return None
+    return {
+        key.to_bytes(32, "big")
+        for key, value in iter_hashmap(tree, tree.roots[0], _KEY_BITS)
+        if value.load_bit()
+    }

@@ -1,0 +1,159 @@
+"""What people ask of actions on the command line."""
+
+from __future__ import annotations
+
+import base64
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tonlake.ingest.derive.action.classifier import classify
+from tonlake.ingest.derive.action.explanation import explain
+from tonlake.ingest.derive.action.gathering import gather_sources
+from tonlake.ingest.derive.action.rebuild import rebuild_actions
+from tonlake.ingest.derive.action.row import show_actions
+from tonlake.ingest.derive.action.stored import read_stored
+from tonlake.ingest.derive.recording.action import read_traces
+from tonlake.ingest.errors import IngestError
+from tonlake.ingest.settings import IngestSections
+from tonlake.lake.command.cli import failing_cleanly, lake_option, read_settings, tell_rebuilt
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.log.place import Place
+from tonlake.lake.log.state import read_state
+from tonlake.lake.schema import TRACES
+from tonlake.lake.schema.action import ACTIONS, SUPERSEDED_ACTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tonlake.ingest.derive.action.interface import Interfaces
+    from tonlake.ingest.derive.action.model import Trace
+
+CLASSIFY_EXAMPLES = """
+Examples:
+
+\b
+  tonlake classify recorded.jsonl.zst
+  tonlake classify recorded.jsonl.zst | jq '.actions[].type'
+"""
+EXPLAIN_EXAMPLES = """
+Examples:
+
+\b
+  tonlake explain 7DPBQ4/A8bTpVVLgVhIsZ0VISt2RzWHzBYl8wo7/Gao= --lake mainnet.lake
+  tonlake explain mG5NGg-37hpz1Vgs5KvDo0HKgtQKCnMbmGEpdApY5Ls= --traces recorded.jsonl.zst
+"""
+_HEX_HASH = re.compile(r"[0-9a-fA-F]{64}")
+_HASH_BYTES = 32
+File = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command("classify", epilog=CLASSIFY_EXAMPLES)
+@click.argument("recording", type=File)
+def classify_command(*, recording: Path) -> None:
+    """Print what recorded traces did: a JSON object for each line of a .jsonl or .jsonl.zst file.
+
+    Each line of the file holds transactions, messages and interface records of one trace; each
+    line of the answer its trace_key, the state of the classification and the actions.
+    """
+    with failing_cleanly():
+        try:
+            for line in classify_recording(recording):
+                click.echo(line)
+        except IngestError as error:
+            raise click.ClickException(str(error)) from error
+
+
+def classify_recording(recording: Path) -> Iterator[bytes]:
+    """Yield a JSON object for each trace of a recording."""
+    for key, trace, interfaces in read_traces(recording):
+        state, actions = classify(trace, interfaces)
+        yield msgspec.json.encode(
+            {"trace_key": key, "state": state, "actions": show_actions(trace, actions)}
+        )
+
+
+@click.command("explain", epilog=EXPLAIN_EXAMPLES)
+@click.argument("trace")
+@click.option(
+    "--lake",
+    "lake_dir",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of the lake that has the trace.",
+)
+@click.option("--traces", "recording", type=File, help="File of recorded traces that has it.")
+def explain_command(*, trace: str, lake_dir: Path | None, recording: Path | None) -> None:
+    """Print the messages of a trace as a tree, each with the rules that claimed it.
+
+    TRACE is the hash of its root transaction, in hex or base64.
+    """
+    if (lake_dir is None) == (recording is None):
+        raise click.UsageError("name where the trace is: --lake DIR or --traces FILE")
+    trace_id = _read_hash(trace)
+    with failing_cleanly():
+        try:
+            found = _find_recorded(recording, trace_id) if recording else None
+            if lake_dir is not None:
+                found = find_stored(lake_dir, trace_id)
+        except IngestError as error:
+            raise click.ClickException(str(error)) from error
+        if found is None:
+            raise click.ClickException(f"trace {trace} is not there, or not complete")
+        for line in explain(*found):
+            click.echo(line)
+
+
+def _read_hash(text: str) -> bytes:
+    if _HEX_HASH.fullmatch(text):
+        return bytes.fromhex(text)
+    try:
+        data = base64.b64decode(text.replace("-", "+").replace("_", "/"), validate=True)
+    except ValueError:
+        data = b""
+    if len(data) != _HASH_BYTES:
+        raise click.UsageError(f"{text!r} is no hash: 64 hex digits or 44 base64 ones are needed")
+    return data
+
+
+def _find_recorded(recording: Path, trace_id: bytes) -> tuple[Trace, Interfaces] | None:
+    for _key, trace, interfaces in read_traces(recording):
+        if trace.trace_id == trace_id:
+            return trace, interfaces
+    return None
+
+
+def find_stored(lake_dir: Path, trace_id: bytes) -> tuple[Trace, Interfaces] | None:
+    """Return a trace of a lake with what its accounts were; None if the lake has it not."""
+    state = read_state(lake_dir)
+    for file in state.files:
+        if file.table != TRACES.name:
+            continue
+        rows = read_rows(lake_dir, file)
+        row = rows.filter(pc.equal(rows["trace_id"], pa.scalar(trace_id, rows["trace_id"].type)))
+        if row.num_rows:
+            sources = gather_sources(lake_dir, state, row, {}, Place(0, 0, ""))
+            return next(read_stored(row, sources), None)
+    return None
+
+
+@click.command("actions", epilog="Example: tonlake rebuild actions --lake mainnet.lake")
+@lake_option
+@click.option("--all", "everything", is_flag=True, help="Also ranges of this very version.")
+def rebuild_actions_command(*, lake_dir: Path, everything: bool) -> None:
+    """Classify traces of ranges that another version of the classifier did, or none.
+
+    Base tables and traces stay as they are. Where the version now says something else, the rows
+    of the version before are kept in superseded_actions.
+    """
+    with failing_cleanly():
+        settings = read_settings(IngestSections)
+        commit = rebuild_actions(lake_dir, settings.lake, everything=everything)
+    tell_rebuilt(commit, "actions", (ACTIONS.name, SUPERSEDED_ACTIONS.name))
+
+
+commands: list[click.Command] = [classify_command, explain_command]

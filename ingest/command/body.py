@@ -1,0 +1,36 @@
+"""The command that decodes the bodies of a lake."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tonlake.ingest.derive.body.rebuild import rebuild_bodies
+from tonlake.lake.command.cli import failing_cleanly, lake_option, read_settings, show_progress
+from tonlake.lake.settings import LakeSections
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EXAMPLES = """
+Examples:
+
+\b
+  tonlake rebuild bodies --lake mainnet.lake
+  tonlake sql "select decoded_opcode, count(*) from decoded_messages group by 1" \\
+      --lake mainnet.lake
+
+Ingest does not do this by itself: it would take longer than all the rest of it.
+"""
+
+
+@click.command("bodies", epilog=EXAMPLES)
+@lake_option
+@click.option("--all", "everything", is_flag=True, help="Decode those anew that are decoded.")
+def rebuild_bodies_command(*, lake_dir: Path, everything: bool) -> None:
+    """Decode message bodies into a table, of all ranges that have none decoded yet."""
+    with failing_cleanly(), show_progress("ranges") as show:
+        settings = read_settings(LakeSections).lake
+        count = rebuild_bodies(lake_dir, settings, everything=everything, on_range=show)
+    click.echo(f"bodies of {count:,} range(s) decoded" if count else "all bodies are decoded")

@@ -1,0 +1,236 @@
+"""The command ``tonlake ingest``: blocks of a node, packages or lite servers into a lake."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as ProgressBar
+
+from tonlake.ingest.command.action import commands as action_commands
+from tonlake.ingest.command.action import rebuild_actions_command
+from tonlake.ingest.command.body import rebuild_bodies_command
+from tonlake.ingest.command.contract import rebuild_contracts_command
+from tonlake.ingest.command.metadata import commands as metadata_commands
+from tonlake.ingest.command.trace import rebuild_traces_command, replay_recording
+from tonlake.ingest.command.upgrade import upgrade_command
+from tonlake.ingest.decode import native
+from tonlake.ingest.decode.heap import keep_freed_memory
+from tonlake.ingest.errors import IngestError
+from tonlake.ingest.run.follow import MANY_MC_BLOCKS, Follower
+from tonlake.ingest.run.pipeline import IngestReport, Progress, ingest
+from tonlake.ingest.settings import IngestSections
+from tonlake.ingest.source.origin import Origin
+from tonlake.ingest.span import Span, SpanError, parse_span
+from tonlake.lake.command.cli import LAKE_FOLDER, read_settings, rebuild_group
+from tonlake.lake.errors import LakeError
+from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.maintenance.orphan import sweep_orphans
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tonlake.ingest.blocks import BlockSource
+
+EXIT_DATA, EXIT_PARTIAL = 1, 3
+HOLES_SHOWN = 20
+EXAMPLES = """
+Examples:
+
+\b
+  tonlake ingest --node /var/ton-work/db --lake mainnet.lake
+  tonlake ingest --node /var/ton-work/db --lake mainnet.lake --range=-1000:
+  tonlake ingest --node /var/ton-work/db --lake mainnet.lake --from 40000000 --to 40100000
+  tonlake ingest --node /var/ton-work/db --lake mainnet.lake --follow
+  tonlake ingest --packs archive/packages/arch0000 --lake old.lake
+  tonlake ingest --liteserver global.config.json --lake laptop.lake --range=-100: --follow
+  tonlake ingest --traces recorded.jsonl.zst --lake recorded.lake
+
+Ranges are of masterchain blocks, both ends included: 1000:2000, 1000:, :2000, 1500, and -1000:
+for the newest thousand. What the lake has already is skipped, so the same command resumes.
+"""
+
+Folder = click.Path(exists=True, file_okay=False, path_type=Path)
+File = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command("ingest", epilog=EXAMPLES)
+@click.option("--node", type=Folder, help="Database folder of a TON node (read only).")
+@click.option("--packs", type=Folder, help="Folder of archive packages, without a node.")
+@click.option(
+    "--liteserver", type=File, help="Configuration of a network: blocks from its servers."
+)
+@click.option("--traces", type=File, help="File of recorded traces, .jsonl or .jsonl.zst.")
+@click.option("--lake", type=LAKE_FOLDER, required=True, help="Folder of the lake.")
+@click.option("--range", "span", help="Masterchain blocks, such as 1000:2000 or -1000:.")
+@click.option("--from", "first", type=click.IntRange(min=1), help="First masterchain block.")
+@click.option("--to", "last", type=click.IntRange(min=1), help="Last masterchain block.")
+@click.option("--follow", is_flag=True, help="Go on with what a running node writes.")
+@click.option("--workers", type=click.IntRange(min=1), help="Decoding processes.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def ingest_command(  # noqa: PLR0913 - one for each option
+    *,
+    node: Path | None,
+    packs: Path | None,
+    liteserver: Path | None,
+    traces: Path | None,
+    lake: Path,
+    span: str | None,
+    first: int | None,
+    last: int | None,
+    workers: int | None,
+    follow: bool,
+    as_json: bool,
+) -> None:
+    """Decode a node's blocks into the lake; its folder is only read, never written.
+
+    Without a node: blocks from the lite servers of a network, by the configuration file of it.
+    """
+    if [node, packs, liteserver, traces].count(None) != 3:  # noqa: PLR2004 - all but one
+        raise click.UsageError(
+            "name one source: --node DIR, --packs DIR, --liteserver FILE or --traces FILE"
+        )
+    if traces is not None and any((span, first, last, workers, follow)):
+        raise click.UsageError("--traces takes a whole file: leave out ranges and workers")
+    wanted = _join_range(span, first, last, follow=follow)
+    origin = Origin(node, packs, liteserver)
+    keep_freed_memory()
+    try:
+        settings = read_settings(IngestSections)
+        if traces is not None:
+            replay_recording(traces, lake, settings, as_json=as_json)
+            return
+        if follow and wanted == ":":
+            _follow(origin, lake, settings, as_json=as_json)
+        with closing(origin.open(settings)) as source:
+            report = _run(source, lake, wanted, settings, workers)
+        print_report(report, as_json=as_json)
+        if follow:
+            _follow(origin, lake, settings, as_json=as_json)
+    except SpanError as error:
+        raise click.UsageError(str(error)) from error
+    except BrokenPipeError:
+        raise  # the reader of our output has enough, which is no fault
+    except (IngestError, LakeError, OSError) as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(EXIT_DATA)
+    if report.holes or report.stopped_at is not None:
+        sys.exit(EXIT_PARTIAL)
+
+
+def _join_range(span: str | None, first: int | None, last: int | None, *, follow: bool) -> str:
+    """Return the range that the options name together.
+
+    Raises:
+        click.UsageError: they contradict each other.
+    """
+    if span is not None and (first is not None or last is not None):
+        raise click.UsageError("--range already has both ends: leave out --from and --to")
+    if follow and (last is not None or (span is not None and not span.endswith(":"))):
+        raise click.UsageError("--follow has no last block: end the range with a colon")
+    return span or f"{first if first is not None else ''}:{last if last is not None else ''}"
+
+
+def _run(
+    source: BlockSource, lake: Path, wanted: str, settings: IngestSections, workers: int | None
+) -> IngestReport:
+    oldest, newest = source.first_mc_seqno(), source.last_mc_seqno()
+    everything = Span(oldest, newest)
+    span = everything if wanted == ":" else parse_span(wanted, oldest=oldest, newest=newest)
+    many = len(span) >= MANY_MC_BLOCKS
+    workers = workers or ((os.cpu_count() or 1) if many else 1)
+    sweep_orphans(lake, settings.lake.orphan_grace_s)
+    with _progress_bar() as show:
+        report = ingest(source, lake, span, settings, show, workers=workers)
+    if settings.lake.build_index and report.commits:
+        rebuild_lookups(lake)
+    return report
+
+
+def _follow(origin: Origin, lake: Path, settings: IngestSections, *, as_json: bool) -> None:
+    """Ingest every new masterchain block until the process is told to stop.
+
+    Raises:
+        NetworkMismatch, UndoRefused: a person has to decide.
+    """
+    follower = Follower(
+        lambda: origin.open(settings),
+        lake,
+        settings,
+        tell=lambda text: click.echo(f"follow: {text}", err=True),
+        on_report=lambda report: print_report(report, as_json=as_json),
+    )
+    problem = None
+    try:
+        follower.run(lambda: False)
+    except LakeError as error:
+        problem = str(error)
+        raise
+    finally:
+        follower.close(problem)
+
+
+@contextmanager
+def _progress_bar() -> Iterator[Callable[[Progress], None]]:
+    """Show a bar on stderr when that is a terminal; otherwise nothing."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("masterchain blocks"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[transactions]:,} transactions"),
+        TimeRemainingColumn(),
+    )
+    with ProgressBar(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("ingest", total=None, transactions=0)
+
+        def show(progress: Progress) -> None:
+            bar.update(
+                task,
+                completed=progress.mc_blocks,
+                total=progress.mc_blocks_total,
+                transactions=progress.transactions,
+            )
+
+        yield show
+
+
+def print_report(report: IngestReport, *, as_json: bool) -> None:
+    """Print what an ingest did, for people or as JSON for machines."""
+    if as_json:
+        click.echo(msgspec.json.encode(report).decode())
+        return
+    if not report.committed and not report.holes and report.stopped_at is None:
+        click.echo(f"masterchain {report.wanted}: nothing new, the lake has it all")
+    if report.committed:
+        rows = ", ".join(f"{count:,} {name}" for name, count in report.rows.items() if count)
+        click.echo(
+            f"masterchain {report.wanted}: {report.commits} commit(s) "
+            f"from {report.committed[0]} to {report.committed[-1]}"
+        )
+        click.echo(f"rows: {rows}; decoded by {native.describe()}")
+    for hole in report.holes[:HOLES_SHOWN]:
+        click.echo(f"hole at masterchain {hole.mc_seqno}: {hole.kind}: {hole.reason}", err=True)
+    if len(report.holes) > HOLES_SHOWN:
+        click.echo(f"and {len(report.holes) - HOLES_SHOWN} holes more", err=True)
+    if report.stopped_at is not None:
+        click.echo(f"stopped before masterchain {report.stopped_at}: not complete yet", err=True)
+
+
+rebuild_group.add_command(rebuild_traces_command)
+rebuild_group.add_command(rebuild_bodies_command)
+rebuild_group.add_command(rebuild_actions_command)
+rebuild_group.add_command(rebuild_contracts_command)
+commands: list[click.Command] = [
+    ingest_command,
+    upgrade_command,
+    *action_commands,
+    *metadata_commands,
+]

@@ -1,0 +1,56 @@
+"""The command that fetches what tokens say of themselves outside of the chain."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from tonlake.ingest.settings import IngestSections, encode_sections
+from tonlake.lake.command.cli import failing_cleanly, json_option, lake_option, read_settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EXAMPLES = """
+Examples:
+
+\b
+  tonlake fetch-metadata --lake mainnet.lake
+  tonlake fetch-metadata --lake mainnet.lake --most 1000
+  tonlake fetch-metadata --lake mainnet.lake --again
+
+Only https is asked, and ipfs by way of the gateway in the settings; never an address of an
+internal network, nor behind a redirect. With [metadata] enabled, tonlake serve does the same
+beside the server, again and again.
+"""
+
+
+def name_fetcher(lake: Path, settings: IngestSections) -> list[str]:
+    """Return the command that starts a process which fetches for a server."""
+    options = ["--lake", str(lake), "--settings", encode_sections(settings)]
+    return [sys.executable, "-P", "-m", "tonlake.ingest.metadata.process", *options]
+
+
+@click.command("fetch-metadata", epilog=EXAMPLES)
+@lake_option
+@click.option("--most", type=click.IntRange(min=1), help="Most addresses to ask.  [default: all]")
+@click.option("--again", is_flag=True, help="Ask those as well that were fetched or given up.")
+@json_option
+def fetch_metadata_command(*, lake_dir: Path, most: int | None, again: bool, as_json: bool) -> None:
+    """Fetch token content that the chain only names, and keep it in a table of its own."""
+    # Not above: every command would wait for what only this one needs.
+    from tonlake.ingest.metadata.fetching import describe_report, fetch_metadata  # noqa: PLC0415
+
+    with failing_cleanly():
+        settings = read_settings(IngestSections)
+        report = fetch_metadata(lake_dir, settings, everything=again, most=most)
+    if as_json:
+        click.echo(msgspec.json.encode(report))
+        return
+    click.echo(describe_report(report) if report.asked else "nothing is due")
+
+
+commands: list[click.Command] = [fetch_metadata_command]

@@ -1,0 +1,140 @@
+"""Commands that carry lakes from one place to another: export and import."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from tonlake.ingest.derive.action.rebuild import rebuild_actions
+from tonlake.ingest.derive.trace.rebuild import rebuild_traces
+from tonlake.ingest.errors import IngestError
+from tonlake.ingest.settings import IngestSections
+from tonlake.lake.command.cli import (
+    failing_cleanly,
+    json_option,
+    lake_option,
+    read_settings,
+    show_progress,
+)
+from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.transfer.export import export_lake
+from tonlake.lake.transfer.importing import import_piece
+from tonlake.lake.transfer.manifest import Days, parse_days
+
+if TYPE_CHECKING:
+    from tonlake.lake.log.state import Range
+
+EXPORT_HELP = """
+Examples:
+
+\b
+  tonlake export --lake mainnet.lake --to /mnt/disk/mainnet
+  tonlake export --lake mainnet.lake --days 2026-11-01..2026-11-30 --to november
+  tonlake export --lake mainnet.lake --days 2026-11-20.. --to /mnt/disk/new --json
+
+The folder can be copied with anything that copies files: its manifest names every file with its
+digest. The same command again goes on where it was stopped.
+"""
+
+IMPORT_HELP = """
+Examples:
+
+\b
+  tonlake import /mnt/disk/mainnet --lake copy.lake
+  tonlake import november --lake mainnet.lake
+
+Every file is compared with its digest on the way in. What the lake has already is passed over, so
+that the same command goes on where it was stopped. A whole lake becomes the same lake again; where
+days are added to others, traces and actions are derived anew.
+"""
+
+
+class _DaysType(click.ParamType[Days]):
+    name = "A..B"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Days:
+        """Read what was given, once."""
+        if isinstance(value, Days):
+            return value
+        try:
+            return parse_days(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+@click.command("export", epilog=EXPORT_HELP)
+@lake_option
+@click.option(
+    "--to",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Folder to write; made if it is not there.",
+)
+@click.option(
+    "--days",
+    type=_DaysType(),
+    default=Days(),
+    help="UTC days YYYY-MM-DD..YYYY-MM-DD, either end may be left out.  [default: all]",
+)
+@json_option
+def export_command(*, lake_dir: Path, folder: Path, days: Days, as_json: bool) -> None:
+    """Copy days of a lake into a folder that can be imported elsewhere."""
+    with failing_cleanly(), show_progress("files") as show:
+        report = export_lake(lake_dir, folder, days, show)
+    if as_json:
+        click.echo(msgspec.json.encode(report))
+        return
+    click.echo(
+        f"{folder}: masterchain {_write_ranges(report.ranges)} of snapshot {report.snapshot}"
+        f"{', the whole lake' if report.whole else ''}: {report.files:,} files, "
+        f"{report.rows:,} rows, {report.bytes:,} bytes; {report.copied_files:,} files were new"
+    )
+
+
+@click.command("import", epilog=IMPORT_HELP)
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@lake_option
+@json_option
+def import_command(*, folder: Path, lake_dir: Path, as_json: bool) -> None:
+    """Add an exported folder to a lake, which is made if it is not there."""
+    with failing_cleanly():
+        settings = read_settings(IngestSections)
+        with show_progress("files") as show:
+            report = import_piece(folder, lake_dir, show)
+        _derive(lake_dir, settings, spanning=report.derive)
+    if as_json:
+        click.echo(msgspec.json.encode(report))
+        return
+    if not report.commits:
+        click.echo("the lake has everything of it already")
+        return
+    click.echo(
+        f"{lake_dir}: masterchain {_write_ranges(report.ranges)}: {report.commits:,} commit(s), "
+        f"{report.files:,} files, {report.rows:,} rows, {report.bytes:,} bytes, all checked"
+        + ("; traces and actions were derived anew" if report.derive else "")
+    )
+
+
+def _derive(lake_dir: Path, settings: IngestSections, *, spanning: bool) -> None:
+    """Make what a part of a lake cannot bring along."""
+    if spanning:
+        try:
+            rebuild_traces(lake_dir, settings.lake)
+            rebuild_actions(lake_dir, settings.lake)
+        except IngestError as error:
+            raise click.ClickException(str(error)) from error
+    if settings.lake.build_index:
+        rebuild_lookups(lake_dir)
+
+
+def _write_ranges(ranges: tuple[Range, ...]) -> str:
+    return f"{ranges[0][0]}..{ranges[-1][1]}" if ranges else "nothing"
+
+
+commands: list[click.Command] = [export_command, import_command]

@@ -1,0 +1,221 @@
+"""Blocks to rows of all base tables. The narrow border of decoding: bytes in, columns out."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.decode import native
+from tonlake.ingest.decode.block.account import Touched
+from tonlake.ingest.decode.block.config import config_rows
+from tonlake.ingest.decode.block.header import MASTERCHAIN, read_extra, read_header, read_parts
+from tonlake.ingest.decode.block.rows import RowSet
+from tonlake.ingest.decode.block.shard import read_shard_tops, skip_currencies
+from tonlake.ingest.decode.block.statecell import StateCells
+from tonlake.ingest.decode.block.transaction import Place, TransactionDecoder
+from tonlake.ingest.decode.block.update import decode_update
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.dictionary import iter_hashmap, iter_hashmap_slice
+from tonlake.ingest.decode.heap import without_collector
+from tonlake.ingest.errors import BlockCorrupt, BocError, DecodeError
+from tonlake.lake.schema import BLOCKS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    import pyarrow as pa
+
+    from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
+    from tonlake.ingest.decode.block.header import BlockHeader
+    from tonlake.ingest.decode.block.rows import Row
+    from tonlake.ingest.decode.cell.slice import CellSlice
+    from tonlake.ingest.decode.cell.tree import CellTree
+
+_ACCOUNT_BLOCK_TAG = 5
+_MICROSECONDS = 1_000_000
+
+
+def decode_bundle(bundle: McBundle) -> dict[str, pa.Table]:
+    """Decode one masterchain block and the shard blocks it commits; see ``decode_bundles``."""
+    return decode_bundles((bundle,))
+
+
+def decode_bundles(bundles: Sequence[McBundle]) -> dict[str, pa.Table]:
+    """Decode masterchain blocks, each with the shard blocks it commits, to all base tables.
+
+    Rows are sorted as the schema says, so that the same blocks give the same tables. A state cell
+    appears once, with the first masterchain block that brought it. The native decoder does this
+    where it is installed (package ``tonlake.ingest.decode.native``), with the same result.
+
+    Raises:
+        BlockCorrupt: the bytes of a block are not those its id names: SHA-256 of all bytes is not
+            its file hash, or the hash of the root cell not its root hash. The latter is computed
+            unless the masterchain block of the bundle names the id, both of its hashes together.
+        DecodeError: a block does not follow TL-B; names the block.
+    """
+    if native.is_used():
+        return native.decode_bundles(bundles, decode_in_python)
+    return decode_in_python(bundles)
+
+
+@without_collector()
+def decode_in_python(
+    bundles: Sequence[McBundle], tops: Collection[BlockId] = ()
+) -> dict[str, pa.Table]:
+    """Do what ``decode_bundles`` does without the native decoder: the reference for it.
+
+    ``tops`` are blocks that a masterchain block names that was checked before these bundles.
+    """
+    rows = RowSet()
+    cells = StateCells(rows.table("state_cells"))
+    for bundle in bundles:
+        for raw in bundle.blocks:
+            tree = open_block(raw, is_named=raw.id in tops)
+            try:
+                _decode_block(tree, raw, bundle, rows, cells)
+                if raw.id.workchain == MASTERCHAIN:
+                    tops = {top.id for top in read_shard_tops(tree)}
+            except (BocError, DecodeError) as error:
+                raise DecodeError(f"block {raw.id}: {error}") from error
+    return rows.to_arrow()
+
+
+def open_block(raw: RawBlock, *, is_named: bool = False) -> CellTree:
+    """Parse a block's bag of cells and check both hashes of its id.
+
+    ``is_named`` says that a masterchain block that was checked names this id: then bytes with its
+    file hash are those with its root hash, and cells are hashed as far as rows show them.
+
+    Raises:
+        BlockCorrupt: the bytes are not those that the id names, or no bag of cells.
+    """
+    if sha256(raw.data).digest() != raw.id.file_hash:
+        raise BlockCorrupt("the bytes do not have the file hash", block=raw.id)
+    try:
+        tree = parse_boc(raw.data, check_crc=False)
+        if is_named and len(tree.roots) == 1:
+            tree.trust()
+            return tree
+        if len(tree.roots) == 1 and tree.hash(tree.roots[0]) == raw.id.root_hash:
+            return tree
+    except BocError as error:
+        raise BlockCorrupt(str(error), block=raw.id, offset=error.offset) from error
+    raise BlockCorrupt("the root cell does not have the root hash", block=raw.id)
+
+
+def _decode_block(
+    tree: CellTree, raw: RawBlock, bundle: McBundle, rows: RowSet, cells: StateCells
+) -> None:
+    """Add the rows of one block whose hashes are checked."""
+    header = read_header(tree)
+    mc_seqno = bundle.mc_seqno
+    said = (header.workchain, header.shard, header.seqno)
+    if said != (raw.id.workchain, raw.id.shard, raw.id.seqno):
+        raise DecodeError(f"its header says {said}")
+    # Where the configuration is not known, that of a maker who goes with the newest one is likely.
+    version = bundle.versions.get(header.prev_key_block_seqno, header.gen_software_version)
+    touched, count = _decode_transactions(tree, header, mc_seqno, version, rows)
+    rows.table("blocks").append(_make_block_row(header, raw, mc_seqno, count))
+    decode_update(tree, header, mc_seqno, touched, rows, cells)
+    if header.workchain == MASTERCHAIN:
+        rows.table("shard_blocks").extend(_make_shard_rows(tree, header, raw))
+        rows.table("config_params").extend(config_rows(tree, mc_seqno, header.gen_utime))
+
+
+def _decode_transactions(
+    tree: CellTree, header: BlockHeader, mc_seqno: int, version: int | None, rows: RowSet
+) -> tuple[list[Touched], int]:
+    """Add the transactions and messages of a block; return its accounts and the first number."""
+    place = Place(header.workchain, header.shard, header.seqno, mc_seqno)
+    decode = TransactionDecoder(tree, place, version).decode
+    add = rows.table("transactions").append
+    add_messages = rows.table("messages").extend
+    touched = []
+    count = 0
+    blocks = [(account, list(found)) for account, found in _iter_account_blocks(tree)]
+    tree.hash_all([cell for _, found in blocks for _, cell in found])
+    for account, found in blocks:
+        last = None
+        for lt, cell in found:
+            last = decode(cell)
+            if last.account != account or last.lt != lt:
+                raise DecodeError(
+                    f"transaction {last.hash.hex()} stands under account {account.hex()}, lt {lt}"
+                )
+            add(last.row)
+            add_messages(last.messages)
+            count += 1
+        if last is not None:
+            touched.append(Touched(account, last.lt, last.hash, last.state_hash))
+    return touched, count
+
+
+def _iter_account_blocks(
+    tree: CellTree,
+) -> Iterator[tuple[bytes, Iterator[tuple[int, int]]]]:
+    """Yield each account of a block with its transactions (lt, cell).
+
+    TL-B: ShardAccountBlocks = HashmapAugE 256 AccountBlock CurrencyCollection.
+    """
+    blocks = tree.slice(read_extra(tree, read_parts(tree)).account_blocks)
+    root = blocks.load_maybe_ref()
+    if root is None:
+        return
+    for key, leaf in iter_hashmap(tree, root, 256):
+        account = key.to_bytes(32, "big")
+        skip_currencies(leaf)
+        if leaf.load_uint(4 + 256) != _ACCOUNT_BLOCK_TAG << 256 | key:
+            raise DecodeError(f"no AccountBlock of account {account.hex()} under its key")
+        yield account, _iter_transactions(leaf)
+
+
+def _iter_transactions(leaf: CellSlice) -> Iterator[tuple[int, int]]:
+    """Yield lt and cell. TL-B: transactions:(HashmapAug 64 ^Transaction CurrencyCollection)."""
+    for lt, entry in iter_hashmap_slice(leaf, 64):
+        skip_currencies(entry)
+        yield lt, entry.load_ref()
+
+
+def _make_block_row(header: BlockHeader, raw: RawBlock, mc_seqno: int, tx_count: int) -> Row:
+    """Return the row of ``blocks``: the header, and what only its surroundings say."""
+    around = {
+        "mc_seqno": mc_seqno,
+        "root_hash": raw.id.root_hash,
+        "file_hash": raw.id.file_hash,
+        "time": header.gen_utime * _MICROSECONDS,
+        "tx_count": tx_count,
+        "boc_bytes": len(raw.data),
+    }
+    return tuple(around[name] if name in around else getattr(header, name) for name in BLOCKS.names)
+
+
+def _make_shard_rows(tree: CellTree, header: BlockHeader, raw: RawBlock) -> list[Row]:
+    """Return the rows of ``shard_blocks``: the masterchain block itself and every shard top."""
+    tops: list[Row] = [
+        (
+            header.seqno,
+            header.workchain,
+            header.shard,
+            header.seqno,
+            raw.id.root_hash,
+            raw.id.file_hash,
+            header.start_lt,
+            header.end_lt,
+            header.gen_utime,
+        )
+    ]
+    tops += [
+        (
+            header.seqno,
+            top.workchain,
+            top.shard,
+            top.seqno,
+            top.root_hash,
+            top.file_hash,
+            top.start_lt,
+            top.end_lt,
+            top.gen_utime,
+        )
+        for top in read_shard_tops(tree)
+    ]
+    return tops

@@ -1,0 +1,129 @@
+"""The network's configuration: key blocks and masterchain states hold all of it.
+
+TL-B: ConfigParams = config_addr:bits256 config:^(Hashmap 32 ^Cell); keys are signed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.blocks import BlockId, KeyMark
+from tonlake.ingest.decode.block.header import check_tag, read_own_info, read_parts
+from tonlake.ingest.decode.block.shard import read_mc_extra
+from tonlake.ingest.decode.block.state import read_config, read_state
+from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
+from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.errors import DecodeError
+
+if TYPE_CHECKING:
+    from tonlake.ingest.decode.cell.boc import CellTree
+
+_KEY_BITS = 32
+VERSION_PARAM = 8
+_VERSION_TAG = 0xC4
+_WORKCHAINS = 12
+"""ConfigParam 12: workchains:(HashmapE 32 WorkchainDescr)."""
+
+_WORKCHAIN_TAGS = (0xA6, 0xA7)
+_BITS_BEFORE_ZERO_STATE = 32 + 3 * 8 + 3 + 13
+"""enabled_since, three split depths, basic, active, accept_msgs, flags."""
+
+_WHOLE_SHARD = -(1 << 63)
+
+ConfigRow = tuple[int, int, int, bytes, bytes]
+"""A row of the table ``config_params``."""
+
+
+def config_rows(tree: CellTree, mc_seqno: int, utime: int) -> list[ConfigRow]:
+    """Return the parameters of a key block; none for any other masterchain block.
+
+    Raises:
+        DecodeError: not a masterchain block.
+    """
+    root = read_mc_extra(tree).config
+    return [] if root is None else read_params(tree, root, mc_seqno, utime)
+
+
+def read_params(tree: CellTree, root: int, mc_seqno: int, utime: int) -> list[ConfigRow]:
+    """Return the parameters of the dictionary (Hashmap 32 ^Cell) that begins at ``root``."""
+    rows = []
+    for key, value in iter_hashmap(tree, root, _KEY_BITS):
+        param = key - (1 << _KEY_BITS) if key >> (_KEY_BITS - 1) else key
+        cell = value.load_ref()
+        rows.append((mc_seqno, utime, param, tree.hash(cell), serialize_boc(tree, [cell])))
+    return rows
+
+
+def find_version(tree: CellTree, root: int) -> int:
+    """Return the global version that a configuration sets; 0 without ConfigParam 8, as a node does.
+
+    Raises:
+        DecodeError: the parameter is of another form.
+    """
+    for key, value in iter_hashmap(tree, root, _KEY_BITS):
+        if key == VERSION_PARAM:
+            return read_version(tree, value.load_ref())
+    return 0
+
+
+def read_version(tree: CellTree, cell: int) -> int:
+    """Read ConfigParam 8: capabilities#c4 version:uint32 capabilities:uint64.
+
+    Raises:
+        DecodeError: the cell is of another form.
+    """
+    param = tree.slice(cell)
+    check_tag(param, 8, _VERSION_TAG, "ConfigParam 8")
+    return param.load_uint(32)
+
+
+def read_mark(tree: CellTree) -> KeyMark:
+    """Read what a masterchain block says of configurations.
+
+    Raises:
+        DecodeError: not a masterchain block.
+    """
+    info, _ = read_own_info(tree, read_parts(tree).info)
+    root = read_mc_extra(tree).config
+    version = None if root is None else find_version(tree, root)
+    return KeyMark(info["prev_key_block_seqno"], version)
+
+
+def find_zero_version(data: bytes) -> int | None:
+    """Return the global version of a zero state's configuration; None if it has none.
+
+    Raises:
+        DecodeError, BocError: the bytes are no shard state.
+    """
+    tree = parse_boc(data)
+    root = read_config(tree, read_state(tree, tree.roots[0]))
+    return None if root is None else find_version(tree, root)
+
+
+def find_zero_states(tree: CellTree) -> list[BlockId]:
+    """Return the ids of the zero states of workchains that the masterchain's zero state names.
+
+    TL-B: workchain#a6, workchain_v2#a7.
+
+    Raises:
+        DecodeError, BocError: the tree is no masterchain state.
+    """
+    root = read_config(tree, read_state(tree, tree.roots[0]))
+    if root is None:
+        raise DecodeError("the state holds no configuration: it is not the masterchain's")
+    params = {key: value.load_ref() for key, value in iter_hashmap(tree, root, _KEY_BITS)}
+    found: list[BlockId] = []
+    if _WORKCHAINS not in params:
+        return found
+    workchains = tree.slice(params[_WORKCHAINS]).load_maybe_ref()
+    if workchains is None:
+        return found
+    for key, descr in iter_hashmap(tree, workchains, _KEY_BITS):
+        tag = descr.load_uint(8)
+        if tag not in _WORKCHAIN_TAGS:
+            raise DecodeError(f"the workchain is of the unknown form {tag:02x}")
+        descr.skip(_BITS_BEFORE_ZERO_STATE)
+        workchain = key - (1 << _KEY_BITS) if key >> (_KEY_BITS - 1) else key
+        hashes = descr.load_bytes(32), descr.load_bytes(32)
+        found.append(BlockId(workchain, _WHOLE_SHARD, 0, *hashes))
+    return found

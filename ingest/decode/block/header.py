@@ -1,0 +1,263 @@
+"""The header of a block, and the cells at which its parts begin.
+
+TL-B (crypto/block/block.tlb): block#11ef55aa, block_info#9bc7a987, ext_blk_ref$_, shard_ident$00,
+block_extra#4a33f6fd, capabilities#c4 (GlobalVersion), !merkle_update#04. Nothing here hashes a
+cell, so the header of a large block costs the same as that of a small one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tonlake.ingest.blocks import BlockId
+from tonlake.ingest.decode.cell.boc import MERKLE_UPDATE
+from tonlake.ingest.errors import DecodeError
+
+if TYPE_CHECKING:
+    from tonlake.ingest.decode.cell.boc import CellTree
+    from tonlake.ingest.decode.cell.slice import CellSlice
+
+MASTERCHAIN = -1
+SHARD_PREFIX_MAX_BITS = 60
+"""ShardIdent.shard_pfx_bits:(#<= 60)."""
+
+_BLOCK_TAG = 0x11EF55AA
+_INFO_TAG = 0x9BC7A987
+_EXTRA_TAG = 0x4A33F6FD
+_GLOBAL_VERSION_TAG = 0xC4
+_HAS_GEN_SOFTWARE = 1
+_INFO_BITS = (
+    "after_merge",
+    "before_split",
+    "after_split",
+    "want_split",
+    "want_merge",
+    "key_block",
+    "vert_seqno_incr",
+)
+_INFO_SEQNOS = ("gen_catchain_seqno", "min_ref_mc_seqno", "prev_key_block_seqno")
+
+
+class BlockParts(msgspec.Struct, frozen=True):
+    """Cells (indexes in the tree) at which the parts of a block begin, and its network."""
+
+    global_id: int
+    info: int
+    state_update: int
+    extra: int
+
+
+class BlockExtra(msgspec.Struct, frozen=True):
+    """BlockExtra: ``account_blocks`` and ``custom`` (McBlockExtra, or None) are cells."""
+
+    account_blocks: int
+    rand_seed: bytes
+    created_by: bytes
+    custom: int | None
+
+
+class BlockHeader(msgspec.Struct, frozen=True):
+    """What a block says about itself; the fields are named as columns of the table ``blocks``."""
+
+    workchain: int
+    shard: int
+    seqno: int
+    global_id: int
+    version: int
+    after_merge: bool
+    before_split: bool
+    after_split: bool
+    want_split: bool
+    want_merge: bool
+    key_block: bool
+    vert_seqno_incr: bool
+    flags: int
+    vert_seqno: int
+    gen_utime: int
+    start_lt: int
+    end_lt: int
+    validator_list_hash_short: int
+    gen_catchain_seqno: int
+    min_ref_mc_seqno: int
+    prev_key_block_seqno: int
+    gen_software_version: int | None
+    gen_software_capabilities: int | None
+    master_ref_seqno: int
+    prev_shard: int
+    prev_seqno: int
+    prev_root_hash: bytes
+    prev_file_hash: bytes
+    prev2_shard: int | None
+    prev2_seqno: int | None
+    prev2_root_hash: bytes | None
+    prev2_file_hash: bytes | None
+    state_root_hash: bytes
+    rand_seed: bytes
+    created_by: bytes
+
+    @property
+    def previous(self) -> tuple[BlockId, ...]:
+        """Ids of the previous blocks: one, or the left and the right one after a merge."""
+        left = BlockId(
+            self.workchain,
+            self.prev_shard,
+            self.prev_seqno,
+            self.prev_root_hash,
+            self.prev_file_hash,
+        )
+        if self.prev2_shard is None or self.prev2_seqno is None:
+            return (left,)
+        root_hash, file_hash = self.prev2_root_hash or b"", self.prev2_file_hash or b""
+        return (
+            left,
+            BlockId(self.workchain, self.prev2_shard, self.prev2_seqno, root_hash, file_hash),
+        )
+
+
+def read_header(tree: CellTree) -> BlockHeader:
+    """Read the header of the block that is the first root of ``tree``.
+
+    Raises:
+        DecodeError: the cells do not follow the TL-B of a block.
+        BocError: a cell ends too early.
+    """
+    parts = read_parts(tree)
+    extra = read_extra(tree, parts)
+    return BlockHeader(
+        **_read_info(tree, parts.info),
+        global_id=parts.global_id,
+        state_root_hash=_read_new_hash(tree, parts.state_update),
+        rand_seed=extra.rand_seed,
+        created_by=extra.created_by,
+    )
+
+
+def read_parts(tree: CellTree) -> BlockParts:
+    """Find the parts of the block that is the first root of ``tree``.
+
+    Raises:
+        DecodeError: the root cell is no block.
+    """
+    block = tree.slice(tree.roots[0])
+    check_tag(block, 32, _BLOCK_TAG, "block")
+    global_id = block.load_int(32)
+    info, _value_flow = block.load_ref(), block.load_ref()
+    return BlockParts(global_id, info, block.load_ref(), block.load_ref())
+
+
+def read_extra(tree: CellTree, parts: BlockParts) -> BlockExtra:
+    """Read BlockExtra; the message descriptions are passed over.
+
+    Raises:
+        DecodeError: the cell is no BlockExtra.
+    """
+    extra = tree.slice(parts.extra)
+    check_tag(extra, 32, _EXTRA_TAG, "block extra")
+    _in_msg_descr, _out_msg_descr = extra.load_ref(), extra.load_ref()
+    account_blocks = extra.load_ref()
+    rand_seed, created_by = extra.load_bytes(32), extra.load_bytes(32)
+    return BlockExtra(account_blocks, rand_seed, created_by, extra.load_maybe_ref())
+
+
+def check_tag(cell: CellSlice, bits: int, tag: int, what: str) -> None:
+    """Take a constructor tag off ``cell``.
+
+    Raises:
+        DecodeError: the tag is another one; ``what`` names the type that was expected.
+    """
+    found = cell.load_uint(bits)
+    if found != tag:
+        raise DecodeError(f"{what}: constructor tag {found:x} where {tag:x} was expected")
+
+
+def read_shard_ident(cell: CellSlice) -> tuple[int, int]:
+    """Take a ShardIdent off ``cell``; return the workchain and the shard id, signed 64-bit.
+
+    Raises:
+        DecodeError: wrong tag, or a prefix longer than 60 bits.
+    """
+    check_tag(cell, 2, 0, "shard ident")
+    prefix_bits = cell.load_uint(6)
+    workchain, prefix = cell.load_int(32), cell.load_uint(64)
+    if prefix_bits > SHARD_PREFIX_MAX_BITS:
+        raise DecodeError(f"shard ident: prefix of {prefix_bits} bits; at most 60 are allowed")
+    return workchain, sign_shard(prefix | 1 << (63 - prefix_bits))
+
+
+def sign_shard(shard: int) -> int:
+    """Return the shard id, an unsigned 64-bit pattern, as the signed integer rows keep."""
+    return shard - (1 << 64) if shard >> 63 else shard
+
+
+def read_own_info(tree: CellTree, cell: int) -> tuple[dict[str, Any], CellSlice]:
+    """Read what BlockInfo says in its own bits; return it, and what follows: references.
+
+    ``not_master`` is among it. A proof of a header may hold nothing else.
+
+    Raises:
+        DecodeError: the cell is no BlockInfo.
+        BocError: it ends too early, or is a pruned branch.
+    """
+    info = tree.slice(cell)
+    check_tag(info, 32, _INFO_TAG, "block info")
+    row: dict[str, Any] = {"version": info.load_uint(32)}
+    row["not_master"] = info.load_bit()
+    row |= {name: info.load_bit() for name in _INFO_BITS}
+    row["flags"] = info.load_uint(8)
+    row["seqno"], row["vert_seqno"] = info.load_uint(32), info.load_uint(32)
+    row["workchain"], row["shard"] = read_shard_ident(info)
+    row["gen_utime"] = info.load_uint(32)
+    row["start_lt"], row["end_lt"] = info.load_uint(64), info.load_uint(64)
+    row["validator_list_hash_short"] = info.load_int(32)
+    row |= {name: info.load_uint(32) for name in _INFO_SEQNOS}
+    row |= {"gen_software_version": None, "gen_software_capabilities": None}
+    if row["flags"] & _HAS_GEN_SOFTWARE:
+        check_tag(info, 8, _GLOBAL_VERSION_TAG, "gen_software")
+        row["gen_software_version"] = info.load_uint(32)
+        row["gen_software_capabilities"] = info.load_int(64)
+    return row, info
+
+
+def _read_info(tree: CellTree, cell: int) -> dict[str, Any]:
+    row, info = read_own_info(tree, cell)
+    not_master = row.pop("not_master")
+    row["master_ref_seqno"] = _read_block_ref(tree.slice(info.load_ref()))[0] if not_master else 0
+    return row | _read_previous(tree, info.load_ref(), row)
+
+
+def _read_previous(tree: CellTree, cell: int, row: dict[str, Any]) -> dict[str, Any]:
+    """Read BlkPrevInfo, which names no shards: they follow from the block's own."""
+    names = ("seqno", "root_hash", "file_hash")
+    previous = tree.slice(cell)
+    shard = row["shard"] & 0xFFFFFFFFFFFFFFFF
+    mark = shard & -shard
+    right: tuple[Any, ...] = (None, None, None)
+    found = {"prev_shard": row["shard"], "prev2_shard": None}
+    if row["after_merge"]:
+        left = _read_block_ref(tree.slice(previous.load_ref()))
+        right = _read_block_ref(tree.slice(previous.load_ref()))
+        found["prev_shard"] = sign_shard(shard - (mark >> 1))
+        found["prev2_shard"] = sign_shard(shard + (mark >> 1))
+    else:
+        left = _read_block_ref(previous)
+        if row["after_split"]:
+            if mark >> 63:
+                raise DecodeError("block info: after_split in a shard that was never split")
+            found["prev_shard"] = sign_shard(shard - mark | mark << 1)
+    found |= {f"prev_{name}": value for name, value in zip(names, left, strict=True)}
+    return found | {f"prev2_{name}": value for name, value in zip(names, right, strict=True)}
+
+
+def _read_block_ref(cell: CellSlice) -> tuple[int, bytes, bytes]:
+    """Take an ExtBlkRef off ``cell``; return seqno, root hash and file hash."""
+    cell.load_uint(64)
+    return cell.load_uint(32), cell.load_bytes(32), cell.load_bytes(32)
+
+
+def _read_new_hash(tree: CellTree, cell: int) -> bytes:
+    """Read the hash of the state after the block; the old side may be a split_state."""
+    if tree.kind(cell) != MERKLE_UPDATE:
+        raise DecodeError("state update: the cell is no Merkle update")
+    return tree.payload(cell)[33:65]

@@ -1,0 +1,125 @@
+"""Shard states: whole ones, and the two sides of a block's Merkle update.
+
+TL-B: shard_state#9023afe2 (ShardStateUnsplit), split_state#5f327da5, ShardAccounts =
+HashmapAugE 256 ShardAccount DepthBalanceInfo, account_descr$_, masterchain_state_extra#cc26.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from tonlake.ingest.decode.block.header import check_tag, read_shard_ident
+from tonlake.ingest.decode.block.shard import skip_currencies
+from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.decode.cell.exotic import PRUNED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tonlake.ingest.decode.cell.boc import CellTree
+    from tonlake.ingest.decode.cell.slice import CellSlice
+
+ACCOUNT_BITS = 256
+_STATE_TAG = 0x9023AFE2
+_SPLIT_STATE_TAG = 0x5F327DA5
+_MC_STATE_EXTRA_TAG = 0xCC26
+
+
+class ShardState(msgspec.Struct, frozen=True):
+    """ShardStateUnsplit: its identity, and the cells at which its parts begin."""
+
+    workchain: int
+    shard: int
+    seqno: int
+    gen_utime: int
+    out_msg_queue: int
+    accounts: int
+    totals: int
+    custom: int | None
+
+
+class ShardAccount(NamedTuple):
+    """An entry of ShardAccounts: the Account cell and the account's last transaction."""
+
+    account: bytes
+    cell: int
+    last_trans_lt: int
+    last_trans_hash: bytes
+
+
+def read_state(tree: CellTree, cell: int) -> ShardState:
+    """Read the top of a ShardStateUnsplit.
+
+    Raises:
+        DecodeError: the cell is another type.
+    """
+    state = tree.slice(cell)
+    check_tag(state, 32, _STATE_TAG, "shard state")
+    state.load_int(32)  # global_id
+    workchain, shard = read_shard_ident(state)
+    seqno, _vert_seqno, gen_utime = (state.load_uint(32) for _ in range(3))
+    state.skip(64 + 32)  # gen_lt, min_ref_mc_seqno
+    out_msg_queue = state.load_ref()
+    state.load_bit()  # before_split
+    accounts, totals = state.load_ref(), state.load_ref()
+    custom = state.load_maybe_ref()
+    return ShardState(workchain, shard, seqno, gen_utime, out_msg_queue, accounts, totals, custom)
+
+
+def read_state_sides(tree: CellTree, cell: int) -> list[ShardState]:
+    """Read the old side of an update: one state, or the two that an after_merge block joins.
+
+    A state that is pruned as a whole is left out.
+    """
+    if tree.kind(cell) == PRUNED:
+        return []
+    is_split = tree.slice(cell).peek_uint(32) == _SPLIT_STATE_TAG
+    states = tree.refs(cell) if is_split else (cell,)
+    return [read_state(tree, state) for state in states if tree.kind(state) != PRUNED]
+
+
+def iter_shard_accounts(tree: CellTree, cell: int) -> Iterator[ShardAccount]:
+    """Yield the entries of ShardAccounts by account; what a Merkle update prunes is left out."""
+    for key, value in _iter_descriptions(tree, cell):
+        account_cell, last_hash = value.load_ref(), value.load_bytes(32)
+        yield ShardAccount(key.to_bytes(32, "big"), account_cell, value.load_uint(64), last_hash)
+
+
+def find_accounts(tree: CellTree, cell: int) -> dict[int, int]:
+    """Return the Account cells that ShardAccounts shows, by account (as an unsigned number)."""
+    return {key: value.load_ref() for key, value in _iter_descriptions(tree, cell)}
+
+
+def _iter_descriptions(tree: CellTree, cell: int) -> Iterator[tuple[int, CellSlice]]:
+    """Yield each account of ShardAccounts that is not pruned, and where its ShardAccount begins."""
+    if tree.kind(cell) == PRUNED:
+        return
+    root = tree.slice(cell).load_maybe_ref()
+    if root is None:
+        return
+    for key, value in iter_hashmap(tree, root, ACCOUNT_BITS, skip_pruned=True):
+        value.load_uint(5)  # DepthBalanceInfo.split_depth:(#<= 30)
+        skip_currencies(value)
+        yield key, value
+
+
+def read_libraries(tree: CellTree, state: ShardState) -> int | None:
+    """Return the root of the public libraries (HashmapE 256 LibDescr), None if there are none."""
+    totals = tree.slice(state.totals)
+    totals.load_uint(128)  # overload_history, underload_history
+    skip_currencies(totals)  # total_balance
+    skip_currencies(totals)  # total_validator_fees
+    return totals.load_maybe_ref()
+
+
+def read_config(tree: CellTree, state: ShardState) -> int | None:
+    """Return the root of the configuration (Hashmap 32 ^Cell); None outside the masterchain."""
+    if state.custom is None:
+        return None
+    extra = tree.slice(state.custom)
+    check_tag(extra, 16, _MC_STATE_EXTRA_TAG, "masterchain state extra")
+    extra.load_maybe_ref()  # shard_hashes
+    extra.load_bytes(32)  # config_addr
+    return extra.load_ref()

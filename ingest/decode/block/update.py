@@ -1,0 +1,120 @@
+"""What a block's Merkle update says: states of touched accounts, library changes, new cells.
+
+TL-B: !merkle_update#04 old_hash new_hash old_depth new_depth ^old ^new. The new side holds every
+cell that the state did not have before; what it had is a pruned branch, whose cell was met in an
+earlier update or in the zero state, with one exception that ``_find_carried`` makes good.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.decode.block.account import (
+    NONEXIST,
+    NONEXIST_HASH,
+    StateAt,
+    Touched,
+    make_row,
+    read_account,
+)
+from tonlake.ingest.decode.block.header import MASTERCHAIN, read_parts
+from tonlake.ingest.decode.block.library import read_library_changes
+from tonlake.ingest.decode.block.state import find_accounts, read_state, read_state_sides
+from tonlake.ingest.decode.block.statecell import iter_cells, iter_depths
+from tonlake.ingest.decode.cell.exotic import PRUNED
+from tonlake.ingest.decode.cell.tree import MAX_LEVEL
+from tonlake.ingest.errors import DecodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tonlake.ingest.decode.block.account import AccountRow
+    from tonlake.ingest.decode.block.header import BlockHeader
+    from tonlake.ingest.decode.block.rows import RowSet
+    from tonlake.ingest.decode.block.statecell import CellAt, StateCells
+    from tonlake.ingest.decode.cell.boc import CellTree
+
+
+def decode_update(
+    tree: CellTree,
+    header: BlockHeader,
+    mc_seqno: int,
+    touched: Sequence[Touched],
+    rows: RowSet,
+    cells: StateCells,
+) -> None:
+    """Add what the update of one block says to ``account_states``, ``libraries`` and ``cells``.
+
+    ``touched`` names every account with transactions in the block. Libraries come from
+    masterchain blocks alone.
+
+    Raises:
+        DecodeError: a touched account's state is not in the update, or follows no TL-B.
+        BocError: a cell ends too early, or hashes do not agree.
+    """
+    parts = read_parts(tree)
+    old, new = tree.refs(parts.state_update)
+    at = StateAt(header.workchain, header.shard, header.seqno, mc_seqno, header.gen_utime)
+    states, roots = _read_accounts(tree, new, at, touched, header.gen_software_version)
+    rows.table("account_states").extend(states)
+    if header.workchain == MASTERCHAIN:
+        libraries, contents = read_library_changes(tree, old, new, mc_seqno)
+        rows.table("libraries").extend(libraries)
+        roots += contents
+    pruned = cells.keep(tree, [(root, 0) for root in roots], mc_seqno)
+    if pruned:
+        cells.keep(tree, _find_carried(tree, old, parts.extra, pruned), mc_seqno)
+
+
+def _read_accounts(
+    tree: CellTree,
+    new: int,
+    at: StateAt,
+    touched: Sequence[Touched],
+    global_version: int | None,
+) -> tuple[list[AccountRow], list[int]]:
+    """Return the rows of touched accounts and the Account cells of those that exist."""
+    rows: list[AccountRow] = []
+    roots: list[int] = []
+    entries = find_accounts(tree, read_state(tree, new).accounts) if touched else {}
+    keys = [int.from_bytes(one.account, "big") for one in touched]
+    tree.hash_all([entries[key] for key in keys if key in entries])
+    for key, one in zip(keys, touched, strict=True):
+        state = NONEXIST
+        if one.new_hash != NONEXIST_HASH:
+            cell = entries.get(key)
+            if cell is None or tree.hash(cell, 0) != one.new_hash:
+                raise DecodeError(
+                    f"state update: account {at.workchain}:{one.account.hex()} has state "
+                    f"{one.new_hash.hex()} after block {at.block_seqno}, but the update has "
+                    f"{'none' if cell is None else tree.hash(cell, 0).hex()}"
+                )
+            state = read_account(tree, cell, global_version=global_version)
+            roots.append(cell)
+        rows.append(make_row(tree, at, one, state))
+    return rows, roots
+
+
+def _find_carried(tree: CellTree, old: int, extra: int, pruned: set[bytes]) -> list[CellAt]:
+    """Find pruned cells that no account had before: parts of messages that waited in the queue.
+
+    The node prunes whatever the old state holds in any place. A cell that came with a message
+    out of the shard's own queue is such a one; the message stands whole in the block's extra.
+    """
+    accounts = [(state.accounts, 0) for state in read_state_sides(tree, old)]
+    sides = list(iter_depths(tree, accounts))
+    # Most are pruned there, too: hashes that need not be computed.
+    wanted = set(pruned)
+    for depth, cells in sides:
+        leaves = [cell for cell in cells if not tree.links[cell]]
+        wanted.difference_update([tree.pruned_hash(leaf, depth) for leaf in leaves])
+    if wanted:
+        wanted -= {tree.hash(cell, depth) for depth, cells in sides for cell in cells}
+    if not wanted:
+        return []
+    # In the extra nothing is pruned by the update: every level of a cell there is its own.
+    return [
+        (cell, MAX_LEVEL)
+        for cell, _ in iter_cells(tree, [(extra, 0)])
+        if tree.hash(cell) in wanted and tree.kind(cell) != PRUNED
+    ]

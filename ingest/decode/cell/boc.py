@@ -1,0 +1,144 @@
+"""Bags of cells: the bytes in which trees of cells are stored. TL-B: serialized_boc.
+
+All three forms are read: b5ee9c72 (generic, with optional index, cache bits and CRC), 68ff65f3
+(index) and acc3a728 (index and CRC). The cells are read in one pass, each checked, so the index is
+passed over: it only helps to find single cells, and pytoniq-core writes sizes where offsets belong.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from struct import error as StructError  # noqa: N812 - it is a class
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.decode.cell.envelope import MAX_ROOTS, Envelope, read_envelope
+from tonlake.ingest.decode.cell.exotic import LIBRARY, MERKLE_PROOF, MERKLE_UPDATE, ORDINARY, PRUNED
+from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.errors import BocError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    LinkReader = Callable[[bytes, int], tuple[int, ...]]
+
+__all__ = [
+    "LIBRARY",
+    "MAX_ROOTS",
+    "MERKLE_PROOF",
+    "MERKLE_UPDATE",
+    "ORDINARY",
+    "PRUNED",
+    "BocError",
+    "CellTree",
+    "parse_boc",
+    "serialize_boc",
+]
+
+_MAX_REFS = 4
+_REFS_OF_ABSENT = 7
+_HASHES_BIT = 0x10
+_TAG_MASK = 0x7F
+_HASH_AND_DEPTH_BYTES = 34
+# Bytes of d1, d2 and data, by d2.
+_CELL_BYTES = [2 + (d2 + 1 >> 1) for d2 in range(256)]
+# Values of d1 that say that hashes are stored in the cell, or are wrong.
+_UNUSUAL = frozenset(d1 for d1 in range(256) if d1 & _HASHES_BIT or d1 & 7 > _MAX_REFS)
+
+
+def parse_boc(data: bytes, *, check_crc: bool = True) -> CellTree:
+    """Read a bag of cells; every cell of it is checked, whether a root reaches it or not.
+
+    ``check_crc=False`` leaves the CRC out, for callers that verify a hash of ``data`` anyway.
+
+    Raises:
+        BocError: the bytes are no valid bag of cells; names the offset where that shows.
+    """
+    envelope = read_envelope(data, check_crc=check_crc)
+    tree = CellTree()
+    tree.data = data
+    tree.roots = envelope.roots
+    _read_cells(data, envelope, tree)
+    tree.measure()
+    return tree
+
+
+def _read_cells(data: bytes, envelope: Envelope, tree: CellTree) -> None:
+    """Append every cell to ``tree``."""
+    try:
+        at = _read_to_end(data, envelope, tree)
+    except (IndexError, StructError) as error:
+        raise BocError("cells end too early", envelope.end) from error
+    if at > envelope.end or len(tree.cells) < envelope.cell_count:
+        raise BocError("cells end too early", at)
+    if len(tree.cells) > envelope.cell_count:
+        raise BocError("bytes left over after the last cell", at)
+
+
+def _read_to_end(data: bytes, envelope: Envelope, tree: CellTree) -> int:
+    """Append cells up to the end of the bag; return the place behind the last one."""
+    readers = _LINK_READERS[envelope.ref_bytes]
+    sizes, unusual = _CELL_BYTES, _UNUSUAL
+    keep_cell, keep_links = tree.cells.append, tree.links.append
+    at, limit = envelope.first, envelope.end
+    while at < limit:
+        d1, d2 = data[at], data[at + 1]
+        end = at + sizes[d2]
+        if d1 in unusual:
+            hashes = _skip_hashes(data, at, tree)
+            end += hashes
+            keep_cell(bytes((d1 & ~_HASHES_BIT, d2)) + data[at + hashes + 2 : end])
+        else:
+            keep_cell(data[at:end])
+        if d2 & 1 and not data[end - 1] & _TAG_MASK:
+            raise BocError("data of a cell without its end tag, or one byte too long", end - 1)
+        ref_count = d1 & 7
+        if ref_count:
+            read_links, size = readers[ref_count]
+            keep_links(read_links(data, end))
+            at = end + size
+        else:
+            keep_links(())
+            at = end
+    return at
+
+
+def _skip_hashes(data: bytes, at: int, tree: CellTree) -> int:
+    """Keep the hashes stored in the cell that begins at ``at``; return how many bytes they take.
+
+    d1 bit 16: popcount(level mask) + 1 hashes, then as many depths, stand before the data.
+    """
+    d1 = data[at]
+    ref_count = d1 & 7
+    if ref_count == _REFS_OF_ABSENT and d1 & _HASHES_BIT:
+        raise BocError("absent cell: only whole bags of cells are read", at)
+    if ref_count > _MAX_REFS:
+        raise BocError(f"cell with {ref_count} references", at)
+    size = ((d1 >> 5).bit_count() + 1) * _HASH_AND_DEPTH_BYTES
+    tree.stored_hashes[len(tree.cells)] = data[at + 2 : at + 2 + size]
+    return size
+
+
+def _make_wide_reader(count: int, width: int) -> LinkReader:
+    """Return a reader of ``count`` numbers of ``width`` bytes, for widths that struct lacks."""
+
+    def read(data: bytes, at: int) -> tuple[int, ...]:
+        stops = range(at, at + count * width, width)
+        return tuple(int.from_bytes(data[stop : stop + width], "big") for stop in stops)
+
+    return read
+
+
+def _make_readers(width: int) -> list[tuple[LinkReader, int]]:
+    """Return readers of 0 to 4 references of ``width`` bytes, and how many bytes each reads."""
+    letter = {1: "B", 2: "H", 4: "I"}.get(width)
+    return [
+        (
+            Struct(f">{count}{letter}").unpack_from if letter else _make_wide_reader(count, width),
+            count * width,
+        )
+        for count in range(_MAX_REFS + 1)
+    ]
+
+
+_LINK_READERS = {width: _make_readers(width) for width in range(1, 5)}

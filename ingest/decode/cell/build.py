@@ -1,0 +1,155 @@
+"""Building cells: bits and references are stored one after the other, then the cell is ended."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.decode.cell.exotic import exotic_mask
+from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.errors import BocError
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from tonlake.ingest.decode.cell.slice import CellSlice
+
+MAX_BITS = 1023
+MAX_REFS = 4
+_EXOTIC_BIT = 8
+_COINS_LENGTH_BITS = 4
+
+
+class CellBuilder:
+    """Collects the bits and references of one new cell of ``tree`` (a new tree by default).
+
+    Storing a number that does not fit its bits raises BocError.
+    """
+
+    def __init__(self, tree: CellTree | None = None) -> None:
+        """Begin an empty cell."""
+        self.tree = CellTree() if tree is None else tree
+        self._value = 0
+        self._bits = 0
+        self._kids: list[int] = []
+
+    @property
+    def bits(self) -> int:
+        """Number of bits stored so far."""
+        return self._bits
+
+    def store_uint(self, value: int, bits: int) -> Self:
+        """Store an unsigned integer in ``bits`` bits."""
+        if value < 0 or value >> bits:
+            raise BocError(f"{value} does not fit {bits} unsigned bits")
+        self._value = self._value << bits | value
+        self._bits += bits
+        return self
+
+    def store_int(self, value: int, bits: int) -> Self:
+        """Store a signed integer (two's complement) in ``bits`` bits."""
+        half = 1 << bits >> 1
+        if not -half <= value < half:
+            raise BocError(f"{value} does not fit {bits} signed bits")
+        return self.store_uint(value & ((1 << bits) - 1), bits)
+
+    def store_bit(self, bit: bool | int) -> Self:  # noqa: FBT001 - a bit is a value, no switch
+        """Store one bit."""
+        return self.store_uint(int(bit), 1)
+
+    def store_bytes(self, data: bytes) -> Self:
+        """Store whole bytes."""
+        return self.store_uint(int.from_bytes(data, "big"), len(data) * 8)
+
+    def store_var_uint(self, value: int, length_bits: int) -> Self:
+        """Store VarUInteger n in the fewest bytes; its length takes ``length_bits`` bits."""
+        count = (value.bit_length() + 7) // 8
+        return self.store_uint(count, length_bits).store_uint(value, count * 8)
+
+    def store_coins(self, value: int) -> Self:
+        """Store Grams (VarUInteger 16), in nanoton."""
+        return self.store_var_uint(value, _COINS_LENGTH_BITS)
+
+    def store_ref(self, cell: int) -> Self:
+        """Store a reference to a cell of the same tree."""
+        self._kids.append(cell)
+        return self
+
+    def store_maybe_ref(self, cell: int | None) -> Self:
+        """Store ``Maybe ^X``: a bit and, with a cell, a reference."""
+        return self.store_bit(0) if cell is None else self.store_bit(1).store_ref(cell)
+
+    def store_slice(self, rest: CellSlice) -> Self:
+        """Store all that is left in a slice of the same tree; the slice does not move."""
+        if rest.tree is not self.tree:
+            raise BocError("a slice of another tree cannot be stored")
+        self._kids += self.tree.links[rest.cell][rest.ref :]
+        return self.store_uint(rest.peek_uint(rest.bits_left), rest.bits_left)
+
+    def end(self, *, exotic: bool = False) -> int:
+        """Append the cell to the tree and return its index.
+
+        Raises:
+            BocError: more than 1023 bits or 4 references, or an exotic cell of wrong shape.
+        """
+        if self._bits > MAX_BITS or len(self._kids) > MAX_REFS:
+            raise BocError(f"cell of {self._bits} bits and {len(self._kids)} references")
+        return append_cell(self.tree, self._value, self._bits, tuple(self._kids), exotic=exotic)
+
+
+def append_cell(
+    tree: CellTree, value: int, bits: int, kids: tuple[int, ...], *, exotic: bool = False
+) -> int:
+    """Append a cell with the ``bits`` bits ``value`` over cells of the tree; return its index.
+
+    Raises:
+        BocError: the tree becomes too deep, or an exotic cell has the wrong shape.
+    """
+    d1 = len(kids) | (_EXOTIC_BIT if exotic else 0)
+    cell = pack_head(d1, value, bits)
+    masks = [tree.level_mask(kid) for kid in kids]
+    mask = exotic_mask(cell, masks) if exotic else reduce(or_, masks, 0)
+    return tree.append(bytes((d1 | mask << 5,)) + cell[1:] if mask else cell, kids)
+
+
+def graft(tree: CellTree, source: CellTree) -> int:
+    """Copy the first root of another tree into ``tree``; return its index there.
+
+    Raises:
+        BocError: the tree becomes too deep.
+    """
+    return graft_cell(tree, source, source.roots[0])
+
+
+def graft_cell(target: CellTree, source: CellTree, root: int) -> int:
+    """Copy a cell with everything under it into another tree; return its index there.
+
+    Raises:
+        BocError: the tree becomes too deep.
+    """
+    planted: dict[int, int] = {}
+    todo = [root]
+    while todo:
+        cell = todo[-1]
+        missing = [kid for kid in source.refs(cell) if kid not in planted]
+        if missing:
+            todo += missing
+            continue
+        todo.pop()
+        if cell not in planted:
+            kids = tuple(planted[kid] for kid in source.refs(cell))
+            planted[cell] = target.append(source.cells[cell], kids)
+    return planted[root]
+
+
+def pack_head(d1: int, value: int, bits: int) -> bytes:
+    """Return d1, d2 and data of a cell with the ``bits`` bits ``value``.
+
+    Data that end inside a byte get a one and zeroes behind them, and an odd d2.
+    """
+    count, rest = divmod(bits, 8)
+    if not rest:
+        return bytes((d1, count * 2)) + value.to_bytes(count, "big")
+    padded = (value << 1 | 1) << (7 - rest)
+    return bytes((d1, count * 2 + 1)) + padded.to_bytes(count + 1, "big")

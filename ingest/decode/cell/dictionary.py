@@ -1,0 +1,138 @@
+"""Hash maps of TL-B (``Hashmap n X``), walked from left to right without recursion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.decode.cell.exotic import PRUNED
+from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.errors import BocError, CellUnderflow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tonlake.ingest.decode.cell.tree import CellTree
+
+_FORK_REFS = 2
+_EXOTIC_BIT = 8
+_PRUNED_ONCE = 0x28
+"""First descriptor of pruned branches that hide one level, and of no other cells."""
+_LABEL_OF_NOTHING = 0x40
+"""A first byte below this begins with 00, hml_short$0 of length 0: most forks have such a label.
+
+The one behind the last bit is in that byte only if two bits or more stand before it.
+"""
+_MAX_REPEATS = 10_000
+"""Steps that one walk may make on nodes it has met before: equal sub-trees share one cell, but a
+few crafted cells could stand for 2^256 keys."""
+
+
+def iter_hashmap(
+    tree: CellTree, root: int, key_bits: int, *, skip_pruned: bool = False
+) -> Iterator[tuple[int, CellSlice]]:
+    """Yield key (unsigned) and a slice at the value, in ascending order of keys.
+
+    In a leaf of HashmapAug the slice stands at the augmentation, which comes before the value.
+    Every node costs one step; ``skip_pruned`` leaves out branches that were pruned.
+
+    Raises:
+        BocError: a label longer than the key, a node too short, an exotic cell, or far more keys
+            than cells.
+    """
+    return _walk(tree, [(root, 0, key_bits)], skip_pruned=skip_pruned)
+
+
+def iter_hashmap_slice(
+    start: CellSlice, key_bits: int, *, skip_pruned: bool = False
+) -> Iterator[tuple[int, CellSlice]]:
+    """Walk a map whose root node stands inline at ``start``, which is used up.
+
+    A root that is a fork leaves ``start`` behind its two references, where what follows the map
+    (or its augmentation) begins.
+    """
+    key, left = load_label(start, key_bits, 0)
+    if not left:
+        yield key, start
+        return
+    zero, one = start.load_ref(), start.load_ref()
+    todo = [(one, key << 1 | 1, left - 1), (zero, key << 1, left - 1)]
+    yield from _walk(start.tree, todo, skip_pruned=skip_pruned)
+
+
+def load_label(node: CellSlice, key_left: int, key: int) -> tuple[int, int]:
+    """Take HmLabel off ``node``; return the key with the label appended, and its bits left.
+
+    Raises:
+        BocError: the label is longer than what is left of the key, or than the cell.
+    """
+    value, left = node.bits()
+    key, key_left, end = _read_label(value, left, key_left, key)
+    node.skip(left - end)
+    return key, key_left
+
+
+def _read_label(value: int, left: int, key_left: int, key: int) -> tuple[int, int, int]:
+    """Read HmLabel with ``left`` bits of the cell to go; return key, its bits left, and the place.
+
+    hml_short$0 unary length, hml_long$10 and hml_same$11 with a length of bit_length(key_left)
+    bits. A read past the end of the cell shifts by a negative count, which is a ValueError.
+    """
+    try:
+        left -= 1
+        if not value >> left & 1:
+            length = 0
+            left -= 1
+            while value >> left & 1:
+                length += 1
+                left -= 1
+            left -= length
+            label = value >> left & ((1 << length) - 1)
+        else:
+            left -= 1
+            is_same = value >> left & 1
+            left -= is_same + key_left.bit_length()
+            length = value >> left & ((1 << key_left.bit_length()) - 1)
+            if is_same:
+                label = -(value >> left + key_left.bit_length() & 1) & ((1 << length) - 1)
+            else:
+                left -= length
+                label = value >> left & ((1 << length) - 1)
+    except ValueError as error:
+        raise CellUnderflow("a node of a hash map ends inside its label") from error
+    if length > key_left:
+        raise BocError(f"hash map label of {length} bits where {key_left} are left")
+    return key << length | label, key_left - length, left
+
+
+def _walk(
+    tree: CellTree, todo: list[tuple[int, int, int]], *, skip_pruned: bool
+) -> Iterator[tuple[int, CellSlice]]:
+    """Walk the nodes of ``todo`` (cell, key so far, bits left), the last one first."""
+    steps = tree.count + _MAX_REPEATS
+    cells, links = tree.cells, tree.links
+    passed_over = _PRUNED_ONCE if skip_pruned else None
+    while todo:
+        cell, key, key_left = todo.pop()
+        steps -= 1
+        if not steps:
+            raise BocError(f"hash map at cell {cell} repeats its nodes too often")
+        head = cells[cell]
+        is_exotic = head[0] & _EXOTIC_BIT
+        if is_exotic and skip_pruned and head[2] == PRUNED:
+            continue
+        has_label = not head[1] or head[2] >= _LABEL_OF_NOTHING
+        if has_label or is_exotic or not key_left:
+            value, left = tree.bits(cell)
+            key, key_left, left = _read_label(value, left, key_left, key)
+            if not key_left:
+                yield key, CellSlice.at(tree, cell, value, left)
+                continue
+        kids = links[cell]
+        if len(kids) < _FORK_REFS:
+            raise CellUnderflow(f"hash map fork at cell {cell} has {len(kids)} references")
+        zero, one = kids[:2]
+        key, key_left = key << 1, key_left - 1
+        if cells[one][0] != passed_over:
+            todo.append((one, key | 1, key_left))
+        if cells[zero][0] != passed_over:
+            todo.append((zero, key, key_left))

@@ -1,0 +1,249 @@
+"""Hashes and depths of cells at every level.
+
+Levels follow the node's ``DataCell``: a cell with level mask *m* has popcount(m) + 1 hashes, and
+at level *l* shows the one with index popcount(m & (2^l - 1)). The first covers the data, each
+further one the hash before it. Children of a Merkle proof or update count one level deeper.
+A pruned branch stores all but its last hash in its data.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.decode.cell.exotic import (
+    DEPTH_BYTES,
+    HASH_BYTES,
+    MERKLE_PROOF,
+    MERKLE_UPDATE,
+    PRUNED,
+)
+from tonlake.ingest.errors import BocError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+MAX_DEPTH = 1024
+"""Deepest tree the node accepts (``CellTraits::max_depth``)."""
+
+_EXOTIC_BIT = 8
+_LEVEL_ONE = 1
+# First descriptors of the commonest cells: ordinary without levels, and those of a Merkle update.
+_MAX_PLAIN_D1 = 4
+_FORK = 2
+_PRUNED_ONCE = 0x28
+_ABOVE_PRUNED = 0x20
+_DESCRIPTORS = [bytes((d1,)) for d1 in range(_MAX_PLAIN_D1 + 1)]
+_DEPTHS = [depth.to_bytes(DEPTH_BYTES, "big") for depth in range(0xFFFF + 1)]
+
+
+class Digests:
+    """Hashes and depths of the cells of one tree, kept beside its arrays.
+
+    ``tops`` are the representation hashes, ``bottoms`` the hashes at level 0; ``depths`` and
+    ``shallows`` the depths that go with them. Hashes in between are rare and kept in a dict.
+    A cell whose top is empty was not asked for yet; ``require`` computes it.
+    """
+
+    __slots__ = (
+        *("_cells", "_links", "_middles", "_parsed", "_seen"),
+        *("bottoms", "depths", "shallows", "tops"),
+    )
+
+    def __init__(self, cells: list[bytes], links: list[tuple[int, ...]], depths: list[int]) -> None:
+        """Make room for the digests of all cells; ``depths`` are those of the tree."""
+        self._cells = cells
+        self._links = links
+        self._middles: dict[int, tuple[list[bytes], list[int]]] = {}
+        self._seen: set[bytes] = set()
+        self._parsed = 0
+        self.depths = depths
+        self.tops = [b""] * len(cells)
+        self.bottoms = list(self.tops)
+        self.shallows = list(depths)
+
+    def require_all(self) -> None:
+        """Compute everything, last cell first: children stand after their parents.
+
+        Raises:
+            BocError: a Merkle cell whose stored hashes or depths are not those of its children.
+        """
+        self._fill_parsed(range(len(self._cells) - 1, -1, -1))
+
+    def require(self, roots: Iterable[int]) -> None:
+        """Compute the digests under some cells, as far as they are not there; raises the same."""
+        links, tops = self._links, self.tops
+        found = [root for root in dict.fromkeys(roots) if not tops[root]]
+        seen = set(found)
+        for cell in found:
+            for kid in links[cell]:
+                if kid not in seen and not tops[kid]:
+                    seen.add(kid)
+                    found.append(kid)
+        found.sort(reverse=True)
+        self._fill_parsed(found)
+
+    def _fill_parsed(self, order: Sequence[int]) -> None:
+        """Compute the digests of cells, children first, and see whether two are equal."""
+        self._fill_cells(order)
+        self._seen.update([self.tops[cell] for cell in order])
+        self._parsed += len(order)
+
+    def _fill_cells(self, order: Sequence[int]) -> None:
+        """Compute the digests of cells, children first; the commonest kinds are done in line."""
+        cells, links, depths = self._cells, self._links, self.depths
+        tops, bottoms, shallows = self.tops, self.bottoms, self.shallows
+        for cell in order:
+            head = cells[cell]
+            d1 = head[0]
+            kids = links[cell]
+            if d1 <= _MAX_PLAIN_D1:
+                if d1 == 1:
+                    (a,) = kids
+                    head = b"".join((head, _DEPTHS[depths[a]], tops[a]))
+                elif d1 == _FORK:
+                    a, b = kids
+                    parts = (head, _DEPTHS[depths[a]], _DEPTHS[depths[b]], tops[a], tops[b])
+                    head = b"".join(parts)
+                elif kids:
+                    below = [_DEPTHS[depths[kid]] for kid in kids]
+                    head = b"".join([head, *below, *[tops[kid] for kid in kids]])
+                tops[cell] = bottoms[cell] = sha256(head).digest()
+            elif d1 == _PRUNED_ONCE and head[3] == _LEVEL_ONE:
+                bottoms[cell] = head[4:36]
+                shallows[cell] = head[36] << 8 | head[37]
+                tops[cell] = sha256(head).digest()
+            elif d1 & ~7 == _ABOVE_PRUNED:
+                self._fill_above_pruned(cell, head, kids)
+            else:
+                self._fill(cell)
+
+    @property
+    def are_distinct(self) -> bool:
+        """Whether all cells differ that have digests, those added later left out."""
+        return len(self._seen) == self._parsed
+
+    def _fill_above_pruned(self, cell: int, head: bytes, kids: tuple[int, ...]) -> None:
+        """Compute the digests of an ordinary cell of level 1; nearly all are forks."""
+        depths, shallows, tops, bottoms = self.depths, self.shallows, self.tops, self.bottoms
+        plain = _DESCRIPTORS[head[0] & 7]
+        if len(kids) == _FORK:
+            a, b = kids
+            depth_a, depth_b = shallows[a], shallows[b]
+            shallows[cell] = self._deeper(cell, max(depth_b, depth_a))
+            parts = (plain, head[1:], _DEPTHS[depth_a], _DEPTHS[depth_b], bottoms[a], bottoms[b])
+            low = bottoms[cell] = sha256(b"".join(parts)).digest()
+            parts = (head[:2], low, _DEPTHS[depths[a]], _DEPTHS[depths[b]], tops[a], tops[b])
+            tops[cell] = sha256(b"".join(parts)).digest()
+            return
+        shallows[cell] = self._deeper(cell, max([shallows[kid] for kid in kids]))
+        below = [_DEPTHS[shallows[kid]] for kid in kids] + [bottoms[kid] for kid in kids]
+        low = bottoms[cell] = sha256(b"".join([plain, head[1:], *below])).digest()
+        below = [_DEPTHS[depths[kid]] for kid in kids] + [tops[kid] for kid in kids]
+        tops[cell] = sha256(b"".join([head[:2], low, *below])).digest()
+
+    def add(self) -> None:
+        """Compute the digests of the cell that was appended last; raises what the maker raises."""
+        cell = len(self.tops)
+        for kid in self._links[cell]:
+            if not self.tops[kid]:
+                self.require((kid,))
+        self.tops.append(b"")
+        self.bottoms.append(b"")
+        self.shallows.append(self.depths[cell])
+        try:
+            self._fill_cells((cell,))
+        except BocError:
+            del self.tops[cell], self.bottoms[cell], self.shallows[cell]
+            raise
+
+    def hash_at(self, cell: int, level: int) -> bytes:
+        """Return the hash that a cell shows at a level."""
+        mask = self._cells[cell][0] >> 5
+        below = mask & ((1 << level) - 1)
+        if not below:
+            return self.bottoms[cell]
+        if below == mask:
+            return self.tops[cell]
+        return self._middles[cell][0][below.bit_count()]
+
+    def depth_at(self, cell: int, level: int) -> int:
+        """Return the depth that a cell shows at a level."""
+        mask = self._cells[cell][0] >> 5
+        below = mask & ((1 << level) - 1)
+        if not below:
+            return self.shallows[cell]
+        if below == mask:
+            return self.depths[cell]
+        return self._middles[cell][1][below.bit_count()]
+
+    def all_hashes(self, cell: int) -> bytes:
+        """Return hashes, then depths, of all levels, as a bag of cells may store them."""
+        mask = self._cells[cell][0] >> 5
+        levels = [0, *(bit + 1 for bit in range(3) if mask >> bit & 1)]
+        hashes = [self.hash_at(cell, level) for level in levels]
+        return b"".join(hashes + [_DEPTHS[self.depth_at(cell, level)] for level in levels])
+
+    def _fill(self, cell: int) -> None:
+        """Compute the digests of one cell of any kind."""
+        head = self._cells[cell]
+        mask = head[0] >> 5
+        kind = head[2] if head[0] & _EXOTIC_BIT else 0
+        if kind == PRUNED:
+            self._fill_pruned(cell, mask)
+        elif kind in (MERKLE_PROOF, MERKLE_UPDATE):
+            self._check_merkle(cell)
+            self._fill_levels(cell, mask, 1)
+        else:
+            self._fill_levels(cell, mask, 0)
+
+    def _fill_levels(self, cell: int, mask: int, deeper: int) -> None:
+        """Any cell but a pruned branch; ``deeper`` is 1 for Merkle cells, whose children sink."""
+        head = self._cells[cell]
+        kids = self._links[cell]
+        hashes: list[bytes] = []
+        depths: list[int] = []
+        for level in range(mask.bit_length() + 1):
+            if level and not mask >> (level - 1) & 1:
+                continue
+            d1 = head[0] & 0x1F | (mask & ((1 << level) - 1)) << 5
+            below = [self.depth_at(kid, level + deeper) for kid in kids]
+            parts = [bytes((d1, head[1])), hashes[-1] if hashes else head[2:]]
+            parts += [_DEPTHS[depth] for depth in below]
+            parts += [self.hash_at(kid, level + deeper) for kid in kids]
+            hashes.append(sha256(b"".join(parts)).digest())
+            depths.append(self._deeper(cell, max(below)) if below else 0)
+        self._keep(cell, hashes, depths)
+
+    def _fill_pruned(self, cell: int, mask: int) -> None:
+        """Pruned branch: d1, d2, type, mask, hashes, depths; its own hash comes last."""
+        head = self._cells[cell]
+        count = mask.bit_count()
+        start = 4 + count * HASH_BYTES
+        hashes = [head[at : at + HASH_BYTES] for at in range(4, start, HASH_BYTES)]
+        ends = range(start, start + count * DEPTH_BYTES, DEPTH_BYTES)
+        depths = [int.from_bytes(head[at : at + DEPTH_BYTES], "big") for at in ends]
+        self._keep(cell, [*hashes, sha256(head).digest()], [*depths, 0])
+
+    def _keep(self, cell: int, hashes: list[bytes], depths: list[int]) -> None:
+        """Store the digests of one cell, lowest level first."""
+        self.bottoms[cell] = hashes[0]
+        self.shallows[cell] = depths[0]
+        self.tops[cell] = hashes[-1]
+        if len(hashes) > _LEVEL_ONE + 1:
+            self._middles[cell] = hashes, depths
+
+    def _deeper(self, cell: int, depth: int) -> int:
+        """Return the depth of a cell above children of this depth, where the node allows it."""
+        if depth >= MAX_DEPTH:
+            raise BocError(f"cell {cell} stands for a tree deeper than {MAX_DEPTH}")
+        return depth + 1
+
+    def _check_merkle(self, cell: int) -> None:
+        """Compare the hashes and depths that a Merkle cell stores with those of its children."""
+        head = self._cells[cell]
+        kids = self._links[cell]
+        stored = b"".join(self.bottoms[kid] for kid in kids)
+        stored += b"".join(_DEPTHS[self.shallows[kid]] for kid in kids)
+        if head[3:] != stored:
+            raise BocError(f"Merkle cell {cell} does not name the hashes of its children")

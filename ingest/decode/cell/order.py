@@ -1,0 +1,176 @@
+"""The order in which the node writes the cells of a bag (``BagOfCells::reorder_cells``).
+
+Parents stand before children. The weight of a cell is the size of its sub-tree, shared cells
+counted every time, cut at 255. The children of a cell share a weight of 63; where one is heavier
+than its share, the parts below it may weigh more than it may, and it becomes *special*: its
+sub-tree is placed before the rest is. All walks keep their own stack and meet a cell once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tonlake.ingest.decode.cell.tree import CellTree
+
+    Links = Mapping[int, tuple[int, ...]] | Sequence[tuple[int, ...]]
+
+_SHARED_WEIGHT = 63
+_MAX_WEIGHT = 255
+# Below a cell of weight 48 none is special: a child is cut only if it is heavier than what its
+# lighter siblings leave, divided by the number of the others; two such children (at least 16 and
+# 17, of four) that are so unequal need 50 cells together.
+_LIGHT = 48
+
+_SEARCH, _VISIT, _PLACE_KIDS = 0, 1, 3
+
+
+class CellOrder(NamedTuple):
+    """Cells in the order of the bag; ``twins`` maps left-out cells to their equals in it."""
+
+    cells: list[int]
+    twins: dict[int, int]
+
+
+def canonical_order(tree: CellTree, roots: Sequence[int]) -> CellOrder:
+    """Return the cells under ``roots`` in the node's order, equal cells once."""
+    order = _order_light_tree(tree, roots[0]) if len(roots) == 1 else []
+    hash_of = tree.hash
+    if not order:
+        order = _Placing(tree.links).place(roots)
+    is_known = all(tree.is_distinct(root) for root in roots)
+    if is_known or len({hash_of(cell) for cell in order}) == len(order):
+        return CellOrder(order, {})
+    first: dict[bytes, int] = {}
+    twins = {cell: first.setdefault(hash_of(cell), cell) for cell in order}
+    links = {cell: tuple([twins[kid] for kid in tree.links[cell]]) for cell in order}
+    order = _Placing(links).place([twins[root] for root in roots])
+    return CellOrder(order, twins)
+
+
+def _order_light_tree(tree: CellTree, root: int) -> list[int]:
+    """Return the order of a light tree without shared cells, or nothing if it is none.
+
+    Without special cells the children of the root come first, then what is below the first child
+    in the same way, then what is below the second, and so on.
+    """
+    links = tree.links
+    order = [root]
+    todo = [root]
+    while todo:
+        kids = links[todo.pop()]
+        if kids:
+            order += kids
+            todo += kids[::-1]
+            if len(order) > _LIGHT:
+                return []
+    return order if len(set(order)) == len(order) else []
+
+
+class _Placing:
+    """One bag in the making; the node fills it from its end, and so does this."""
+
+    def __init__(self, links: Links) -> None:
+        self._links = links
+        self._weights: dict[int, int] = {}
+        self._special: set[int] = set()
+        self._guides: set[int] = set()
+        """Cells above special ones, until they are searched."""
+        self._placed: dict[int, None] = {}
+        self._visited: set[int] = set()
+
+    def place(self, roots: Sequence[int]) -> list[int]:
+        """Return the cells under ``roots`` in the order of the bag."""
+        self._find_special(self._weigh(roots))
+        for root in roots:
+            self._run(root << 2 | _SEARCH)
+            self._run(root << 2 | _VISIT)
+        for root in roots:
+            self._placed.setdefault(root)
+        return list(self._placed)[::-1]
+
+    def _weigh(self, roots: Sequence[int]) -> list[int]:
+        """Weigh the cells under ``roots``; return those that have children, parents last."""
+        links, weights = self._links, self._weights
+        listed = []
+        todo = list(reversed(roots))
+        while todo:
+            cell = todo.pop()
+            if cell < 0:
+                total = 1
+                for kid in links[~cell]:
+                    total += weights[kid]
+                weights[~cell] = min(_MAX_WEIGHT, total)
+                listed.append(~cell)
+            elif cell not in weights:
+                weights[cell] = 1
+                kids = links[cell]
+                if kids:
+                    todo.append(~cell)
+                    todo += kids[::-1]
+        return listed
+
+    def _find_special(self, listed: Sequence[int]) -> None:
+        """Share out weights from the roots down, then sum them up again from below."""
+        links, weights = self._links, self._weights
+        cut: dict[int, int] = {}
+        heavy = [cell for cell in listed if weights[cell] > _LIGHT]
+        for cell in reversed(heavy):
+            self._share(links[cell], cut)
+        if any(weights[cell] <= _LIGHT for cell in cut):
+            heavy = [cell for cell in listed if weights[cell] > 1]
+        special, guides = self._special, self._guides
+        for cell in heavy:
+            kids = [kid for kid in links[cell] if kid not in special]
+            total = 1 + sum([cut.get(kid, weights[kid]) for kid in kids])
+            if total > cut.get(cell, weights[cell]):
+                special.add(cell)
+            cut[cell] = total
+            if len(kids) < len(links[cell]) or not guides.isdisjoint(kids):
+                guides.add(cell)
+
+    def _share(self, kids: Sequence[int], cut: dict[int, int]) -> None:
+        """Cut the weights of the children of one cell so that together they stay below 64."""
+        rest = _SHARED_WEIGHT
+        heavy = []
+        for place, kid in enumerate(kids):
+            weight = cut.get(kid, self._weights[kid])
+            if weight <= (_SHARED_WEIGHT + place) // len(kids):
+                rest -= weight
+            else:
+                heavy.append(kid)
+        for kid in heavy:
+            limit = rest // len(heavy)
+            if cut.get(kid, self._weights[kid]) > limit:
+                cut[kid] = limit
+            rest += 1
+
+    def _run(self, first: int) -> None:
+        """Do a step (cell and kind of step) and all that follow.
+
+        A search goes down, last child first, until it meets special cells, which are visited. A
+        visit places what is below the children of a cell, then the children.
+        """
+        links, special, guides = self._links, self._special, self._guides
+        placed, visited = self._placed, self._visited
+        todo = [first]
+        while todo:
+            step = todo.pop()
+            cell = step >> 2
+            if step & 3 == _PLACE_KIDS:
+                for kid in reversed(links[cell]):
+                    placed.setdefault(kid)
+                visited.add(cell)
+            elif cell in visited:
+                continue
+            elif step & 3 == _VISIT:
+                todo.append(step | _PLACE_KIDS)
+                todo += [kid << 2 | _VISIT for kid in links[cell] if links[kid]]
+                if cell in special:
+                    todo.append(cell << 2 | _SEARCH)
+            elif cell in guides:
+                guides.remove(cell)  # one search is enough
+                kids = [kid for kid in links[cell] if links[kid]]
+                todo += [kid << 2 | (_VISIT if kid in special else _SEARCH) for kid in kids]

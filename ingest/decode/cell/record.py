@@ -1,0 +1,83 @@
+"""Cells as rows of ``state_cells``: each cell once by its hash, put together again on demand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.decode.cell.exotic import MERKLE_PROOF, MERKLE_UPDATE
+from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.errors import BocError, MissingCell
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_DESCRIPTOR_BYTES = 2
+
+
+def pack_cell(tree: CellTree, cell: int, level: int = 0) -> tuple[bytes, list[bytes]]:
+    """Return the descriptors and data of a cell, and the hashes of its children.
+
+    ``level`` is the Merkle depth at which the cell stands in the state that the tree proves or
+    updates: 0, and one more below every Merkle cell of the state itself. The result is the cell
+    as the whole state has it, so ``tree.hash(cell, level)`` is its representation hash there.
+    """
+    head = tree.cells[cell]
+    below = level + 1 if tree.kind(cell) in (MERKLE_PROOF, MERKLE_UPDATE) else level
+    mask = head[0] >> 5 & ((1 << level) - 1)
+    if head[0] >> 5 != mask:
+        head = bytes((head[0] & 0x1F | mask << 5,)) + head[1:]
+    return head, [tree.hash(kid, below) for kid in tree.links[cell]]
+
+
+def assemble_boc(
+    root_hash: bytes, cells: Mapping[bytes, tuple[bytes, Sequence[bytes]]], *, crc32c: bool = False
+) -> bytes:
+    """Return the bag of the cell with this hash, out of packed cells by hash.
+
+    Raises:
+        MissingCell: a cell that is needed is not in ``cells``.
+        BocError: a packed cell does not have the hash it is filed under.
+    """
+    tree = CellTree()
+    return serialize_boc(tree, [append_packed(tree, root_hash, cells, {})], crc32c=crc32c)
+
+
+def append_packed(
+    tree: CellTree,
+    root_hash: bytes,
+    cells: Mapping[bytes, tuple[bytes, Sequence[bytes]]],
+    places: dict[bytes, int],
+) -> int:
+    """Append the cell with this hash and all below it to a tree; return its index.
+
+    ``places`` has the cells by hash that the tree has already, and gets those that are appended.
+
+    Raises:
+        MissingCell, BocError: as ``assemble_boc`` does; cells below it may have been appended.
+    """
+    opened: set[bytes] = set()
+    todo = [root_hash]
+    while todo:
+        wanted = todo[-1]
+        if wanted in places:
+            todo.pop()
+            continue
+        if wanted not in cells:
+            raise MissingCell(wanted)
+        head, kids = cells[wanted]
+        if len(head) < _DESCRIPTOR_BYTES or head[0] & 7 != len(kids):
+            raise BocError(f"the cell filed under {wanted.hex()} is no cell")
+        missing = [kid for kid in kids if kid not in places]
+        if missing:
+            if wanted in opened:
+                raise BocError(f"the cell filed under {wanted.hex()} lies below itself")
+            opened.add(wanted)
+            todo += missing
+            continue
+        todo.pop()
+        place = tree.append(head, tuple(places[kid] for kid in kids))
+        if tree.hash(place) != wanted:
+            raise BocError(f"the cell filed under {wanted.hex()} has another hash")
+        places[wanted] = place
+    return places[root_hash]

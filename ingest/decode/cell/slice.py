@@ -1,0 +1,129 @@
+"""Reading a cell bit by bit and reference by reference, with every read checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.errors import CellUnderflow
+
+if TYPE_CHECKING:
+    from tonlake.ingest.decode.cell.tree import CellTree
+
+_COINS_LENGTH_BITS = 4
+
+
+class CellSlice:
+    """A cursor in one ordinary cell; every method raises CellUnderflow when the cell is too short.
+
+    ``ref`` is the number of the next reference.
+    """
+
+    __slots__ = ("_value", "bits_left", "cell", "ref", "tree")
+
+    def __init__(self, tree: CellTree, cell: int) -> None:
+        """Stand at the first bit and reference of ``cell``; exotic cells raise BocError."""
+        self._value, self.bits_left = tree.bits(cell)
+        self.tree = tree
+        self.cell = cell
+        self.ref = 0
+
+    @classmethod
+    def at(cls, tree: CellTree, cell: int, value: int, left: int) -> CellSlice:
+        """Return a cursor ``left`` bits before the end of a cell whose bits are ``value``."""
+        start = cls.__new__(cls)
+        start.tree = tree
+        start.cell = cell
+        start.ref = 0
+        start.bits_left = left
+        start._value = value  # noqa: SLF001 - the same class
+        return start
+
+    @property
+    def pos(self) -> int:
+        """Number of bits read so far."""
+        return self.tree.bit_length(self.cell) - self.bits_left
+
+    @property
+    def refs_left(self) -> int:
+        """Number of references not read yet."""
+        return len(self.tree.links[self.cell]) - self.ref
+
+    def copy(self) -> CellSlice:
+        """Return a second cursor at the same place."""
+        twin = CellSlice.at(self.tree, self.cell, self._value, self.bits_left)
+        twin.ref = self.ref
+        return twin
+
+    def bits(self) -> tuple[int, int]:
+        """Return the bits of the whole cell as one integer, and how many of them are left."""
+        return self._value, self.bits_left
+
+    def load_uint(self, bits: int) -> int:
+        """Read an unsigned integer of ``bits`` bits."""
+        left = self.bits_left - bits
+        if left < 0:
+            self._refuse(f"{bits} bits")
+        self.bits_left = left
+        return self._value >> left & ((1 << bits) - 1)
+
+    def peek_uint(self, bits: int) -> int:
+        """Return an unsigned integer without moving."""
+        if bits > self.bits_left:
+            self._refuse(f"{bits} bits")
+        return self._value >> (self.bits_left - bits) & ((1 << bits) - 1)
+
+    def load_int(self, bits: int) -> int:
+        """Read a signed integer (two's complement) of ``bits`` bits."""
+        value = self.load_uint(bits)
+        return value - (1 << bits) if bits and value >> (bits - 1) else value
+
+    def load_bit(self) -> bool:
+        """Read one bit."""
+        left = self.bits_left - 1
+        if left < 0:
+            self._refuse("1 bits")
+        self.bits_left = left
+        return self._value >> left & 1 == 1
+
+    def load_bytes(self, count: int) -> bytes:
+        """Read whole bytes, from any bit on."""
+        return self.load_uint(count * 8).to_bytes(count, "big")
+
+    def load_var_uint(self, length_bits: int) -> int:
+        """Read VarUInteger n, whose length field has ``length_bits`` = bit_length(n - 1) bits."""
+        return self.load_uint(self.load_uint(length_bits) * 8)
+
+    def load_coins(self) -> int:
+        """Read Grams (VarUInteger 16), in nanoton."""
+        left = self.bits_left - _COINS_LENGTH_BITS
+        bits = (self._value >> left & 15) * 8 if left >= 0 else 0
+        if left < bits:
+            self._refuse(f"{_COINS_LENGTH_BITS + bits} bits")
+        left -= bits
+        self.bits_left = left
+        return self._value >> left & ((1 << bits) - 1)
+
+    def load_ref(self) -> int:
+        """Read a reference: the index of the child cell."""
+        links = self.tree.links[self.cell]
+        if self.ref >= len(links):
+            self._refuse("a reference")
+        self.ref += 1
+        return links[self.ref - 1]
+
+    def load_maybe_ref(self) -> int | None:
+        """Read ``Maybe ^X``: the child cell or None."""
+        return self.load_ref() if self.load_bit() else None
+
+    def skip(self, bits: int) -> None:
+        """Move over ``bits`` bits."""
+        if bits > self.bits_left:
+            self._refuse(f"{bits} bits")
+        self.bits_left -= bits
+
+    def _refuse(self, wanted: str) -> None:
+        """Raise the error about a cell that is too short."""
+        raise CellUnderflow(
+            f"cell {self.cell} has {self.bits_left} bits and {self.refs_left} references left, "
+            f"but {wanted} are needed"
+        )

@@ -1,0 +1,249 @@
+"""Cells as flat arrays: a cell is its index, its children stand after it.
+
+No object per cell and no recursion: checks and hashes go over the arrays from the last cell to
+the first. Hashes are computed for the whole tree at the first demand (module ``digest``), or only
+under the cells that are asked for where the bytes are known to be right (``trust``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.decode.cell.digest import MAX_DEPTH, Digests
+from tonlake.ingest.decode.cell.exotic import HASH_BYTES, ORDINARY, PRUNED, exotic_mask
+from tonlake.ingest.decode.cell.head import count_bits, read_bits
+from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.errors import BocError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tonlake.ingest.decode.cell.writer import Plan
+
+MAX_LEVEL = 3
+_EXOTIC_BIT = 8
+_NOT_MEASURED = 1 << 16
+# A pruned branch that hides one level, with 36 bytes of data: the commonest exotic cell.
+_PRUNED_ONCE = bytes((0x28, 72, PRUNED, 1))
+
+
+class CellTree:
+    """One parsed bag of cells, to which further cells can be appended.
+
+    ``cells`` holds d1, d2 and data of each cell (without in-cell hashes), ``links`` the indices of
+    its children; ``roots`` are the roots of the bag; ``data`` the bytes that were parsed. ``plans``
+    say how bags of a shape are written (module ``writer``).
+    """
+
+    __slots__ = (
+        "_depths",
+        "_digests",
+        "_is_trusted",
+        "_parsed",
+        "cells",
+        "data",
+        "links",
+        "plans",
+        "roots",
+        "stored_hashes",
+    )
+
+    def __init__(self) -> None:
+        """Make a tree without cells."""
+        self.data = b""
+        self.roots: list[int] = []
+        self.cells: list[bytes] = []
+        self.links: list[tuple[int, ...]] = []
+        self.stored_hashes: dict[int, bytes] = {}
+        self._depths: list[int] = []
+        self._digests: Digests | None = None
+        self._is_trusted = False
+        self.plans: dict[bytes, Plan] = {}
+        self._parsed = 0
+
+    @property
+    def count(self) -> int:
+        """Number of cells, appended ones included."""
+        return len(self.cells)
+
+    def refs(self, cell: int) -> Sequence[int]:
+        """Return the children of a cell."""
+        return self.links[cell]
+
+    def bit_length(self, cell: int) -> int:
+        """Return the number of data bits of a cell."""
+        return count_bits(self.cells[cell])
+
+    def bits(self, cell: int) -> tuple[int, int]:
+        """Return the data of an ordinary cell as one integer, and its number of bits.
+
+        Raises:
+            BocError: the cell is exotic.
+        """
+        return read_bits(self.cells[cell])
+
+    def payload(self, cell: int) -> bytes:
+        """Return the data bytes of any cell, the completion tag of the last byte included."""
+        return self.cells[cell][2:]
+
+    def kind(self, cell: int) -> int:
+        """Return ORDINARY, PRUNED, LIBRARY, MERKLE_PROOF or MERKLE_UPDATE."""
+        head = self.cells[cell]
+        return head[2] if head[0] & _EXOTIC_BIT else ORDINARY
+
+    def level_mask(self, cell: int) -> int:
+        """Return the level mask of a cell, 0 to 7."""
+        return self.cells[cell][0] >> 5
+
+    def slice(self, cell: int) -> CellSlice:
+        """Return a reader at the start of an ordinary cell; raises BocError for an exotic one."""
+        return CellSlice(self, cell)
+
+    def trust(self) -> None:
+        """Compute no more hashes than are asked for: the caller has checked one of all bytes."""
+        self._is_trusted = True
+
+    def hash(self, cell: int, level: int = MAX_LEVEL) -> bytes:
+        """Return the hash that a cell shows at a level; 3 gives the representation hash.
+
+        Raises:
+            BocError: hashes stored in the bag or in a Merkle cell are not the computed ones.
+        """
+        digests = self._digests or self._make_digests()
+        top = digests.tops[cell]
+        if not top:
+            digests.require((cell,))
+            top = digests.tops[cell]
+        return top if level >= MAX_LEVEL else digests.hash_at(cell, level)
+
+    def hash_all(self, cells: Iterable[int]) -> None:
+        """Compute the hashes of cells in one go that will be asked for; raises what ``hash`` does.
+
+        One by one they take longer.
+        """
+        (self._digests or self._make_digests()).require(cells)
+
+    def pruned_hash(self, cell: int, level: int) -> bytes | None:
+        """Return the hash that a pruned branch stores for a level; None if the cell is none."""
+        head = self.cells[cell]
+        mask = head[0] >> 5
+        if not mask >> level or not head[0] & _EXOTIC_BIT or head[2] != PRUNED:
+            return None
+        start = 4 + (mask & ((1 << level) - 1)).bit_count() * HASH_BYTES
+        return head[start : start + HASH_BYTES]
+
+    def depth(self, cell: int, level: int = MAX_LEVEL) -> int:
+        """Return the depth that a cell shows at a level."""
+        if level >= MAX_LEVEL:
+            return self._depths[cell]
+        self.hash(cell)
+        return (self._digests or self._make_digests()).depth_at(cell, level)
+
+    def all_hashes(self, cell: int) -> bytes:
+        """Return hashes, then depths, of all levels, as a bag of cells may store them."""
+        self.hash(cell)
+        return (self._digests or self._make_digests()).all_hashes(cell)
+
+    def _make_digests(self) -> Digests:
+        """Prepare the digests: all, unless the tree is trusted; raises what ``hash`` raises."""
+        digests = Digests(self.cells, self.links, self._depths)
+        if not self._is_trusted:
+            digests.require_all()
+            for cell, stored in self.stored_hashes.items():
+                if digests.all_hashes(cell) != stored:
+                    raise BocError(f"cell {cell} carries hashes that are not its own")
+        self._digests = digests
+        return digests
+
+    def is_distinct(self, cell: int) -> bool:
+        """Tell whether it is known that no two cells under this one are equal."""
+        self.hash(cell)
+        parsed = self._parsed
+        is_parsed = cell < parsed or all(kid < parsed for kid in self.links[cell])
+        return is_parsed and self._digests is not None and self._digests.are_distinct
+
+    def append(self, cell: bytes, kids: tuple[int, ...] = ()) -> int:
+        """Add a cell, given as d1, d2 and data, over cells of this tree; return its index.
+
+        Raises:
+            BocError: the tree becomes too deep, or the data of an exotic cell are wrong.
+        """
+        digests = self._digests or self._make_digests()
+        index = len(self.cells)
+        self.cells.append(cell)
+        self.links.append(kids)
+        try:
+            self._depths.append(self._measure_cell(index))
+            digests.add()
+        except BocError:
+            for column in (self.cells, self.links, self._depths):
+                del column[index:]
+            raise
+        return index
+
+    def measure(self) -> None:
+        """Check references, levels, depth and exotic cells of a tree that was just parsed.
+
+        Raises:
+            BocError: naming the cell that is wrong.
+        """
+        self._parsed = len(self.cells)
+        try:
+            self._measure_parsed()
+        except IndexError:
+            for cell in range(self._parsed):
+                self._check_references(cell)
+            raise
+
+    def _measure_parsed(self) -> None:
+        """Do what ``measure`` does; IndexError means that a cell refers to none that is there."""
+        cells = self.cells
+        links = self.links
+        count = self._parsed
+        # A cell refers forward, to cells that are measured by then; any other is far too deep.
+        depths = self._depths = [_NOT_MEASURED] * count
+        descriptors = [head[0] for head in cells]
+        for cell in range(count - 1, -1, -1):
+            kids = links[cell]
+            d1 = descriptors[cell]
+            if not kids:
+                depths[cell] = 0
+                if d1 and cells[cell][:4] != _PRUNED_ONCE:
+                    self._measure_cell(cell)
+                continue
+            depth = masks = 0
+            for kid in kids:
+                masks |= descriptors[kid]
+                if depths[kid] >= depth:
+                    depth = depths[kid] + 1
+            depths[cell] = depth
+            if d1 & _EXOTIC_BIT or d1 >> 5 != masks >> 5 or depth > MAX_DEPTH:
+                self._check_references(cell)
+                self._measure_cell(cell)
+
+    def _check_references(self, cell: int) -> None:
+        """Raise the error about a reference of a parsed cell that is not to a later one."""
+        for kid in self.links[cell]:
+            if not cell < kid < self._parsed:
+                raise BocError(f"cell {cell} of {self._parsed} refers to cell {kid}, not forward")
+
+    def _measure_cell(self, cell: int) -> int:
+        """Check level and kind of one cell whose children are checked; return its depth."""
+        cells = self.cells
+        depths = self._depths
+        kids = self.links[cell]
+        d1 = cells[cell][0]
+        depth = 0
+        masks = 0
+        for kid in kids:
+            masks |= cells[kid][0]
+            if depths[kid] >= depth:
+                depth = depths[kid] + 1
+        mask = masks >> 5
+        if d1 & _EXOTIC_BIT:
+            mask = exotic_mask(cells[cell], [cells[kid][0] >> 5 for kid in kids])
+        if d1 >> 5 != mask:
+            raise BocError(f"cell {cell} claims level mask {d1 >> 5}, but has {mask}")
+        if depth > MAX_DEPTH:
+            raise BocError(f"cell {cell} is the root of a tree deeper than {MAX_DEPTH}")
+        return depth

@@ -1,0 +1,178 @@
+"""Writing bags of cells: the generic form, in the node's order (module ``order``).
+
+The bytes equal those of the node's ``std_boc_serialize``, which TON Center shows. The work is
+linear in the cells, however often they are shared.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonlake.ingest.decode.cell.crc32c import crc32c as compute_crc32c
+from tonlake.ingest.decode.cell.order import canonical_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from tonlake.ingest.decode.cell.tree import CellTree
+
+_MAGIC = bytes.fromhex("b5ee9c72")
+_CRC_FLAG = 0x40
+_MAX_BYTE = 255
+_REF_PACKERS = {
+    width: [Struct(f">{count}{letter}").pack for count in range(5)]
+    for width, letter in ((1, "B"), (2, "H"))
+}
+# One byte for references and for sizes, one cell, one root, none absent; size and root follow.
+_SINGLE_HEAD = _MAGIC + bytes((1, 1, 1, 1, 0))
+
+
+class Plan(NamedTuple):
+    """How to write bags of one shape.
+
+    ``places`` says where each cell of the bag was met; ``parts`` are its bytes, with nothing in
+    place of each cell, and behind that the cell's references.
+    """
+
+    places: list[int]
+    parts: list[bytes]
+
+
+def serialize_boc(tree: CellTree, roots: Sequence[int], *, crc32c: bool = False) -> bytes:
+    """Return the bag of the sub-trees under ``roots``: generic form without index.
+
+    ``crc32c=True`` gives the bytes that TON Center shows (``std_boc_serialize`` with CRC).
+    """
+    links = tree.links
+    if len(roots) == 1 and not links[roots[0]]:
+        bag = serialize_single(tree.cells[roots[0]])
+    else:
+        bag = _write(tree, roots)
+    return add_crc32c(bag) if crc32c else bag
+
+
+def add_crc32c(bag: bytes) -> bytes:
+    """Return a bag written by ``serialize_boc`` with its CRC-32C."""
+    bag = _MAGIC + bytes((bag[4] | _CRC_FLAG,)) + bag[5:]
+    return bag + compute_crc32c(bag).to_bytes(4, "little")
+
+
+def serialize_single(cell: bytes) -> bytes:
+    """Return the bag of one cell without children, given as d1, d2 and data."""
+    return _SINGLE_HEAD + bytes((len(cell), 0)) + cell
+
+
+def _write(tree: CellTree, roots: Sequence[int]) -> bytes:
+    """Return the bag of any cells; equal cells are written once."""
+    if len(roots) == 1 and tree.is_distinct(roots[0]):
+        bag = _write_by_plan(tree, roots[0])
+        if bag is not None:
+            return bag
+    return _write_ordered(tree, roots, *_number(tree, roots))
+
+
+def _write_by_plan(tree: CellTree, root: int) -> bytes | None:
+    """Return the bag of different cells; None if they are too many for a plan.
+
+    Bags of one shape have the same order and the same references: for each shape these are found
+    once. The shape is how many children each cell has, from the root downwards level by level,
+    and which of the cells met in this way are the same.
+    """
+    cells, links = tree.cells, tree.links
+    met = [root]
+    for cell in met:
+        kids = links[cell]
+        if kids:
+            met += kids
+            if len(met) > _MAX_BYTE:
+                return None
+    # No list of counts begins another one: where it ends, no child is left without a count.
+    shape = bytes(map(len, map(links.__getitem__, met)))
+    count = len(set(met))
+    if count < len(met):
+        first = _find_first(met)
+        shape += bytes([first[cell] for cell in met])
+    plan = tree.plans.get(shape)
+    if plan is None:
+        plan = tree.plans[shape] = _make_plan(tree, root, _find_first(met))
+    parts = plan.parts.copy()
+    parts[::2] = [cells[met[place]] for place in plan.places]
+    return _add_head(b"".join(parts), count, [0])
+
+
+def _find_first(met: Sequence[int]) -> dict[int, int]:
+    """Return the place at which each cell was met first."""
+    first: dict[int, int] = {}
+    for place, cell in enumerate(met):
+        first.setdefault(cell, place)
+    return first
+
+
+def _make_plan(tree: CellTree, root: int, first: Mapping[int, int]) -> Plan:
+    """Return the plan of a bag of cells that were met in these places."""
+    order, places = _number(tree, [root])
+    parts: list[bytes] = []
+    for cell in order:
+        parts += b"", bytes([places[kid] for kid in tree.links[cell]])
+    return Plan([first[cell] for cell in order], parts)
+
+
+def _number(tree: CellTree, roots: Sequence[int]) -> tuple[list[int], dict[int, int]]:
+    """Return all cells in their order, and the place of each."""
+    order, twins = canonical_order(tree, roots)
+    places = {cell: place for place, cell in enumerate(order)}
+    places |= {cell: places[twin] for cell, twin in twins.items()}
+    return order, places
+
+
+def copy_part(tree: CellTree, root: int) -> bytes:
+    """Return a bag of a cell and all below it as they stand in a parsed bag: nothing is hashed.
+
+    Equal cells that the bag holds twice are written twice, and their order is not the node's.
+    """
+    seen = {root}
+    todo = [root]
+    while todo:
+        fresh = [kid for kid in tree.links[todo.pop()] if kid not in seen]
+        seen.update(fresh)
+        todo += fresh
+    order = sorted(seen)  # in a bag parents stand before children
+    return _write_ordered(tree, [root], order, {cell: at for at, cell in enumerate(order)})
+
+
+def _write_ordered(
+    tree: CellTree, roots: Sequence[int], order: Sequence[int], places: Mapping[int, int]
+) -> bytes:
+    """Return the bag of cells in a given order; ``places`` says where in it each cell stands."""
+    count = len(order)
+    width = (count.bit_length() + 7) // 8
+    cells = tree.cells
+    links = tree.links
+    place = places.__getitem__
+    packers = _REF_PACKERS.get(width)
+    parts = []
+    for cell in order:
+        parts.append(cells[cell])
+        kids = links[cell]
+        if kids:
+            named = map(place, kids)
+            parts.append(packers[len(kids)](*named) if packers else _join(named, width))
+    return _add_head(b"".join(parts), count, [places[root] for root in roots])
+
+
+def _add_head(body: bytes, count: int, roots: Sequence[int]) -> bytes:
+    """Return the bag of so many cells, given as bytes, with roots at these places."""
+    size_width = (len(body).bit_length() + 7) // 8
+    if count <= _MAX_BYTE:
+        head = _MAGIC + bytes((1, size_width, count, len(roots), 0))
+        return b"".join((head, len(body).to_bytes(size_width, "big"), bytes(roots), body))
+    width = (count.bit_length() + 7) // 8
+    head = _MAGIC + bytes((width, size_width)) + _join([count, len(roots), 0], width)
+    size = len(body).to_bytes(size_width, "big")
+    return b"".join((head, size, _join(roots, width), body))
+
+
+def _join(numbers: Iterable[int], width: int) -> bytes:
+    """Return numbers of ``width`` bytes each."""
+    return b"".join([number.to_bytes(width, "big") for number in numbers])

@@ -1,0 +1,178 @@
+"""The native decoder: blocks in, Arrow tables out, row for row what the Python decoder gives.
+
+The extension ``_core`` (the C files here) is optional. It decodes what it knows and declines the
+rest block by block: whatever is damaged, rare or too large goes to the Python reference, which
+decides about it and words the error. ``TONLAKE_NATIVE=0`` leaves the extension alone.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from importlib import import_module
+from operator import itemgetter
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tonlake.ingest.blocks import BlockId, McBundle
+from tonlake.ingest.decode.native.arrow import make_table
+from tonlake.lake.schema import BASE_TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from tonlake.ingest.blocks import RawBlock
+
+    Tables = dict[str, pa.Table]
+    Reference = Callable[[Sequence[McBundle], Collection[BlockId]], Tables]
+
+__all__ = ["decode_bundles", "decode_natively", "describe", "is_used", "rebuild_bag"]
+
+_SEED_BITS = 64
+_MASTERCHAIN = -1
+
+
+def _load() -> tuple[Any, str]:
+    """Return the extension, or None and why it is not used."""
+    if os.environ.get("TONLAKE_NATIVE", "1") == "0":
+        return None, "TONLAKE_NATIVE=0"
+    try:
+        core = import_module("tonlake.ingest.decode.native._core")
+    except ImportError as error:
+        return None, f"the extension is not built: {error}"
+    columns = {
+        table.name: tuple((column.name, column.type) for column in table.columns)
+        for table in BASE_TABLES
+    }
+    if dict(core.layout()) != columns:
+        return None, "the extension was built for other tables; install again"
+    return core, ""
+
+
+_extension, _reason = _load()
+_PORTABLE = "portable sha-256"
+_is_portable = os.environ.get("TONLAKE_NATIVE") == "portable"
+_sha_way: str = _PORTABLE if _is_portable or _extension is None else _extension.sha_ways()[0]
+
+_READERS = (
+    [itemgetter(*names) for names in _extension.rebuild_columns()]
+    if hasattr(_extension, "rebuild_columns")
+    else []
+)
+"""What takes the columns that it wants of a transaction, and of a message; nothing without the
+extension, or with one that was built before it made bags."""
+
+_seed = secrets.randbits(_SEED_BITS)
+
+
+def rebuild_bag(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> bytes | None:
+    """Return the bag of a transaction's cells, if its rows give the hash that its row has.
+
+    None where they do not, where the extension knows less than the reference does, and without it.
+    Rows and the order of messages are those of ``tonlake.ingest.decode.block.recipe``.
+
+    Raises:
+        KeyError: a row lacks a column.
+    """
+    if _extension is None or not _READERS:
+        return None
+    of_row, of_message = _READERS
+    given = of_row(row), tuple(map(of_message, messages))
+    bag: bytes | None = _extension.rebuild(*given, _seed)
+    return bag
+
+
+def is_used() -> bool:
+    """Tell whether blocks are decoded by the extension."""
+    return _extension is not None
+
+
+def describe() -> str:
+    """Name the decoder in use: native (and how it hashes, such as sha-ni), or python (why)."""
+    if _extension is None:
+        return f"python ({_reason})"
+    return f"native ({_sha_way})"
+
+
+def decode_bundles(bundles: Sequence[McBundle], reference: Reference) -> Tables:
+    """Decode bundles with the extension, and what it declines with ``reference``.
+
+    Raises:
+        IngestError: what ``reference`` raises about a block.
+    """
+    blocks = [(raw, bundle.mc_seqno) for bundle in bundles for raw in bundle.blocks]
+    versions = {key: version for bundle in bundles for key, version in bundle.versions.items()}
+    parts: list[Tables] = []
+    while blocks or not parts:
+        try:
+            count, tables = decode_natively(blocks, versions)
+        except OverflowError:  # a column of 2 GiB, or an id that no block has
+            return reference(bundles, ())
+        parts.append(tables)
+        for raw, mc_seqno in blocks[count : count + 1]:
+            bundle = McBundle(mc_seqno, (raw,), versions=versions)
+            parts.append(reference((bundle,), _list_tops(parts, mc_seqno)))
+        blocks = blocks[count + 1 :]
+    return parts[0] if len(parts) == 1 else _join(parts)
+
+
+def _list_tops(parts: Sequence[Tables], mc_seqno: int) -> set[BlockId]:
+    """Return the shard blocks that a masterchain block names, which was decoded before."""
+    tops = (part["shard_blocks"] for part in parts)
+    rows = (row for table in tops for row in table.to_pylist() if row["mc_seqno"] == mc_seqno)
+    return {
+        BlockId(*(row[name] for name in BlockId.__struct_fields__))
+        for row in rows
+        if row["workchain"] != _MASTERCHAIN
+    }
+
+
+def decode_natively(
+    blocks: Sequence[tuple[RawBlock, int]],
+    versions: Mapping[int, int] = MappingProxyType({}),
+    *,
+    all_named: bool = False,
+) -> tuple[int, Tables]:
+    """Decode blocks up to the first that is declined; return their number and tables.
+
+    Each comes with the masterchain block that commits it; ``versions`` are those of their bundles.
+    ``all_named`` says that masterchain blocks which were checked before name all shard blocks, root
+    and file hash together.
+    """
+    items = [
+        (
+            raw.data,
+            raw.id.workchain,
+            raw.id.shard,
+            raw.id.seqno,
+            raw.id.root_hash,
+            raw.id.file_hash,
+            mc_seqno,
+        )
+        for raw, mc_seqno in blocks
+    ]
+    # Hash tables are seeded, so that no crafted block can make its cells meet in one slot.
+    count, tables = _extension.decode(
+        items, secrets.randbits(_SEED_BITS), _sha_way, all_named, tuple(versions.items())
+    )
+    named = zip(BASE_TABLES, tables, strict=True)
+    return count, {table.name: make_table(table, rows, columns) for table, (rows, columns) in named}
+
+
+def _join(parts: Sequence[Mapping[str, pa.Table]]) -> Tables:
+    """Join the tables of consecutive blocks and sort them; a state cell stays as it came first."""
+    joined: Tables = {}
+    for table in BASE_TABLES:
+        rows = pa.concat_tables([part[table.name] for part in parts])
+        order = pc.sort_indices(rows, sort_keys=[(column, "ascending") for column in table.sort])
+        joined[table.name] = rows.take(order).combine_chunks()
+    cells = joined["state_cells"]
+    if cells.num_rows:
+        # Equal hashes stand side by side now, in the order in which they came.
+        hashes = cells["hash"].combine_chunks()
+        is_new = pc.not_equal(hashes[1:], hashes[:-1])
+        joined["state_cells"] = cells.filter(pa.chunked_array([[True], is_new]))
+    return joined

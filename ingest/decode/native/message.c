@@ -1,0 +1,313 @@
+/* Message cells to columns of `messages`, from msg_hash on. TL-B: message$_, int_msg_info$0,
+   ext_in_msg_info$10, ext_out_msg_info$11, MsgAddress, StateInit. As in ingest/decode/block/message.py
+   and address.py. */
+#include "decoder.h"
+
+#define OPCODE_BITS 32
+#define MAX_ANYCAST_DEPTH 30
+
+typedef struct {
+    Word kind; /* std, none, extern or var */
+    int32_t workchain;
+    Hash account;
+} Address;
+
+/* Put the first bits of an address in the place of those that an anycast prefix rewrites. */
+static void rewrite_prefix(Hash *account, uint32_t prefix, unsigned depth)
+{
+    for (unsigned i = 0; i < depth; i++) {
+        unsigned mask = 0x80u >> (i & 7);
+        account->bytes[i >> 3] &= (uint8_t)~mask;
+        if (prefix >> (depth - 1 - i) & 1)
+            account->bytes[i >> 3] |= (uint8_t)mask;
+    }
+}
+
+/* addr_none$00, addr_extern$01, addr_std$10, addr_var$11; false for a wrong anycast depth. */
+static bool read_address(Slice *slice, Address *to)
+{
+    static const uint8_t kinds[] = {WORD_none, WORD_extern, WORD_std, WORD_var};
+    uint32_t prefix = 0;
+    unsigned depth = 0, tag = (unsigned)slice_uint(slice, 2);
+    to->kind = kinds[tag];
+    if (to->kind == WORD_none)
+        return true;
+    if (to->kind == WORD_extern) {
+        slice_skip(slice, (unsigned)slice_uint(slice, 9));
+        return true;
+    }
+    if (slice_bit(slice)) {
+        depth = (unsigned)slice_uint(slice, 5);
+        if (!depth || depth > MAX_ANYCAST_DEPTH)
+            return false;
+        prefix = (uint32_t)slice_uint(slice, depth);
+    }
+    if (to->kind == WORD_var) {
+        unsigned bits = (unsigned)slice_uint(slice, 9);
+        slice_skip(slice, 32 + bits);
+        return true;
+    }
+    to->workchain = (int32_t)slice_int(slice, 8);
+    to->account = slice_hash(slice);
+    rewrite_prefix(&to->account, prefix, depth);
+    return true;
+}
+
+static void set_source(Row_messages *row, const Address *address)
+{
+    SET(row, source_kind, (uint8_t)address->kind);
+    if (address->kind == WORD_std) {
+        SET(row, source_workchain, address->workchain);
+        SET(row, source, address->account);
+    }
+}
+
+static void set_destination(Row_messages *row, const Address *address)
+{
+    SET(row, destination_kind, (uint8_t)address->kind);
+    if (address->kind == WORD_std) {
+        SET(row, destination_workchain, address->workchain);
+        SET(row, destination, address->account);
+    }
+}
+
+static void read_created(Row_messages *row, Slice *slice)
+{
+    SET(row, created_lt, slice_lt(slice));
+    SET(row, created_at, (int64_t)slice_uint(slice, 32));
+}
+
+/* int_msg_info$0. */
+static Status read_int_info(Block *block, Row_messages *row, Slice *slice)
+{
+    Address source, destination;
+    uint32_t currencies;
+    SET(row, kind, WORD_int);
+    SET(row, ihr_disabled, slice_bit(slice));
+    SET(row, bounce, slice_bit(slice));
+    SET(row, bounced, slice_bit(slice));
+    if (!read_address(slice, &source) || !read_address(slice, &destination))
+        return NOT_MINE;
+    set_source(row, &source);
+    set_destination(row, &destination);
+    SET(row, value, slice_grams(slice));
+    if (slice_maybe_ref(slice, &currencies)) {
+        Span text;
+        Status status = write_currencies(block, TABLE_messages, currencies, &text);
+        if (status != DONE)
+            return status;
+        SET(row, value_extra_currencies, text);
+    }
+    /* From global version 12 on extra_flags stand where ihr_fee was. */
+    if (block->has_extra_flags) {
+        SET(row, extra_flags, slice_amount(slice, 4));
+        SET(row, ihr_fee, 0);
+    } else {
+        SET(row, ihr_fee, slice_grams(slice));
+    }
+    SET(row, fwd_fee, slice_grams(slice));
+    read_created(row, slice);
+    return DONE;
+}
+
+/* Remember the bits from `from` to `to` if they are an external address. */
+static void note_external(MessageLayout *layout, const Address *address, const Slice *from,
+                          const Slice *to)
+{
+    if (address->kind != WORD_extern)
+        return;
+    layout->flags |= EXTERNAL_ADDRESS;
+    layout->address = *from;
+    layout->address.end = to->pos;
+}
+
+/* ext_out_msg_info behind its tag. */
+static Status read_ext_out_info(Row_messages *row, Slice *slice, MessageLayout *layout)
+{
+    Address source, destination;
+    SET(row, kind, WORD_ext_out);
+    if (!read_address(slice, &source))
+        return NOT_MINE;
+    Slice start = *slice;
+    if (!read_address(slice, &destination))
+        return NOT_MINE;
+    note_external(layout, &destination, &start, slice);
+    set_source(row, &source);
+    SET(row, destination_kind, (uint8_t)destination.kind);
+    read_created(row, slice);
+    return DONE;
+}
+
+/* ext_in_msg_info behind its tag; `destination` becomes a slice of the address's bits. */
+static Status read_ext_in_info(Row_messages *row, Slice *slice, Slice *destination,
+                               MessageLayout *layout)
+{
+    Address from, to;
+    Slice start = *slice;
+    SET(row, kind, WORD_ext_in);
+    if (!read_address(slice, &from))
+        return NOT_MINE;
+    note_external(layout, &from, &start, slice);
+    *destination = *slice;
+    if (!read_address(slice, &to))
+        return NOT_MINE;
+    destination->end = slice->pos;
+    SET(row, source_kind, (uint8_t)from.kind);
+    set_destination(row, &to);
+    Amount import_fee = slice_amount(slice, 4);
+    if (!amount_is_wide(import_fee))
+        SET(row, import_fee, (int64_t)import_fee.low);
+    return DONE;
+}
+
+/* A body or StateInit as a cell of its own. */
+typedef struct {
+    Hash hash;
+    uint16_t depth;
+    Span boc;
+} Content;
+
+/* Take the content that is a cell already, exotic ones as they are. */
+static Status take_content(Block *block, uint32_t cell, Content *to)
+{
+    to->hash = *tree_hash(&block->tree, cell, MAX_LEVEL);
+    to->depth = tree_depth(&block->tree, cell);
+    return keep_bag(block, TABLE_messages, cell, &to->boc);
+}
+
+/* Take the content that stands inline: bits and references up to the ends of `from`. */
+static Status build_content(Block *block, const Slice *from, Content *to)
+{
+    uint8_t head[2 + 128];
+    Slice slice = *from;
+    unsigned bits = slice_bits_left(&slice), refs = slice_refs_left(&slice);
+    slice_bytes(&slice, head + 2, bits / 8);
+    if (bits & 7)
+        head[2 + bits / 8] = (uint8_t)(slice_uint(&slice, bits & 7) << (8 - (bits & 7)));
+    if (refs) {
+        uint32_t cell;
+        Status status = tree_append(&block->tree, &block->decoder->sha, head + 2, bits,
+                                    slice.refs + slice.ref, refs, &cell);
+        return status == DONE ? take_content(block, cell, to) : status;
+    }
+    Heap *heap = &block->decoder->tables[TABLE_messages].heap;
+    size_t size = pack_head(head, 0, bits), start = heap->size;
+    sha256(&block->decoder->sha, head, size, &to->hash);
+    to->depth = 0;
+    Status status = write_single(head, size, heap);
+    to->boc = (Span){start, (uint32_t)(heap->size - start)};
+    return status == DONE && !spend(block, to->boc.size) ? NOT_MINE : status;
+}
+
+/* init:(Maybe (Either StateInit ^StateInit)). */
+static Status read_init(Block *block, Row_messages *row, Slice *slice, MessageLayout *layout)
+{
+    Content init = {0};
+    Status status;
+    if (!slice_bit(slice))
+        return DONE;
+    if (slice_bit(slice)) {
+        uint32_t cell = slice_ref(slice);
+        layout->flags |= INIT_IN_REF;
+        status = take_content(block, cell, &init);
+    } else {
+        Slice inner = *slice;
+        if (slice_bit(slice)) /* fixed_prefix_length:(Maybe (## 5)) */
+            slice_skip(slice, 5);
+        if (slice_bit(slice)) /* special:(Maybe TickTock) */
+            slice_skip(slice, 2);
+        for (unsigned i = 0; i < 3; i++) /* code, data, library: Maybe ^ */
+            if (slice_bit(slice))
+                slice_ref(slice);
+        if (slice->failed)
+            return NOT_MINE;
+        inner.end = slice->pos;
+        inner.ref_end = slice->ref;
+        status = build_content(block, &inner, &init);
+    }
+    SET(row, init_state_hash, init.hash);
+    SET(row, init_state, init.boc);
+    return status;
+}
+
+/* body:(Either X ^X); the opcode is its first 32 bits. */
+static Status read_body(Block *block, Row_messages *row, Slice *slice, Content *body,
+                        MessageLayout *layout)
+{
+    Status status;
+    if (!slice_bit(slice)) {
+        Slice rest = *slice;
+        status = slice->failed ? NOT_MINE : build_content(block, slice, body);
+        if (slice_bits_left(&rest) >= OPCODE_BITS)
+            SET(row, opcode, (int32_t)slice_int(&rest, OPCODE_BITS));
+    } else {
+        uint32_t cell = slice_ref(slice);
+        Slice rest = slice_open(&block->tree, cell);
+        layout->flags |= BODY_IN_REF;
+        layout->is_usual &= !slice_bits_left(slice) && !slice_refs_left(slice);
+        status = slice->failed ? NOT_MINE : take_content(block, cell, body);
+        if (slice_bits_left(&rest) >= OPCODE_BITS)
+            SET(row, opcode, (int32_t)slice_int(&rest, OPCODE_BITS));
+    }
+    SET(row, body_hash, body->hash);
+    SET(row, body, body->boc);
+    return status;
+}
+
+/* The hash of an external message in its normal form (TEP-467): ext_in_msg_info$10, src
+   addr_none$00, dest as it is, import_fee 0, no init, body in a reference. */
+static void normalize(const Block *block, Row_messages *row, Slice *destination,
+                      const Content *body)
+{
+    uint8_t head[2 + 128 + 2 + HASH_BYTES] = {0};
+    unsigned bits = slice_bits_left(destination);
+    uint8_t *to = head + 2;
+    *to = 0x80;
+    /* The destination begins behind four bits, so each of its bytes falls on two. */
+    for (unsigned left = bits; left; to++) {
+        unsigned count = left < 8 ? left : 8;
+        unsigned byte = (unsigned)slice_uint(destination, count) << (8 - count);
+        to[0] |= (uint8_t)(byte >> 4);
+        to[1] = (uint8_t)(byte << 4);
+        left -= count;
+    }
+    /* Behind it four bits of import_fee, one of init, one that puts the body into a reference. */
+    unsigned last = 4 + bits + 5;
+    head[2 + last / 8] |= (uint8_t)(0x80 >> (last & 7));
+    size_t size = pack_head(head, 1, last + 1);
+    store_be(head + size, body->depth, 2);
+    memcpy(head + size + 2, body->hash.bytes, HASH_BYTES);
+    Hash hash;
+    sha256(&block->decoder->sha, head, size + 2 + HASH_BYTES, &hash);
+    SET(row, hash_norm, hash);
+}
+
+Status decode_message(Block *block, Row_messages *row, uint32_t cell, MessageLayout *layout)
+{
+    *layout = (MessageLayout){0};
+    Slice slice = slice_open(&block->tree, cell), destination = slice;
+    Content body = {0};
+    Status status;
+    bool is_external = slice_bit(&slice), is_out = is_external && slice_bit(&slice);
+    if (!is_external)
+        status = read_int_info(block, row, &slice);
+    else if (is_out)
+        status = read_ext_out_info(row, &slice, layout);
+    else
+        status = read_ext_in_info(row, &slice, &destination, layout);
+    if (status == DONE && (slice.failed || slice.wide))
+        status = NOT_MINE;
+    if (status == DONE) {
+        layout->is_usual =
+            is_usual_info(row, &layout->address, slice.pos, &block->tree.cells[cell]);
+        status = read_init(block, row, &slice, layout);
+    }
+    if (status == DONE)
+        status = read_body(block, row, &slice, &body, layout);
+    if (status != DONE || slice.failed)
+        return status != DONE ? status : NOT_MINE;
+    SET(row, msg_hash, *tree_hash(&block->tree, cell, MAX_LEVEL));
+    if (is_external && !is_out)
+        normalize(block, row, &destination, &body);
+    return DONE;
+}

@@ -1,0 +1,303 @@
+/* What a block's Merkle update says: states of touched accounts and new cells. TL-B:
+   !merkle_update#04, shard_state#9023afe2, split_state#5f327da5, ShardAccounts, account_descr$_.
+   As in ingest/decode/block/update.py, state.py and library.py; a block that changes public libraries is
+   left to them. */
+#include "decoder.h"
+
+#define STATE_TAG 0x9023afe2
+#define SPLIT_STATE_TAG 0x5f327da5
+#define ACCOUNT_KEY_BITS 256
+#define MASTERCHAIN (-1)
+
+/* SHA-256 of 000140: the state of every destroyed account, account_none$0. */
+static const Hash NONEXIST = {{0x90, 0xae, 0xc8, 0x96, 0x5a, 0xfa, 0xbb, 0x16, 0xeb, 0xc3, 0xcb,
+                               0x9b, 0x40, 0x8e, 0xba, 0xe7, 0x1b, 0x61, 0x8d, 0x78, 0x78, 0x8b,
+                               0xc8, 0x0d, 0x09, 0x84, 0x35, 0x93, 0xca, 0xc9, 0x8d, 0xa4}};
+
+typedef struct {
+    uint32_t accounts, totals;
+} State;
+
+static bool is_pruned(const Block *block, uint32_t cell)
+{
+    return cell_kind(&block->tree.cells[cell]) == PRUNED;
+}
+
+/* ShardStateUnsplit. */
+static bool read_state(const Block *block, uint32_t cell, State *to)
+{
+    Slice slice = slice_open(&block->tree, cell);
+    int64_t workchain;
+    uint64_t shard;
+    uint32_t custom;
+    if (slice_uint(&slice, 32) != STATE_TAG)
+        return false;
+    slice_skip(&slice, 32); /* global_id */
+    if (!read_shard_ident(&slice, &workchain, &shard))
+        return false;
+    /* seqno, vert_seqno, gen_utime, gen_lt, min_ref_mc_seqno */
+    slice_skip(&slice, 3 * 32 + 64 + 32);
+    slice_ref(&slice); /* out_msg_queue */
+    slice_skip(&slice, 1); /* before_split */
+    to->accounts = slice_ref(&slice);
+    to->totals = slice_ref(&slice);
+    slice_maybe_ref(&slice, &custom);
+    return !slice.failed;
+}
+
+/* The old side: one state, or the two that an after_merge block joins; pruned ones are left out. */
+static bool read_state_sides(const Block *block, uint32_t old, State sides[MAX_REFS],
+                             unsigned *count)
+{
+    *count = 0;
+    if (is_pruned(block, old))
+        return true;
+    Slice slice = slice_open(&block->tree, old);
+    if (slice_uint(&slice, 32) != SPLIT_STATE_TAG || slice.failed)
+        return !slice.failed && read_state(block, old, &sides[(*count)++]);
+    while (slice_refs_left(&slice)) {
+        uint32_t state = slice_ref(&slice);
+        if (!is_pruned(block, state) && !read_state(block, state, &sides[(*count)++]))
+            return false;
+    }
+    return true;
+}
+
+/* The place of an account that the new side does not show. */
+#define NO_ENTRY UINT32_MAX
+
+/* The row of an account; `entry` is its Account cell in the update, if it is there. */
+static Status append_state(Block *block, const Touched *touched, uint32_t entry)
+{
+    Row_account_states *row = APPEND(block->decoder->tables, account_states);
+    if (!row)
+        return NO_MEMORY;
+    SET(row, workchain, block->header.workchain);
+    SET(row, account, touched->account);
+    SET(row, mc_seqno, block->raw->mc_seqno);
+    SET(row, shard, block->header.shard);
+    SET(row, block_seqno, block->header.seqno);
+    SET(row, utime, block->header.gen_utime);
+    SET(row, hash, touched->new_hash);
+    SET(row, last_trans_lt, touched->last_trans_lt);
+    SET(row, last_trans_hash, touched->last_trans_hash);
+    SET(row, balance, 0);
+    if (hash_equal(&touched->new_hash, &NONEXIST)) {
+        SET(row, account_status, WORD_nonexist);
+        return DONE;
+    }
+    if (entry == NO_ENTRY || !hash_equal(tree_hash(&block->tree, entry, 0), &touched->new_hash))
+        return NOT_MINE;
+    return read_account(block, row, entry);
+}
+
+/* One entry of ShardAccounts: its Account cell. */
+static bool read_entry(Slice *value, uint32_t *cell)
+{
+    slice_skip(value, 5); /* DepthBalanceInfo.split_depth */
+    slice_skip_currencies(value);
+    *cell = slice_ref(value);
+    slice_skip(value, 256 + 64); /* last_trans_hash, last_trans_lt */
+    return !value->failed;
+}
+
+/* Find the Account cells of touched accounts among the entries that the new side shows: both
+   ascend. `entries` gets one for each, `roots` those that are there. */
+static Status pair_accounts(Block *block, Hashmap *map, Heap *entries, Heap *roots)
+{
+    const Touched *touched = (const Touched *)block->touched.data;
+    size_t count = block->touched.size / sizeof *touched, at = 0;
+    const uint32_t none = NO_ENTRY;
+    bool has_room = true;
+    Hash account;
+    Slice value;
+    while (has_room && hashmap_next(map, &account, &value)) {
+        uint32_t cell;
+        int order = 1;
+        if (!read_entry(&value, &cell))
+            return NOT_MINE;
+        for (; has_room && at < count && order > 0; at++) {
+            order = memcmp(account.bytes, touched[at].account.bytes, HASH_BYTES);
+            if (order < 0)
+                break;
+            has_room = heap_append(entries, order ? &none : &cell, sizeof cell) &&
+                       (order || hash_equal(&touched[at].new_hash, &NONEXIST) ||
+                        heap_append(roots, &cell, sizeof cell));
+        }
+    }
+    for (; has_room && at < count; at++)
+        has_room = heap_append(entries, &none, sizeof none);
+    return !has_room ? NO_MEMORY : map->failed ? NOT_MINE : DONE;
+}
+
+static Status append_states(Block *block, Hashmap *map, Heap *roots)
+{
+    const Touched *touched = (const Touched *)block->touched.data;
+    Heap entries = {0};
+    Status status = pair_accounts(block, map, &entries, roots);
+    if (status == DONE)
+        status = tree_digest(&block->tree, &block->decoder->sha, (const uint32_t *)roots->data,
+                             roots->size / sizeof(uint32_t));
+    for (size_t i = 0; status == DONE && i < entries.size / sizeof(uint32_t); i++)
+        status = append_state(block, &touched[i], ((const uint32_t *)entries.data)[i]);
+    heap_free(&entries);
+    return status;
+}
+
+/* Append the rows of all touched accounts; `roots` gets the Account cells of those that exist. */
+static Status read_accounts(Block *block, uint32_t new, Heap *roots)
+{
+    State state;
+    Hashmap map;
+    uint32_t root;
+    if (!block->touched.size)
+        return DONE;
+    if (!read_state(block, new, &state))
+        return NOT_MINE;
+    hashmap_open(&map, &block->tree, 0, ACCOUNT_KEY_BITS);
+    map.count = 0; /* an empty map, unless there is one */
+    if (!is_pruned(block, state.accounts)) {
+        Slice slice = slice_open(&block->tree, state.accounts);
+        if (slice_maybe_ref(&slice, &root))
+            hashmap_open(&map, &block->tree, root, ACCOUNT_KEY_BITS);
+        if (slice.failed)
+            return NOT_MINE;
+    }
+    map.skip_pruned = true;
+    return append_states(block, &map, roots);
+}
+
+/* The root of the public libraries, if the state shows that there are some. */
+static bool read_libraries(const Block *block, const State *state, bool *has, uint32_t *root)
+{
+    *has = false;
+    if (is_pruned(block, state->totals))
+        return true;
+    Slice slice = slice_open(&block->tree, state->totals);
+    slice_skip(&slice, 128); /* overload_history, underload_history */
+    slice_skip_currencies(&slice);
+    slice_skip_currencies(&slice);
+    *has = slice_maybe_ref(&slice, root);
+    return !slice.failed;
+}
+
+/* Say DONE if it is plain that no public library changed: none on either side, or both pruned
+   with the same hash. */
+static Status check_libraries(const Block *block, uint32_t old, uint32_t new)
+{
+    State state, sides[MAX_REFS];
+    unsigned count;
+    bool has_new, has_old = false;
+    uint32_t new_root, old_root;
+    if (!read_state(block, new, &state) || !read_libraries(block, &state, &has_new, &new_root))
+        return NOT_MINE;
+    if (is_pruned(block, state.totals))
+        return DONE;
+    if (!read_state_sides(block, old, sides, &count))
+        return NOT_MINE;
+    if (count && !read_libraries(block, &sides[0], &has_old, &old_root))
+        return NOT_MINE;
+    if (has_new != has_old)
+        return NOT_MINE;
+    if (!has_new)
+        return DONE;
+    bool same = is_pruned(block, new_root) && is_pruned(block, old_root) &&
+                memcmp(pruned_hash(&block->tree.cells[new_root], 0),
+                       pruned_hash(&block->tree.cells[old_root], 0), HASH_BYTES) == 0;
+    return same ? DONE : NOT_MINE;
+}
+
+/* Take off `pruned` what the accounts of the old side had: `wanted` says how many are left. First
+   those are looked at that are pruned there, too, whose hashes need not be computed. */
+static Status drop_old(Block *block, const Heap *accounts, HashSet *pruned, bool is_digested,
+                       size_t *wanted)
+{
+    Walk walk;
+    uint32_t cell;
+    unsigned depth;
+    Status status = DONE;
+    walk_open(&walk, block);
+    for (size_t i = 0; status == DONE && i < accounts->size / sizeof cell; i++)
+        status = walk_push(&walk, ((const uint32_t *)accounts->data)[i], 0) ? DONE : NO_MEMORY;
+    while (status == DONE && *wanted && (status = walk_next(&walk, &cell, &depth)) == DONE) {
+        const Cell *at = &block->tree.cells[cell];
+        const void *hash = NULL;
+        if (cell_kind(at) == PRUNED && cell_mask(at) >> depth)
+            hash = pruned_hash(at, depth);
+        else if (is_digested)
+            hash = tree_hash(&block->tree, cell, depth);
+        *wanted -= hash && drop_pruned(block, pruned, hash);
+    }
+    heap_free(&walk.todo);
+    return status == NO_MEMORY ? NO_MEMORY : DONE;
+}
+
+/* Add to `carried` the cells of the extra that are still wanted: parts of messages that waited in
+   the queue (see update.py). */
+static Status find_carried(Block *block, const HashSet *pruned, Heap *carried)
+{
+    Walk walk;
+    uint32_t cell;
+    unsigned depth;
+    Status status = tree_digest(&block->tree, &block->decoder->sha, &block->extra, 1);
+    if (status != DONE)
+        return status;
+    walk_open(&walk, block);
+    status = walk_push(&walk, block->extra, 0) ? DONE : NO_MEMORY;
+    while (status == DONE && (status = walk_next(&walk, &cell, &depth)) == DONE)
+        if (!is_pruned(block, cell) &&
+            has_pruned(block, pruned, tree_hash(&block->tree, cell, MAX_LEVEL)) &&
+            !heap_append(carried, &cell, sizeof cell))
+            status = NO_MEMORY;
+    heap_free(&walk.todo);
+    return status == NO_MEMORY ? NO_MEMORY : DONE;
+}
+
+/* Find out where the parts are that the new side only names. */
+static Status trace_pruned(Block *block, uint32_t old, HashSet *pruned, Heap *carried)
+{
+    State sides[MAX_REFS];
+    unsigned count;
+    size_t wanted = pruned->count;
+    Heap accounts = {0};
+    if (!read_state_sides(block, old, sides, &count))
+        return NOT_MINE;
+    Status status = DONE;
+    for (unsigned i = 0; status == DONE && i < count; i++)
+        if (!heap_append(&accounts, &sides[i].accounts, sizeof sides[i].accounts))
+            status = NO_MEMORY;
+    if (status == DONE)
+        status = drop_old(block, &accounts, pruned, false, &wanted);
+    if (status == DONE && wanted) {
+        status = tree_digest(&block->tree, &block->decoder->sha, (const uint32_t *)accounts.data,
+                             count);
+        if (status == DONE)
+            status = drop_old(block, &accounts, pruned, true, &wanted);
+    }
+    if (status == DONE && wanted)
+        status = find_carried(block, pruned, carried);
+    heap_free(&accounts);
+    return status;
+}
+
+Status decode_update(Block *block)
+{
+    const Cell *update = &block->tree.cells[block->state_update];
+    uint32_t old = update->refs[0], new = update->refs[1];
+    Heap roots = {0}, carried = {0};
+    HashSet pruned = {0}, ignored = {0};
+    Status status = read_accounts(block, new, &roots);
+    if (status == DONE && block->header.workchain == MASTERCHAIN)
+        status = check_libraries(block, old, new);
+    if (status == DONE)
+        status = keep_cells(block, &roots, 0, &pruned);
+    if (status == DONE && pruned.count)
+        status = trace_pruned(block, old, &pruned, &carried);
+    if (status == DONE)
+        status = keep_cells(block, &carried, MAX_LEVEL, &ignored);
+    heap_free(&roots);
+    heap_free(&carried);
+    free(pruned.slots);
+    free(ignored.slots);
+    return status;
+}

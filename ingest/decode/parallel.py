@@ -1,0 +1,113 @@
+"""Decode chunks of masterchain blocks, in one thread or process or in several, in order.
+
+A chunk that holds one bad block still gives all its other blocks: it is decoded again block by
+block, and the bad one becomes a Hole.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import deque
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tonlake.ingest.decode import native
+from tonlake.ingest.decode.block.block import decode_bundles
+from tonlake.ingest.decode.proof import list_proofs
+from tonlake.ingest.decode.queue import list_queue_sizes
+from tonlake.ingest.errors import IngestError
+from tonlake.lake.schema import BLOCK_PROOFS, QUEUE_SIZES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from tonlake.ingest.blocks import McBundle
+
+
+class Hole(msgspec.Struct, frozen=True):
+    """A masterchain block that could not be had or decoded, and why."""
+
+    mc_seqno: int
+    kind: str
+    reason: str
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """Rows of all base and side tables for consecutive masterchain blocks ``first`` to ``last``."""
+
+    first: int
+    last: int
+    tables: dict[str, Any]
+
+
+def decode_chunk(bundles: Sequence[McBundle]) -> list[Piece | Hole]:
+    """Decode consecutive masterchain blocks; each bad one is a Hole between two pieces."""
+    try:
+        tables = decode_bundles(bundles) | {
+            BLOCK_PROOFS.name: list_proofs(bundles),
+            QUEUE_SIZES.name: list_queue_sizes(bundles),
+        }
+        return [Piece(bundles[0].mc_seqno, bundles[-1].mc_seqno, tables)]
+    except IngestError as error:
+        if len(bundles) == 1:
+            return [Hole(bundles[0].mc_seqno, type(error).__name__, str(error))]
+    middle = len(bundles) // 2
+    return decode_chunk(bundles[:middle]) + decode_chunk(bundles[middle:])
+
+
+def decode_in_order(
+    chunks: Iterable[Sequence[McBundle]], *, workers: int
+) -> Iterator[list[Piece | Hole]]:
+    """Yield what each chunk says, in the order of the chunks, with at most ``workers`` ahead."""
+    if workers <= 1:
+        yield from map(decode_chunk, chunks)
+        return
+    with _pool(workers) as submit:
+        running: deque[Future[list[Piece | Hole]]] = deque()
+        for chunk in chunks:
+            running.append(submit(decode_chunk, chunk))
+            if len(running) > workers:
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[Callable[..., Future[list[Piece | Hole]]]]:
+    pool: Executor
+    if native.is_used():  # it works without the interpreter's lock
+        pool = ThreadPoolExecutor(workers)
+    else:
+        # Spawned, not forked: RocksDB and Arrow keep threads that do not survive a fork.
+        pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+    try:
+        yield pool.submit
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def join_tables(pieces: Sequence[Piece]) -> dict[str, pa.Table]:
+    """Join the tables of consecutive pieces; a state cell stays once, where it came first."""
+    joined = {
+        name: pa.concat_tables([piece.tables[name] for piece in pieces])
+        for name in pieces[0].tables
+    }
+    if len(pieces) > 1:
+        joined["state_cells"] = _first_by_hash(joined["state_cells"])
+    return joined
+
+
+def _first_by_hash(cells: pa.Table) -> pa.Table:
+    """Return the cells in the order of their hashes, of equal ones the first."""
+    hashes = cells["hash"].combine_chunks()
+    if len(hashes) < 2:  # noqa: PLR2004 - there is no other cell to equal
+        return cells
+    order = pc.sort_indices(hashes)  # stable
+    ordered = hashes.take(order)
+    is_new = pc.not_equal(ordered[1:], ordered[:-1])
+    return cells.take(order.filter(pa.concat_arrays([pa.array([True]), is_new])))

@@ -1,0 +1,112 @@
+"""Basic blocks: what a single message or a run of the clock is, before any matcher looks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.derive.action.block import CALL, CLOCK, DEPLOY, TRANSFER, Block, Columns
+from tonlake.ingest.derive.action.body import ENCRYPTED_OPCODE, TEXT_OPCODE, read_comment
+from tonlake.ingest.errors import IngestError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tonlake.ingest.derive.action.model import Message
+    from tonlake.ingest.derive.action.node import Node
+
+CURRENCY_TRANSFER = "extra_currency_transfer"
+_TRANSFER_OPCODES = {None, TEXT_OPCODE, ENCRYPTED_OPCODE}
+
+
+def build_blocks(roots: Sequence[Node]) -> list[Block]:
+    """Return the blocks of a tree of nodes, in the same shape; the roots have none before them."""
+    blocks: dict[Node, Block] = {}
+    todo = list(roots)
+    for node in todo:
+        blocks[node] = block = make_block(node)
+        if node.parent is not None:
+            blocks[node.parent].connect(block)
+        todo += node.children
+    return [blocks[node] for node in roots]
+
+
+def make_block(node: Node) -> Block:
+    """Return the block of one node."""
+    message = node.message
+    if message is None:
+        block = Block(
+            CLOCK,
+            [node],
+            {"source": node.transaction.account} if node.transaction.is_tick_tock else {},
+            failed=node.is_failed,
+        )
+    elif message.opcode in _TRANSFER_OPCODES and message.source and message.destination:
+        block = _make_transfer(node, message)
+    else:
+        block = _make_call(node, message)
+    if node.transaction.deploys:
+        # The logs of a deploying transaction count as deployments too, as with TON Center.
+        block.children.append(_make_deploy(node, block))
+        if not node.is_log:
+            block.deployments.add(node.transaction.account)
+    return block
+
+
+def read_transfer(message: Message) -> tuple[str | None, bool]:
+    """Return the comment of a transfer of coins, and whether it is encrypted."""
+    try:
+        return read_comment(message.body())
+    except IngestError:
+        return None, message.opcode == ENCRYPTED_OPCODE
+
+
+def _make_transfer(node: Node, message: Message) -> Block:
+    """Return the block of a transfer; one to an account without code is a success."""
+    comment, is_encrypted = read_transfer(message)
+    comment = comment or None  # empty text says nothing
+    columns = _take_common(message) | {
+        "ton_transfer_data": {"content": comment, "encrypted": is_encrypted}
+    }
+    return Block(
+        TRANSFER,
+        [node],
+        columns,
+        served=CURRENCY_TRANSFER if message.extra_currencies else None,
+        failed=node.is_failed and node.transaction.end_status != "uninit",
+    )
+
+
+def _make_call(node: Node, message: Message) -> Block:
+    """Return the block of a call.
+
+    One that was aborted but carried nothing is a success: it was an event, sent to an account
+    that has no code for it.
+    """
+    carried = bool(message.value or message.extra_currencies)
+    return Block(
+        CALL,
+        [node],
+        _take_common(message) | {"opcode": message.opcode},
+        served=CURRENCY_TRANSFER if message.extra_currencies else None,
+        failed=node.is_failed and (carried or message.opcode is None),
+    )
+
+
+def _make_deploy(node: Node, block: Block) -> Block:
+    """Return the hidden block of a deployment."""
+    columns = {name: block.columns.get(name) for name in ("value", "source", "destination")}
+    opcode = None if node.message is None else node.message.opcode
+    deploy = Block(DEPLOY, [node], columns | {"opcode": opcode}, failed=node.is_failed)
+    deploy.container = block
+    return deploy
+
+
+def _take_common(message: Message) -> Columns:
+    columns: Columns = {
+        "value": message.value,
+        "source": message.source,
+        "destination": message.destination,
+    }
+    if message.extra_currencies:
+        columns["value_extra_currencies"] = message.extra_currencies
+    return columns

@@ -1,0 +1,155 @@
+"""Blocks: what is known of one or several nodes of a trace, and the tree that they form.
+
+At first every node is a block. A matcher that finds its shape merges the blocks of it into one,
+which takes their place in the tree and keeps them as its hidden children.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from tonlake.ingest.derive.action.model import Message, Transaction
+    from tonlake.ingest.derive.action.node import Node
+
+Columns = dict[str, Any]
+"""Columns of an action: source, destination, source_secondary, destination_secondary, asset,
+asset2, asset_secondary, asset2_secondary, amount, value, opcode and the ``*_data`` of its type."""
+
+CALL, TRANSFER, DEPLOY, CLOCK = "call_contract", "ton_transfer", "contract_deploy", "tick_tock"
+
+
+class Block:
+    """One block.
+
+    ``type`` is the name in action ids, ``served`` the type of the action. ``columns`` go into the
+    action as they are, ``notes`` are facts for other matchers alone. ``extra_accounts`` are of
+    the action without being in a column. ``initiator`` is the node that sent the first message.
+    """
+
+    __slots__ = (
+        "children",
+        "columns",
+        "container",
+        "deployments",
+        "depth",
+        "extra_accounts",
+        "failed",
+        "initiator",
+        "min_lt",
+        "next",
+        "nodes",
+        "notes",
+        "previous",
+        "rule",
+        "served",
+        "type",
+    )
+
+    def __init__(
+        self,
+        block_type: str,
+        nodes: Sequence[Node] = (),
+        columns: Columns | None = None,
+        *,
+        served: str | None = None,
+        failed: bool = False,
+        rule: str = "",
+    ) -> None:
+        """Make a block without relations."""
+        self.type = block_type
+        self.served = served or block_type
+        self.nodes = list(nodes)
+        self.columns = columns or {}
+        self.notes: Columns = {}
+        self.extra_accounts: list[str] = []
+        self.failed = failed
+        self.rule = rule
+        self.children: list[Block] = []
+        self.next: dict[Block, None] = {}
+        self.previous: Block | None = None
+        self.container: Block | None = None
+        self.deployments: set[str] = set()
+        self.initiator = nodes[0].parent if nodes else None
+        self.min_lt = nodes[0].start_lt if nodes else 0
+        self.depth = nodes[0].depth if nodes else 0
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - columns are of any type
+        """Return a column or a note; None when the block has none of this name."""
+        return self.columns.get(name, self.notes.get(name))
+
+    @property
+    def opcode(self) -> int | None:
+        """Opcode of a call, None of any other block."""
+        return self.columns.get("opcode") if self.type == CALL else None
+
+    @property
+    def message(self) -> Message:
+        """Message of a block of one node."""
+        message = self.nodes[0].message
+        if message is None:
+            raise LookupError("a block of the clock has no message")
+        return message
+
+    @property
+    def transaction(self) -> Transaction:
+        """Transaction of the block's first node."""
+        return self.nodes[0].transaction
+
+    @property
+    def following(self) -> list[Block]:
+        """Blocks that hang on this one, by logical time."""
+        return sorted(self.next, key=_by_lt) if len(self.next) > 1 else list(self.next)
+
+    @property
+    def siblings(self) -> list[Block]:
+        """Other blocks that hang on the same one."""
+        if self.previous is None:
+            return []
+        return [block for block in self.previous.following if block is not self]
+
+    def connect(self, block: Block) -> None:
+        """Hang another block on this one."""
+        self.next[block] = None
+        block.previous = self
+
+    def all_nodes(self) -> Iterator[Node]:
+        """Yield the nodes of the block and of all blocks inside it."""
+        todo = [self]
+        while todo:
+            block = todo.pop()
+            yield from block.nodes
+            todo += block.children
+
+    def merge(self, blocks: Iterable[Block]) -> None:
+        """Take the place of blocks in the tree; the first of them in time gives the place."""
+        mine = dict.fromkeys(blocks)
+        first = min(mine, key=lambda each: (each.previous in mine, each.min_lt))
+        self.initiator, self.min_lt, self.depth = first.initiator, first.min_lt, first.depth
+        self.children += sorted(mine, key=_by_lt)
+        previous = first.previous
+        for block in mine:
+            block.container = self
+            self.deployments |= block.deployments
+            self.min_lt = min(self.min_lt, block.min_lt)
+            if block.previous is not None and block.previous not in mine:
+                del block.previous.next[block]
+            for after in block.next:
+                if after not in mine:
+                    self.connect(after)
+        if previous is not None:
+            previous.connect(self)
+
+
+def _by_lt(block: Block) -> int:
+    return block.min_lt
+
+
+def walk(roots: Iterable[Block]) -> Iterator[Block]:
+    """Yield the blocks under ``roots``, those themselves first, breadth first."""
+    level = list(roots)
+    while level:
+        yield from level
+        level = [after for block in level for after in block.following]

@@ -1,0 +1,181 @@
+"""Reading the bodies of messages field by field, in the form in which actions show them."""
+
+from __future__ import annotations
+
+import base64
+
+from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.exotic import ORDINARY
+from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.errors import ActionUnreadable, BocError
+
+TEXT_OPCODE = 0
+ENCRYPTED_OPCODE = 0x2167DA4B
+_OPCODE_BITS = 32
+_NONE, _EXTERN, _STD, _VAR = range(4)
+
+
+class Body:
+    """A cursor in a cell of a body; every read raises CellUnderflow when the cell is too short."""
+
+    __slots__ = ("_at",)
+
+    def __init__(self, at: CellSlice) -> None:
+        """Read from a place in a cell on."""
+        self._at = at
+
+    def copy(self) -> Body:
+        """Return a second cursor at the same place."""
+        return Body(self._at.copy())
+
+    @property
+    def bits_left(self) -> int:
+        """Bits not read yet."""
+        return self._at.bits_left
+
+    @property
+    def refs_left(self) -> int:
+        """References not read yet."""
+        return self._at.refs_left
+
+    def skip(self, bits: int) -> Body:
+        """Move over bits; return the cursor itself."""
+        self._at.skip(bits)
+        return self
+
+    def uint(self, bits: int) -> int:
+        """Read an unsigned integer."""
+        return self._at.load_uint(bits)
+
+    def signed(self, bits: int) -> int:
+        """Read a signed integer."""
+        return self._at.load_int(bits)
+
+    def bit(self) -> bool:
+        """Read one bit."""
+        return self._at.load_bit()
+
+    def coins(self) -> int:
+        """Read an amount (VarUInteger 16)."""
+        return self._at.load_coins()
+
+    def hex(self, bits: int) -> str:
+        """Read bits as lower-case hexadecimal digits."""
+        return f"{self.uint(bits):0{bits // 4}x}"
+
+    def peek_opcode(self) -> int | None:
+        """Return the next 32 bits, None when there are fewer."""
+        return self._at.peek_uint(_OPCODE_BITS) if self.bits_left >= _OPCODE_BITS else None
+
+    def address(self) -> str | None:
+        """Read MsgAddress: ``workchain:HEX`` of addr_std, None of addr_none and addr_extern.
+
+        Raises:
+            ActionUnreadable: addr_var, which no account has.
+        """
+        if self.copy().uint(2) == _VAR:
+            raise ActionUnreadable("an addr_var stands where the address of an account is needed")
+        return self.any_address()
+
+    def any_address(self) -> str | None:
+        """Read MsgAddress that contracts take without a look: None of all but addr_std."""
+        kind = self.uint(2)
+        if kind == _NONE:
+            return None
+        if kind == _EXTERN:
+            self.skip(self.uint(9))
+            return None
+        if self.bit():
+            self.skip(self.uint(5))
+        if kind == _VAR:
+            self.skip(self.uint(9) + 32)
+            return None
+        workchain = self.signed(8)
+        return f"{workchain}:{self.uint(256):064X}"
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left, of a cell that is not exotic."""
+        return not (self.bits_left or self.refs_left or self._is_exotic)
+
+    @property
+    def _is_exotic(self) -> bool:
+        return self._at.tree.kind(self._at.cell) != ORDINARY
+
+    def ref(self) -> Body:
+        """Read a reference: a cursor at the start of the child, at the end of an exotic one."""
+        tree, cell = self._at.tree, self._at.load_ref()
+        if tree.kind(cell) == ORDINARY:
+            return Body(tree.slice(cell))
+        end = CellSlice.at(tree, cell, 0, 0)
+        end.ref = len(tree.refs(cell))
+        return Body(end)
+
+    def maybe_ref(self) -> Body | None:
+        """Read ``Maybe ^Cell``."""
+        return self.ref() if self.bit() else None
+
+    def either_ref(self) -> Body:
+        """Read ``Either Cell ^Cell``: the child, or all that is left here.
+
+        Contracts pass it on without a look: where the child is missing, nothing is left.
+        """
+        if not self.bits_left or not self.bit():
+            return self.copy()
+        return self.ref() if self.refs_left else self.copy().skip(self.bits_left)
+
+    def rest(self) -> CellSlice:
+        """Return the place in the cell, for readers of other modules."""
+        return self._at
+
+    def boc(self) -> str:
+        """Return what is left as a bag of cells in base64, with its CRC."""
+        builder = CellBuilder(self._at.tree)
+        root = self._at.cell if self._is_exotic else builder.store_slice(self._at).end()
+        return base64.b64encode(serialize_boc(self._at.tree, (root,), crc32c=True)).decode()
+
+    def snake(self) -> bytes:
+        """Read whole bytes to the end of the cell and of the chain of its first children."""
+        parts = []
+        at = self._at.copy()
+        while True:
+            parts.append(at.load_bytes(at.bits_left // 8))
+            if not at.refs_left:
+                return b"".join(parts)
+            at = at.tree.slice(at.load_ref())
+
+
+def read_body(boc: bytes | None) -> Body:
+    """Return a cursor at the start of the root of a bag of cells.
+
+    Raises:
+        ActionUnreadable: there is none.
+        BocError: it is no valid bag, or its root is exotic.
+    """
+    if boc is None:
+        raise ActionUnreadable("the body of the message is lost")
+    tree = parse_boc(boc)
+    return Body(tree.slice(tree.roots[0]))
+
+
+def read_comment(payload: Body) -> tuple[str | None, bool]:
+    """Return the comment in a payload, and whether it is encrypted; None without a comment.
+
+    Text is UTF-8 behind opcode 0. Encrypted text is base64 of what follows 2167da4b, as are
+    bytes that are no text.
+    """
+    opcode = payload.peek_opcode()
+    if opcode not in {TEXT_OPCODE, ENCRYPTED_OPCODE}:
+        return None, False
+    is_encrypted = opcode == ENCRYPTED_OPCODE
+    try:
+        data = payload.copy().skip(_OPCODE_BITS).snake()
+    except BocError:
+        return None, is_encrypted
+    if is_encrypted:
+        return base64.b64encode(data).decode(), True
+    try:
+        return data.decode().replace("\0", ""), False
+    except UnicodeDecodeError:
+        return base64.b64encode(data).decode(), False

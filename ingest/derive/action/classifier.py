@@ -1,0 +1,67 @@
+"""From a trace to its actions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonlake.ingest.derive.action.basic import build_blocks
+from tonlake.ingest.derive.action.block import DEPLOY, walk
+from tonlake.ingest.derive.action.engine import RuleBook, run_rules
+from tonlake.ingest.derive.action.ghost import make_ghosts
+from tonlake.ingest.derive.action.node import build_nodes
+from tonlake.ingest.derive.action.precedence import RULES
+from tonlake.ingest.derive.action.protocol.dedust_deposit import merge_deposits
+from tonlake.ingest.derive.action.row import Action, make_actions, make_unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tonlake.ingest.derive.action.block import Block
+    from tonlake.ingest.derive.action.interface import Interfaces
+    from tonlake.ingest.derive.action.model import Trace
+    from tonlake.ingest.derive.action.rule import Rule
+
+MAX_NODES = 4000
+"""Most nodes of a trace on which the rules are tried; larger ones have basic actions alone."""
+
+_BOOK = RuleBook(RULES)
+
+
+class Classified(NamedTuple):
+    """What a trace did. ``state`` is ok, or broken where a part of the trace is not known."""
+
+    state: str
+    actions: list[Action]
+
+
+def classify(
+    trace: Trace, interfaces: Interfaces, rules: Sequence[Rule] | None = None
+) -> Classified:
+    """Return the actions of a trace, by all rules without ``rules``; no message makes it raise."""
+    transactions = trace.transactions
+    if len(transactions) == 1 and transactions[0].is_tick_tock:
+        return Classified("ok", [])
+    blocks = find_blocks(trace, interfaces, rules)
+    actions = list(make_actions(blocks)) or make_ghosts(trace, interfaces) or [make_unknown(trace)]
+    return Classified("ok" if trace.state == "complete" else "broken", actions)
+
+
+def find_blocks(
+    trace: Trace, interfaces: Interfaces, rules: Sequence[Rule] | None = None
+) -> list[Block]:
+    """Return the top blocks of a trace, deployments that stood inside others among them."""
+    roots = build_blocks(build_nodes(trace))
+    blocks = list(walk(roots))
+    if len(blocks) <= MAX_NODES:
+        book = _BOOK if rules is None else RuleBook(rules)
+        blocks = merge_deposits(run_rules(roots, book, interfaces))
+    return [*blocks, *_lift_deployments(blocks)]
+
+
+def _lift_deployments(blocks: Sequence[Block]) -> Iterator[Block]:
+    todo = list(blocks)
+    while todo:
+        block = todo.pop()
+        if block.type == DEPLOY:
+            yield block
+        todo += block.children

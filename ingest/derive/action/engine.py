@@ -1,0 +1,134 @@
+"""Running the rules over the blocks of one trace.
+
+Blocks are found by opcode and by type, and rules by these too: one whose anchor does not occur is
+not even looked at, and the work grows with the number of messages alone.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.derive.action.block import CALL, Block, walk
+from tonlake.ingest.derive.action.pattern import UNREADABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from tonlake.ingest.derive.action.interface import Interfaces
+    from tonlake.ingest.derive.action.pattern import Head, Match
+    from tonlake.ingest.derive.action.rule import Draft, Rule
+
+
+class Index:
+    """The blocks that are on top, by the heads of patterns."""
+
+    def __init__(self, blocks: Iterable[Block]) -> None:
+        """Take all top blocks."""
+        self._by_head: dict[Head, dict[Block, None]] = {}
+        self._all: dict[Block, int] = {}
+        self._numbers = count()
+        for block in blocks:
+            self.add(block)
+
+    def add(self, block: Block) -> None:
+        """Take one more block."""
+        self._all[block] = next(self._numbers)
+        for head in _list_heads(block):
+            self._by_head.setdefault(head, {})[block] = None
+
+    def remove(self, block: Block) -> None:
+        """Forget a block that is not on top any more."""
+        self._all.pop(block, None)
+        for head in _list_heads(block):
+            self._by_head.get(head, {}).pop(block, None)
+
+    def find(self, heads: AbstractSet[Head]) -> list[Block]:
+        """Return the blocks of some heads, of all without heads, breadth first.
+
+        Blocks of one depth and one logical time stay in the order in which they were added.
+        """
+        found: Collection[Block] = self._all
+        if heads:
+            present = heads & self._by_head.keys()
+            found = {block for head in present for block in self._by_head[head]}
+        return sorted(found, key=self._place) if len(found) > 1 else list(found)
+
+    def _place(self, block: Block) -> tuple[int, int, int]:
+        return block.depth, block.min_lt, self._all[block]
+
+
+class RuleBook:
+    """Rules in their order, found by the heads of their patterns: places are bits of a number."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        """Take the rules, the first of them first."""
+        self.rules = rules
+        self._always = 0
+        self._by_head: dict[Head, int] = {}
+        for place, rule in enumerate(rules):
+            if not rule.pattern.heads:
+                self._always |= 1 << place
+            for head in rule.pattern.heads:
+                self._by_head[head] = self._by_head.get(head, 0) | 1 << place
+
+    def find(self, blocks: Iterable[Block]) -> int:
+        """Return the places of the rules that some blocks may be for."""
+        found = self._always
+        for block in blocks:
+            for head in _list_heads(block):
+                found |= self._by_head.get(head, 0)
+        return found
+
+
+def run_rules(roots: Sequence[Block], book: RuleBook, interfaces: Interfaces) -> list[Block]:
+    """Apply the rules in their order; return the top blocks, breadth first."""
+    blocks = list(walk(roots))
+    index = Index(blocks)
+    due = book.find(blocks)
+    while due:
+        place = (due & -due).bit_length() - 1
+        rule = book.rules[place]
+        for block in index.find(rule.pattern.heads):
+            merged = _apply(rule, block, interfaces, index) if block.container is None else None
+            if merged is not None:
+                due |= book.find((merged,))
+        due &= -1 << place + 1  # The turn of this rule, and of those before it, is over.
+    return index.find(frozenset())
+
+
+def _apply(rule: Rule, block: Block, interfaces: Interfaces, index: Index) -> Block | None:
+    """Return the block that a rule makes around another, None where it does not fit."""
+    match = rule.pattern.match(block)
+    if match is None:
+        return None
+    try:
+        draft = rule.make(match, interfaces)
+    except UNREADABLE:
+        # No match, as for any shape that does not fit.
+        return None
+    if draft is None:
+        return None
+    merged = _merge(rule, match, draft)
+    for taken in merged.children:
+        index.remove(taken)
+    index.add(merged)
+    return merged
+
+
+def _merge(rule: Rule, match: Match, draft: Draft) -> Block:
+    block = Block(
+        draft.type, (), draft.columns, served=draft.served, failed=draft.failed, rule=rule.name
+    )
+    block.notes = draft.notes or {}
+    block.extra_accounts = list(draft.extra_accounts)
+    block.merge([*match.blocks, *draft.more])
+    return block
+
+
+def _list_heads(block: Block) -> list[Head]:
+    heads: list[Head] = [block.type]
+    if block.type == CALL and block.opcode is not None:
+        heads.append(block.opcode)
+    return heads

@@ -1,0 +1,163 @@
+"""Rows of traces, out of the lake and out of the commit that completes them.
+
+A trace may span a day: of the files of its blocks only those are read that hold some of its
+transactions, and of large ones only its own rows are kept.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tonlake.ingest.derive.action.stored import SOURCES, Rows, list_data_hashes
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.log.bytable import list_files
+from tonlake.lake.log.place import Place, read_place
+from tonlake.lake.schema import MESSAGES, STATE_CELLS, TABLES, TRANSACTION_TRACES, TRANSACTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from tonlake.lake.log.state import DataFile, LogState
+
+_LT_COLUMNS = {TRANSACTIONS.name: "lt", MESSAGES.name: "tx_lt", TRANSACTION_TRACES.name: "lt"}
+_READ = (*SOURCES, STATE_CELLS.name)
+_FILTERED_ROWS = 10_000
+"""Files with more rows are filtered while they are read, which costs small ones more."""
+
+
+def gather_sources(
+    lake_dir: Path,
+    state: LogState,
+    traces: pa.Table,
+    at_hand: Mapping[str, pa.Table],
+    place: Place,
+    moved: Mapping[Place, pa.Table] | None = None,
+) -> Rows:
+    """Return the rows of all transactions of traces: those at hand, and those in the lake.
+
+    Args:
+        lake_dir: Folder of the lake.
+        state: The lake.
+        traces: Rows of ``traces``.
+        at_hand: Rows of a range that is not in the lake yet, by table.
+        place: That range.
+        moved: Rows of ``transaction_traces`` that replace those of ranges in the lake.
+    """
+    if not traces.num_rows:
+        return Rows({})
+    first, last = pc.min(traces["mc_seqno_start"]).as_py(), pc.max(traces["mc_seqno_end"]).as_py()
+    is_all_at_hand = bool(at_hand) and place.first <= first and last <= place.last
+    files = [
+        file
+        for file in (() if is_all_at_hand else list_files(state, *_READ))
+        if _overlaps(read_place(file.path), first, last)
+    ]
+    fresh = at_hand if _overlaps(place, first, last) else {}
+    lts = pc.min(traces["start_lt"]).as_py(), pc.max(traces["end_lt"]).as_py()
+    gathering = _Gathering(lake_dir, files, fresh, lts)
+    members = gathering.collect(
+        TRANSACTION_TRACES.name, "trace_id", traces["trace_id"], moved=moved or {}
+    )
+    near = gathering.narrow(members["mc_seqno"].unique().to_pylist())
+    tables = {TRANSACTION_TRACES.name: members}
+    tables[TRANSACTIONS.name] = near.collect(TRANSACTIONS.name, "hash", members["hash"])
+    accounts = tables[TRANSACTIONS.name]["account"]
+    for name in SOURCES.keys() - tables.keys():
+        column, wanted = ("account", accounts)
+        if name == MESSAGES.name:
+            column, wanted = ("tx_hash", members["hash"])
+        tables[name] = near.collect(name, column, wanted)
+    return _add_cells(lake_dir, near.files, Rows(tables), at_hand)
+
+
+class _Gathering(NamedTuple):
+    """Where rows of some traces are: files, rows at hand, and their first and last lt."""
+
+    lake_dir: Path
+    files: Sequence[DataFile]
+    at_hand: Mapping[str, pa.Table]
+    lts: tuple[int, int]
+
+    def narrow(self, mc_seqnos: Sequence[int]) -> _Gathering:
+        """Return the same for the files that hold rows of some masterchain blocks."""
+        if not self.files:
+            return self
+        places = {read_place(file.path) for file in self.files}
+        ordered = sorted(mc_seqnos)
+        near = {
+            place
+            for place in places
+            if bisect_left(ordered, place.first) < bisect_right(ordered, place.last)
+        }
+        return self._replace(files=[file for file in self.files if read_place(file.path) in near])
+
+    def collect(
+        self,
+        name: str,
+        column: str,
+        wanted: pa.ChunkedArray,
+        *,
+        moved: Mapping[Place, pa.Table] | None = None,
+    ) -> pa.Table:
+        """Return the rows of a table in which a column has one of the wanted values."""
+        columns, values = SOURCES[name], wanted.unique()
+        parts = []
+        for file in self.files:
+            if file.table != name:
+                continue
+            rows = (moved or {}).get(read_place(file.path))
+            if rows is None:
+                where = self._find(name, column, values) if file.rows > _FILTERED_ROWS else None
+                rows = read_rows(self.lake_dir, file, columns, where)
+            parts.append(rows.select(columns))
+        if name in self.at_hand and self.at_hand[name].num_rows:
+            parts.append(self.at_hand[name].select(columns))
+        if not parts:
+            return _make_empty(name)
+        found = pa.concat_tables(parts)
+        return found.filter(pc.is_in(found[column], value_set=values))
+
+    def _find(self, name: str, column: str, values: pa.Array) -> pc.Expression:
+        """Return what holds for the wanted rows of a file."""
+        where = pc.field(column).isin(values)
+        if name in _LT_COLUMNS:
+            lt = pc.field(_LT_COLUMNS[name])
+            where = (lt >= self.lts[0]) & (lt <= self.lts[1]) & where
+        return where
+
+
+@cache
+def _make_empty(name: str) -> pa.Table:
+    """Return no rows of what classification reads of a table; to make them takes a while."""
+    return TABLES[name].empty.select(SOURCES[name])
+
+
+def _add_cells(
+    lake_dir: Path, files: Sequence[DataFile], rows: Rows, at_hand: Mapping[str, pa.Table]
+) -> Rows:
+    """Return rows with the cells of data that the rules may read."""
+    wanted = list_data_hashes(rows)
+    if not len(wanted):
+        return rows
+    columns = ("hash", "cell")
+    where = pc.field("hash").isin(wanted)
+    parts = [
+        read_rows(lake_dir, file, columns, where)
+        for file in files
+        if file.table == STATE_CELLS.name
+    ]
+    if STATE_CELLS.name in at_hand:
+        fresh = at_hand[STATE_CELLS.name].select(columns)
+        parts.append(fresh.filter(pc.is_in(fresh["hash"], value_set=wanted)))
+    tables = [pa.table(part.columns, names=columns) for part in parts]
+    return Rows({**rows.tables, STATE_CELLS.name: pa.concat_tables(tables)}) if tables else rows
+
+
+def _overlaps(place: Place, first: int, last: int) -> bool:
+    return not place.is_open and place.first <= last and place.last >= first

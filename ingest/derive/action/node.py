@@ -1,0 +1,90 @@
+"""Messages of a trace as the nodes of a tree.
+
+A node is a message with the transaction that consumed it, a message without such a transaction
+(a log), or a transaction of the validators' clock (tick-tock).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tonlake.ingest.derive.action.model import Message, Trace, Transaction
+
+
+class Node:
+    """One node; ``transaction`` is the sender's where nobody consumed the message."""
+
+    __slots__ = ("children", "depth", "is_log", "message", "parent", "transaction")
+
+    def __init__(
+        self, message: Message | None, transaction: Transaction, *, is_log: bool = False
+    ) -> None:
+        """Make a node without relations."""
+        self.message = message
+        self.transaction = transaction
+        self.is_log = is_log
+        self.parent: Node | None = None
+        self.children: list[Node] = []
+        self.depth = 0
+
+    @property
+    def start_lt(self) -> int:
+        """Logical time of the message, else of the transaction."""
+        message = self.message
+        if message is None or message.created_lt is None:
+            return self.transaction.lt
+        return message.created_lt
+
+    @property
+    def start_utime(self) -> int:
+        """Unix seconds of the message, else of the transaction."""
+        message = self.message
+        if message is None or message.created_at is None:
+            return self.transaction.now
+        return message.created_at
+
+    @property
+    def key(self) -> bytes:
+        """Hash of the message, of the transaction where there is none."""
+        return self.transaction.tx_hash if self.message is None else self.message.msg_hash
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether the transaction was aborted, for a reason that counts."""
+        transaction = self.transaction
+        if not transaction.aborted or transaction.skip_reason == "no_gas":
+            return False
+        return self.message is None or self.message.source is not None
+
+
+def build_nodes(trace: Trace) -> list[Node]:
+    """Return the roots of a trace: one, or several where messages between them are lost."""
+    nodes = [Node(each.in_msg, each) for each in trace.transactions]
+    by_message = {
+        (node.message.msg_hash, node.message.created_lt): node
+        for node in nodes
+        if node.message is not None and node.message.source is not None
+    }
+    for node in nodes:
+        for message in node.transaction.out_msgs:
+            child = by_message.get((message.msg_hash, message.created_lt))
+            if child is None or child is node:
+                child = Node(message, node.transaction, is_log=True)
+            child.parent = node
+            node.children.append(child)
+        node.children.sort(key=lambda each: each.start_lt)
+    roots = [node for node in nodes if node.parent is None]
+    _measure_depth(roots)
+    return roots
+
+
+def _measure_depth(roots: Sequence[Node]) -> None:
+    level = list(roots)
+    while level:
+        for node in level:
+            for child in node.children:
+                child.depth = node.depth + 1
+        level = [child for node in level for child in node.children]

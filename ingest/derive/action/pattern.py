@@ -1,0 +1,265 @@
+"""The language in which matchers describe shapes of message trees.
+
+``call(op)`` is a message with an opcode, ``built(type)`` a block that an earlier matcher made (or
+a ``ton_transfer``), ``one_of(a, b)`` the first that fits. A shape is grown from its anchor:
+
+* ``a.then(b)``: something that ``a`` sent fits ``b``. ``a.then(b, c)``: different blocks for each.
+* ``a.after(p)``: what ``a`` hangs on fits ``p``.
+* ``a.maybe``: it may be missing. ``a.named("pay")``: how the matcher calls the block.
+* ``a.where(test)``: the block also passes a test.
+* ``repeat(a, until=b)``: a chain of ``a`` that ends with ``b``.
+
+Whatever a block of the shape sent back as excess (d53276db) or that bounced belongs to it too.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.derive.action.block import CALL, Block
+from tonlake.ingest.errors import IngestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+EXCESS_OPCODE = 0xD53276DB
+BOUNCE_OPCODE = 0xFFFFFFFF
+_ABSORBED = {EXCESS_OPCODE, BOUNCE_OPCODE}
+
+UNREADABLE = (IngestError, LookupError, ValueError, TypeError, AttributeError)
+"""What a body or an interface raises that is not as the protocol has it."""
+
+Head = int | str
+"""What an anchor is found by: the opcode of a call, or the type of a block."""
+
+
+class Match:
+    """The blocks of a shape, and those of them that have names."""
+
+    def __init__(self, block: Block) -> None:
+        """Begin with the block that the outermost pattern took."""
+        self.block = block
+        self.blocks: list[Block] = [block]
+        self.names: dict[str, list[Block]] = {}
+
+    def add(self, other: Match) -> None:
+        """Take over the blocks and names of another match."""
+        self.blocks += other.blocks
+        for name, blocks in other.names.items():
+            self.names.setdefault(name, []).extend(blocks)
+
+    def __getitem__(self, name: str) -> Block:
+        """Return the block of a name; raises KeyError when the shape has none."""
+        return self.names[name][0]
+
+    def get(self, name: str) -> Block | None:
+        """Return the block of a name, None when the shape has none."""
+        blocks = self.names.get(name)
+        return blocks[0] if blocks else None
+
+    def all(self, name: str) -> list[Block]:
+        """Return all blocks of a name."""
+        return self.names.get(name, [])
+
+    def __contains__(self, name: str) -> bool:
+        """Whether the shape has a block of this name."""
+        return name in self.names
+
+
+class Pattern:
+    """One block of a shape with what hangs on it; methods return changed copies."""
+
+    def __init__(self, *heads: Head) -> None:
+        """Fit blocks of one of the heads; of any kind without heads."""
+        self.heads = frozenset(heads)
+        self.optional = False
+        self._name = ""
+        self._children: tuple[Pattern, ...] = ()
+        self._parent: Pattern | None = None
+        self._test: Callable[[Block], bool] | None = None
+        self._absorbed = _ABSORBED
+
+    def then(self, *children: Pattern) -> Self:
+        """Demand blocks that hang on this one, each another."""
+        return self._change(_children=(*self._children, *children))
+
+    def after(self, parent: Pattern) -> Self:
+        """Demand the block on which this one hangs."""
+        return self._change(_parent=parent)
+
+    def where(self, test: Callable[[Block], bool]) -> Self:
+        """Demand that a test of the block holds."""
+        return self._change(_test=test)
+
+    def named(self, name: str) -> Self:
+        """Give the block a name in the match."""
+        return self._change(_name=name)
+
+    @property
+    def without_bounce(self) -> Self:
+        """The same, but what bounces is no part of it."""
+        return self._change(_absorbed={EXCESS_OPCODE})
+
+    @property
+    def maybe(self) -> Self:
+        """The same, which may be missing."""
+        return self._change(optional=True)
+
+    def has_head(self, block: Block) -> bool:
+        """Whether the block is of one of the heads."""
+        heads = self.heads
+        return (
+            not heads or block.type in heads or (block.opcode is not None and block.opcode in heads)
+        )
+
+    def fits(self, block: Block) -> bool:
+        """Whether the block itself is right, whatever hangs on it."""
+        return self.has_head(block) and (self._test is None or passes(self._test, block))
+
+    def match(self, block: Block) -> Match | None:
+        """Return the blocks of the shape around one, None when it does not fit."""
+        if not self.fits(block) or not self._may_hang(block):
+            return None
+        found = Match(block)
+        if self._name:
+            found.names[self._name] = [block]
+        if not self._match_children(block, found) or not self._match_parent(block, found):
+            return None
+        found.blocks += [after for after in block.next if after.opcode in self._absorbed]
+        return found
+
+    def _may_hang(self, block: Block) -> bool:
+        """Whether what the block hangs on is of the right head.
+
+        Asked before anything else: each message of a long chain may be an anchor, and what hangs
+        on it a chain as long.
+        """
+        parent = self._parent
+        if parent is None or parent.optional:
+            return True
+        return block.previous is not None and parent.has_head(block.previous)
+
+    def _match_children(self, block: Block, found: Match) -> bool:
+        left = list(self._children)
+        for after in block.following if left else ():
+            for child in left:
+                part = child.match(after)
+                if part is not None:
+                    found.add(part)
+                    left.remove(child)
+                    break
+            if not left:
+                break
+        return all(child.optional for child in left)
+
+    def _match_parent(self, block: Block, found: Match) -> bool:
+        if self._parent is None:
+            return True
+        part = None if block.previous is None else self._parent.match(block.previous)
+        if part is None:
+            return self._parent.optional
+        found.add(part)
+        return True
+
+    def _change(self, **changes: object) -> Self:
+        twin = copy.copy(self)
+        for name, value in changes.items():
+            setattr(twin, name, value)
+        return twin
+
+
+class Choice(Pattern):
+    """The first of several patterns that fits; what is demanded of it stands in them."""
+
+    def __init__(self, *options: Pattern) -> None:
+        """Take the options in the order of trial."""
+        super().__init__(*(head for option in options for head in option.heads))
+        if not all(option.heads for option in options):
+            self.heads = frozenset()
+        self._options = options
+
+    def match(self, block: Block) -> Match | None:
+        """Return the match of the first option that fits, with the parts demanded of all."""
+        for option in self._options:
+            found = option.match(block)
+            if found is None:
+                continue
+            if self._name:
+                found.names.setdefault(self._name, []).append(block)
+            if self._test is not None and not passes(self._test, block):
+                return None
+            if self._match_children(block, found) and self._match_parent(block, found):
+                return found
+        return None
+
+
+class Chain(Pattern):
+    """Blocks of one pattern, each hanging on the one before, and one of another at the end."""
+
+    def __init__(self, link: Pattern, end: Pattern) -> None:
+        """Take the pattern of the links and that of the end."""
+        super().__init__(*link.heads, *end.heads)
+        self._link = link
+        self._end = end
+
+    def match(self, block: Block) -> Match | None:
+        """Return the match of the whole chain, however long it is."""
+        found = Match(block)
+        found.blocks.clear()
+        while True:
+            end = self._end.match(block)
+            if end is not None:
+                found.add(end)
+                return found
+            link = self._link.match(block)
+            if link is None:
+                return None
+            found.add(link)
+            after = self._choose(block)
+            if after is None:
+                return found if self._end.optional else None
+            block = after
+
+    def _choose(self, block: Block) -> Block | None:
+        """Return what the chain goes on with: the end if it is there, else the next link."""
+        following = block.following
+        for pattern in (self._end, self._link):
+            for after in following:
+                if pattern.match(after) is not None:
+                    return after
+        return None
+
+
+def passes(test: Callable[[Block], bool], block: Block) -> bool:
+    """Whether a test of a block holds; it does not where the message is not as it expects."""
+    try:
+        return test(block)
+    except UNREADABLE:
+        return False
+
+
+def call(*opcodes: int, name: str = "") -> Pattern:
+    """Return the pattern of a message with one of the opcodes; of any call without opcodes."""
+    return Pattern(*(opcodes or (CALL,))).named(name)
+
+
+def built(*types: str, name: str = "") -> Pattern:
+    """Return the pattern of a block of one of the types."""
+    return Pattern(*types).named(name)
+
+
+def anything(name: str = "") -> Pattern:
+    """Return the pattern of any block."""
+    return Pattern().named(name)
+
+
+def one_of(*options: Pattern) -> Choice:
+    """Return the pattern of the first option that fits."""
+    return Choice(*options)
+
+
+def repeat(link: Pattern, *, until: Pattern) -> Chain:
+    """Return the pattern of a chain."""
+    return Chain(link, until)

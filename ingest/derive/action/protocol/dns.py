@@ -1,0 +1,119 @@
+"""Domains (TEP-81): changes of records, renewals, releases, and the ends of their auctions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.derive.action.pattern import BOUNCE_OPCODE, call
+from tonlake.ingest.derive.action.protocol.trade import DNS_COLLECTION, FILL_UP, find_item
+from tonlake.ingest.derive.action.rule import Draft, Rule
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.action.block import Columns
+    from tonlake.ingest.derive.action.body import Body
+    from tonlake.ingest.derive.action.interface import Interfaces
+    from tonlake.ingest.derive.action.pattern import Match
+
+CHANGE_RECORD, RELEASE = 0x4EB1F0F9, 0x4ED14B65
+_SMC_ADDRESS, _ADNL_ADDRESS = 0x9FD3, 0xAD01
+_NEXT_RESOLVER, _STORAGE_ADDRESS, _TEXT = 0xBA93, 0x7473, 0x1EDA
+
+
+def read_record(record: Body) -> Columns:
+    """Read a DNSRecord: its constructor, its value as text, and its flags.
+
+    TL-B: dns_smc_address#9fd3, dns_adnl_address#ad01, dns_next_resolver#ba93,
+    dns_storage_address#7473, dns_text#1eda.
+    """
+    tag = record.uint(16)
+    if tag == _SMC_ADDRESS:
+        return _show("DNSSmcAddress", record.address(), record.uint(8))
+    if tag == _ADNL_ADDRESS:
+        return _show("DNSAdnlAddress", record.hex(256), record.uint(8))
+    if tag == _NEXT_RESOLVER:
+        return _show("DNSNextResolver", record.address())
+    if tag == _STORAGE_ADDRESS:
+        return _show("DNSStorageAddress", record.hex(256))
+    if tag == _TEXT:
+        return _show("DNSText", _read_text(record))
+    return _show("Unknown", None)
+
+
+def _show(schema: str, value: str | None, flags: int | None = None) -> Columns:
+    return {"value_schema": schema, "value": value, "flags": flags}
+
+
+def _read_text(record: Body) -> str:
+    """Read Text of TEP-81: chunks, each with its length, in a chain of cells."""
+    chunks = record.uint(8)
+    data = b""
+    for chunk in range(chunks):
+        part = record if chunk == 0 else record.ref()
+        data += part.uint(8 * (length := part.uint(8))).to_bytes(length, "big")
+        record = part
+    return data.decode(errors="replace")
+
+
+def _make_change(match: Match, interfaces: Interfaces) -> Draft:
+    """A change of a record; without a value it is deleted, and key 0 renews the domain."""
+    block = match.block
+    body = block.message.arguments().skip(64)
+    key = body.hex(256)
+    item = find_item(interfaces, block.message.destination)
+    columns: Columns = {
+        "source": block.message.source,
+        "destination": block.message.destination,
+        "asset": item.collection,
+    }
+    if not int(key, 16):
+        return Draft("renew_dns", columns, failed=block.failed)
+    columns["change_dns_record_data"] = {"key": key}
+    if not body.refs_left:
+        return Draft("delete_dns", columns, failed=block.failed)
+    columns["change_dns_record_data"] |= read_record(body.ref())
+    return Draft("change_dns", columns, failed=block.failed)
+
+
+def _make_release(match: Match, interfaces: Interfaces) -> Draft:
+    """Somebody takes a domain that was not renewed, and starts its auction with a bid."""
+    block = match.block
+    item = find_item(interfaces, block.message.destination)
+    columns = {
+        "source": block.message.source,
+        "destination": item.address,
+        "asset": item.collection,
+        "value": block.message.value,
+        "nft_transfer_data": {
+            "query_id": block.message.arguments().uint(64),
+            "nft_item_index": item.item_index,
+        },
+    }
+    return Draft("dns_release", columns, failed=block.failed)
+
+
+def _make_purchase(match: Match, interfaces: Interfaces) -> Draft | None:
+    """The end of an auction: the first call after it makes the domain pay its collection."""
+    block = match.block
+    item = find_item(interfaces, block.message.source)
+    if item.collection != DNS_COLLECTION or block.message.destination != DNS_COLLECTION:
+        return None
+    cause = match["cause"]
+    columns = {
+        "destination": item.owner or cause.columns["source"],
+        "asset": item.collection,
+        "asset_secondary": item.address,
+        "nft_transfer_data": {
+            "query_id": block.message.arguments().uint(64),
+            "nft_item_index": item.item_index,
+            "price": block.message.value,
+            "payout_amount": block.message.value,
+        },
+    }
+    return Draft("dns_purchase", columns, failed=block.failed)
+
+
+RELEASE_RULE = Rule("dns.release", call(RELEASE), _make_release)
+PURCHASE_RULE = Rule("dns.purchase", call(FILL_UP).after(call(name="cause")), _make_purchase)
+CHANGE_RULE = Rule(
+    "dns.change_record", call(CHANGE_RECORD).then(call(BOUNCE_OPCODE).maybe), _make_change
+)

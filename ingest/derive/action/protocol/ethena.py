@@ -1,0 +1,91 @@
+"""Ethena: USDe is staked for tsUSDe, and tsUSDe is sent back to be unstaked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.derive.action.pattern import built, call
+from tonlake.ingest.derive.action.protocol.jetton import (
+    INTERNAL,
+    JETTON_TRANSFER,
+    MINT,
+    NOTIFY,
+    TRANSFER,
+    read_transfer,
+)
+from tonlake.ingest.derive.action.rule import Draft, Rule
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.action.interface import Interfaces
+    from tonlake.ingest.derive.action.pattern import Match
+
+USDE = "0:086FA2A675F74347B08DD4606A549B8FDB98829CB282BC1949D3B12FBAED9DCC"
+TSUSDE = "0:D0E545323C7ACB7102653C073377F7E3C67F122EB94D430A250739F109D4A57D"
+RELEASE = 0xB2583ED5
+"""What the master sends to the wallet that shall pay later; its amount is of USDe."""
+PROVIDER = "ethena"
+
+
+def _make_withdrawal_request(match: Match, _interfaces: Interfaces) -> Draft | None:
+    """Jettons tsUSDe go back to their master, which tells the pool."""
+    block, internal = match.block, match["internal"]
+    if internal.message.destination != TSUSDE:
+        return None
+    notify, mint = match.get("notify"), match.get("mint")
+    columns = {
+        "source": block.message.source,
+        "source_secondary": block.message.destination,
+        "destination": None if notify is None else notify.message.destination,
+        "asset": TSUSDE,
+        "amount": read_transfer(block.message).amount,
+        "staking_data": {"provider": PROVIDER, "tokens_minted": _read_released(match)},
+    }
+    return Draft(
+        "ethena_withdrawal_request",
+        columns,
+        failed=mint is None or mint.failed,
+        served="stake_withdrawal_request",
+    )
+
+
+def _read_released(match: Match) -> int | None:
+    """Return the amount of USDe that the pool grants: in the message that its mint holds."""
+    mint = match.get("mint")
+    return None if mint is None else mint.message.arguments().ref().skip(32 + 64).coins()
+
+
+def _make_deposit(match: Match, _interfaces: Interfaces) -> Draft:
+    """USDe go to the pool, which lets tsUSDe be minted."""
+    sent, minted = match.block, match["minted"]
+    columns = {
+        "source": sent["source"],
+        "source_secondary": sent["source_secondary"],
+        "destination": sent["destination"],
+        "amount": sent["amount"],
+        "asset": minted["asset"],
+        "asset2": sent["asset"],
+        "staking_data": {"provider": PROVIDER, "tokens_minted": minted["amount"]},
+    }
+    return Draft(
+        "ethena_deposit", columns, failed=sent.failed or minted.failed, served="stake_deposit"
+    )
+
+
+WITHDRAWAL_REQUEST_RULE = Rule(
+    "ethena.withdrawal_request",
+    call(TRANSFER).then(
+        call(INTERNAL, name="internal").then(
+            call(NOTIFY, name="notify")
+            .then(call(MINT, name="mint").then(call(RELEASE).maybe).maybe)
+            .maybe
+        )
+    ),
+    _make_withdrawal_request,
+)
+DEPOSIT_RULE = Rule(
+    "ethena.deposit",
+    built(JETTON_TRANSFER)
+    .where(lambda block: block["asset"] == USDE)
+    .then(built("jetton_mint", name="minted")),
+    _make_deposit,
+)

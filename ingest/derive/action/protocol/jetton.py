@@ -1,0 +1,234 @@
+"""Jettons (TEP-74): transfers, burns and mints, and the wrapped coins of exchanges (pTON)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonlake.ingest.derive.action.block import Block, Columns
+from tonlake.ingest.derive.action.body import Body, read_comment
+from tonlake.ingest.derive.action.pattern import Match, call, one_of
+from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.errors import IngestError
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.action.interface import Interfaces
+    from tonlake.ingest.derive.action.model import Message
+
+TRANSFER, INTERNAL, NOTIFY = 0x0F8A7EA5, 0x178D4519, 0x7362D09C
+BURN, BURN_NOTIFICATION = 0x595F07BC, 0x7BDD97DE
+MINT, MINTER_MINT = 0x642B7D07, 0x00000015
+PTON_TRANSFER = 0x01F3835D
+JETTON_TRANSFER = "jetton_transfer"
+"""Type of the block of a whole transfer."""
+
+PTON_MASTERS = {
+    "0:8CDC1D7640AD5EE326527FC1AD0514F468B30DC84B0173F0E155F451B4E11F7C",
+    "0:671963027F7F85659AB55B821671688601CDCF1EE674FC7FBBB1A776A18D34A3",
+    "0:949C4C66760C002800E2FA3D8A3CA4E1C90A9373B53AE7472033483BF14CD95E",
+}
+"""Jettons that stand for coins; swaps and deposits show them as such, with no asset."""
+
+
+class TransferBody(NamedTuple):
+    """Body of 0f8a7ea5. TL-B: transfer of TEP-74."""
+
+    query_id: int
+    amount: int
+    destination: str | None
+    response_destination: str | None
+    custom_payload: Body | None
+    forward_amount: int
+    forward_payload: Body | None
+
+
+def read_transfer(message: Message) -> TransferBody:
+    """Read the body of a transfer; a forward payload that is cut off is None."""
+    body = message.arguments()
+    return TransferBody(
+        query_id=body.uint(64),
+        amount=body.coins(),
+        destination=body.address(),
+        response_destination=body.any_address(),
+        custom_payload=body.maybe_ref(),
+        forward_amount=body.coins(),
+        forward_payload=read_payload(body),
+    )
+
+
+def read_payload(body: Body) -> Body | None:
+    """Read ``Either Cell ^Cell`` at the end of a body; None when there is nothing in it."""
+    payload = body.either_ref()
+    return None if payload.is_empty else payload
+
+
+def show_payload(payload: Body | None) -> str | None:
+    """Return a payload as a bag of cells in base64."""
+    return None if payload is None else payload.boc()
+
+
+def asset_of(jetton: str | None) -> str | None:
+    """Return the asset that a jetton is shown as: None for those that stand for coins."""
+    return None if jetton in PTON_MASTERS else jetton
+
+
+def _make_transfer(match: Match, interfaces: Interfaces) -> Draft | None:
+    """A transfer, from the owner who asked for it to the owner of the wallet that got it."""
+    block, internal = match.block, match["internal"]
+    body = read_transfer(block.message)
+    wallet = block.message.destination
+    known = interfaces.jetton_wallet(wallet) or interfaces.jetton_wallet(
+        internal.message.destination
+    )
+    if known is None or known.jetton == internal.message.destination:
+        return None  # the master itself is no wallet: what it does with them is another action
+    return _draft_transfer(
+        match,
+        body,
+        {
+            "source_secondary": wallet,
+            "destination": body.destination,
+            "destination_secondary": internal.message.destination,
+            "asset": known.jetton,
+        },
+        failed=block.failed or internal.failed,
+    )
+
+
+def make_ghost(block: Block, interfaces: Interfaces) -> Block | None:
+    """Return the block of a transfer that was asked for and never sent; None for no wallet's."""
+    wallet = interfaces.jetton_wallet(block.message.destination)
+    if wallet is None:
+        return None
+    body = read_transfer(block.message)
+    roles = {
+        "source_secondary": block.message.destination,
+        "destination": body.destination,
+        "asset": wallet.jetton,
+    }
+    draft = _draft_transfer(Match(block), body, roles, failed=True)
+    return Block(draft.type, block.nodes, draft.columns, failed=True)
+
+
+def _make_pton_transfer(match: Match, interfaces: Interfaces) -> Draft | None:
+    """A transfer of coins by way of a wallet that stands for them."""
+    block = match.block
+    wallet = interfaces.jetton_wallet(block.message.destination)
+    if wallet is None or wallet.jetton not in PTON_MASTERS:
+        return None
+    body = read_transfer(block.message)
+    return _draft_transfer(
+        match,
+        body,
+        {
+            "source_secondary": None,
+            "destination": body.destination,
+            "destination_secondary": None,
+            "asset": wallet.jetton,
+        },
+        failed=block.failed,
+    )
+
+
+def _draft_transfer(match: Match, body: TransferBody, roles: Columns, *, failed: bool) -> Draft:
+    comment, is_encrypted = None, False
+    if body.forward_payload is not None:
+        comment, is_encrypted = read_comment(body.forward_payload)
+    data = {
+        "query_id": body.query_id,
+        "response_destination": body.response_destination,
+        "forward_amount": body.forward_amount,
+        "custom_payload": show_payload(body.custom_payload),
+        "forward_payload": show_payload(body.forward_payload),
+        "comment": comment,
+        "is_encrypted_comment": is_encrypted,
+    }
+    columns = {
+        "source": match.block.message.source,
+        **roles,
+        "amount": body.amount,
+        "jetton_transfer_data": data,
+    }
+    return Draft(
+        JETTON_TRANSFER,
+        columns,
+        failed=failed,
+        notes={
+            "payload": body.forward_payload,
+            "wallet": match.block.message.destination,
+            "has_notification": "notify" in match,
+        },
+    )
+
+
+def _make_burn(match: Match, interfaces: Interfaces) -> Draft | None:
+    """A burn, asked for by the owner of the wallet."""
+    block, notification = match.block, match.get("notification")
+    body = block.message.arguments().skip(64)
+    wallet = interfaces.jetton_wallet(block.message.destination)
+    master = wallet.jetton if wallet is not None else None
+    if notification is not None:
+        master = notification.message.destination
+    if master is None:
+        return None
+    columns = {
+        "source": block.message.source,
+        "source_secondary": block.message.destination,
+        "asset": master,
+        "amount": body.coins(),
+    }
+    return Draft("jetton_burn", columns, failed=block.failed)
+
+
+def _make_mint(match: Match, interfaces: Interfaces) -> Draft | None:
+    """A mint by the master; without a wallet that took the jettons it failed."""
+    block, internal = match.block, match.get("internal")
+    body = block.message.arguments().skip(64)
+    receiver = body.address()
+    ton_amount = _read_coins(body)
+    columns: Columns = {
+        "destination": receiver,
+        "destination_secondary": None,
+        "asset": block.message.destination,
+        "amount": None,
+        "value": ton_amount,
+    }
+    if internal is not None:
+        wallet = interfaces.jetton_wallet(internal.message.destination)
+        columns |= {
+            "destination": receiver if wallet is None else wallet.owner,
+            "destination_secondary": internal.message.destination,
+            "asset": internal.message.source,
+            "amount": internal.message.arguments().skip(64).coins(),
+        }
+    failed = internal is None or internal.failed
+    return Draft("jetton_mint", columns, failed=failed)
+
+
+def _read_coins(body: Body) -> int | None:
+    """Read coins, which mints of other layouts do not have here."""
+    try:
+        return body.coins()
+    except IngestError:
+        return None
+
+
+_NOTIFY = call(NOTIFY, name="notify").maybe
+
+TRANSFER_RULE = Rule(
+    "jetton.transfer",
+    call(TRANSFER).then(call(INTERNAL, name="internal").then(_NOTIFY)),
+    _make_transfer,
+)
+PTON_RULE = Rule("jetton.pton_transfer", call(TRANSFER).then(_NOTIFY), _make_pton_transfer)
+BURN_RULE = Rule(
+    "jetton.burn",
+    call(BURN).then(call(BURN_NOTIFICATION, name="notification").maybe),
+    _make_burn,
+)
+MINT_RULE = Rule(
+    "jetton.mint",
+    call(MINT, MINTER_MINT).then(
+        one_of(call(INTERNAL, name="internal").then(_NOTIFY), call(NOTIFY, name="notify")).maybe
+    ),
+    _make_mint,
+)

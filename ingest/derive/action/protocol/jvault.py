@@ -1,0 +1,193 @@
+"""JVault: staking pools of jettons: stakes, rewards, requests to unstake."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.derive.action.block import TRANSFER
+from tonlake.ingest.derive.action.body import Body, read_body
+from tonlake.ingest.derive.action.pattern import built, call, one_of, repeat
+from tonlake.ingest.derive.action.protocol.jetton import JETTON_TRANSFER
+from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.errors import IngestError
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.action.block import Block, Columns
+    from tonlake.ingest.derive.action.interface import Interfaces
+    from tonlake.ingest.derive.action.pattern import Match
+
+RECEIVE_JETTONS, CANCEL_STAKE, SET_DATA = 0xD68A4AC1, 0x9EADA1D9, 0x383411EA
+REQUEST_UPDATE, UPDATE_REWARDS = 0xF5C5BAA3, 0xAE9307CE
+REQUEST_REFERRER, UPDATE_REFERRER = 0x55C35B40, 0x076EE4E0
+UNSTAKE, UNSTAKE_REQUEST = 0x499A9262, 0x0168D4B7
+CLAIM, SEND_CLAIMED = 0x78D9F109, 0x44BC1FE3
+_ADDRESS_BITS = 267
+
+
+def _make_stake(match: Match, _interfaces: Interfaces) -> Draft:
+    """Jettons go to a pool, which tells the stake wallet of their owner."""
+    sent, received = match.block, match["received"]
+    data = {
+        "period": _read_period(sent["payload"]),
+        "minted_stake_jettons": None,
+        "stake_wallet": received.message.destination,
+    }
+    columns: Columns = {
+        name: sent[name] for name in ("source", "source_secondary", "destination", "asset")
+    }
+    columns |= {"amount": sent["amount"], "jvault_stake_data": data}
+    update = match.get("update")
+    failed = received.failed or "cancellation" in match or update is None or update.failed
+    return Draft("jvault_stake", columns, failed=failed)
+
+
+def _read_period(payload: Body | None) -> int | None:
+    """Return the seconds for which jettons are locked: behind the payload's opcode."""
+    return None if payload is None else payload.copy().skip(32).uint(32)
+
+
+def _make_unstake(match: Match, interfaces: Interfaces) -> Draft:
+    """Jettons are taken out of a pool; one that the stake wallet refuses has its exit code."""
+    return _draft_unstake("jvault_unstake", match, interfaces)
+
+
+def _make_unstake_request(match: Match, interfaces: Interfaces) -> Draft:
+    """Jettons shall be taken out of a pool when their time is over."""
+    return _draft_unstake("jvault_unstake_request", match, interfaces)
+
+
+def _draft_unstake(name: str, match: Match, interfaces: Interfaces) -> Draft:
+    message, request = match.block.message, match.get("request")
+    stake_wallet = message.destination
+    known = interfaces.jetton_wallet(stake_wallet)
+    pool = (
+        _read_addresses(interfaces, stake_wallet, 0)
+        if request is None
+        else request.message.destination
+    )
+    first = match.block.transaction
+    columns = {
+        "source": message.source,
+        "source_secondary": stake_wallet,
+        "destination": pool,
+        "amount": message.arguments().skip(64).coins(),
+        "asset": _find_asset(interfaces, pool),
+        "asset2": None if known is None else known.jetton,
+        "opcode": first.exit_code if first.aborted else None,
+    }
+    failed = request is not None and (request.failed or match.block.failed)
+    return Draft(name, columns, failed=failed)
+
+
+def _find_asset(interfaces: Interfaces, pool: str | None) -> str | None:
+    """Return the jetton that a pool takes: that of the wallet which its data name."""
+    wallet = _read_addresses(interfaces, pool, 2)
+    known = interfaces.jetton_wallet(wallet)
+    if known is not None:
+        return known.jetton
+    owned = (
+        facts["jetton"]
+        for _, facts in interfaces.having("JettonWallet")
+        if pool is not None and facts.get("owner") == pool
+    )
+    return next(owned, None)
+
+
+def _read_addresses(interfaces: Interfaces, account: str | None, number: int) -> str | None:
+    """Return one of the addresses in the data of a stake wallet or a pool, counted from 0.
+
+    A stake wallet's data begin with pool, minter and owner; a pool's with whether it is
+    initialised, its number as an item (32 bits), collection, owner and its jetton wallet.
+    """
+    facts = interfaces.find(account, "data_boc")
+    if facts is None or not facts.get("data_boc"):
+        return None
+    try:
+        body = read_body(base64.b64decode(facts["data_boc"]))
+        if interfaces.has(account, "NftItem"):
+            body.skip(1 + 32)
+        for _ in range(number):
+            body.address()
+        return body.address()
+    except IngestError:
+        return None
+
+
+def _make_claim(match: Match, _interfaces: Interfaces) -> Draft:
+    """Rewards are paid out; jettons are named by the pool's wallets of them."""
+    message, sending = match.block.message, match["sending"]
+    paid = [after for after in sending.following if after.type == JETTON_TRANSFER]
+    amounts = {block["source_secondary"]: block["amount"] for block in paid}
+    wallets = _read_claimed(match.block)
+    data = {
+        "claimed_jettons": wallets,
+        "claimed_amounts": [amounts[wallet] for wallet in wallets if wallet in amounts],
+    }
+    columns = {
+        "source": message.source,
+        "source_secondary": message.destination,
+        "destination": sending.message.destination,
+        "jvault_claim_data": data,
+    }
+    return Draft("jvault_claim", columns, failed=match.block.failed or sending.failed, more=paid)
+
+
+def _read_claimed(block: Block) -> list[str]:
+    """Return the jetton wallets asked for. TL-B: jettons_to_claim:(HashmapE 267 Bit)."""
+    root = block.message.arguments().skip(64).maybe_ref()
+    if root is None:
+        return []
+    at = root.rest()
+    keys = (key for key, _ in iter_hashmap(at.tree, at.cell, _ADDRESS_BITS))
+    return [_show_address(key) for key in keys]
+
+
+def _show_address(key: int) -> str:
+    """Return the account of addr_std without anycast, as it stands in a dictionary's key."""
+    workchain = key >> 256 & 0xFF
+    return f"{workchain - 256 if workchain > 127 else workchain}:{key & (1 << 256) - 1:064X}"  # noqa: PLR2004
+
+
+_REFERRERS = repeat(call(REQUEST_REFERRER), until=call(UPDATE_REFERRER).maybe).maybe
+_UPDATE = call(UPDATE_REWARDS, name="update")
+_JETTONS = built(JETTON_TRANSFER)
+
+RULES = (
+    Rule(
+        "jvault.stake",
+        _JETTONS.then(
+            call(RECEIVE_JETTONS, name="received").then(
+                one_of(
+                    call(REQUEST_UPDATE).then(_REFERRERS, _UPDATE),
+                    call(CANCEL_STAKE, name="cancellation").then(_JETTONS),
+                )
+            ),
+            call(SET_DATA).maybe,
+        ),
+        _make_stake,
+    ),
+    Rule(
+        "jvault.unstake",
+        call(UNSTAKE).without_bounce.then(
+            call(REQUEST_UPDATE, name="request")
+            .then(_REFERRERS, built(TRANSFER).maybe, _JETTONS.maybe, _UPDATE)
+            .maybe
+        ),
+        _make_unstake,
+    ),
+    Rule(
+        "jvault.claim",
+        call(CLAIM).then(call(SEND_CLAIMED, name="sending").then(_JETTONS, _UPDATE)),
+        _make_claim,
+    ),
+    Rule(
+        "jvault.unstake_request",
+        call(UNSTAKE_REQUEST).without_bounce.then(
+            call(REQUEST_UPDATE, name="request").then(_REFERRERS, _UPDATE).maybe
+        ),
+        _make_unstake_request,
+    ),
+)
+"""In the order in which they are tried."""

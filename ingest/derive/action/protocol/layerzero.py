@@ -1,0 +1,184 @@
+"""LayerZero: packets between chains, sent, committed, verified and received."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.derive.action.block import TRANSFER
+from tonlake.ingest.derive.action.pattern import built, call
+from tonlake.ingest.derive.action.protocol.jetton import JETTON_TRANSFER
+from tonlake.ingest.derive.action.protocol.layerzero_record import (
+    Record,
+    read_encoded_packet,
+    read_packet,
+    read_record,
+)
+from tonlake.ingest.derive.action.rule import Draft, Rule
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.action.block import Columns
+    from tonlake.ingest.derive.action.interface import Interfaces
+    from tonlake.ingest.derive.action.pattern import Match
+
+ENDPOINT_SEND, CHANNEL_SEND, CONNECTION_SEND = 0xDD4EA3B4, 0x536FEB09, 0x4002B790
+ULN_SEND, SEND_CALLBACK, OAPP_CALLBACK = 0x5DE68393, 0x421C1A25, 0xA2B5FBAE
+EVENT = 0xE33B9873
+RECEIVE_PREPARE, OAPP_PREPARE, RECEIVE_LOCK = 0x22F3AC09, 0x97DF404C, 0xB7680BC6
+RECEIVE_EXECUTE, EXECUTE_CALLBACK = 0x0C7B8418, 0xCAAE25A1
+COMMIT, CONNECTION_COMMIT, ENDPOINT_COMMIT = 0x28B97077, 0xF9D37B80, 0x5DAB749A
+CHANNEL_COMMIT, COMMIT_CALLBACK = 0x5388CD88, 0x5E178F33
+VERIFY, PROXY_CALL, ULN_VERIFY = 0xA0D51A8D, 0x09F047D9, 0x994AAF4E
+CONNECTION_VERIFY, VERIFY_CALLBACK = 0x4EC8F80A, 0x3CB38090
+
+_STATUSES = {0x3BBC306B: "succeeded"}
+"""Status of a verification by its code."""
+
+
+def _make_send(match: Match, _interfaces: Interfaces) -> Draft:
+    """An application sends a packet through endpoint, channel and message library."""
+    block = match.block
+    sent = read_record(match["callback"].message.arguments()).record(2)
+    event = read_record(match["event"].message.arguments()).record(1)
+    columns = {
+        "source": block.message.source,
+        "layerzero_send_data": {
+            "send_request_id": sent.uint(0),
+            "msglib_manager": hex(sent.uint(1)),
+            "msglib": hex(sent.uint(2)),
+            "uln": match["uln"].message.destination,
+            "native_fee": sent.uint(5),
+            "zro_fee": sent.uint(6),
+            "endpoint": block.message.destination,
+            "channel": match["channel"].message.destination,
+        },
+        "layerzero_packet_data": read_encoded_packet(event.cell(4)),
+    }
+    return Draft("layerzero_send", columns, failed=block.failed)
+
+
+def _make_send_tokens(match: Match, _interfaces: Interfaces) -> Draft:
+    """Jettons go to an application, which sends them on to another chain."""
+    sent, jettons = match.block, match["jettons"]
+    names = ("source", "source_secondary", "destination", "destination_secondary")
+    columns: Columns = {name: jettons[name] for name in (*names, "asset", "amount")}
+    for name in ("layerzero_send_data", "layerzero_packet_data"):
+        columns[name] = sent[name]
+    return Draft("layerzero_send_tokens", columns, failed=jettons.failed or sent.failed)
+
+
+def _make_receive(match: Match, _interfaces: Interfaces) -> Draft:
+    """Somebody delivers a packet to its application."""
+    block, prepare = match.block, match["prepare"]
+    columns = {
+        "source": block.message.source,
+        "destination": prepare.message.destination,
+        "destination_secondary": block.message.destination,
+        "layerzero_packet_data": read_packet(read_record(prepare.message.arguments())),
+    }
+    return Draft("layerzero_receive", columns, failed=block.failed)
+
+
+def _make_commit(match: Match, _interfaces: Interfaces) -> Draft:
+    """Somebody commits a packet that was verified."""
+    block, connection = match.block, match["connection"].message.destination
+    packet = Record(read_record(block.message.arguments()).cell(0))
+    columns = {
+        "source": block.message.source,
+        "source_secondary": match["endpoint"].message.destination,
+        "destination": connection,
+        "destination_secondary": connection,
+        "asset": match["channel"].message.destination,
+        "asset_secondary": connection,
+        "layerzero_packet_data": read_packet(packet),
+    }
+    return Draft("layerzero_commit_packet", columns, failed=block.failed)
+
+
+def _make_verify(match: Match, _interfaces: Interfaces) -> Draft:
+    """A verifier (DVN) says that a packet is right."""
+    block, callback = match.block, match.get("callback")
+    nonce, status = None, None
+    if callback is not None:
+        verdict = read_record(callback.message.arguments()).record(0)
+        nonce, code = verdict.uint(0), verdict.uint(1)
+        status = _STATUSES.get(code, f"0x{code:08x}")
+    data = {
+        "nonce": nonce,
+        "status": status,
+        "dvn": block.message.destination,
+        "proxy": match["proxy"].message.destination,
+        "uln": match["uln"].message.destination,
+        "uln_connection": match["connection"].message.destination,
+    }
+    columns = {"source": block.message.source, "layerzero_dvn_verify_data": data}
+    return Draft("layerzero_dvn_verify", columns, failed=block.failed)
+
+
+_EXCESSES = built(TRANSFER).maybe
+_EVENT = call(EVENT).maybe
+
+RULES = (
+    Rule(
+        "layerzero.send",
+        call(ENDPOINT_SEND).then(
+            call(CHANNEL_SEND, name="channel").then(
+                call(CONNECTION_SEND).then(
+                    call(ULN_SEND, name="uln").then(
+                        call(SEND_CALLBACK, name="callback").then(
+                            call(EVENT, name="event"),
+                            *(_EXCESSES,) * 5,
+                            call(OAPP_CALLBACK).then(_EVENT, _EXCESSES),
+                        )
+                    )
+                )
+            )
+        ),
+        _make_send,
+    ),
+    Rule(
+        "layerzero.send_tokens",
+        built("layerzero_send").after(built(JETTON_TRANSFER, name="jettons").then(call(EVENT))),
+        _make_send_tokens,
+    ),
+    Rule(
+        "layerzero.receive",
+        call(RECEIVE_PREPARE).then(
+            _EXCESSES,
+            call(OAPP_PREPARE, name="prepare").then(
+                call(RECEIVE_LOCK).then(
+                    call(RECEIVE_EXECUTE).then(
+                        _EVENT, call(EXECUTE_CALLBACK).then(_EVENT, _EXCESSES)
+                    )
+                )
+            ),
+        ),
+        _make_receive,
+    ),
+    Rule(
+        "layerzero.commit_packet",
+        call(COMMIT).then(
+            call(CONNECTION_COMMIT, name="connection").then(
+                call(ENDPOINT_COMMIT, name="endpoint").then(
+                    call(CHANNEL_COMMIT, name="channel").then(
+                        _EVENT, call(COMMIT_CALLBACK).then(_EXCESSES).maybe
+                    )
+                )
+            )
+        ),
+        _make_commit,
+    ),
+    Rule(
+        "layerzero.dvn_verify",
+        call(VERIFY).then(
+            call(PROXY_CALL, name="proxy").then(
+                call(ULN_VERIFY, name="uln").then(
+                    call(CONNECTION_VERIFY, name="connection").then(
+                        _EVENT, call(VERIFY_CALLBACK, name="callback").then(_EXCESSES).maybe
+                    )
+                )
+            )
+        ),
+        _make_verify,
+    ),
+)
+"""In the order in which they are tried."""

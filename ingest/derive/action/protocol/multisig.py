@@ -1,0 +1,109 @@
+"""Multisig wallets, version 2: orders are made, approved and carried out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.derive.action.pattern import call, one_of
+from tonlake.ingest.derive.action.rule import Draft, Rule
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.action.interface import Interfaces
+    from tonlake.ingest.derive.action.pattern import Match
+
+NEW_ORDER, INIT_ORDER = 0xF718510F, 0x9C73FBA2
+APPROVE, APPROVE_ACCEPTED, APPROVE_REJECTED = 0xA762230F, 0x82609BF6, 0xAFAF283E
+EXECUTE = 0x75097F5D
+ORDER = "MultisigOrder"
+"""Interface of an order; an order that has it not is a call like any other."""
+
+
+def _find_signers(interfaces: Interfaces, order: str | None) -> list[str] | None:
+    """Return the signers of an order; None when no such order is known."""
+    facts = interfaces.find(order, ORDER)
+    return None if facts is None else [each for each in facts.get("signers") or () if each]
+
+
+def _make_create_order(match: Match, interfaces: Interfaces) -> Draft | None:
+    """Somebody makes an order; TL-B: new_order and order_init of multisig v2."""
+    block, init = match.block, match["init"]
+    signers = _find_signers(interfaces, init.message.destination)
+    if signers is None:
+        return None
+    body = block.message.arguments()
+    query_id, order_seqno = body.uint(64), body.uint(256)
+    is_signer, index, expiration = body.bit(), body.uint(8), body.uint(48)
+    started = init.message.arguments().skip(64 + 8)
+    started.skip(48).ref()
+    started.ref()
+    data = {
+        "query_id": query_id,
+        "order_seqno": order_seqno,
+        "is_created_by_signer": is_signer,
+        "is_signed_by_creator": started.bit(),
+        "creator_index": index,
+        "expiration_date": expiration,
+        "order_boc": body.ref().boc(),
+    }
+    columns = {
+        "source": block.message.source,
+        "destination": block.message.destination,
+        "destination_secondary": init.message.destination,
+        "multisig_create_order_data": data,
+    }
+    return Draft("multisig_create_order", columns, failed=block.failed, extra_accounts=signers)
+
+
+def _make_approve(match: Match, interfaces: Interfaces) -> Draft | None:
+    """A signer approves an order; the order takes it or says why not."""
+    message, rejected = match.block.message, match.get("rejected")
+    signers = _find_signers(interfaces, message.destination)
+    if signers is None:
+        return None
+    exit_code = None if rejected is None else rejected.message.arguments().skip(64).uint(32)
+    data = {"signer_index": message.arguments().skip(64).uint(8), "exit_code": exit_code}
+    columns = {
+        "source": message.source,
+        "destination": message.destination,
+        "multisig_approve_data": data,
+    }
+    return Draft("multisig_approve", columns, failed=rejected is not None, extra_accounts=signers)
+
+
+def _make_execute(match: Match, interfaces: Interfaces) -> Draft | None:
+    """An order that has its approvals goes to the multisig wallet."""
+    message = match.block.message
+    signers = _find_signers(interfaces, message.source)
+    if signers is None:
+        return None
+    body = message.arguments()
+    data = {
+        "query_id": body.uint(64),
+        "order_seqno": body.uint(256),
+        "expiration_date": body.uint(48),
+        "approvals_num": body.uint(8),
+        "signers_hash": body.hex(256),
+        "order_boc": body.ref().boc(),
+    }
+    columns = {
+        "source": message.source,
+        "destination": message.destination,
+        "multisig_execute_data": data,
+    }
+    return Draft("multisig_execute", columns, failed=match.block.failed, extra_accounts=signers)
+
+
+RULES = (
+    Rule(
+        "multisig.create_order",
+        call(NEW_ORDER).then(call(INIT_ORDER, name="init")),
+        _make_create_order,
+    ),
+    Rule(
+        "multisig.approve",
+        call(APPROVE).then(one_of(call(APPROVE_ACCEPTED), call(APPROVE_REJECTED, name="rejected"))),
+        _make_approve,
+    ),
+    Rule("multisig.execute", call(EXECUTE), _make_execute),
+)
+"""In the order in which they are tried."""

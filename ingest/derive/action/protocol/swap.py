@@ -1,0 +1,171 @@
+"""What the rules about exchanges share: transfers into a pool and out of it, and their columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonlake.ingest.derive.action.protocol.jetton import JETTON_TRANSFER, asset_of
+from tonlake.ingest.errors import ActionUnreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tonlake.ingest.derive.action.block import Block, Columns
+    from tonlake.ingest.derive.action.body import Body
+
+
+_NATIVE, _JETTON, _EXTRA = range(3)
+
+
+class Leg(NamedTuple):
+    """Coins or jettons on their way; without an asset they are coins.
+
+    ``source`` and ``destination`` are owners, the wallets those of the jetton.
+    """
+
+    amount: int | None
+    source: str | None
+    source_wallet: str | None
+    destination: str | None
+    destination_wallet: str | None
+    asset: str | None
+
+    def show(self) -> Columns:
+        """Return the leg as the columns of an action have it."""
+        return {
+            "amount": self.amount,
+            "source": self.source,
+            "source_jetton_wallet": self.source_wallet,
+            "destination": self.destination,
+            "destination_jetton_wallet": self.destination_wallet,
+            "asset": self.asset,
+        }
+
+
+class Hop(NamedTuple):
+    """One of several swaps in a row."""
+
+    asset_in: str | None
+    amount_in: int | None
+    asset_out: str | None
+    amount_out: int | None
+
+
+def read_jettons(block: Block, *, raw: bool = False) -> Leg:
+    """Return the leg of a ``jetton_transfer``; ``raw`` keeps jettons that stand for coins."""
+    asset = block["asset"]
+    return Leg(
+        amount=block["amount"],
+        source=block["source"],
+        source_wallet=block["source_secondary"],
+        destination=block["destination"],
+        destination_wallet=block["destination_secondary"],
+        asset=asset if raw else asset_of(asset),
+    )
+
+
+def read_incoming(block: Block, *, raw: bool = False) -> Leg:
+    """Return the leg of what came into a vault: jettons, or coins.
+
+    TL-B of a message with coins: query_id:uint64 amount:Coins ….
+    """
+    if block.type == JETTON_TRANSFER:
+        return read_jettons(block, raw=raw)
+    message = block.message
+    amount = message.arguments().skip(64).coins()
+    return Leg(amount, message.source, None, message.destination, None, None)
+
+
+def read_asset(body: Body, tag_bits: int) -> str | None:
+    """Read an asset by its tag: None of coins and of extra currencies, else the jetton's master.
+
+    TL-B: native$00; jetton$01 workchain_id:int8 address:bits256; extra_currency$10
+    currency_id:int32. DeDust has tags of four bits, Swap.Coffee of two.
+
+    Raises:
+        ActionUnreadable: it is of no known kind.
+    """
+    kind = body.uint(tag_bits)
+    if kind == _NATIVE:
+        return None
+    if kind == _JETTON:
+        return f"{body.signed(8)}:{body.uint(256):064X}"
+    if kind == _EXTRA:
+        body.skip(32)
+        return None
+    raise ActionUnreadable(f"an asset is of no known kind: {kind}")
+
+
+def read_coins(block: Block, receiver: str | None) -> Leg:
+    """Return the leg of coins that come through the router's wallet for them (01f3835d)."""
+    message = block.message
+    return Leg(
+        amount=message.arguments().skip(64).coins(),
+        source=message.source,
+        source_wallet=None,
+        destination=receiver,
+        destination_wallet=message.destination,
+        asset=None,
+    )
+
+
+def read_paid_coins(block: Block) -> Leg:
+    """Return the leg of coins that the router's wallet paid out (01f3835d)."""
+    message = block.message
+    paid = block.previous
+    return Leg(
+        amount=message.arguments().skip(64).coins(),
+        source=None if paid is None else _source_of(paid),
+        source_wallet=None,
+        destination=message.destination,
+        destination_wallet=None,
+        asset=None,
+    )
+
+
+def _source_of(block: Block) -> str | None:
+    """Return who sent a message or jettons."""
+    source = block.columns.get("source")
+    return source if isinstance(source, str) else None
+
+
+def show_payouts(legs: Iterable[Leg]) -> Columns:
+    """Return the columns of the sides of a pool that were paid out."""
+    data: Columns = {}
+    for number, leg in enumerate(legs, start=1):
+        data |= {
+            f"amount{number}": leg.amount,
+            f"asset{number}_out": leg.asset,
+            f"user_jetton_wallet_{number}": leg.destination_wallet,
+            f"dex_jetton_wallet_{number}": leg.source_wallet,
+            f"dex_wallet_{number}": leg.source,
+        }
+    return data
+
+
+def show_swap(
+    dex: str,
+    incoming: Leg,
+    outgoing: Leg,
+    *,
+    hops: Sequence[Hop] = (),
+    min_out_amount: int | None = None,
+    asset_out: str | None = None,
+) -> Columns:
+    """Return the columns of a ``jetton_swap``; ``asset_out`` is what was wanted, if not had."""
+    return {
+        "source": incoming.source,
+        "source_secondary": incoming.source_wallet,
+        "destination": outgoing.destination,
+        "destination_secondary": outgoing.destination_wallet,
+        "asset": incoming.asset,
+        "asset2": outgoing.asset if asset_out is None else asset_out,
+        "jetton_swap_data": {
+            "dex": dex,
+            "sender": incoming.source,
+            "dex_incoming_transfer": incoming.show(),
+            "dex_outgoing_transfer": outgoing.show(),
+            "min_out_amount": min_out_amount,
+            "peer_swaps": [hop._asdict() for hop in hops],
+        },
+    }

@@ -1,0 +1,159 @@
+"""tgBTC: bitcoins that a bridge mints and burns, and the keys that guard them.
+
+The contracts say what happened in logs. Where the messages around a log are not as expected, the
+log alone makes an action whose served type ends in ``_fallback``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.derive.action.block import TRANSFER
+from tonlake.ingest.derive.action.pattern import anything, built, call, one_of
+from tonlake.ingest.derive.action.protocol.jetton import BURN_NOTIFICATION
+from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.errors import IngestError
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.action.block import Block, Columns
+    from tonlake.ingest.derive.action.interface import Interfaces
+    from tonlake.ingest.derive.action.pattern import Match
+
+TELEPORT, CHECK, CHECKED, ASK = 0x3F781D24, 0x498AF388, 0xC98AF388, 0x642A879B
+"""What goes before a mint: the claim of a payment, its proof, and the question of the key."""
+MINT, BURN_REQUEST, NEW_KEY = 0xE42A879B, 0x587643A2, 0x690F357A
+MINT_LOG, BURN_LOG, NEW_KEY_LOG, KEY_READY_LOG = 0x77A80EF3, 0xCA444CE6, 0x27756729, 0x453443A6
+PEGOUT, PEGOUT_READY = 0xBE44E7A6, 0x1A84C0E0
+
+
+def _read_mint(log: Block) -> Columns:
+    """Read a mint's log. TL-B: amount:Coins recipient_address:MsgAddress bitcoin_txid:uint256."""
+    body = log.message.arguments()
+    return {
+        "amount": body.coins(),
+        "destination": body.address(),
+        "asset_secondary": body.uint(256).to_bytes(32, "little").hex(),  # as Bitcoin shows it
+    }
+
+
+def _read_burn(log: Block) -> Columns:
+    """Read a burn's log. TL-B: amount:Coins sender_address:MsgAddress pegout_address:MsgAddress.
+
+    Old contracts wrote other fields there; they are read as if they were these.
+    """
+    body = log.message.arguments()
+    return {"amount": body.coins(), "source": body.address(), "destination": body.address()}
+
+
+def _read_new_key(log: Block) -> Columns:
+    """Read a new key's log. TL-B: amount:Coins new_internal_pubkey:uint256 pegout_address."""
+    body = log.message.arguments()
+    return {
+        "amount": body.coins(),
+        "source_secondary": body.hex(256),
+        "destination_secondary": body.address(),
+    }
+
+
+def _make_mint(match: Match, _interfaces: Interfaces) -> Draft:
+    """Bitcoins came in, and jettons were minted for them."""
+    minted, before = match["minted"], _list_before(match.block)
+    columns = _read_mint(match["log"])
+    columns |= {
+        "source": before[-1].message.source if before else columns["destination"],
+        "source_secondary": match.block.message.destination,
+        "destination_secondary": minted["destination_secondary"],
+        "asset": minted["asset"],
+    }
+    failed = match.block.failed or minted.failed
+    return Draft("tgbtc_mint", columns, failed=failed, more=before)
+
+
+def _list_before(mint: Block) -> list[Block]:
+    """Return the messages that led to a mint, the latest first."""
+    found: list[Block] = []
+    block = mint.previous
+    while block is not None and block.opcode in {TELEPORT, CHECK, CHECKED, ASK}:
+        found.append(block)
+        block = block.previous
+    return found
+
+
+def _make_burn(match: Match, _interfaces: Interfaces) -> Draft:
+    """Jettons were burnt for bitcoins."""
+    burn = match.block
+    columns: Columns = {name: burn[name] for name in ("source", "source_secondary", "asset")}
+    try:
+        told = _read_burn(match["log"])
+    except IngestError:  # a log of other fields
+        told = {"amount": burn["amount"], "destination": None}
+    columns |= {name: told[name] for name in ("amount", "destination")}
+    return Draft("tgbtc_burn", columns, failed=burn.failed)
+
+
+def _make_new_key(match: Match, _interfaces: Interfaces) -> Draft:
+    """The guards agreed on a new key, and the bitcoins go there."""
+    message = match.block.message
+    columns = _read_new_key(match["log"])
+    columns |= {
+        "source": message.source,
+        "destination": message.destination,
+        "value": match["ready"].message.arguments().uint(64),
+    }
+    return Draft("tgbtc_new_key", columns, failed=match.block.failed)
+
+
+def _make_mint_fallback(match: Match, _interfaces: Interfaces) -> Draft:
+    columns = _read_mint(match.block) | {"source_secondary": match.block.message.source}
+    return Draft("tgbtc_mint", columns, served="tgbtc_mint_fallback")
+
+
+def _make_burn_fallback(match: Match, _interfaces: Interfaces) -> Draft:
+    return Draft("tgbtc_burn", _read_burn(match.block), served="tgbtc_burn_fallback")
+
+
+def _make_new_key_fallback(match: Match, _interfaces: Interfaces) -> Draft:
+    columns = _read_new_key(match.block) | {"source": match.block.message.source}
+    return Draft("tgbtc_new_key", columns, served="tgbtc_new_key_fallback")
+
+
+def _make_key_ready(match: Match, _interfaces: Interfaces) -> Draft:
+    """Read the log of a key that is ready. TL-B: timestamp:uint64 internal_pubkey:uint256."""
+    body = match.block.message.arguments()
+    columns = {
+        "source": match.block.message.source,
+        "value": body.uint(64),
+        "asset": body.hex(256),
+    }
+    return Draft("tgbtc_dkg_log", columns, served="tgbtc_dkg_log_fallback")
+
+
+_PEGOUT = call(PEGOUT).then(call(PEGOUT_READY).maybe, built(TRANSFER).maybe).maybe
+_BURNT = (call(BURN_LOG, name="log"), _PEGOUT)
+
+RULES = (
+    Rule(
+        "tgbtc.mint",
+        call(MINT).then(call(MINT_LOG, name="log"), built("jetton_mint", name="minted")),
+        _make_mint,
+    ),
+    Rule(
+        "tgbtc.burn",
+        built("jetton_burn").then(
+            one_of(call(BURN_NOTIFICATION).then(*_BURNT), call(BURN_REQUEST).then(*_BURNT))
+        ),
+        _make_burn,
+    ),
+    Rule(
+        "tgbtc.new_key",
+        call(NEW_KEY)
+        .then(call(NEW_KEY_LOG, name="log"), _PEGOUT)
+        .after(anything().then(call(KEY_READY_LOG, name="ready"))),
+        _make_new_key,
+    ),
+    Rule("tgbtc.mint_log", call(MINT_LOG), _make_mint_fallback),
+    Rule("tgbtc.burn_log", call(BURN_LOG), _make_burn_fallback),
+    Rule("tgbtc.new_key_log", call(NEW_KEY_LOG), _make_new_key_fallback),
+    Rule("tgbtc.key_ready_log", call(KEY_READY_LOG), _make_key_ready),
+)
+"""In the order in which they are tried."""

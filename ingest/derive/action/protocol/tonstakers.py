@@ -1,0 +1,117 @@
+"""Tonstakers: liquid staking, where a deposit mints tsTON and burning tsTON withdraws."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.derive.action.pattern import call, one_of
+from tonlake.ingest.derive.action.protocol.jetton import BURN, BURN_NOTIFICATION, INTERNAL, NOTIFY
+from tonlake.ingest.derive.action.rule import Draft, Rule
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.action.block import Block, Columns
+    from tonlake.ingest.derive.action.interface import Interfaces
+    from tonlake.ingest.derive.action.pattern import Match
+
+DEPOSIT, MINT_JETTONS = 0x47D54391, 0x1674B0A0
+WITHDRAW_REQUEST, WITHDRAWAL = 0x319B0CDC, 0x0A77535C
+NFT_BURN, NFT_BURNT, NFT_PAYOUT = 0xF127FE4E, 0xED58B0B2, 0xDB3B8ABD
+PROVIDER = "liquid_staking"
+DEPOSIT_FEE_NANO = 1_000_000_000
+"""What a deposit carries beside the stake."""
+
+
+def _make_deposit(match: Match, _interfaces: Interfaces) -> Draft:
+    """Coins for tsTON; without a wallet that got them it failed."""
+    message, minted = match.block.message, match.get("minted")
+    tokens = None if minted is None else minted.message.arguments().skip(64).coins()
+    columns = {
+        "source": message.source,
+        "destination": message.destination,
+        "amount": (message.value or 0) - DEPOSIT_FEE_NANO,
+        "asset": None if minted is None else minted.message.source,
+        "staking_data": {"provider": PROVIDER, "tokens_minted": tokens},
+    }
+    return Draft("tonstakers_deposit", columns, failed=minted is None, served="stake_deposit")
+
+
+def _make_withdraw(match: Match, _interfaces: Interfaces) -> Draft:
+    """Burnt tsTON for coins: at once, or for an item that is paid out at the end of a round."""
+    burn, request = match.block, match["request"]
+    tokens = burn.message.arguments().skip(64).coins()
+    columns: Columns = {
+        "source": burn.message.source,
+        "destination": request.message.destination,
+        "asset": match["notification"].message.destination,
+    }
+    paid = match.get("paid")
+    if paid is not None:
+        data = {"provider": PROVIDER, "ts_nft": None, "tokens_burnt": tokens}
+        amount = (paid.message.value or 0) - (request.message.value or 0)
+        columns |= {"amount": amount, "staking_data": data}
+        return Draft("tonstakers_withdraw", columns, failed=paid.failed, served="stake_withdrawal")
+    data = {
+        "provider": PROVIDER,
+        "ts_nft": _find_payout_item(match["delayed"]),
+        "tokens_burnt": tokens,
+    }
+    columns |= {
+        "source_secondary": burn.message.destination,
+        "amount": tokens,
+        "staking_data": data,
+    }
+    return Draft(
+        "tonstakers_withdraw_request",
+        columns,
+        failed=burn.failed,
+        served="stake_withdrawal_request",
+    )
+
+
+def _find_payout_item(minting: Block) -> str | None:
+    """Return the NFT item that was made for a payout to come."""
+    for after in minting.following:
+        if after.deployments:
+            return min(after.deployments)
+    return None
+
+
+def _make_delayed_withdraw(match: Match, _interfaces: Interfaces) -> Draft:
+    """The payout at the end of a round, for an item that was burnt."""
+    message = match.block.message
+    burnt = match["burnt"]
+    data = {"provider": PROVIDER, "ts_nft": burnt.message.source, "tokens_burnt": None}
+    columns = {
+        "source": message.destination,
+        "destination": message.source,
+        "amount": message.value,
+        "staking_data": data,
+    }
+    return Draft(
+        "tonstakers_withdraw", columns, failed=match.block.failed, served="stake_withdrawal"
+    )
+
+
+DELAYED_WITHDRAW_RULE = Rule(
+    "tonstakers.delayed_withdraw",
+    call(NFT_PAYOUT).after(call(NFT_BURNT, name="burnt").after(call(NFT_BURN).maybe)),
+    _make_delayed_withdraw,
+)
+DEPOSIT_RULE = Rule(
+    "tonstakers.deposit",
+    call(DEPOSIT).then(
+        call(MINT_JETTONS).then(call(INTERNAL, name="minted").then(call(NOTIFY).maybe)).maybe
+    ),
+    _make_deposit,
+)
+WITHDRAW_RULE = Rule(
+    "tonstakers.withdraw",
+    call(BURN).then(
+        call(BURN_NOTIFICATION, name="notification").then(
+            call(WITHDRAW_REQUEST, name="request").then(
+                one_of(call(WITHDRAWAL, name="paid"), call(MINT_JETTONS, name="delayed"))
+            )
+        )
+    ),
+    _make_withdraw,
+)

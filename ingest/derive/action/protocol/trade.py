@@ -1,0 +1,78 @@
+"""What the rules about NFTs share: items, who trades them, and the messages of auctions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+from tonlake.ingest.derive.action.block import TRANSFER as TON_TRANSFER
+from tonlake.ingest.derive.action.interface import DNS_ITEM, NftItem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tonlake.ingest.derive.action.block import Block
+    from tonlake.ingest.derive.action.interface import Interfaces
+
+GETGEMS = "getgems"
+FILL_UP = 0x370FEC51
+"""What an auction of an item paid: telemint and DNS items, op::fill_up."""
+OUTBID = 0x557CEA20
+CANCEL_AUCTION, FINISH_AUCTION = 0x5616C572, 0xB95616B6
+CLOSE_AUCTION = 0x20C9EB18
+"""Auctions of Getgems, version 4; 20c9eb18 ends one either way."""
+
+DNS_COLLECTION = "0:B774D95EB20543F186C06B371AB88AD704F7E256130CAF96189368A7D0CB6CCF"
+"""Collection of the domains under .ton."""
+_TELEGRAM_HOST = "nft.fragment.com"
+_CLOSING_COMMENTS = {"finish", "stop", "cancel"}
+_CLOSING_OPCODES = {CANCEL_AUCTION, FINISH_AUCTION, CLOSE_AUCTION}
+
+
+def find_item(interfaces: Interfaces, account: str | None) -> NftItem:
+    """Return the item at an account; one of which nothing is known has no collection."""
+    known = interfaces.nft_item(account)
+    return known or NftItem(account or "", None, None, None, {})
+
+
+def is_telegram_item(item: NftItem) -> bool:
+    """Whether an item is a user name or a number of Telegram, as its metadata says."""
+    uri = item.content.get("uri")
+    return isinstance(uri, str) and urlsplit(uri).hostname == _TELEGRAM_HOST
+
+
+def is_domain(interfaces: Interfaces, item: NftItem) -> bool:
+    """Whether an item is a domain under .ton: by its collection, its code or its metadata."""
+    domain = item.content.get("domain")
+    return (
+        item.collection == DNS_COLLECTION
+        or interfaces.has(item.address, DNS_ITEM)
+        or (isinstance(domain, str) and domain.endswith(".ton"))
+    )
+
+
+def comment_of(block: Block) -> str | None:
+    """Return the comment of a transfer of coins; None of any other block."""
+    if block.type != TON_TRANSFER:
+        return None
+    comment = block.columns["ton_transfer_data"]["content"]
+    return comment if isinstance(comment, str) else None
+
+
+def closes_auction(block: Block) -> bool:
+    """Whether a block is a message that asks an auction to end."""
+    return comment_of(block) in _CLOSING_COMMENTS or block.opcode in _CLOSING_OPCODES
+
+
+class FillUps(NamedTuple):
+    """Where the money of an auction went: to the beneficiary, and as royalty."""
+
+    payout: Block | None
+    royalty: Block | None
+
+
+def split_fill_ups(blocks: Iterable[Block]) -> FillUps:
+    """Tell the payments of a Telegram item apart: the smaller one is the royalty."""
+    found = [block for block in blocks if block.opcode == FILL_UP]
+    found.sort(key=lambda block: -(block.columns["value"] or 0))
+    return FillUps(found[0] if found else None, found[1] if len(found) > 1 else None)

@@ -1,0 +1,138 @@
+"""All actions of a lake made anew, range by range; base rows and traces stay as they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tonlake.ingest.derive.action.derivation import classify_traces, list_action_files, make_range
+from tonlake.ingest.derive.action.gathering import gather_sources
+from tonlake.ingest.derive.action.precedence import CLASSIFIER_VERSION
+from tonlake.lake.commit.rewrite import commit_derived
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.log.place import Derivation, NewFile, Place, list_places, read_place
+from tonlake.lake.schema import TRACES
+from tonlake.lake.schema.action import ACTION_RANGES, ACTIONS, SUPERSEDED_ACTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from tonlake.ingest.span import Span
+    from tonlake.lake.log.state import Commit, DataFile, LogState
+    from tonlake.lake.settings import LakeSettings
+
+_COMPARED = ("trace_id", "action_id", "type", "success", "accounts", "details", "amount", "value")
+"""Columns in which actions of two versions are told apart."""
+
+
+def rebuild_actions(
+    lake_dir: Path,
+    settings: LakeSettings,
+    *,
+    everything: bool = False,
+    on_range: Callable[[int, int], None] = lambda _done, _all: None,
+    within: Sequence[Span] | None = None,
+) -> Commit | None:
+    """Classify ranges that were not, or by another version; None if there are none.
+
+    Args:
+        lake_dir: Folder of the lake.
+        settings: File options.
+        everything: Classify also the ranges that this version has classified already.
+        on_range: Called after each range with the number of ranges done and of all.
+        within: Masterchain blocks whose ranges, and no others, are classified again as what is
+            known of their accounts changed; nothing is said to be superseded by that.
+
+    Raises:
+        LakeNotFound: the folder holds no lake.
+        LakeCorrupt: a file that is needed is damaged.
+    """
+
+    def derive(state: LogState) -> Derivation | None:
+        mine = list_action_files(state)
+        places = list_places(state)
+        if within is not None:
+            places = [each for each in places if each in mine and _is_within(each, within)]
+        elif not everything:
+            places = [
+                each for each in places if not _is_current(lake_dir, each, mine.get(each, {}))
+            ]
+        if not places:
+            return None
+        return Derivation(
+            files=_derive_all(lake_dir, state, places, on_range, keeps_old=within is None),
+            removed=frozenset(
+                file.path for place in places for file in mine.get(place, {}).values()
+            ),
+        )
+
+    return commit_derived(lake_dir, settings, derive)
+
+
+def _is_within(place: Place, spans: Sequence[Span]) -> bool:
+    return any(span.first <= place.first <= span.last for span in spans)
+
+
+def _is_current(lake_dir: Path, place: Place, files: Mapping[str, DataFile]) -> bool:
+    """Whether this version classified every block of a place."""
+    if ACTION_RANGES.name not in files:
+        return False
+    rows = read_rows(lake_dir, files[ACTION_RANGES.name]).to_pylist()
+    done = sum(row["last_mc_seqno"] - row["first_mc_seqno"] + 1 for row in rows)
+    versions = {row["classifier_version"] for row in rows}
+    return versions == {CLASSIFIER_VERSION} and done == place.last - place.first + 1
+
+
+def _derive_all(
+    lake_dir: Path,
+    state: LogState,
+    places: list[Place],
+    on_range: Callable[[int, int], None],
+    *,
+    keeps_old: bool,
+) -> Iterator[NewFile]:
+    mine = list_action_files(state)
+    for done, place in enumerate(places, 1):
+        traces = _read_traces(lake_dir, state, place)
+        sources = gather_sources(lake_dir, state, traces, {}, place)
+        tables, count = classify_traces(traces, sources)
+        for name, rows in tables.items():
+            yield NewFile(name, place, rows)
+        actions = tables[ACTIONS.name]
+        yield NewFile(ACTION_RANGES.name, place, make_range(place, count, actions.num_rows))
+        before = mine.get(place, {})
+        if not keeps_old and SUPERSEDED_ACTIONS.name in before:
+            old = read_rows(lake_dir, before[SUPERSEDED_ACTIONS.name])
+            yield NewFile(SUPERSEDED_ACTIONS.name, place, old)
+        elif keeps_old and ACTIONS.name in before:
+            old = read_rows(lake_dir, before[ACTIONS.name])
+            yield NewFile(SUPERSEDED_ACTIONS.name, place, find_superseded(old, actions))
+        on_range(done, len(places))
+
+
+def _read_traces(lake_dir: Path, state: LogState, place: Place) -> pa.Table:
+    parts = [
+        read_rows(lake_dir, file)
+        for file in state.files
+        if file.table == TRACES.name and read_place(file.path) == place
+    ]
+    return pa.concat_tables(parts) if parts else TRACES.empty
+
+
+def find_superseded(old: pa.Table, new: pa.Table) -> pa.Table:
+    """Return the old rows of all traces of which the new rows say something else."""
+    before, after = _sum_up(old), _sum_up(new)
+    changed = [trace_id for trace_id, said in before.items() if after.get(trace_id) != said]
+    wanted = pa.array(changed, ACTIONS.arrow.field("trace_id").type)
+    return old.filter(pc.is_in(old["trace_id"], value_set=wanted))
+
+
+def _sum_up(actions: pa.Table) -> dict[bytes, list[str]]:
+    """Return what is said of each trace, in an order that does not depend on that of rows."""
+    said: dict[bytes, list[str]] = {}
+    for row in actions.select(_COMPARED).to_pylist():
+        said.setdefault(row["trace_id"], []).append(repr(row))
+    return {trace_id: sorted(rows) for trace_id, rows in said.items()}

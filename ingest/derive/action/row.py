@@ -1,0 +1,154 @@
+"""Top blocks to the rows of ``actions``.
+
+Actions of types that old clients know hide what they are made of; all others show it, as actions
+of their own that name their ancestors.
+"""
+
+from __future__ import annotations
+
+import base64
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tonlake.ingest.derive.action.block import CALL, DEPLOY, Block
+from tonlake.ingest.derive.action.version import V1_BLOCKS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from tonlake.ingest.derive.action.model import Trace
+
+_ACCOUNT_COLUMNS = ("source", "source_secondary", "destination", "destination_secondary")
+
+
+class Action(msgspec.Struct, kw_only=True):
+    """One action; hashes are bytes, accounts ``workchain:HEX``."""
+
+    action_id: bytes
+    type: str
+    success: bool
+    start_lt: int
+    end_lt: int
+    start_utime: int
+    end_utime: int
+    mc_seqno_end: int
+    tx_hashes: list[bytes]
+    accounts: list[str]
+    columns: dict[str, Any]
+    rule: str
+    parent_action_id: bytes | None = None
+    ancestor_type: list[str] = []
+
+
+def make_actions(blocks: Iterable[Block]) -> Iterator[Action]:
+    """Yield the actions of top blocks and of those inside them that show."""
+    for top in blocks:
+        todo: list[tuple[Block, bytes | None, list[str]]] = [(top, None, [])]
+        while todo:
+            block, parent, ancestors = todo.pop()
+            if _is_hidden(block) or (parent is not None and block.type == DEPLOY):
+                continue
+            action = make_action(block)
+            action.parent_action_id, action.ancestor_type = parent, ancestors
+            yield action
+            if block.type not in V1_BLOCKS:
+                inside = [block.served, *ancestors]
+                todo += [(child, action.action_id, inside) for child in block.children]
+
+
+def make_action(block: Block) -> Action:
+    """Return the action of one block."""
+    nodes = list(block.all_nodes())
+    first = min(nodes, key=lambda node: node.start_lt)
+    transactions = {node.transaction.tx_hash: node.transaction for node in nodes}
+    if block.initiator is not None:
+        initiator = block.initiator.transaction
+        transactions.setdefault(initiator.tx_hash, initiator)
+    own = [node.transaction for node in nodes]
+    accounts = {each.account for each in transactions.values()}
+    accounts.update(block.columns.get(name) or "" for name in _ACCOUNT_COLUMNS)
+    accounts.update(block.extra_accounts)
+    return Action(
+        action_id=name_action(first.key, block.type),
+        type=block.served,
+        success=not block.failed,
+        start_lt=first.start_lt,
+        end_lt=max(each.lt for each in own),
+        start_utime=min(node.start_utime for node in nodes),
+        end_utime=max(each.now for each in own),
+        mc_seqno_end=max(each.mc_seqno for each in own),
+        tx_hashes=sorted(transactions),
+        accounts=sorted(accounts - {""}),
+        columns=block.columns,
+        rule=block.rule,
+    )
+
+
+def name_action(key: bytes, block_type: str) -> bytes:
+    """Return the id of an action from the hash of its first message and its block type."""
+    return sha256(base64.b64encode(key) + block_type.encode()).digest()
+
+
+def make_unknown(trace: Trace) -> Action:
+    """Return the action of a trace of which nothing else is left."""
+    transactions = trace.transactions
+    return Action(
+        action_id=trace.trace_id,
+        type="unknown",
+        success=not any(each.aborted for each in transactions),
+        start_lt=min(each.lt for each in transactions),
+        end_lt=max(each.lt for each in transactions),
+        start_utime=min(each.now for each in transactions),
+        end_utime=max(each.now for each in transactions),
+        mc_seqno_end=max(each.mc_seqno for each in transactions),
+        tx_hashes=sorted(each.tx_hash for each in transactions),
+        accounts=sorted({each.account for each in transactions}),
+        columns={},
+        rule="unknown",
+    )
+
+
+def show_actions(trace: Trace, actions: Sequence[Action]) -> list[dict[str, Any]]:
+    """Return actions as JSON objects, columns without a value left out, in order of time."""
+    ordered = sorted(actions, key=lambda each: (each.start_lt, each.type, _encode(each.action_id)))
+    return [_show(trace, action) for action in ordered]
+
+
+def _show(trace: Trace, action: Action) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "action_id": _encode(action.action_id),
+        "type": action.type,
+        "success": action.success,
+        "start_lt": action.start_lt,
+        "end_lt": action.end_lt,
+        "start_utime": action.start_utime,
+        "end_utime": action.end_utime,
+        "mc_seqno_end": action.mc_seqno_end,
+        "tx_hashes": [_encode(tx_hash) for tx_hash in action.tx_hashes],
+        "accounts": action.accounts,
+        "trace_id": _encode(trace.trace_id),
+        "trace_external_hash": _encode(trace.external_hash),
+        "trace_end_lt": trace.end_lt,
+        "trace_end_utime": trace.end_utime,
+        "trace_mc_seqno_end": trace.mc_seqno_end,
+        "value_extra_currencies": {},
+        **action.columns,
+    }
+    if action.parent_action_id is not None:
+        shown["parent_action_id"] = _encode(action.parent_action_id)
+        shown["ancestor_type"] = action.ancestor_type
+    return {name: value for name, value in shown.items() if value is not None}
+
+
+def _encode(value: bytes | None) -> str | None:
+    return None if value is None else base64.b64encode(value).decode()
+
+
+def _is_hidden(block: Block) -> bool:
+    """Whether a block is never an action: a message from outside, or a log."""
+    return block.type == CALL and None in {
+        block.columns.get("source"),
+        block.columns.get("destination"),
+    }

@@ -1,0 +1,36 @@
+"""Rules: a pattern, and what the action is that its blocks make."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tonlake.ingest.derive.action.block import Block, Columns
+    from tonlake.ingest.derive.action.interface import Interfaces
+    from tonlake.ingest.derive.action.pattern import Match, Pattern
+
+
+class Draft(NamedTuple):
+    """What a rule makes of a match.
+
+    ``type`` is the name in action ids; ``served`` the type of the action where that is another.
+    ``more`` are blocks beside those of the match that belong to it.
+    """
+
+    type: str
+    columns: Columns
+    failed: bool = False
+    served: str | None = None
+    notes: Columns | None = None
+    more: Sequence[Block] = ()
+    extra_accounts: Sequence[str] = ()
+
+
+class Rule(NamedTuple):
+    """One matcher; ``make`` returns None when the match is none after all."""
+
+    name: str
+    pattern: Pattern
+    make: Callable[[Match, Interfaces], Draft | None]

@@ -1,0 +1,300 @@
+"""Traces of the lake, with the interfaces of their accounts, as the classifier reads them.
+
+Every account with a transaction in a trace has a new state in the blocks of that trace, so what
+it is stands in the rows of the same blocks.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tonlake.ingest.decode.cell.writer import serialize_single
+from tonlake.ingest.derive.action.interface import DNS_ITEM, Facts, Interfaces
+from tonlake.ingest.derive.action.model import Message, Trace, Transaction
+from tonlake.lake.file.values import iter_dicts, iter_tuples
+from tonlake.lake.schema import MESSAGES, TRANSACTION_TRACES, TRANSACTIONS
+from tonlake.lake.schema.account import ACCOUNT_STATES, STATE_CELLS
+from tonlake.lake.schema.contract import (
+    DEX_POOLS,
+    JETTON_WALLETS,
+    MULTISIG_ORDERS,
+    NFT_ITEMS,
+    NFT_SALES,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+Row = dict[str, Any]
+
+TRANSACTION_COLUMNS = (
+    *("hash", "workchain", "account", "lt", "now", "mc_seqno", "orig_status", "end_status"),
+    *("descr", "aborted", "compute_exit_code", "compute_skip_reason"),
+)
+MESSAGE_COLUMNS = (
+    *("tx_hash", "direction", "msg_index", "msg_hash", "hash_norm", "source_workchain", "source"),
+    *("destination_workchain", "destination", "value", "value_extra_currencies", "created_lt"),
+    *("created_at", "bounce", "opcode", "body"),
+)
+TRACE_COLUMNS = ("hash", "trace_id", "mc_seqno")
+SOURCES: Mapping[str, tuple[str, ...]] = {
+    TRANSACTIONS.name: TRANSACTION_COLUMNS,
+    MESSAGES.name: MESSAGE_COLUMNS,
+    TRANSACTION_TRACES.name: TRACE_COLUMNS,
+    JETTON_WALLETS.name: JETTON_WALLETS.names,
+    NFT_ITEMS.name: NFT_ITEMS.names,
+    NFT_SALES.name: NFT_SALES.names,
+    DEX_POOLS.name: DEX_POOLS.names,
+    MULTISIG_ORDERS.name: ("workchain", "account", "mc_seqno", "signers"),
+    ACCOUNT_STATES.name: ("workchain", "account", "mc_seqno", "code_hash", "data_hash"),
+}
+"""Columns that classification reads, by table."""
+
+_NAMES_BY_CODE = {
+    bytes.fromhex("9a3ec14bc098f6b44064c305222caea2800f17dda85ee6a8198a7095ede10dcf"): (
+        "NominatorPool"
+    ),
+    bytes.fromhex("8b5ffc9ebfd39064d8d5f56e4659c826bb7593923f5ca48728be4d60af6f51f9"): DNS_ITEM,
+}
+"""Interfaces that only the hash of the code tells."""
+
+_READS_DATA = pa.array([0x499A9262, 0x0168D4B7, 0xF5C5BAA3 - (1 << 32)], pa.int32())
+"""Opcodes (signed) of messages to contracts of which the rules read the data: JVault's."""
+
+_REFS_MASK = 0xF8
+_OPCODE_MASK = 0xFFFFFFFF
+
+
+class Rows(NamedTuple):
+    """Rows of the tables of ``SOURCES`` for the masterchain blocks of some traces."""
+
+    tables: Mapping[str, pa.Table]
+
+    def take(self, name: str) -> pa.Table:
+        """Return the rows of a table, none where it is not there."""
+        if name in self.tables:
+            return self.tables[name].select(SOURCES[name])
+        return pa.table({column: pa.nulls(0) for column in SOURCES[name]})
+
+
+def read_stored(traces: pa.Table, rows: Rows) -> Iterator[tuple[Trace, Interfaces]]:
+    """Yield complete traces, given as rows of ``traces``, with what is known of their accounts."""
+    mine = rows.take(TRANSACTION_TRACES.name)
+    mine = mine.filter(pc.is_in(mine["trace_id"], value_set=traces["trace_id"].combine_chunks()))
+    trace_of: dict[bytes, bytes] = dict(iter_tuples(mine, ("hash", "trace_id")))
+    hashes = mine["hash"].combine_chunks()
+    transactions = _filter(rows.take(TRANSACTIONS.name), "hash", hashes)
+    messages = _filter(rows.take(MESSAGES.name), "tx_hash", hashes)
+    members: dict[bytes, list[Transaction]] = {}
+    for transaction in _make_transactions(transactions, messages):
+        members.setdefault(trace_of[transaction.tx_hash], []).append(transaction)
+    facts = read_facts(rows, transactions["account"].unique())
+    for row in iter_dicts(traces):
+        own = sorted(members.get(row["trace_id"], ()), key=lambda each: (each.lt, each.account))
+        if own:
+            chosen = _choose(facts, own, row["mc_seqno_start"])
+            yield _make_trace(row, own), Interfaces(chosen)
+
+
+def list_data_hashes(rows: Rows) -> pa.Array:
+    """Return the hashes of data cells that the rules may read."""
+    messages = rows.take(MESSAGES.name)
+    states = rows.take(ACCOUNT_STATES.name)
+    if not messages.num_rows or not states.num_rows:
+        return pa.array([], pa.binary(32))
+    is_wanted = pc.is_in(messages["opcode"], value_set=_READS_DATA)
+    accounts = messages["destination"].filter(is_wanted).unique()
+    if not len(accounts):
+        return pa.array([], pa.binary(32))
+    return _filter(states, "account", accounts)["data_hash"].drop_null().unique()
+
+
+def _filter(rows: pa.Table, column: str, values: pa.Array) -> pa.Table:
+    return rows.filter(pc.is_in(rows[column], value_set=values)) if rows.num_rows else rows
+
+
+def _make_trace(row: Row, transactions: list[Transaction]) -> Trace:
+    return Trace(
+        trace_id=row["trace_id"],
+        external_hash=row["external_hash"],
+        external_hash_norm=row["external_hash_norm"],
+        end_lt=row["end_lt"],
+        end_utime=row["end_utime"],
+        mc_seqno_end=row["mc_seqno_end"],
+        state=row["state"],
+        transactions=transactions,
+    )
+
+
+def _make_transactions(transactions: pa.Table, messages: pa.Table) -> Iterator[Transaction]:
+    incoming: dict[bytes, Message] = {}
+    outgoing: dict[bytes, list[tuple[int, Message]]] = {}
+    for row in iter_dicts(messages):
+        message = _make_message(row)
+        if row["direction"] == "in":
+            incoming[row["tx_hash"]] = message
+        else:
+            outgoing.setdefault(row["tx_hash"], []).append((row["msg_index"], message))
+    for row in iter_dicts(transactions):
+        out = sorted(outgoing.get(row["hash"], ()), key=lambda each: each[0])
+        yield Transaction(
+            tx_hash=row["hash"],
+            account=show_address(row["workchain"], row["account"]) or "",
+            lt=row["lt"],
+            now=row["now"],
+            mc_seqno=row["mc_seqno"],
+            orig_status=row["orig_status"],
+            end_status=row["end_status"],
+            aborted=bool(row["aborted"]),
+            is_tick_tock=row["descr"] == "tick_tock",
+            exit_code=row["compute_exit_code"],
+            skip_reason=row["compute_skip_reason"],
+            in_msg=incoming.get(row["hash"]),
+            out_msgs=[message for _index, message in out],
+        )
+
+
+def _make_message(row: Row) -> Message:
+    currencies = row["value_extra_currencies"]
+    return Message(
+        msg_hash=row["msg_hash"],
+        source=show_address(row["source_workchain"], row["source"]),
+        destination=show_address(row["destination_workchain"], row["destination"]),
+        value=row["value"],
+        extra_currencies=json.loads(currencies) if currencies else None,
+        opcode=None if row["opcode"] is None else row["opcode"] & _OPCODE_MASK,
+        created_lt=row["created_lt"],
+        created_at=row["created_at"],
+        bounce=bool(row["bounce"]),
+        boc=row["body"],
+    )
+
+
+def show_address(workchain: int | None, account: bytes | None) -> str | None:
+    """Return a raw address; None for no address."""
+    return None if account is None else f"{workchain}:{account.hex().upper()}"
+
+
+History = dict[str, list[tuple[int, str, Facts]]]
+"""What accounts were: by account, the masterchain block of the state, the interface, its fields."""
+
+
+def read_facts(rows: Rows, accounts: pa.Array) -> History:
+    """Return what accounts were, in the order of their states."""
+    history: History = {}
+    for name, read in _READERS.items():
+        if name not in rows.tables or not rows.tables[name].num_rows:
+            continue
+        for row in iter_dicts(_filter(rows.take(name), "account", accounts)):
+            address = show_address(row["workchain"], row["account"]) or ""
+            for interface, facts in read(row, address):
+                history.setdefault(address, []).append((row["mc_seqno"], interface, facts))
+    for address, mc_seqno, facts in _read_data(rows, accounts):
+        history.setdefault(address, []).append((mc_seqno, "data_boc", facts))
+    for states in history.values():
+        states.sort(key=lambda each: each[0])
+    return history
+
+
+def _read_data(rows: Rows, accounts: pa.Array) -> Iterator[tuple[str, int, Facts]]:
+    """Yield the first cells of data that are at hand, each as a bag without its children."""
+    cells = rows.tables.get(STATE_CELLS.name)
+    if cells is None:
+        return
+    by_hash = dict(iter_tuples(cells, ("hash", "cell")))
+    for row in iter_dicts(_filter(rows.take(ACCOUNT_STATES.name), "account", accounts)):
+        cell = by_hash.get(row["data_hash"])
+        if cell is not None:
+            bag = serialize_single(bytes((cell[0] & _REFS_MASK,)) + cell[1:])
+            address = show_address(row["workchain"], row["account"]) or ""
+            yield address, row["mc_seqno"], {"data_boc": base64.b64encode(bag).decode()}
+
+
+def _choose(
+    history: History, transactions: Iterable[Transaction], mc_seqno_start: int
+) -> dict[str, Facts]:
+    """Return what each account was after its transactions in a trace, the last one first of all.
+
+    Rows of recorded traces stand at the trace's first block. What the rows of other blocks say is
+    left out: they are at hand or not, as commits go.
+    """
+    chosen: dict[str, Facts] = {}
+    own: dict[str, set[int]] = {}
+    for each in transactions:
+        own.setdefault(each.account, {mc_seqno_start}).add(each.mc_seqno)
+    for account, mc_seqnos in own.items():
+        for at, interface, facts in history.get(account, ()):
+            if at in mc_seqnos:
+                chosen.setdefault(account, {})[interface] = facts
+    return chosen
+
+
+def _read_jetton_wallet(row: Row, address: str) -> Iterator[tuple[str, Facts]]:
+    yield (
+        "JettonWallet",
+        {
+            "address": address,
+            "owner": show_address(row["owner_workchain"], row["owner"]),
+            "jetton": show_address(row["jetton_workchain"], row["jetton"]),
+        },
+    )
+
+
+def _read_nft_item(row: Row, address: str) -> Iterator[tuple[str, Facts]]:
+    yield (
+        "NftItem",
+        {
+            "address": address,
+            "init": row["init"],
+            "index": row["item_index"],
+            "collection_address": show_address(row["collection_workchain"], row["collection"]),
+            "owner_address": show_address(row["owner_workchain"], row["owner"]),
+            "content": json.loads(row["content"]) if row["content"] else None,
+        },
+    )
+
+
+def _read_nft_sale(row: Row, address: str) -> Iterator[tuple[str, Facts]]:
+    details = json.loads(row["details"])
+    nft = show_address(row["nft_workchain"], row["nft"])
+    owner = show_address(row["nft_owner_workchain"], row["nft_owner"])
+    marketplace = show_address(row["marketplace_workchain"], row["marketplace"])
+    if row["kind"] == "getgems_sale":
+        names = {"nft_address": nft, "nft_owner_address": owner, "marketplace_address": marketplace}
+        yield "NftSale", details | names | {"address": address}
+    elif row["kind"] == "getgems_auction":
+        names = {"nft_addr": nft, "nft_owner": owner, "mp_addr": marketplace}
+        yield "NftAuction", details | names | {"address": address}
+
+
+def _read_pool(row: Row, _address: str) -> Iterator[tuple[str, Facts]]:
+    if row["dex"] == "dedust":
+        assets = [
+            {"is_ton": row[name] is None, "address": row[name]} for name in ("asset_1", "asset_2")
+        ]
+        yield "DedustPool", {"assets": assets}
+
+
+def _read_order(row: Row, address: str) -> Iterator[tuple[str, Facts]]:
+    yield "MultisigOrder", {"address": address, "signers": row["signers"] or []}
+
+
+def _read_state(row: Row, address: str) -> Iterator[tuple[str, Facts]]:
+    name = _NAMES_BY_CODE.get(row["code_hash"])
+    if name is not None:
+        yield name, {"address": address}
+
+
+_READERS: dict[str, Callable[[Row, str], Iterator[tuple[str, Facts]]]] = {
+    JETTON_WALLETS.name: _read_jetton_wallet,
+    NFT_ITEMS.name: _read_nft_item,
+    NFT_SALES.name: _read_nft_sale,
+    DEX_POOLS.name: _read_pool,
+    MULTISIG_ORDERS.name: _read_order,
+    ACCOUNT_STATES.name: _read_state,
+}

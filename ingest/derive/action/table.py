@@ -1,0 +1,161 @@
+"""Actions to rows of the lake: ``actions`` itself, and the tables that follow from it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+
+from tonlake.ingest.derive.action.precedence import CLASSIFIER_VERSION
+from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTIONS, DEX_SWAPS, NFT_SALES_EVENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tonlake.ingest.derive.action.model import Trace
+    from tonlake.ingest.derive.action.row import Action
+    from tonlake.lake.schema import Table
+
+Row = dict[str, Any]
+
+_TEXTS = (
+    *("source", "source_secondary", "destination", "destination_secondary"),
+    *("asset", "asset_secondary", "asset2", "asset2_secondary"),
+)
+_MAX_AMOUNT = 10**38 - 1
+_DETAILS = "_data"
+
+_SALES = {
+    *("nft_put_on_sale", "nft_put_on_auction", "nft_cancel_sale", "nft_cancel_auction"),
+    *("nft_update_sale", "nft_purchase", "nft_finish_auction", "auction_bid", "auction_outbid"),
+    *("teleitem_start_auction", "teleitem_cancel_auction", "dns_purchase", "dns_release"),
+}
+
+
+class ActionRows:
+    """Collects the actions of traces, and gives them as rows of tables."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._rows: list[Row] = []
+
+    @property
+    def count(self) -> int:
+        """Number of actions so far."""
+        return len(self._rows)
+
+    def add(self, trace: Trace, actions: Iterable[Action]) -> None:
+        """Take the actions of one trace."""
+        seen = set()
+        for action in actions:
+            if action.action_id not in seen:
+                seen.add(action.action_id)
+                self._rows.append(_make_row(trace, action))
+
+    def tables(self) -> dict[str, pa.Table]:
+        """Return the rows of every table that follows from actions, by name."""
+        return {ACTIONS.name: _collect(ACTIONS, self._rows), **_derive(self._rows)}
+
+
+def _derive(rows: Sequence[Row]) -> dict[str, pa.Table]:
+    return {
+        ACTION_ACCOUNTS.name: _collect(
+            ACTION_ACCOUNTS, (each for row in rows for each in _list_accounts(row))
+        ),
+        DEX_SWAPS.name: _collect(
+            DEX_SWAPS, (_make_swap(row) for row in rows if row["type"] == "jetton_swap")
+        ),
+        NFT_SALES_EVENTS.name: _collect(
+            NFT_SALES_EVENTS, (_make_sale(row) for row in rows if row["type"] in _SALES)
+        ),
+    }
+
+
+def _collect(table: Table, rows: Iterable[Row]) -> pa.Table:
+    """Return the columns of a table; rows may have others beside them."""
+    kept = list(rows)
+    return pa.Table.from_pylist(kept, schema=table.arrow) if kept else table.empty
+
+
+def _make_row(trace: Trace, action: Action) -> Row:
+    columns = action.columns
+    details = {name: value for name, value in columns.items() if name.endswith(_DETAILS)}
+    currencies = columns.get("value_extra_currencies")
+    row: Row = {
+        **{name: getattr(action, name) for name in _FROM_ACTION},
+        **{name: columns.get(name) for name in _TEXTS},
+        "trace_id": trace.trace_id,
+        "mc_seqno": trace.mc_seqno_end,
+        "trace_end_lt": trace.end_lt,
+        "trace_end_utime": trace.end_utime,
+        "trace_external_hash": trace.external_hash,
+        "trace_external_hash_norm": trace.external_hash_norm,
+        "opcode": columns.get("opcode"),
+        "amount": _fit(columns.get("amount")),
+        "value": _fit(columns.get("value")),
+        "value_extra_currencies": _encode(currencies) if currencies else None,
+        "details": _encode(details) if details else None,
+        "classifier_version": CLASSIFIER_VERSION,
+    }
+    return row
+
+
+_FROM_ACTION = (
+    *("action_id", "type", "success", "start_lt", "end_lt", "start_utime", "end_utime"),
+    *("mc_seqno_end", "tx_hashes", "accounts", "parent_action_id", "ancestor_type", "rule"),
+)
+
+
+def _encode(value: object) -> str:
+    """Return JSON; integers that doubles do not hold stay exact."""
+    return msgspec.json.encode(value).decode()
+
+
+def _fit(amount: int | None) -> int | None:
+    """Return an amount; one that no coins can have, of a body of another layout, is NULL."""
+    return amount if amount is not None and abs(amount) <= _MAX_AMOUNT else None
+
+
+def _list_accounts(row: Row) -> Iterable[Row]:
+    shared = {name: row.get(name) for name in ACTION_ACCOUNTS.names}
+    for address in row["accounts"]:
+        workchain, _, account = address.partition(":")
+        if account:
+            yield shared | {"workchain": int(workchain), "account": bytes.fromhex(account)}
+
+
+def _make_swap(row: Row) -> Row:
+    data = json.loads(row["details"])["jetton_swap_data"]
+    incoming, outgoing = data["dex_incoming_transfer"], data["dex_outgoing_transfer"]
+    return row | {
+        "dex": data["dex"],
+        "sender": row["source"],
+        "pool": row["destination"] if row["destination"] != row["source"] else None,
+        "asset_in": row["asset"],
+        "amount_in": (incoming or {}).get("amount"),
+        "asset_out": row["asset2"],
+        "amount_out": (outgoing or {}).get("amount"),
+        "hops": len(data.get("peer_swaps") or ()) or 1,
+    }
+
+
+def _make_sale(row: Row) -> Row:
+    details = json.loads(row["details"] or "{}")
+    moved, listed = details.get("nft_transfer_data", {}), details.get("nft_listing_data", {})
+    event = row["type"]
+    is_bid, is_purchase = event.startswith("auction_"), event.endswith("_purchase")
+    buyer = row["destination"] if is_purchase else row["source"] if is_bid else None
+    seller = moved.get("real_prev_owner") if is_purchase or is_bid else row["source"]
+    return row | {
+        "event": event,
+        "collection": row["asset"],
+        "item": row["asset_secondary"],
+        "seller": seller,
+        "buyer": row["source_secondary"] if event == "auction_outbid" else buyer,
+        "sale": row["source"] if is_purchase or event == "auction_outbid" else row["destination"],
+        "marketplace": moved.get("marketplace"),
+        "marketplace_address": moved.get("marketplace_address"),
+        "price": _fit(moved.get("price") or listed.get("full_price") or row["value"]),
+    }

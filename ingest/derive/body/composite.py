@@ -1,0 +1,72 @@
+"""Codecs around other codecs: references, Maybe and Either."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.derive.body.codec import Codec, Value, Work
+from tonlake.ingest.errors import BodyError
+
+if TYPE_CHECKING:
+    from tonlake.ingest.decode.cell.slice import CellSlice
+
+NOTHING, SOMETHING = "nothing_from_maybe", "something_from_maybe"
+FIRST, SECOND = "first_from_either", "second_from_either"
+CELL_REFERENCE = "cell_reference"
+
+
+class Reference(Codec):
+    """``^T``: a value that fills a cell of its own."""
+
+    def __init__(self, inner: Codec) -> None:
+        """Make the codec of a reference to one type."""
+        self._inner = inner
+
+    def decode(self, source: CellSlice, work: Work) -> Value:
+        """Read the value of the child, which must be used up."""
+        child = source.tree.slice(source.load_ref())
+        work.enter()
+        value = self._inner.decode(child, work)
+        work.leave()
+        if child.bits_left or child.refs_left:
+            raise BodyError(f"cell {child.cell} holds more than its type")
+        return value
+
+
+class Wrapped(Codec):
+    """``^T`` as an argument of a type: shown inside an object ``cell_reference``."""
+
+    def __init__(self, inner: Codec) -> None:
+        """Wrap the codec of the reference."""
+        self._inner = inner
+
+    def decode(self, source: CellSlice, work: Work) -> Value:
+        """Read the object."""
+        return {CELL_REFERENCE: self._inner.decode(source, work)}
+
+
+class Maybe(Codec):
+    """``Maybe T``: a bit, and the value after a one."""
+
+    def __init__(self, inner: Codec) -> None:
+        """Make the codec of one optional type."""
+        self._inner = inner
+
+    def decode(self, source: CellSlice, work: Work) -> Value:
+        """Read the object of nothing or of something."""
+        if not source.load_bit():
+            return {"@type": NOTHING}
+        return {"@type": SOMETHING, "value": self._inner.decode(source, work)}
+
+
+class Either(Codec):
+    """``Either X Y``: a bit, and X after a zero or Y after a one."""
+
+    def __init__(self, first: Codec, second: Codec) -> None:
+        """Make the codec of two alternatives."""
+        self._sides = {FIRST: first, SECOND: second}
+
+    def decode(self, source: CellSlice, work: Work) -> Value:
+        """Read the object of the first or the second alternative."""
+        name = SECOND if source.load_bit() else FIRST
+        return {"@type": name, "value": self._sides[name].decode(source, work)}

@@ -1,0 +1,83 @@
+"""Cells that are kept as they are: the rest of a cell, or a cell behind a reference."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.exotic import ORDINARY
+from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.body.codec import Codec, Value, Work
+
+if TYPE_CHECKING:
+    from tonlake.ingest.decode.cell.slice import CellSlice
+    from tonlake.ingest.decode.cell.tree import CellTree
+
+EMPTY_CELL = "empty_cell"
+
+
+class Raw:
+    """A cell inside a decoded body, before it is shown; ``level`` says how deep it was found."""
+
+    __slots__ = ("_place", "level", "tree")
+
+    def __init__(self, tree: CellTree, place: int | CellSlice, level: int) -> None:
+        """Keep a cell, or the rest of one that a slice stands in."""
+        self.tree = tree
+        self._place = place
+        self.level = level
+
+    @property
+    def cell(self) -> int:
+        """The cell; a rest becomes a cell of its own at the first demand."""
+        if not isinstance(self._place, int):
+            self._place = CellBuilder(self.tree).store_slice(self._place).end()
+        return self._place
+
+    def slice(self) -> CellSlice:
+        """Return a reader at the start of the cell; raises BocError for an exotic one."""
+        place = self._place
+        return self.tree.slice(place) if isinstance(place, int) else place.copy()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the cell has neither bits nor references."""
+        if not isinstance(self._place, int):
+            return not (self._place.bits_left or self._place.refs_left)
+        if self.is_exotic:
+            return False
+        return not (self.tree.bit_length(self._place) or self.tree.refs(self._place))
+
+    @property
+    def is_exotic(self) -> bool:
+        """Whether the cell is none that data can be read from."""
+        return isinstance(self._place, int) and self.tree.kind(self._place) != ORDINARY
+
+    def show(self, work: Work) -> Value:
+        """Return the bag of cells in base64, or the object of the empty cell."""
+        if self.is_empty:
+            return {"@type": EMPTY_CELL}
+        bag = serialize_boc(self.tree, [self.cell])
+        work.spend(len(bag))
+        return b64encode(bag).decode()
+
+
+class Rest(Codec):
+    """``Cell`` and ``Any`` inline: all that is left in the cell."""
+
+    def decode(self, source: CellSlice, work: Work) -> Value:
+        """Take the rest of the cell."""
+        at_start = not source.pos and not source.ref
+        place = source.cell if at_start else source.copy()
+        source.skip(source.bits_left)
+        source.ref += source.refs_left
+        return Raw(source.tree, place, work.level)
+
+
+class LinkedRaw(Codec):
+    """``^Cell``: a cell behind a reference, of any kind."""
+
+    def decode(self, source: CellSlice, work: Work) -> Value:
+        """Take the reference."""
+        return Raw(source.tree, source.load_ref(), work.level + 1)

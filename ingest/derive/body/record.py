@@ -1,0 +1,101 @@
+"""Records: the fields of one constructor; and unions: the constructors of one type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonlake.ingest.derive.body.codec import Codec, Object, Value, Work
+from tonlake.ingest.errors import BocError, BodyError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tonlake.ingest.decode.cell.slice import CellSlice
+
+
+class Part(NamedTuple):
+    """One field of a record; with ``switch`` it is there only when that earlier field says so.
+
+    ``bit`` is the bit of the switch that counts; None stands for any bit.
+    """
+
+    name: str
+    codec: Codec
+    switch: str | None = None
+    bit: int | None = None
+
+    def is_present(self, fields: Object) -> bool:
+        """Tell whether the field is there, from the fields before it."""
+        if self.switch is None:
+            return True
+        value = fields.get(self.switch)
+        if not isinstance(value, str | bool):
+            raise BodyError(f"{self.switch} does not say whether {self.name} is there")
+        number = int(value)
+        return bool(number if self.bit is None else number >> self.bit & 1)
+
+
+class Record(Codec):
+    """Fields one after the other; a constructor with a name shows it as ``@type``."""
+
+    def __init__(self, name: str, parts: Sequence[Part]) -> None:
+        """Make the codec of one constructor, without its tag."""
+        self.name = name
+        self.parts = parts
+
+    def decode(self, source: CellSlice, work: Work) -> Object:
+        """Read an object of the fields."""
+        fields: Object = {"@type": self.name} if self.name else {}
+        for part in self.parts:
+            if part.switch is None or part.is_present(fields):
+                fields[part.name] = part.codec.decode(source, work)
+        return fields
+
+
+class Choice(NamedTuple):
+    """One constructor of a union: its tag, and what follows it."""
+
+    tag: int
+    tag_bits: int
+    record: Record
+
+
+class Union(Codec):
+    """The constructors of one type.
+
+    Constructors whose tags both fit are told apart by the rest of the cell: the first that uses
+    it up is taken.
+    """
+
+    def __init__(self) -> None:
+        """Make a union whose ``choices`` are filled in later: types may contain themselves."""
+        self.choices: list[Choice] = []
+
+    def decode(self, source: CellSlice, work: Work) -> Value:
+        """Read the object of the constructor that fits."""
+        fitting = [choice for choice in self.choices if _fits(choice, source)]
+        if not fitting:
+            raise BodyError("no constructor of the type has this tag")
+        if len(fitting) == 1:
+            source.skip(fitting[0].tag_bits)
+            return fitting[0].record.decode(source, work)
+        level = work.level
+        for choice in fitting:
+            attempt = source.copy()
+            attempt.skip(choice.tag_bits)
+            work.level = level
+            try:
+                value = choice.record.decode(attempt, work)
+            except (BocError, BodyError):
+                continue
+            if not attempt.bits_left and not attempt.refs_left:
+                source.skip(source.bits_left)
+                source.ref += source.refs_left
+                return value
+        raise BodyError("no constructor of the type uses up the cell")
+
+
+def _fits(choice: Choice, source: CellSlice) -> bool:
+    """Tell whether a slice begins with the tag of a constructor."""
+    bits = choice.tag_bits
+    return bits <= source.bits_left and source.peek_uint(bits) == choice.tag

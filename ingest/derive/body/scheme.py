@@ -1,0 +1,155 @@
+"""The packaged table of layouts, compiled into codecs once, at its first use."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.derive.body.address import Address
+from tonlake.ingest.derive.body.bits import Bits
+from tonlake.ingest.derive.body.composite import Either, Maybe, Reference, Wrapped
+from tonlake.ingest.derive.body.grammar import (
+    Conditional,
+    Constructor,
+    Field,
+    Group,
+    Linked,
+    Named,
+    Type,
+    parse_scheme,
+)
+from tonlake.ingest.derive.body.hashmap import Hashmap, MaybeHashmap
+from tonlake.ingest.derive.body.number import Flag, Signed, Unreadable, Unsigned, VarUnsigned
+from tonlake.ingest.derive.body.raw import LinkedRaw, Rest
+from tonlake.ingest.derive.body.record import Choice, Part, Record, Union
+from tonlake.ingest.derive.body.text import ChunkedText, ShortText, SnakeBytes, SnakeText
+from tonlake.ingest.errors import BodyError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tonlake.ingest.derive.body.codec import Codec
+
+_SCHEME_FILE = "layouts.tlb"
+BODY_TYPES = ("InternalBody", "ExternalOutBody", "ForwardPayload")
+"""Results of the statements that are chosen by their opcode, in the order of trial."""
+OPCODE_BITS = 32
+_SIMPLE: dict[str, Codec] = {
+    "Bool": Flag(),
+    "Bit": Unsigned(1),
+    "Cell": Rest(),
+    "Any": Rest(),
+    "MsgAddress": Address(),
+    "SnakeText": SnakeText(),
+    "SnakeBytes": SnakeBytes(),
+    "ShortText": ShortText(),
+    "Text": ChunkedText(),
+    "Unreadable": Unreadable(),
+}
+_WIDTH = re.compile(r"(uint|int|bits)(\d+)")
+_WIDTHS: dict[str, type[Unsigned | Signed | Bits]] = {
+    "uint": Unsigned,
+    "int": Signed,
+    "bits": Bits,
+}
+_RAW_NAME = "Cell"
+
+
+class Scheme:
+    """The layouts of one table.
+
+    ``layouts`` gives, for each opcode, the layouts in the order in which they are tried.
+    """
+
+    def __init__(self, constructors: Iterable[Constructor]) -> None:
+        """Compile the layouts; raises BodyError for a type that the table does not define."""
+        self._types: dict[str, list[Constructor]] = {}
+        for constructor in constructors:
+            self._types.setdefault(constructor.result, []).append(constructor)
+        self._unions: dict[str, Union] = {}
+        self.layouts: dict[int, list[Record]] = {}
+        for constructor in self._bodies():
+            self.layouts.setdefault(constructor.tag, []).append(self._record(constructor))
+
+    def union(self, name: str) -> Union:
+        """Return the codec of a type that the table defines."""
+        if name not in self._unions:
+            union = self._unions[name] = Union()
+            for constructor in self._types.get(name, ()):
+                record = self._record(constructor)
+                union.choices.append(Choice(constructor.tag, constructor.tag_bits, record))
+            if not union.choices:
+                raise BodyError(f"the table of layouts defines no type {name}")
+        return self._unions[name]
+
+    def _bodies(self) -> Iterable[Constructor]:
+        """Give the statements of bodies; of one opcode in the order of their kinds and lines."""
+        for kind in BODY_TYPES:
+            for constructor in self._types.get(kind, ()):
+                if constructor.tag_bits != OPCODE_BITS:
+                    raise BodyError(f"{constructor.name} has no opcode of {OPCODE_BITS} bits")
+                yield constructor
+
+    def _record(self, constructor: Constructor) -> Record:
+        """Compile the fields of one statement."""
+        return Record(constructor.name, [self._part(field) for field in constructor.fields])
+
+    def _part(self, field: Field) -> Part:
+        """Compile one field."""
+        if isinstance(field.type, Conditional):
+            optional = field.type
+            return Part(field.name, self._codec(optional.of), optional.field, optional.bit)
+        return Part(field.name, self._codec(field.type))
+
+    def _codec(self, of: Type) -> Codec:
+        """Compile a type."""
+        if isinstance(of, Linked):
+            is_raw = isinstance(of.of, Named) and isinstance(_SIMPLE.get(of.of.name), Rest)
+            return LinkedRaw() if is_raw else Reference(self._codec(of.of))
+        if isinstance(of, Group):
+            return Record("", [self._part(field) for field in of.fields])
+        if isinstance(of, Named):
+            if of.arguments:
+                return self._applied(of)
+            match = _WIDTH.fullmatch(of.name)
+            if match:
+                return _WIDTHS[match[1]](int(match[2]))
+            return _SIMPLE.get(of.name) or self.union(of.name)
+        raise BodyError(f"a condition on {of.field} stands inside another type")
+
+    def _applied(self, of: Named) -> Codec:
+        """Compile a type with arguments."""
+        name, arguments = of
+        if name == "VarUInteger":
+            return VarUnsigned(_read_number(arguments[0]))
+        if name == "Maybe":
+            return Maybe(self._argument(arguments[0]))
+        if name == "Either":
+            return Either(self._argument(arguments[0]), self._argument(arguments[1]))
+        if name == "HashmapE":
+            return MaybeHashmap(_read_number(arguments[0]), self._argument(arguments[1]))
+        if name == "Hashmap":
+            return Hashmap(_read_number(arguments[0]), self._argument(arguments[1]))
+        raise BodyError(f"type {name} takes no arguments")
+
+    def _argument(self, of: Type) -> Codec:
+        """Compile an argument: a reference shows itself, unless it is a plain ``^Cell``."""
+        codec = self._codec(of)
+        is_plain = of == Linked(Named(_RAW_NAME))
+        return Wrapped(codec) if isinstance(of, Linked) and not is_plain else codec
+
+
+def _read_number(argument: Type) -> int:
+    """Return an argument that is a number."""
+    if isinstance(argument, Named) and argument.name.isdecimal():
+        return int(argument.name)
+    raise BodyError(f"{argument} is no number")
+
+
+@cache
+def load_scheme() -> Scheme:
+    """Return the packaged layouts, parsed and compiled at the first call."""
+    text = files("tonlake.ingest.derive.body").joinpath(_SCHEME_FILE).read_text(encoding="utf-8")
+    return Scheme(parse_scheme(text))

@@ -1,0 +1,122 @@
+"""Contracts as files of the lake: those of the account states and messages of one commit.
+
+The files of a range follow from its base rows and those of the ranges before it. A range that comes
+after later ones changes what these could know, so the run that brought it derives them again at its
+end; after one that was killed ``tonlake rebuild contracts`` does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tonlake.ingest.derive.contract.interview import Interview
+from tonlake.ingest.derive.contract.investigation import Investigation
+from tonlake.ingest.derive.contract.known import KnownLake
+from tonlake.ingest.derive.contract.network import Network
+from tonlake.ingest.derive.contract.record import make_history, make_interfaces
+from tonlake.ingest.derive.contract.transfer import list_places, make_moves
+from tonlake.ingest.derive.contract.world import Shelf, World
+from tonlake.ingest.derive.tvm.pool import TvmPool
+from tonlake.lake.log.place import Derivation, NewFile
+from tonlake.lake.schema import ACCOUNT_STATES, BLOCKS
+from tonlake.lake.schema.contract import INTERFACES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from tonlake.ingest.assemble.statecell import CellFinder
+    from tonlake.ingest.derive.contract.known import AccountState
+    from tonlake.ingest.derive.contract.stack import Address
+    from tonlake.ingest.settings import IngestSections
+    from tonlake.lake.log.place import Place
+    from tonlake.lake.log.state import Commit, LogState, Undoing
+
+GAS_LIMIT = 1_000_000
+"""Gas limit of a get-method at ingest."""
+
+WALL_MS = 10_000
+"""Milliseconds a get-method may run at ingest; gas ends it before."""
+
+_CELLS_KEPT = 5_000
+"""Cells kept from one commit to the next, most of them of codes that come again: two megabytes.
+From there on all are let go of."""
+
+
+class ContractFinder:
+    """Derives the tables of contracts of a range: the stage ``contracts``.
+
+    It holds the TVM, so close it when done.
+    """
+
+    def __init__(self, lake_dir: Path, settings: IngestSections, cells: CellFinder) -> None:
+        """Take the lake's folder; processes of the TVM are started when they are needed."""
+        self._cells = cells
+        self._lake = KnownLake(lake_dir, settings)
+        self._newest: dict[Address, AccountState] = {}
+        self._shelf = Shelf.make()
+        self._undoings: tuple[Undoing, ...] = ()
+        patient = msgspec.structs.replace(settings.tvm, wall_ms=WALL_MS)
+        self._tvm = TvmPool(patient)
+
+    def close(self) -> None:
+        """Stop the TVM, and let go of the lake."""
+        self._tvm.close()
+        self._lake.close()
+
+    def __call__(
+        self,
+        state: LogState,
+        rows: Mapping[str, pa.Table],
+        place: Place,
+        _earlier: Sequence[NewFile] = (),
+    ) -> Derivation:
+        """Return the contract files of a range.
+
+        Raises:
+            LakeCorrupt: a file that is needed is damaged.
+        """
+        found = self.derive(state, rows, place.first)
+        files = [NewFile(name, place, table) for name, table in sorted(found.items())]
+        return Derivation(files, frozenset())
+
+    def derive(
+        self, state: LogState, rows: Mapping[str, pa.Table], first: int
+    ) -> dict[str, pa.Table]:
+        """Return the tables of contracts of the base rows of a range that begins at ``first``."""
+        self._newest = {}
+        if ACCOUNT_STATES.name not in rows:
+            return {}
+        if state.undoings != self._undoings:  # cells may have gone with the blocks
+            self._shelf, self._undoings = Shelf.make(), state.undoings
+        world = World(self._lake, state, self._cells, rows, self._shelf)
+        interview = Interview(world, Network(world, first), self._tvm, GAS_LIMIT)
+        investigation = Investigation(world, interview, _find_global_id(state, rows))
+        found = make_history(investigation.run(first))
+        found[INTERFACES.name] = make_interfaces(world.list_states(), world)
+        self._newest = {each.address: each for each in world.list_states()}
+        gone = {
+            place
+            for place in list_places(rows)
+            if (after := world.find_state(*place)) is None or after.code_hash is None
+        }
+        before = make_history(investigation.look_back(gone, first) if gone else ())
+        if self._shelf.tree.count > _CELLS_KEPT:
+            self._shelf = Shelf.make()
+        return found | make_moves(rows, found, before)
+
+    def learn(self, commit: Commit) -> None:
+        """Remember the states of the rows that were derived from last, which are committed now."""
+        self._lake.learn(self._newest, commit)
+        self._newest = {}
+
+
+def _find_global_id(state: LogState, rows: Mapping[str, pa.Table]) -> int | None:
+    if state.network is not None:
+        return state.network.global_id
+    blocks = rows.get(BLOCKS.name)
+    return None if blocks is None else blocks["global_id"][0].as_py()

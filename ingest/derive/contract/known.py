@@ -1,0 +1,152 @@
+"""What a lake says of accounts and of the network, remembered from commit to commit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tonlake.ingest.assemble.memory import Memory
+from tonlake.ingest.derive.contract.stack import Address
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.log.bytable import list_files
+from tonlake.lake.log.place import read_place
+from tonlake.lake.schema import ACCOUNT_STATES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from duckdb import DuckDBPyConnection
+
+    from tonlake.ingest.settings import IngestSections
+    from tonlake.lake.log.state import Commit, DataFile, LogState
+
+STATE_COLUMNS = (
+    *("workchain", "account", "mc_seqno", "last_trans_lt", "utime"),
+    *("balance", "extra_currencies", "code_hash", "data_hash"),
+)
+_FILES_KEPT = 1_000
+"""Files of small tables remembered; from there on all are forgotten and read again."""
+
+Rows = list[tuple[Any, ...]]
+
+
+class AccountState(NamedTuple):
+    """An account after the last of its blocks that a masterchain block commits."""
+
+    workchain: int
+    account: bytes
+    mc_seqno: int
+    lt: int
+    utime: int
+    balance: int
+    extra_currencies: str | None
+    code_hash: bytes | None
+    data_hash: bytes | None
+
+    @property
+    def address(self) -> Address:
+        """Whose state it is."""
+        return Address(self.workchain, self.account)
+
+
+class KnownLake:
+    """A lake as those see it who find contracts; close it when done."""
+
+    def __init__(self, lake_dir: Path, settings: IngestSections) -> None:
+        """Begin without having looked; the lake need not be there yet."""
+        self._lake_dir = lake_dir
+        self._most = most = settings.ingest.cached_rows
+        self._newest = Memory(lake_dir, settings.lake, ACCOUNT_STATES.name, _ask_newest, most=most)
+        self._earlier = Memory[tuple[Address, int], AccountState](
+            lake_dir, settings.lake, ACCOUNT_STATES.name, _ask_earlier, most=most
+        )
+        self._rows: dict[tuple[str, Sequence[str]], Rows] = {}
+
+    def close(self) -> None:
+        """Let go of the lake."""
+        self._newest.close()
+        self._earlier.close()
+
+    def find_states(
+        self, addresses: set[Address], state: LogState, before: int
+    ) -> dict[Address, AccountState]:
+        """Return the last states that accounts had before a masterchain block."""
+        if not state.ranges or state.ranges[-1][1] < before:
+            return self._newest.find(addresses, state)
+        keys = {(address, before) for address in addresses}
+        found = self._earlier.find(keys, state)
+        return {address: row for (address, _before), row in found.items()}
+
+    def learn(self, states: Mapping[Address, AccountState], commit: Commit) -> None:
+        """Remember the newest states of a commit at the end of the chain."""
+        if len(states) <= self._most:
+            self._newest.learn(states, commit)
+
+    def list_rows(
+        self, state: LogState, table: str, columns: Sequence[str], before: int
+    ) -> Iterator[Rows]:
+        """Yield rows that lie before a block, file by file, the newest first.
+
+        For tables that few commits have rows of. The first column is the masterchain block.
+        """
+        files = list_files(state, table)
+        for file in sorted(files, key=lambda file: read_place(file.path), reverse=True):
+            if read_place(file.path).first < before:
+                rows = [row for row in self._read(file, columns) if row[0] < before]
+                if rows:
+                    yield rows
+
+    def _read(self, file: DataFile, columns: Sequence[str]) -> Rows:
+        """Return the rows of a file, which never change."""
+        key = (file.path, columns)
+        if key not in self._rows:
+            if len(self._rows) >= _FILES_KEPT:
+                self._rows.clear()
+            table = read_rows(self._lake_dir, file, columns)
+            self._rows[key] = list(zip(*(table[name].to_pylist() for name in columns), strict=True))
+        return self._rows[key]
+
+
+_NEWEST = """
+select
+    workchain, account, mc_seqno, last_trans_lt, utime,
+    balance, extra_currencies, code_hash, data_hash
+from account_states
+where account in (select unnest($accounts)) and mc_seqno < $before
+qualify row_number() over (
+    partition by workchain, account order by mc_seqno desc, block_seqno desc
+) = 1
+"""
+_NEWEST_OF_ONE = _NEWEST.replace("in (select unnest($accounts))", "= $account")
+_NEVER = 1 << 62
+
+
+def _ask_newest(
+    connection: DuckDBPyConnection, wanted: set[Address]
+) -> dict[Address, AccountState]:
+    states = _read_before(connection, wanted, _NEVER)
+    return {address: state for address, state in states.items() if address in wanted}
+
+
+def _ask_earlier(
+    connection: DuckDBPyConnection, wanted: set[tuple[Address, int]]
+) -> dict[tuple[Address, int], AccountState]:
+    found: dict[tuple[Address, int], AccountState] = {}
+    for before in {before for _address, before in wanted}:
+        addresses = {address for address, at in wanted if at == before}
+        states = _read_before(connection, addresses, before)
+        found |= {(address, before): state for address, state in states.items()}
+    return {key: found[key] for key in wanted if key in found}
+
+
+def _read_before(
+    connection: DuckDBPyConnection, addresses: set[Address], before: int
+) -> dict[Address, AccountState]:
+    """Return the last states before a block of accounts, and of others of the same account id."""
+    accounts = sorted({address.account for address in addresses})
+    if len(accounts) == 1:  # as at the tip: a third less than to look for one in a list
+        rows = connection.execute(_NEWEST_OF_ONE, {"account": accounts[0], "before": before})
+    else:
+        rows = connection.execute(_NEWEST, {"accounts": accounts, "before": before})
+    states = (AccountState(*row) for row in rows.fetchall())
+    return {state.address: state for state in states}

@@ -1,0 +1,103 @@
+"""Data cells of the standard contracts: what their get-methods answer, without running them.
+
+A reader takes an account with the arguments of a get-method, and returns the stack that the code
+would leave, with the deepest value first. What it cannot answer raises BocError or Mismatch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.derive.contract.stack import Address, Cell, Mismatch, Value, load_address
+
+TRUE, FALSE = -1, 0
+_STD_BITS, _NONE_BITS = 267, 2
+_STATE_INIT = 0b00110  # no fixed_prefix_length, not special, code, data, no library
+
+
+class Subject(NamedTuple):
+    """What a get-method is asked of: an account with its code and data, and the arguments."""
+
+    address: Address
+    code: Cell
+    data: Cell
+    arguments: Sequence[Value]
+
+
+Reader = Callable[[Subject], list[Value]]
+
+
+def load_address_slice(start: CellSlice) -> CellSlice:
+    """Read MsgAddress and return it as a slice of its own, as LDMSGADDR does.
+
+    Raises:
+        Mismatch: it is neither addr_std nor addr_none.
+    """
+    kept = start.copy()
+    load_address(start)
+    bits = kept.bits_left - start.bits_left
+    builder = CellBuilder().store_uint(kept.load_uint(bits), bits)
+    return builder.tree.slice(builder.end())
+
+
+def take_address(value: Value) -> Address:
+    """Return the address that an argument is; raises Mismatch for anything else."""
+    if not isinstance(value, CellSlice):
+        raise Mismatch("an argument that is no slice")
+    found = load_address(value.copy())
+    if found is None:
+        raise Mismatch("an argument that is no address")
+    return found
+
+
+def take_integer(value: Value) -> int:
+    """Return the integer that an argument is; raises Mismatch for anything else."""
+    if not isinstance(value, int):
+        raise Mismatch("an argument that is no integer")
+    return value
+
+
+def hash_state_init(code: Cell, data: CellBuilder, *, prefix_bits: int | None = None) -> bytes:
+    """Return the hash of StateInit, which is an account id; ``data`` builds on the code's tree.
+
+    ``prefix_bits`` is its fixed_prefix_length, where it has one.
+    """
+    builder = CellBuilder(code.tree)
+    if prefix_bits is None:
+        builder.store_uint(_STATE_INIT, 5)
+    else:
+        builder.store_bit(1).store_uint(prefix_bits, 5).store_uint(_STATE_INIT & 0b1111, 4)
+    return code.tree.hash(builder.store_ref(code.root).store_ref(data.end()).end())
+
+
+def store_address(builder: CellBuilder, address: Address) -> CellBuilder:
+    """Store addr_std without anycast."""
+    builder.store_uint(0b100, 3).store_int(address.workchain, 8)
+    return builder.store_bytes(address.account)
+
+
+def make_cell(start: CellSlice) -> Cell:
+    """Read a reference as the cell that it is."""
+    return Cell(start.tree, start.load_ref())
+
+
+def make_maybe_cell(start: CellSlice) -> Cell | None:
+    """Read ``Maybe ^Cell``."""
+    found = start.load_maybe_ref()
+    return None if found is None else Cell(start.tree, found)
+
+
+def expect_end(start: CellSlice) -> None:
+    """Raise Mismatch where a code that ends with ENDS would fail: something is left."""
+    if start.bits_left or start.refs_left:
+        raise Mismatch("more data than the code reads")
+
+
+def expect_arguments(subject: Subject, count: int) -> Subject:
+    """Return the subject; raises Mismatch where it has more or fewer arguments."""
+    if len(subject.arguments) != count:
+        raise Mismatch(f"{len(subject.arguments)} arguments where {count} are expected")
+    return subject

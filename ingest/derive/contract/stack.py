@@ -1,0 +1,220 @@
+"""Values that get-methods take and give, whether the TVM or a reader of data cells made them.
+
+An integer is an ``int``, a cell is ``Cell``, a slice is CellSlice, null is None, a tuple is a
+``tuple``. ``Results`` takes them off a stack by the kind that a detector expects.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.tvm.stack import StackValue, TvmCell, TvmSlice
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tonlake.ingest.decode.cell.tree import CellTree
+
+_NONE, _EXTERN, _STD, _VAR = range(4)
+_PLAIN_STD = 0b100
+_ADDRESS_BITS = 267
+_ACCOUNT_BYTES = 32
+AMOUNT_LIMIT = 10**38
+"""First number that a column of amounts cannot hold; Coins have at most 120 bits."""
+
+_INT32_LIMIT, _INT64_LIMIT = 1 << 31, 1 << 63
+
+Value = Any
+"""int, None, Cell, CellSlice, or a tuple or list of these."""
+
+
+class Mismatch(Exception):
+    """An answer that is not of the shape that a contract of this kind gives."""
+
+
+class Cell(NamedTuple):
+    """A cell of a tree."""
+
+    tree: CellTree
+    root: int
+
+    def slice(self) -> CellSlice:
+        """Return a reader at its start."""
+        return self.tree.slice(self.root)
+
+    @property
+    def hash(self) -> bytes:
+        """Its representation hash."""
+        return self.tree.hash(self.root)
+
+    def boc(self) -> bytes:
+        """Return it as bag of cells with checksum."""
+        return serialize_boc(self.tree, [self.root], crc32c=True)
+
+    def bag(self) -> bytes:
+        """Return it as bag of cells for another process here, which needs no checksum."""
+        return serialize_boc(self.tree, [self.root])
+
+
+class Address(NamedTuple):
+    """addr_std: workchain and account id."""
+
+    workchain: int
+    account: bytes
+
+    def __str__(self) -> str:
+        """Return the raw form, in capital digits."""
+        return f"{self.workchain}:{self.account.hex().upper()}"
+
+    def slice(self) -> CellSlice:
+        """Return it as a slice of a cell of its own."""
+        builder = CellBuilder().store_uint(_PLAIN_STD, 3).store_int(self.workchain, 8)
+        cell = builder.store_bytes(self.account).end()
+        return builder.tree.slice(cell)
+
+
+def load_address(start: CellSlice) -> Address | None:
+    """Read MsgAddress: addr_std without anycast, or None for addr_none.
+
+    Raises:
+        Mismatch: another kind of address.
+        CellUnderflow: the slice is too short.
+    """
+    tag = start.load_uint(2)
+    if tag == _NONE:
+        return None
+    if tag != _STD or start.load_bit():
+        raise Mismatch("an address that is neither addr_std nor addr_none")
+    return Address(start.load_int(8), start.load_bytes(32))
+
+
+def load_any_address(start: CellSlice) -> Address | None:
+    """Read MsgAddress of any kind: addr_std without anycast, None of all others.
+
+    Raises:
+        CellUnderflow: the slice is too short.
+    """
+    kept = start.copy()
+    kind = start.load_uint(2)
+    if kind == _EXTERN:
+        start.skip(start.load_uint(9))
+    elif kind != _NONE:
+        is_plain = not start.load_bit()
+        if not is_plain:
+            start.skip(start.load_uint(5))
+        start.skip(start.load_uint(9) + 32 if kind == _VAR else 8 + 256)
+        if is_plain and kind == _STD:
+            return load_address(kept)
+    return None
+
+
+def parse_address(text: str) -> Address:
+    """Return the address of a raw form, ``workchain:HEX``.
+
+    Raises:
+        ValueError: it is none.
+    """
+    workchain, _, account = text.partition(":")
+    found = Address(int(workchain), bytes.fromhex(account))
+    if len(found.account) != _ACCOUNT_BYTES or not -_INT32_LIMIT <= found.workchain < _INT32_LIMIT:
+        raise ValueError(f"{text!r} is no address")
+    return found
+
+
+class Results:
+    """A stack that a get-method left, taken value by value from the deepest on.
+
+    Every method raises Mismatch when the next value is of another kind.
+    """
+
+    def __init__(self, stack: Sequence[Value], count: int, *, more: bool = False) -> None:
+        """Expect ``count`` values, or at least as many with ``more``."""
+        if len(stack) < count or (len(stack) > count and not more):
+            raise Mismatch(f"{len(stack)} values where {count} are expected")
+        self._values = iter(stack)
+
+    def take(self) -> Value:
+        """Return the next value, of whatever kind."""
+        return next(self._values)
+
+    def integer(self) -> int:
+        """Return an integer of the TVM."""
+        value = self.take()
+        if not isinstance(value, int):
+            raise Mismatch("no integer where one is expected")
+        return value
+
+    def amount(self) -> int:
+        """Return a number of at most 38 digits that is not negative."""
+        value = self.integer()
+        if not 0 <= value < AMOUNT_LIMIT:
+            raise Mismatch("no amount where one is expected")
+        return value
+
+    def small(self) -> int:
+        """Return an integer of 64 bits."""
+        value = self.integer()
+        if not -_INT64_LIMIT <= value < _INT64_LIMIT:
+            raise Mismatch("an integer of more than 64 bits")
+        return value
+
+    def boolean(self) -> bool:
+        """Return whether an integer is not 0."""
+        return self.integer() != 0
+
+    def cell(self) -> Cell:
+        """Return a cell."""
+        value = self.take()
+        if not isinstance(value, Cell):
+            raise Mismatch("no cell where one is expected")
+        return value
+
+    def maybe_cell(self) -> Cell | None:
+        """Return a cell, or None for null."""
+        value = self.take()
+        if value is not None and not isinstance(value, Cell):
+            raise Mismatch("neither cell nor null")
+        return value
+
+    def address(self) -> Address | None:
+        """Return the address that a slice begins with; None for addr_none and for null."""
+        value = self.take()
+        if value is None:
+            return None
+        if not isinstance(value, CellSlice):
+            raise Mismatch("no slice where one is expected")
+        return load_address(value.copy())
+
+    def sure_address(self) -> Address:
+        """Return an address that is there."""
+        found = self.address()
+        if found is None:
+            raise Mismatch("no address where one is expected")
+        return found
+
+
+def from_tvm(value: StackValue) -> Value:
+    """Return a value of the TVM's stack with its bags parsed; one without form is a Mismatch."""
+    if value is None or isinstance(value, int):
+        return value
+    if isinstance(value, tuple | list):
+        return type(value)(from_tvm(item) for item in value)
+    if isinstance(value, TvmCell | TvmSlice):
+        tree = parse_boc(value.boc, check_crc=False)  # it came from a process here
+        root = tree.roots[0]
+        return tree.slice(root) if isinstance(value, TvmSlice) else Cell(tree, root)
+    raise Mismatch(f"{type(value).__name__} on the stack")
+
+
+def to_tvm(value: Value) -> StackValue:
+    """Return a value as the TVM takes it."""
+    if isinstance(value, Cell):
+        return TvmCell(value.bag())
+    if isinstance(value, CellSlice):
+        builder = CellBuilder(value.tree).store_slice(value)
+        return TvmSlice(serialize_boc(value.tree, [builder.end()]))
+    return value

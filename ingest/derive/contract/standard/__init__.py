@@ -1,0 +1,1 @@
+"""What contracts of each standard hold, a module for each standard."""

@@ -1,0 +1,75 @@
+"""Multisig v2: wallets of several signers, and orders that wait for their approvals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.derive.contract.detection import Finding, Question, address_fields
+from tonlake.ingest.derive.contract.stack import Mismatch, Results, load_address
+from tonlake.lake.schema.contract import MULTISIG_ORDERS, MULTISIG_WALLETS
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.contract.detection import Detection
+    from tonlake.ingest.derive.contract.stack import Address, Cell
+
+_INDEX_BITS = 8
+
+
+def detect_multisig(me: Address) -> Detection:
+    """Ask get_multisig_data: next seqno, threshold, signers, proposers."""
+    answer = Results((yield Question(me, "get_multisig_data")), 4)
+    seqno, threshold = answer.integer(), answer.small()
+    fields = {
+        "next_order_seqno": str(seqno),
+        "threshold": threshold,
+        "signers": _read_addresses(answer.maybe_cell()),
+        "proposers": _read_addresses(answer.maybe_cell()),
+    }
+    return [Finding(MULTISIG_WALLETS.name, fields)]
+
+
+def detect_order(me: Address) -> Detection:
+    """Ask get_order_data of an order, and get_order_address of its multisig wallet.
+
+    An order that is not initialised has address and seqno alone.
+    """
+    answer = Results((yield Question(me, "get_order_data")), 9)
+    multisig, seqno = answer.sure_address(), answer.integer()
+    rest = [answer.take() for _ in range(7)]
+    told = Results((yield Question(multisig, "get_order_address", (seqno,))), 1)
+    if told.address() != me:
+        raise Mismatch("the multisig wallet names another order")
+    fields = {
+        **address_fields("multisig", multisig),
+        "order_seqno": str(seqno),
+        **(_NOT_INITIALISED if rest[0] is None else _read_order(Results(rest, 7))),
+    }
+    return [Finding(MULTISIG_ORDERS.name, fields)]
+
+
+_NOT_INITIALISED: dict[str, Any] = dict.fromkeys(
+    (
+        *("threshold", "sent_for_execution", "signers", "approvals_mask", "approvals_num"),
+        *("expiration_date", "order_boc"),
+    )
+)
+
+
+def _read_order(rest: Results) -> dict[str, Any]:
+    found: dict[str, Any] = {"threshold": rest.small(), "sent_for_execution": rest.boolean()}
+    found["signers"] = _read_addresses(rest.maybe_cell())
+    found["approvals_mask"] = str(rest.integer())
+    found |= {"approvals_num": rest.small(), "expiration_date": rest.small()}
+    order = rest.maybe_cell()
+    found["order_boc"] = None if order is None else order.boc()
+    return found
+
+
+def _read_addresses(dictionary: Cell | None) -> list[str]:
+    """Read Hashmap 8 MsgAddress, in the order of its keys."""
+    if dictionary is None:
+        return []
+    entries = iter_hashmap(dictionary.tree, dictionary.root, _INDEX_BITS)
+    found = [load_address(value) for _key, value in entries]
+    return [str(address) for address in found if address is not None]

@@ -1,0 +1,210 @@
+"""Data cells of the standard NFTs (TEP-62), of domains (TEP-81) and of sales, as get-methods.
+
+Item: index:uint64 collection:MsgAddress, and once it is initialised owner:MsgAddress content:^Cell
+(behind it editable ones have editor:MsgAddress, bound ones authority:MsgAddress
+revoked_at:uint64). Domain: index:uint256 collection:MsgAddress owner:MsgAddress content:^Cell
+domain:^Cell auction:(Maybe ^Cell) last_fill_up_time:uint64. Collection: owner:MsgAddress
+next_item_index:uint64 ^[collection_content:^Cell common_content:^Cell] item_code:^Cell
+royalty:^Cell; that of domains content:^Cell item_code:^Cell. Sale: is_complete:Bool
+created_at:uint32 marketplace nft owner (MsgAddress) price:Coins ^[fee_address fee:Coins
+royalty_address royalty:Coins] sold_at:uint32 sold_query_id:uint64.
+
+All that a code loads is read, also where an answer does not need it: a code fails on data that are
+too short, and so does its reader.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.derive.contract.layout import (
+    FALSE,
+    TRUE,
+    expect_arguments,
+    hash_state_init,
+    load_address_slice,
+    make_cell,
+    make_maybe_cell,
+    store_address,
+    take_integer,
+)
+from tonlake.ingest.derive.contract.stack import Address, Cell, Mismatch
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.contract.layout import Reader, Subject
+    from tonlake.ingest.derive.contract.stack import Value
+
+_INDEX_BITS, _NAME_BITS, _TIME_BITS, _SOLD_BITS = 64, 256, 64, 96
+_ON_CHAIN_BITS = 8
+_OFF_CHAIN = 1
+_ITSELF = (0, 8)
+"""The name of one zero byte, as value and number of bits."""
+
+_SALE_MAGIC = 0x46495850  # "FIXP"
+
+
+def _read_item(subject: Subject, index_bits: int) -> list[Value]:
+    start = expect_arguments(subject, 0).data.slice()
+    index, collection = start.load_uint(index_bits), load_address_slice(start)
+    if not start.bits_left:
+        return [FALSE, index, collection, None, None]
+    return [TRUE, index, collection, load_address_slice(start), make_cell(start)]
+
+
+def _answer_item(subject: Subject) -> list[Value]:
+    return _read_item(subject, _INDEX_BITS)
+
+
+def _answer_editable_item(subject: Subject) -> list[Value]:
+    answer = _answer_item(subject)
+    if answer[0] == TRUE:
+        load_address_slice(_skip_item(subject, _INDEX_BITS))  # editor
+    return answer
+
+
+def _answer_bound_item(subject: Subject) -> list[Value]:
+    answer = _answer_item(subject)
+    if answer[0] == TRUE:
+        start = _skip_item(subject, _INDEX_BITS)
+        load_address_slice(start)  # authority
+        start.skip(_TIME_BITS)  # revoked_at
+    return answer
+
+
+def _skip_item(subject: Subject, index_bits: int) -> CellSlice:
+    """Return what stands behind the content of an initialised item."""
+    start = subject.data.slice()
+    start.skip(index_bits)
+    for _ in range(2):
+        load_address_slice(start)
+    start.load_ref()
+    return start
+
+
+def _answer_domain_item(subject: Subject) -> list[Value]:
+    answer = _read_item(subject, _NAME_BITS)
+    if answer[0] == TRUE:
+        _read_domain(subject)
+    return answer
+
+
+def _answer_domain(subject: Subject) -> list[Value]:
+    return [_read_domain(expect_arguments(subject, 0)).slice()]
+
+
+def _read_domain(subject: Subject) -> Cell:
+    """Return the name of an initialised domain, all of whose data are there."""
+    start = _skip_item(subject, _NAME_BITS)
+    domain = make_cell(start)
+    start.load_maybe_ref()
+    start.skip(_TIME_BITS)
+    return domain
+
+
+def _answer_records(subject: Subject) -> list[Value]:
+    """Answer dnsresolve for the domain itself and all its records."""
+    name, category = expect_arguments(subject, 2).arguments
+    is_itself = isinstance(name, CellSlice) and name.bits() == _ITSELF
+    if not is_itself or category != 0:
+        raise Mismatch("a name below the domain, or one kind of record")
+    content = make_cell(subject.data.slice()).slice()
+    content.skip(_ON_CHAIN_BITS)
+    return [8, make_maybe_cell(content)]
+
+
+def _answer_collection(subject: Subject) -> list[Value]:
+    start = expect_arguments(subject, 0).data.slice()
+    owner, index = load_address_slice(start), start.load_uint(_INDEX_BITS)
+    content = make_cell(start)
+    for _ in range(2):
+        start.load_ref()
+    return [index, make_cell(content.slice()), owner]
+
+
+def _answer_names(subject: Subject) -> list[Value]:
+    """Answer get_collection_data of the collection of domains, which nobody owns."""
+    start = expect_arguments(subject, 0).data.slice()
+    content = make_cell(start)
+    start.load_ref()
+    nobody = CellBuilder().store_uint(0, 2)
+    return [-1, content, nobody.tree.slice(nobody.end())]
+
+
+def _compute_address(subject: Subject, index_bits: int) -> list[Value]:
+    """Compute the address of the item of an index; it lies in the basechain."""
+    index = take_integer(expect_arguments(subject, 1).arguments[0])
+    start = subject.data.slice()
+    start.load_ref()
+    code = Cell(start.tree, start.load_ref())
+    data = CellBuilder(start.tree).store_uint(index, index_bits)
+    return [Address(0, hash_state_init(code, store_address(data, subject.address))).slice()]
+
+
+def _answer_item_address(subject: Subject) -> list[Value]:
+    return _compute_address(subject, _INDEX_BITS)
+
+
+def _answer_domain_address(subject: Subject) -> list[Value]:
+    return _compute_address(subject, _NAME_BITS)
+
+
+def _answer_content(subject: Subject) -> list[Value]:
+    """Join the common part of the content, as text, and the item's own, as the rest of it."""
+    _index, own = expect_arguments(subject, 2).arguments
+    contents = make_cell(subject.data.slice()).slice()
+    contents.load_ref()
+    common = make_cell(contents).slice()
+    if not isinstance(own, Cell) or own.tree is not common.tree:
+        raise Mismatch("an argument that is no cell of the lake")
+    builder = CellBuilder(common.tree).store_uint(_OFF_CHAIN, 8).store_slice(common)
+    return [Cell(common.tree, builder.store_ref(own.root).end())]
+
+
+def _answer_domain_content(subject: Subject) -> list[Value]:
+    return [expect_arguments(subject, 2).arguments[1]]
+
+
+def _answer_sale(subject: Subject) -> list[Value]:
+    start = expect_arguments(subject, 0).data.slice()
+    stack: list[Value] = [_SALE_MAGIC, TRUE if start.load_bit() else FALSE, start.load_uint(32)]
+    stack += [load_address_slice(start) for _ in range(3)]
+    stack.append(start.load_coins())
+    fees = make_cell(start).slice()
+    start.skip(_SOLD_BITS)  # sold_at, sold_query_id
+    for _ in range(2):
+        stack += [load_address_slice(fees), fees.load_coins()]
+    return stack
+
+
+def _list_readers() -> dict[tuple[str, str], Reader]:
+    found: dict[tuple[str, str], Reader] = {}
+    for code, answer in (
+        ("4c9123828682fa6f43797ab41732bca890cae01766e0674100250516e0bf8d42", _answer_item),
+        ("9892766765d3ea42809a417abbd7ff9ce681b145d05ae6b118a614b38c8ded15", _answer_editable_item),
+        ("2ffbf52beaf816157bfc9726dc2548327fa87ebfd2696eed27a9c2cda25c9edc", _answer_bound_item),
+    ):
+        found[code, "get_nft_data"] = answer
+    for code in (
+        "8e5aab17e2e503bec75c2f453b9dacf11a98bbb2cc202994710952a7271c7780",
+        "64bb2d4661b5f2dc1a83bf5cbbe09e92ac0b460a1b879a5519386fca4c348bca",
+    ):
+        found[code, "get_collection_data"] = _answer_collection
+        found[code, "get_nft_address_by_index"] = _answer_item_address
+        found[code, "get_nft_content"] = _answer_content
+    names = "eec5bbc25065628799468860d8fd48031585f649c32fa382c888ba48831625a3"
+    found[names, "get_collection_data"] = _answer_names
+    found[names, "get_nft_address_by_index"] = _answer_domain_address
+    found[names, "get_nft_content"] = _answer_domain_content
+    domain = "8b5ffc9ebfd39064d8d5f56e4659c826bb7593923f5ca48728be4d60af6f51f9"
+    found[domain, "get_nft_data"] = _answer_domain_item
+    found[domain, "get_domain"] = _answer_domain
+    found[domain, "dnsresolve"] = _answer_records
+    sale = "24221fa571e542e055c77bedfdbf527c7af460cfdc7f344c450787b4cfa1eb4d"
+    found[sale, "get_sale_data"] = _answer_sale
+    return found
+
+
+READERS = _list_readers()
+"""By code hash in hex, and method."""

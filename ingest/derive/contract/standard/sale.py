@@ -1,0 +1,141 @@
+"""Contracts that sell an NFT: fixed prices and auctions of Getgems, and auctions of Telemint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tonlake.ingest.derive.contract.detection import Finding, Question, address_fields, raw_text
+from tonlake.ingest.derive.contract.stack import Mismatch, Results
+from tonlake.ingest.derive.contract.standard.domain import read_text
+from tonlake.lake.schema.contract import NFT_SALES
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.contract.detection import Detection
+    from tonlake.ingest.derive.contract.stack import Address, Value
+
+SALE, AUCTION, TELEMINT = "getgems_sale", "getgems_auction", "telemint"
+_SALE_MAGIC, _AUCTION_MAGIC = 0x46495850, 0x415543  # "FIXP", "AUC"
+_SALE_VALUES, _AUCTION_VALUES = 10, 19
+_SALE_V4_VALUES, _AUCTION_V4_VALUES = 13, 26
+
+
+def detect_sale(me: Address) -> Detection:
+    """Ask get_sale_data: the magic in front tells a fixed price from an auction."""
+    stack = yield Question(me, "get_sale_data")
+    magic = Results(stack, 1, more=True).integer()
+    if magic == _SALE_MAGIC:
+        return [_read_sale(Results(stack[1:], _SALE_VALUES))]
+    if magic == _AUCTION_MAGIC:
+        return [_read_auction(Results(stack[1:], _AUCTION_VALUES))]
+    raise Mismatch("a sale of another kind")
+
+
+def detect_sale_v4(me: Address) -> Detection:
+    """Ask get_fix_price_data_v4; the prices in jettons at its end are not kept."""
+    stack = yield Question(me, "get_fix_price_data_v4")
+    return [_read_sale(Results(stack, _SALE_V4_VALUES))]
+
+
+def detect_auction_v4(me: Address) -> Detection:
+    """Ask get_auction_data_v4."""
+    stack: list[Value] = yield Question(me, "get_auction_data_v4")
+    # Where three integers lead, the first of them says whether the auction is activated.
+    leading = 1 if len(stack) == _AUCTION_V4_VALUES and isinstance(stack[2], int) else 0
+    return [_read_auction(Results(stack[leading:], _AUCTION_V4_VALUES - leading))]
+
+
+def detect_telemint(me: Address) -> Detection:
+    """Ask an item of Telemint for its name, the state and terms of its auction, and royalties."""
+    name = Results((yield Question(me, "get_telemint_token_name")), 1).take()
+    state = Results((yield Question(me, "get_telemint_auction_state")), 5)
+    config = Results((yield Question(me, "get_telemint_auction_config")), 6)
+    royalty = Results((yield Question(me, "royalty_params")), 3)
+    if name is None or isinstance(name, int):
+        raise Mismatch("a name that is no slice")
+    details = {
+        "token_name": read_text(name),
+        "bidder_address": raw_text(state.address()),
+        **_take_texts(state, "bid", "bid_ts", "min_bid"),
+        "end_time": state.small(),
+        "beneficiary_address": raw_text(_take_maybe_address(config)),
+        **_take_texts(config, "initial_min_bid", "max_bid", "min_bid_step"),
+        **_take_texts(config, "min_extend_time", "duration"),
+        "royalty_numerator": royalty.small(),
+        "royalty_denominator": royalty.small(),
+        "royalty_destination": raw_text(royalty.address()),
+    }
+    return [_make_finding(TELEMINT, me, None, None, None, details)]
+
+
+def _take_texts(stack: Results, *names: str) -> dict[str, str]:
+    return {name: str(stack.integer()) for name in names}
+
+
+def _take_maybe_address(stack: Results) -> Address | None:
+    """Take an address, or the zero that stands where there are no terms."""
+    value = stack.take()
+    return None if value == 0 else Results([value], 1).address()
+
+
+def _read_sale(stack: Results) -> Finding:
+    is_complete, created_at = stack.boolean(), stack.small()
+    marketplace, nft, owner = stack.address(), stack.address(), stack.address()
+    price, fee_address, fee = stack.integer(), stack.address(), stack.integer()
+    details = {
+        "is_complete": is_complete,
+        "full_price": str(price),
+        "marketplace_fee_address": raw_text(fee_address),
+        "marketplace_fee": str(fee),
+        "royalty_address": raw_text(stack.address()),
+        "royalty_amount": _show(stack.take()),
+    }
+    return _make_finding(SALE, nft, owner, marketplace, created_at, details)
+
+
+def _show(value: Value) -> str | None:
+    if value is not None and not isinstance(value, int):
+        raise Mismatch("neither integer nor null")
+    return None if value is None else str(value)
+
+
+def _read_auction(stack: Results) -> Finding:
+    end_flag, end_time = stack.boolean(), stack.small()
+    marketplace, nft, owner = stack.address(), stack.address(), stack.address()
+    last_bid, last_member = stack.integer(), stack.address()
+    details: dict[str, Any] = {
+        "end_flag": end_flag,
+        "end_time": end_time,
+        "last_bid": str(last_bid),
+        "last_member": raw_text(last_member),
+        "min_step": stack.small(),
+        "mp_fee_address": raw_text(stack.address()),
+        "mp_fee_factor": stack.small(),
+        "mp_fee_base": stack.small(),
+        "royalty_fee_address": raw_text(stack.address()),
+        "royalty_fee_factor": stack.small(),
+        "royalty_fee_base": stack.small(),
+        "max_bid": str(stack.integer()),
+        "min_bid": str(stack.integer()),
+    }
+    created_at = stack.small()
+    details |= {"last_bid_at": stack.small(), "is_canceled": stack.boolean()}
+    return _make_finding(AUCTION, nft, owner, marketplace, created_at, details)
+
+
+def _make_finding(
+    kind: str,
+    nft: Address | None,
+    owner: Address | None,
+    marketplace: Address | None,
+    created_at: int | None,
+    details: dict[str, Any],
+) -> Finding:
+    fields = {
+        "kind": kind,
+        **address_fields("nft", nft),
+        **address_fields("nft_owner", owner),
+        **address_fields("marketplace", marketplace),
+        "created_at": created_at,
+        "details": details,
+    }
+    return Finding(NFT_SALES.name, fields)

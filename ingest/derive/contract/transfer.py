@@ -1,0 +1,250 @@
+"""What moved: messages to jetton wallets (TEP-74) and to NFT items (TEP-62) as rows.
+
+A message counts where the account that consumed it was found to be such a contract after the
+masterchain block. Where the account is gone by then, as with the last transfer of a wallet that
+destroys itself, it counts where it was one before the block.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.contract.detection import address_fields
+from tonlake.ingest.derive.contract.record import make_table
+from tonlake.ingest.derive.contract.stack import Address, Mismatch, load_address, load_any_address
+from tonlake.ingest.errors import BocError
+from tonlake.lake.file.values import iter_dicts, iter_tuples, list_values
+from tonlake.lake.schema import MESSAGES, TRANSACTIONS
+from tonlake.lake.schema.contract import (
+    JETTON_BURNS,
+    JETTON_TRANSFERS,
+    JETTON_WALLETS,
+    NFT_ITEMS,
+    NFT_TRANSFERS,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from tonlake.ingest.decode.cell.slice import CellSlice
+    from tonlake.ingest.derive.contract.record import Row
+    from tonlake.lake.schema import Table
+
+_COLUMNS = (
+    *("tx_workchain", "tx_account", "tx_lt", "tx_hash", "mc_seqno", "now"),
+    *("source_workchain", "source", "opcode", "body"),
+)
+_OPCODE_BITS, _QUERY_BITS = 32, 64
+_PART = {
+    JETTON_WALLETS.name: ("jetton_workchain", "jetton"),
+    NFT_ITEMS.name: ("item_index", "collection_workchain", "collection"),
+}
+"""Columns of a contract's row that stand in the row of a message to it, too."""
+
+
+class Move(NamedTuple):
+    """A kind of message: its opcode, the table of its rows, that of its contracts, its reader."""
+
+    opcode: int
+    table: Table
+    contracts: str
+    sender: str
+    read: Callable[[CellSlice], Row]
+
+
+def make_moves(
+    tables: Mapping[str, pa.Table],
+    found: Mapping[str, pa.Table],
+    before: Mapping[str, pa.Table] | None = None,
+) -> dict[str, pa.Table]:
+    """Return the rows of messages of a commit.
+
+    Args:
+        tables: Base rows of the commit.
+        found: Its rows of contracts.
+        before: What accounts that are gone after a block were after the block before it. None for
+            a recorded trace, whose rows of contracts stand at its first block.
+    """
+    rows: dict[str, list[Row]] = {move.table.name: [] for move in _MOVES.values()}
+    messages = _list_messages(tables)
+    if not messages.num_rows:
+        return {move.table.name: move.table.empty for move in _MOVES.values()}
+    contracts = {
+        name: _History(found[name], None if before is None else before[name], columns)
+        for name, columns in _PART.items()
+    }
+    aborted = _list_chosen(tables, messages, "aborted", value=True)
+    for message in iter_dicts(messages):
+        move = _MOVES[message["opcode"]]
+        part = contracts[move.contracts].find(message)
+        fields = None if part is None else _read(move, message["body"])
+        if part is None or fields is None:
+            continue
+        row = _describe(message) | part | fields
+        row["aborted"] = message["tx_hash"] in aborted
+        row[f"{move.sender}_workchain"] = message["source_workchain"]
+        row[move.sender] = message["source"]
+        rows[move.table.name].append(row)
+    return {
+        move.table.name: make_table(move.table, rows[move.table.name]) for move in _MOVES.values()
+    }
+
+
+def list_places(tables: Mapping[str, pa.Table]) -> Iterator[tuple[Address, int]]:
+    """Yield who consumed messages that may have moved something, and the masterchain blocks.
+
+    Accounts that were no contracts when the messages came are left out.
+    """
+    messages = _list_messages(tables)
+    active = _list_chosen(tables, messages, "orig_status", value="active")
+    columns = ("tx_hash", "tx_workchain", "tx_account", "mc_seqno")
+    for tx_hash, workchain, account, mc_seqno in iter_tuples(messages, columns):
+        if tx_hash in active:
+            yield Address(workchain, account), mc_seqno
+
+
+def _list_messages(tables: Mapping[str, pa.Table]) -> pa.Table:
+    messages = tables.get(MESSAGES.name, MESSAGES.empty)
+    return messages.select(_COLUMNS).filter(
+        pc.and_(
+            pc.equal(messages["direction"], pa.scalar("in", pa.string())),
+            pc.is_in(messages["opcode"], value_set=pa.array(sorted(_MOVES), pa.int32())),
+        )
+    )
+
+
+class _History:
+    """What accounts were found to be after blocks of the commit."""
+
+    def __init__(self, found: pa.Table, before: pa.Table | None, columns: tuple[str, ...]) -> None:
+        self._found = _group(found, columns)
+        self._before = None if before is None else _group(before, columns)
+
+    def find(self, message: Row) -> Row | None:
+        """Return what the account of a message was after its block, or else before it."""
+        account, mc_seqno = (message["tx_workchain"], message["tx_account"]), message["mc_seqno"]
+        found = self._found.get(account, {})
+        if self._before is None:
+            return found.get(max((at for at in found if at <= mc_seqno), default=mc_seqno))
+        return found.get(mc_seqno) or self._before.get(account, {}).get(mc_seqno - 1)
+
+
+def _group(rows: pa.Table, columns: tuple[str, ...]) -> dict[tuple[int, bytes], dict[int, Row]]:
+    """Return columns of the rows of contracts by account and masterchain block."""
+    grouped: dict[tuple[int, bytes], dict[int, Row]] = {}
+    keys = iter_tuples(rows, ("workchain", "account", "mc_seqno"))
+    parts = iter_dicts(rows.select(columns))
+    for (workchain, account, mc_seqno), part in zip(keys, parts, strict=True):
+        grouped.setdefault((workchain, account), {})[mc_seqno] = part
+    return grouped
+
+
+def _list_chosen(
+    tables: Mapping[str, pa.Table], messages: pa.Table, column: str, *, value: bool | str
+) -> set[bytes]:
+    """Return the transactions of messages in which a column has a value."""
+    if not messages.num_rows:
+        return set()
+    transactions = tables.get(TRANSACTIONS.name, TRANSACTIONS.empty)
+    wanted = pc.is_in(transactions["hash"], value_set=messages["tx_hash"].combine_chunks())
+    is_chosen = pc.and_(wanted, pc.equal(transactions[column], value))
+    return set(list_values(transactions["hash"].filter(is_chosen)))
+
+
+def _describe(message: Row) -> Row:
+    return {
+        "workchain": message["tx_workchain"],
+        "account": message["tx_account"],
+        "lt": message["tx_lt"],
+        "mc_seqno": message["mc_seqno"],
+        "now": message["now"],
+        "tx_hash": message["tx_hash"],
+    }
+
+
+def _read(move: Move, body: bytes | None) -> Row | None:
+    """Return the fields of a body; None where it does not follow its layout."""
+    if body is None:
+        return None
+    try:
+        tree = parse_boc(body)
+        start = tree.slice(tree.roots[0])
+        start.skip(_OPCODE_BITS)
+        return {"query_id": start.load_uint(_QUERY_BITS), **move.read(start)}
+    except (BocError, Mismatch):
+        return None
+
+
+def _read_transfer(start: CellSlice) -> Row:
+    """Read amount, destination, response_destination, custom_payload and what is forwarded."""
+    return {
+        "amount": start.load_coins(),
+        **address_fields("destination", load_address(start)),
+        **_read_response(start),
+        "forward_ton_amount": start.load_coins(),
+        **_read_forward(start),
+    }
+
+
+def _read_burn(start: CellSlice) -> Row:
+    amount = start.load_coins()
+    response = address_fields("response_destination", load_any_address(start))
+    # Wallets of the first version send it without the last field.
+    payload = start.load_maybe_ref() if start.bits_left else None
+    return {"amount": amount, **response, "custom_payload": _write(start, payload)}
+
+
+def _read_nft_transfer(start: CellSlice) -> Row:
+    return {
+        **address_fields("new_owner", load_address(start)),
+        **_read_response(start),
+        "forward_amount": start.load_coins(),
+        **_read_forward(start),
+    }
+
+
+def _read_response(start: CellSlice) -> Row:
+    # Where excess goes to: contracts take any address, and the transfer comes about.
+    response = address_fields("response_destination", load_any_address(start))
+    return {**response, "custom_payload": _write(start, start.load_maybe_ref())}
+
+
+def _read_forward(start: CellSlice) -> Row:
+    """Read forward_payload:(Either Cell ^Cell), which contracts pass on without a look.
+
+    Some senders leave it out, or the reference alone.
+    """
+    if not start.bits_left:
+        return {"forward_payload": None, "forward_payload_inline": None}
+    if start.load_bit():
+        if not start.refs_left:
+            return {"forward_payload": None, "forward_payload_inline": False}
+        return {
+            "forward_payload": _write(start, start.load_ref()),
+            "forward_payload_inline": False,
+        }
+    payload = None
+    if start.bits_left or start.refs_left:
+        payload = _write(start, CellBuilder(start.tree).store_slice(start).end())
+    return {"forward_payload": payload, "forward_payload_inline": True}
+
+
+def _write(start: CellSlice, cell: int | None) -> bytes | None:
+    return None if cell is None else serialize_boc(start.tree, [cell], crc32c=True)
+
+
+def _list_moves() -> Iterable[Move]:
+    wallets, items = JETTON_WALLETS.name, NFT_ITEMS.name
+    yield Move(0x0F8A7EA5, JETTON_TRANSFERS, wallets, "source", _read_transfer)
+    yield Move(0x595F07BC, JETTON_BURNS, wallets, "owner", _read_burn)
+    yield Move(0x5FCC3D14, NFT_TRANSFERS, items, "old_owner", _read_nft_transfer)
+
+
+_MOVES: dict[int, Move] = {move.opcode: move for move in _list_moves()}
+"""Kinds of messages by opcode; all of them are positive as signed numbers."""

@@ -1,0 +1,154 @@
+"""What a commit knows of the chain: states of accounts at any of its blocks, their cells, and more.
+
+Rows of the commit at hand come first; what they lack is looked up in the lake, as it is below the
+commit's first masterchain block. So the answers are the same whenever a commit is derived again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tonlake.ingest.decode.cell.record import append_packed
+from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.derive.contract.known import STATE_COLUMNS, AccountState
+from tonlake.ingest.derive.contract.stack import Address, Cell
+from tonlake.ingest.errors import BocError, MissingCell
+from tonlake.lake.file.values import iter_tuples
+from tonlake.lake.schema import ACCOUNT_STATES, STATE_CELLS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from tonlake.ingest.assemble.statecell import CellFinder
+    from tonlake.ingest.derive.contract.known import KnownLake
+    from tonlake.lake.log.state import LogState
+
+_BLOCK_SEQNO = "block_seqno"
+
+
+class NotLoaded(Exception):
+    """A state before the commit's blocks is needed, of an account not looked up so far."""
+
+    def __init__(self, address: Address) -> None:
+        """Name the account."""
+        self.address = address
+        super().__init__(str(address))
+
+
+class Shelf(NamedTuple):
+    """Cells that were looked up, in one tree; their places in it, and bags of codes, by hash."""
+
+    tree: CellTree
+    places: dict[bytes, int]
+    bags: dict[bytes, bytes]
+
+    @classmethod
+    def make(cls) -> Shelf:
+        """Return an empty one."""
+        return cls(CellTree(), {}, {})
+
+
+class World:
+    """States and cells of one commit and of the lake before it."""
+
+    def __init__(
+        self,
+        lake: KnownLake,
+        state: LogState,
+        finder: CellFinder,
+        tables: Mapping[str, pa.Table],
+        shelf: Shelf | None = None,
+    ) -> None:
+        """Take the rows of a commit, and the lake as it is before them.
+
+        ``shelf`` has cells of commits before it, and gets those that are looked up.
+        """
+        self.tables = tables
+        self.finder = finder
+        self._state = state
+        self._lake = lake
+        self._histories = _read_histories(tables.get(ACCOUNT_STATES.name))
+        self._before: dict[Address, AccountState | None] = {}
+        self._tree, self._places, self._bags = shelf or Shelf.make()
+        self._absent: set[bytes] = set()
+
+    def list_rows(
+        self, table: str, columns: Sequence[str], before: int
+    ) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield rows of a small table that the lake has before a block, the newest file first."""
+        yield from self._lake.list_rows(self._state, table, columns, before)
+
+    def list_states(self) -> Iterator[AccountState]:
+        """Yield the states of the commit, by account and masterchain block."""
+        for history in self._histories.values():
+            yield from history
+
+    def find_state(self, address: Address, mc_seqno: int) -> AccountState | None:
+        """Return the state of an account after a masterchain block; None where there is none.
+
+        Raises:
+            NotLoaded: it is one from before the commit, which ``load_states`` can bring.
+        """
+        history = self._histories.get(address, ())
+        place = bisect_right(history, mc_seqno, key=lambda state: state.mc_seqno)
+        if place:
+            return history[place - 1]
+        if address not in self._before:
+            raise NotLoaded(address)
+        return self._before[address]
+
+    def load_states(self, addresses: Iterable[Address], before: int) -> None:
+        """Look up the last states that accounts had before a masterchain block."""
+        wanted = set(addresses) - self._before.keys()
+        if not wanted:
+            return
+        states = self._lake.find_states(wanted, self._state, before)
+        self._before |= dict.fromkeys(wanted) | states
+
+    def load_cells(self, roots: Iterable[bytes | None]) -> None:
+        """Look up whole cells; ``find_cell`` gives those that were found."""
+        wanted = {root for root in roots if root is not None}
+        wanted -= self._places.keys() | self._absent
+        if not wanted:
+            return
+        fresh = self.tables.get(STATE_CELLS.name)
+        cells = self.finder.find_trees(wanted, STATE_CELLS.empty if fresh is None else fresh)
+        for root in sorted(wanted):
+            try:
+                append_packed(self._tree, root, cells, self._places)
+            except (MissingCell, BocError):
+                self._absent.add(root)
+
+    def find_cell(self, root: bytes | None) -> Cell | None:
+        """Return a cell that was looked up, with all below it; None where the lake lacks some."""
+        place = None if root is None else self._places.get(root)
+        return None if place is None else Cell(self._tree, place)
+
+    def write_code(self, code: Cell) -> bytes:
+        """Return a code that was looked up as bag of cells for the TVM; it is written once."""
+        code_hash = code.hash
+        if code_hash not in self._bags:
+            self._bags[code_hash] = code.bag()
+        return self._bags[code_hash]
+
+
+def _read_histories(states: pa.Table | None) -> dict[Address, list[AccountState]]:
+    """Return the last state of every account and masterchain block, in order."""
+    histories: dict[Address, list[AccountState]] = {}
+    if states is None:
+        return histories
+    order = [(name, "ascending") for name in ("workchain", "account", "mc_seqno", _BLOCK_SEQNO)]
+    rows = states.select([*STATE_COLUMNS, _BLOCK_SEQNO]).take(
+        pc.sort_indices(states, sort_keys=order)
+    )
+    for values in iter_tuples(rows, STATE_COLUMNS):
+        state = AccountState(*values)
+        history = histories.setdefault(state.address, [])
+        if history and history[-1].mc_seqno == state.mc_seqno:
+            history.pop()
+        history.append(state)
+    return histories

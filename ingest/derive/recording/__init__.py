@@ -1,0 +1,1 @@
+"""Recorded traces as rows, for classification without a node."""

@@ -1,0 +1,169 @@
+"""Traces as files of the lake: what a commit adds, and which files of earlier ones it replaces.
+
+Each range of masterchain blocks has one file of ``transaction_traces``, of its transactions, and
+one of ``traces``, of the complete traces that end in it; what is not complete stands in the open
+files. So the files follow from the base rows and the borders of the commits alone. A commit at
+the end of the chain adds files and replaces the open ones; one that comes before rows already
+there also replaces the files of the traces that it heals.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tonlake.ingest.derive.trace.assembly import OpenTraces, assemble
+from tonlake.ingest.errors import TracesMissing
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.file.writer import sort_rows
+from tonlake.lake.log.bytable import list_files
+from tonlake.lake.log.place import Derivation, NewFile, Place, is_open, list_places, read_place
+from tonlake.lake.schema import MESSAGES, OPEN_EDGES, TRACES, TRANSACTION_TRACES, TRANSACTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from tonlake.lake.log.state import Commit, DataFile, LogState
+
+TRACE_TABLES = (TRANSACTION_TRACES.name, TRACES.name, OPEN_EDGES.name)
+
+
+def open_files(traces: OpenTraces, last: Place) -> Iterator[NewFile]:
+    """Yield the files of what is open in a lake whose last commit has the place ``last``."""
+    place = Place(0, 0, last.day)
+    yield NewFile(TRACES.name, place, traces.traces)
+    yield NewFile(OPEN_EDGES.name, place, traces.edges)
+
+
+class TraceFiles:
+    """Derives the trace files of a commit: the stage ``traces``."""
+
+    def __init__(self, lake_dir: Path) -> None:
+        """Take the lake's folder."""
+        self._lake_dir = lake_dir
+        self._derived = OpenTraces()
+        self._known: tuple[set[str], OpenTraces] | None = None
+
+    def __call__(
+        self,
+        state: LogState,
+        rows: Mapping[str, pa.Table],
+        place: Place,
+        _earlier: Sequence[NewFile] = (),
+    ) -> Derivation:
+        """Return the trace files that follow from one more range of base rows.
+
+        Raises:
+            TraceImpossible: the messages form a ring.
+            TracesMissing: the lake has transactions without traces.
+            LakeCorrupt: a file that is to be replaced is damaged.
+        """
+        mine = _list_trace_files(state)
+        opened = [file for file in mine if is_open(file.path)]
+        transactions = rows.get(TRANSACTIONS.name, TRANSACTIONS.empty)
+        messages = rows.get(MESSAGES.name, MESSAGES.empty)
+        step = assemble(transactions, messages, self._read_open(opened))
+        self._derived = step.open
+        mended = [*self._move_transactions(mine, step.moved)]
+        mended += self._add_complete(state, mine, _between(step.complete, place, inside=False))
+        last = place if place.first > _end(state) else max((place, *list_places(state)))
+        files = [
+            NewFile(TRANSACTION_TRACES.name, place, step.transactions),
+            NewFile(TRACES.name, place, _between(step.complete, place, inside=True)),
+            *(file for file, _replaced in mended),
+            *open_files(step.open, last),
+        ]
+        replaced = [*opened, *(old for _file, files in mended for old in files)]
+        return Derivation(files, frozenset(file.path for file in replaced))
+
+    def learn(self, commit: Commit) -> None:
+        """Remember the open rows that were derived last, which stand in the files of a commit."""
+        paths = {file.path for file in commit.added if is_open(file.path)}
+        traces, edges = self._derived
+        opened = OpenTraces(sort_rows(traces, TRACES), sort_rows(edges, OPEN_EDGES))
+        # A file that was live before is none that the commit adds.
+        is_whole = len(paths) == sum(rows.num_rows > 0 for rows in opened)
+        self._known = (paths, opened) if is_whole else None
+
+    def _read_open(self, opened: Sequence[DataFile]) -> OpenTraces:
+        if self._known is not None and self._known[0] == {file.path for file in opened}:
+            return self._known[1]
+        found = {file.table: read_rows(self._lake_dir, file) for file in opened}
+        nothing = OpenTraces()
+        return OpenTraces(
+            found.get(TRACES.name, nothing.traces), found.get(OPEN_EDGES.name, nothing.edges)
+        )
+
+    def _move_transactions(
+        self, mine: Sequence[DataFile], moved: pa.Table
+    ) -> Iterator[tuple[NewFile, list[DataFile]]]:
+        """Yield new files of transactions that belong to another trace now, and the old ones."""
+        if not moved.num_rows:
+            return
+        starts, ends = moved["mc_seqno_start"], moved["mc_seqno_end"]
+        for file in mine:
+            if file.table != TRANSACTION_TRACES.name:
+                continue
+            at = read_place(file.path)
+            here = pc.and_(pc.less_equal(starts, at.last), pc.greater_equal(ends, at.first))
+            if not pc.any(here).as_py():
+                continue
+            rows = read_rows(self._lake_dir, file)
+            mended = move_rows(rows, moved.filter(here))
+            if not mended.equals(rows):
+                yield NewFile(file.table, at, mended), [file]
+
+    def _add_complete(
+        self, state: LogState, mine: Sequence[DataFile], complete: pa.Table
+    ) -> Iterator[tuple[NewFile, list[DataFile]]]:
+        """Yield new files of complete traces that ended in earlier ranges, and the old ones."""
+        if not complete.num_rows:
+            return
+        places = list_places(state)
+        lasts = [at.last for at in places]
+        homes = [bisect_left(lasts, end) for end in complete["mc_seqno_end"].to_pylist()]
+        for home in sorted(set(homes)):
+            here = [
+                f for f in mine if f.table == TRACES.name and read_place(f.path) == places[home]
+            ]
+            parts = [read_rows(self._lake_dir, file) for file in here]
+            parts.append(complete.filter(pa.array([at == home for at in homes])))
+            yield NewFile(TRACES.name, places[home], pa.concat_tables(parts)), here
+
+
+def move_rows(rows: pa.Table, moved: pa.Table) -> pa.Table:
+    """Return rows of ``transaction_traces`` with the traces in ``moved`` under their new roots."""
+    old_ids = moved["trace_id"].combine_chunks()
+    trace_at = pc.index_in(rows["trace_id"], value_set=old_ids)
+    root_at = pc.index_in(rows["hash"], value_set=old_ids)
+    new_ids = moved["new_trace_id"].take(trace_at)
+    parents = moved["parent_hash"].take(root_at)
+    columns = dict(zip(rows.column_names, rows.columns, strict=True))
+    columns["trace_id"] = pc.coalesce(new_ids, rows["trace_id"])
+    columns["parent_hash"] = pc.coalesce(parents, rows["parent_hash"])
+    return pa.table(columns, schema=rows.schema)
+
+
+def _list_trace_files(state: LogState) -> list[DataFile]:
+    mine = list_files(state, *TRACE_TABLES)
+    if not mine and list_files(state, TRANSACTIONS.name):
+        raise TracesMissing(
+            "the lake has transactions without traces: run `tonlake rebuild traces` first"
+        )
+    return mine
+
+
+def _between(complete: pa.Table, place: Place, *, inside: bool) -> pa.Table:
+    """Return the traces that ended inside the range of a place, or all others."""
+    ends = complete["mc_seqno_end"]
+    first, last = (pa.scalar(seqno, pa.int64()) for seqno in (place.first, place.last))
+    is_here = pc.and_(pc.greater_equal(ends, first), pc.less_equal(ends, last))
+    return complete.filter(is_here if inside else pc.invert(is_here))
+
+
+def _end(state: LogState) -> int:
+    return state.ranges[-1][1] if state.ranges else 0

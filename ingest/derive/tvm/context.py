@@ -1,0 +1,168 @@
+"""What a contract sees of the world while a get-method runs: the tuple in c7.
+
+SmartContractInfo of ``crypto/vm/vm.cpp`` and of tonlib's SmartContract: fields 0 to 9 always, 10 to
+13 since global version 4, 14 to 16 since 6, 17 since 11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+
+import msgspec
+
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.decode.cell.dictionary_writer import build_hashmap
+from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.tvm.stack import StackValue, TvmCell, TvmSlice
+
+MAGIC = 0x076EF1EA
+_VERSION_PARAM, _STORAGE_PRICES = 8, 18
+_UNPACKED_PARAMS = (19, 20, 21, 24, 25, 43)
+"""global_id, gas prices, forward prices (masterchain before workchains), size limits."""
+
+_CODE_SINCE, _UNPACKED_SINCE, _HUNDREDTHS_SINCE, _MESSAGE_SINCE = 4, 6, 9, 11
+_VERSION_TAG = 0xC4  # capabilities#c4 version:uint32 capabilities:uint64
+_CURRENCY_BITS, _AMOUNT_LENGTH_BITS = 32, 5  # HashmapE 32 (VarUInteger 32)
+_ADDR_STD = 0b100  # addr_std$10 without anycast
+
+_PARAMS_KEPT = 64
+"""What was read of so many parameters, each at a moment, is kept: runs of one commit share them."""
+
+
+class NetworkConfig(msgspec.Struct, frozen=True):
+    """The configuration of a key block: all of it as Hashmap 32 ^Cell, and its parameters."""
+
+    root: bytes
+    params: Mapping[int, bytes]
+
+    @property
+    def version(self) -> int:
+        """Global version (ConfigParam 8); 0 where it is not set."""
+        boc = self.params.get(_VERSION_PARAM)
+        return 0 if boc is None else _read_version(boc)
+
+
+class MasterId(msgspec.Struct, frozen=True):
+    """A masterchain block."""
+
+    seqno: int
+    root_hash: bytes
+    file_hash: bytes
+
+
+class PreviousBlocks(msgspec.Struct, frozen=True):
+    """PrevBlocksInfo; a part that is not known is None, and a contract that asks for it fails."""
+
+    last: Sequence[MasterId] | None = None
+    """The newest 16, newest first."""
+    key: MasterId | None = None
+    """The newest key block."""
+    hundredths: Sequence[MasterId] | None = None
+    """The newest 16 of those whose seqno is divisible by 100."""
+
+
+class Context(msgspec.Struct, frozen=True):
+    """The account and the moment of a run; ``balance`` is in nanoton, ``now`` in Unix seconds."""
+
+    workchain: int
+    account: bytes
+    now: int
+    balance: int
+    currencies: Mapping[int, int]
+    code: bytes
+    config: NetworkConfig
+    previous: PreviousBlocks
+
+
+def build_c7(context: Context) -> tuple[StackValue, ...]:
+    """Return SmartContractInfo for a get-method: no message, no lt, a zero random seed."""
+    config = context.config
+    balance = (context.balance, _build_currencies(context.currencies))
+    address = TvmSlice(_build_address(context.workchain, context.account))
+    info: list[StackValue] = [MAGIC, 0, 0, context.now, 0, 0, 0, balance, address]
+    info.append(TvmCell(config.root))
+    version = config.version
+    if version >= _CODE_SINCE:
+        # my_code, in_msg_value, storage_fees, prev_blocks_info
+        info += [TvmCell(context.code), (0, None), 0, build_previous(context.previous, version)]
+    if version >= _UNPACKED_SINCE:
+        # unpacked_config_tuple, due_payment, precompiled_gas_usage
+        info += [_unpack_config(config, context.now), 0, None]
+    if version >= _MESSAGE_SINCE:
+        # bounce, bounced, src, fwd_fee, created_lt, created_at, value as sent and now, others, init
+        info.append((0, 0, _make_addr_none(), 0, 0, 0, 0, 0, None, None))
+    return tuple(info)
+
+
+@cache
+def _make_addr_none() -> TvmSlice:
+    return TvmSlice(_write(CellBuilder().store_uint(0, 2)))
+
+
+def _build_address(workchain: int, account: bytes) -> bytes:
+    builder = CellBuilder().store_uint(_ADDR_STD, 3)
+    return _write(builder.store_int(workchain, 8).store_bytes(account))
+
+
+def _build_currencies(currencies: Mapping[int, int]) -> TvmCell | None:
+    """Return the dictionary of ExtraCurrencyCollection; null where it is empty."""
+    if not currencies:
+        return None
+    tree = CellTree()
+    root = build_hashmap(tree, sorted(currencies.items()), _CURRENCY_BITS, store=_store_amount)
+    return TvmCell(serialize_boc(tree, [root]))
+
+
+def _store_amount(node: CellBuilder, amount: int) -> None:
+    node.store_var_uint(amount, _AMOUNT_LENGTH_BITS)
+
+
+def build_previous(previous: PreviousBlocks, version: int) -> StackValue:
+    """Return PrevBlocksInfo as contracts of a global version see it."""
+    last, hundredths = (
+        None if ids is None else tuple(map(_build_id, ids))
+        for ids in (previous.last, previous.hundredths)
+    )
+    key = None if previous.key is None else _build_id(previous.key)
+    return (last, key, hundredths) if version >= _HUNDREDTHS_SINCE else (last, key)
+
+
+def _build_id(block: MasterId) -> StackValue:
+    """Return [wc, shard, seqno, root_hash, file_hash]; the shard is signed, as the node's."""
+    hashes = (int.from_bytes(digest, "big") for digest in (block.root_hash, block.file_hash))
+    return -1, -(1 << 63), block.seqno, *hashes
+
+
+@lru_cache(_PARAMS_KEPT)
+def _read_version(boc: bytes) -> int:
+    tree = parse_boc(boc)
+    start = tree.slice(tree.roots[0])
+    return start.load_uint(32) if start.load_uint(8) == _VERSION_TAG else 0
+
+
+def _unpack_config(config: NetworkConfig, now: int) -> StackValue:
+    """Return the parameters that fee instructions read, as slices; null for those not set."""
+    params = (config.params.get(number) for number in _UNPACKED_PARAMS)
+    rest = [None if boc is None else TvmSlice(boc) for boc in params]
+    return _find_storage_prices(config.params.get(_STORAGE_PRICES), now), *rest
+
+
+@lru_cache(_PARAMS_KEPT)
+def _find_storage_prices(boc: bytes | None, now: int) -> TvmSlice | None:
+    """Return the prices that hold now (ConfigParam 18: Hashmap 32 StoragePrices)."""
+    if boc is None:
+        return None
+    tree = parse_boc(boc)
+    held = [start for since, start in iter_hashmap(tree, tree.roots[0], 32) if since <= now]
+    if not held:
+        return None
+    builder = CellBuilder(tree).store_slice(held[-1])
+    return TvmSlice(serialize_boc(tree, [builder.end()]))
+
+
+def _write(builder: CellBuilder) -> bytes:
+    return serialize_boc(builder.tree, [builder.end()])

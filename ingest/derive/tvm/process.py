@@ -1,0 +1,109 @@
+"""One worker process as the pool sees it: started when needed, killed when it hangs."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tonlake.ingest.derive.tvm.channel import Channel
+from tonlake.ingest.errors import TvmCrash, TvmMissing, TvmTimeout
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.tvm.worker import WorkerSettings
+
+START_S = 30.0
+"""How long a new process may take to load the machine, on a busy computer too."""
+
+HOW_TO_INSTALL = (
+    "get-methods are not available: no TVM is installed; "
+    "install tonlake with its extra [tvm] on x86-64 Linux with CPython 3.11 to 3.13"
+)
+
+
+class WorkerProcess:
+    """At most one process at a time; used by one thread at a time."""
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        """Remember the limits; nothing is started before the first call."""
+        self._settings = settings
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: Channel | None = None
+        self.starts = 0
+
+    @property
+    def pid(self) -> int | None:
+        """Number of the process, if there is one."""
+        return None if self._process is None else self._process.pid
+
+    def ask(self, message: object, limit_ms: int) -> list[Any]:
+        """Send one message and return the answer; a process that does not give one is killed.
+
+        Raises:
+            TvmMissing: there is no TVM to load.
+            TvmTimeout: no answer within the limit.
+            TvmCrash: the process died.
+        """
+        channel = self._start()
+        deadline_s = time.monotonic() + limit_ms / 1000
+        try:
+            channel.send(message, deadline_s)
+            answer: list[Any] = channel.receive(deadline_s)
+        except TvmTimeout as error:
+            self.stop()
+            text = f"the get-method did not end within {limit_ms} ms"
+            raise TvmTimeout(text) from error
+        except (EOFError, OSError, msgspec.DecodeError) as error:
+            self.stop()
+            raise TvmCrash("the TVM died while it ran the get-method") from error
+        return answer
+
+    def stop(self) -> None:
+        """Kill the process, if there is one."""
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def _start(self) -> Channel:
+        """Return the way to a process that lives, a new one where it must be."""
+        if self._channel is not None and self._process is not None and self._process.poll() is None:
+            return self._channel
+        self.stop()
+        if find_spec("tonpy") is None:
+            raise TvmMissing(HOW_TO_INSTALL)
+        here, there = socket.socketpair()
+        with there:
+            arguments = [str(there.fileno()), msgspec.json.encode(self._settings).decode()]
+            # The import path without the working folder, which may hold anything.
+            command = [sys.executable, "-P", "-m", "tonlake.ingest.derive.tvm.worker", *arguments]
+            self._process = subprocess.Popen(  # noqa: S603 - this interpreter, and numbers
+                command,
+                pass_fds=[there.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        self.starts += 1
+        self._channel = Channel(here)
+        self._greet(self._channel)
+        return self._channel
+
+    def _greet(self, channel: Channel) -> None:
+        """Wait until the new process has loaded the machine."""
+        try:
+            word, *rest = channel.receive(time.monotonic() + START_S)
+        except (EOFError, OSError, TvmTimeout, msgspec.DecodeError) as error:
+            self.stop()
+            raise TvmCrash("the process of the TVM did not start") from error
+        if word != "ready":
+            self.stop()
+            raise TvmMissing(f"{HOW_TO_INSTALL} ({rest[0]})")

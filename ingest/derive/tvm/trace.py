@@ -1,0 +1,171 @@
+"""What a message sets off: its transaction, and those of all internal messages that follow.
+
+Messages are delivered in the order of their logical times, as if all accounts were in one shard
+and one block: where accounts share nothing but messages, as on the chain, that is what becomes of
+them. The seed of the block is not known beforehand: contracts that draw lots may do otherwise.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from tonlake.ingest.decode.block.transaction import decode_transaction
+from tonlake.ingest.derive.tvm.emulation import Emulated, EmulationCall, NotAccepted
+from tonlake.ingest.derive.tvm.message import list_messages, read_destination
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from tonlake.ingest.derive.tvm.stack import StackValue
+
+Row = dict[str, Any]
+
+
+class World(Protocol):
+    """What the emulator needs to know of the chain at one moment."""
+
+    now: int
+    """Unix seconds of the block that is made up."""
+    lt: int
+    """First logical time of that block."""
+    rand_seed: bytes
+
+    @property
+    def config(self) -> bytes:
+        """The configuration as Hashmap 32 ^Cell."""
+
+    @property
+    def global_version(self) -> int:
+        """The version of the configuration."""
+
+    @property
+    def previous(self) -> StackValue:
+        """PrevBlocksInfo."""
+
+    def read_account(self, workchain: int, account: bytes) -> bytes:
+        """Return ShardAccount of an account, also of one that does not exist."""
+
+    def read_libraries(self, bags: Iterable[bytes]) -> bytes | None:
+        """Return the public libraries that these bags of cells name: Hashmap 256 ^Cell."""
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One transaction of a trace.
+
+    ``row`` and ``messages`` are what ``decode_transaction`` gives, the workchain filled in;
+    ``parent`` is the place in the trace of the transaction that sent its message, None for the
+    first; ``account`` is ShardAccount after it.
+    """
+
+    row: Row
+    messages: list[Row]
+    account: bytes
+    parent: int | None
+
+
+class EmulatedTrace(msgspec.Struct, frozen=True):
+    """Transactions in the order in which they were made; ``cut`` if there would be more."""
+
+    steps: list[Step]
+    cut: bool
+
+
+class _Due(msgspec.Struct, frozen=True, order=True):
+    """A message on its way; the earliest logical time comes first."""
+
+    lt: int
+    number: int
+    workchain: int
+    account: bytes
+    message: bytes
+    parent: int | None
+
+
+def emulate_trace(
+    emulate: Callable[[EmulationCall], Emulated | NotAccepted],
+    world: World,
+    message: bytes,
+    *,
+    ignore_chksig: bool = False,
+    most_transactions: int = 256,
+) -> EmulatedTrace | NotAccepted:
+    """Make the transaction of a message and of every internal message that comes of it.
+
+    Args:
+        emulate: Makes one transaction: ``TvmPool.emulate``.
+        world: The chain at the moment.
+        message: Message as bag, external or internal, to a standard address.
+        ignore_chksig: Whether every signature counts as right.
+        most_transactions: The trace is cut after so many.
+
+    Raises:
+        TvmError: the emulator refuses a message, or does not end with it.
+        DecodeError, BocError: the message is none, or has no destination.
+    """
+    trace = _Trace(world, ignore_chksig=ignore_chksig)
+    workchain, account = read_destination(message)
+    todo = [_Due(0, 0, workchain, account, message, None)]
+    while todo and len(trace.steps) < most_transactions:
+        due = heapq.heappop(todo)
+        made = emulate(trace.describe(due))
+        if isinstance(made, NotAccepted):
+            return made  # an internal message is never refused: this is the first one
+        for sent in trace.add(due, made):
+            heapq.heappush(todo, sent)
+    return EmulatedTrace(trace.steps, bool(todo))
+
+
+class _Trace:
+    """The transactions so far, and the states after them."""
+
+    def __init__(self, world: World, *, ignore_chksig: bool) -> None:
+        self.steps: list[Step] = []
+        self._world = world
+        self._ignore_chksig = ignore_chksig
+        self._accounts: dict[tuple[int, bytes], bytes] = {}
+        self._last_lts: dict[tuple[int, bytes], int] = {}
+        self._sent = 0
+
+    def describe(self, due: _Due) -> EmulationCall:
+        """Return what is to be made of a message."""
+        world, key = self._world, (due.workchain, due.account)
+        account = self._accounts.get(key)
+        if account is None:
+            account = world.read_account(*key)
+        return EmulationCall(
+            account=account,
+            message=due.message,
+            config=world.config,
+            now=world.now,
+            lt=max(world.lt, due.lt + 1, self._last_lts.get(key, 0) + 1),
+            libraries=world.read_libraries((account, due.message)),
+            previous=world.previous,
+            rand_seed=world.rand_seed,
+            ignore_chksig=self._ignore_chksig,
+        )
+
+    def add(self, due: _Due, made: Emulated) -> list[_Due]:
+        """Keep a transaction, and return the internal messages that it sent."""
+        row, messages = decode_transaction(
+            made.transaction, global_version=self._world.global_version
+        )
+        row["workchain"] = due.workchain
+        for message in messages:
+            message["tx_workchain"] = due.workchain
+        place = len(self.steps)
+        self.steps.append(Step(row, messages, made.account, due.parent))
+        key = (due.workchain, due.account)
+        self._accounts[key] = made.account
+        self._last_lts[key] = row["lt"] + row["outmsg_cnt"]
+        _received, bags = list_messages(made.transaction)
+        sent = [message for message in messages if message["direction"] == "out"]
+        found = []
+        for message, bag in zip(sent, bags, strict=True):
+            if message["kind"] == "int" and message["destination_kind"] == "std":
+                self._sent += 1
+                target = (message["destination_workchain"], message["destination"])
+                found.append(_Due(message["created_lt"], self._sent, *target, bag, place))
+        return found

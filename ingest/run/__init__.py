@@ -1,0 +1,1 @@
+"""Ingest as it runs: the pipeline, the follower, the upgrade."""

@@ -1,0 +1,309 @@
+"""A node that is running, followed: every new masterchain block into the lake, soon.
+
+One step looks at the node once: it brings what is new, undoes what is no part of the node's chain
+any more, and tries again what could not be read. Whatever goes wrong in a step is told, and the
+next step begins anew from what the lake says; so nothing needs to be cleaned up after a fault.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.assemble.border import find_last_common, read_heads
+from tonlake.ingest.derive.trace.reopening import reopen_traces
+from tonlake.ingest.errors import BlockPruned, IngestError, SourceError
+from tonlake.ingest.run.pipeline import IngestReport, Pipeline
+from tonlake.ingest.run.status import Notebook
+from tonlake.ingest.run.wakeup import Wakeup
+from tonlake.ingest.span import Span
+from tonlake.lake.errors import (
+    CommitConflict,
+    LakeError,
+    NetworkMismatch,
+    RangeOverlap,
+    UndoRefused,
+)
+from tonlake.lake.log.reader import LogReader
+from tonlake.lake.maintenance.orphan import list_orphans, sweep_orphans
+from tonlake.lake.maintenance.schedule import Upkeep
+from tonlake.lake.maintenance.undo import undo_after
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tonlake.ingest.blocks import BlockSource, McHead
+    from tonlake.ingest.settings import IngestSections
+    from tonlake.lake.log.state import LogState
+
+HEAL_S = 600
+"""Seconds between attempts to fill holes while following."""
+
+NEAR_MC_BLOCKS = 100
+"""A block that cannot be read is waited for only if it is one of the node's newest."""
+
+MANY_MC_BLOCKS = 500
+"""From this many masterchain blocks on, starting decode processes pays."""
+
+SLOWEST_S = 1.0
+"""The longest pause between steps that fail."""
+
+
+class Follower:
+    """Follows one node into one lake; a step at a time, in one thread."""
+
+    def __init__(
+        self,
+        open_source: Callable[[], BlockSource],
+        lake_dir: Path,
+        settings: IngestSections,
+        *,
+        tell: Callable[[str], None],
+        on_report: Callable[[IngestReport], None] = lambda _report: None,
+    ) -> None:
+        """Begin without having looked at anything.
+
+        Args:
+            open_source: Opens the node's files; called again after they could not be read.
+            lake_dir: Folder of the lake.
+            settings: How often to look, and how patient to be.
+            tell: Takes what a person should know, in a line.
+            on_report: Takes the report of every step that brought something.
+        """
+        self._open_source = open_source
+        self._lake_dir = lake_dir
+        self._settings = settings
+        self._tell = tell
+        self._on_report = on_report
+        self._source: BlockSource | None = None
+        self._pipeline: Pipeline | None = None
+        self._upkeep = Upkeep(lake_dir, settings.lake, lambda why: tell(f"upkeep failed: {why}"))
+        self._seen: tuple[int, McHead | None] | None = None
+        self._stuck: tuple[int, float] | None = None
+        self._shorter_since_s: float | None = None
+        self._healed_s = self._swept_s = time.monotonic()
+        self._orphans: frozenset[Path] = frozenset()
+        self._notes = Notebook(lake_dir)
+        self._wakeup = Wakeup(settings.follow.event_pipe)
+        self._log = LogReader(lake_dir)
+        self._newest: McHead | None = None
+        self._failures = 0
+
+    def close(self, problem: str | None = None) -> None:
+        """Let go of the node and the lake; say that nobody follows, or why."""
+        self._let_go()
+        self._wakeup.close()
+        self._upkeep.wait()
+        self._notes.write(problem, has_looked=problem is None, stopped=problem is None)
+
+    def run(self, is_over: Callable[[], bool]) -> None:
+        """Step until it is over.
+
+        Raises:
+            NetworkMismatch, UndoRefused: a person has to decide.
+        """
+        while not is_over():
+            pause_s = self.step()
+            self._wakeup.wait(pause_s)
+
+    def step(self) -> float:
+        """Look at the node once, do what is to be done, and return how long to wait, in seconds.
+
+        Raises:
+            NetworkMismatch, UndoRefused: a person has to decide.
+        """
+        try:
+            problem = self._advance()
+        except (NetworkMismatch, UndoRefused):
+            raise
+        except (RangeOverlap, CommitConflict):  # the next step sees what was brought meanwhile
+            problem, has_looked = "another process brings the same blocks into this lake", True
+        except (IngestError, LakeError, OSError) as error:
+            if isinstance(error, SourceError | OSError):
+                self._let_go()
+            self._seen, problem, has_looked = None, f"{type(error).__name__}: {error}", False
+        else:
+            has_looked = problem is None
+        self._failures = 0 if has_looked else self._failures + 1
+        if has_looked:
+            problem = self._notes.find_rival() or problem
+        if problem != self._notes.problem:
+            self._tell(problem or "it goes on")
+        self._notes.write(problem, has_looked=has_looked)
+        poll_s = self._settings.follow.poll_ms / 1000
+        return min(SLOWEST_S, poll_s * 2 ** min(self._failures, 10)) if self._failures else poll_s
+
+    def _advance(self) -> str | None:
+        """Do one step; return what is in its way, if anything."""
+        source = self._opened()
+        source.refresh()
+        node_last = source.last_mc_seqno()
+        state = self._log.read()
+        self._maintain(state)
+        head = source.find_head(node_last)
+        if self._seen == (state.number, head) and self._stuck is None:
+            if self._is_due_to_heal(state):
+                self._heal(state)
+            return None
+        if state.ranges:
+            problem, state = self._settle_border(source, state, node_last)
+            if problem:
+                return problem
+        problem = self._bring(source, state, node_last)
+        state = self._log.read()
+        is_all = bool(state.ranges) and state.ranges[-1][1] >= node_last
+        self._seen = (state.number, head) if is_all else None
+        self._observe(state, node_last, head)
+        return problem
+
+    def _settle_border(
+        self, source: BlockSource, state: LogState, node_last: int
+    ) -> tuple[str | None, LogState]:
+        """Undo what is not the node's; return what is in the way, and the lake after it."""
+        newest = state.ranges[-1][1]
+        limit = self._settings.follow.undo_mc_blocks
+        head = self._find_newest(state)
+        theirs = source.find_head(newest) if newest <= node_last else None
+        if head is not None and theirs is not None and head.root_hash == theirs.root_hash:
+            self._shorter_since_s = None
+            return None, state
+        common = find_last_common(
+            source, self._lake_dir, state, node_last, most_mc_blocks=limit + 1
+        )
+        if common >= newest:
+            self._shorter_since_s = None
+            return None, state
+        now_s = time.monotonic()
+        if common == node_last:
+            # So far it is only shorter: as that of a node just restored, which will go on.
+            self._shorter_since_s = self._shorter_since_s or now_s
+            if now_s - self._shorter_since_s < self._settings.follow.shorter_ms / 1000:
+                return f"the node's chain ends with {node_last}, the lake's with {newest}", state
+        self._shorter_since_s = None
+        self._undo(source, common)
+        return None, self._log.read()
+
+    def _undo(self, source: BlockSource, common: int) -> None:
+        commit = undo_after(
+            self._lake_dir,
+            common,
+            self._settings.lake,
+            most_mc_blocks=self._settings.follow.undo_mc_blocks,
+            source=source.describe(),
+            reopen=lambda before, first: reopen_traces(self._lake_dir, before, first),
+        )
+        self._newest = None
+        if commit is not None:
+            self._close_pipeline()
+            self._tell(
+                f"masterchain blocks {commit.first_mc_seqno}..{commit.last_mc_seqno} undone by"
+                f" commit {commit.number}: the node's chain differs after {common}"
+            )
+
+    def _bring(self, source: BlockSource, state: LogState, node_last: int) -> str | None:
+        first = state.ranges[-1][1] + 1 if state.ranges else source.first_mc_seqno()
+        if first > node_last:
+            self._stuck = None
+            return None
+        newest_old = node_last - NEAR_MC_BLOCKS
+        if first <= newest_old:
+            report = self._bring_span(source, Span(first, newest_old), stop_at_hole=False)
+            if report.commits:
+                return None
+            first = newest_old + 1  # What is newest does not wait for what cannot be had.
+        patient = self._is_patient(first)
+        report = self._bring_span(source, Span(first, node_last), stop_at_hole=patient)
+        if report.stopped_at is None or not report.holes:
+            self._stuck = None
+            return None
+        hole = report.holes[0]
+        gone = hole.kind == BlockPruned.__name__
+        if self._stuck is None or self._stuck[0] != hole.mc_seqno:
+            self._stuck = hole.mc_seqno, time.monotonic()
+            if gone:
+                self._let_go()  # Its whole folder may be away for a moment: opened anew it shows.
+        elif gone:
+            # What the node deleted it will not write again.
+            self._stuck = hole.mc_seqno, float("-inf")
+        return f"masterchain block {hole.mc_seqno} cannot be read: {hole.kind}: {hole.reason}"
+
+    def _bring_span(self, source: BlockSource, span: Span, *, stop_at_hole: bool) -> IngestReport:
+        pipeline = self._piped(source)
+        pipeline.workers = (os.cpu_count() or 1) if len(span) >= MANY_MC_BLOCKS else 1
+        report = pipeline.bring(span, stop_at_hole=stop_at_hole)
+        # After many blocks look-ups are due, however few commits brought them.
+        many = self._settings.lake.maintenance_commits if len(span) >= MANY_MC_BLOCKS else 0
+        self._upkeep.count(max(report.commits, many))
+        if report.commits:
+            self._newest = pipeline.newest
+            self._on_report(report)
+        return report
+
+    def _is_patient(self, first: int) -> bool:
+        """Whether to wait for a block that could not be read, rather than leave a hole."""
+        if self._stuck is None or self._stuck[0] != first:
+            return True
+        return time.monotonic() - self._stuck[1] < self._settings.follow.patience_ms / 1000
+
+    def _is_due_to_heal(self, state: LogState) -> bool:
+        return len(state.ranges) > 1 and time.monotonic() - self._healed_s > HEAL_S
+
+    def _heal(self, state: LogState) -> None:
+        """Try once more to bring what is missing between the ranges of the lake."""
+        report = self._piped(self._opened()).bring(Span(state.ranges[0][0], state.ranges[-1][1]))
+        self._healed_s = time.monotonic()
+        if report.commits:
+            self._on_report(report)
+            self._tell("holes were filled: `tonlake rebuild contracts` takes note of them")
+
+    def _maintain(self, state: LogState) -> None:
+        """Remove what each commit leaves behind, such as the open traces of the one before.
+
+        How old a file is says the clock of this machine, which may jump. So what goes was left
+        behind already when this was done last.
+        """
+        grace_s = self._settings.lake.orphan_grace_s
+        if time.monotonic() - self._swept_s > grace_s:
+            sweep_orphans(self._lake_dir, grace_s, self._orphans)
+            self._orphans = frozenset(list_orphans(self._lake_dir, state))
+            self._swept_s = time.monotonic()
+
+    def _opened(self) -> BlockSource:
+        if self._source is None:
+            self._source = self._open_source()
+        return self._source
+
+    def _piped(self, source: BlockSource) -> Pipeline:
+        if self._pipeline is None:
+            self._pipeline = Pipeline(source, self._lake_dir, self._settings, log=self._log)
+        return self._pipeline
+
+    def _close_pipeline(self) -> None:
+        if self._pipeline is not None:
+            self._pipeline.close()
+            self._pipeline = None
+
+    def _let_go(self) -> None:
+        """Close the node's files, which may be other ones by now."""
+        self._close_pipeline()
+        if self._source is not None:
+            with suppress(SourceError, OSError):
+                self._source.close()
+            self._source = None
+
+    def _observe(self, state: LogState, node_last: int, theirs: McHead | None) -> None:
+        """Note the newest blocks of both for those who watch."""
+        last = state.ranges[-1][1] if state.ranges else 0
+        self._notes.observe(node_last, theirs, last, self._find_newest(state))
+
+    def _find_newest(self, state: LogState) -> McHead | None:
+        """Return the newest masterchain block of the lake; read only where others committed it."""
+        if not state.ranges:
+            return None
+        last = state.ranges[-1][1]
+        if self._newest is None or self._newest.mc_seqno != last:
+            self._newest = read_heads(self._lake_dir, state, (last, last)).get(last)
+        return self._newest

@@ -1,0 +1,297 @@
+"""The way of the data: source to decode, in parallel, to assemble, in order, to tonlake.lake.commit.commit.
+
+A commit covers consecutive masterchain blocks of one UTC day. Its borders depend on the data and
+the settings alone, so the same input gives the same files.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tonlake.ingest.assemble.batch import Batch
+from tonlake.ingest.assemble.chain import (
+    MASTERCHAIN,
+    Borders,
+    Chain,
+    keep_border,
+    list_heads,
+    read_chain,
+)
+from tonlake.ingest.assemble.chunk import NOT_YET, explain_hole, read_chunks
+from tonlake.ingest.assemble.currency import CurrencyBook, complete_states
+from tonlake.ingest.assemble.day import split_by_day
+from tonlake.ingest.assemble.library import LibraryBook
+from tonlake.ingest.assemble.statecell import CellFinder
+from tonlake.ingest.assemble.version import VersionBook
+from tonlake.ingest.decode.parallel import Hole, Piece, decode_in_order, join_tables
+from tonlake.ingest.decode.zerostate import decode_zero_states
+from tonlake.ingest.derive.action.derivation import ActionFiles
+from tonlake.ingest.derive.action.rebuild import rebuild_actions
+from tonlake.ingest.derive.contract.derivation import ContractFinder
+from tonlake.ingest.derive.contract.rebuild import rebuild_contracts
+from tonlake.ingest.derive.stages import derive_in_order
+from tonlake.ingest.derive.trace.derivation import TraceFiles
+from tonlake.ingest.span import Span, missing_spans
+from tonlake.lake.commit.commit import Network, commit_range
+from tonlake.lake.log.place import read_place
+from tonlake.lake.log.reader import LogReader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tonlake.ingest.blocks import BlockSource, McBundle, McHead
+    from tonlake.ingest.derive.stages import Step
+    from tonlake.ingest.settings import IngestSections
+    from tonlake.lake.log.place import Derive
+    from tonlake.lake.log.state import Commit
+
+
+class IngestReport(msgspec.Struct):
+    """What one run did: spans committed, spans that were there already, holes, rows by table."""
+
+    wanted: str
+    committed: list[str] = []
+    skipped: list[str] = []
+    holes: list[Hole] = []
+    commits: int = 0
+    rows: dict[str, int] = {}
+    stopped_at: int | None = None
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far a run is: masterchain blocks done of those to do, and transactions so far."""
+
+    mc_blocks: int
+    mc_blocks_total: int
+    transactions: int
+
+
+def ingest(
+    source: BlockSource,
+    lake_dir: Path,
+    wanted: Span,
+    settings: IngestSections,
+    on_progress: Callable[[Progress], None] | None = None,
+    *,
+    workers: int = 1,
+) -> IngestReport:
+    """Bring every masterchain block of ``wanted`` that the lake lacks into the lake.
+
+    A block that is pruned, was never had or is corrupt becomes a hole in the report and the
+    rest goes on; a block that is not there yet ends the run.
+
+    Raises:
+        SourceError: the source holds another network or chain than the lake.
+    """
+    with closing(Pipeline(source, lake_dir, settings, workers=workers)) as pipeline:
+        return pipeline.bring(wanted, on_progress)
+
+
+class Pipeline:
+    """From one source into one lake; what one span taught is remembered for the next."""
+
+    def __init__(
+        self,
+        source: BlockSource,
+        lake_dir: Path,
+        settings: IngestSections,
+        *,
+        workers: int = 1,
+        log: LogReader | None = None,
+    ) -> None:
+        """Decode with ``workers`` threads or processes; nothing is read yet but zero states.
+
+        ``log`` is that of the lake, read on where the one who brings blocks knows it already.
+        """
+        self.source = source
+        self.lake_dir = lake_dir
+        self.settings = settings
+        self.workers = workers
+        self.log = log or LogReader(lake_dir)
+        self.cells = cells = CellFinder(lake_dir, settings, self.log)
+        self.currencies = CurrencyBook(cells)
+        self.libraries = LibraryBook(lake_dir, settings.lake, cells)
+        self.contracts = (
+            ContractFinder(lake_dir, settings, cells) if settings.ingest.detect_contracts else None
+        )
+        self.traces = TraceFiles(lake_dir)
+        self.versions = VersionBook(source, self.log)
+        self.zero_states = source.zero_states()
+        self.newest: McHead | None = None
+        self._borders: Borders = {}
+        self.chain = Chain([], {})
+        self.on_progress: Callable[[Progress], None] = _ignore
+        self.done = 0
+        self.total = 0
+        self.report = IngestReport("")
+        self._stop_at_hole = False
+
+    def close(self) -> None:
+        """Stop the processes that the run needed, and let go of the lake."""
+        self.cells.close()
+        if self.contracts is not None:
+            self.contracts.close()
+
+    def bring(
+        self,
+        wanted: Span,
+        on_progress: Callable[[Progress], None] | None = None,
+        *,
+        stop_at_hole: bool = False,
+    ) -> IngestReport:
+        """Bring what the lake lacks of ``wanted``; does and raises what ``ingest`` says.
+
+        With ``stop_at_hole`` a block that cannot be given ends the run, as one not yet there.
+        """
+        self._stop_at_hole = stop_at_hole
+        self.on_progress = on_progress or _ignore
+        self.chain = read_chain(self.lake_dir, wanted, log=self.log, borders=self._borders)
+        self.done = 0
+        todo = list(missing_spans(wanted, self.chain.covered))
+        self.total = sum(map(len, todo))
+        self.report = IngestReport(str(wanted), skipped=_overlaps(wanted, self.chain.covered))
+        for span in todo:
+            self._bring_span(span)
+            if self.report.stopped_at is not None:
+                break
+        if todo and self.report.committed:
+            later = [span for span in self.chain.covered if span.first > todo[0].first]
+            if later:
+                self._revise(later)
+        return self.report
+
+    def _revise(self, later: list[Span]) -> None:
+        """Derive again what lies after a range of this run: it could not know of that."""
+        completed = complete_states(self.lake_dir, self.settings.lake, self.cells, later)
+        if self.contracts is None:
+            return
+        if completed is not None:  # what was remembered of these states is not so any more
+            self.contracts.close()
+            self.contracts = ContractFinder(self.lake_dir, self.settings, self.cells)
+        if rebuild_contracts(self.lake_dir, self.settings, within=later):
+            rebuild_actions(self.lake_dir, self.settings.lake, within=later)
+
+    def _bring_span(self, span: Span) -> None:
+        batch = Batch(self.settings.ingest)
+        for outcome in (item for chunk in self._decode(span) for item in chunk):
+            if isinstance(outcome, Hole):
+                self._flush(batch)
+                self._note_hole(explain_hole(self.source, outcome))
+                if self._stop_at_hole:
+                    break
+                continue
+            for piece in split_by_day(outcome):
+                if not batch.add(piece):
+                    self._flush(batch)
+                    batch.add(piece)
+        self._flush(batch)
+
+    def _decode(self, span: Span) -> Iterator[list[Piece | Hole]]:
+        """Yield what the blocks of a span say, in order."""
+        return decode_in_order(self._chunks(span), workers=self.workers)
+
+    def _chunks(self, span: Span) -> Iterator[list[McBundle]]:
+        """Read consecutive bundles, and note what cannot be read."""
+        for part in read_chunks(self.source, span, self.settings.ingest, self.versions):
+            if not isinstance(part, Hole):
+                yield part
+            elif part.kind == NOT_YET:
+                self.report.stopped_at = part.mc_seqno
+            else:
+                self._note_hole(part)
+                if self._stop_at_hole:
+                    return
+
+    def _flush(self, batch: Batch) -> None:
+        if not batch:
+            return
+        first, last = batch.pieces[0].first, batch.pieces[-1].last
+        tables = join_tables(batch.pieces)
+        self.chain.extend(tables["blocks"], Span(first, last))
+        if first == 1 and self.zero_states:
+            zero = decode_zero_states(self.zero_states)
+            tables |= {name: pa.concat_tables([rows, tables[name]]) for name, rows in zero.items()}
+            tables["state_cells"] = join_tables([Piece(first, last, tables)])["state_cells"]
+        tables["account_states"] = self.currencies.complete(tables)
+        tables["libraries"] = self.libraries.complete(tables, first, last)
+        commit = commit_range(
+            self.lake_dir,
+            tables,
+            first_mc_seqno=first,
+            last_mc_seqno=last,
+            day=batch.day,
+            source=self.source.describe(),
+            network=self._network(tables["blocks"]),
+            settings=self.settings.lake,
+            derive=self._derive_files(),
+            log=self.log,
+        )
+        self._learn(tables, commit)
+        self.report.commits += 1
+        self.report.committed.append(str(Span(first, last)))
+        for name, rows in tables.items():
+            self.report.rows[name] = self.report.rows.get(name, 0) + rows.num_rows
+        self.done += last - first + 1
+        self._tell()
+        batch.clear()
+
+    def _learn(self, tables: dict[str, pa.Table], commit: Commit) -> None:
+        """Remember what the next commits are likely to ask the lake about."""
+        self.traces.learn(commit)
+        if self.contracts is not None:  # nobody else asks about more than a cell now and then
+            self.cells.learn(tables["state_cells"], commit)
+            self.contracts.learn(commit)
+        self.newest = list_heads(tables["blocks"])[commit.last_mc_seqno]
+        for file in commit.added:
+            if file.table == "blocks":
+                keep_border(self._borders, file.path, read_place(file.path), self.chain.links)
+
+    def _derive_files(self) -> Derive:
+        """Return what derives a commit's files."""
+        steps: dict[str, Step] = {"traces": self.traces}
+        if self.contracts is not None:
+            steps["contracts"] = self.contracts
+        if self.settings.ingest.classify_actions:
+            steps["actions"] = ActionFiles(self.lake_dir)
+        return derive_in_order(steps)
+
+    def _network(self, blocks: pa.Table) -> Network:
+        global_id = blocks["global_id"][0].as_py()
+        for state in self.zero_states:
+            if state.workchain == MASTERCHAIN:
+                return Network(global_id, state.root_hash.hex(), state.file_hash.hex())
+        is_first = pc.and_(pc.equal(blocks["workchain"], MASTERCHAIN), pc.equal(blocks["seqno"], 1))
+        first = blocks.filter(is_first)
+        if first.num_rows:
+            root, file = first["prev_root_hash"][0], first["prev_file_hash"][0]
+            return Network(global_id, root.as_py().hex(), file.as_py().hex())
+        return Network(global_id)
+
+    def _note_hole(self, hole: Hole) -> None:
+        self.report.holes.append(hole)
+        if self._stop_at_hole:
+            self.report.stopped_at = hole.mc_seqno
+        self.done += 1
+        self._tell()
+
+    def _tell(self) -> None:
+        transactions = self.report.rows.get("transactions", 0)
+        self.on_progress(Progress(self.done, self.total, transactions))
+
+
+def _overlaps(wanted: Span, covered: list[Span]) -> list[str]:
+    return [
+        str(Span(max(span.first, wanted.first), min(span.last, wanted.last)))
+        for span in covered
+        if span.first <= wanted.last and span.last >= wanted.first
+    ]
+
+
+def _ignore(_progress: Progress) -> None:
+    """Show no progress."""

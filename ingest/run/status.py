@@ -1,0 +1,84 @@
+"""What a follower tells those who watch it, written down now and then."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tonlake.lake.log.following import Following, read_following, write_following
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tonlake.ingest.blocks import McHead
+
+WRITE_EVERY_S = 0.5
+"""How often the note is written when nothing happens."""
+
+RIVAL_S = 60.0
+"""How long somebody else who follows into the same lake is remembered after the last sign."""
+
+
+class Notebook:
+    """Keeps the note of one follower up to date."""
+
+    def __init__(self, lake_dir: Path) -> None:
+        """Begin with nothing seen."""
+        self._lake_dir = lake_dir
+        self._note = Following(os.getpid(), 0.0)
+        self._is_new = True
+        self._written_s = 0.0
+        self._rival: int | None = None
+        self._rival_seen_s = 0.0
+
+    @property
+    def problem(self) -> str | None:
+        """What was in the follower's way when it was last told."""
+        return self._note.problem
+
+    def observe(
+        self, node_last: int, theirs: McHead | None, lake_last: int, ours: McHead | None
+    ) -> None:
+        """Take the newest blocks of the node and of the lake."""
+        self._note = msgspec.structs.replace(
+            self._note,
+            node_last_mc_seqno=node_last,
+            lake_last_mc_seqno=lake_last,
+            node_last_utime=None if theirs is None else theirs.gen_utime,
+            lake_last_utime=None if ours is None else ours.gen_utime,
+        )
+        self._is_new = True
+
+    def find_rival(self) -> str | None:
+        """Return what to say of a process that follows into the same lake, as its note shows.
+
+        Only who comes after the first note of this one counts: a note from before it is that of
+        a process that has ended.
+        """
+        now_s = time.monotonic()
+        found = read_following(self._lake_dir) if self._written_s else None
+        if found is not None and found.looked_at > self._note.looked_at:
+            self._rival, self._rival_seen_s = found.pid, now_s
+        elif now_s - self._rival_seen_s > RIVAL_S:
+            self._rival = None
+        if self._rival is None:
+            return None
+        name = f"another follower (process {self._rival})"
+        return f"{name} brings the same blocks into this lake: stop one of the two"
+
+    def write(self, problem: str | None, *, has_looked: bool = True, stopped: bool = False) -> None:
+        """Write the note if it is due; a look that failed is no look at the node."""
+        now_s = time.monotonic()
+        is_due = self._is_new or stopped or problem != self._note.problem
+        if not is_due and now_s - self._written_s < WRITE_EVERY_S:
+            return
+        looked_at = time.time() if has_looked else self._note.looked_at
+        self._note = msgspec.structs.replace(
+            self._note, looked_at=looked_at, problem=problem, stopped=stopped
+        )
+        if self._lake_dir.is_dir():
+            write_following(self._lake_dir, self._note)
+            self._is_new, self._written_s = False, now_s

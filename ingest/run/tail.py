@@ -1,0 +1,64 @@
+"""A process that follows a node for a server: ``python -m tonlake.ingest.run.tail --node DIR --lake DIR``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
+
+from tonlake.ingest.errors import IngestError
+from tonlake.ingest.settings import IngestSections, decode_sections, encode_sections
+from tonlake.ingest.source.origin import Origin
+from tonlake.lake.errors import LakeError
+from tonlake.lake.process.child import run_child
+
+EXIT_REFUSED = 1
+
+
+def name_command(origin: Origin, lake: Path, settings: IngestSections) -> list[str]:
+    """Return the command that starts this process."""
+    options = [*origin.options(), "--lake", str(lake), "--settings", encode_sections(settings)]
+    return [sys.executable, "-P", "-m", "tonlake.ingest.run.tail", *options]
+
+
+def follow_origin(origin: Origin, lake: Path, settings: IngestSections) -> int:
+    """Follow a node, or a network, until this process is told to end; return its exit code."""
+    # Loaded here, where pandas is hidden: Arrow would load it for what some modules begin with.
+    from tonlake.ingest.run.follow import Follower  # noqa: PLC0415 - as above
+
+    follower = Follower(lambda: origin.open(settings), lake, settings, tell=_tell)
+    problem: str | None = None
+    try:
+        follower.run(lambda: False)
+    except (IngestError, LakeError) as error:
+        problem = str(error)
+        _tell(problem)
+    finally:
+        follower.close(problem)
+    return EXIT_REFUSED
+
+
+def _tell(text: str) -> None:
+    # A log without room must not end what it tells of.
+    with suppress(OSError):
+        sys.stderr.write(f"follow: {text}\n")
+        sys.stderr.flush()
+
+
+def main() -> NoReturn:
+    """Run the process."""
+    parser = argparse.ArgumentParser(prog="tonlake.ingest.run.tail", description="Follow a node.")
+    place = parser.add_mutually_exclusive_group(required=True)
+    place.add_argument("--node", type=Path)
+    place.add_argument("--liteserver", type=Path)
+    parser.add_argument("--lake", type=Path, required=True)
+    parser.add_argument("--settings", type=decode_sections, required=True)
+    options = parser.parse_args()
+    origin = Origin(options.node, None, options.liteserver)
+    run_child(lambda: follow_origin(origin, options.lake, options.settings))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Where blocks come from: a node's folder, archive packages, lite servers."""

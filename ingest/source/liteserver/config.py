@@ -1,0 +1,119 @@
+"""The global configuration file of a network: its lite servers, and where its chain begins.
+
+TL: config.global. Keys and hashes are base64, addresses of IPv4 signed 32-bit integers.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ipaddress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tonlake.ingest.blocks import BlockId
+from tonlake.ingest.errors import SourceError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEY_BYTES = HASH_BYTES = 32
+
+
+class LiteServer(msgspec.Struct, frozen=True):
+    """Where a lite server listens, and its public key (Ed25519)."""
+
+    host: str
+    port: int
+    key: bytes
+
+    def __str__(self) -> str:
+        """Return how errors name it."""
+        return f"{self.host}:{self.port}"
+
+
+class NetworkConfig(msgspec.Struct, frozen=True):
+    """Lite servers of a network, and blocks that whoever wrote the file vouches for."""
+
+    servers: tuple[LiteServer, ...]
+    zero_state: BlockId | None
+    init_block: BlockId | None
+
+
+class _Key(msgspec.Struct):
+    key: str
+
+
+class _Server(msgspec.Struct):
+    ip: int
+    port: int
+    id: _Key
+
+
+class _Block(msgspec.Struct):
+    workchain: int
+    shard: int
+    seqno: int
+    root_hash: str
+    file_hash: str
+
+
+class _Validator(msgspec.Struct):
+    zero_state: _Block | None = None
+    init_block: _Block | None = None
+
+
+class _File(msgspec.Struct):
+    liteservers: list[_Server] = []
+    validator: _Validator | None = None
+
+
+def read_config(path: Path) -> NetworkConfig:
+    """Read a global configuration file.
+
+    Raises:
+        SourceError: it cannot be read, is of another form, or names no lite server.
+    """
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=_File)
+        servers = tuple(map(_read_server, found.liteservers))
+        validator = found.validator or _Validator()
+        zero_state = _read_block(validator.zero_state)
+        init_block = _read_block(validator.init_block)
+    except OSError as error:
+        raise SourceError(f"{path.name} cannot be read: {error}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
+        raise SourceError(
+            f"{path.name} is no global configuration of a network: {error}"
+        ) from error
+    if not servers:
+        raise SourceError(f"{path.name} names no lite servers: it has no list `liteservers`")
+    return NetworkConfig(servers, zero_state, init_block)
+
+
+def _read_server(server: _Server) -> LiteServer:
+    host = str(ipaddress.IPv4Address(server.ip & 0xFFFFFFFF))
+    return LiteServer(host, server.port, _read_bytes(server.id.key, KEY_BYTES))
+
+
+def _read_block(block: _Block | None) -> BlockId | None:
+    if block is None:
+        return None
+    hashes = (_read_bytes(text, HASH_BYTES) for text in (block.root_hash, block.file_hash))
+    return BlockId(block.workchain, block.shard, block.seqno, *hashes)
+
+
+def _read_bytes(text: str, size: int) -> bytes:
+    """Return what base64 means.
+
+    Raises:
+        ValueError: it is none, or of another length.
+    """
+    try:
+        data = base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"{text[:80]!a} is no base64") from error
+    if len(data) != size:
+        raise ValueError(f"{text[:80]!a} has {len(data)} bytes, not {size}")
+    return data

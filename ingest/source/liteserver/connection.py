@@ -1,0 +1,172 @@
+"""One lite server over ADNL (TCP): a question in, its answer out.
+
+Handshake, encryption and TL are pytoniq's. What that client also does on its own is left out:
+nothing is asked that nobody asked for, and what an answer says is checked by who asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+import time
+from typing import TYPE_CHECKING, Any
+
+from pytoniq.liteclient.client import LiteClient, LiteClientError
+from pytoniq_core.tl.generator import TlError
+
+from tonlake.ingest.errors import ServerFault, ServerRefusal
+
+if TYPE_CHECKING:
+    from tonlake.ingest.source.liteserver.config import LiteServer
+
+LOG = logging.getLogger("tonlake.liteserver")
+PACKET_BYTES_LIMIT = 1 << 25
+"""No answer is longer: a block has at most 2 MiB, a zero state is asked for only of small seqno."""
+
+LISTEN_S = 0.005
+"""The client looks so often whether it waits for answers."""
+
+AVOIDED_S, LONGEST_AVOIDED_S = 1.0, 30.0
+"""So long a server that failed is asked only when no other one answers; each time for longer."""
+
+Answer = dict[str, Any]
+
+
+class _Client(LiteClient):
+    """The client without its own look at the chain; what it is asked while it closes is refused."""
+
+    is_gone = False
+
+    async def update_last_blocks(self) -> None:
+        """Ask nothing."""
+
+    async def block_updater(self) -> None:
+        """Ask nothing."""
+
+    async def send_and_encrypt(self, data: bytes, qid: str) -> asyncio.Future[Answer]:
+        """Send a question, and return what its answer will be in."""
+        if self.is_gone:
+            raise ConnectionAbortedError("the connection was closed")
+        reply: asyncio.Future[Answer] = self.loop.create_future()
+        self.tasks[qid] = reply
+        self.writer.write(self.encrypt(data))
+        try:
+            await self.writer.drain()
+        except OSError:
+            reply.cancel()
+            await self.close()
+            raise
+        return reply
+
+    async def close(self) -> None:
+        """Let go of the connection; whoever waits for an answer is told."""
+        self.is_gone = True
+        await super().close()
+
+    async def receive(self, data_len: int) -> bytes:
+        """Return so many bytes; a length that no honest server sends ends the connection."""
+        if data_len > PACKET_BYTES_LIMIT:
+            await self.close()
+            raise ConnectionAbortedError(f"a packet of {data_len} bytes")
+        data: bytes = await super().receive(data_len)
+        return data
+
+
+class Connection:
+    """Asks one lite server; connects when it is first asked, and anew after a failure."""
+
+    def __init__(self, server: LiteServer, timeout_ms: int) -> None:
+        """Take the server and how long an answer may take; nothing is connected yet."""
+        self.server = server
+        self.last_mc_seqno = 0
+        """The newest masterchain block that it named."""
+        self._failures = 0
+        self._avoided_until_s = 0.0
+        self._timeout_s = timeout_ms / 1000
+        self._client: _Client | None = None
+        self._connecting = asyncio.Lock()
+
+    @property
+    def is_avoided(self) -> bool:
+        """Whether it failed a short time ago."""
+        return time.monotonic() < self._avoided_until_s
+
+    async def ask(self, name: str, data: Answer) -> Answer:
+        """Return the answer to ``liteServer.<name>``, whose fields are named as in lite_api.tl.
+
+        Raises:
+            ServerRefusal: it answers with an error.
+            ServerFault: it cannot be reached, is too slow, or what it sends is no answer.
+        """
+        try:
+            answer, expected = await self._exchange(name, data)
+        except (OSError, EOFError, LiteClientError, TlError, AttributeError) as error:
+            # AttributeError: the client's parts are None once it is closed.
+            self.avoid()
+            reason = str(error) or type(error).__name__
+            raise ServerFault(f"{self.server}: {reason}", name=name) from error
+        kind = answer.get("@type", "") if isinstance(answer, dict) else ""
+        if kind == "liteServer.error":
+            raise ServerRefusal(str(self.server), answer["code"], answer["message"])
+        if kind.lower() != expected.lower():  # liteServer.blockData = liteServer.BlockData
+            await self.close()
+            self.avoid()
+            reason = f"{self.server}: it answers {kind or 'nothing'} and not {expected}"
+            raise ServerFault(reason, name=name, is_wrong=True)
+        self._failures = 0
+        return answer
+
+    async def _exchange(self, name: str, data: Answer) -> tuple[Answer, str]:
+        """Return an answer, and the TL type that it should have.
+
+        Servers hang up on clients at any time: over a connection that was there before, a
+        question is asked once more.
+        """
+        known = self._client
+        try:
+            return await self._exchange_once(name, data)
+        except TimeoutError:
+            raise
+        except (OSError, EOFError, LiteClientError, AttributeError):
+            if known is None:
+                raise
+            return await self._exchange_once(name, data)
+
+    async def _exchange_once(self, name: str, data: Answer) -> tuple[Answer, str]:
+        client = await self._connect()
+        schema = client.schemas.get_by_name(f"liteServer.{name}")
+        packet, query_id = client.serialize_adnl_ls_query(schema, data)
+        try:
+            reply = await client.send_and_encrypt(client.serialize_packet(packet), query_id)
+            return await asyncio.wait_for(reply, self._timeout_s), schema.class_name
+        except (OSError, EOFError, LiteClientError, TlError, AttributeError):
+            if client is self._client:
+                await self.close()
+            raise
+
+    def avoid(self) -> None:
+        """Ask others first for a while."""
+        self._failures += 1
+        longer_s = AVOIDED_S * 2 ** min(self._failures - 1, 10)
+        self._avoided_until_s = time.monotonic() + min(LONGEST_AVOIDED_S, longer_s)
+
+    async def close(self) -> None:
+        """Let go of the connection."""
+        client, self._client = self._client, None
+        if client is not None and client.writer is not None:
+            await client.close()
+
+    async def _connect(self) -> _Client:
+        async with self._connecting:
+            if self._client is None or self._client.is_gone:
+                await self.close()
+                key = base64.b64encode(self.server.key).decode()
+                # Its timeouts are said to be whole seconds, and taken as they are.
+                timeout_s: Any = self._timeout_s
+                client = _Client(self.server.host, self.server.port, key, timeout_s)
+                client.logger = LOG
+                client.delta = LISTEN_S
+                self._client = client
+                await client.connect()
+            return self._client

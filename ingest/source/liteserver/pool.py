@@ -1,0 +1,105 @@
+"""Several lite servers as one: a question goes to the next one where a server fails."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, TypeVar
+
+from tonlake.ingest.errors import ServerFault, ServerRefusal
+from tonlake.ingest.source.liteserver.connection import Connection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from tonlake.ingest.source.liteserver.config import LiteServer
+    from tonlake.ingest.source.liteserver.connection import Answer
+
+T = TypeVar("T")
+
+
+class ServerPool:
+    """Asks lite servers in turn; those that failed lately, or are behind, come last."""
+
+    def __init__(
+        self, servers: Iterable[LiteServer], *, timeout_ms: int, parallel_queries: int
+    ) -> None:
+        """Take the servers; none is connected yet."""
+        self.connections = [Connection(server, timeout_ms) for server in servers]
+        self._turn = 0
+        self._slots = asyncio.Semaphore(parallel_queries)
+
+    async def ask(
+        self,
+        name: str,
+        data: Answer,
+        read: Callable[[Answer], T],
+        *,
+        mc_seqno: int = 0,
+    ) -> T:
+        """Return what ``read`` makes of the first answer that it takes.
+
+        Args:
+            name: The question, ``liteServer.<name>``.
+            data: Its fields.
+            read: Raises ServerFault for an answer that cannot be right: another server is asked.
+            mc_seqno: Masterchain block that a server should have.
+
+        Raises:
+            ServerRefusal: those that can be reached answer with errors.
+            ServerFault: none can be reached, or what they answer is wrong.
+        """
+        failures: list[ServerFault | ServerRefusal] = []
+        for connection in self._list_in_turn(mc_seqno):
+            try:
+                async with self._slots:
+                    answer = await connection.ask(name, data)
+            except (ServerFault, ServerRefusal) as error:
+                failures.append(error)
+                continue
+            try:
+                return read(answer)
+            except ServerFault as error:
+                connection.avoid()
+                failures.append(error)
+        refusals = [one for one in failures if isinstance(one, ServerRefusal)]
+        wrong = [one for one in failures if isinstance(one, ServerFault) and one.is_wrong]
+        if refusals and not wrong:
+            raise next((one for one in refusals if not one.is_unknown), refusals[0])
+        reasons = "; ".join(dict.fromkeys(map(str, failures)))
+        raise ServerFault(f"no lite server is of use: {reasons}", name=name, is_wrong=bool(wrong))
+
+    async def ask_all(self, name: str, read: Callable[[Connection, Answer], T]) -> list[T]:
+        """Return what ``read`` makes of the answers of all servers that give one.
+
+        Those that failed lately are asked only if there is no other one.
+
+        Raises:
+            ServerFault: none does.
+        """
+        steady = [one for one in self.connections if not one.is_avoided]
+        connections = steady or self.connections
+        asked = [self._ask_one(one, name, read) for one in connections]
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        failures = [one for one in found if isinstance(one, ServerFault | ServerRefusal)]
+        for one in found:
+            if isinstance(one, BaseException) and one not in failures:
+                raise one
+        if len(failures) == len(found):
+            reasons = "; ".join(map(str, failures))
+            raise ServerFault(f"no lite server is of use: {reasons}", name=name)
+        return [one for one in found if not isinstance(one, BaseException)]
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        for connection in self.connections:
+            await connection.close()
+
+    async def _ask_one(
+        self, connection: Connection, name: str, read: Callable[[Connection, Answer], T]
+    ) -> T:
+        return read(connection, await connection.ask(name, {}))
+
+    def _list_in_turn(self, mc_seqno: int) -> list[Connection]:
+        self._turn = (self._turn + 1) % len(self.connections)
+        in_turn = self.connections[self._turn :] + self.connections[: self._turn]
+        return sorted(in_turn, key=lambda one: (one.is_avoided, one.last_mc_seqno < mc_seqno))

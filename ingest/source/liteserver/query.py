@@ -1,0 +1,173 @@
+"""Questions to lite servers whose answers are checked by themselves: hashes, ids and headers.
+
+What a server says is the newest block, or the block with a seqno, can be checked only against
+other blocks; that is what the source does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.blocks import BlockId, McHead
+from tonlake.ingest.decode.block.header import read_own_info, read_parts
+from tonlake.ingest.errors import BocError, DecodeError, ServerFault
+from tonlake.ingest.source.liteserver.proof import open_proof
+from tonlake.ingest.source.liteserver.signatures import ProofInvalid, check_link
+from tonlake.ingest.source.node.handle import MASTERCHAIN, MASTERCHAIN_SHARD
+
+if TYPE_CHECKING:
+    from tonlake.ingest.source.liteserver.connection import Answer, Connection
+    from tonlake.ingest.source.liteserver.pool import ServerPool
+
+BY_SEQNO = 1
+"""Mode of lookupBlock."""
+
+
+class Questions:
+    """What is asked of a pool of lite servers."""
+
+    def __init__(self, pool: ServerPool) -> None:
+        """Take the pool."""
+        self._pool = pool
+
+    async def ask_newest(self) -> tuple[BlockId, BlockId]:
+        """Return the newest masterchain block that any server names, and its zero state.
+
+        Raises:
+            ServerFault: no server answers, or they are of different networks.
+        """
+        name = "getMasterchainInfo"
+
+        def read(connection: Connection, answer: Answer) -> tuple[BlockId, BlockId]:
+            last = _read_id(answer["last"], name)
+            connection.last_mc_seqno = last.seqno
+            init = answer["init"]
+            zero = {"shard": MASTERCHAIN_SHARD, "seqno": 0}
+            return last, _read_id(init | zero, name)
+
+        found = await self._pool.ask_all(name, read)
+        if len({zero for _last, zero in found}) > 1:
+            raise ServerFault("the lite servers are of different networks", name=name)
+        return max(found, key=lambda pair: pair[0].seqno)
+
+    async def find_mc_block(self, mc_seqno: int) -> tuple[BlockId, McHead]:
+        """Return id and head of the masterchain block with a seqno.
+
+        Raises:
+            ServerRefusal: the servers have none.
+            ServerFault: none answers what was asked.
+        """
+        place = {"workchain": MASTERCHAIN, "shard": MASTERCHAIN_SHARD, "seqno": mc_seqno}
+        name = "lookupBlock"
+
+        def read(answer: Answer) -> tuple[BlockId, McHead]:
+            block_id = _read_id(answer["id"], name)
+            if (block_id.workchain, block_id.seqno) != (MASTERCHAIN, mc_seqno):
+                raise ServerFault(
+                    f"{block_id} where {mc_seqno} was asked", name=name, is_wrong=True
+                )
+            gen_utime = _read_gen_utime(answer["header_proof"], block_id, name)
+            return block_id, McHead(mc_seqno, block_id.root_hash, gen_utime)
+
+        return await self._pool.ask(name, {"mode": BY_SEQNO, "id": place}, read, mc_seqno=mc_seqno)
+
+    async def ask_block(self, block_id: BlockId, mc_seqno: int) -> bytes:
+        """Return the bytes of a block, whose SHA-256 is its file hash.
+
+        Raises:
+            ServerRefusal: the servers do not have it.
+            ServerFault: none answers with these bytes.
+        """
+        return await self._ask_bytes("getBlock", block_id, mc_seqno)
+
+    async def ask_zero_state(self, state_id: BlockId) -> bytes:
+        """Return the bytes of a zero state; the errors are those of ``ask_block``."""
+        return await self._ask_bytes("getState", state_id, 0)
+
+    async def prove(self, known: BlockId, target: BlockId) -> BlockId:
+        """Make sure that validators signed a masterchain block; return its newest known key block.
+
+        Args:
+            known: A key block, or the zero state, that is certain.
+            target: A later masterchain block.
+
+        Raises:
+            ServerRefusal: the servers give no proof.
+            ServerFault: none gives one that holds.
+        """
+        key_block, reached = known, known
+        while reached != target:
+            key_block, reached = await self._ask_links(key_block, target)
+        return key_block
+
+    async def _ask_links(self, known: BlockId, target: BlockId) -> tuple[BlockId, BlockId]:
+        """Return the last key block on the way to a block, and how far the way has come."""
+        name = "getBlockProof"
+
+        def read(answer: Answer) -> tuple[BlockId, BlockId]:
+            key_block = reached = known
+            for link in answer["steps"]:
+                if reached != key_block or _read_id(link["from"], name) != key_block:
+                    reason = f"the proof of {target} is no chain of key blocks"
+                    raise ServerFault(reason, name=name, is_wrong=True)
+                reached = _read_id(link["to"], name)
+                try:
+                    if check_link(link, key_block, reached):
+                        key_block = reached
+                except ProofInvalid as error:
+                    raise ServerFault(str(error), name=name, is_wrong=True) from error
+            if reached == known or reached not in {target, key_block}:
+                reason = f"the proof of {target} does not lead on from {known}"
+                raise ServerFault(reason, name=name, is_wrong=True)
+            return key_block, reached
+
+        asked = {"mode": 1, "known_block": _write_id(known), "target_block": _write_id(target)}
+        return await self._pool.ask(name, asked, read, mc_seqno=target.seqno)
+
+    async def _ask_bytes(self, name: str, block_id: BlockId, mc_seqno: int) -> bytes:
+        def read(answer: Answer) -> bytes:
+            data = answer["data"]
+            if not isinstance(data, bytes) or (hashlib.sha256(data).digest() != block_id.file_hash):
+                reason = f"the SHA-256 of what was sent for {block_id} is not its file hash"
+                raise ServerFault(reason, name=name, is_wrong=True)
+            return data
+
+        asked = {"id": _write_id(block_id)}
+        return await self._pool.ask(name, asked, read, mc_seqno=mc_seqno)
+
+
+def _write_id(block_id: BlockId) -> Answer:
+    return {
+        "workchain": block_id.workchain,
+        "shard": block_id.shard,
+        "seqno": block_id.seqno,
+        "root_hash": block_id.root_hash.hex(),
+        "file_hash": block_id.file_hash.hex(),
+    }
+
+
+def _read_id(found: Answer, name: str) -> BlockId:
+    """Return tonNode.blockIdExt."""
+    numbers = (found[key] for key in ("workchain", "shard", "seqno"))
+    hashes = (bytes.fromhex(found[key]) for key in ("root_hash", "file_hash"))
+    block_id = BlockId(*numbers, *hashes)
+    if block_id.seqno < 0:
+        raise ServerFault(f"a block with seqno {block_id.seqno}", name=name, is_wrong=True)
+    return block_id
+
+
+def _read_gen_utime(proof: object, block_id: BlockId, name: str) -> int:
+    """Return when a block was made, by a Merkle proof that its header is of the id's block."""
+    if not isinstance(proof, bytes):
+        raise ServerFault(f"there is no proof of {block_id}", name=name, is_wrong=True)
+    try:
+        tree = open_proof(proof, block_id.root_hash)
+        info, _rest = read_own_info(tree, read_parts(tree).info)
+    except (BocError, DecodeError) as error:
+        raise ServerFault(f"the proof of {block_id}: {error}", name=name, is_wrong=True) from error
+    place = info["workchain"], info["shard"], info["seqno"]
+    if place != (block_id.workchain, block_id.shard, block_id.seqno):
+        raise ServerFault(f"the proof is not that of {block_id}", name=name, is_wrong=True)
+    gen_utime: int = info["gen_utime"]
+    return gen_utime

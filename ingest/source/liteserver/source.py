@@ -1,0 +1,221 @@
+"""Lite servers as a source of blocks: the same bundles that a node's folder gives.
+
+Blocks are asked for a window at a time, and the next window while the last one is being used. The
+bytes of each are checked against the file hash of its id. Ids of masterchain blocks are what the
+servers say, held together by the hashes that each block names of the one before it, and tied to
+blocks that the configuration file names; ids of shard blocks stand in masterchain blocks and in
+the blocks after them.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.blocks import BlockId, McBundle, McHead, ZeroState
+from tonlake.ingest.decode.block.config import find_zero_states
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.errors import BlockNotYet, BlockUnavailable, ServerRefusal, SourceError
+from tonlake.ingest.source.liteserver.background import Background
+from tonlake.ingest.source.liteserver.config import read_config
+from tonlake.ingest.source.liteserver.pool import ServerPool
+from tonlake.ingest.source.liteserver.query import Questions
+from tonlake.ingest.source.liteserver.window import WindowReader
+from tonlake.ingest.source.node.handle import name_mc_block
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+    from pathlib import Path
+
+    from tonlake.ingest.settings import LiteServerSettings
+    from tonlake.ingest.source.liteserver.config import NetworkConfig
+    from tonlake.ingest.source.liteserver.window import Window
+
+TIMEOUT_MS = 10_000
+"""Milliseconds a lite server may take; then another one is asked."""
+
+WINDOW_MC_BLOCKS = 16
+"""Masterchain blocks that are asked for at a time."""
+
+
+class LiteSource:
+    """Blocks of a network, asked of its lite servers; follows the chain as it grows."""
+
+    def __init__(self, config: NetworkConfig, settings: LiteServerSettings) -> None:
+        """Ask the servers for their newest block.
+
+        Raises:
+            SourceError: none answers, or they are of another network than the file says.
+        """
+        self._config = config
+        self._poll_s = settings.poll_ms / 1000
+        self._background = Background()
+        self._pool = self._background.run(_make_pool(config, settings))
+        self._questions = Questions(self._pool)
+        known = [one for one in (config.zero_state, config.init_block) if one is not None]
+        self._proofs = settings.proofs
+        self._windows = WindowReader(self._questions, known, proofs=self._proofs and bool(known))
+        self._heads: dict[BlockId, McHead] = {}
+        self._window: Window = {}
+        self._next: tuple[int, Future[Window]] | None = None
+        self._asked_s = float("-inf")
+        try:
+            self._newest, self._zero = self._background.run(self._questions.ask_newest())
+            self._check_network()
+        except SourceError:
+            self.close()
+            raise
+
+    def refresh(self) -> None:
+        """Ask the servers for their newest block, if that was not done a moment ago.
+
+        Raises:
+            SourceError: none answers.
+        """
+        if time.monotonic() - self._asked_s < self._poll_s:
+            return
+        newest, zero = self._background.run(self._questions.ask_newest())
+        if zero != self._zero:
+            raise SourceError("the lite servers are of another network than before")
+        self._newest = newest
+        self._asked_s = time.monotonic()
+
+    def first_mc_seqno(self) -> int:
+        """Return the oldest masterchain block that a server has, if all after it are there.
+
+        Raises:
+            SourceError: no server answers.
+        """
+        unknown, known = 0, self._newest.seqno
+        if self.find_head(1) is not None:
+            return 1
+        while known - unknown > 1:
+            middle = (unknown + known) // 2
+            if self.find_head(middle) is None:
+                unknown = middle
+            else:
+                known = middle
+        # The block before the first is needed to tell which shard blocks are new.
+        return min(known + 1, self._newest.seqno)
+
+    def last_mc_seqno(self) -> int:
+        """Return the newest masterchain block that a server named when it was last asked."""
+        return self._newest.seqno
+
+    def read_bundle(self, mc_seqno: int) -> McBundle:
+        """Return one masterchain block and the shard blocks it commits.
+
+        Raises:
+            BlockNotYet: newer than what the servers have.
+            BlockNeverHad: none of the servers has it, or one of its shard blocks.
+            BlockCorrupt: what the servers send for it is not the block.
+            SourceError: no server answers, or they tell of different chains.
+        """
+        if mc_seqno > self._newest.seqno:
+            reason = f"the lite servers have masterchain blocks up to {self._newest.seqno}"
+            raise BlockNotYet(reason, block=name_mc_block(mc_seqno))
+        if mc_seqno not in self._window:
+            self._window = self._take_window(mc_seqno)
+        found = self._window.pop(mc_seqno)
+        if isinstance(found, BlockUnavailable):
+            raise found
+        return found
+
+    read_unchecked = read_bundle
+
+    def find_head(self, mc_seqno: int) -> McHead | None:
+        """Return which masterchain block the servers have at a seqno; None if none.
+
+        Raises:
+            SourceError: no server answers.
+        """
+        if mc_seqno > self._newest.seqno:
+            return None
+        head = self._heads.get(self._newest) if mc_seqno == self._newest.seqno else None
+        if head is None:
+            try:
+                found = self._background.run(self._questions.find_mc_block(mc_seqno))
+            except ServerRefusal as error:
+                if not error.is_unknown:
+                    raise
+                return None
+            self._heads = dict([found])
+            head = found[1]
+        return head
+
+    def zero_states(self) -> tuple[ZeroState, ...]:
+        """Return the zero states, the masterchain's first; () if the servers do not keep them."""
+        try:
+            return self._background.run(self._ask_zero_states())
+        except ServerRefusal:
+            return ()
+
+    def describe(self) -> dict[str, str]:
+        """Return the fingerprint that the commit log keeps: of which network, and how far."""
+        return {
+            "kind": "liteserver",
+            "zero_state": self._zero.root_hash.hex(),
+            "newest": f"{self._newest}:{self._newest.root_hash.hex()}",
+        }
+
+    def close(self) -> None:
+        """End all connections."""
+        self._background.close(self._pool.close)
+
+    def _check_network(self) -> None:
+        expected = self._config.zero_state
+        if self._proofs and expected is None and self._config.init_block is None:
+            raise SourceError("the configuration names no init_block to prove other blocks by")
+        if expected is not None and expected.root_hash != self._zero.root_hash:
+            raise SourceError(
+                f"the lite servers' chain begins with zero state {self._zero.root_hash.hex()},"
+                f" and the configuration names {expected.root_hash.hex()}: another network"
+            )
+
+    def _take_window(self, first: int) -> Window:
+        """Return the window that begins with a block, and begin to ask for the next one."""
+        ahead, self._next = self._next, None
+        if ahead is not None and ahead[0] == first:
+            window = self._background.wait(ahead[1])
+        else:
+            if ahead is not None:
+                ahead[1].cancel()
+            window = self._background.run(self._ask_window(first))
+        after = first + len(window)
+        if after <= self._newest.seqno:
+            self._next = after, self._background.start(self._ask_window(after))
+        return window
+
+    async def _ask_window(self, first: int) -> Window:
+        last = min(first + WINDOW_MC_BLOCKS - 1, self._newest.seqno)
+        return await self._windows.ask(first, last)
+
+    async def _ask_zero_states(self) -> tuple[ZeroState, ...]:
+        """Return the masterchain's zero state and those that its configuration names."""
+        data = await self._questions.ask_zero_state(self._zero)
+        states = [ZeroState(self._zero.workchain, *_hashes(self._zero), data)]
+        for one in find_zero_states(parse_boc(data)):
+            data = await self._questions.ask_zero_state(one)
+            states.append(ZeroState(one.workchain, *_hashes(one), data))
+        return tuple(sorted(states, key=lambda state: state.workchain))
+
+
+async def _make_pool(config: NetworkConfig, settings: LiteServerSettings) -> ServerPool:
+    return ServerPool(
+        config.servers,
+        timeout_ms=TIMEOUT_MS,
+        parallel_queries=settings.queries,
+    )
+
+
+def _hashes(state_id: BlockId) -> tuple[bytes, bytes]:
+    return state_id.root_hash, state_id.file_hash
+
+
+def open_liteserver(path: Path, settings: LiteServerSettings) -> LiteSource:
+    """Open the lite servers that a global configuration file names.
+
+    Raises:
+        SourceError: the file cannot be read, or no server answers.
+    """
+    return LiteSource(read_config(path), settings)

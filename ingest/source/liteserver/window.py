@@ -1,0 +1,182 @@
+"""A few masterchain blocks at a time, with the shard blocks that they commit, asked for at once."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
+from tonlake.ingest.decode.block.header import read_header
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.errors import (
+    BlockCorrupt,
+    BlockNeverHad,
+    BlockUnavailable,
+    BocError,
+    DecodeError,
+    ServerFault,
+    ServerRefusal,
+    SourceError,
+)
+from tonlake.ingest.source.node.bundle import Tops, read_tops
+from tonlake.ingest.source.node.handle import name_mc_block
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from tonlake.ingest.source.liteserver.query import Questions
+
+T = TypeVar("T")
+
+SHARD_BLOCKS_LIMIT = 10_000
+"""Shard blocks of one masterchain block; 256 shards that lag behind have far fewer."""
+
+Window = dict[int, McBundle | BlockUnavailable]
+"""By masterchain seqno what was had, or why not."""
+
+
+class _McBlock(msgspec.Struct, frozen=True):
+    """A masterchain block, the one it names before it, and the shard tops it names."""
+
+    raw: RawBlock
+    before: BlockId
+    tops: Tops
+
+
+class WindowReader:
+    """Asks for bundles, and holds their masterchain blocks against each other and known ones."""
+
+    def __init__(
+        self, questions: Questions, known: Iterable[BlockId], *, proofs: bool = False
+    ) -> None:
+        """Take what asks the servers, and blocks whose ids are certain.
+
+        With ``proofs`` validators must have signed the newest block of each window, and the last
+        of the known blocks must lead to them.
+        """
+        self._questions = questions
+        self._known = tuple(known)
+        self._key_block = self._known[-1] if proofs else None
+
+    async def ask(self, first: int, last: int) -> Window:
+        """Return what is told of some masterchain blocks; what cannot be given as its error.
+
+        Raises:
+            SourceError: no server answers, or they tell of different chains.
+        """
+        seqnos = range(max(1, first - 1), last + 1)
+        found = await asyncio.gather(*(_keep(self._ask_mc_block, seqno) for seqno in seqnos))
+        blocks = dict(zip(seqnos, found, strict=True))
+        for seqno in seqnos:
+            self._check_link(blocks.get(seqno - 1), blocks[seqno])
+        for one, after in zip(found, [*found[1:], None], strict=True):
+            # Those that others follow stand by the hashes that these name.
+            if isinstance(one, _McBlock) and not isinstance(after, _McBlock):
+                await self._prove(one.raw.id)
+        bundles = [_keep(self._ask_bundle, blocks, seqno) for seqno in range(first, last + 1)]
+        return dict(zip(range(first, last + 1), await asyncio.gather(*bundles), strict=True))
+
+    async def _ask_mc_block(self, mc_seqno: int) -> _McBlock:
+        name = name_mc_block(mc_seqno)
+        block_id, _head = await _ask(name, self._questions.find_mc_block, mc_seqno)
+        data = await _ask(block_id, self._questions.ask_block, block_id, mc_seqno)
+        try:
+            (before,) = read_header(parse_boc(data, check_crc=False)).previous
+            return _McBlock(RawBlock(block_id, data), before, read_tops(data, mc_seqno))
+        except (BocError, DecodeError) as error:
+            raise BlockCorrupt(str(error), block=block_id) from error
+
+    def _check_link(
+        self, before: _McBlock | BlockUnavailable | None, block: _McBlock | BlockUnavailable
+    ) -> None:
+        """Make sure that blocks follow each other and the configuration's.
+
+        Raises:
+            SourceError: they do not.
+        """
+        if isinstance(block, BlockUnavailable):
+            return
+        block_id = block.raw.id
+        if isinstance(before, _McBlock) and before.raw.id.root_hash != block.before.root_hash:
+            raise SourceError(
+                f"the lite servers tell of different chains: {block_id} does not follow"
+                f" {before.raw.id}, which they name as the block before it"
+            )
+        for known in self._known:
+            for one in (block_id, block.before):
+                if known.seqno == one.seqno and known != one:
+                    raise SourceError(
+                        f"the lite servers' {one} has root hash {one.root_hash.hex()}, and the"
+                        f" configuration names {known.root_hash.hex()}: another chain"
+                    )
+
+    async def _prove(self, block_id: BlockId) -> None:
+        """Make sure that a block is signed, if that is wanted.
+
+        What is older than the block that is certain cannot be proven by what came after it.
+        """
+        known = self._key_block
+        if known is not None and block_id.seqno > known.seqno:
+            self._key_block = await self._questions.prove(known, block_id)
+
+    async def _ask_bundle(
+        self, blocks: dict[int, _McBlock | BlockUnavailable], mc_seqno: int
+    ) -> McBundle:
+        block, before = blocks[mc_seqno], blocks.get(mc_seqno - 1)
+        if isinstance(block, BlockUnavailable):
+            raise block
+        if isinstance(before, BlockUnavailable):
+            reason = f"its shard blocks cannot be told without the one before it. {before}"
+            raise type(before)(reason, block=name_mc_block(mc_seqno))
+        earlier = set() if before is None else set(before.tops.committed_by)
+        shards = await self._ask_shards(block.tops.new, earlier, mc_seqno)
+        return McBundle(mc_seqno, (block.raw, *shards), block.tops.mark)
+
+    async def _ask_shards(
+        self, tops: Iterable[BlockId], earlier: set[BlockId], mc_seqno: int
+    ) -> list[RawBlock]:
+        """Return the blocks that lead from earlier tops to new ones, by workchain, shard, seqno."""
+        found: dict[BlockId, RawBlock] = {}
+        todo = set(tops) - earlier
+        while todo:
+            if len(found) + len(todo) > SHARD_BLOCKS_LIMIT:
+                reason = f"more than {SHARD_BLOCKS_LIMIT} shard blocks lead to it"
+                raise BlockCorrupt(reason, block=name_mc_block(mc_seqno))
+            asked = [_ask(one, self._questions.ask_block, one, mc_seqno) for one in todo]
+            sent = zip(todo, await asyncio.gather(*asked), strict=True)
+            new = {one: RawBlock(one, data) for one, data in sent}
+            found |= new
+            named = {one for block in new.values() for one in _read_previous(block)}
+            todo = {one for one in named if one.seqno > 0} - earlier - found.keys()
+        return [found[one] for one in sorted(found)]
+
+
+def _read_previous(block: RawBlock) -> tuple[BlockId, ...]:
+    try:
+        return read_header(parse_boc(block.data, check_crc=False)).previous
+    except (BocError, DecodeError) as error:
+        raise BlockCorrupt(str(error), block=block.id) from error
+
+
+async def _ask(block: object, ask: Callable[..., Awaitable[T]], *asked: object) -> T:
+    """Return what is asked for; what servers say of a block becomes its error."""
+    try:
+        return await ask(*asked)
+    except ServerRefusal as error:
+        if not error.is_unknown:
+            raise
+        raise BlockNeverHad(f"no lite server has it: {error}", block=block) from error
+    except ServerFault as error:
+        if not error.is_wrong:
+            raise
+        raise BlockCorrupt(str(error), block=block) from error
+
+
+async def _keep(ask: Callable[..., Awaitable[T]], *asked: object) -> T | BlockUnavailable:
+    """Return what is asked for, or why the block cannot be given."""
+    try:
+        return await ask(*asked)
+    except BlockUnavailable as error:
+        return error

@@ -1,0 +1,271 @@
+"""The archive of a node: masterchain blocks with what they commit, out of slices and packages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tonlake.ingest.blocks import BlockId, McBundle, McHead, RawBlock
+from tonlake.ingest.errors import BlockCorrupt, BlockNeverHad, BlockPruned, SourceError
+from tonlake.ingest.source.node.bundle import Tops, collect_committed, read_tops
+from tonlake.ingest.source.node.handle import MASTERCHAIN, name_mc_block
+from tonlake.ingest.source.node.slice import Slice, SliceCache, name_index, name_package_folder
+from tonlake.ingest.source.node.stored import (
+    check_followers,
+    miss_block,
+    naming_corrupt,
+    read_block,
+    read_proven_block,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from collections.abc import Set as AbstractSet
+    from pathlib import Path
+
+    from tonlake.ingest.source.node.globalindex import GlobalIndex, SliceRecord
+
+TOPS_KEPT = 4
+
+
+class Archive:
+    """Reads bundles by the masterchain block's seqno, whatever the node says is complete."""
+
+    def __init__(
+        self, db_dir: Path, index: GlobalIndex, slices: SliceCache, *, proofs: bool = False
+    ) -> None:
+        """Join the list of slices and the open ones; with ``proofs`` blocks come with theirs."""
+        self._proofs = proofs
+        self._read_block = read_proven_block if proofs else read_block
+        self.db_dir = db_dir
+        self.index = index
+        self.slices = slices
+        self._tops: dict[int, Tops] = {}
+
+    def refresh(self, *, rolled_back: bool) -> None:
+        """Catch up with the node; after a roll-back indexes and packages are other ones."""
+        if rolled_back:
+            self.slices.close()
+        self.index.refresh()
+        self.slices.refresh()
+        self._tops.clear()
+
+    def close(self) -> None:
+        """Let go of every store."""
+        self.slices.close()
+        self.index.store.close()
+
+    def find_first(self) -> int:
+        """Return the first masterchain block of the first slice that is kept; 1 if none is.
+
+        Raises:
+            SourceError: an index is damaged.
+        """
+        record = next(self._kept(self.index.slice_ids), None)
+        if record is None:
+            return 1
+        first, opened = record.first_mc_seqno, self.slices.open(record.id)
+        # Whoever believed a record that is wrong would leave blocks out without a word.
+        earlier = sorted(one for one in opened.list_mc_seqnos() if 0 < one < first)
+        return next((one for one in earlier if _has_data(opened, one)), first)
+
+    def find_last(self) -> int:
+        """Return the newest masterchain block in the slices' indexes; 0 if there is none."""
+        for record in self._kept(reversed(self.index.slice_ids)):
+            last = self.slices.open(record.id).last_mc_seqno()
+            if last is not None:
+                return last
+        return 0
+
+    def find_head(self, mc_seqno: int) -> McHead | None:
+        """Return which masterchain block has a seqno; None if the archive has none.
+
+        Raises:
+            SourceError: the index is damaged.
+        """
+        try:
+            handle = self._open_slice(mc_seqno).find_root_handle(MASTERCHAIN, mc_seqno)
+        except (BlockNeverHad, BlockPruned):
+            return None
+        except BlockCorrupt as error:
+            raise SourceError(str(error)) from error
+        return None if handle is None else McHead(mc_seqno, handle.id.root_hash, handle.unixtime)
+
+    def has_another(self, block_id: BlockId) -> bool:
+        """Whether the archive has a masterchain block of the same seqno, but not this one.
+
+        Raises:
+            SourceError: the index is damaged.
+        """
+        try:
+            opened = self._open_slice(block_id.seqno)
+        except (BlockNeverHad, BlockPruned):
+            return False
+        except BlockCorrupt as error:
+            raise SourceError(str(error)) from error
+        return opened.find_handle(block_id) is None and bool(
+            opened.find_root_handle(MASTERCHAIN, block_id.seqno)
+        )
+
+    def find_zero_states(self, workchains: Iterable[int]) -> list[BlockId]:
+        """Return the ids of the zero states that the archive's first slice knows."""
+        if 0 not in self.index.slice_ids or not self.slices.exists(0):
+            return []
+        handles = (self.slices.open(0).find_root_handle(workchain, 0) for workchain in workchains)
+        return [handle.id for handle in handles if handle is not None]
+
+    def read_bundle(self, mc_seqno: int, *, check_files: bool = True) -> McBundle:
+        """Return a masterchain block and the shard blocks it commits.
+
+        Without ``check_files`` the file hashes of shard blocks are not compared with their bytes.
+
+        Raises:
+            BlockPruned: its slice was deleted.
+            BlockNeverHad: it, or a block it commits, is not in the archive.
+            BlockCorrupt: the archive contradicts itself, or the bytes are wrong.
+        """
+        opened, mc_block = self._read_mc_block(mc_seqno)
+        tops = self._read_tops(mc_block)
+        absent: list[BlockId] = []
+        earlier: list[BlockId] = []
+
+        def find_prev(block_id: BlockId) -> tuple[BlockId, ...] | None:
+            handle = opened.find_handle(block_id)
+            if handle is None or handle.masterchain_ref is None:
+                absent.append(block_id)
+                return None
+            if handle.masterchain_ref < mc_seqno and block_id not in tops.new:
+                earlier.append(block_id)
+                return None
+            if handle.masterchain_ref != mc_seqno:
+                raise SourceError(
+                    f"{opened.store.name}: {block_id} is committed by {mc_seqno}, but its handle"
+                    f" says {handle.masterchain_ref}"
+                )
+            if any(one.seqno == 0 for one in handle.prev) and block_id.seqno != 1:
+                raise SourceError(f"{opened.store.name}: {block_id} follows no zero state")
+            return handle.prev
+
+        with naming_corrupt(mc_block.id):
+            committed = collect_committed(tops.new, find_prev)
+            self._check_earlier(opened, earlier, mc_seqno)
+        for block_id in absent:
+            self._judge_absent(opened, block_id, committed, mc_seqno, tops)
+        shards = (
+            self._read_block(opened, block_id, mc_seqno, check_file=check_files)
+            for block_id in committed
+        )
+        if mc_block.proof is not None:
+            mc_block = msgspec.structs.replace(mc_block, mc_extra=tops.mc_extra)
+        return McBundle(mc_seqno, (mc_block, *shards), tops.mark)
+
+    def check_tops(self, mc_seqno: int) -> None:
+        """Make sure that the newest block of every shard is there, whoever committed it.
+
+        Without this a node that keeps some shards only would look whole at a masterchain block
+        that happens to commit no block of the others.
+
+        Raises:
+            BlockUnavailable: as ``read_bundle``.
+        """
+        _opened, mc_block = self._read_mc_block(mc_seqno)
+        for block_id, committed_by in self._read_tops(mc_block).committed_by.items():
+            try:
+                opened = self._open_slice(committed_by)
+            except (BlockPruned, BlockNeverHad):
+                continue  # committed before the archive begins
+            if opened.find_handle(block_id) is None:
+                raise miss_block(block_id, committed_by, opened)
+
+    def _kept(self, slice_ids: Iterable[int]) -> Iterator[SliceRecord]:
+        records = (self.index.record(slice_id) for slice_id in slice_ids)
+        return (one for one in records if not one.deleted and self.slices.exists(one.id))
+
+    def _open_slice(self, mc_seqno: int) -> Slice:
+        block = name_mc_block(mc_seqno)
+        record = self.index.find_slice(mc_seqno)
+        if record is None or mc_seqno <= 0:
+            first = self.find_first()
+            reason = f"the node's archive begins with masterchain block {first}"
+            raise BlockNeverHad(reason, block=block, file=self.index.store.name)
+        name = name_index(record.id)
+        if record.deleted:
+            raise BlockPruned(f"the node deleted slice {record.id}", block=block, file=name)
+        if not self.slices.exists(record.id):
+            package = f"{name_package_folder(record.id)}/archive.{record.id:05d}.pack"
+            if (self.db_dir / package).exists():
+                reason = f"the index is missing, although {package} is there"
+                raise BlockCorrupt(reason, block=block, file=name)
+            raise BlockPruned(f"slice {record.id} is gone", block=block, file=name)
+        with naming_corrupt(block):
+            return self.slices.open(record.id)
+
+    def _read_tops(self, mc_block: RawBlock) -> Tops:
+        mc_seqno = mc_block.id.seqno
+        if mc_seqno not in self._tops:
+            with naming_corrupt(mc_block.id):
+                tops = read_tops(mc_block.data, mc_seqno, with_extra=self._proofs)
+                self._tops[mc_seqno] = tops
+            while len(self._tops) > TOPS_KEPT:
+                del self._tops[next(iter(self._tops))]
+        return self._tops[mc_seqno]
+
+    def _tops_before(self, mc_seqno: int) -> AbstractSet[BlockId] | None:
+        """Return all shard tops before a masterchain block; None if the archive begins with it."""
+        before = mc_seqno - 1
+        if before == 0:
+            return frozenset()
+        if before not in self._tops:
+            try:
+                self._read_tops(self._read_mc_block(before)[1])
+            except (BlockPruned, BlockNeverHad):
+                return None
+        return self._tops[before].committed_by.keys()
+
+    def _check_earlier(self, opened: Slice, earlier: list[BlockId], mc_seqno: int) -> None:
+        """Make sure that blocks were committed before a masterchain block, as handles say.
+
+        Those that a shard goes on from were tops then.
+        """
+        try:
+            before = self._tops_before(mc_seqno) if earlier else None
+        except BlockCorrupt:
+            return  # which is told by the one who reads that block
+        for block_id in earlier:
+            if before is not None and block_id not in before:
+                raise SourceError(
+                    f"{opened.store.name}: {block_id} leads to a block that {mc_seqno} commits,"
+                    " but its handle names an earlier masterchain block, which does not know it"
+                )
+
+    def _judge_absent(
+        self, opened: Slice, block_id: BlockId, committed: list[BlockId], mc_seqno: int, tops: Tops
+    ) -> None:
+        """Pass over a block without a handle if it was committed before this masterchain block.
+
+        That is so if the one before it names the block as a top. If the archive begins here, so
+        that nobody can tell, it is so unless this one is the first to name the block.
+        """
+        before = self._tops_before(mc_seqno)
+        is_new = block_id in tops.new
+        if before is not None and block_id in before and not is_new:
+            return
+        with naming_corrupt(name_mc_block(mc_seqno)):
+            check_followers(opened, block_id, committed, mc_seqno)
+        if before is not None or is_new:
+            raise miss_block(block_id, mc_seqno, opened)
+
+    def _read_mc_block(self, mc_seqno: int) -> tuple[Slice, RawBlock]:
+        block = name_mc_block(mc_seqno)
+        opened = self._open_slice(mc_seqno)
+        with naming_corrupt(block):
+            handle = opened.find_root_handle(MASTERCHAIN, mc_seqno)
+        if handle is None:
+            raise BlockNeverHad("the index has no such block", block=block, file=opened.store.name)
+        return opened, self._read_block(opened, handle.id, mc_seqno)
+
+
+def _has_data(opened: Slice, mc_seqno: int) -> bool:
+    handle = opened.find_root_handle(MASTERCHAIN, mc_seqno)
+    return handle is not None and opened.locate(handle.id, mc_seqno) is not None

@@ -1,0 +1,217 @@
+"""The node's ``celldb``: every cell of the shard states it keeps, by hash.
+
+    32-byte cell hash              -> refcnt i32, d1, d2, data, references
+    "desc" + base64(sha256(id))    -> db.celldb.value: block id, list links, root hash of its state
+    "desczero"                     -> head of that list
+
+A reference is a level mask, then hashes (lowest level first; the last one is the child's key),
+then depths. In the forms v2 and in-memory, refcnt changes are merge operands, 4 bytes each, which
+the store shows behind the value.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tonlake.ingest.blocks import BlockId
+from tonlake.ingest.errors import SourceError
+from tonlake.ingest.source.node.frozen import FrozenStore
+from tonlake.ingest.source.node.scratch import Scratch
+from tonlake.ingest.source.node.tl import (
+    BLOCK_ID,
+    CELLDB_VALUE,
+    TlReader,
+    pack_block_id,
+    pack_constructor,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NAME = "celldb"
+HASH_BYTES = 32
+DEPTH_BYTES = 2
+MAX_REFS = 4
+COMPRESSED = -1
+DESC_PREFIX = b"desc"
+DESC_HEAD = b"desczero"
+PERMANENT_KEY = b"opts.permanent_mode"
+PROBE_TIMEOUT_S = 600
+"""A celldb of the main network holds thousands of tables; opening them takes minutes at most."""
+
+
+class CellRef(msgspec.Struct, frozen=True):
+    """A reference as stored: hashes and depths at each level, the last one the child's own."""
+
+    level_mask: int
+    hashes: tuple[bytes, ...]
+    depths: tuple[int, ...]
+
+
+class CellRecord(msgspec.Struct, frozen=True):
+    """A cell: ``body`` is d1, d2 and data as in a bag of cells, ``refs`` its children."""
+
+    body: bytes
+    refs: tuple[CellRef, ...]
+    refcount: int
+
+    @property
+    def children(self) -> list[bytes]:
+        """Keys of the children."""
+        return [ref.hashes[-1] for ref in self.refs]
+
+    def hash(self) -> bytes | None:
+        """Return the representation hash; None for cells with a level, which has several."""
+        if self.body[0] >> 5:
+            return None
+        parts = [self.body]
+        parts += [ref.depths[-1].to_bytes(DEPTH_BYTES, "big") for ref in self.refs]
+        return hashlib.sha256(b"".join(parts + self.children)).digest()
+
+
+class StateEntry(msgspec.Struct, frozen=True):
+    """A state in celldb: the block after which it stood, and the hash of its root cell."""
+
+    block_id: BlockId
+    root_hash: bytes
+    prev: bytes
+    next: bytes
+
+
+class CellDb:
+    """The cells as they were when it was opened; ``open_celldb`` probes first and opens it."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open without a probe.
+
+        Raises:
+            SourceError: there is no such store, or it is damaged.
+        """
+        self._scratch = Scratch()
+        try:
+            self._store = FrozenStore(folder, NAME, self._scratch)
+        except SourceError:
+            self._scratch.close()
+            raise
+
+    @property
+    def permanent(self) -> bool:
+        """Whether the node keeps every state for good (``--permanent-celldb``)."""
+        return self._store.get(PERMANENT_KEY) == b"1"
+
+    def get(self, cell_hash: bytes) -> CellRecord | None:
+        """Return a cell, or None: then the state it belonged to was deleted, or is unknown.
+
+        Raises:
+            SourceError: the record is damaged, or of the compressed form.
+        """
+        value = self._store.get(cell_hash)
+        return None if value is None else read_cell_record(cell_hash, value)
+
+    def find_state(self, block_id: BlockId) -> StateEntry | None:
+        """Return the state after a block; None if the node has deleted it or never had it."""
+        value = self._store.get(pack_state_key(block_id))
+        return None if value is None else read_state_entry(value)
+
+    def states(self) -> Iterator[StateEntry]:
+        """Yield every state there is, also those of blocks that never became canonical."""
+        for key, value in self._store.scan(DESC_PREFIX):
+            if key != DESC_HEAD and len(key) != HASH_BYTES:
+                yield read_state_entry(value)
+
+    def cells(self) -> Iterator[tuple[bytes, CellRecord]]:
+        """Yield every cell there is with its hash, in order of hashes."""
+        for key, value in self._store.scan():
+            if len(key) == HASH_BYTES:
+                yield key, read_cell_record(key, value)
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._store.close()
+        self._scratch.close()
+
+
+def open_celldb(db_dir: Path) -> CellDb:
+    """Open the celldb of a node's folder, after a child process has read some of it.
+
+    Raises:
+        SourceError: there is none, it is damaged, of a form that cannot be read, or reading it
+            crashes RocksDB.
+    """
+    folder = db_dir / NAME
+    if not folder.is_dir():
+        raise SourceError(f"{NAME}: the node's folder has none")
+    command = [sys.executable, "-m", "tonlake.ingest.source.node.celldb_probe", str(folder)]
+    try:
+        probe = subprocess.run(  # noqa: S603 - our own interpreter and module
+            command, check=False, capture_output=True, text=True, timeout=PROBE_TIMEOUT_S
+        )
+    except subprocess.TimeoutExpired:
+        raise SourceError(f"{NAME}: not opened within {PROBE_TIMEOUT_S} seconds") from None
+    if probe.returncode < 0:
+        name = signal.Signals(-probe.returncode).name
+        raise SourceError(f"{NAME}: reading it crashes RocksDB ({name}); work without it")
+    if probe.returncode:
+        raise SourceError(probe.stderr.strip().splitlines()[-1])
+    return CellDb(folder)
+
+
+def pack_state_key(block_id: BlockId) -> bytes:
+    """Return the key of a block's state."""
+    boxed = pack_constructor(BLOCK_ID) + pack_block_id(block_id)
+    return DESC_PREFIX + base64.b64encode(hashlib.sha256(boxed).digest())
+
+
+def read_state_entry(value: bytes) -> StateEntry:
+    """Read a boxed ``db.celldb.value``.
+
+    Raises:
+        SourceError: it is none.
+    """
+    reader = TlReader(value, f"{NAME}: db.celldb.value")
+    reader.read_constructor(CELLDB_VALUE)
+    block_id = reader.read_block_id()
+    prev, following, root_hash = (reader.read_bytes(HASH_BYTES) for _ in range(3))
+    return StateEntry(block_id, root_hash, prev, following)
+
+
+def read_cell_record(cell_hash: bytes, value: bytes) -> CellRecord:
+    """Read the record of a cell, with any pending refcnt changes behind it.
+
+    Raises:
+        SourceError: it is damaged, does not belong to the hash, or is of the compressed form.
+    """
+    reader = TlReader(value, f"{NAME}: cell {cell_hash.hex()}")
+    refcount = reader.read_int()
+    if refcount == COMPRESSED:
+        raise SourceError(
+            f"{NAME}: cell {cell_hash.hex()} is stored compressed; cells below it have no key."
+            " A node that runs with --celldb-compress-depth cannot be read"
+        )
+    d1, d2 = reader.read_bytes(2)
+    if d1 & 7 > MAX_REFS or d1 & 16:
+        raise reader.fail(f"no cell has the descriptor {d1:02x}")
+    body = bytes((d1, d2)) + reader.read_bytes((d2 + 1) // 2)
+    refs = tuple(_read_ref(reader) for _ in range(d1 & 7))
+    while reader.position < len(value):
+        refcount += reader.read_int()
+    record = CellRecord(body, refs, refcount)
+    if record.hash() not in (None, cell_hash):
+        raise reader.fail("the cell has another hash than its key")
+    return record
+
+
+def _read_ref(reader: TlReader) -> CellRef:
+    level_mask = reader.read_bytes(1)[0]
+    levels = level_mask.bit_count() + 1
+    hashes = tuple(reader.read_bytes(HASH_BYTES) for _ in range(levels))
+    depths = tuple(int.from_bytes(reader.read_bytes(DEPTH_BYTES), "big") for _ in range(levels))
+    return CellRef(level_mask, hashes, depths)

@@ -1,0 +1,116 @@
+"""``files/globalindex``: which slices of the archive there are, and which were deleted."""
+
+from __future__ import annotations
+
+import bisect
+import struct
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tonlake.ingest.errors import SourceError
+from tonlake.ingest.source.node.handle import MASTERCHAIN
+from tonlake.ingest.source.node.tl import (
+    BOOL_FALSE,
+    INDEX_KEY,
+    INDEX_VALUE,
+    PACKAGE_KEY,
+    PACKAGE_VALUE,
+    TlReader,
+    pack_constructor,
+)
+
+if TYPE_CHECKING:
+    from tonlake.ingest.source.node.followed import FollowedStore
+
+
+class FirstBlock(msgspec.Struct, frozen=True):
+    """The block of a shard with the smallest seqno in a slice (``db.files.package.firstBlock``)."""
+
+    workchain: int
+    shard: int
+    seqno: int
+    unixtime: int
+    lt: int
+
+
+class SliceRecord(msgspec.Struct, frozen=True):
+    """What the global index says about one slice (``db.files.package.value``)."""
+
+    id: int
+    first_blocks: tuple[FirstBlock, ...]
+    deleted: bool
+
+    @property
+    def first_mc_seqno(self) -> int:
+        """The first masterchain block of the slice; seqno 0 is the zero state, not a block."""
+        stored = [block.seqno for block in self.first_blocks if block.workchain == MASTERCHAIN]
+        return max(1, min(stored, default=self.id))
+
+
+class GlobalIndex:
+    """The archive's slices by id; an id is the seqno of a masterchain block."""
+
+    def __init__(self, store: FollowedStore) -> None:
+        """Read the list of slices."""
+        self.store = store
+        self.slice_ids: list[int] = []
+        self._records: dict[int, SliceRecord] = {}
+        self._read()
+
+    def refresh(self) -> None:
+        """Catch up with slices that were added or deleted."""
+        if self.store.catch_up():
+            self._read()
+
+    def find_slice(self, mc_seqno: int) -> SliceRecord | None:
+        """Return the slice that holds a masterchain block and the shard blocks it commits."""
+        place = bisect.bisect_right(self.slice_ids, mc_seqno)
+        return self.record(self.slice_ids[place - 1]) if place else None
+
+    def record(self, slice_id: int) -> SliceRecord:
+        """Return what is known about a listed slice.
+
+        Raises:
+            SourceError: nothing is.
+        """
+        if slice_id not in self._records:
+            self._records[slice_id] = self._read_record(slice_id)
+        return self._records[slice_id]
+
+    def _read(self) -> None:
+        self._records.clear()
+        value = self.store.get(pack_constructor(INDEX_KEY))
+        if value is None:
+            raise SourceError(f"{self.store.name}: no list of packages: an empty node?")
+        reader = TlReader(value, f"{self.store.name}: db.files.index")
+        reader.read_constructor(INDEX_VALUE)
+        self.slice_ids = sorted(reader.read_vector(reader.read_int))
+        reader.read_vector(reader.read_int)  # packages of key blocks
+        reader.read_vector(reader.read_int)  # packages of what is not archived yet
+        reader.expect_end()
+
+    def _read_record(self, slice_id: int) -> SliceRecord:
+        key = struct.pack("<Ii", PACKAGE_KEY, slice_id) + BOOL_FALSE + BOOL_FALSE
+        value = self.store.get(key)
+        if value is None:
+            raise SourceError(f"{self.store.name}: slice {slice_id} is listed without a record")
+        reader = TlReader(value, f"{self.store.name}: slice {slice_id}")
+        reader.read_constructor(PACKAGE_VALUE)
+        found_id, _key, _temp = reader.read_int(), reader.read_bool(), reader.read_bool()
+        if found_id != slice_id:
+            raise reader.fail(f"the record of slice {found_id}")
+
+        def read_first_block() -> FirstBlock:
+            return FirstBlock(
+                workchain=reader.read_int(),
+                shard=reader.read_long(),
+                seqno=reader.read_int(),
+                unixtime=reader.read_uint(),
+                lt=reader.read_long(),
+            )
+
+        first_blocks = reader.read_vector(read_first_block)
+        record = SliceRecord(slice_id, tuple(first_blocks), deleted=reader.read_bool())
+        reader.expect_end()
+        return record

@@ -1,0 +1,137 @@
+"""Block handles: what a node remembers about a block (``db.block.info``).
+
+The value is the block id, 32 flag bits, and then only the fields whose flag is set.
+"""
+
+from __future__ import annotations
+
+from enum import IntFlag
+
+import msgspec
+
+from tonlake.ingest.blocks import BlockId
+from tonlake.ingest.source.node.tl import (
+    BLOCK_HANDLE_KEY,
+    BLOCK_INFO,
+    TlReader,
+    pack_block_id,
+    pack_constructor,
+)
+
+HANDLE_PREFIX = pack_constructor(BLOCK_HANDLE_KEY)
+MASTERCHAIN = -1
+MASTERCHAIN_SHARD = -(1 << 63)
+
+
+class HandleFlag(IntFlag):
+    """Bits of ``db.block.info.flags`` (``validator/block-handle.hpp``)."""
+
+    MASTERCHAIN = 1 << 0
+    PREV_LEFT = 1 << 1
+    PREV_RIGHT = 1 << 2
+    NEXT_LEFT = 1 << 3
+    NEXT_RIGHT = 1 << 4
+    SPLIT_AFTER_KNOWN = 1 << 5
+    SPLIT_AFTER = 1 << 6
+    MERGE_BEFORE_KNOWN = 1 << 7
+    MERGE_BEFORE = 1 << 8
+    RECEIVED = 1 << 9
+    KEY_BLOCK = 1 << 10
+    PROOF = 1 << 11
+    PROOF_LINK = 1 << 12
+    LT_KNOWN = 1 << 13
+    TIME_KNOWN = 1 << 14
+    KEY_BLOCK_KNOWN = 1 << 15
+    STATE_HASH_KNOWN = 1 << 17
+    SIGNATURES = 1 << 18
+    STATE_STORED = 1 << 20
+    ARCHIVED = 1 << 21
+    APPLIED = 1 << 22
+    MASTERCHAIN_REF_KNOWN = 1 << 23
+    DELETED = 1 << 25
+    STATE_DELETED = 1 << 26
+    MOVED_TO_ARCHIVE = 1 << 27
+    PROCESSED = 1 << 28
+    HANDLE_MOVED = 1 << 29
+
+
+class BlockHandle(msgspec.Struct, frozen=True):
+    """A block's place in the chain and what the node has done with it.
+
+    ``lt`` is the block's end_lt, ``unixtime`` its gen_utime, ``state_root_hash`` the root of the
+    state after it; each is None while the node does not know it.
+    """
+
+    id: BlockId
+    flags: HandleFlag
+    prev: tuple[BlockId, ...]
+    next: tuple[BlockId, ...]
+    lt: int | None
+    unixtime: int | None
+    state_root_hash: bytes | None
+    stored_masterchain_ref: int | None
+
+    @property
+    def masterchain_ref(self) -> int | None:
+        """Seqno of the masterchain block that commits this block; its own seqno there."""
+        if self.id.workchain == MASTERCHAIN:
+            return self.id.seqno
+        return self.stored_masterchain_ref
+
+
+def name_mc_block(mc_seqno: int) -> BlockId:
+    """Return an id that says which masterchain block is meant before its hashes are known."""
+    return BlockId(MASTERCHAIN, MASTERCHAIN_SHARD, mc_seqno, b"", b"")
+
+
+def pack_handle_key(block_id: BlockId) -> bytes:
+    """Return the key of a block's handle: boxed ``db.blockdb.key.value``."""
+    return HANDLE_PREFIX + pack_block_id(block_id)
+
+
+def unpack_handle_key(key: bytes, what: str) -> BlockId:
+    """Return the block whose handle has a key; ``what`` names the store in errors.
+
+    Raises:
+        SourceError: the key is of another form.
+    """
+    reader = TlReader(key, f"{what}: key of a handle")
+    reader.read_constructor(BLOCK_HANDLE_KEY)
+    block_id = reader.read_block_id()
+    reader.expect_end()
+    return block_id
+
+
+def pack_handle_prefix(workchain: int, shard: int, seqno: int) -> bytes:
+    """Return what the keys of all handles with this workchain, shard and seqno begin with."""
+    return pack_handle_key(BlockId(workchain, shard, seqno, b"", b""))[:20]
+
+
+def read_handle(data: bytes, what: str) -> BlockHandle:
+    """Read a boxed ``db.block.info``; ``what`` names the value in errors.
+
+    Raises:
+        SourceError: the bytes are no block handle.
+    """
+    reader = TlReader(data, what)
+    reader.read_constructor(BLOCK_INFO)
+    block_id = reader.read_block_id()
+    flags = HandleFlag(reader.read_uint())
+
+    def read_ids(left: HandleFlag, right: HandleFlag) -> tuple[BlockId, ...]:
+        return tuple(reader.read_block_id() for bit in (left, right) if bit in flags)
+
+    handle = BlockHandle(
+        id=block_id,
+        flags=flags,
+        prev=read_ids(HandleFlag.PREV_LEFT, HandleFlag.PREV_RIGHT),
+        next=read_ids(HandleFlag.NEXT_LEFT, HandleFlag.NEXT_RIGHT),
+        lt=reader.read_long() if HandleFlag.LT_KNOWN in flags else None,
+        unixtime=reader.read_uint() if HandleFlag.TIME_KNOWN in flags else None,
+        state_root_hash=reader.read_bytes(32) if HandleFlag.STATE_HASH_KNOWN in flags else None,
+        stored_masterchain_ref=(
+            reader.read_uint() if HandleFlag.MASTERCHAIN_REF_KNOWN in flags else None
+        ),
+    )
+    reader.expect_end()
+    return handle

@@ -1,0 +1,246 @@
+"""Archive packages (``.pack``): entries one after another, nothing but lengths between them.
+
+    file  := u32 0xAE8FDD01, entry*
+    entry := u16 0x1E8B, u16 name_len, u32 data_len, name, data        (little-endian)
+
+There is no checksum and no end mark. What makes an entry whole is the index, whose ``status``
+says how many bytes are valid, and for a block the SHA-256 in its name. Offsets in indexes count
+from behind the four bytes at the start of the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import struct
+from pathlib import Path
+
+import msgspec
+
+from tonlake.ingest.blocks import BlockId
+from tonlake.ingest.errors import EntryFlaw
+from tonlake.ingest.source.node.handle import MASTERCHAIN
+
+FILE_MAGIC = 0xAE8FDD01
+FILE_HEADER_BYTES = 4
+ENTRY_MAGIC = 0x1E8B
+ENTRY_HEADER = struct.Struct("<HHI")
+DATA_BYTES_LIMIT = (1 << 31) - 1
+
+BLOCK_KIND, PROOF_KIND, PROOF_LINK_KIND = "block", "proof", "prooflink"
+OTHER_KINDS = frozenset(
+    ("proof", "prooflink", "signatures", "candidate", "candidateref", "info", "empty")
+)
+_NAME = re.compile(r"([a-z]+)_\((-?\d+),([0-9a-f]{16}),(\d+)\):([0-9A-F]{64}):([0-9A-F]{64})")
+_LATER_ENTRY = re.compile(rb"\x8b\x1e..[\x00-\xff]{4}(?:block|proof|prooflink)_\(-?\d", re.DOTALL)
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where an index puts an entry: file, offset and end of the valid part, as stored there.
+
+    ``name`` is the file as it stands in errors, relative to the source's folder; ``bound`` is
+    None where no index says how much of the file is valid.
+    """
+
+    path: Path
+    name: str
+    offset: int
+    bound: int | None
+
+
+def format_entry_name(block_id: BlockId, kind: str = BLOCK_KIND) -> str:
+    """Return the name of a block's entry, or of its proof."""
+    root_hash, file_hash = block_id.root_hash.hex().upper(), block_id.file_hash.hex().upper()
+    return f"{kind}_{block_id}:{root_hash}:{file_hash}"
+
+
+def parse_entry_name(name: bytes) -> tuple[str, BlockId] | None:
+    """Return kind and block id of an entry's name; None for names of another form."""
+    match = _NAME.fullmatch(name.decode("ascii", "replace"))
+    if match is None:
+        return None
+    kind, workchain, shard, seqno, root_hash, file_hash = match.groups()
+    signed = int.from_bytes(bytes.fromhex(shard), "big", signed=True)
+    return kind, BlockId(
+        int(workchain), signed, int(seqno), bytes.fromhex(root_hash), bytes.fromhex(file_hash)
+    )
+
+
+def read_block_entry(place: Place, block_id: BlockId, *, check_file: bool = True) -> bytes:
+    """Return the bytes of the block whose entry is at ``place``; unchecked if so wished.
+
+    Raises:
+        EntryFlaw: the file is missing or too short, or the entry there is not this block.
+    """
+    data = _read_named_entry(place, format_entry_name(block_id))
+    if check_file:
+        check_file_hash(data, block_id, file=place.name, offset=FILE_HEADER_BYTES + place.offset)
+    return data
+
+
+def name_proof_kind(block_id: BlockId) -> str:
+    """Return the kind of entry that a block's proof is."""
+    return PROOF_KIND if block_id.workchain == MASTERCHAIN else PROOF_LINK_KIND
+
+
+def read_proof_entry(place: Place, block_id: BlockId) -> bytes:
+    """Return the bytes of the proof of a block, whose entry is at ``place``.
+
+    Raises:
+        EntryFlaw: the file is missing or too short, or the entry there is not this proof.
+    """
+    return _read_named_entry(place, format_entry_name(block_id, name_proof_kind(block_id)))
+
+
+def _read_named_entry(place: Place, expected: str) -> bytes:
+    position = FILE_HEADER_BYTES + place.offset
+    if place.bound is not None and place.offset + ENTRY_HEADER.size > place.bound:
+        reason = f"the index puts it there, but vouches for {place.bound} bytes alone"
+        raise _flaw(place, position, reason)
+    try:
+        with place.path.open("rb", buffering=0) as file:
+            name, data = _read_entry(file.fileno(), position, place)
+    except FileNotFoundError:
+        raise EntryFlaw("the file does not exist", file=place.name, offset=position) from None
+    if name != expected.encode():
+        reason = f"the entry is {name!r} where {expected.encode()!r} should be"
+        raise _flaw(place, position, reason)
+    return data
+
+
+def check_file_hash(data: bytes, block_id: BlockId, *, file: str, offset: int) -> None:
+    """Make sure that the bytes are those of the block.
+
+    Raises:
+        EntryFlaw: their SHA-256 is not the file hash.
+    """
+    if hashlib.sha256(data).digest() != block_id.file_hash:
+        reason = f"the SHA-256 of the {len(data)} bytes is not the block's file hash"
+        raise EntryFlaw(reason, file=file, offset=offset)
+
+
+def _read_entry(descriptor: int, position: int, place: Place) -> tuple[bytes, bytes]:
+    name_bytes, data_bytes = _read_entry_header(descriptor, position, place)
+    start = position + ENTRY_HEADER.size
+    end = start + name_bytes + data_bytes
+    if place.bound is not None and end > FILE_HEADER_BYTES + place.bound:
+        reason = (
+            f"the entry ends at {end}, behind the {place.bound} bytes that the index vouches for"
+        )
+        raise _flaw(place, position, reason)
+    # One by one: to cut the name off would be to copy the data.
+    name = os.pread(descriptor, name_bytes, start)
+    data = os.pread(descriptor, data_bytes, start + name_bytes)
+    if len(name) + len(data) < name_bytes + data_bytes:
+        raise _flaw(place, position, f"the file ends inside the entry, before {end}", cut=True)
+    return name, data
+
+
+def _read_entry_header(descriptor: int, position: int, place: Place) -> tuple[int, int]:
+    header = os.pread(descriptor, ENTRY_HEADER.size, position)
+    if len(header) < ENTRY_HEADER.size:
+        raise _flaw(place, position, "the file ends before or inside the entry", cut=True)
+    magic, name_bytes, data_bytes = ENTRY_HEADER.unpack(header)
+    if magic != ENTRY_MAGIC:
+        raise _flaw(place, position, f"no entry begins here: {magic:04x}, not {ENTRY_MAGIC:04x}")
+    if data_bytes > DATA_BYTES_LIMIT:
+        raise _flaw(place, position, f"an entry of {data_bytes} bytes")
+    return name_bytes, data_bytes
+
+
+def _flaw(place: Place, position: int, reason: str, *, cut: bool = False) -> EntryFlaw:
+    return EntryFlaw(reason, file=place.name, offset=position, cut=cut)
+
+
+class PackageScan:
+    """Finds the blocks of a package by reading it from front to end; goes on where it stopped.
+
+    ``blocks`` maps the id of each block to its place; of several copies, to one whose bytes are
+    right. ``flaws`` holds what was wrong on the way; ``tail`` what keeps the scan from going on:
+    an entry that is cut, as the last one is while a node writes, or bytes that are no entry.
+    """
+
+    def __init__(self, path: Path, name: str, *, bound: int | None = None) -> None:
+        """Begin at the start of the file; with ``bound`` no byte behind it is looked at."""
+        self.path = path
+        self.name = name
+        self.bound = bound
+        self._restart(0)
+
+    def _restart(self, inode: int) -> None:
+        self.inode = inode
+        self.end = 0
+        self.blocks: dict[BlockId, Place] = {}
+        self.flaws: list[EntryFlaw] = []
+        self.tail: EntryFlaw | None = None
+
+    def advance(self) -> bool:
+        """Read the entries that are new; return whether anything changed.
+
+        A file that shrank or was replaced is read again from its start.
+        """
+        try:
+            with self.path.open("rb", buffering=0) as file:
+                status = os.fstat(file.fileno())
+                size = max(0, status.st_size - FILE_HEADER_BYTES)
+                if status.st_ino != self.inode or size < self.end:
+                    self._restart(status.st_ino)
+                before = (self.end, self.tail and self.tail.args)
+                self._read_on(file.fileno(), size if self.bound is None else self.bound)
+        except FileNotFoundError:
+            self._restart(0)
+            self.tail = EntryFlaw("the file does not exist", file=self.name, offset=0)
+            return True
+        return before != (self.end, self.tail and self.tail.args)
+
+    def _read_on(self, descriptor: int, limit: int) -> None:
+        self.tail = self._check_magic(descriptor) if self.end == 0 else None
+        while self.tail is None and self.end < limit:
+            place = Place(self.path, self.name, self.end, limit if self.bound else None)
+            position = FILE_HEADER_BYTES + self.end
+            try:
+                name, data = _read_entry(descriptor, position, place)
+            except EntryFlaw as flaw:
+                self.tail = self._judge_tail(descriptor, flaw)
+                break
+            self._keep(place, position, name, data)
+            self.end += ENTRY_HEADER.size + len(name) + len(data)
+
+    def _check_magic(self, descriptor: int) -> EntryFlaw | None:
+        head = os.pread(descriptor, FILE_HEADER_BYTES, 0)
+        magic = FILE_MAGIC.to_bytes(FILE_HEADER_BYTES, "little")
+        if head == magic:
+            return None
+        cut = magic.startswith(head)
+        reason = "the file ends inside its header" if cut else "the file is no package"
+        return EntryFlaw(reason, file=self.name, offset=0, cut=cut)
+
+    def _judge_tail(self, descriptor: int, flaw: EntryFlaw) -> EntryFlaw:
+        """Tell an entry that is still being written from one whose length is wrong."""
+        if not flaw.cut:
+            return flaw
+        rest_start = flaw.offset + ENTRY_HEADER.size
+        rest = os.pread(descriptor, DATA_BYTES_LIMIT, rest_start)
+        later = _LATER_ENTRY.search(rest)
+        if later is None:
+            return flaw
+        reason = f"a wrong length: another entry begins inside it, at {rest_start + later.start()}"
+        return EntryFlaw(reason, file=flaw.file, offset=flaw.offset)
+
+    def _keep(self, place: Place, position: int, name: bytes, data: bytes) -> None:
+        parsed = parse_entry_name(name)
+        kind = parsed[0] if parsed else name.split(b"_")[0].decode("ascii", "replace")
+        if parsed is None or kind != BLOCK_KIND:
+            if kind not in OTHER_KINDS:
+                reason = f"an entry with the unknown name {name!r}"
+                self.flaws.append(EntryFlaw(reason, file=self.name, offset=position))
+            return
+        block_id = parsed[1]
+        try:
+            check_file_hash(data, block_id, file=self.name, offset=position)
+        except EntryFlaw as flaw:
+            self.flaws.append(flaw)
+            self.blocks.setdefault(block_id, place)
+        else:
+            self.blocks[block_id] = place

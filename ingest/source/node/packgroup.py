@@ -1,0 +1,87 @@
+"""Packages of the same masterchain blocks: one file for all shards, or one per shard prefix."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.blocks import BlockId, RawBlock
+from tonlake.ingest.errors import BlockCorrupt, EntryFlaw
+from tonlake.ingest.source.node.handle import MASTERCHAIN
+from tonlake.ingest.source.node.package import PackageScan, read_block_entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+_NAME = re.compile(r"(?<!key\.)(?<!temp\.)archive\.(\d{5,})(?:\.-?\d+[:_][0-9a-f]{16})?\.pack")
+
+
+def list_packages(folder: Path) -> dict[int, list[Path]]:
+    """Return the archive packages under a folder by number, their first masterchain block.
+
+    Temporary packages, with blocks that never became canonical, and copies of key blocks are
+    left out. Words in front of the node's own name of a file are allowed.
+    """
+    found: dict[int, list[Path]] = {}
+    for path in sorted(folder.rglob("*.pack")):
+        match = _NAME.search(path.name)
+        if match and match.end() == len(path.name):
+            found.setdefault(int(match[1]), []).append(path)
+    return dict(sorted(found.items()))
+
+
+class PackGroup:
+    """The packages with one number, scanned; knows their blocks by id and by seqno."""
+
+    def __init__(self, folder: Path, number: int) -> None:
+        """Begin without files; ``refresh`` tells them."""
+        self.folder = folder
+        self.number = number
+        self._scans: dict[Path, PackageScan] = {}
+        self.mc_blocks: dict[int, list[BlockId]] = {}
+
+    def refresh(self, paths: Iterable[Path]) -> bool:
+        """Read what is new in the files; return whether anything changed."""
+        for path in paths:
+            if path not in self._scans:
+                self._scans[path] = PackageScan(path, str(path.relative_to(self.folder)))
+        changed = [scan.advance() for scan in self._scans.values()]
+        if any(changed):
+            self.mc_blocks = self._index_mc_blocks()
+        return any(changed)
+
+    def find_flaw(self) -> EntryFlaw | None:
+        """Return what is wrong with the files, if anything; damage before a file that is cut."""
+        found = [flaw for scan in self._scans.values() for flaw in scan.flaws]
+        tails = [scan.tail for scan in self._scans.values() if scan.tail is not None]
+        return min([*found, *tails], key=lambda flaw: flaw.cut, default=None)
+
+    def read_block(self, block_id: BlockId) -> RawBlock | None:
+        """Return a block, or None if no file has it; of several copies, one that is right.
+
+        Raises:
+            BlockCorrupt: no copy is right any more.
+        """
+        flaw: EntryFlaw | None = None
+        for scan in self._scans.values():
+            place = scan.blocks.get(block_id)
+            if place is None:
+                continue
+            try:
+                return RawBlock(block_id, read_block_entry(place, block_id))
+            except EntryFlaw as error:
+                flaw = error
+        if flaw is None:
+            return None
+        raise BlockCorrupt(
+            flaw.reason, block=block_id, file=flaw.file, offset=flaw.offset
+        ) from flaw
+
+    def _index_mc_blocks(self) -> dict[int, list[BlockId]]:
+        found = {one for scan in self._scans.values() for one in scan.blocks}
+        by_seqno: dict[int, list[BlockId]] = {}
+        for block_id in sorted(found):
+            if block_id.workchain == MASTERCHAIN:
+                by_seqno.setdefault(block_id.seqno, []).append(block_id)
+        return by_seqno

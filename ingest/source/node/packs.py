@@ -1,0 +1,257 @@
+"""Archive packages alone, without any index, as a source of blocks.
+
+Shard blocks are found as ``ShardHashes`` and ``prev`` references name them: back from the tops
+that a masterchain block is first to name, to the tops of the masterchain block before it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.blocks import BlockId, McBundle, McHead, RawBlock, ZeroState
+from tonlake.ingest.decode.block.header import read_header
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.errors import (
+    BlockCorrupt,
+    BlockNeverHad,
+    BlockNotYet,
+    BlockUnavailable,
+    BocError,
+    DecodeError,
+    SourceError,
+)
+from tonlake.ingest.source.node.bundle import Tops, collect_committed, read_tops
+from tonlake.ingest.source.node.handle import MASTERCHAIN, name_mc_block
+from tonlake.ingest.source.node.packgroup import PackGroup, list_packages
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+    from pathlib import Path
+
+OPEN_INDEXES = 4
+"""Package indexes of a node kept open at once."""
+
+TOPS_KEPT = 4
+
+
+class PackSource:
+    """Blocks of the archive packages under a folder; follows files that grow."""
+
+    def __init__(self, folder: Path, *, open_groups: int) -> None:
+        """List the packages; they are read when they are asked for.
+
+        Raises:
+            SourceError: there are none.
+        """
+        self.folder = folder
+        self._limit = open_groups
+        self._groups: OrderedDict[int, PackGroup] = OrderedDict()
+        self._tops: dict[int, Tops] = {}
+        self._last: int | None = None
+        self._files = list_packages(folder)
+        if not self._files:
+            raise SourceError("the folder holds no archive packages (archive.<number>.pack)")
+
+    def refresh(self) -> None:
+        """Look for new packages and for what was added to those already read."""
+        self._files = list_packages(self.folder)
+        for number, group in list(self._groups.items()):
+            group.refresh(self._files.get(number, ()))
+        self._tops.clear()
+        self._last = None
+
+    def first_mc_seqno(self) -> int:
+        """Return the oldest masterchain block whose shard blocks can be told and are there.
+
+        Raises:
+            SourceError: there is none.
+        """
+        return self._find_readable(newest_first=False, passed_over=(BlockNeverHad, BlockNotYet))
+
+    def last_mc_seqno(self) -> int:
+        """Return the newest masterchain block that is not cut off at the end of the packages.
+
+        A block with wrong bytes or without its shard blocks counts as there, and so does one
+        behind damage at the end: passing them over would hide what is wrong.
+
+        Raises:
+            SourceError: there is none.
+        """
+        if self._last is None:
+            last = self._find_readable(newest_first=True, passed_over=(BlockNotYet,))
+            flaw = self._open_group(next(reversed(self._files))).find_flaw()
+            self._last = last + 1 if flaw is not None and not flaw.cut else last
+        return self._last
+
+    def read_bundle(self, mc_seqno: int) -> McBundle:
+        """Return one masterchain block and the shard blocks it commits.
+
+        Raises:
+            BlockNotYet: behind the end of the newest packages, or cut off there.
+            BlockNeverHad: not in the packages, or its shard blocks cannot be told without the
+                masterchain block before it.
+            BlockCorrupt: wrong bytes, or lost behind wrong bytes.
+        """
+        group = self._find_group(mc_seqno)
+        mc_block = self._read_mc_block(group, mc_seqno)
+        tops = self._read_tops(mc_block)
+        earlier = self._read_earlier_tops(group, mc_seqno)
+        blocks: dict[BlockId, RawBlock] = {}
+
+        def find_prev(block_id: BlockId) -> tuple[BlockId, ...] | None:
+            if earlier is not None and block_id in earlier:
+                return None
+            block = group.read_block(block_id)
+            if block is None:
+                if earlier is None and block_id not in tops.new:
+                    return None
+                raise self._missing(group, block_id, mc_seqno)
+            blocks[block_id] = block
+            return _read_previous(block)
+
+        committed = collect_committed(tops.new, find_prev)
+        shards = (blocks[block_id] for block_id in committed)
+        return McBundle(mc_seqno, (mc_block, *shards), tops.mark)
+
+    read_unchecked = read_bundle
+
+    def find_head(self, mc_seqno: int) -> McHead | None:
+        """Return which masterchain block the packages have at a seqno; None if none."""
+        try:
+            block = self._read_mc_block(self._find_group(mc_seqno), mc_seqno)
+        except BlockUnavailable:
+            return None
+        gen_utime = read_header(parse_boc(block.data)).gen_utime
+        return McHead(mc_seqno, block.id.root_hash, gen_utime)
+
+    def zero_states(self) -> tuple[ZeroState, ...]:
+        """Return nothing: packages hold no states."""
+        return ()
+
+    def describe(self) -> dict[str, str]:
+        """Return the fingerprint that the commit log keeps: which packages there are."""
+        numbers = list(self._files)
+        return {
+            "kind": "packs",
+            "first_package": str(numbers[0]),
+            "last_package": str(numbers[-1]),
+            "files": str(sum(map(len, self._files.values()))),
+        }
+
+    def close(self) -> None:
+        """Forget what was read; files are open only while they are read."""
+        self._groups.clear()
+        self._tops.clear()
+
+    def _find_readable(
+        self, *, newest_first: bool, passed_over: tuple[type[BlockUnavailable], ...]
+    ) -> int:
+        reason: BlockUnavailable | None = None
+        for number in reversed(self._files) if newest_first else list(self._files):
+            for mc_seqno in sorted(self._open_group(number).mc_blocks, reverse=newest_first):
+                try:
+                    self.read_bundle(mc_seqno)
+                except passed_over as error:
+                    reason = reason or error
+                except BlockUnavailable:
+                    return mc_seqno
+                else:
+                    return mc_seqno
+        raise SourceError(f"no masterchain block is there with its shard blocks: {reason}")
+
+    def _open_group(self, number: int) -> PackGroup:
+        group = self._groups.pop(number, None)
+        if group is None:
+            group = PackGroup(self.folder, number)
+            group.refresh(self._files[number])
+        self._groups[number] = group
+        while len(self._groups) > self._limit:
+            self._groups.popitem(last=False)
+        return group
+
+    def _find_group(self, mc_seqno: int) -> PackGroup:
+        numbers = list(self._files)
+        place = bisect_right(numbers, mc_seqno)
+        if mc_seqno <= 0 or not place:
+            reason = f"the packages begin with number {numbers[0]}"
+            raise BlockNeverHad(reason, block=name_mc_block(mc_seqno))
+        return self._open_group(numbers[place - 1])
+
+    def _read_mc_block(self, group: PackGroup, mc_seqno: int) -> RawBlock:
+        ids = group.mc_blocks.get(mc_seqno, [])
+        if len(ids) > 1:
+            reason = "the packages hold two different blocks with this seqno"
+            raise BlockCorrupt(reason, block=name_mc_block(mc_seqno))
+        block = group.read_block(ids[0]) if ids else None
+        if block is None:
+            raise self._missing(group, name_mc_block(mc_seqno), mc_seqno)
+        return block
+
+    def _read_tops(self, mc_block: RawBlock) -> Tops:
+        mc_seqno = mc_block.id.seqno
+        if mc_seqno not in self._tops:
+            try:
+                self._tops[mc_seqno] = read_tops(mc_block.data, mc_seqno)
+            except (BocError, DecodeError) as error:
+                raise BlockCorrupt(str(error), block=mc_block.id) from error
+            while len(self._tops) > TOPS_KEPT:
+                del self._tops[next(iter(self._tops))]
+        return self._tops[mc_seqno]
+
+    def _read_earlier_tops(self, group: PackGroup, mc_seqno: int) -> AbstractSet[BlockId] | None:
+        """Return all shard tops before a masterchain block.
+
+        None if that is not there, but packages begin with this block: then every block in them
+        was committed by this one or a later one.
+        """
+        before = mc_seqno - 1
+        if before == 0:
+            return frozenset()
+        if before in self._tops:
+            return self._tops[before].committed_by.keys()
+        try:
+            return self._read_tops(
+                self._read_mc_block(self._find_group(before), before)
+            ).committed_by.keys()
+        except BlockUnavailable as error:
+            if group.number == mc_seqno:
+                return None
+            reason = f"its shard blocks cannot be told without the one before it. {error}"
+            raise type(error)(reason, block=name_mc_block(mc_seqno)) from error
+
+    def _missing(self, group: PackGroup, block_id: BlockId, mc_seqno: int) -> BlockUnavailable:
+        """Return the error for a block that should be in a group, committed by ``mc_seqno``."""
+        flaw = group.find_flaw()
+        is_newest = group.number == next(reversed(self._files))
+        is_inside = block_id.workchain == MASTERCHAIN and mc_seqno < max(group.mc_blocks, default=0)
+        if flaw is not None and not (flaw.cut and is_inside):
+            kind = BlockNotYet if flaw.cut and is_newest else BlockCorrupt
+            reason = f"not found; {flaw.reason}"
+            return kind(reason, block=block_id, file=flaw.file, offset=flaw.offset)
+        where = f"packages {group.number}"
+        if is_newest and mc_seqno >= max(group.mc_blocks, default=0):
+            return BlockNotYet("the packages end before it", block=block_id, file=where)
+        return BlockNeverHad("the packages do not hold it", block=block_id, file=where)
+
+
+def _read_previous(block: RawBlock) -> tuple[BlockId, ...]:
+    # Its file hash was found right: the checksum would tell nothing more, and take longest by far.
+    try:
+        return read_header(parse_boc(block.data, check_crc=False)).previous
+    except (BocError, DecodeError) as error:
+        raise BlockCorrupt(str(error), block=block.id) from error
+
+
+def open_packs(folder: Path, *, open_groups: int = OPEN_INDEXES) -> PackSource:
+    """Open the archive packages under a folder.
+
+    Args:
+        folder: Where to look, folders in it included.
+        open_groups: Most packages whose block lists are kept.
+
+    Raises:
+        SourceError: there are none.
+    """
+    return PackSource(folder, open_groups=open_groups)

@@ -1,0 +1,172 @@
+"""RocksDB beside its owner: read only, and nothing written into the owner's folder.
+
+rocksdict writes a file into every folder it opens, in read-only mode as well. So each store is
+opened through a private folder that holds links to CURRENT and the manifest, while table files
+and write-ahead logs are read where they are (``db_paths``, ``wal_dir``).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import msgspec
+from rocksdict import AccessType, DBPath, DBRecoveryMode, Options, Rdict
+
+from tonlake.ingest.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tonlake.ingest.source.node.scratch import Scratch
+
+CURRENT = "CURRENT"
+_MANIFEST = re.compile(r"MANIFEST-\d+")
+TRIES_UNCHANGED = 3
+PAUSE_S = 0.01
+"""A store is tried again, since its owner may move files just then, for milliseconds."""
+ALL_BYTES = 1 << 60
+LOG_BYTES = 1 << 20
+
+
+class StoreFiles(msgspec.Struct, frozen=True):
+    """What a store's files look like: they tell whether its owner wrote or moved anything."""
+
+    manifest: str
+    manifest_state: tuple[int, int, int]
+    log_bytes: dict[str, int]
+
+    @property
+    def shape(self) -> tuple[str, tuple[int, int, int], tuple[str, ...]]:
+        """What changes when the owner moves data between files, not when it only adds some."""
+        return self.manifest, self.manifest_state, tuple(sorted(self.log_bytes))
+
+
+class Store:
+    """One RocksDB; ``name`` is its folder relative to the node's, as it stands in errors."""
+
+    def __init__(self, folder: Path, name: str, scratch: Scratch) -> None:
+        """Prepare to open; nothing is read yet."""
+        self.folder = folder.resolve()
+        self.name = name
+        self._scratch = scratch
+        self._private: Path | None = None
+        self._db: Rdict | None = None
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of a key, or None.
+
+        Raises:
+            SourceError: the store's files are damaged.
+        """
+        with self._named_errors():
+            value: bytes | None = self._opened().get(key)
+        return value
+
+    def scan(self, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """Yield keys that begin with ``prefix`` and their values, in order of keys.
+
+        Raises:
+            SourceError: the store's files are damaged.
+        """
+        with self._named_errors():
+            cursor = self._opened().iter()
+            cursor.seek(prefix)
+        while True:
+            with self._named_errors():
+                if not cursor.valid():
+                    cursor.status()  # raises after damage, where the iteration just ends
+                    return
+                key, value = cursor.key(), cursor.value()
+                cursor.next()
+            if not key.startswith(prefix):
+                return
+            yield key, value
+
+    def close(self) -> None:
+        """Let go of the store and remove its private folder."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+        if self._private is not None:
+            shutil.rmtree(self._private, ignore_errors=True)
+            self._private = None
+
+    def look(self) -> StoreFiles:
+        """Return what the store's files look like now.
+
+        Raises:
+            SourceError: there is no store, or it is incomplete.
+        """
+        failure: OSError | None = None
+        for _ in range(TRIES_UNCHANGED):  # files may move between two looks at the folder
+            try:
+                manifest = self._read_current()
+                status = (self.folder / manifest).stat()
+                state = status.st_ino, status.st_size, status.st_mtime_ns
+                logs = [item for item in os.scandir(self.folder) if item.name.endswith(".log")]
+                log_bytes = {item.name: item.stat().st_size for item in logs}
+                return StoreFiles(manifest, state, log_bytes)
+            except OSError as error:
+                failure = error
+        raise SourceError(f"{self.name}: no readable RocksDB: {failure}") from failure
+
+    def _read_current(self) -> str:
+        text = (self.folder / CURRENT).read_bytes().decode("ascii", "replace").strip()
+        if not _MANIFEST.fullmatch(text):
+            raise SourceError(f"{self.name}/{CURRENT}: {text!r} is no manifest's name")
+        return text
+
+    def _opened(self) -> Rdict:
+        if self._db is None:
+            raise SourceError(f"{self.name}: the store is closed")
+        return self._db
+
+    def _open(
+        self, options: Options, access: AccessType, families: dict[str, Options] | None = None
+    ) -> None:
+        """Open through the private folder."""
+        folder = str(self.folder)
+        options.set_db_paths([DBPath(folder, ALL_BYTES)])
+        options.set_wal_dir(folder)
+        # The last write of a log may be incomplete; damage before it must not be passed over.
+        options.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
+        options.set_max_open_files(-1)  # tables the owner deletes stay readable
+        options.set_keep_log_file_num(1)
+        options.set_max_log_file_size(LOG_BYTES)
+        with self._named_errors():
+            self._db = Rdict(
+                str(self._private_folder()),
+                options=options,
+                column_families=families,
+                access_type=access,
+            )
+
+    def _private_folder(self) -> Path:
+        if self._private is None:
+            self._private = self._scratch.new_folder()
+        return self._private
+
+    def _link_manifest(self, manifest: str) -> None:
+        """Link CURRENT and the manifest it names; links to manifests long gone are removed."""
+        private = self._private_folder()
+        for old in private.glob("MANIFEST-*"):
+            if not old.exists():
+                old.unlink()
+        for name in (CURRENT, manifest):
+            if not os.path.lexists(private / name):
+                (private / name).symlink_to(self.folder / name)
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        """Turn what rocksdict raises, which has no class of its own, into SourceError."""
+        try:
+            yield
+        except Exception as error:
+            if type(error) is not Exception:
+                raise
+            raise SourceError(f"{self.name}: {error}") from error

@@ -1,0 +1,270 @@
+"""Slices of the archive: an index (RocksDB) each, and the packages it has offsets for.
+
+A slice holds masterchain blocks from its id on, up to the next slice, and the shard blocks they
+commit. Its packages hold ``slice_size`` masterchain blocks each; there are three forms:
+
+    new      ``shard_split_depth`` is set: a file for the masterchain and one per shard prefix
+    old      one file per package for all shards
+    oldest   ``status`` is a number: one file for the whole slice
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.errors import SourceError
+from tonlake.ingest.source.node.followed import FollowedStore
+from tonlake.ingest.source.node.handle import (
+    MASTERCHAIN,
+    MASTERCHAIN_SHARD,
+    BlockHandle,
+    HandleFlag,
+    pack_handle_key,
+    pack_handle_prefix,
+    read_handle,
+    unpack_handle_key,
+)
+from tonlake.ingest.source.node.package import Place
+from tonlake.ingest.source.node.tl import (
+    BLOCK_FILE_KEY,
+    LT_DESC_KEY,
+    LT_DESC_VALUE,
+    PROOF_KEY,
+    PROOF_LINK_KEY,
+    TlReader,
+    pack_block_id,
+    pack_constructor,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tonlake.ingest.blocks import BlockId
+    from tonlake.ingest.source.node.scratch import Scratch
+
+PACKAGES_FOLDER = "archive/packages"
+SLICES_PER_FOLDER = 100_000
+SLICED = b"sliced"
+_INFO = re.compile(r"(\d+)\.(-?\d+)[:_]([0-9a-f]{16})")
+_LT_DESC_KEY = struct.Struct("<Iiq")
+_UNSIGNED = (1 << 64) - 1
+
+PackageKey = tuple[int, int, int]
+
+
+def name_package_folder(package: int) -> str:
+    """Return the folder of a package or slice, relative to the node's folder."""
+    return f"{PACKAGES_FOLDER}/arch{package // SLICES_PER_FOLDER:04d}"
+
+
+def shard_prefix(shard: int, depth: int) -> int:
+    """Return the ancestor of a shard at ``depth``; of a shorter shard, its left-most child."""
+    bits = shard & _UNSIGNED
+    corner = bits & (bits - 1)
+    mark = 1 << (63 - depth)
+    prefix = (corner & ~((mark << 1) - 1)) | mark
+    return prefix - (1 << 64) if prefix >> 63 else prefix
+
+
+class Slice:
+    """One slice, open; catches up with the node on demand."""
+
+    def __init__(self, db_dir: Path, slice_id: int, scratch: Scratch) -> None:
+        """Open the index.
+
+        Raises:
+            SourceError: it is missing or damaged.
+        """
+        self.db_dir = db_dir
+        self.id = slice_id
+        name = name_index(slice_id)
+        self.store = FollowedStore(db_dir / name, name, scratch)
+        self._packages: dict[PackageKey, int] = {}
+        self._read_layout()
+
+    def catch_up(self) -> None:
+        """Show what the node wrote since."""
+        if self.store.catch_up():
+            self._read_layout()
+
+    def close(self) -> None:
+        """Let go of the index."""
+        self.store.close()
+
+    def find_handle(self, block_id: BlockId) -> BlockHandle | None:
+        """Return the handle of a block, or None if this slice has none."""
+        value = self.store.get(pack_handle_key(block_id))
+        return None if value is None else self._read_handle(block_id, value)
+
+    def find_root_handle(self, workchain: int, seqno: int) -> BlockHandle | None:
+        """Return the handle of a block of an unsplit workchain, or None.
+
+        A masterchain block or a zero state; of several, the one that was archived.
+        """
+        prefix = pack_handle_prefix(workchain, MASTERCHAIN_SHARD, seqno)
+        handles = [
+            self._read_handle(unpack_handle_key(key, self.store.name), value)
+            for key, value in self.store.scan(prefix)
+        ]
+        archived = [one for one in handles if HandleFlag.ARCHIVED in one.flags] or handles
+        return archived[0] if archived else None
+
+    def list_mc_seqnos(self) -> Iterator[int]:
+        """Yield the seqnos of all masterchain blocks that have a handle here, in no order."""
+        prefix = pack_handle_prefix(MASTERCHAIN, MASTERCHAIN_SHARD, 0)[:-4]
+        return (unpack_handle_key(key, self.store.name).seqno for key, _ in self.store.scan(prefix))
+
+    def last_mc_seqno(self) -> int | None:
+        """Return the newest masterchain block that the slice's time index names."""
+        value = self.store.get(_LT_DESC_KEY.pack(LT_DESC_KEY, MASTERCHAIN, MASTERCHAIN_SHARD))
+        if value is None:
+            return None
+        reader = TlReader(value, f"{self.store.name}: db.lt.desc.value")
+        reader.read_constructor(LT_DESC_VALUE)
+        _first_index, _last_index = reader.read_int(), reader.read_int()
+        return reader.read_int()
+
+    def locate_proof(self, block_id: BlockId, mc_seqno: int) -> Place | None:
+        """Return where the proof of a block is that ``mc_seqno`` commits; None if nowhere.
+
+        Raises:
+            SourceError: the index contradicts itself.
+        """
+        is_master = block_id.workchain == MASTERCHAIN
+        return self.locate(block_id, mc_seqno, PROOF_KEY if is_master else PROOF_LINK_KEY)
+
+    def locate(self, block_id: BlockId, mc_seqno: int, key: int = BLOCK_FILE_KEY) -> Place | None:
+        """Return where a block that ``mc_seqno`` commits is; None if the index names no place.
+
+        With another ``key`` of the node's files it is not the block, but what it has under that.
+
+        Raises:
+            SourceError: the index contradicts itself.
+        """
+        file_key = pack_constructor(key) + pack_block_id(block_id)
+        offset = self._number(hashlib.sha256(file_key).hexdigest().upper())
+        if offset is None:
+            return None
+        package = self._package_of(mc_seqno)
+        shard = MASTERCHAIN_SHARD
+        if self._depth is not None and block_id.workchain != MASTERCHAIN:
+            shard = shard_prefix(block_id.shard, self._depth)
+        workchain = MASTERCHAIN if self._depth is None else block_id.workchain
+        index = self._packages.get((package, workchain, shard))
+        if index is None:
+            raise SourceError(
+                f"{self.store.name}: has an offset for block {block_id}, but lists no package"
+                f" {package} for it"
+            )
+        bound = self._number("status" if self._size is None else f"status.{index}")
+        name = self._package_name(package, workchain, shard)
+        return Place(self.db_dir / name, name, offset, bound or 0)
+
+    def _read_handle(self, block_id: BlockId, value: bytes) -> BlockHandle:
+        """Read a handle, and make sure that it is the one of the block that its key names."""
+        what = f"{self.store.name}: {block_id}"
+        handle = read_handle(value, what)
+        if handle.id != block_id:
+            raise SourceError(f"{what}: its handle is that of another block, {handle.id}")
+        return handle
+
+    def _package_of(self, mc_seqno: int) -> int:
+        if self._size is None:
+            return self.id
+        return self.id + (mc_seqno - self.id) // self._size * self._size
+
+    def _package_name(self, package: int, workchain: int, shard: int) -> str:
+        stem = f"{name_package_folder(package)}/archive.{package:05d}"
+        if workchain == MASTERCHAIN:
+            return f"{stem}.pack"
+        # The node prefers the older separator where both files exist.
+        names = [f"{stem}.{workchain}{mark}{shard & _UNSIGNED:016x}.pack" for mark in ":_"]
+        return next((name for name in names if (self.db_dir / name).exists()), names[-1])
+
+    def _read_layout(self) -> None:
+        """Read the form of the slice, and the packages that were added to it."""
+        status = self.store.get(b"status")
+        if status is None:
+            raise SourceError(f"{self.store.name}: no status: the index is empty or incomplete")
+        self._depth = self._number("shard_split_depth")
+        self._size: int | None = None
+        if status != SLICED:
+            self._packages = {(self.id, MASTERCHAIN, MASTERCHAIN_SHARD): 0}
+            return
+        self._size = self._number("slice_size")
+        if not self._size:
+            raise SourceError(f"{self.store.name}: sliced, but without a slice size")
+        count = self._number("slices") or 0
+        if count < len(self._packages):
+            self._packages.clear()
+        for index in range(len(self._packages), count):
+            self._packages[self._read_package_key(index)] = index
+
+    def _read_package_key(self, index: int) -> PackageKey:
+        if self._depth is None:
+            return self.id + (self._size or 0) * index, MASTERCHAIN, MASTERCHAIN_SHARD
+        value = (self.store.get(f"info.{index}".encode()) or b"").decode("ascii", "replace")
+        match = _INFO.fullmatch(value)
+        if match is None:
+            raise SourceError(f"{self.store.name}: info.{index} is {value!r}, no package")
+        package, workchain, shard = match.groups()
+        signed = int.from_bytes(bytes.fromhex(shard), "big", signed=True)
+        return int(package), int(workchain), signed
+
+    def _number(self, key: str) -> int | None:
+        value = self.store.get(key.encode())
+        if value is None:
+            return None
+        if not value.isdigit():
+            raise SourceError(f"{self.store.name}: {key} is {value!r}, no number")
+        return int(value)
+
+
+def name_index(slice_id: int) -> str:
+    """Return the folder of a slice's index, relative to the node's folder."""
+    return f"{name_package_folder(slice_id)}/archive.{slice_id:05d}.index"
+
+
+class SliceCache:
+    """Open slices, at most ``limit``; the one longest unused is closed first."""
+
+    def __init__(self, db_dir: Path, scratch: Scratch, limit: int) -> None:
+        """Begin with none open."""
+        self.db_dir = db_dir
+        self.scratch = scratch
+        self.limit = limit
+        self._open: OrderedDict[int, Slice] = OrderedDict()
+
+    def open(self, slice_id: int) -> Slice:
+        """Return a slice, opened now or before.
+
+        Raises:
+            SourceError: its index is missing or damaged.
+        """
+        found = self._open.pop(slice_id, None) or Slice(self.db_dir, slice_id, self.scratch)
+        self._open[slice_id] = found
+        while len(self._open) > self.limit:
+            self._open.popitem(last=False)[1].close()
+        return found
+
+    def exists(self, slice_id: int) -> bool:
+        """Whether the node's folder has the index of a slice."""
+        return (self.db_dir / name_index(slice_id)).is_dir()
+
+    def refresh(self) -> None:
+        """Catch up with every open slice; those that cannot, as after a deletion, are closed."""
+        for slice_id, opened in list(self._open.items()):
+            try:
+                opened.catch_up()
+            except SourceError:
+                self._open.pop(slice_id).close()
+
+    def close(self) -> None:
+        """Close all."""
+        while self._open:
+            self._open.popitem()[1].close()

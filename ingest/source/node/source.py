@@ -1,0 +1,241 @@
+"""A node's database folder as a source of blocks: stopped, running, copied, or killed.
+
+What is complete is what the node's shard client says, as far as the archive bears it out: the
+parts of a folder that was copied file by file, or of a killed node, do not agree at the end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.errors import (
+    BlockCorrupt,
+    BlockNeverHad,
+    BlockNotYet,
+    BlockPruned,
+    BlockUnavailable,
+    EntryFlaw,
+    SourceError,
+)
+from tonlake.ingest.source.node.archive import Archive
+from tonlake.ingest.source.node.followed import FollowedStore
+from tonlake.ingest.source.node.globalindex import GlobalIndex
+from tonlake.ingest.source.node.handle import MASTERCHAIN, name_mc_block
+from tonlake.ingest.source.node.packs import OPEN_INDEXES
+from tonlake.ingest.source.node.scratch import Scratch
+from tonlake.ingest.source.node.shardclient import ShardClient
+from tonlake.ingest.source.node.slice import SliceCache
+from tonlake.ingest.source.node.state import check_version, read_init_block, read_shard_client
+from tonlake.ingest.source.node.zerofile import read_zero_states
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tonlake.ingest.blocks import McBundle, McHead, ZeroState
+
+STATE_FOLDER = "state"
+INDEX_FOLDER = "files/globalindex"
+NODE_FOLDERS = (INDEX_FOLDER, STATE_FOLDER)
+BASECHAIN = 0
+SEARCH_LIMIT = 256
+"""Masterchain blocks tried at the beginning of the archive before the folder is refused."""
+SHARDS_BEHIND_LIMIT = 32
+"""The archive's masterchain runs ahead of its shards by a few blocks, seen in killed nodes."""
+
+
+class NodeSource:
+    """Blocks of a node's database folder, which is only read; follows a node that is writing."""
+
+    def __init__(self, db_dir: Path, *, open_indexes: int, proofs: bool = False) -> None:
+        """Open the node's small stores.
+
+        Raises:
+            SourceError: the folder is no node's, or damaged.
+        """
+        self.db_dir = db_dir
+        self._scratch = Scratch()
+        try:
+            self._state = FollowedStore(db_dir / STATE_FOLDER, STATE_FOLDER, self._scratch)
+            check_version(self._state)
+            self._client = ShardClient(self._state)
+            store = FollowedStore(db_dir / INDEX_FOLDER, INDEX_FOLDER, self._scratch)
+            slices = SliceCache(db_dir, self._scratch, open_indexes)
+            self._archive = Archive(db_dir, GlobalIndex(store), slices, proofs=proofs)
+        except SourceError:
+            self._scratch.close()
+            raise
+        self._newest: McBundle | None = None
+        self._last: int | None = None
+
+    def refresh(self) -> None:
+        """Catch up with a node that is writing.
+
+        The shard client is read first: what it calls complete is in the stores read after it.
+
+        Raises:
+            SourceError: a store is gone or damaged.
+        """
+        before = self._client.seqno
+        if not self._state.catch_up() and self._last == before:
+            return
+        self._client.read()
+        self._archive.refresh(rolled_back=self._client.seqno < before)
+        self._newest = None
+        self._last = None
+
+    def first_mc_seqno(self) -> int:
+        """Return the oldest masterchain block that is there with its shard blocks.
+
+        A node that began in the middle of the chain has blocks at its beginning whose data it
+        never stored; they are passed over.
+
+        Raises:
+            SourceError: there is none.
+        """
+        first = self._archive.find_first()
+        reason: BlockUnavailable | None = None
+        for mc_seqno in range(first, min(first + SEARCH_LIMIT, self.last_mc_seqno() + 1)):
+            try:
+                self.read_bundle(mc_seqno)
+            except (BlockNeverHad, BlockPruned) as error:
+                reason = error
+            except BlockCorrupt:
+                return mc_seqno
+            else:
+                return mc_seqno
+        if reason is not None:
+            raise SourceError(f"no masterchain block from {first} on is whole: {reason}")
+        return first
+
+    def last_mc_seqno(self) -> int:
+        """Return the newest masterchain block that is there with all its shard blocks.
+
+        That is the shard client's, unless the archive ends earlier; 0 if the node has none. A
+        block with wrong bytes counts as there: passing it over would hide the damage.
+
+        Raises:
+            SourceError: the node does not keep the blocks of all shards.
+        """
+        if self._last is None:
+            self._last = self._find_last()
+        return self._last
+
+    def read_bundle(self, mc_seqno: int) -> McBundle:
+        """Return one masterchain block and the shard blocks it commits.
+
+        Raises:
+            BlockNotYet: newer than what the node has completed, or than the archive's end.
+            BlockPruned: deleted by the node.
+            BlockNeverHad: never stored, for example blocks of a shard it does not monitor.
+            BlockCorrupt: stored with wrong bytes, or the index names bytes that are not there.
+        """
+        return self._read(mc_seqno, check_files=True)
+
+    def read_unchecked(self, mc_seqno: int) -> McBundle:
+        """Do what ``read_bundle`` does, but leave file hashes of shard blocks to the decoder."""
+        return self._read(mc_seqno, check_files=False)
+
+    def _read(self, mc_seqno: int, *, check_files: bool) -> McBundle:
+        if mc_seqno > self._client.seqno:
+            reason = f"the node has completed masterchain blocks up to {self._client.seqno}"
+            raise BlockNotYet(reason, block=name_mc_block(mc_seqno), file=STATE_FOLDER)
+        if self._newest is not None and self._newest.mc_seqno == mc_seqno:
+            return self._newest
+        try:
+            return self._archive.read_bundle(mc_seqno, check_files=check_files)
+        except BlockNeverHad as error:
+            if self._last is None or mc_seqno <= self._last:
+                raise
+            reason = f"the archive ends with masterchain block {self._last}. {error}"
+            raise BlockNotYet(reason, block=name_mc_block(mc_seqno), file=error.file) from error
+
+    def find_head(self, mc_seqno: int) -> McHead | None:
+        """Return which masterchain block the node has at a seqno; None if it has none.
+
+        Raises:
+            SourceError: a store is damaged.
+        """
+        return self._archive.find_head(mc_seqno) if mc_seqno <= self._client.seqno else None
+
+    def zero_states(self) -> tuple[ZeroState, ...]:
+        """Return the zero states of the node's folder, the masterchain's first.
+
+        Raises:
+            SourceError: a file's bytes do not agree with its name.
+        """
+        known = self._archive.find_zero_states((MASTERCHAIN, BASECHAIN))
+        return read_zero_states(self.db_dir, known)
+
+    def describe(self) -> dict[str, str]:
+        """Return the fingerprint that the commit log keeps: how far the node was, and where."""
+        init = read_init_block(self._state)
+        client = read_shard_client(self._state)
+        found = {"kind": "node"}
+        if init is not None:
+            found["init_block"] = f"{init}:{init.root_hash.hex()}"
+        if client is not None:
+            found["shard_client"] = f"{client}:{client.root_hash.hex()}"
+        return found
+
+    def close(self) -> None:
+        """Let go of every store and remove the private folders."""
+        self._archive.close()
+        self._state.close()
+        self._scratch.close()
+
+    def _find_last(self) -> int:
+        newest = self._client.find_newest(self._archive)
+        missing = 0
+        for mc_seqno in range(newest, 0, -1):
+            try:
+                self._archive.check_tops(mc_seqno)
+                self._newest = self._archive.read_bundle(mc_seqno)
+            except BlockNeverHad as error:
+                missing += 1
+                if missing > SHARDS_BEHIND_LIMIT or mc_seqno == 1:
+                    raise SourceError(
+                        f"of masterchain blocks {mc_seqno} to {newest} none is there with all its"
+                        f" shard blocks, so the folder cannot be ingested. {error}"
+                    ) from error
+            except BlockCorrupt as error:
+                if not _is_cut(error):
+                    return mc_seqno
+            except BlockPruned as error:
+                last = self._archive.find_last()
+                if last > newest:
+                    raise SourceError(
+                        f"{STATE_FOLDER}: the shard client is at {newest}, although the archive"
+                        f" goes on to {last}: the node's folder is damaged. {error}"
+                    ) from error
+                break
+            else:
+                return mc_seqno
+        return 0
+
+
+def _is_cut(error: BlockCorrupt) -> bool:
+    """Whether a file just ends too early, as in a copy made while the node was writing."""
+    return isinstance(error.__cause__, EntryFlaw) and error.__cause__.cut
+
+
+def open_node(
+    db_dir: Path, *, open_indexes: int = OPEN_INDEXES, proofs: bool = False
+) -> NodeSource:
+    """Open a node's database folder.
+
+    Args:
+        db_dir: The folder that holds ``archive``, ``files`` and ``state``.
+        open_indexes: Most slices of the archive kept open.
+        proofs: Whether blocks come with their proofs.
+
+    Raises:
+        SourceError: the folder is no node's, or damaged.
+    """
+    missing = [name for name in NODE_FOLDERS if not (db_dir / name).is_dir()]
+    if missing:
+        inner = all((db_dir / "db" / name).is_dir() for name in NODE_FOLDERS)
+        raise SourceError(
+            f"{db_dir.name} is no database folder of a TON node, it lacks {', '.join(missing)}"
+            + (": name the folder db inside it" if inner else "")
+        )
+    return NodeSource(db_dir, open_indexes=open_indexes, proofs=proofs)

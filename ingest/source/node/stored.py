@@ -1,0 +1,102 @@
+"""Blocks as a slice holds them: bytes where the index says, and who follows whom."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tonlake.ingest.blocks import RawBlock
+from tonlake.ingest.decode.block.header import read_header
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.errors import (
+    BlockCorrupt,
+    BlockNeverHad,
+    BocError,
+    DecodeError,
+    EntryFlaw,
+    SourceError,
+)
+from tonlake.ingest.source.node.package import read_block_entry, read_proof_entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tonlake.ingest.blocks import BlockId
+    from tonlake.ingest.source.node.slice import Slice
+
+
+def miss_block(block_id: BlockId, mc_seqno: int, opened: Slice) -> BlockNeverHad:
+    """Return the error for a block that a masterchain block commits, but no slice has."""
+    return BlockNeverHad(
+        f"masterchain block {mc_seqno} commits it, but the node does not have it: the node does"
+        " not monitor this shard, or its folder was not copied whole",
+        block=block_id,
+        file=opened.store.name,
+    )
+
+
+def read_block(
+    opened: Slice, block_id: BlockId, mc_seqno: int, *, check_file: bool = True
+) -> RawBlock:
+    """Return a block that ``mc_seqno`` commits; with ``check_file`` its bytes have its file hash.
+
+    Raises:
+        BlockNeverHad: the slice has no place for it.
+        BlockCorrupt: its bytes are wrong, or the index contradicts itself.
+    """
+    with naming_corrupt(block_id):
+        place = opened.locate(block_id, mc_seqno)
+        if place is not None:
+            return RawBlock(block_id, read_block_entry(place, block_id, check_file=check_file))
+    reason = "the index has a handle, but no place for the block's data"
+    raise BlockNeverHad(reason, block=block_id, file=opened.store.name)
+
+
+def read_proven_block(
+    opened: Slice, block_id: BlockId, mc_seqno: int, *, check_file: bool = True
+) -> RawBlock:
+    """Return a block with its proof; without, where the node has none.
+
+    Raises:
+        BlockNeverHad, BlockCorrupt: as ``read_block``.
+    """
+    block = read_block(opened, block_id, mc_seqno, check_file=check_file)
+    with naming_corrupt(block_id):
+        place = opened.locate_proof(block_id, mc_seqno)
+        if place is None:
+            return block
+        return msgspec.structs.replace(block, proof=read_proof_entry(place, block_id))
+
+
+@contextmanager
+def naming_corrupt(block: BlockId) -> Iterator[None]:
+    """Turn damage that shows while a block is looked for into the error that names the block."""
+    try:
+        yield
+    except EntryFlaw as flaw:
+        raise BlockCorrupt(flaw.reason, block=block, file=flaw.file, offset=flaw.offset) from flaw
+    except (SourceError, BocError, DecodeError) as error:
+        raise BlockCorrupt(str(error), block=block) from error
+
+
+def check_followers(
+    opened: Slice, block_id: BlockId, committed: Iterable[BlockId], mc_seqno: int
+) -> None:
+    """Make sure that the blocks whose handles name a block as the one before them follow it.
+
+    Raises:
+        SourceError: one does not.
+        BlockNeverHad, BlockCorrupt: as ``read_block``.
+    """
+    for follower in committed:
+        handle = opened.find_handle(follower)
+        if handle is None or block_id not in handle.prev:
+            continue
+        block = read_block(opened, follower, mc_seqno)
+        if block_id not in read_header(parse_boc(block.data)).previous:
+            raise SourceError(
+                f"{opened.store.name}: the handle of {follower} says that it follows {block_id},"
+                " but the block itself does not"
+            )

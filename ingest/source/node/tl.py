@@ -1,0 +1,133 @@
+"""TL values as a node's stores hold them: constructors, a reader, block ids.
+
+Everything is little-endian; constructor ids are from ``ton_api.tl`` (the CRC32 of each line of
+the scheme). A boxed object starts with its constructor, a bare one does not.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, TypeVar
+
+from tonlake.ingest.blocks import BlockId
+from tonlake.ingest.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+BLOCK_ID = 0x6752EB78  # tonNode.blockIdExt
+BLOCK_INFO = 0x4AC6E727  # db.block.info
+BLOCK_HANDLE_KEY = 0x7F57D173  # db.blockdb.key.value
+INDEX_KEY = 0x7DC40502  # db.files.index.key
+INDEX_VALUE = 0xA2B1DAFC  # db.files.index.value
+PACKAGE_KEY = 0xA504033E  # db.files.package.key
+PACKAGE_VALUE = 0xE44CD52B  # db.files.package.value
+LT_DESC_KEY = 0xF1E3E791  # db.lt.desc.key
+LT_DESC_VALUE = 0x71AF51B4  # db.lt.desc.value
+BLOCK_FILE_KEY = 0xB0EAE471  # db.filedb.key.blockFile
+PROOF_KEY = 0xDA954DEC  # db.filedb.key.proof
+PROOF_LINK_KEY = 0x98FBC5CE  # db.filedb.key.proofLink
+ZERO_STATE_FILE_KEY = 0x1252863D  # db.filedb.key.zeroStateFile
+CELLDB_VALUE = 0xE6101440  # db.celldb.value
+DB_VERSION_KEY = 0x724F2154  # db.state.key.dbVersion
+DB_VERSION = 0xD93720F7  # db.state.dbVersion
+INIT_BLOCK_ID = 0x732C9CF5  # db.state.initBlockId
+SHARD_CLIENT = 0x0B16A69D  # db.state.shardClient
+
+BOOL_TRUE = bytes.fromhex("b5757299")
+BOOL_FALSE = bytes.fromhex("379779bc")
+
+BLOCK_ID_BYTES = 80
+VECTOR_LIMIT = 1 << 22
+"""Longest vector believed; the longest genuine one names a few thousand packages."""
+
+_BLOCK_ID = struct.Struct("<iqi32s32s")
+
+
+def pack_block_id(block_id: BlockId) -> bytes:
+    """Return the 80 bytes of a bare ``tonNode.blockIdExt``."""
+    return _BLOCK_ID.pack(
+        block_id.workchain,
+        block_id.shard,
+        block_id.seqno,
+        block_id.root_hash,
+        block_id.file_hash,
+    )
+
+
+def pack_constructor(constructor: int) -> bytes:
+    """Return a constructor as its four bytes on disk."""
+    return constructor.to_bytes(4, "little")
+
+
+class TlReader:
+    """Reads TL values one after another; ``what`` names the bytes in errors."""
+
+    def __init__(self, data: bytes, what: str) -> None:
+        """Start at the first byte of ``data``."""
+        self.data = data
+        self.what = what
+        self.position = 0
+
+    def fail(self, reason: str) -> SourceError:
+        """Return the error that says what is wrong with these bytes and where."""
+        return SourceError(f"{self.what}: {reason} at byte {self.position} of {len(self.data)}")
+
+    def read_bytes(self, size: int) -> bytes:
+        """Return the next ``size`` bytes.
+
+        Raises:
+            SourceError: fewer are left.
+        """
+        end = self.position + size
+        if end > len(self.data):
+            raise self.fail(f"{size} bytes expected, the value ends too early")
+        found = self.data[self.position : end]
+        self.position = end
+        return found
+
+    def read_constructor(self, constructor: int) -> None:
+        """Step over the constructor of a boxed object, which must be the one given."""
+        found = int.from_bytes(self.read_bytes(4), "little")
+        if found != constructor:
+            self.position -= 4
+            raise self.fail(f"constructor {constructor:08x} expected, found {found:08x}")
+
+    def read_int(self) -> int:
+        """Return a signed 32-bit number."""
+        return int.from_bytes(self.read_bytes(4), "little", signed=True)
+
+    def read_uint(self) -> int:
+        """Return an unsigned 32-bit number."""
+        return int.from_bytes(self.read_bytes(4), "little")
+
+    def read_long(self) -> int:
+        """Return a signed 64-bit number."""
+        return int.from_bytes(self.read_bytes(8), "little", signed=True)
+
+    def read_bool(self) -> bool:
+        """Return a boxed ``Bool``."""
+        found = self.read_bytes(4)
+        if found not in (BOOL_TRUE, BOOL_FALSE):
+            self.position -= 4
+            raise self.fail("no Bool")
+        return found == BOOL_TRUE
+
+    def read_block_id(self) -> BlockId:
+        """Return a bare ``tonNode.blockIdExt``."""
+        return BlockId(*_BLOCK_ID.unpack(self.read_bytes(BLOCK_ID_BYTES)))
+
+    def read_vector(self, read_item: Callable[[], T]) -> list[T]:
+        """Return the items of a bare vector of bare items."""
+        count = self.read_uint()
+        if count > VECTOR_LIMIT:
+            self.position -= 4
+            raise self.fail(f"a vector of {count} items")
+        return [read_item() for _ in range(count)]
+
+    def expect_end(self) -> None:
+        """Make sure that no byte is left."""
+        if self.position != len(self.data):
+            raise self.fail("bytes are left over")

@@ -1,0 +1,74 @@
+"""Zero states: the files a network began with, as a node's folder keeps them.
+
+archive/states/zerostate_<workchain>_<KEY>    KEY = SHA-256 of db.filedb.key.zeroStateFile
+static/<FILE HASH>                            the same bytes, as the operator gave them
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.blocks import BlockId, ZeroState
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.errors import BocError, SourceError
+from tonlake.ingest.source.node.handle import MASTERCHAIN_SHARD
+from tonlake.ingest.source.node.tl import ZERO_STATE_FILE_KEY, pack_block_id, pack_constructor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+STATES_FOLDER = "archive/states"
+STATIC_FOLDER = "static"
+_NAME = re.compile(r"zerostate_(-?\d+)_([0-9A-F]{64})")
+
+
+def read_zero_states(db_dir: Path, known: Iterable[BlockId]) -> tuple[ZeroState, ...]:
+    """Return the zero states of a node's folder, by workchain: the masterchain's first.
+
+    Args:
+        db_dir: The node's folder.
+        known: Ids of zero states (seqno 0) that the node has handles of, for folders that hold
+            them under ``static`` alone.
+
+    Raises:
+        SourceError: a file's bytes do not agree with its name.
+    """
+    found: dict[int, ZeroState] = {}
+    folder = db_dir / STATES_FOLDER
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        match = _NAME.fullmatch(path.name)
+        if match:
+            name = f"{STATES_FOLDER}/{path.name}"
+            state = _read_state(path, name, int(match[1]))
+            if _hash_key(state) != match[2]:
+                raise SourceError(f"{name}: the bytes are not those of the state it is named after")
+            found[state.workchain] = state
+    for block_id in known:
+        name = f"{STATIC_FOLDER}/{block_id.file_hash.hex().upper()}"
+        path = db_dir / name
+        if block_id.workchain not in found and path.exists():
+            state = _read_state(path, name, block_id.workchain)
+            if (state.file_hash, state.root_hash) != (block_id.file_hash, block_id.root_hash):
+                raise SourceError(f"{name}: the bytes are not those of zero state {block_id}")
+            found[state.workchain] = state
+    return tuple(found[workchain] for workchain in sorted(found))
+
+
+def _read_state(path: Path, name: str, workchain: int) -> ZeroState:
+    data = path.read_bytes()
+    try:
+        tree = parse_boc(data)
+        root_hash = tree.hash(tree.roots[0])
+    except BocError as error:
+        raise SourceError(f"{name}: {error}") from error
+    return ZeroState(workchain, root_hash, hashlib.sha256(data).digest(), data)
+
+
+def _hash_key(state: ZeroState) -> str:
+    """Return the hash that names the file of a zero state."""
+    block_id = BlockId(state.workchain, MASTERCHAIN_SHARD, 0, state.root_hash, state.file_hash)
+    key = pack_constructor(ZERO_STATE_FILE_KEY) + pack_block_id(block_id)
+    return hashlib.sha256(key).hexdigest().upper()

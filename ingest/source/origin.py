@@ -1,0 +1,45 @@
+"""Which source of blocks a command names: a node's folder, archive packages or lite servers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tonlake.ingest.source.node.packs import open_packs
+from tonlake.ingest.source.node.source import open_node
+
+if TYPE_CHECKING:
+    from tonlake.ingest.blocks import BlockSource
+    from tonlake.ingest.settings import IngestSections
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """One of these: a node's database folder, a folder of packages, a network's configuration."""
+
+    node: Path | None = None
+    packs: Path | None = None
+    liteserver: Path | None = None
+
+    def open(self, settings: IngestSections) -> BlockSource:
+        """Open the source.
+
+        Raises:
+            SourceError: it cannot be opened or read.
+        """
+        if self.node is not None:
+            return open_node(self.node, proofs=settings.ingest.block_proofs)
+        if self.liteserver is not None:
+            # It takes half a second to load, which all other commands do without.
+            from tonlake.ingest.source.liteserver.source import open_liteserver  # noqa: PLC0415
+
+            return open_liteserver(self.liteserver, settings.liteserver)
+        return open_packs(self.packs or Path())
+
+    def options(self) -> list[str]:
+        """Return the options of a command that name it."""
+        named = ((name, getattr(self, name)) for name in self.__struct_fields__)
+        return [
+            text for name, path in named if path is not None for text in (f"--{name}", str(path))
+        ]

@@ -1,0 +1,1 @@
+"""Commands about a lake, and what they show."""

@@ -1,0 +1,278 @@
+"""Commands on a lake that is there: status, verify, sql, views; and schema."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from tonlake.lake.command.dbt import render_dbt
+from tonlake.lake.command.dictionary import render_json, render_markdown
+from tonlake.lake.command.folder import LakeFolder
+from tonlake.lake.command.statement import StatementCommand, read_statement
+from tonlake.lake.command.status import read_status, render_status
+from tonlake.lake.duck.answer import (
+    TABLE_ROWS,
+    TEXT_WRITERS,
+    ask,
+    naming_the_fault,
+    write_parquet,
+    write_table,
+)
+from tonlake.lake.duck.views import write_views
+from tonlake.lake.errors import LakeError
+from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.log.disk import unfinished
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import read_commit
+from tonlake.lake.maintenance.orphan import sweep_orphans
+from tonlake.lake.maintenance.verify import verify_lake
+from tonlake.lake.settings import LakeSections
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from tonlake.lake.log.snapshot import Snapshot
+    from tonlake.lake.log.state import Commit
+    from tonlake.lake.settings import LakeSettings
+
+EXIT_DATA = 1
+S = TypeVar("S", bound=LakeSections)
+
+LAKE_FOLDER = LakeFolder(file_okay=False, path_type=Path)
+
+lake_option = click.option(
+    "--lake",
+    "lake_dir",
+    type=LAKE_FOLDER,
+    required=True,
+    help="Folder of the lake.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+
+
+def read_settings(kind: type[S]) -> S:
+    """Return the settings of the running command, as the sections that it reads.
+
+    The program that has the command composes its settings as a struct derived from ``kind``; the
+    object of click's context is the function that loads them.
+
+    Raises:
+        SettingsError: an unknown name or a bad value.
+    """
+    settings = click.get_current_context().obj()
+    if not isinstance(settings, kind):
+        raise TypeError(f"{type(settings).__name__} is not composed of {kind.__name__}")
+    return settings
+
+
+@contextmanager
+def failing_cleanly() -> Iterator[None]:
+    """Print what went wrong in one line and end with the exit code of a data problem."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # the reader of our output has enough, which is no fault
+    except (LakeError, OSError) as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(EXIT_DATA)
+
+
+@click.command("status", epilog="Example: tonlake status --lake mainnet.lake")
+@lake_option
+@json_option
+def status_command(*, lake_dir: Path, as_json: bool) -> None:
+    """Say what the lake holds: ranges, holes, sizes by table, the last commit."""
+    with failing_cleanly():
+        snapshot = open_snapshot(lake_dir, check_digests=False)
+        status = read_status(snapshot, read_commit(lake_dir, snapshot.number)[0])
+    if as_json:
+        click.echo(msgspec.json.encode(status))
+        return
+    render_status(status, Console(highlight=False))
+
+
+@click.command("verify", epilog="Example: tonlake verify --lake mainnet.lake")
+@lake_option
+@json_option
+@click.option("--sweep", is_flag=True, help="Remove old files that no commit names.")
+def verify_command(*, lake_dir: Path, as_json: bool, sweep: bool) -> None:
+    """Compare every file with its digest, and the log with itself; exit 1 on any damage."""
+    with failing_cleanly(), show_progress("files") as show:
+        settings = read_settings(LakeSections).lake
+        swept = sweep_orphans(lake_dir, settings.orphan_grace_s) if sweep else []
+        report = verify_lake(lake_dir, show)
+    if as_json:
+        click.echo(msgspec.json.encode(report))
+    else:
+        for path in swept:
+            click.echo(f"removed: {path.relative_to(lake_dir)}")
+        for orphan in report.orphans:
+            click.echo(f"no commit names: {orphan}")
+        for damage in report.damage:
+            click.echo(f"damaged: {damage.file}: {damage.reason}")
+        click.echo(
+            f"{report.commits:,} commits, {report.files:,} files, {report.rows:,} rows, "
+            f"{report.bytes:,} bytes: {len(report.damage) or 'none'} damaged"
+        )
+    if report.damage:
+        sys.exit(EXIT_DATA)
+
+
+@contextmanager
+def show_progress(noun: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar on stderr when that is a terminal; otherwise nothing."""
+    console = Console(stderr=True)
+    columns = (TextColumn(noun), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(noun, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+SQL_EXAMPLES = """
+Examples:
+
+\b
+  tonlake sql "select count(*) from transactions" --lake mainnet.lake
+  tonlake sql "from blocks order by gen_utime desc limit 5" --lake mainnet.lake --format json
+  tonlake sql "from messages" --lake mainnet.lake --format parquet -o messages.parquet
+
+tonlake schema lists the tables; ton_friendly(workchain, account), ton_hash('...'), ton_coins(nano)
+and others turn values into the forms people know. Bytes are printed as hex.
+"""
+
+
+@click.command("sql", cls=StatementCommand, epilog=SQL_EXAMPLES)
+@click.argument("query", callback=read_statement)
+@lake_option
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["table", "csv", "json", "parquet"]),
+    default="table",
+    show_default=True,
+    help="Form of the answer; table shows the first rows only.",
+)
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File, not stdout."
+)
+@click.option("--snapshot", type=click.IntRange(min=1), help="Number of a commit to ask.")
+def sql_command(
+    *, query: str, lake_dir: Path, output_format: str, output: Path | None, snapshot: int | None
+) -> None:
+    """Ask the lake in SQL (DuckDB); the lake is only read."""
+    if output == Path("-"):
+        output = None
+    if output_format == "parquet" and output is None and sys.stdout.isatty():
+        raise click.UsageError("Parquet is not for a terminal: name a file with -o FILE")
+    with failing_cleanly():
+        settings = read_settings(LakeSections).lake
+        opened = open_snapshot(lake_dir, snapshot, check_digests=settings.check_digests)
+        with unfinished(output) if output else nullcontext() as path:
+            _write_answer(opened, query, settings, output_format, path)
+
+
+def _write_answer(
+    snapshot: Snapshot, query: str, settings: LakeSettings, output_format: str, path: Path | None
+) -> None:
+    batches = ask(snapshot, query, settings)
+    with naming_the_fault(snapshot):
+        if output_format == "parquet":
+            with path.open("wb") if path else nullcontext(sys.stdout.buffer) as stream:
+                write_parquet(batches, stream)
+            return
+        with path.open("w", encoding="utf-8") if path else nullcontext(sys.stdout) as text:
+            if output_format != "table":
+                TEXT_WRITERS[output_format](batches, text)
+                return
+            count = write_table(batches, text, TABLE_ROWS)
+    if count > TABLE_ROWS:
+        shown = f"{TABLE_ROWS:,} of {count:,} rows"
+        click.echo(f"{shown} shown; --format csv or json writes all", err=True)
+
+
+@click.command("views", epilog="Example: tonlake views --lake mainnet.lake")
+@lake_option
+@click.option("--root", help="Path of the lake as readers see it, if it is another there.")
+def views_command(*, lake_dir: Path, root: str | None) -> None:
+    """Write views.sql and catalog.duckdb of the newest snapshot, for DuckDB and other tools."""
+    with failing_cleanly():
+        for path in write_views(lake_dir, root):
+            click.echo(str(path))
+
+
+SCHEMA_EXAMPLES = """
+Examples:
+
+\b
+  tonlake schema --markdown > tables.md
+  tonlake schema --dbt > models/tonlake_sources.yml
+"""
+
+
+@click.command("schema", epilog=SCHEMA_EXAMPLES)
+@click.option(
+    "--markdown",
+    "output_format",
+    flag_value="markdown",
+    default=True,
+    help="Print Markdown for people (the default).",
+)
+@click.option("--json", "output_format", flag_value="json", help="Print JSON for machines.")
+@click.option(
+    "--dbt",
+    "output_format",
+    flag_value="dbt",
+    help="Print a dbt source file for the views of catalog.duckdb.",
+)
+def schema_command(*, output_format: str) -> None:
+    """Print the data dictionary: every table and column."""
+    writers = {"json": render_json, "dbt": render_dbt, "markdown": render_markdown}
+    click.echo(writers[output_format]())
+
+
+def tell_rebuilt(commit: Commit | None, noun: str, tables: Iterable[str]) -> None:
+    """Say what was made anew, with the rows that a commit added to some tables."""
+    if commit is None:
+        click.echo(f"nothing differs from the {noun} that were there")
+        return
+    rows = {name: sum(file.rows for file in commit.added if file.table == name) for name in tables}
+    told = ", ".join(f"{count:,} {name}" for name, count in rows.items())
+    click.echo(
+        f"commit {commit.number}: {len(commit.added)} files" + (f" with {told}" if told else "")
+    )
+
+
+@click.group("rebuild", epilog="Example: tonlake rebuild lookups --lake mainnet.lake")
+def rebuild_group() -> None:
+    """Make anew what follows from the lake's rows."""
+
+
+@rebuild_group.command("lookups", epilog="Example: tonlake rebuild lookups --lake mainnet.lake")
+@lake_option
+@click.option("--all", "everything", is_flag=True, help="Make those anew that are there already.")
+def rebuild_lookups_command(*, lake_dir: Path, everything: bool) -> None:
+    """Make the look-ups of all blocks that have none yet; the lake stays readable meanwhile."""
+    with failing_cleanly():
+        commit = rebuild_lookups(lake_dir, everything=everything)
+    if commit is None or commit.runs is None:
+        click.echo("every block has its look-ups already")
+        return
+    rows, size = (sum(getattr(run, name) for run in commit.runs) for name in ("rows", "bytes"))
+    click.echo(f"{len(commit.runs)} runs, {rows:,} transactions, {size:,} bytes")
+
+
+commands: list[click.Command] = [
+    rebuild_group,
+    status_command,
+    verify_command,
+    sql_command,
+    views_command,
+    schema_command,
+]

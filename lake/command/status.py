@@ -1,0 +1,157 @@
+"""What a lake holds, in figures: ranges, holes, sizes by table, the last commit."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import msgspec
+from rich.table import Table
+
+from tonlake.lake.index.builder.place import is_readable, range_of
+from tonlake.lake.log.following import Lag, measure_lag
+from tonlake.lake.log.state import Commit, Network, Range, Undoing, subtract_ranges
+from tonlake.lake.schema import SCHEMA_VERSION, TABLES
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tonlake.lake.log.snapshot import Snapshot
+
+
+class TableStatus(msgspec.Struct, frozen=True):
+    """Size of one table; NULL bytes per row where it has no rows."""
+
+    files: int
+    rows: int
+    bytes: int
+    bytes_per_row: float | None
+
+
+class LookupStatus(msgspec.Struct, frozen=True):
+    """Look-up runs: their number, transactions and bytes; masterchain blocks that have none.
+
+    Transactions without a run are looked up in memory while they are few. Runs that another version
+    of tonlake made are not read: they count as ``unreadable`` alone.
+    """
+
+    runs: int
+    rows: int
+    bytes: int
+    missing: tuple[Range, ...]
+    rows_missing: int
+    unreadable: int
+
+
+class Status(msgspec.Struct, frozen=True):
+    """The lake as of one commit; ``holes`` are masterchain blocks missing between ranges.
+
+    ``undoings`` are commits that took blocks out which are no part of the chain any more, and
+    ``lag`` how far the lake is behind the node that somebody follows, as of now.
+    """
+
+    snapshot: int
+    schema_version: int
+    network: Network | None
+    first_mc_seqno: int
+    last_mc_seqno: int
+    ranges: tuple[Range, ...]
+    holes: tuple[Range, ...]
+    tables: dict[str, TableStatus]
+    bytes: int
+    lookups: LookupStatus
+    last_commit: Commit
+    undoings: tuple[Undoing, ...]
+    lag: Lag
+
+
+def read_status(snapshot: Snapshot, last_commit: Commit) -> Status:
+    """Return the figures of a snapshot; no data file is opened for them."""
+    tables = {name: _table_status(snapshot, name) for name in TABLES}
+    return Status(
+        snapshot=snapshot.number,
+        schema_version=SCHEMA_VERSION,
+        network=snapshot.network,
+        first_mc_seqno=snapshot.first_mc_seqno,
+        last_mc_seqno=snapshot.last_mc_seqno,
+        ranges=snapshot.ranges,
+        holes=tuple((left[1] + 1, right[0] - 1) for left, right in pairwise(snapshot.ranges)),
+        tables=tables,
+        bytes=sum(table.bytes for table in tables.values()),
+        lookups=_lookup_status(snapshot, tables["transactions"].rows),
+        last_commit=last_commit,
+        undoings=snapshot.undoings,
+        lag=measure_lag(snapshot.lake_dir, snapshot),
+    )
+
+
+def _lookup_status(snapshot: Snapshot, transactions: int) -> LookupStatus:
+    runs = [run for run in snapshot.runs if is_readable(run)]
+    rows = sum(run.rows for run in runs)
+    missing = subtract_ranges(snapshot.ranges, map(range_of, runs))
+    size = sum(run.bytes for run in runs)
+    unreadable = len(snapshot.runs) - len(runs)
+    return LookupStatus(len(runs), rows, size, missing, transactions - rows, unreadable)
+
+
+def _table_status(snapshot: Snapshot, name: str) -> TableStatus:
+    files = snapshot.files[name]
+    rows = sum(file.rows for file in files)
+    size = sum(file.bytes for file in files)
+    return TableStatus(len(files), rows, size, round(size / rows, 1) if rows else None)
+
+
+def render_status(status: Status, console: Console) -> None:
+    """Print the figures for a person."""
+    commit = status.last_commit
+    console.print(f"Snapshot {status.snapshot}, schema version {status.schema_version}")
+    if status.network is not None:
+        console.print(f"Network {status.network.global_id}")
+    console.print(f"Masterchain blocks {_spans(status.ranges)}")
+    console.print(f"Holes {_spans(status.holes) or 'none'}")
+    console.print(
+        f"Last commit: masterchain blocks {commit.first_mc_seqno}..{commit.last_mc_seqno} "
+        f"of {commit.day}"
+    )
+    for undone in status.undoings:
+        blocks = _spans(((undone.first_mc_seqno, undone.last_mc_seqno),))
+        console.print(f"Undone by commit {undone.commit}: masterchain blocks {blocks}")
+    if status.lag.lag_s is not None:
+        console.print(_describe_lag(status.lag))
+    console.print(_describe_lookups(status.lookups))
+    grid = Table(box=None, pad_edge=False)
+    grid.add_column("table")
+    for heading in ("files", "rows", "bytes", "bytes/row"):
+        grid.add_column(heading, justify="right")
+    for name, table in status.tables.items():
+        per_row = "" if table.bytes_per_row is None else f"{table.bytes_per_row:,.1f}"
+        grid.add_row(name, f"{table.files:,}", f"{table.rows:,}", f"{table.bytes:,}", per_row)
+    grid.add_row("all", "", "", f"{status.bytes:,}", "")
+    console.print(grid)
+
+
+def _describe_lag(lag: Lag) -> str:
+    text = f"Followed: {lag.lag_s:,.1f} s behind the node's masterchain block"
+    text += f" {lag.node_last_mc_seqno}"
+    if lag.block_age_s is not None:
+        text += f"; the newest block is {lag.block_age_s:,.1f} s old"
+    return f"{text}; {lag.problem}" if lag.problem else text
+
+
+def _describe_lookups(lookups: LookupStatus) -> str:
+    if not lookups.missing:
+        return f"Look-ups: {lookups.runs:,} runs, {lookups.bytes:,} bytes, for every block"
+    text = (
+        f"Look-ups: {lookups.runs:,} runs, {lookups.bytes:,} bytes; none for masterchain blocks "
+        f"{_spans(lookups.missing)} ({lookups.rows_missing:,} transactions)"
+    )
+    if lookups.unreadable:
+        text += (
+            f"; {lookups.unreadable:,} runs are of another version of tonlake: make them anew with "
+            "tonlake rebuild lookups"
+        )
+    return text
+
+
+def _spans(ranges: tuple[Range, ...]) -> str:
+    return ", ".join(f"{first}..{last}" for first, last in ranges)

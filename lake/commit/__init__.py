@@ -1,0 +1,1 @@
+"""Commits: rows of a range of masterchain blocks into the lake, all or nothing."""

@@ -1,0 +1,257 @@
+"""A range of masterchain blocks, with all its tables, into the lake: whole or not at all.
+
+1. Data files are written under temporary names, synced, renamed; then their folders are synced.
+2. ``_log/<N>.json`` is made exclusively (a hard link to a synced temporary file) and its folder
+   is synced. With that link the commit is there; before it, nothing is.
+3. What a crash leaves behind is named by no commit, and goes with the sweep (tonlake.lake.maintenance.orphan).
+
+Derived rows, such as traces, are made from the newest state before the lock is taken. They are part
+of the same commit, and may replace files of earlier ones, so they are derived again if the files of
+the lake changed meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from tonlake.lake.commit.validation import MC_SEQNO, check_tables
+from tonlake.lake.errors import CommitConflict, LakeFull, RangeOverlap
+from tonlake.lake.file.datafile import remove_files, write_changes
+from tonlake.lake.log.crash import reach
+from tonlake.lake.log.disk import (
+    LOCK_FILE,
+    QUEUE_FILE,
+    give_name,
+    hold_lock,
+    make_folder,
+    naming_full_disk,
+    sync_folder,
+    write_temporary,
+)
+from tonlake.lake.log.envelope import encode_entry
+from tonlake.lake.log.place import Derivation, Derive, NewFile, Place, derive_nothing
+from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.state import (
+    LOG_FOLDER,
+    Commit,
+    DataFile,
+    LogState,
+    Network,
+    checkpoint_name,
+    entry_name,
+    join_networks,
+    overlaps,
+)
+from tonlake.lake.schema import SCHEMA_VERSION
+from tonlake.lake.settings import LakeSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from tonlake.lake.file.datafile import Changes
+    from tonlake.lake.log.state import Range
+
+CHECKPOINT_COMMITS = 100
+"""The list of live files is written out after this many commits."""
+
+__all__ = ["Commit", "DataFile", "Network", "commit_range"]
+
+_DEFAULTS = LakeSettings()
+
+ATTEMPTS = 5
+"""How often rows are derived until no other commit comes between; maintenance alone can."""
+
+
+def commit_range(  # noqa: PLR0913 - one for each thing that a commit says
+    lake_dir: Path,
+    tables: Mapping[str, pa.Table],
+    *,
+    first_mc_seqno: int,
+    last_mc_seqno: int,
+    day: str,
+    source: Mapping[str, str],
+    network: Network | None = None,
+    settings: LakeSettings = _DEFAULTS,
+    derive: Derive = derive_nothing,
+    log: LogReader | None = None,
+) -> Commit:
+    """Add all rows of the masterchain blocks ``first_mc_seqno..last_mc_seqno``, both included.
+
+    Tables that are missing count as empty. Rows of mc_seqno 0, a zero state, belong to the
+    range that begins at 1. The lake is made if it is not there yet.
+
+    Args:
+        lake_dir: Folder of the lake.
+        tables: Rows by table name, with the schema's columns, in any order of rows.
+        first_mc_seqno: First masterchain block of the range.
+        last_mc_seqno: Last one.
+        day: UTC day of these masterchain blocks, ``YYYY-MM-DD``.
+        source: Fingerprint of where the rows come from.
+        network: Network of the rows, where known.
+        settings: File options.
+        derive: Makes the derived rows that follow from these.
+        log: Reads on where the one who commits knows the log already.
+
+    Raises:
+        RowsRejected: rows that do not fit the schema or the range.
+        RangeOverlap: the lake has some of these blocks already.
+        NetworkMismatch: the lake is another network's.
+        CommitConflict: other commits came between each time, or a writer that our lock does not
+            reach took the place in the log.
+        LakeFull: no room; nothing was committed.
+    """
+    reach("commit.start")
+    place = Place(first_mc_seqno, last_mc_seqno, day)
+    rows = check_tables(tables, (place.first, place.last), day)
+    make_folder(lake_dir / LOG_FOLDER)
+    reader = log or LogReader(lake_dir)
+    with hold_lock(lake_dir / QUEUE_FILE):
+        for _attempt in range(ATTEMPTS):
+            expected = reader.read()
+            _check_fit(expected, place, network)
+            derived = derive(expected, rows, place)
+            with hold_lock(lake_dir / LOCK_FILE):
+                state = reader.read()
+                if not still_holds(expected, state):
+                    continue
+                wanted = _join(rows, place, derived)
+                changes = write_changes(lake_dir, state, wanted, settings)
+                commit = _describe(state, place, rows, changes, source, network)
+                append_commit(lake_dir, state, commit)
+                return commit
+    raise give_up(lake_dir)
+
+
+def still_holds(expected: LogState, state: LogState) -> bool:
+    """Whether rows derived from ``expected`` follow from ``state``, too."""
+    if state.digest == expected.digest:
+        return True
+    # A commit of index segments alone changes no rows.
+    return (state.files, state.undoings) == (expected.files, expected.undoings)
+
+
+def give_up(lake_dir: Path) -> CommitConflict:
+    """Return the error of a writer whose rows were out of date at every attempt."""
+    return CommitConflict(
+        f"{lake_dir / LOG_FOLDER}: other commits changed the lake during each of {ATTEMPTS} "
+        "attempts to derive rows from it; run the same command again"
+    )
+
+
+def _describe(
+    state: LogState,
+    place: Place,
+    rows: Mapping[str, pa.Table],
+    changes: Changes,
+    source: Mapping[str, str],
+    network: Network | None,
+) -> Commit:
+    return Commit(
+        number=state.number + 1,
+        first_mc_seqno=place.first,
+        last_mc_seqno=place.last,
+        day=place.day,
+        added=changes.added,
+        removed=changes.removed,
+        schema_version=SCHEMA_VERSION,
+        source=dict(source),
+        shards=_shard_ranges(rows.get("blocks")),
+        zero_state=place.first == 1 and _has_zero_state(rows),
+        network=network,
+        previous=state.digest,
+    )
+
+
+def _join(rows: Mapping[str, pa.Table], place: Place, derived: Derivation) -> Derivation:
+    """Return base and derived files together."""
+    base = (NewFile(name, place, rows[name]) for name in sorted(rows))
+    return Derivation(chain(base, derived.files), derived.removed)
+
+
+def _check_fit(state: LogState, place: Place, network: Network | None) -> None:
+    for first, last in overlaps(state.ranges, (place.first, place.last)):
+        raise RangeOverlap(
+            f"masterchain blocks {place.first}..{place.last} cannot be committed: "
+            f"the lake has {first}..{last} already"
+        )
+    join_networks(state.network, network)
+
+
+def _shard_ranges(blocks: pa.Table | None) -> dict[str, Range]:
+    if blocks is None:
+        return {}
+    names = ("workchain", "shard", "seqno")
+    ranges: dict[str, Range] = {}
+    for workchain, shard, seqno in zip(*(blocks[name].to_pylist() for name in names), strict=True):
+        name = f"{workchain}:{shard & (1 << 64) - 1:016x}"
+        first, last = ranges.get(name, (seqno, seqno))
+        ranges[name] = min(first, seqno), max(last, seqno)
+    return ranges
+
+
+def _has_zero_state(rows: Mapping[str, pa.Table]) -> bool:
+    columns = (table[MC_SEQNO] for table in rows.values() if MC_SEQNO in table.column_names)
+    return any(0 in column.unique().to_pylist() for column in columns)
+
+
+def append_commit(lake_dir: Path, state: LogState, commit: Commit) -> None:
+    """Make a commit, whose files are written, part of the log; the caller holds the lock.
+
+    Raises:
+        CommitConflict, LakeFull: it is not, and the files it adds are gone.
+    """
+    digest = write_entry(lake_dir, commit)
+    if commit.number % CHECKPOINT_COMMITS == 0:
+        # The commit stands. Without a checkpoint readers replay more entries, and that is all.
+        with suppress(LakeFull):
+            write_checkpoint(lake_dir, state.add(commit, digest))
+
+
+def write_entry(lake_dir: Path, commit: Commit) -> str:
+    """Make the log entry exclusively and durably, and return its digest.
+
+    Raises:
+        CommitConflict, LakeFull: there is no entry, and the files it adds are gone.
+    """
+    data, digest = encode_entry(commit)
+    entry = lake_dir / LOG_FOLDER / entry_name(commit.number)
+    try:
+        _link_entry(write_temporary(entry, data, "log"), entry)
+    except (OSError, LakeFull):
+        remove_files(lake_dir, commit.added)
+        raise
+    reach("log.unlinked")
+    sync_folder(entry.parent)
+    reach("log.folder_synced")
+    return digest
+
+
+def _link_entry(temporary: Path, entry: Path) -> None:
+    try:
+        with naming_full_disk(entry):
+            os.link(temporary, entry)
+        reach("log.linked")
+    except FileExistsError as error:
+        raise CommitConflict(
+            f"another writer made {LOG_FOLDER}/{entry.name} at the same time: run the same "
+            "command again, it goes on after that commit"
+        ) from error
+    finally:
+        # The entry is there by now, or never will be: what is left goes with the next sweep.
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def write_checkpoint(lake_dir: Path, state: LogState) -> None:
+    """Write out the sum of the commits so far."""
+    data, _ = encode_entry(state)
+    final = lake_dir / LOG_FOLDER / checkpoint_name(state.number)
+    give_name(write_temporary(final, data, "checkpoint"), final)
+    reach("checkpoint.renamed")
+    sync_folder(final.parent)

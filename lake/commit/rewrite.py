@@ -1,0 +1,114 @@
+"""Commits without blocks: files made anew from rows that the lake has already."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING
+
+import pyarrow as pa
+
+from tonlake.lake.commit.commit import ATTEMPTS, append_commit, give_up, still_holds
+from tonlake.lake.file.datafile import write_changes
+from tonlake.lake.log.disk import LOCK_FILE, QUEUE_FILE, begin_grace, hold_lock, naming_full_disk
+from tonlake.lake.log.place import Derivation, NewFile, Place, read_place
+from tonlake.lake.log.state import LOG_FOLDER, Commit, read_state
+from tonlake.lake.schema import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from tonlake.lake.log.state import DataFile, LogState
+    from tonlake.lake.settings import LakeSettings
+
+
+def commit_maintenance(
+    lake_dir: Path,
+    state: LogState,
+    *,
+    added: Iterable[DataFile] = (),
+    removed: Iterable[str] = (),
+    runs: tuple[DataFile, ...] | None = None,
+) -> Commit:
+    """Append a commit without blocks to the log; the caller holds the lock and wrote the files.
+
+    The grace time of runs that are not live any more begins now, for those who still read an
+    earlier snapshot.
+
+    Raises:
+        CommitConflict, LakeFull: nothing was committed, and the files that were added are gone.
+    """
+    commit = Commit(
+        number=state.number + 1,
+        first_mc_seqno=state.ranges[0][0],
+        last_mc_seqno=state.ranges[-1][1],
+        day=max(read_place(file.path).day for file in state.files),
+        added=tuple(added),
+        removed=tuple(sorted(removed)),
+        schema_version=SCHEMA_VERSION,
+        source={},
+        shards={},
+        zero_state=False,
+        network=state.network,
+        previous=state.digest,
+        has_blocks=False,
+        runs=runs,
+    )
+    kept = {run.path for run in (state.runs if runs is None else runs)}
+    begin_grace(lake_dir, (run.path for run in state.runs if run.path not in kept))
+    append_commit(lake_dir, state, commit)
+    return commit
+
+
+def commit_derived(
+    lake_dir: Path, settings: LakeSettings, derive: Callable[[LogState], Derivation | None]
+) -> Commit | None:
+    """Commit what ``derive`` makes of the lake; None if that is nothing, or changes nothing.
+
+    Nothing is derived under the lock: the rows wait in a file without a name until all are there,
+    and are derived again if the files of the lake changed meanwhile.
+
+    Raises:
+        LakeNotFound: the folder holds no lake.
+        CommitConflict, LakeFull: nothing was committed.
+    """
+    read_state(lake_dir)  # A folder without a lake has no lock to hold.
+    with hold_lock(lake_dir / QUEUE_FILE):
+        for _attempt in range(ATTEMPTS):
+            expected = read_state(lake_dir)
+            wanted = derive(expected)
+            if wanted is None:
+                return None
+            with _spool(lake_dir, wanted.files) as spooled, hold_lock(lake_dir / LOCK_FILE):
+                state = read_state(lake_dir)
+                if not still_holds(expected, state):
+                    continue
+                ready = Derivation(spooled, wanted.removed)
+                added, removed = write_changes(lake_dir, state, ready, settings)
+                if not added and not removed:
+                    return None
+                return commit_maintenance(lake_dir, state, added=added, removed=removed)
+    raise give_up(lake_dir)
+
+
+@contextmanager
+def _spool(lake_dir: Path, files: Iterable[NewFile]) -> Iterator[Iterator[NewFile]]:
+    """Keep rows on disk until they are committed: those of a whole lake need not fit into memory.
+
+    Yields:
+        The files in their order, read one at a time.
+    """
+    path = lake_dir / LOG_FOLDER
+    with tempfile.TemporaryFile(dir=path) as stream:
+        entries: list[tuple[str, Place, int]] = []
+        for file in files:
+            entries.append((file.table, file.place, stream.tell()))
+            with naming_full_disk(path), pa.ipc.new_stream(stream, file.rows.schema) as writer:
+                writer.write_table(file.rows)
+        yield (_read_spooled(stream, *entry) for entry in entries)
+
+
+def _read_spooled(stream: IO[bytes], table: str, place: Place, offset: int) -> NewFile:
+    stream.seek(offset)
+    return NewFile(table, place, pa.ipc.open_stream(stream).read_all())

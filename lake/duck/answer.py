@@ -1,0 +1,166 @@
+"""A person's own SQL over a snapshot: what may be asked, and the answer as text or Parquet.
+
+The connection reaches the snapshot's files alone. DuckDB would also write to a file that it may
+read, so statements that can write files are refused before they run.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any
+
+import duckdb
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tonlake.lake.errors import QueryError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tonlake.lake.log.snapshot import Snapshot
+    from tonlake.lake.settings import LakeSettings
+
+TABLE_ROWS = 1000
+"""Most rows that are printed as a table."""
+
+_BATCH_ROWS = 10_000
+_WRITING = re.compile(r"\b(copy|export|attach|install|load)\b", re.IGNORECASE)
+_UNLIMITED_WIDTH = 1 << 16
+
+
+def ask(snapshot: Snapshot, query: str, settings: LakeSettings) -> pa.RecordBatchReader:
+    """Return the answer to one read-only statement, batch by batch.
+
+    Raises:
+        QueryError: no statement, several, one that writes, or one that DuckDB refuses.
+        LakeCorrupt: the statement asks a table that is damaged.
+    """
+    return ask_connection(snapshot.connect(settings), snapshot, query)
+
+
+def ask_connection(
+    connection: duckdb.DuckDBPyConnection, snapshot: Snapshot, query: str
+) -> pa.RecordBatchReader:
+    """Return the answer of a connection on the snapshot; ``ask`` makes one for each question.
+
+    Raises:
+        QueryError, LakeCorrupt: as ``ask``.
+    """
+    with naming_the_fault(snapshot):
+        _check_statement(connection, query)
+        return connection.sql(query).to_arrow_reader(_BATCH_ROWS)
+
+
+@contextmanager
+def naming_the_fault(snapshot: Snapshot) -> Iterator[None]:
+    """Turn what DuckDB raises into QueryError, or into the damage that is behind it."""
+    try:
+        yield
+    except (duckdb.Error, pa.ArrowException) as error:
+        damage = snapshot.blame(error)
+        if damage is not None:
+            raise damage from error
+        raise QueryError(str(error).strip()) from error
+
+
+def _check_statement(connection: duckdb.DuckDBPyConnection, query: str) -> None:
+    statements = connection.extract_statements(query)
+    if len(statements) != 1:
+        raise QueryError(f"one statement is wanted, and there are {len(statements)}")
+    kind = statements[0].type.name
+    # EXPLAIN ANALYZE runs its statement, and a PIVOT may stand inside a COPY.
+    reading = kind == "SELECT" or (kind in {"EXPLAIN", "MULTI"} and not _WRITING.search(query))
+    if not reading:
+        raise QueryError(f"the lake is only read here, and this statement is {kind}")
+
+
+def write_table(batches: pa.RecordBatchReader, stream: IO[str], max_rows: int) -> int:
+    """Print the first ``max_rows`` rows as a table, and return how many rows there are."""
+    table = Table(box=None, pad_edge=False)
+    for field in batches.schema:
+        numeric = pa.types.is_integer(field.type) or pa.types.is_decimal(field.type)
+        table.add_column(Text(field.name), justify="right" if numeric else "left", no_wrap=True)
+    count = 0
+    for row in plain_rows(batches):
+        count += 1
+        if count <= max_rows:
+            table.add_row(*(Text("NULL" if value is None else _text(value)) for value in row))
+    console = Console(file=stream, width=_UNLIMITED_WIDTH, soft_wrap=True, highlight=False)
+    console.print(table, crop=False)
+    return count
+
+
+def write_csv(batches: pa.RecordBatchReader, stream: IO[str]) -> None:
+    """Write a header and the rows as CSV; NULL is an empty field, nested values are JSON."""
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(batches.schema.names)
+    for row in plain_rows(batches):
+        writer.writerow("" if value is None else _text(value) for value in row)
+
+
+def write_json(batches: pa.RecordBatchReader, stream: IO[str]) -> None:
+    """Write one JSON array with an object per row, a line each.
+
+    Raises:
+        QueryError: two columns have the same name.
+    """
+    names = batches.schema.names
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise QueryError(f"JSON needs a name of its own for every column: {', '.join(twice)}")
+    separator = "[\n"
+    for row in plain_rows(batches):
+        stream.write(separator + _json(dict(zip(names, row, strict=True))))
+        separator = ",\n"
+    stream.write("[]\n" if separator == "[\n" else "\n]\n")
+
+
+def write_parquet(batches: pa.RecordBatchReader, stream: IO[bytes]) -> None:
+    """Write the rows as a Parquet file with the types of the answer."""
+    with pq.ParquetWriter(stream, batches.schema, compression="zstd") as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+TEXT_WRITERS: dict[str, Callable[[pa.RecordBatchReader, IO[str]], None]] = {
+    "csv": write_csv,
+    "json": write_json,
+}
+
+
+def plain_rows(batches: pa.RecordBatchReader) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows as tuples with hex text in place of bytes, at any depth."""
+    for batch in batches:
+        yield from zip(*(_plain(column.to_pylist()) for column in batch.columns), strict=True)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - any SQL value, nested or not
+    """Return the value with hex text in place of bytes, at any depth."""
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    return value
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return _json(value) if isinstance(value, list | dict) else str(value)
+
+
+ENCODER = msgspec.json.Encoder(enc_hook=str, decimal_format="number")
+"""Writes any SQL value as JSON; what JSON has no form for becomes text."""
+
+
+def _json(value: object) -> str:
+    return ENCODER.encode(value).decode()

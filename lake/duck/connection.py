@@ -1,0 +1,196 @@
+"""A DuckDB connection on one snapshot: a view per table, and the macros, read-only.
+
+The views name their files explicitly, so that every query on the connection sees one commit.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from tonlake.lake.errors import LakeMisplaced
+from tonlake.lake.schema import SCHEMA_VERSION, TABLES
+from tonlake.lake.schema.contract import HISTORY_TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from duckdb import DuckDBPyConnection
+
+    from tonlake.lake.log.state import DataFile
+    from tonlake.lake.schema import Table
+    from tonlake.lake.settings import LakeSettings
+
+PARTITION = "day"
+"""Column that comes from the folder's name, last in every view: the UTC day of the commit."""
+
+VIEW_NAMES = {"state_cells": "state_cell_copies"}
+"""Tables whose rows a person does not ask directly, and the name of the view over their files."""
+
+DERIVED_VIEWS = {
+    "state_cells": ("state_cell_copies",),
+    "latest_account_states": ("account_states",),
+    "traced_transactions": ("transactions", "transaction_traces"),
+    "traced_messages": ("messages", "transaction_traces"),
+    "decoded_messages": ("messages", "message_bodies"),
+    **{f"latest_{table.name}": (table.name,) for table in HISTORY_TABLES},
+}
+"""Views over views, and the views each is made of; their text is in ``sql/<name>.sql``, with
+comments on the columns that the first of these does not have."""
+
+ALL_VIEWS = (*(VIEW_NAMES.get(name, name) for name in TABLES), *DERIVED_VIEWS)
+"""Every view, those that others are made of first."""
+
+
+_PATTERN_CHARACTERS = frozenset("*?[")
+
+
+def read_macros() -> str:
+    """Return the statements that create every macro."""
+    return f"{read_sql('macros')}\n{read_sql('query_macros')}"
+
+
+@cache
+def read_sql(name: str) -> str:
+    """Return the text of ``lake/duck/sql/<name>.sql``."""
+    return (files("tonlake.lake.duck") / "sql" / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def name_root(lake_dir: Path) -> str:
+    """Return the path of a lake's folder for statements that name its files.
+
+    Raises:
+        LakeMisplaced: it cannot be named so.
+    """
+    return check_root(str(lake_dir.absolute()))
+
+
+def check_root(root: str) -> str:
+    """Return the path of a lake's folder if DuckDB can take it as it is.
+
+    It takes paths as UTF-8, and some characters in them for patterns, which cannot be quoted
+    everywhere: it would read the files of another lake that the pattern fits.
+
+    Raises:
+        LakeMisplaced: it cannot.
+    """
+    shown = root.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    odd = sorted(set(root) & _PATTERN_CHARACTERS)
+    if odd:
+        fault = f"has {' and '.join(odd)} in it, which DuckDB takes for a pattern"
+    elif shown != root:
+        fault = "is not UTF-8, and DuckDB takes no other"
+    else:
+        return root
+    raise LakeMisplaced(f"the path of the lake, {shown}, {fault}: give it another name")
+
+
+def open_connection(
+    lake_dir: Path, tables: Mapping[str, tuple[DataFile, ...]], settings: LakeSettings
+) -> DuckDBPyConnection:
+    """Return an in-memory database with a view for each of ``tables``, and nothing else in reach.
+
+    Its configuration is locked: only the files named in ``tables`` can be opened.
+    """
+    connection = begin_database(settings)
+    root = name_root(lake_dir)
+    # As one text: half the time of one statement after another.
+    statements = "\n".join([read_macros(), *render_views(root, tables, ALL_VIEWS)])
+    connection.execute(statements)
+    paths = [f"{root}/{file.path}" for group in tables.values() for file in group]
+    connection.execute("set allowed_paths = $paths", {"paths": paths})
+    lock_database(connection)
+    return connection
+
+
+def begin_database(settings: LakeSettings) -> DuckDBPyConnection:
+    """Return an empty in-memory database, which reaches every file until it is locked."""
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "threads": settings.duckdb_threads,
+        "memory_limit": f"{settings.duckdb_memory_mib}MiB",
+        "temp_directory": "",
+        "autoload_known_extensions": False,
+        "autoinstall_known_extensions": False,
+        "python_enable_replacements": False,
+    }
+    connection = duckdb.connect(":memory:", config=config)
+    # An option of the Parquet extension, so not known before the database is there.
+    connection.execute("set parquet_metadata_cache = true")
+    # By default what a query took stays until 128 MiB of it are free at once.
+    connection.execute("set allocator_flush_threshold = '64KiB'")
+    connection.execute("set allocator_bulk_deallocation_flush_threshold = '64KiB'")
+    return connection
+
+
+def lock_database(connection: DuckDBPyConnection) -> None:
+    """Keep a database to the files that it is allowed, for good."""
+    connection.execute("set enable_external_access = false")
+    connection.execute("set lock_configuration = true")
+
+
+def render_views(
+    root: str, tables: Mapping[str, tuple[DataFile, ...]], wanted: Iterable[str]
+) -> Iterator[str]:
+    """Yield the SQL text of those views of ``wanted`` whose tables are all in ``tables``.
+
+    ``wanted`` has the views that a view is made of before it.
+    """
+
+    def show_paths(paths: list[str]) -> str:
+        return f"[{', '.join(quote(f'{root}/{path}') for path in paths)}]"
+
+    table_of = {VIEW_NAMES.get(name, name): name for name in tables}
+    for view in wanted:
+        if view in table_of:
+            name = table_of[view]
+            yield render_view(TABLES[name], tables[name], show_paths)
+        elif table_of.keys() >= set(DERIVED_VIEWS.get(view, (view,))):
+            yield read_sql(view)
+
+
+def render_view(
+    table: Table, files: tuple[DataFile, ...], show_paths: Callable[[list[str]], str]
+) -> str:
+    """Return the SQL text of the view over a table's files, with NULLs where a file is older.
+
+    ``show_paths`` gives the SQL list of files for their paths in the lake.
+    """
+    view = VIEW_NAMES.get(table.name, table.name)
+    columns = ",\n".join(f'    "{name}"' for name in (*table.names, PARTITION))
+    sources = " union all by name\n".join(_render_sources(table, files, show_paths))
+    return f'create or replace view "{view}" as\nselect\n{columns}\nfrom (\n{sources}\n);\n'
+
+
+def _render_sources(
+    table: Table, files: tuple[DataFile, ...], show_paths: Callable[[list[str]], str]
+) -> Iterator[str]:
+    """Yield one subquery per schema version; an empty one names what old files lack."""
+    versions: dict[int, list[str]] = {}
+    for file in files:
+        versions.setdefault(file.schema_version, []).append(file.path)
+    if SCHEMA_VERSION not in versions:
+        types = _type_names()[table.name]
+        nulls = ", ".join(f'null::{kind} as "{name}"' for name, kind in types.items())
+        yield f"    select {nulls} where false"
+    for paths in versions.values():
+        yield f"    from read_parquet({show_paths(paths)}, hive_partitioning = true)"
+
+
+@cache
+def _type_names() -> dict[str, dict[str, str]]:
+    """Return DuckDB's type of every column of every table."""
+    with duckdb.connect() as connection:
+        shapes = {name: connection.from_arrow(table.empty) for name, table in TABLES.items()}
+        return {
+            name: dict(zip(shape.columns, map(str, shape.types), strict=True)) | {PARTITION: "DATE"}
+            for name, shape in shapes.items()
+        }
+
+
+def quote(text: str) -> str:
+    """Return the text as an SQL string literal."""
+    return "'" + text.replace("'", "''") + "'"

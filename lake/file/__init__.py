@@ -1,0 +1,1 @@
+"""Parquet files, written and read."""

@@ -1,0 +1,1 @@
+"""Index segments built from data files."""

@@ -1,0 +1,80 @@
+"""Which run or memory covers which masterchain blocks."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING
+
+from tonlake.lake.index.builder.gather import SOURCES
+from tonlake.lake.index.segment.contracts import INDEXED
+from tonlake.lake.log.place import read_place
+from tonlake.lake.log.state import RUN_FOLDER
+from tonlake.lake.schema import TRACES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tonlake.lake.log.state import DataFile, Range
+
+RUN_FORMAT = 10
+"""Version of the layout of runs; those of another are not read, and made anew by a rebuild."""
+
+_DIGEST_LETTERS = 16
+_DERIVED = frozenset({"transaction_traces", *INDEXED})
+_READ = frozenset({*SOURCES, TRACES.name, *INDEXED})
+_PATH = re.compile(r"\w+/(\d+)-(\d+)-[0-9a-f]+\.run")
+
+
+def run_path(mc_range: Range, sha256: str) -> str:
+    """Return the path of a run in the lake, given the digest of its bytes in hex."""
+    return f"{RUN_FOLDER}/{mc_range[0]}-{mc_range[1]}-{sha256[:_DIGEST_LETTERS]}.run"
+
+
+def range_of(run: DataFile) -> Range:
+    """Return the masterchain blocks that a run covers.
+
+    Raises:
+        ValueError: it is no path of a run.
+    """
+    match = _PATH.fullmatch(run.path)
+    if match is None:
+        raise ValueError(f"{run.path!r} is no path of a look-up run")
+    return int(match[1]), int(match[2])
+
+
+def is_readable(run: DataFile) -> bool:
+    """Tell whether this version reads a run; the blocks of others count as without one."""
+    return run.schema_version == RUN_FORMAT
+
+
+def files_within(files: Iterable[DataFile], mc_range: Range) -> list[DataFile]:
+    """Return the files that runs are made of and that may have rows of a range."""
+    first, last = mc_range
+    found = []
+    for file in files:
+        if file.table in _READ:
+            place = read_place(file.path)
+            if place.first <= last and first <= place.last:
+                found.append(file)
+    return found
+
+
+def cut_range(files: Sequence[DataFile], mc_range: Range) -> list[Range]:
+    """Cut a range where its files begin: pieces of one commit each, or of merged ones."""
+    first, last = mc_range
+    starts = {read_place(file.path).first for file in files if file.table == "transactions"}
+    cuts = [first, *sorted(start for start in starts if first < start <= last)]
+    return [(start, end - 1) for start, end in zip(cuts, [*cuts[1:], last + 1], strict=True)]
+
+
+def count_rows(files: Iterable[DataFile]) -> int:
+    """Return the number of transactions in files."""
+    return sum(file.rows for file in files if file.table == "transactions")
+
+
+def digest_derived(files: Iterable[DataFile], mc_range: Range) -> str:
+    """Return the digest of the paths of the files that say traces and contracts of a range."""
+    named = (file for file in files if file.table in _DERIVED)
+    paths = sorted(file.path for file in files_within(named, mc_range))
+    return hashlib.sha256("\n".join(paths).encode()).hexdigest()

@@ -1,0 +1,206 @@
+"""Pages over several runs: rows of many sorted lists in one order, without reading them all."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from itertools import repeat
+from operator import eq
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tonlake.lake.index.segment.segment import Run
+
+
+MOST_MERGED = 10_000
+"""Rows read to merge several lists; a deeper page is left to the named queries."""
+
+
+class Hit(msgspec.Struct, frozen=True, gc=False):
+    """A transaction found: its ``Run`` and its row there; its key is read by column name."""
+
+    run: Any
+    row: int
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a column
+        """Return a column of ``transaction_traces``."""
+        return _COLUMNS[name](self.run, self.row)
+
+
+_COLUMNS: dict[str, Callable[[Run, int], Any]] = {
+    "hash": lambda run, row: run.hash_of(row),
+    "lt": lambda run, row: run.lt[row],
+    "workchain": lambda run, row: run.account_of(run.account_number(row))[1],
+    "account": lambda run, row: run.account_of(run.account_number(row))[0],
+    "trace_id": lambda run, row: run.traces.trace_of(row),
+    "parent_hash": lambda run, row: run.traces.parent_of(row),
+}
+
+
+class Listed(NamedTuple):
+    """Rows of one run by ascending logical time: those at ``start..end`` of ``rows``."""
+
+    run: Run
+    rows: Sequence[int]
+    start: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return self.end - self.start
+
+    def lt_at(self, at: int) -> int:
+        """Return the logical time of a place in ``rows``."""
+        lt: int = self.run.lt[self.rows[at]]
+        return lt
+
+    def now_at(self, at: int) -> int:
+        """Return the unix seconds of a place in ``rows``; of one account they ascend as well."""
+        now: int = self.run.now[self.rows[at]]
+        return now
+
+    def below(self, lt: int) -> int:
+        """Return the first place whose logical time is not below ``lt``."""
+        return bisect_left(range(self.end), lt, self.start, self.end, key=self.lt_at)
+
+    def above(self, lt: int) -> int:
+        """Return the first place whose logical time is above ``lt``."""
+        return bisect_right(range(self.end), lt, self.start, self.end, key=self.lt_at)
+
+    def cut(self, first_lt: int | None, last_lt: int | None) -> Listed:
+        """Return the rows within a span of logical time, both ends included."""
+        start = self.start if first_lt is None else self.below(first_lt)
+        end = self.end if last_lt is None else self.above(last_lt)
+        return self._replace(start=start, end=max(start, end))
+
+    def cut_time(self, first: int | None, last: int | None) -> Listed:
+        """Return one account's rows within a span of unix seconds, both ends included."""
+        start, end, places = self.start, self.end, range(self.end)
+        if first is not None:
+            start = bisect_left(places, first, start, end, key=self.now_at)
+        if last is not None:
+            end = bisect_right(places, last, start, end, key=self.now_at)
+        return self._replace(start=start, end=max(start, end))
+
+
+def read_page(lists: Sequence[Listed], *, descending: bool, offset: int, limit: int) -> list[Hit]:
+    """Return a page of all rows by logical time; those of one time by workchain and account."""
+    lists = [listed for listed in lists if listed.size]
+    if not lists or limit <= 0:
+        return []
+    if len(lists) == 1:
+        hits = _slice(lists[0], descending=descending, offset=offset, limit=limit)
+        if hits is not None:
+            return hits
+    edge = _find_edge(lists, offset, descending=descending)
+    first = offset
+    todo: list[tuple[Listed, range]] = []
+    for listed in lists:
+        start = listed.above(edge) if descending else listed.below(edge)
+        first -= listed.end - start if descending else start - listed.start
+        places = range(start - 1, listed.start - 1, -1) if descending else range(start, listed.end)
+        todo.append((listed, places))
+    found = [item for listed, places in todo for item in _take(listed, places, first + limit)]
+    found.sort(key=lambda item: (-item[0] if descending else item[0], item[1], item[2]))
+    return [item[3] for item in found[first : first + limit]]
+
+
+def _slice(listed: Listed, *, descending: bool, offset: int, limit: int) -> list[Hit] | None:
+    """Return a page of one list; None where two of its rows share a time, so that accounts count.
+
+    Rows of one time stand by account, and not by workchain and account as a page has them.
+    """
+    if descending:
+        end = max(listed.start, listed.end - offset)
+        start = max(listed.start, end - limit)
+    else:
+        start = min(listed.end, listed.start + offset)
+        end = min(listed.end, start + limit)
+    if isinstance(listed.rows, range):  # of one account, so of different times
+        hits = list(map(Hit, repeat(listed.run), listed.rows[start:end]))
+        return hits[::-1] if descending else hits
+    lts = listed.run.lt
+    seen = range(max(listed.start, start - 1), min(listed.end, end + 1))
+    around = [lts[listed.rows[at]] for at in seen]
+    if any(map(eq, around, around[1:])):
+        return None
+    hits = list(map(Hit, repeat(listed.run), listed.rows[start:end]))
+    return hits[::-1] if descending else hits
+
+
+def _find_edge(lists: Sequence[Listed], offset: int, *, descending: bool) -> int:
+    """Return the farthest logical time from which reading still begins before ``offset``."""
+    if len(lists) == 1:
+        only = lists[0]
+        offset = min(offset, only.size - 1)
+        return only.lt_at(only.end - 1 - offset if descending else only.start + offset)
+    low = min(listed.lt_at(listed.start) for listed in lists)
+    high = max(listed.lt_at(listed.end - 1) for listed in lists)
+    if offset == 0:
+        return high if descending else low
+    lts = range(low, high + 1)
+    if descending:
+
+        def missed(lt: int) -> int:
+            return -sum(listed.end - listed.above(lt) for listed in lists)
+
+        return lts[bisect_left(lts, -offset, key=missed)]
+
+    def passed(lt: int) -> int:
+        return sum(listed.below(lt) - listed.start for listed in lists)
+
+    return lts[bisect_right(lts, offset, key=passed) - 1]
+
+
+def _take(
+    listed: Listed, places: Sequence[int], most: int
+) -> Iterator[tuple[int, int, bytes, Hit]]:
+    """Yield the rows of ``places``: ``most``, and then all others of the last one's time."""
+    run, rows = listed.run, listed.rows
+    last_lt: int | None = None
+    for taken, at in enumerate(places):
+        row = rows[at]
+        lt = run.lt[row]
+        if taken >= most and lt != last_lt:
+            return
+        last_lt = lt
+        account, workchain = run.account_of(run.account_number(row))
+        yield lt, workchain, account, Hit(run, row)
+
+
+def read_timed_page(
+    lists: Sequence[Listed], *, descending: bool, offset: int, limit: int
+) -> list[Hit] | None:
+    """Return a page of lists by time, then logical time; the rest by workchain and account.
+
+    Each list stands by time and logical time itself. None where the page is too deep to read all
+    that precedes it.
+    """
+    most = offset + limit
+    if most * len(lists) > MOST_MERGED:
+        return None
+    found = [item for listed in lists for item in _take_timed(listed, most, descending=descending)]
+    sign = -1 if descending else 1
+    found.sort(key=lambda item: (sign * item[0], sign * item[1], item[2], item[3]))
+    return [item[4] for item in found[offset:most]]
+
+
+def _take_timed(
+    listed: Listed, most: int, *, descending: bool
+) -> Iterator[tuple[int, int, int, bytes, Hit]]:
+    """Yield ``most`` rows from one end, and then all others of the last one's moment."""
+    run, rows = listed.run, listed.rows
+    places = range(listed.start, listed.end)
+    last: tuple[int, int] | None = None
+    for taken, at in enumerate(reversed(places) if descending else places):
+        row = rows[at]
+        moment = run.now[row], run.lt[row]
+        if taken >= most and moment != last:
+            return
+        last = moment
+        account, workchain = run.account_of(run.account_number(row))
+        yield *moment, workchain, account, Hit(run, row)

@@ -1,0 +1,1 @@
+"""Decoded row groups and cells kept in memory."""

@@ -1,0 +1,274 @@
+"""Row groups of data files, decoded and kept: for exact questions that want few rows of few groups.
+
+A query costs milliseconds before it reads anything. Files never change, so that a row group that
+was decoded holds for every snapshot that has its file; those asked for most recently are kept.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tonlake.lake.index.rowgroup.lists import FEW_ROWS, FewRows
+from tonlake.lake.index.rowgroup.predicate import AnyOf, bracket, may_hold
+from tonlake.lake.log.place import read_place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tonlake.lake.index.rowgroup.predicate import Bounds, Extent
+    from tonlake.lake.log.snapshot import Snapshot
+
+KEPT_BYTES = 96 << 20
+MOST_GROUP_BYTES = 24 << 20
+"""Larger row groups are never decoded whole."""
+
+SMALL_ROWS = 2_000
+"""Row groups of so few rows are decoded when they are first asked for: it costs no more."""
+
+MOST_GROUPS = 32
+"""A question that needs more row groups is left to the named query."""
+
+SMALL_SHARE = 1 / 16
+"""What a small row group counts at least of a large one: queries open file by file as well."""
+
+MOST_ROWS = 2_000
+"""So is one that more rows answer."""
+
+KEPT_FOOTERS, KEPT_WISHES = 4096, 256
+FEW_FOOTERS = 64
+"""So many are never looked through for files that are gone."""
+
+_NO_END = 1 << 32
+
+_COLUMN_BYTES = 600
+"""What a column takes beside its values, about."""
+
+Row = dict[str, Any]
+Group = tuple[str, int]
+"""Path of a file, and the number of a row group there."""
+
+Decoded: TypeAlias = "pa.Table | FewRows"
+
+_Size = tuple[int, int]
+"""Rows of a row group, and their bytes."""
+
+
+class RowGroups:
+    """Row groups by file and number, those used last, within a bound of bytes."""
+
+    def __init__(self, most_bytes: int) -> None:
+        """Keep no more than ``most_bytes`` of decoded columns."""
+        self._most_bytes = most_bytes
+        self._lock = threading.Lock()
+        self._footers: OrderedDict[str, _Footer] = OrderedDict()
+        self._groups: OrderedDict[Group, Decoded] = OrderedDict()
+        self._wished: OrderedDict[Group, None] = OrderedDict()
+        self._bytes = 0
+        self._many_footers = FEW_FOOTERS
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all columns that are kept."""
+        return self._bytes
+
+    def read(self, path: str, bounds: Mapping[str, Bounds], most: float) -> list[Decoded] | None:
+        """Return the row groups of a file that may have rows within bounds, all their columns.
+
+        None where they count more than ``most``, or where one is too large, or was not asked for
+        before: what is asked for once only is not worth decoding whole, unless it is small.
+        """
+        footer = self._open(path)
+        numbers = footer.find(bounds)
+        if sum(_weigh(footer.sizes[number][0]) for number in numbers) > most:
+            return None
+        groups = [self._decode(path, number, footer.sizes[number]) for number in numbers]
+        found = [group for group in groups if group is not None]
+        return found if len(found) == len(groups) else None
+
+    def _open(self, path: str) -> _Footer:
+        with self._lock:
+            footer = self._footers.get(path)
+        if footer is None:
+            footer = _Footer(path)
+            with self._lock:
+                self._footers[path] = footer
+                while len(self._footers) > KEPT_FOOTERS:
+                    self._footers.popitem(last=False)
+        return footer
+
+    def _decode(self, path: str, number: int, size: _Size) -> Decoded | None:
+        key = path, number
+        with self._lock:
+            if key in self._groups:
+                self._groups.move_to_end(key)
+                return self._groups[key]
+            is_wished = key in self._wished
+            self._wished[key] = None
+            while len(self._wished) > KEPT_WISHES:
+                self._wished.popitem(last=False)
+        rows, size_bytes = size
+        is_wished = is_wished or rows <= SMALL_ROWS
+        if not is_wished or size_bytes > MOST_GROUP_BYTES:
+            return None
+        with pq.ParquetFile(path) as file:
+            table = file.read_row_group(number, use_threads=False).combine_chunks()
+        group = FewRows(table) if rows <= FEW_ROWS else table
+        with self._lock:
+            if key not in self._groups:
+                self._groups[key] = group
+                self._bytes += _count_bytes(group)
+            while self._bytes > self._most_bytes:
+                self._bytes -= _count_bytes(self._groups.popitem(last=False)[1])
+        return group
+
+    def forget_gone(self, snapshot: Snapshot) -> None:
+        """Let go of files that a snapshot does not have any more, once there may be many of them.
+
+        A lake that follows a node has new files several times a second, which are soon merged.
+        """
+        if len(self._footers) <= self._many_footers:
+            return
+        folder = str(snapshot.lake_dir)
+        live = {f"{folder}/{file.path}" for files in snapshot.files.values() for file in files}
+        with self._lock:
+            for path in self._footers.keys() - live:
+                del self._footers[path]
+            for key in [key for key in self._groups if key[0] not in live]:
+                self._bytes -= _count_bytes(self._groups.pop(key))
+            self._many_footers = max(FEW_FOOTERS, 2 * len(self._footers))
+
+
+def _weigh(rows: int) -> float:
+    """Return what a row group of so many rows counts of a large one."""
+    return 1 if rows > SMALL_ROWS else max(SMALL_SHARE, rows / max(1, SMALL_ROWS))
+
+
+def _count_bytes(group: Decoded) -> int:
+    if isinstance(group, FewRows):
+        return group.size_bytes
+    size: int = group.nbytes + _COLUMN_BYTES * group.num_columns
+    return size
+
+
+class _Footer:
+    """What a file says of its row groups, as far as that was asked for.
+
+    The whole of it takes 60 to 80 kB of memory, and a lake that follows a node has thousands of
+    files: so it is read once more when another column is asked for.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._extents: dict[str, list[Extent | None]] = {}
+        self.sizes: list[_Size] = []
+
+    def find(self, bounds: Mapping[str, Bounds]) -> list[int]:
+        """Return the numbers of the row groups that may have rows within bounds.
+
+        Raises:
+            KeyError: the file lacks a column.
+        """
+        self._read([name for name in bounds if name not in self._extents])
+        numbers = list(range(len(self.sizes)))
+        for name, wanted in bounds.items():
+            extents = self._extents[name]
+            numbers = [number for number in numbers if may_hold(extents[number], wanted)]
+        return numbers
+
+    def _read(self, names: Sequence[str]) -> None:
+        """Read sizes, and the extents of columns."""
+        if self.sizes and not names:
+            return
+        told = pq.read_metadata(self._path)
+        groups = [told.row_group(number) for number in range(told.num_row_groups)]
+        # Not asked of ``told.schema``, which holds what holds it: both would stay for minutes.
+        numbers = range(told.num_columns if groups else 0)
+        places = {groups[0].column(at).path_in_schema: at for at in numbers}
+        for name in names:
+            columns = (group.column(places[name]).statistics for group in groups)
+            self._extents[name] = [
+                (found.min, found.max) if found is not None and found.has_min_max else None
+                for found in columns
+            ]
+        self.sizes = [(group.num_rows, group.total_byte_size) for group in groups]
+
+
+_KEPT = RowGroups(KEPT_BYTES)
+"""Those of this process."""
+
+
+def gather(
+    snapshot: Snapshot, table: str, columns: Sequence[str], bounds: Mapping[str, Bounds]
+) -> list[Row] | None:
+    """Return the rows of a table within bounds, in no order; None where a query is to be asked."""
+    if table in snapshot.damaged:
+        return None
+    if any(None in bracket(wanted) for wanted in bounds.values()):
+        return []  # as NULL equals nothing
+    _KEPT.forget_gone(snapshot)
+    rows: list[Row] = []
+    left, is_whole, folder = float(MOST_GROUPS), True, str(snapshot.lake_dir)
+    for path in _list_paths(snapshot, table, bounds):
+        try:
+            groups = _KEPT.read(f"{folder}/{path}", bounds, left)
+            chosen = [(group, _find(group, bounds)) for group in groups or ()]
+        except (OSError, KeyError, OverflowError, pa.ArrowInvalid):
+            return None  # the query says what is wrong, or knows the older form of a file
+        is_whole = is_whole and groups is not None
+        left -= sum(_weigh(group.num_rows) for group in groups or ())
+        if len(rows) + sum(len(numbers) for _, numbers in chosen) > MOST_ROWS:
+            return None
+        for group, numbers in chosen:
+            if len(numbers):
+                rows += _list_rows(group, numbers, columns)
+    return rows if is_whole else None
+
+
+def _list_paths(snapshot: Snapshot, table: str, bounds: Mapping[str, Bounds]) -> Iterator[str]:
+    """Yield the files that may have rows within bounds, as far as their names tell."""
+    wanted = bounds.get("mc_seqno", (0, _NO_END))
+    for file in snapshot.files[table]:
+        place = read_place(file.path)
+        # The zero state's rows, of masterchain block 0, came with block 1.
+        first = place.first if place.first > 1 else 0
+        if place.is_open or may_hold((first, place.last), wanted):
+            yield file.path
+
+
+def _find(group: Decoded, bounds: Mapping[str, Bounds]) -> Sequence[int] | pa.Array:
+    """Return the numbers of the rows of a group within bounds."""
+    if isinstance(group, FewRows):
+        return group.find(bounds)
+    mask = None
+    for name, wanted in bounds.items():
+        column = group[name]
+        if isinstance(wanted, AnyOf):
+            fits = pc.is_in(column, pa.array(wanted.values, column.type))
+        else:
+            low, high = (pa.scalar(value, column.type) for value in wanted)
+            if wanted[0] == wanted[1]:
+                fits = pc.equal(column, low)
+            else:
+                fits = pc.and_(pc.greater_equal(column, low), pc.less_equal(column, high))
+        mask = fits if mask is None else pc.and_(mask, fits)
+    return range(group.num_rows) if mask is None else pc.indices_nonzero(mask)
+
+
+def _list_rows(
+    group: Decoded, numbers: Sequence[int] | pa.Array, columns: Sequence[str]
+) -> list[Row]:
+    """Return rows as a query gives them; None stands for what an older file does not have."""
+    if isinstance(group, FewRows):
+        return group.list_rows(numbers, columns)
+    chosen = group if len(numbers) == group.num_rows else group.take(numbers)
+    held = set(chosen.column_names)
+    lists = [
+        chosen[name].to_pylist() if name in held else [None] * chosen.num_rows for name in columns
+    ]
+    return [dict(zip(columns, values, strict=True)) for values in zip(*lists, strict=True)]

@@ -1,0 +1,109 @@
+"""Cells under account states, by hash, out of the files in memory: for lakes with few of them.
+
+Files of ``state_cells`` are sorted by hash, so each is searched as it is. They are read when the
+first cell is asked for, and those that the next snapshot has as well are not read again.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.schema import STATE_CELLS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from tonlake.lake.log.snapshot import Snapshot
+    from tonlake.lake.log.state import DataFile
+    from tonlake.lake.settings import LakeSettings
+
+PackedCell = tuple[bytes, list[bytes]]
+"""Descriptors and data of a cell, and the hashes of its children."""
+
+_HASH_BYTES = 32
+
+
+class CellFile:
+    """The rows of one file, in memory."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        """Take ``hash``, ``cell`` and ``refs``, sorted by hash."""
+        whole = rows.combine_chunks()
+        hashes = whole["hash"].combine_chunks()
+        self._cells, self._refs = whole["cell"].combine_chunks(), whole["refs"].combine_chunks()
+        first = hashes.offset * _HASH_BYTES
+        data = memoryview(hashes.buffers()[1] or b"")
+        self._hashes = data[first : first + len(hashes) * _HASH_BYTES]
+        self._places = range(len(hashes))
+
+    def find(self, cell_hash: bytes) -> PackedCell | None:
+        """Return the cell with a hash, or None."""
+        at = bisect_left(self._places, cell_hash, key=self._hash_at)
+        if at == len(self._places) or self._hash_at(at) != cell_hash:
+            return None
+        return self._cells[at].as_py(), self._refs[at].as_py()
+
+    def _hash_at(self, at: int) -> bytes:
+        return bytes(self._hashes[at * _HASH_BYTES : (at + 1) * _HASH_BYTES])
+
+
+class CellStore:
+    """The cells of one snapshot."""
+
+    def __init__(self, lake_dir: Path, files: Iterable[DataFile]) -> None:
+        """Remember the files; nothing is read yet."""
+        self._lake_dir = lake_dir
+        self._listed = tuple(files)
+
+    def find(self, hashes: Iterable[bytes]) -> dict[bytes, PackedCell]:
+        """Return the cells with these hashes, as far as the snapshot has them.
+
+        Raises:
+            LakeCorrupt: a file is missing or damaged.
+        """
+        files = _kept.open(self._lake_dir, self._listed)
+        found = {
+            each: next(filter(None, (file.find(each) for file in files)), None) for each in hashes
+        }
+        return {each: cell for each, cell in found.items() if cell is not None}
+
+
+class _Kept:
+    """The files of the snapshot asked last."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._files: dict[tuple[Path, str], CellFile] = {}
+
+    def open(self, lake_dir: Path, listed: Iterable[DataFile]) -> list[CellFile]:
+        """Return files in memory, the largest first; read those that are not there yet."""
+        wanted = {(lake_dir, file.sha256): file for file in sorted(listed, key=lambda f: -f.rows)}
+        files = self._files
+        if not wanted.keys() <= files.keys():
+            with self._lock:
+                files = {
+                    key: self._files.get(key)
+                    or CellFile(read_rows(lake_dir, file, ("hash", "cell", "refs")))
+                    for key, file in wanted.items()
+                }
+                self._files = files
+        return [files[key] for key in wanted]
+
+
+_kept = _Kept()
+
+
+def open_cells(snapshot: Snapshot, settings: LakeSettings) -> CellStore | None:
+    """Return the cells of a snapshot; None where they are too many, or damaged."""
+    files = snapshot.files[STATE_CELLS.name]
+    if STATE_CELLS.name in snapshot.damaged:
+        return None
+    if sum(file.rows for file in files) > settings.cells_in_memory:
+        return None
+    return CellStore(snapshot.lake_dir, files)

@@ -1,0 +1,1 @@
+"""One segment of the index: its format, and the records in it."""

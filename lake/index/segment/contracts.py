@@ -1,0 +1,220 @@
+"""Contracts and moves in a run: rows of jettons and NFTs by the addresses that stand in them.
+
+``<table>.data`` are the rows, each a MessagePack array of its columns, and ``<table>.at`` where
+they begin. ``<table>.order`` has for each row what the rows of a table follow each other by, and
+``<table>.<column>`` are postings by address in that order. Addresses and hashes of code come again
+and again: a row has their numbers in ``contract.hash``, where each stands once. Content that an
+earlier row of the table has is the number of that row. A table without rows has no arrays.
+"""
+
+from __future__ import annotations
+
+from array import array
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from tonlake.lake.file.values import iter_tuples
+from tonlake.lake.index.segment.postings import Postings, cut_hash, write_postings
+from tonlake.lake.schema import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from tonlake.lake.index.segment.file import RunWriter
+
+Row = dict[str, Any]
+
+HASHES = "contract.hash"
+
+_HASH_BYTES = 32
+_REMEMBERED = 500_000
+"""So many addresses are remembered at most while a run is made: about 100 MB."""
+
+_REMEMBERED_TEXTS = 10_000
+_MOST_INT = (1 << 63) - 1
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(type=list[Any]).decode
+
+
+class Indexed(NamedTuple):
+    """A table in runs: the columns whose addresses lead to its rows, and what orders those."""
+
+    name: str
+    addresses: tuple[str, ...]
+    order: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of all columns."""
+        return TABLES[self.name].names
+
+    def places_of(self, *types: str) -> tuple[int, ...]:
+        """Return the places of the columns of some types."""
+        columns = enumerate(TABLES[self.name].columns)
+        return tuple(at for at, column in columns if column.type in types)
+
+
+INDEXED: dict[str, Indexed] = {
+    table.name: table
+    for table in (
+        Indexed("jetton_masters", ("account", "admin"), "mc_seqno"),
+        Indexed("jetton_wallets", ("account", "owner", "jetton"), "mc_seqno"),
+        Indexed("nft_collections", ("account", "owner"), "mc_seqno"),
+        Indexed("nft_items", ("account", "collection", "owner"), "mc_seqno"),
+        Indexed("nft_sales", ("account", "nft_owner"), "mc_seqno"),
+        Indexed("jetton_transfers", ("account", "jetton", "source", "destination"), "lt"),
+        Indexed("jetton_burns", ("account", "jetton", "owner"), "lt"),
+        Indexed("nft_transfers", ("account", "collection", "old_owner", "new_owner"), "lt"),
+    )
+}
+
+_UNIQUE = frozenset({"data_hash", "tx_hash"})
+"""Hashes that hardly ever come again."""
+
+_REPEATED = "content"
+
+
+def write_contracts(writer: RunWriter, parts: Iterable[tuple[str, pa.Table]]) -> None:
+    """Write the rows of tables, given in parts by name, those of one table together."""
+    pool = _Pool()
+    for name, tables in groupby(parts, key=itemgetter(0)):
+        _TableWriter(writer, INDEXED[name], pool).write(table for _, table in tables)
+    writer.add(HASHES, pool.bytes)
+
+
+class _Pool:
+    """Hashes that stand in rows by number."""
+
+    def __init__(self) -> None:
+        self.bytes = bytearray()
+        self._numbers: dict[bytes, int] = {}
+
+    def number_of(self, value: bytes) -> int:
+        number = self._numbers.get(value)
+        if number is None:
+            if len(self._numbers) >= _REMEMBERED:
+                self._numbers.clear()
+            number = self._numbers[value] = len(self.bytes) // _HASH_BYTES
+            self.bytes += value
+        return number
+
+
+class _TableWriter:
+    """Writes the arrays of one table."""
+
+    def __init__(self, writer: RunWriter, table: Indexed, pool: _Pool) -> None:
+        self._writer, self._table, self._pool = writer, table, pool
+        names = table.columns
+        self._pooled = [at for at in table.places_of("hash") if names[at] not in _UNIQUE]
+        self._amounts = table.places_of("amount")
+        self._content = names.index(_REPEATED) if _REPEATED in names else None
+        self._contents: dict[str, int] = {}
+        self._at, self._order = array("q", [0]), array("q")
+        self._keys = {name: (array("Q"), array("I")) for name in table.addresses}
+
+    def write(self, tables: Iterable[pa.Table]) -> None:
+        writer, name = self._writer, self._table.name
+        writer.begin(f"{name}.data")
+        for table in tables:
+            for values in iter_tuples(table, self._table.columns):
+                self._add(list(values))
+        writer.add_numbers(f"{name}.at", self._at)
+        writer.add_numbers(f"{name}.order", self._order)
+        for column, (keys, rows) in self._keys.items():
+            order = array("q", map(self._order.__getitem__, rows))
+            found = {"key": keys, "order": order, "row": rows}
+            write_postings(writer, f"{name}.{column}", found, hashed=True)
+
+    def _add(self, values: list[Any]) -> None:
+        number, names = len(self._order), self._table.columns
+        for column, (keys, rows) in self._keys.items():
+            address = values[names.index(column)]
+            if address is not None:
+                keys.append(cut_hash(address))
+                rows.append(number)
+        self._order.append(values[names.index(self._table.order)])
+        for at in self._pooled:
+            if values[at] is not None:
+                values[at] = self._pool.number_of(values[at])
+        for at in self._amounts:
+            if values[at] is not None:
+                values[at] = _write_amount(int(values[at]))
+        if self._content is not None and values[self._content] is not None:
+            values[self._content] = self._shorten(values[self._content], number)
+        data = _encode(values)
+        self._writer.write(data)
+        self._at.append(self._at[-1] + len(data))
+
+    def _shorten(self, text: str, number: int) -> str | int:
+        """Return the number of an earlier row with the same content, or the text itself."""
+        if len(self._contents) >= _REMEMBERED_TEXTS:
+            self._contents.clear()
+        earlier = self._contents.setdefault(text, number)
+        return text if earlier == number else earlier
+
+
+def _write_amount(amount: int) -> int | str:
+    return amount if -_MOST_INT <= amount <= _MOST_INT else str(amount)
+
+
+class RunTable:
+    """The rows of one table of an open run."""
+
+    def __init__(self, arrays: Mapping[str, Any], table: Indexed) -> None:
+        """Take the arrays of an open run.
+
+        Raises:
+            KeyError: it lacks one.
+        """
+        self.order = arrays[f"{table.name}.order"]
+        self.postings = {
+            column: Postings(arrays, f"{table.name}.{column}") for column in table.addresses
+        }
+        self._data, self._at = arrays[f"{table.name}.data"], arrays[f"{table.name}.at"]
+        self._hashes = arrays[HASHES]
+        self._names = table.columns
+        self._pooled, self._amounts = table.places_of("hash"), table.places_of("amount")
+        self._content = self._names.index(_REPEATED) if _REPEATED in self._names else None
+
+    def read(self, number: int) -> Row:
+        """Return a row by its number."""
+        values = _decode(self._data[self._at[number] : self._at[number + 1]])
+        for at in self._pooled:
+            if type(values[at]) is int:
+                start = values[at] * _HASH_BYTES
+                values[at] = bytes(self._hashes[start : start + _HASH_BYTES])
+        for at in self._amounts:
+            if values[at] is not None:
+                values[at] = int(values[at])
+        if self._content is not None and type(values[self._content]) is int:
+            earlier = values[self._content]
+            text = _decode(self._data[self._at[earlier] : self._at[earlier + 1]])
+            values[self._content] = text[self._content]
+        return dict(zip(self._names, values, strict=True))
+
+    def list_rows(self, column: str, address: bytes) -> Sequence[int]:
+        """Return the numbers of rows that may have an address in a column, in their order.
+
+        Of addresses that begin alike, the rows of all are returned.
+        """
+        postings = self.postings[column]
+        start, end = postings.find(cut_hash(address))
+        rows: Sequence[int] = postings.rows[start:end]
+        return rows
+
+
+def open_tables(arrays: Mapping[str, Any]) -> dict[str, RunTable] | None:
+    """Return the tables of an open run that have rows; None where it was made without them.
+
+    Raises:
+        KeyError: it lacks an array.
+    """
+    if HASHES not in arrays:
+        return None
+    present = (table for table in INDEXED.values() if f"{table.name}.at" in arrays)
+    return {table.name: RunTable(arrays, table) for table in present}

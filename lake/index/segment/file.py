@@ -1,0 +1,138 @@
+r"""The file of a run: named arrays of packed numbers or bytes, one after the other.
+
+Layout: ``TLRUN\x00\x01\n``, the arrays (each at a multiple of 8), a JSON table of contents, the
+length of that table as 8 bytes little-endian, and the first eight bytes again. Numbers are as
+module ``numbers`` packs them. A run is read through a memory map: nothing is copied but what is
+asked for.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from typing import IO, TYPE_CHECKING, Any
+
+import msgspec
+
+from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.index.segment.numbers import open_numbers, pack_numbers
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tonlake.lake.index.segment.numbers import Words
+    from tonlake.lake.log.state import Range
+
+    Bytes = bytes | bytearray | memoryview
+
+MAGIC = b"TLRUN\x00\x01\n"
+_TAIL = struct.Struct("<Q8s")
+_ALIGNMENT = 8
+_BYTES, _NUMBERS = "B", "N"
+
+
+class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where one array lies: ``code`` is N for packed numbers, or B for plain bytes."""
+
+    code: str
+    offset: int
+    bytes: int
+
+
+class Contents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Table of contents of a run."""
+
+    first_mc_seqno: int
+    last_mc_seqno: int
+    rows: int
+    parts: dict[str, Part]
+
+
+class RunWriter:
+    """Writes a run from front to back; ``begin`` opens a part, ``write`` appends to it."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        """Begin the file."""
+        self._stream = stream
+        self._at = stream.write(MAGIC)
+        self._parts: dict[str, Part] = {}
+        self._open: tuple[str, str, int] | None = None
+
+    def begin(self, name: str, code: str = _BYTES) -> None:
+        """Begin the array ``name``, of bytes if nothing else is said."""
+        self._end_part()
+        self._at += self._stream.write(bytes(-self._at % _ALIGNMENT))
+        self._open = (name, code, self._at)
+
+    def write(self, data: Bytes) -> None:
+        """Append to the array that was begun last."""
+        self._at += self._stream.write(data)
+
+    def add(self, name: str, data: Bytes) -> None:
+        """Write a whole array of bytes."""
+        self.begin(name)
+        self.write(data)
+
+    def add_numbers(self, name: str, values: Words, cut_bits: int = 0) -> None:
+        """Write a whole array of numbers, given as ``pack_numbers`` takes them."""
+        self.begin(name, _NUMBERS)
+        self.write(pack_numbers(values, cut_bits))
+
+    def finish(self, mc_range: Range, rows: int) -> None:
+        """Write the table of contents."""
+        self._end_part()
+        table = msgspec.json.encode(Contents(*mc_range, rows, self._parts))
+        self._stream.write(table + _TAIL.pack(len(table), MAGIC))
+
+    def _end_part(self) -> None:
+        if self._open is not None:
+            name, code, offset = self._open
+            self._parts[name] = Part(code, offset, self._at - offset)
+        self._open = None
+
+
+class RunFile:
+    """An open run: its contents, and each array: numbers as a sequence, bytes as a view."""
+
+    def __init__(self, data: bytes | mmap.mmap, name: str) -> None:
+        """Read the table of contents.
+
+        Raises:
+            LakeCorrupt: the bytes are no run.
+        """
+        self.data = data
+        self.name = name
+        view = memoryview(data)
+        try:
+            length, magic = _TAIL.unpack(view[-_TAIL.size :])
+            if magic != MAGIC or view[: len(MAGIC)] != MAGIC:
+                raise LakeCorrupt(name, "it is no look-up run")
+            table = view[len(view) - _TAIL.size - length : -_TAIL.size]
+            self.contents = msgspec.json.decode(table, type=Contents)
+            self.arrays: dict[str, Any] = {
+                name: _open_part(view[part.offset : part.offset + part.bytes], part.code)
+                for name, part in self.contents.parts.items()
+            }
+        except (struct.error, msgspec.DecodeError, TypeError, ValueError) as error:
+            raise LakeCorrupt(name, f"it is no look-up run ({error})") from error
+
+
+def _open_part(view: memoryview, code: str) -> Any:  # noqa: ANN401 - bytes or numbers
+    if code == _NUMBERS:
+        return open_numbers(view)
+    if code != _BYTES:
+        raise ValueError(f"unknown code {code!r} of an array")
+    return view
+
+
+def map_run(lake_dir: Path, path: str) -> RunFile:
+    """Open a run of the lake through a memory map.
+
+    Raises:
+        LakeCorrupt: it is missing, or no run.
+    """
+    try:
+        with (lake_dir / path).open("rb") as stream:
+            return RunFile(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ), path)
+    except (OSError, ValueError) as error:
+        raise LakeCorrupt(path, f"it cannot be read ({error})") from error

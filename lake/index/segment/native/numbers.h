@@ -1,0 +1,38 @@
+/* Whole numbers of a run, packed: see module tonlake.lake.index.segment.numbers for the layout. */
+#ifndef TONLAKE_NUMBERS_H
+#define TONLAKE_NUMBERS_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef struct {
+    const uint8_t *data;
+    int64_t least, count;
+    unsigned bits, cut_bits;
+} Packed;
+
+/* Take the bytes of packed numbers. */
+bool open_packed(const Py_buffer *view, Packed *packed);
+
+/* Return the number at a place, which must be one. */
+static inline int64_t packed_at(const Packed *packed, int64_t at)
+{
+    uint64_t bit = (uint64_t)at * packed->bits, word;
+    memcpy(&word, packed->data + bit / 8, sizeof word);
+    word >>= bit % 8;
+    if (packed->bits < 64)
+        word &= ((uint64_t)1 << packed->bits) - 1;
+    return (int64_t)((uint64_t)packed->least + word);
+}
+
+/* Return the first place of a number among sorted ones, or -1; its low bits are cut off. */
+int64_t find_packed(const Packed *packed, uint64_t wanted);
+
+PyObject *pack_numbers(PyObject *self, PyObject *args);
+
+extern PyType_Spec numbers_spec;
+
+#endif

@@ -1,0 +1,200 @@
+/* The Python type: an open run, of which lists of things are read. */
+#include "rows.h"
+
+typedef PyObject *(*Reading)(Source *, Context *, PyObject *);
+
+/* Read what each item of a sequence asks for. */
+static PyObject *read_all(PyObject *self, PyObject *wanted, Reading read)
+{
+    Py_ssize_t count = PySequence_Size(wanted);
+    PyObject *found = count < 0 ? NULL : PyList_New(count);
+    Context context = {.first = 0, .last = 0};
+    for (Py_ssize_t at = 0; found && at < count; at++) {
+        PyObject *item = PySequence_GetItem(wanted, at);
+        PyObject *made = item ? read((Source *)self, &context, item) : NULL;
+        Py_XDECREF(item);
+        if (!made || PyList_SetItem(found, at, made) < 0)
+            Py_CLEAR(found);
+    }
+    end_context(&context);
+    return found;
+}
+
+static PyObject *record_of(Source *source, Context *context, PyObject *row)
+{
+    long long number = PyLong_AsLongLong(row);
+    return PyErr_Occurred() ? NULL : read_record(source, context, number);
+}
+
+static PyObject *source_records(PyObject *self, PyObject *rows)
+{
+    return read_all(self, rows, record_of);
+}
+
+static PyObject *state_of(Source *source, Context *context, PyObject *address)
+{
+    int64_t number;
+    if (!find_account(source, address, &number))
+        return NULL;
+    return number < 0 ? Py_NewRef(Py_None) : read_newest(source, context, number);
+}
+
+static PyObject *source_states(PyObject *self, PyObject *addresses)
+{
+    return read_all(self, addresses, state_of);
+}
+
+static PyObject *trace_at(Source *source, Context *context, PyObject *number)
+{
+    long long at = PyLong_AsLongLong(number);
+    return PyErr_Occurred() ? NULL : read_trace(source, context, at);
+}
+
+static PyObject *source_traces(PyObject *self, PyObject *numbers)
+{
+    return read_all(self, numbers, trace_at);
+}
+
+static PyObject *line_at(Source *source, Context *context, PyObject *at)
+{
+    long long row, place;
+    return PyArg_ParseTuple(at, "LL", &row, &place) ? read_line(source, context, row, place) : NULL;
+}
+
+static PyObject *source_lines(PyObject *self, PyObject *places)
+{
+    return read_all(self, places, line_at);
+}
+
+static PyObject *end_at(Source *source, Context *context, PyObject *at)
+{
+    long long row;
+    PyObject *hash;
+    return PyArg_ParseTuple(at, "LO", &row, &hash) ? read_end(source, context, row, hash) : NULL;
+}
+
+static PyObject *source_ends(PyObject *self, PyObject *wanted)
+{
+    return read_all(self, wanted, end_at);
+}
+
+static void source_dealloc(PyObject *self)
+{
+    Source *source = (Source *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    for (int at = 0; at < source->open; at++)
+        PyBuffer_Release(&source->arrays[at]);
+    for (Py_ssize_t at = 0; source->shapes && at < source->shape_count; at++)
+        PyMem_Free(source->shapes[at].values);
+    PyMem_Free(source->shapes);
+    Py_XDECREF(source->kept);
+    Py_XDECREF(source->types);
+    Py_XDECREF(source->hashes);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+/* Take shapes: a list of (kind, codes, constants). */
+static bool take_shapes(Source *source, PyObject *shapes)
+{
+    source->shape_count = PyTuple_Size(shapes);
+    source->kept = Py_NewRef(shapes);
+    source->shapes = PyMem_Calloc((size_t)source->shape_count + 1, sizeof(Shape));
+    if (source->shape_count < 0 || !source->shapes)
+        return false;
+    for (Py_ssize_t at = 0; at < source->shape_count; at++) {
+        Shape *shape = &source->shapes[at];
+        int kind;
+        Py_ssize_t size;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(shapes, at), "iy#O!", &kind, &shape->codes, &size,
+                              &PyTuple_Type, &shape->constants))
+            return false;
+        if (kind < 0 || kind >= KINDS || size != PyTuple_Size(shape->constants) ||
+            size > source->widths[kind]) {
+            PyErr_SetString(PyExc_ValueError, "a shape of the run is damaged");
+            return false;
+        }
+        shape->values = PyMem_Calloc((size_t)size + 1, sizeof(PyObject *));
+        if (!shape->values)
+            return false;
+        for (Py_ssize_t column = 0; column < size; column++)
+            shape->values[column] = PyTuple_GetItem(shape->constants, column);
+        shape->kind = (Kind)kind;
+        shape->count = size;
+        if ((kind == TRANSACTION && source->in_hash_at >= size) ||
+            (kind == MESSAGE && (source->message_hash_at >= size || source->body_at >= size)) ||
+            (kind != MESSAGE && memchr(shape->codes, 'o', (size_t)size))) {
+            PyErr_SetString(PyExc_ValueError, "a shape of the run is damaged");
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_packed(Array array)
+{
+    return array != RECORDS && array != HASH && array != HASH_AFTER && array != OTHER &&
+           array != ACCOUNT_ID && array != STATES && array != ENDED;
+}
+
+static PyObject *source_new(PyTypeObject *type, PyObject *args, PyObject *names)
+{
+    PyObject *arrays, *shapes, *hashes, *types;
+    (void)names;
+    Source *source = PyObject_New(Source, type);
+    if (!source)
+        return NULL;
+    memset((char *)source + sizeof(PyObject), 0, sizeof *source - sizeof(PyObject));
+    if (!PyArg_ParseTuple(args, "O!O!O!O!(nnnnn)(nnn):Source", &PyTuple_Type, &arrays, &PyTuple_Type,
+                          &shapes, &PyTuple_Type, &hashes, &PyTuple_Type, &types,
+                          &source->widths[0], &source->widths[1], &source->widths[2],
+                          &source->widths[3], &source->widths[4], &source->in_hash_at,
+                          &source->message_hash_at, &source->body_at))
+        goto failed;
+    if (PyTuple_Size(arrays) != ARRAYS || PyTuple_Size(types) != KINDS + 1) {
+        PyErr_SetString(PyExc_ValueError, "Source takes all arrays of a run");
+        goto failed;
+    }
+    source->types = Py_NewRef(types);
+    source->hashes = Py_NewRef(hashes);
+    for (; source->open < ARRAYS; source->open++)
+        if (PyObject_GetBuffer(PyTuple_GetItem(arrays, source->open), &source->arrays[source->open],
+                               PyBUF_SIMPLE) < 0)
+            goto failed;
+    for (int at = 0; at < ARRAYS; at++)
+        if (is_packed(at) && !open_packed(&source->arrays[at], &source->numbers[at]))
+            goto failed;
+    source->rows = source->numbers[LT].count;
+    if (!take_shapes(source, shapes))
+        goto failed;
+    return (PyObject *)source;
+failed:
+    Py_DECREF(source);
+    return NULL;
+}
+
+static PyMethodDef source_methods[] = {
+    {"read_records", source_records, METH_O, "Return the records of rows, in their order."},
+    {"read_lines", source_lines, METH_O, "Return messages, given the row and place of each."},
+    {"read_ends", source_ends, METH_O,
+     "Return messages, given the row and hash of each; None where the row has none."},
+    {"read_states", source_states, METH_O,
+     "Return the newest states of a list of accounts, each workchain and 32 bytes."},
+    {"read_traces", source_traces, METH_O, "Return complete traces by their numbers."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot source_slots[] = {
+    {Py_tp_doc, (void *)"The arrays of an open run."},
+    {Py_tp_new, (void *)source_new},
+    {Py_tp_dealloc, (void *)source_dealloc},
+    {Py_tp_methods, source_methods},
+    {0, NULL},
+};
+
+PyType_Spec source_spec = {
+    .name = "tonlake.lake.index._rows.Source",
+    .basicsize = sizeof(Source),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = source_slots,
+};

@@ -1,0 +1,237 @@
+"""Postings: for each key, the rows it is found in, in an order of their own.
+
+Three arrays ``<name>.key`` (sorted, each key once), ``<name>.end`` (where its rows end) and
+``<name>.row``. The key of a hash is as many of its first bits as hashes seldom share in a run of
+that size, so what is found must be compared with the whole hash. Where most keys have one row,
+``end`` is left out, and a key stands as often as it has rows.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from itertools import compress
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tonlake.lake.index.segment.native import NATIVE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tonlake.lake.index.segment.file import RunWriter
+    from tonlake.lake.index.segment.numbers import Words
+
+KEY_BYTES = 8
+
+_FEWEST_BITS = 32
+_SPARE_BITS = 16
+"""A hash that a run lacks has the key of another one in it once in 2 to the power of this."""
+
+_MOST_REPEATED = 1 / 3
+"""So many of all rows have the key of the row before at most, where keys are repeated."""
+
+_FEW_ROWS = 300
+"""So many are listed in Python: Arrow, asked for a dozen things, takes as long for one."""
+
+
+def cut_hash(value: bytes | bytearray) -> int:
+    """Return a hash's first 8 bytes, big-endian, so that keys sort like hashes."""
+    return int.from_bytes(value[:KEY_BYTES], "big")
+
+
+def count_cut_bits(count: int) -> int:
+    """Return how many of the last of 64 bits are cut off the keys of so many hashes."""
+    return 8 * KEY_BYTES - max(_FEWEST_BITS, count.bit_length() + _SPARE_BITS)
+
+
+def write_postings(
+    writer: RunWriter,
+    name: str,
+    columns: Mapping[str, array[int]],
+    unique: Sequence[str] = ("row",),
+    *,
+    hashed: bool = False,
+    apart: bool = False,
+) -> None:
+    """Write the three arrays of a table with the columns ``key`` and ``row``, and others.
+
+    Args:
+        writer: The run.
+        name: Name of the postings.
+        columns: The table. Its rows are ordered by all columns, in the order in which those stand,
+            the key first. A column ``place`` is written as well, as ``<name>.place``: a message's
+            place in its record.
+        unique: Rows that equal another one in the key and in these columns are left out.
+        hashed: Whether keys are of hashes; others are written whole.
+        apart: Whether the keys of hashes have as many more bits, of 63, as tell all of the run
+            apart.
+    """
+    count = len(columns["key"])
+    cut_bits = count_cut_bits(count) if hashed else 0
+    if apart:
+        cut_bits = min(cut_bits, max(1, _count_equal_bits(columns["key"])))
+    list_rows = _list_few if count <= _FEW_ROWS else _list_many
+    found = list_rows(columns, unique, cut_bits)
+    if len(found.rows) - len(found.keys) > _MOST_REPEATED * len(found.rows):
+        writer.add_numbers(f"{name}.key", found.keys, cut_bits)
+        writer.add_numbers(f"{name}.end", found.ends)
+    else:
+        writer.add_numbers(f"{name}.key", found.every_key, cut_bits)
+    writer.add_numbers(f"{name}.row", found.rows)
+    if found.places is not None:
+        writer.add_numbers(f"{name}.place", found.places)
+
+
+def _count_equal_bits(keys: array[int]) -> int:
+    """Return how many of the last bits can be cut off, and different keys still differ."""
+    ordered = pc.unique(as_arrow(keys)).sort()
+    least = pc.min(pc.bit_wise_xor(ordered[:-1], ordered[1:])).as_py()
+    return 8 * KEY_BYTES if least is None else int(least).bit_length() - 1
+
+
+class _Listed(NamedTuple):
+    """Postings as they are written."""
+
+    every_key: Words
+    """One for each row."""
+    keys: Words
+    """Each once."""
+    ends: Words
+    rows: Words
+    places: Words | None
+
+
+def _list_few(columns: Mapping[str, array[int]], unique: Sequence[str], cut_bits: int) -> _Listed:
+    names = list(columns)
+    same = itemgetter(*(names.index(name) for name in ("key", *unique)))
+    row_at, place_at = names.index("row"), names.index("place") if "place" in names else None
+    every_key, keys, ends, rows, places = (array("q") for _ in range(5))
+    before = None
+    cut = {**columns, "key": array("Q", (key >> cut_bits for key in columns["key"]))}
+    for row in sorted(zip(*cut.values(), strict=True)):
+        if before is not None and same(row) == same(before):
+            continue
+        if before is None or row[0] != before[0]:
+            keys.append(row[0])
+            ends.append(len(rows))
+        before = row
+        every_key.append(row[0])
+        rows.append(row[row_at])
+        ends[-1] = len(rows)
+        if place_at is not None:
+            places.append(row[place_at])
+    return _Listed(every_key, keys, ends, rows, None if place_at is None else places)
+
+
+def _list_many(columns: Mapping[str, array[int]], unique: Sequence[str], cut_bits: int) -> _Listed:
+    table = pa.table({name: as_arrow(column) for name, column in columns.items()})
+    keys = pc.shift_right(table["key"], pa.scalar(cut_bits, pa.uint64()))
+    table = table.set_column(table.column_names.index("key"), "key", keys)
+    table = table.sort_by([(column, "ascending") for column in table.column_names])
+    table = _drop_twins(table.combine_chunks(), ("key", *unique))
+    runs = pc.run_end_encode(table["key"].combine_chunks(), run_end_type=pa.int64())
+    return _Listed(
+        _list_words(table["key"]),
+        _list_words(runs.values),
+        _list_words(runs.run_ends),
+        _list_words(table["row"]),
+        _list_words(table["place"]) if "place" in columns else None,
+    )
+
+
+def _list_words(values: pa.Array | pa.ChunkedArray) -> memoryview:
+    """Return whole numbers without NULLs as items of code ``q``."""
+    return item_bytes(values.cast(pa.int64())).cast("q")
+
+
+def _drop_twins(table: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Return the sorted table without rows that equal the one before in some columns."""
+    if table.num_rows < 2:  # noqa: PLR2004 - a pair is needed for twins
+        return table
+    above, below = table.slice(0, table.num_rows - 1), table.slice(1)
+    same = pc.equal(above[columns[0]], below[columns[0]])
+    for column in columns[1:]:
+        same = pc.and_(same, pc.equal(above[column], below[column]))
+    if not pc.any(same).as_py():
+        return table
+    kept = pa.concat_arrays([pa.array([True]), pc.invert(same).combine_chunks()])
+    return table.filter(kept).combine_chunks()
+
+
+def pick_rows(columns: Mapping[str, array[int]], kept: Sequence[bool]) -> dict[str, array[int]]:
+    """Return those rows of a table that are kept."""
+    return {
+        name: array(column.typecode, compress(column, kept)) for name, column in columns.items()
+    }
+
+
+def as_arrow(values: array[int]) -> pa.Array:
+    """Return the items as an Arrow array over the same memory."""
+    kind = {"Q": pa.uint64(), "q": pa.int64(), "I": pa.uint32()}[values.typecode]
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
+
+
+def item_bytes(values: pa.Array | pa.ChunkedArray) -> memoryview:
+    """Return the items of fixed-width values without NULLs as plain bytes."""
+    whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    width = whole.type.bit_width // 8
+    first = whole.offset * width
+    buffer = whole.buffers()[1]
+    if buffer is None:
+        return memoryview(b"")
+    return memoryview(buffer)[first : first + len(whole) * width]
+
+
+class Postings:
+    """Postings of a run, open for reading."""
+
+    def __init__(self, arrays: Mapping[str, Any], name: str) -> None:
+        """Take the arrays of an open run."""
+        self._keys = arrays[f"{name}.key"]
+        self._ends = arrays.get(f"{name}.end")
+        self.rows = arrays[f"{name}.row"]
+        self.places = arrays.get(f"{name}.place", self.rows)
+
+    def find(self, key: int) -> tuple[int, int]:
+        """Return where the key's rows begin and end in ``rows``."""
+        at = self._keys.find(key)
+        if at < 0:
+            return 0, 0
+        if self._ends is None:
+            return at, bisect_right(self._keys, self._keys[at], at)
+        return (self._ends[at - 1] if at else 0), self._ends[at]
+
+    def find_between(self, first: int, last: int) -> tuple[int, int]:
+        """Return where the rows of a span of keys, both ends included, begin and end in ``rows``.
+
+        They stand by key, and those of one key as they were written. Not for keys of hashes.
+        """
+        low = bisect_left(self._keys, first)
+        high = bisect_right(self._keys, last)
+        if low >= high:
+            return 0, 0
+        if self._ends is None:
+            return low, high
+        return (self._ends[low - 1] if low else 0), self._ends[high - 1]
+
+    def find_others(
+        self,
+        times: Any,  # noqa: ANN401 - numbers
+        hashes: list[bytes],
+        own: list[int],
+    ) -> list[tuple[int, int]]:
+        """Return the rows of each hash that are not of its own time, with the hash's number.
+
+        Args:
+            times: The logical time of each row.
+            hashes: What is looked for.
+            own: The time that is left out, for each hash.
+        """
+        packed = self._keys, self._ends, self.rows, times
+        views = (None if numbers is None else numbers.data for numbers in packed)
+        found: list[tuple[int, int]] = NATIVE.find_others(*views, hashes, own)
+        return found

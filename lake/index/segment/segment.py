@@ -1,0 +1,135 @@
+"""One run, open for reading: where keys are, and the records behind them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.index.segment.account import ID_BYTES, account_id, read_accounts, split_account_id
+from tonlake.lake.index.segment.contracts import open_tables
+from tonlake.lake.index.segment.postings import Postings, cut_hash
+from tonlake.lake.index.segment.reading import open_source
+from tonlake.lake.index.segment.traces import RunTraces
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tonlake.lake.index.segment.account import Account
+    from tonlake.lake.index.segment.file import RunFile
+
+_HASH_BYTES = 32
+
+
+class Run:
+    """The look-ups of one unbroken range of masterchain blocks."""
+
+    def __init__(self, file: RunFile) -> None:
+        """Take an open file.
+
+        Raises:
+            LakeCorrupt: it is of another format, or its shapes are damaged.
+        """
+        self.name = file.name
+        self.first_mc_seqno = file.contents.first_mc_seqno
+        self.last_mc_seqno = file.contents.last_mc_seqno
+        try:
+            self._take(file.arrays)
+        except (KeyError, ValueError, msgspec.DecodeError) as error:
+            raise LakeCorrupt(file.name, f"it is no look-up run ({error})") from error
+
+    def _take(self, arrays: dict[str, Any]) -> None:
+        self._source = open_source(arrays)
+        self.lt, self.now, self.mc_seqno = arrays["lt"], arrays["now"], arrays["mc_seqno"]
+        self.balance, self.richest = arrays["balance"], arrays["richest"]
+        self.transaction, self.block = Postings(arrays, "transaction"), Postings(arrays, "block")
+        self.message, self.body = Postings(arrays, "message"), Postings(arrays, "body")
+        self.opcode, self.failed = Postings(arrays, "opcode"), Postings(arrays, "failed")
+        self.trace, self.traces = Postings(arrays, "trace"), RunTraces(arrays, self._source)
+        self.tables = open_tables(arrays)
+        self._hash, self._id = arrays["hash"], arrays["account.id"]
+        self._account_key, self._account_row = arrays["account.key"], arrays["account.row"]
+
+    def find_transaction(self, tx_hash: bytes) -> int | None:
+        """Return the row of a transaction, or None."""
+        start, end = self.transaction.find(cut_hash(tx_hash))
+        for at in range(start, end):
+            row: int = self.transaction.rows[at]
+            if self.hash_of(row) == tx_hash:
+                return row
+        return None
+
+    def hash_of(self, row: int) -> bytes:
+        """Return the hash of the transaction in a row."""
+        return bytes(self._hash[row * _HASH_BYTES : (row + 1) * _HASH_BYTES])
+
+    def find_account(self, account: bytes, workchain: int) -> int | None:
+        """Return an account's number, or None."""
+        key, wanted = cut_hash(account), account_id(account, workchain)
+        at = self._account_key.find(key)
+        while 0 <= at < len(self._account_key):
+            found = self._id_of(at)
+            if found == wanted:
+                return int(at)
+            if found > wanted:
+                break
+            at += 1
+        return None
+
+    def account_of(self, number: int) -> Account:
+        """Return the account of a number."""
+        return split_account_id(self._id_of(number))
+
+    def rank_accounts(self, first: int, last: int) -> list[tuple[int, int, bytes]]:
+        """Return balance, workchain and account at places of ``richest``."""
+        numbers = self.richest[first:last]
+        balances, accounts = (
+            map(self.balance.__getitem__, numbers),
+            read_accounts(self._id, numbers),
+        )
+        return [
+            (balance, workchain, account)
+            for balance, (account, workchain) in zip(balances, accounts, strict=True)
+        ]
+
+    def _id_of(self, number: int) -> bytes:
+        return bytes(self._id[number * ID_BYTES : (number + 1) * ID_BYTES])
+
+    def rows_of(self, number: int) -> tuple[int, int]:
+        """Return where the rows of an account begin and end; they ascend by logical time."""
+        start, end = self._account_row[number : number + 2]
+        return start, end
+
+    def newest_states(self, accounts: list[tuple[int, bytes]]) -> list[Any]:
+        """Return the newest states of accounts by workchain and account id, None without one."""
+        states: list[Any] = self._source.read_states(accounts)
+        return states
+
+    def read_records(self, rows: Sequence[int]) -> list[Any]:
+        """Return the records of rows, in their order."""
+        records: list[Any] = self._source.read_records(rows)
+        return records
+
+    def read_lines(self, places: Sequence[tuple[int, int]]) -> list[Any]:
+        """Return messages, given the row and the place in its record of each."""
+        lines: list[Any] = self._source.read_lines(places)
+        return lines
+
+    def find_other_ends(self, lines: Sequence[Any]) -> list[tuple[int, Any]]:
+        """Return the ends of messages of other times, given one end of each, with its number."""
+        others = self.message.find_others(
+            self.lt, [line.msg_hash for line in lines], [line.tx_lt for line in lines]
+        )
+        wanted = [(row, lines[number].msg_hash) for number, row in others]
+        ends = self._source.read_ends(wanted) if wanted else []
+        return [
+            (number, end)
+            for (number, _), end in zip(others, ends, strict=True)
+            if end is not None  # of another hash that begins alike
+        ]
+
+    def account_number(self, row: int) -> int:
+        """Return the number of the account that a row belongs to."""
+        return bisect_right(self._account_row, row) - 1

@@ -1,0 +1,182 @@
+"""All look-ups of one snapshot: exact keys and pages, answered from its runs."""
+
+from __future__ import annotations
+
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Any
+
+from tonlake.lake.index.page.merge import Hit, Listed
+from tonlake.lake.index.page.messages import Wanted, read_messages
+from tonlake.lake.index.page.ranking import Ranking
+from tonlake.lake.index.segment.ends import NO_LT, opcode_key
+from tonlake.lake.index.segment.postings import cut_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tonlake.lake.index.segment.contracts import RunTable
+    from tonlake.lake.index.segment.postings import Postings
+    from tonlake.lake.index.segment.segment import Run
+
+Row = dict[str, Any]
+
+
+class Lookups:
+    """The runs of a snapshot, which together cover all of its masterchain blocks."""
+
+    def __init__(self, runs: Iterable[Run], *, stale: bool = False) -> None:
+        """Take runs of disjoint ranges; ``stale``: traces and contracts were others in some."""
+        self.stale_traces = stale
+        self.runs = sorted(runs, key=attrgetter("first_mc_seqno"))
+        self._newest_first = self.runs[::-1]
+        self._ranking: Ranking | None = None
+
+    def find_transaction(self, tx_hash: bytes) -> Hit | None:
+        """Return where a transaction is, or None where the snapshot has none of this hash."""
+        for run in self._newest_first:
+            row = run.find_transaction(tx_hash)
+            if row is not None:
+                return Hit(run, row)
+        return None
+
+    def list_account(self, account: bytes, workchain: int) -> list[Listed]:
+        """Return the transactions of an account, run by run."""
+        found = []
+        for run in self.runs:
+            number = run.find_account(account, workchain)
+            if number is not None:
+                start, end = run.rows_of(number)
+                found.append(Listed(run, range(end), start, end))
+        return found
+
+    def list_block(self, mc_seqno: int) -> list[Listed]:
+        """Return the transactions that a masterchain block commits."""
+        return [
+            Listed(run, run.block.rows, *run.block.find(mc_seqno))
+            for run in self.runs
+            if run.first_mc_seqno <= mc_seqno <= run.last_mc_seqno
+        ]
+
+    def list_failed(self, first: int | None, last: int | None) -> list[Listed]:
+        """Return the aborted transactions of a span of unix seconds, by time, then logical time."""
+        span = 0 if first is None else first, NO_LT if last is None else last
+        return [Listed(run, run.failed.rows, *run.failed.find_between(*span)) for run in self.runs]
+
+    def find_messages(self, msg_hash: bytes) -> list[Any]:
+        """Return the rows of messages of a hash, as stored or in normal form, in no order."""
+        found = []
+        for run in self.runs:
+            rows = _rows_at(run.message, cut_hash(msg_hash))
+            for record in run.read_records(rows):
+                found += [
+                    line for line in record.messages if msg_hash in (line.msg_hash, line.hash_norm)
+                ]
+        return found
+
+    def find_other_ends(self, lines: Sequence[Any]) -> dict[int, list[Any]]:
+        """Return the other ends of messages by number, given one end of each.
+
+        No two ends of a message share a time: one is at a source, one later.
+        """
+        found: dict[int, list[Any]] = {}
+        for run in self.runs:
+            for number, end in run.find_other_ends(lines):
+                found.setdefault(number, []).append(end)
+        return found
+
+    def read_opcode_messages(
+        self, opcode: int, *, descending: bool, offset: int, limit: int
+    ) -> list[Any] | None:
+        """Return a page of messages with an opcode, by creation and then hash, each once.
+
+        Those without a creation come after all others. None where the page is too deep.
+        """
+        key = opcode_key(opcode)
+        found = [(run, run.opcode, *run.opcode.find(key)) for run in self.runs]
+        wanted = Wanted("opcode", opcode, descending, offset, limit)
+        return read_messages(found, wanted)
+
+    def read_body_messages(
+        self, body_hash: bytes, *, descending: bool, offset: int, limit: int
+    ) -> list[Any] | None:
+        """Return a page of messages with a body, as ``read_opcode_messages`` does."""
+        key = cut_hash(body_hash)
+        found = [(run, run.body, *run.body.find(key)) for run in self.runs]
+        wanted = Wanted("body_hash", body_hash, descending, offset, limit)
+        return read_messages(found, wanted)
+
+    def find_trace(self, trace_id: bytes) -> Row | None:
+        """Return the row of a complete trace; None where there is none, or it is not complete."""
+        found = (run.traces.find_ended(trace_id) for run in self._newest_first)
+        return next((row for row in found if row is not None), None)
+
+    def list_trace(self, trace_id: bytes) -> list[Hit]:
+        """Return the transactions of a trace by logical time, then workchain and account."""
+        found = []
+        for run in self.runs:
+            for row in _rows_at(run.trace, cut_hash(trace_id)):
+                if run.traces.trace_of(row) == trace_id:
+                    account, workchain = run.account_of(run.account_number(row))
+                    found.append((run.lt[row], workchain, account, Hit(run, row)))
+        return [item[-1] for item in sorted(found, key=itemgetter(0, 1, 2))]
+
+    def list_tables(self, name: str) -> list[RunTable] | None:
+        """Return a table of contracts or moves, run by run; None where runs are not right of it."""
+        if self.stale_traces or any(run.tables is None for run in self.runs):
+            return None
+        found = (run.tables.get(name) for run in self.runs if run.tables)
+        return [table for table in found if table is not None]
+
+    def newest_states(self, accounts: Sequence[tuple[int, bytes]]) -> list[Any]:
+        """Return the newest states of accounts by workchain and account id, None without one."""
+        if len(self.runs) == 1:
+            return self.runs[0].newest_states(list(accounts))
+        states: list[Any] = [None] * len(accounts)
+        for run in self._newest_first:
+            left = [at for at, state in enumerate(states) if state is None]
+            found = run.newest_states([accounts[at] for at in left])
+            for at, state in zip(left, found, strict=True):
+                states[at] = state
+        return states
+
+    def rank_accounts(self, offset: int, limit: int) -> list[tuple[int, int, bytes]]:
+        """Return balance, workchain and account of a page of accounts, the richest first."""
+        if self._ranking is None:
+            self._ranking = Ranking(self.runs)
+        return self._ranking.page(offset, limit)
+
+    def read_records(self, hits: Iterable[Hit]) -> list[Any]:
+        """Return the records of transactions, in their order."""
+        listed = list(hits)
+        if len(self.runs) == 1:
+            return self.runs[0].read_records([hit.row for hit in listed])
+        places: dict[Run, list[int]] = {}
+        for place, hit in enumerate(listed):
+            places.setdefault(hit.run, []).append(place)
+        records: list[Any] = [None] * len(listed)
+        for run, here in places.items():
+            read = run.read_records([listed[place].row for place in here])
+            for place, record in zip(here, read, strict=True):
+                records[place] = record
+                if record.before is None:
+                    self._find_before(record)
+        return records
+
+    def _find_before(self, record: Any) -> None:  # noqa: ANN401 - a Record
+        """Take the state before from the run before, where it is the newest of the account.
+
+        A state hash stands for one transaction's outcome, and runs do not interleave: so the
+        state before an account's first transaction of a run is another run's newest, or nowhere.
+        """
+        row = record.row
+        for run in self._newest_first:
+            state = run.newest_states([(row.workchain, row.account)])[0]
+            if state is not None and state["hash"] == row.account_state_hash_before:
+                record.before = state
+                return
+
+
+def _rows_at(postings: Postings, key: int) -> Sequence[int]:
+    start, end = postings.find(key)
+    rows: Sequence[int] = postings.rows[start:end]
+    return rows

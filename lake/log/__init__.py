@@ -1,0 +1,1 @@
+"""The commit log: entries, snapshots, paths of files, and durable writes."""

@@ -1,0 +1,282 @@
+"""Files that survive a crash: written under a temporary name, synced, then given their own."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import secrets
+from collections import deque
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING, Self
+
+from tonlake.lake.errors import LakeFull
+from tonlake.lake.log.crash import reach
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from io import BufferedRandom, FileIO
+    from pathlib import Path
+
+TEMPORARY_PREFIX = ".tmp-"
+"""A leading dot hides unfinished files from every engine that lists folders."""
+
+LOCK_FILE = "_log/lock"
+"""Held while a writer commits or sweeps, so that neither removes what the other makes."""
+
+QUEUE_FILE = "_log/queue"
+"""Held by a writer from before it derives until it has committed, so that writers take turns.
+
+Maintenance and sweeps do not wait for it; ``LOCK_FILE`` is taken inside it, for the commit alone.
+"""
+
+_MOST_HELD = 64
+"""Files that are open at a time until they are synced."""
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+@contextmanager
+def naming_full_disk(path: Path) -> Iterator[None]:
+    """Turn "no space", "over quota" and "file too large" into LakeFull with the file's name."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        raise LakeFull(
+            f"no room to write {path} ({error.strerror}); every earlier commit stands: "
+            "free some space or raise the limit, then run the same command again"
+        ) from error
+
+
+def write_temporary(final: Path, data: bytes | memoryview, crash_name: str) -> Path:
+    """Write and sync ``data`` beside ``final`` under a temporary name, and return that name.
+
+    Raises:
+        LakeFull: no room; the temporary file is gone again.
+    """
+    temporary, stream = _write_unsynced(final, data, crash_name)
+    try:
+        with stream, naming_full_disk(final):
+            _sync_stream(stream, crash_name)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return temporary
+
+
+def _write_unsynced(final: Path, data: bytes | memoryview, crash_name: str) -> tuple[Path, FileIO]:
+    """Write a temporary file; on any failure it is gone again."""
+    temporary = final.parent / f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(8)}"
+    with naming_full_disk(final):
+        stream = temporary.open("xb", buffering=0)
+        try:
+            reach(f"{crash_name}.created")
+            rest = memoryview(data)
+            while rest:
+                rest = rest[stream.write(rest) :]
+            reach(f"{crash_name}.written")
+        except BaseException:
+            stream.close()
+            temporary.unlink(missing_ok=True)
+            raise
+    return temporary, stream
+
+
+def _sync_stream(stream: FileIO, crash_name: str) -> None:
+    os.fsync(stream.fileno())
+    reach(f"{crash_name}.synced")
+
+
+def give_name(temporary: Path, final: Path) -> None:
+    """Let a temporary file take its own name.
+
+    Raises:
+        LakeFull: no room for the name; the temporary file is gone again.
+    """
+    try:
+        with naming_full_disk(final):
+            temporary.replace(final)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+class NewFiles:
+    """Files that are written one after the other, then synced, and then given their names.
+
+    The first that is synced waits for the disk, which is at work on the others meanwhile: a commit
+    of eighteen files took 84 ms where each was synced for itself, and takes 59 ms.
+    """
+
+    def __init__(self, crash_name: str) -> None:
+        """Begin without files; ``crash_name`` is what their points are called."""
+        self._crash_name = crash_name
+        self._held: deque[tuple[Path, Path, FileIO]] = deque()
+
+    def write(self, final: Path, data: bytes | memoryview) -> None:
+        """Write a file under a temporary name.
+
+        Raises:
+            LakeFull: no room.
+        """
+        temporary, stream = _write_unsynced(final, data, self._crash_name)
+        self._held.append((temporary, final, stream))
+        if len(self._held) >= _MOST_HELD:
+            self.finish()
+
+    def finish(self) -> None:
+        """Make durable what was written, and let it have its names; folders are not synced.
+
+        Raises:
+            LakeFull: no room.
+        """
+        while self._held:
+            temporary, final, stream = self._held[0]
+            with naming_full_disk(final):
+                _sync_stream(stream, self._crash_name)
+            stream.close()
+            give_name(temporary, final)
+            reach(f"{self._crash_name}.renamed")
+            self._held.popleft()
+
+    def __enter__(self) -> Self:
+        """Give the files themselves."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove what has no name yet, all of it even if one file cannot be."""
+        with ExitStack() as undo:
+            for temporary, _final, stream in self._held:
+                undo.callback(temporary.unlink, missing_ok=True)
+                undo.callback(stream.close)
+
+
+@contextmanager
+def open_temporary(folder: Path, crash_name: str) -> Iterator[tuple[BufferedRandom, Path]]:
+    """Give a new file under a temporary name, which is gone in the end unless it was renamed.
+
+    Raises:
+        LakeFull: no room for what was written.
+    """
+    path = folder / f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(8)}"
+    try:
+        with naming_full_disk(path), path.open("x+b") as stream:
+            reach(f"{crash_name}.created")
+            yield stream, path
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def seal_file(stream: BufferedRandom, crash_name: str) -> str:
+    """Sync what was written, and return its SHA-256 in hex."""
+    reach(f"{crash_name}.written")
+    stream.flush()
+    os.fsync(stream.fileno())
+    reach(f"{crash_name}.synced")
+    stream.seek(0)
+    return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def begin_grace(lake_dir: Path, paths: Iterable[str]) -> None:
+    """Let the sweep's grace time begin now, for those who still read an earlier snapshot."""
+    for path in paths:
+        with suppress(FileNotFoundError):
+            os.utime(lake_dir / path)
+
+
+_durable: set[tuple[str, int]] = set()
+"""Folders, with their inodes, whose names this process has synced."""
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and its missing parents, each of them synced into its own parent.
+
+    One that is there already may have been made by a process that was killed before it synced the
+    name, so that is done once by every process, up to the first folder that was there before.
+    """
+    if _is_durable(folder):
+        return
+    missing = []
+    at = folder
+    while not at.exists():
+        missing.append(at)
+        at = at.parent
+    with naming_full_disk(folder):
+        with suppress(PermissionError):  # whose names nobody may read, no writer of ours has made
+            sync_folder(at.parent)
+        for path in reversed(missing):
+            path.mkdir(exist_ok=True)
+            sync_folder(path.parent)
+    _durable.add((str(folder), folder.stat().st_ino))
+
+
+def _is_durable(folder: Path) -> bool:
+    try:
+        return (str(folder), folder.stat().st_ino) in _durable
+    except FileNotFoundError:
+        return False
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable.
+
+    Raises:
+        LakeFull: no room for them.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with naming_full_disk(folder):
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_folders(folders: Iterable[Path]) -> None:
+    """Make the names in folders durable, one after the other.
+
+    The first waits for the disk, which then has the names of all. Threads took three times the
+    CPU time, and no less of any other.
+
+    Raises:
+        LakeFull: no room for them.
+    """
+    for folder in folders:
+        sync_folder(folder)
+
+
+@contextmanager
+def hold_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Hold an exclusive lock on a file while the block runs; the kernel frees it if we die.
+
+    Yields:
+        True if the lock is held; False if another holds it and ``wait`` is False.
+    """
+    with naming_full_disk(path):
+        opened = path.open("ab")
+    with opened as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+@contextmanager
+def unfinished(final: Path) -> Iterator[Path]:
+    """Give a temporary path that takes the place of ``final`` when the block ends well.
+
+    A link, a pipe or a device such as ``/dev/stdout`` stays what it is and is written itself.
+    """
+    if final.is_symlink() or (final.exists() and not final.is_file()):
+        yield final
+        return
+    path = final.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{final.name}")
+    try:
+        yield path
+        path.replace(final)
+    finally:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,78 @@
+"""What stands around an entry of the log: the digest of its body, and the format of the log.
+
+The first format is not written, so that entries of before it was thought of have it. An entry of a
+later one is named as such, whatever else of it this version cannot read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from tonlake.lake.errors import LakeCorrupt, LakeTooNew
+from tonlake.lake.schema import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOG_FORMAT = 1
+"""Raised when earlier versions of this program could not read entries, or would get them wrong."""
+
+
+class _Format(msgspec.Struct, frozen=True):
+    format: int = 1
+
+
+class _Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    sha256: str
+    body: msgspec.Raw
+    format: int = 1
+
+
+class _Version(msgspec.Struct, frozen=True):
+    schema_version: int = 1
+
+
+_Body = TypeVar("_Body", bound=msgspec.Struct)
+
+
+def encode_entry(body: msgspec.Struct) -> tuple[bytes, str]:
+    """Return the bytes of an entry or a checkpoint, and the digest of its body."""
+    raw = msgspec.json.encode(body, order="deterministic")
+    digest = hashlib.sha256(raw).hexdigest()
+    return msgspec.json.encode(_Envelope(digest, msgspec.Raw(raw), LOG_FORMAT)) + b"\n", digest
+
+
+def read_body(lake_dir: Path, file: str, kind: type[_Body]) -> tuple[_Body, str]:
+    """Return what a file of the log says, and its digest.
+
+    Raises:
+        LakeCorrupt: it is missing or damaged.
+        LakeTooNew: a later version of this program has written it.
+    """
+    try:
+        data = (lake_dir / file).read_bytes()
+    except FileNotFoundError as error:
+        raise LakeCorrupt(file, "it is missing") from error
+    try:
+        envelope = msgspec.json.decode(data, type=_Envelope)
+        raw = bytes(envelope.body)
+        if envelope.format == LOG_FORMAT and hashlib.sha256(raw).hexdigest() != envelope.sha256:
+            raise LakeCorrupt(file, "its bytes do not give its digest")
+        _check_version(file, envelope.format, raw)
+        return msgspec.json.decode(raw, type=kind), envelope.sha256
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):
+            _check_version(file, msgspec.json.decode(data, type=_Format).format, b"{}")
+        raise LakeCorrupt(file, f"it is no log entry ({error})") from error
+
+
+def _check_version(file: str, log_format: int, raw: bytes) -> None:
+    if log_format > LOG_FORMAT:
+        raise LakeTooNew(file, f"log format {log_format}", LOG_FORMAT)
+    version = msgspec.json.decode(raw, type=_Version).schema_version
+    if version > SCHEMA_VERSION:
+        raise LakeTooNew(file, f"schema version {version}", SCHEMA_VERSION)

@@ -1,0 +1,108 @@
+"""How far a follower is: a note beside the log, which the one who follows a node keeps up to date.
+
+The note is no part of the lake: it may be missing or old, and nothing but figures follow from it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tonlake.lake.log.snapshot import Snapshot
+    from tonlake.lake.log.state import LogState
+
+NOTE_FILE = "_follow.json"
+
+
+class Following(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a follower says of itself; times are Unix seconds, seqnos 0 where there is no block.
+
+    ``problem`` says why it does not go on just now; ``stopped`` that it was told to stop.
+    """
+
+    pid: int
+    looked_at: float
+    node_last_mc_seqno: int = 0
+    lake_last_mc_seqno: int = 0
+    node_last_utime: int | None = None
+    lake_last_utime: int | None = None
+    problem: str | None = None
+    stopped: bool = False
+
+
+class Lag(msgspec.Struct, frozen=True):
+    """How far a lake is behind its node.
+
+    ``lag_s`` is the chain's time between the newest blocks of node and lake, and the time since
+    the follower last looked; None where nobody follows. ``block_age_s`` is the age of the lake's
+    newest block by this machine's clock. ``holes`` is the number of masterchain blocks that are
+    missing between the lake's first and last.
+    """
+
+    last_mc_seqno: int
+    holes: int
+    lag_s: float | None = None
+    block_age_s: float | None = None
+    node_last_mc_seqno: int | None = None
+    problem: str | None = None
+
+
+def write_following(lake_dir: Path, following: Following) -> None:
+    """Replace the note; a machine without room for it goes on without."""
+    temporary = lake_dir / f"{NOTE_FILE}.{os.getpid()}"
+    with suppress(OSError):
+        temporary.write_bytes(msgspec.json.encode(following))
+        temporary.replace(lake_dir / NOTE_FILE)
+
+
+def read_following(lake_dir: Path) -> Following | None:
+    """Return the note of the one who follows; None if nobody does or it cannot be read."""
+    try:
+        found = msgspec.json.decode((lake_dir / NOTE_FILE).read_bytes(), type=Following)
+    except (OSError, msgspec.DecodeError):
+        return None
+    return None if found.stopped else found
+
+
+def measure_lag(lake_dir: Path, lake: Snapshot | LogState, now_s: float | None = None) -> Lag:
+    """Return how far a lake is behind the node that somebody follows for it."""
+    ranges = lake.ranges
+    last = ranges[-1][1] if ranges else 0
+    missing = last - ranges[0][0] + 1 - sum(end - start + 1 for start, end in ranges) if last else 0
+    note = read_following(lake_dir)
+    if note is None:
+        return Lag(last, missing)
+    now_s = time.time() if now_s is None else now_s
+    behind_s = 0
+    if note.node_last_mc_seqno > note.lake_last_mc_seqno:
+        behind_s = (note.node_last_utime or 0) - (note.lake_last_utime or 0)
+    # A clock that was set back must not make a lag negative.
+    lag_s = max(0.0, behind_s) + max(0.0, now_s - note.looked_at)
+    age_s = None if note.lake_last_utime is None else max(0.0, now_s - note.lake_last_utime)
+    return Lag(
+        last_mc_seqno=last,
+        holes=missing,
+        lag_s=round(lag_s, 3),
+        block_age_s=None if age_s is None else round(age_s, 3),
+        node_last_mc_seqno=note.node_last_mc_seqno,
+        problem=note.problem,
+    )
+
+
+def find_lateness(lag: Lag, limit_s: int, *, followed: bool) -> str | None:
+    """Return why a lake is too late to be served, or None; ``followed`` if somebody ought to."""
+    if limit_s == 0:
+        return None
+    if lag.lag_s is None:
+        return "the follower has not looked at the node yet" if followed else None
+    if lag.lag_s <= limit_s:
+        return None
+    why = lag.problem or f"it has masterchain block {lag.last_mc_seqno} of {lag.node_last_mc_seqno}"
+    return f"the lake is {lag.lag_s:.0f} s behind its node, and {limit_s} are allowed: {why}"

@@ -1,0 +1,59 @@
+"""The log of a lake read on: what is known of it already is not read again."""
+
+from __future__ import annotations
+
+from os.path import exists
+from typing import TYPE_CHECKING
+
+from tonlake.lake.errors import LakeCorrupt, LakeNotFound
+from tonlake.lake.log.state import LOG_FOLDER, LogState, entry_name, read_commit, read_state
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class LogReader:
+    """Tells what a lake has now, for one who asks again and again."""
+
+    def __init__(self, lake_dir: Path) -> None:
+        """Begin without having looked; the lake need not be there yet."""
+        self.lake_dir = lake_dir
+        self._state = LogState()
+
+    def read(self) -> LogState:
+        """Return the state after the newest commit; commit 0 where there is no lake.
+
+        Raises:
+            LakeCorrupt: an entry is missing or damaged, or does not follow the one before.
+        """
+        state = self._state
+        if not state.number or not self._has(state.number):
+            try:
+                state = read_state(self.lake_dir)
+            except LakeNotFound:
+                state = LogState()
+        while self._has(state.number + 1):
+            commit, digest = read_commit(self.lake_dir, state.number + 1)
+            if commit.previous != state.digest:
+                raise LakeCorrupt(
+                    f"{LOG_FOLDER}/{entry_name(commit.number)}",
+                    f"it does not follow entry {state.number}",
+                )
+            state = state.add(commit, digest)
+        self._state = state
+        return state
+
+    def find(self, number: int | None = None) -> LogState:
+        """Return the state after a commit, the newest by default, which is read on.
+
+        Raises:
+            LakeNotFound, SnapshotNotFound, LakeCorrupt: as ``read_state``.
+        """
+        state = self.read()
+        if state.number and number in (None, state.number):
+            return state
+        return read_state(self.lake_dir, number)
+
+    def _has(self, number: int) -> bool:
+        # Asked by every step of a follower, several times.
+        return exists(f"{self.lake_dir}/{LOG_FOLDER}/{entry_name(number)}")  # noqa: PTH110

@@ -1,0 +1,123 @@
+"""What a reader sees: one commit, and the files that are live after it.
+
+A snapshot never changes: files are immutable, and a later commit is another snapshot.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tonlake.lake.duck.connection import DERIVED_VIEWS, VIEW_NAMES, open_connection
+from tonlake.lake.log.digest import find_damage
+from tonlake.lake.log.state import RUN_FOLDER, read_commit, read_state
+from tonlake.lake.schema import TABLES
+from tonlake.lake.settings import LakeSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+    from pathlib import Path
+
+    import duckdb
+
+    from tonlake.lake.errors import LakeCorrupt
+    from tonlake.lake.log.reader import LogReader
+    from tonlake.lake.log.state import Commit, DataFile, LogState, Network, Range, Undoing
+
+_DEFAULTS = LakeSettings()
+_MISSING_VIEW = re.compile(r"Table with name (\w+) does not exist")
+
+
+class Snapshot:
+    """The lake as of one commit; ``damaged`` maps tables that cannot be asked to the reason."""
+
+    def __init__(self, lake_dir: Path, state: LogState, damage: Iterable[LakeCorrupt] = ()) -> None:
+        """Take the state after a commit; ``open_snapshot`` is the way to get one."""
+        self.lake_dir = lake_dir
+        self.number: int = state.number
+        self.ranges: tuple[Range, ...] = state.ranges
+        self.network: Network | None = state.network
+        self.undoings: tuple[Undoing, ...] = state.undoings
+        listed: dict[str, list[DataFile]] = {name: [] for name in TABLES}
+        for file in state.files:
+            if file.table in listed:
+                listed[file.table].append(file)
+        self.files: dict[str, tuple[DataFile, ...]] = {
+            name: tuple(files) for name, files in listed.items()
+        }
+        self.damaged: dict[str, LakeCorrupt] = {}
+        broken: set[str] = set()
+        for error in damage:
+            broken.add(error.file)
+            if not error.file.startswith(f"{RUN_FOLDER}/"):
+                self.damaged.setdefault(error.file.split("/", 1)[0], error)
+        # A damaged run says nothing that the data files do not say as well.
+        self.runs = tuple(run for run in state.runs if run.path not in broken)
+
+    @property
+    def first_mc_seqno(self) -> int:
+        """First masterchain block that the snapshot has."""
+        return self.ranges[0][0]
+
+    @property
+    def last_mc_seqno(self) -> int:
+        """Last masterchain block that the snapshot has."""
+        return self.ranges[-1][1]
+
+    @cached_property
+    def commits(self) -> tuple[Commit, ...]:
+        """Every commit up to this one, read from the log when first asked for."""
+        return tuple(read_commit(self.lake_dir, at)[0] for at in range(1, self.number + 1))
+
+    def connect(
+        self, settings: LakeSettings = _DEFAULTS, *, tables: Collection[str] | None = None
+    ) -> duckdb.DuckDBPyConnection:
+        """Return a database in memory with a view per sound table; use a cursor per request.
+
+        A damaged table has no view: ``blame`` turns the error of a query into LakeCorrupt.
+        ``tables`` are all that is going to be asked, where that is known: views take their time.
+        """
+        sound = {
+            name: files
+            for name, files in self.sound_files().items()
+            if tables is None or name in tables
+        }
+        return open_connection(self.lake_dir, sound, settings)
+
+    def sound_files(self) -> dict[str, tuple[DataFile, ...]]:
+        """Return the files of the tables that can be asked."""
+        return {name: files for name, files in self.files.items() if name not in self.damaged}
+
+    def blame(self, error: duckdb.Error) -> LakeCorrupt | None:
+        """Return the damage that made a query fail with ``error``, if damage did."""
+        missing = _MISSING_VIEW.search(str(error))
+        if missing is None:
+            return None
+        views = DERIVED_VIEWS.get(missing[1], (missing[1],))
+        tables = (name for name in self.damaged if VIEW_NAMES.get(name, name) in views)
+        return next((self.damaged[name] for name in tables), None)
+
+
+def open_snapshot(
+    lake_dir: Path,
+    number: int | None = None,
+    *,
+    check_digests: bool = True,
+    log: LogReader | None = None,
+) -> Snapshot:
+    """Open the lake as of commit ``number``, the newest by default.
+
+    With ``check_digests`` every file that this process has not checked yet is read and compared
+    with its digest. Damage of a data file does not stop the other tables from being asked.
+    ``log`` reads on where the one who opens knows the log already.
+
+    Raises:
+        LakeNotFound: the folder holds no commit.
+        SnapshotNotFound: it has no commit of this number.
+        LakeCorrupt: the log itself is damaged.
+    """
+    state = read_state(lake_dir, number) if log is None else log.find(number)
+    files = (*state.files, *state.runs)
+    damage = find_damage(lake_dir, files, trust_earlier=True) if check_digests else ()
+    return Snapshot(lake_dir, state, damage)

@@ -1,0 +1,263 @@
+"""The log of commits: what an entry says, and which files and ranges are live after it.
+
+``_log/<N>.json`` is one commit, N counting from 1 without a gap. ``_log/<N>.checkpoint.json``
+holds the sum of the commits 1..N, to save readers from replaying them. Either is one JSON object
+with the SHA-256 of its body, so that a damaged entry is never taken for a true one. Nothing in
+the log depends on the clock or the machine: the same rows give the same log.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tonlake.lake.errors import LakeCorrupt, LakeNotFound, NetworkMismatch, SnapshotNotFound
+from tonlake.lake.log.envelope import read_body
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+LOG_FOLDER = "_log"
+RUN_FOLDER = "lookups"
+"""Where look-up runs stand; a run's file is named ``<first>-<last>-<digest>.run``."""
+
+_ENTRY_NAME = re.compile(r"([1-9][0-9]*)\.json")
+_CHECKPOINT_NAME = re.compile(r"([1-9][0-9]*)\.checkpoint\.json")
+
+Range = tuple[int, int]
+"""First and last seqno, both included."""
+
+
+class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One Parquet file of one table; ``path`` is relative to the lake, with forward slashes.
+
+    A look-up run (lake.lookup) is one as well: of the table ``lookups``, its rows transactions.
+    It is right about traces and contracts as long as ``traces`` is the digest of the paths of the
+    files that say them for its range.
+    """
+
+    path: str
+    table: str
+    rows: int
+    bytes: int
+    sha256: str
+    schema_version: int
+    traces: str | None = None
+
+
+class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which network the rows come from; hashes are hex and unknown without its zero state."""
+
+    global_id: int
+    zero_state_root_hash: str | None = None
+    zero_state_file_hash: str | None = None
+
+
+class Commit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One entry of the log: a range of masterchain blocks with the files of all its tables.
+
+    ``shards`` maps ``workchain:shard`` (shard as 16 hex digits) to the seqnos of its blocks, and
+    ``previous`` is the digest of the entry before. A commit without blocks replaces files whose
+    rows the lake has anyway; its range is that of the whole lake, or, where it is ``undone``, that
+    of the blocks which are no part of the chain any more and are gone from here on. ``runs`` are
+    all look-up runs from this commit on, or None where they stay as they are.
+    """
+
+    number: int
+    first_mc_seqno: int
+    last_mc_seqno: int
+    day: str
+    added: tuple[DataFile, ...]
+    removed: tuple[str, ...]
+    schema_version: int
+    source: dict[str, str]
+    shards: dict[str, Range]
+    zero_state: bool
+    network: Network | None
+    previous: str
+    has_blocks: bool = True
+    runs: tuple[DataFile, ...] | None = None
+    undone: bool = False
+
+
+class Undoing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A commit that took masterchain blocks out of the lake: its number, and their range."""
+
+    commit: int
+    first_mc_seqno: int
+    last_mc_seqno: int
+
+
+class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The sum of the commits 1..``number``; ``digest`` is that of the last entry."""
+
+    number: int = 0
+    digest: str = ""
+    files: tuple[DataFile, ...] = ()
+    ranges: tuple[Range, ...] = ()
+    network: Network | None = None
+    runs: tuple[DataFile, ...] = ()
+    undoings: tuple[Undoing, ...] = ()
+
+    def add(self, commit: Commit, digest: str) -> LogState:
+        """Return the state after one more commit."""
+        kept = self.files
+        if commit.removed:
+            removed = set(commit.removed)
+            kept = tuple(file for file in kept if file.path not in removed)
+        ranges, undoings = self.ranges, self.undoings
+        first, last = commit.first_mc_seqno, commit.last_mc_seqno
+        if commit.has_blocks:
+            ranges = merge_ranges((*ranges, (first, last)))
+        elif commit.undone:
+            ranges = subtract_ranges(ranges, [(first, last)])
+            undoings = (*undoings, Undoing(commit.number, first, last))
+        return LogState(
+            number=commit.number,
+            digest=digest,
+            files=kept + commit.added,
+            ranges=ranges,
+            network=join_networks(self.network, commit.network),
+            runs=self.runs if commit.runs is None else commit.runs,
+            undoings=undoings,
+        )
+
+
+def merge_ranges(ranges: tuple[Range, ...]) -> tuple[Range, ...]:
+    """Return the same seqnos as sorted ranges, joined where they touch."""
+    merged: list[Range] = []
+    for first, last in sorted(ranges):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+        else:
+            merged.append((first, last))
+    return tuple(merged)
+
+
+def subtract_ranges(ranges: Iterable[Range], covered: Iterable[Range]) -> tuple[Range, ...]:
+    """Return what of ``ranges`` no range of ``covered`` has, in order."""
+    left = sorted(ranges)
+    for first, last in covered:
+        left = [
+            part
+            for start, end in left
+            for part in ((start, min(end, first - 1)), (max(start, last + 1), end))
+            if part[0] <= part[1]
+        ]
+    return tuple(left)
+
+
+def overlaps(ranges: tuple[Range, ...], wanted: Range) -> list[Range]:
+    """Return those of ``ranges`` that share a seqno with ``wanted``."""
+    return [known for known in ranges if wanted[0] <= known[1] and known[0] <= wanted[1]]
+
+
+def join_networks(known: Network | None, new: Network | None) -> Network | None:
+    """Return what both say together.
+
+    Raises:
+        NetworkMismatch: they are two networks.
+    """
+    if known is None or new is None:
+        return known or new
+    joined = {}
+    for name in Network.__struct_fields__:
+        old_value, new_value = getattr(known, name), getattr(new, name)
+        if None not in (old_value, new_value) and old_value != new_value:
+            raise NetworkMismatch(
+                f"the lake has {name} {old_value} and the rows have {new_value}: "
+                "rows of another network need a lake of their own"
+            )
+        joined[name] = new_value if old_value is None else old_value
+    return Network(**joined)
+
+
+def entry_name(number: int) -> str:
+    """Return the file name of commit ``number``."""
+    return f"{number}.json"
+
+
+def checkpoint_name(number: int) -> str:
+    """Return the file name of the checkpoint after commit ``number``."""
+    return f"{number}.checkpoint.json"
+
+
+def read_commit(lake_dir: Path, number: int) -> tuple[Commit, str]:
+    """Return the commit and the digest of its entry.
+
+    Raises:
+        LakeCorrupt: the entry is missing or damaged, or is that of another number.
+        LakeTooNew: a later version of this program has written it.
+    """
+    name = entry_name(number)
+    commit, digest = read_body(lake_dir, f"{LOG_FOLDER}/{name}", Commit)
+    if commit.number != number:
+        raise LakeCorrupt(f"{LOG_FOLDER}/{name}", f"it is commit {commit.number}")
+    return commit, digest
+
+
+def read_checkpoint(lake_dir: Path, number: int) -> LogState:
+    """Return the state after commit ``number`` as its checkpoint has it.
+
+    Raises:
+        LakeCorrupt: the checkpoint is damaged, or is that of another number.
+        LakeTooNew: a later version of this program has written it.
+    """
+    name = checkpoint_name(number)
+    state, _ = read_body(lake_dir, f"{LOG_FOLDER}/{name}", LogState)
+    if state.number != number:
+        raise LakeCorrupt(f"{LOG_FOLDER}/{name}", f"it is the checkpoint of {state.number}")
+    return state
+
+
+def list_log(lake_dir: Path) -> tuple[list[int], list[int]]:
+    """Return the numbers of all entries and of all checkpoints, both ascending."""
+    folder = lake_dir / LOG_FOLDER
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    entries, checkpoints = (
+        sorted(int(match[1]) for match in map(pattern.fullmatch, names) if match)
+        for pattern in (_ENTRY_NAME, _CHECKPOINT_NAME)
+    )
+    return entries, checkpoints
+
+
+def read_state(lake_dir: Path, number: int | None = None) -> LogState:
+    """Return the state after commit ``number``, the highest one by default.
+
+    Raises:
+        LakeNotFound: the log has no entry.
+        SnapshotNotFound: it has some, but not this one.
+        LakeCorrupt: an entry that is needed is missing or damaged.
+    """
+    entries, checkpoints = list_log(lake_dir)
+    if not entries:
+        raise LakeNotFound(f"{lake_dir} holds no lake: no commit in {LOG_FOLDER}/")
+    if number is None:
+        number = entries[-1]
+    elif not 1 <= number <= entries[-1]:
+        raise SnapshotNotFound(f"{lake_dir} has commits 1 to {entries[-1]}, and no {number}")
+    state = _nearest_checkpoint(lake_dir, [at for at in checkpoints if at <= number])
+    for following in range(state.number + 1, number + 1):
+        commit, digest = read_commit(lake_dir, following)
+        if commit.previous != state.digest:
+            raise LakeCorrupt(
+                f"{LOG_FOLDER}/{entry_name(following)}", f"it does not follow entry {following - 1}"
+            )
+        state = state.add(commit, digest)
+    return state
+
+
+def _nearest_checkpoint(lake_dir: Path, checkpoints: list[int]) -> LogState:
+    """Return the newest sound checkpoint.
+
+    A damaged one only costs time, as the entries themselves say the same; verify names it.
+    """
+    for number in reversed(checkpoints):
+        try:
+            return read_checkpoint(lake_dir, number)
+        except LakeCorrupt:
+            continue
+    return LogState()

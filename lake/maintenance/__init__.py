@@ -1,0 +1,1 @@
+"""Maintenance: compaction, undo, verification, removal of orphaned files."""

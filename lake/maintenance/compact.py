@@ -1,0 +1,223 @@
+"""Small files to large ones: the files of consecutive commits become as if of one commit.
+
+What is merged is a whole stretch of masterchain blocks, of all tables at once: so every place of
+the lake still has one file a table. Rows stay as they are, but for what a commit has once and
+several commits have several times, such as state cells, which the merged file has once.
+
+Files are merged without the lock, and then committed if the lake still has all that was merged:
+a commit that replaced one of them meanwhile wins, and the work is planned anew. Each stretch is
+a commit of its own. The files it replaces stay for the grace time, for readers at work.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tonlake.lake.commit.rewrite import commit_maintenance
+from tonlake.lake.errors import CommitConflict
+from tonlake.lake.file.datafile import remove_files
+from tonlake.lake.file.merge import merge_rows
+from tonlake.lake.file.rows import stream_rows
+from tonlake.lake.file.writer import write_parquet
+from tonlake.lake.index.builder.place import digest_derived, range_of
+from tonlake.lake.log.crash import reach
+from tonlake.lake.log.disk import (
+    LOCK_FILE,
+    begin_grace,
+    hold_lock,
+    make_folder,
+    open_temporary,
+    seal_file,
+    sync_folder,
+)
+from tonlake.lake.log.place import path_at, read_place
+from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.state import DataFile, read_state
+from tonlake.lake.maintenance.stretch import Stretch, list_stretches
+from tonlake.lake.schema import SCHEMA_VERSION, TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from tonlake.lake.log.place import Place
+    from tonlake.lake.log.state import Commit, LogState
+    from tonlake.lake.schema import Table
+    from tonlake.lake.settings import LakeSettings
+
+MEMORY_ROWS = 200_000
+"""Rows of one table held in memory while files are merged."""
+
+_ONCE = {"state_cells": "hash"}
+"""Tables whose view shows a row once that several commits have, and by what those are known: the
+first stays when files are merged."""
+
+
+class CompactReport(msgspec.Struct):
+    """What was merged: commits, files and bytes before and after, and rows of the new files."""
+
+    commits: int = 0
+    files_before: int = 0
+    files_after: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    rows: int = 0
+
+
+def compact_lake(
+    lake_dir: Path,
+    settings: LakeSettings,
+    *,
+    depth: Literal["all", "tail"] = "all",
+    on_files: Callable[[int, int], None] = lambda _done, _all: None,
+) -> CompactReport:
+    """Merge small files until nothing is left to merge; readers and writers go on meanwhile.
+
+    Args:
+        lake_dir: Folder of the lake.
+        settings: Sizes and memory.
+        depth: ``tail`` merges what a follower's commits leave behind, a few rows of many commits
+            at a time, so that each row is written a few times in all.
+        on_files: Called with the number of files merged so far and of all.
+
+    Raises:
+        LakeNotFound: the folder holds no lake.
+        LakeCorrupt: a file is damaged; what was merged before it stays merged.
+        LakeFull: no room; the same is true.
+    """
+    report, log = CompactReport(), LogReader(lake_dir)
+    while stretches := list_stretches(log.find(), settings, depth):
+        todo = report.files_before + sum(len(stretch.files) for stretch in stretches)
+        for stretch in stretches:
+            added = _merge_stretch(lake_dir, stretch, settings)
+            if _commit_stretch(lake_dir, log, stretch, added) is None:
+                break
+            report.commits += 1
+            report.files_before += len(stretch.files)
+            report.files_after += len(added)
+            report.bytes_before += sum(file.bytes for file in stretch.files)
+            report.bytes_after += sum(file.bytes for file in added)
+            report.rows += sum(file.rows for file in added)
+            on_files(report.files_before, todo)
+    return report
+
+
+def _merge_stretch(lake_dir: Path, stretch: Stretch, settings: LakeSettings) -> list[DataFile]:
+    """Write the merged files of a stretch, one a table."""
+    added: list[DataFile] = []
+    try:
+        for name in sorted({file.table for file in stretch.files}):
+            files = [file for file in stretch.files if file.table == name]
+            added.append(_merge_files(lake_dir, stretch, files, settings))
+    except BaseException:
+        _remove_unless_live(lake_dir, added)
+        raise
+    reach("compact.renamed")
+    for file in added:
+        sync_folder((lake_dir / file.path).parent)
+    reach("compact.folders_synced")
+    return added
+
+
+def _merge_files(
+    lake_dir: Path, stretch: Stretch, files: list[DataFile], settings: LakeSettings
+) -> DataFile:
+    table = TABLES[files[0].table]
+    ordered = sorted(files, key=lambda file: read_place(file.path))
+    pieces = (
+        rows for file in ordered for rows in stream_rows(lake_dir, file, settings.row_group_rows)
+    )
+    folder = make_table_folder(lake_dir, table, stretch.place)
+    merged = merge_rows(pieces, table, MEMORY_ROWS, folder)
+    if table.name in _ONCE:
+        merged = _keep_first(merged, _ONCE[table.name])
+    most_rows = sum(file.rows for file in files)
+    return write_stream(lake_dir, table, stretch.place, merged, most_rows, settings)
+
+
+def make_table_folder(lake_dir: Path, table: Table, place: Place) -> Path:
+    """Return the folder where a table's file at a place stands; it is made."""
+    folder = lake_dir / table.name / f"day={place.day}"
+    make_folder(folder)
+    return folder
+
+
+def write_stream(
+    lake_dir: Path,
+    table: Table,
+    place: Place,
+    pieces: Iterable[pa.Table],
+    most_rows: int,
+    settings: LakeSettings,
+) -> DataFile:
+    """Write rows that are in order already, a few at a time, durably as the file at a place.
+
+    Raises:
+        LakeFull: no room.
+    """
+    folder = make_table_folder(lake_dir, table, place)
+    with open_temporary(folder, "merge") as (stream, temporary):
+        rows = write_parquet(stream, pieces, table, settings, most_rows)
+        sha256 = seal_file(stream, "merge")
+        path = path_at(table.name, place, sha256)
+        size = temporary.stat().st_size
+        temporary.replace(lake_dir / path)
+    reach("merge.renamed")
+    return DataFile(path, table.name, rows, size, sha256, SCHEMA_VERSION)
+
+
+def _keep_first(pieces: Iterable[pa.Table], name: str) -> Iterator[pa.Table]:
+    """Yield rows sorted by a column without those whose value the row before has."""
+    last: bytes | None = None
+    for piece in pieces:
+        values = piece[name].combine_chunks()
+        before = pa.concat_arrays([pa.array([last], values.type), values[:-1]])
+        last = values[-1].as_py()
+        is_new = pc.fill_null(pc.not_equal(values, before), fill_value=True)
+        yield piece.filter(is_new)
+
+
+def _commit_stretch(
+    lake_dir: Path, log: LogReader, stretch: Stretch, added: list[DataFile]
+) -> Commit | None:
+    """Commit merged files; None if the lake has changed where they come from."""
+    with hold_lock(lake_dir / LOCK_FILE):
+        state = log.find()
+        live = {file.path for file in state.files}
+        removed = {file.path for file in stretch.files}
+        if not removed <= live or not all((lake_dir / file.path).exists() for file in added):
+            remove_files(lake_dir, (file for file in added if file.path not in live))
+            return None
+        begin_grace(lake_dir, removed)
+        kept = [file for file in state.files if file.path not in removed]
+        try:
+            return commit_maintenance(
+                lake_dir,
+                state,
+                added=added,
+                removed=removed,
+                runs=_carry_runs(state, [*kept, *added]),
+            )
+        except CommitConflict:
+            return None
+
+
+def _carry_runs(state: LogState, files: list[DataFile]) -> tuple[DataFile, ...] | None:
+    """Return the look-up runs, those right about derived rows by the names of the new files."""
+    carried = tuple(
+        msgspec.structs.replace(run, traces=digest_derived(files, range_of(run)))
+        if run.traces == digest_derived(state.files, range_of(run))
+        else run
+        for run in state.runs
+    )
+    return None if carried == state.runs else carried
+
+
+def _remove_unless_live(lake_dir: Path, files: list[DataFile]) -> None:
+    with hold_lock(lake_dir / LOCK_FILE):
+        live = {file.path for file in read_state(lake_dir).files}
+        remove_files(lake_dir, (file for file in files if file.path not in live))

@@ -1,0 +1,72 @@
+"""Files that no commit names: what a crash or a refused commit left behind."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from typing import TYPE_CHECKING
+
+from tonlake.lake.errors import LakeNotFound
+from tonlake.lake.log.crash import reach
+from tonlake.lake.log.disk import LOCK_FILE, TEMPORARY_PREFIX, hold_lock, sync_folder
+from tonlake.lake.log.state import LOG_FOLDER, RUN_FOLDER, LogState, read_state
+from tonlake.lake.schema import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+
+def list_orphans(lake_dir: Path, state: LogState) -> list[Path]:
+    """Return the data files that are not live in ``state``, and all temporary files, sorted."""
+    live = {lake_dir / file.path for file in (*state.files, *state.runs)}
+    data_files = (path for name in TABLES for path in (lake_dir / name).glob("day=*/*.parquet"))
+    temporary = (
+        path
+        for pattern in (LOG_FOLDER, RUN_FOLDER, *(f"{name}/day=*" for name in TABLES))
+        for path in lake_dir.glob(f"{pattern}/{TEMPORARY_PREFIX}*")
+    )
+    runs = lake_dir.glob(f"{RUN_FOLDER}/*.run")
+    return sorted({*data_files, *runs, *temporary} - live)
+
+
+def sweep_orphans(
+    lake_dir: Path, grace_s: int, among: Collection[Path] | None = None
+) -> list[Path]:
+    """Remove the orphans that nobody wrote to for ``grace_s`` seconds, and return them.
+
+    Only those ``among`` some paths go, where these are given. Nothing is removed while another
+    writer is at work, or when the folder holds no log.
+
+    Raises:
+        LakeCorrupt: the log is damaged, so that nobody knows which files are live.
+    """
+    if not (lake_dir / LOG_FOLDER).is_dir():
+        return []
+    removed = []
+    with hold_lock(lake_dir / LOCK_FILE, wait=False) as held:
+        if not held:
+            return []
+        try:
+            state = read_state(lake_dir)
+        except LakeNotFound:
+            state = LogState()
+        # A writer may have died before it synced its entry. What that entry replaces may only go
+        # when no loss of power can take the entry away.
+        sync_folder(lake_dir / LOG_FOLDER)
+        newest_s = time.time() - grace_s
+        for path in list_orphans(lake_dir, state):
+            is_meant = among is None or path in among
+            if is_meant and path.stat().st_mtime <= newest_s:
+                _remove(path)
+                removed.append(path)
+                reach("sweep.removed")
+    return removed
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, or the folder in which a killed process sorted rows."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()

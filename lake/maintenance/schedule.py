@@ -1,0 +1,150 @@
+"""What a lake needs from time to time as it grows: look-ups made, small files merged.
+
+Beside one that commits this is done by a process of its own, ``python -m tonlake.lake.maintenance.schedule LAKE``, which
+ends with its work, or after a minute: merging takes the memory of many rows, and no allocator gives
+all of it back, so that one who commits for weeks would grow with the largest merge it ever did.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import msgspec
+
+from tonlake.lake.errors import LakeError
+from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.log.reader import LogReader
+from tonlake.lake.maintenance.compact import compact_lake
+from tonlake.lake.process.child import run_child
+from tonlake.lake.settings import LakeSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EXIT_FAILED = 1
+LASTS_S = 60.0
+"""To start a process costs more than the work that sixteen commits make: one does more of it."""
+
+NICENESS = 10
+"""Following is what people wait for: this gives way to it."""
+
+
+def keep_up(lake_dir: Path, settings: LakeSettings) -> int:
+    """Make the look-ups that are missing and merge what is small, as far as settings want it.
+
+    The number of commits that it took is returned.
+
+    Look-ups come first: files of blocks that have none are left as they are, so that these
+    blocks stay cheap to look up in memory.
+
+    Raises:
+        LakeError: the lake is damaged or full; what was done before stays.
+    """
+    made = settings.build_index and rebuild_lookups(lake_dir) is not None
+    return made + compact_lake(lake_dir, settings, depth="tail").commits
+
+
+class Upkeep:
+    """Keeps a lake up in a process beside one that commits, which never waits for it."""
+
+    def __init__(
+        self, lake_dir: Path, settings: LakeSettings, on_failure: Callable[[str], None]
+    ) -> None:
+        """Begin with work that is due; ``on_failure`` is told of failures, and it is tried again.
+
+        What was left by one that was killed is made up for at the first commit: counted from
+        nothing, a lake whose writer is killed often would never be kept up.
+        """
+        self._lake_dir = lake_dir
+        self._settings = settings
+        self._on_failure = on_failure
+        self._commits = settings.maintenance_commits
+        self._thread: threading.Thread | None = None
+
+    def count(self, commits: int) -> None:
+        """Take note of new commits, and start work when it is due and none is under way."""
+        self._commits += commits
+        wanted = self._settings.maintenance_commits
+        busy = self._thread is not None and self._thread.is_alive()
+        if wanted == 0 or self._commits < wanted or busy:
+            return
+        self._commits = 0
+        # A daemon, as a commit is whole or absent wherever the process ends.
+        self._thread = threading.Thread(target=self._work, name="upkeep", daemon=True)
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until the work that is under way is done."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def _work(self) -> None:
+        try:
+            self._run_process()
+        except OSError as error:
+            self._on_failure(str(error))
+        else:
+            self._commits = 0  # It went on until few were left.
+
+    def _run_process(self) -> None:
+        """Run the process to its end; its standard input, held open, ends with this process."""
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "tonlake.lake.maintenance.schedule",
+            str(self._lake_dir),
+        ]
+        with subprocess.Popen(  # noqa: S603 - ours
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as process:
+            if process.stdin is None or process.stdout is None:
+                raise OSError("no pipe to the process that keeps the lake up")
+            with suppress(BrokenPipeError):  # how it ended is told below
+                process.stdin.write(msgspec.json.encode(self._settings) + b"\n")
+                process.stdin.flush()
+            told = process.stdout.read().decode("utf-8", "replace")
+        if process.returncode:
+            raise OSError(told or f"its process ended with code {process.returncode}")
+
+
+def main() -> NoReturn:
+    """Run the process: settings come as a line of JSON, and a failure goes out as text."""
+    lake_dir = Path(sys.argv[1])
+    settings = msgspec.json.decode(sys.stdin.buffer.readline(), type=LakeSettings)
+    os.nice(NICENESS)
+    run_child(lambda: _keep_up(lake_dir, settings))
+
+
+def _keep_up(lake_dir: Path, settings: LakeSettings) -> int:
+    try:
+        keep_on(lake_dir, settings)
+    except (LakeError, OSError) as error:
+        sys.stdout.write(str(error))
+        return EXIT_FAILED
+    return 0
+
+
+def keep_on(lake_dir: Path, settings: LakeSettings) -> None:
+    """Keep a lake up until few commits came meanwhile, or for as long as a process lasts.
+
+    Raises:
+        LakeError: as ``keep_up``.
+    """
+    log, until_s = LogReader(lake_dir), time.monotonic() + LASTS_S
+    commits = settings.maintenance_commits
+    while commits >= settings.maintenance_commits and time.monotonic() < until_s:
+        before = log.find().number
+        made = keep_up(lake_dir, settings)
+        commits = log.find().number - before - made
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""Which files are merged together: those of consecutive commits, as long as they stay small.
+
+A stretch lies within one UTC day and one unbroken range of masterchain blocks, and is wholly
+covered by look-up runs or not at all: so that what runs do not cover stays cheap to read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from tonlake.lake.index.builder.place import range_of
+from tonlake.lake.log.place import Place, is_open, read_place
+from tonlake.lake.log.state import subtract_ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tonlake.lake.log.state import DataFile, LogState, Range
+    from tonlake.lake.settings import LakeSettings
+
+_TELLING = frozenset({"blocks", "action_ranges", "message_bodies"})
+"""Tables whose files say what is known of a place: places that differ in them stay apart."""
+
+_UNCOUNTED = "state_cells"
+"""A merged file may have fewer of these rows than the files before, so they would count twice."""
+
+
+class Stretch(NamedTuple):
+    """Files to merge, and the place of what they become."""
+
+    place: Place
+    files: tuple[DataFile, ...]
+
+
+class _Unit(NamedTuple):
+    """The files at one place, and how many rows they have of each table."""
+
+    place: Place
+    files: tuple[DataFile, ...]
+    rows: Counter[str]
+
+    @property
+    def most_rows(self) -> int:
+        return max(self.rows.values(), default=0)
+
+
+def list_stretches(
+    state: LogState, settings: LakeSettings, depth: Literal["all", "tail"]
+) -> list[Stretch]:
+    """Return what is to be merged, in order; nothing is left after that is done."""
+    found: list[Stretch] = []
+    queues = _list_queues(state)
+    newest = max((queue[-1].place.day for queue in queues), default="")
+    for queue in queues:
+        if depth == "all" or queue[-1].place.day != newest:
+            found += _pack(queue, settings.compact_rows)
+        else:
+            found += _pack_small(queue, settings)
+    return found
+
+
+def _list_queues(state: LogState) -> list[list[_Unit]]:
+    """Return all places, those that may be merged with each other in one list each."""
+    by_place: dict[Place, list[DataFile]] = {}
+    for file in state.files:
+        if not is_open(file.path):
+            by_place.setdefault(read_place(file.path), []).append(file)
+    bare = subtract_ranges(state.ranges, map(range_of, state.runs))
+    queues: list[list[_Unit]] = []
+    before: tuple[Place, bool, frozenset[str]] | None = None
+    for place in sorted(by_place):
+        is_bare = _meets_any(place, bare)
+        rows = Counter[str]()
+        for file in by_place[place]:
+            if file.table != _UNCOUNTED:
+                rows[file.table] += file.rows
+        unit = _Unit(place, tuple(by_place[place]), rows)
+        told = _TELLING.intersection(file.table for file in by_place[place])
+        if before == (place._replace(first=0, last=place.first - 1), is_bare, told):
+            queues[-1].append(unit)
+        else:
+            queues.append([unit])
+        before = (place._replace(first=0), is_bare, told)
+    return queues
+
+
+def _meets_any(place: Place, ranges: Iterable[Range]) -> bool:
+    return any(first <= place.last and place.first <= last for first, last in ranges)
+
+
+def _pack(units: Iterable[_Unit], most_rows: int) -> Iterator[Stretch]:
+    """Yield as many consecutive places together as fit; those that stay alone are left out."""
+    held: list[_Unit] = []
+    total = Counter[str]()
+    for unit in units:
+        if held and max((total + unit.rows).values(), default=0) > most_rows:
+            yield from _join(held)
+            held, total = [], Counter()
+        held.append(unit)
+        total += unit.rows
+    yield from _join(held)
+
+
+def _join(units: list[_Unit]) -> Iterator[Stretch]:
+    if len(units) > 1:
+        place = units[0].place._replace(last=units[-1].place.last)
+        yield Stretch(place, tuple(file for unit in units for file in unit.files))
+
+
+def _pack_small(units: list[_Unit], settings: LakeSettings) -> list[Stretch]:
+    """Return places to merge of which many of about one size stand side by side.
+
+    Sizes are told apart in steps of ``compact_commits``, so each row is merged once a step.
+    """
+    fan_in = settings.compact_commits
+    if fan_in < 2:  # noqa: PLR2004 - a single place is nothing to merge
+        return []
+    sizes = [settings.compact_rows // fan_in]
+    while sizes[-1] >= fan_in:
+        sizes.append(sizes[-1] // fan_in)
+    for size in reversed(sizes):
+        found: list[Stretch] = []
+        for is_small, group in groupby(units, key=lambda unit: unit.most_rows <= size):
+            together = list(group)
+            # What comes out must be too large for this step, or rows would be merged in it twice.
+            total = sum(unit.most_rows for unit in together)
+            if is_small and len(together) >= fan_in and total > size:
+                found += _pack(together, settings.compact_rows)
+        if found:
+            return found
+    return []

@@ -1,0 +1,148 @@
+"""The whole lake against its log, and the log against itself.
+
+Found are: log entries and checkpoints that are missing, damaged, or do not follow each other;
+ranges that overlap; data files that are missing, or have other bytes or rows than committed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tonlake.lake.errors import LakeCorrupt, LakeNotFound
+from tonlake.lake.log.digest import find_damage
+from tonlake.lake.log.state import (
+    LOG_FOLDER,
+    LogState,
+    checkpoint_name,
+    entry_name,
+    list_log,
+    overlaps,
+    read_checkpoint,
+    read_commit,
+)
+from tonlake.lake.maintenance.orphan import list_orphans
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from tonlake.lake.log.state import Commit, DataFile
+
+
+class Damage(msgspec.Struct, frozen=True):
+    """One file that is not as it was committed, relative to the lake, and how that shows."""
+
+    file: str
+    reason: str
+
+
+class VerifyReport(msgspec.Struct):
+    """What was looked at, what of it is damaged, and files that no commit names."""
+
+    commits: int
+    files: int
+    rows: int
+    bytes: int
+    damage: list[Damage]
+    orphans: list[str]
+
+
+def verify_lake(
+    lake_dir: Path, on_file: Callable[[int, int], None] = lambda _done, _all: None
+) -> VerifyReport:
+    """Read every byte of the lake and report all damage.
+
+    Args:
+        lake_dir: Folder of the lake.
+        on_file: Called after each data file with the number of files done and of all.
+
+    Raises:
+        LakeNotFound: the folder holds no commit.
+    """
+    state, damage = _verify_log(lake_dir)
+    files = (*state.files, *state.runs)
+    done = 0
+
+    def count(_file: DataFile) -> None:
+        nonlocal done
+        done += 1
+        on_file(done, len(files))
+
+    found = find_damage(lake_dir, files, on_file=count)
+    damage += [Damage(error.file, error.reason) for error in found]
+    broken = {error.file for error in found}
+    damage += _verify_rows(lake_dir, (file for file in state.files if file.path not in broken))
+    return VerifyReport(
+        commits=state.number,
+        files=len(files),
+        rows=sum(file.rows for file in state.files),
+        bytes=sum(file.bytes for file in files),
+        damage=damage,
+        orphans=[str(path.relative_to(lake_dir)) for path in list_orphans(lake_dir, state)],
+    )
+
+
+def _verify_log(lake_dir: Path) -> tuple[LogState, list[Damage]]:
+    """Return the sum of all entries that can be read, and the damage of the log."""
+    entries, checkpoints = list_log(lake_dir)
+    if not entries:
+        raise LakeNotFound(f"{lake_dir} holds no lake: no commit in {LOG_FOLDER}/")
+    damage: list[Damage] = []
+    state = LogState()
+    for number in range(1, entries[-1] + 1):
+        try:
+            commit, digest = read_commit(lake_dir, number)
+        except LakeCorrupt as error:
+            damage.append(Damage(error.file, error.reason))
+        else:
+            damage += _check_place(state, commit)
+            state = state.add(commit, digest)
+        if number in checkpoints:
+            state = _check_checkpoint(lake_dir, number, state, damage)
+    return state, damage
+
+
+def _check_place(state: LogState, commit: Commit) -> Iterator[Damage]:
+    file = f"{LOG_FOLDER}/{entry_name(commit.number)}"
+    if state.number == commit.number - 1 and state.digest != commit.previous:
+        yield Damage(file, "it does not follow the entry before")
+    if not commit.has_blocks:
+        return
+    mine = (commit.first_mc_seqno, commit.last_mc_seqno)
+    for other in overlaps(state.ranges, mine):
+        yield Damage(file, f"its range {mine[0]}..{mine[1]} overlaps {other[0]}..{other[1]}")
+
+
+def _check_checkpoint(
+    lake_dir: Path, number: int, state: LogState, damage: list[Damage]
+) -> LogState:
+    """Return the state to go on with, and add to ``damage`` what is wrong here."""
+    try:
+        checkpoint = read_checkpoint(lake_dir, number)
+    except LakeCorrupt as error:
+        damage.append(Damage(error.file, error.reason))
+        return state
+    if damage:
+        # It knows what those entries said that cannot be read any more.
+        return checkpoint
+    if checkpoint != state:
+        file = f"{LOG_FOLDER}/{checkpoint_name(number)}"
+        damage.append(Damage(file, "it is not the sum of the entries up to it"))
+    return state
+
+
+def _verify_rows(lake_dir: Path, files: Iterable[DataFile]) -> list[Damage]:
+    damage = []
+    for file in files:
+        try:
+            rows = pq.read_metadata(lake_dir / file.path).num_rows
+        except (OSError, pa.ArrowException) as error:
+            damage.append(Damage(file.path, f"it is no Parquet file ({error})"))
+            continue
+        if rows != file.rows:
+            damage.append(Damage(file.path, f"it has {rows} rows instead of {file.rows}"))
+    return damage

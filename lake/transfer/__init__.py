@@ -1,0 +1,1 @@
+"""Lakes carried from one place to another: export and import."""

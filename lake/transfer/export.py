@@ -1,0 +1,140 @@
+"""Days of a lake into a folder that can be copied anywhere and imported there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tonlake.lake.errors import PieceRefused
+from tonlake.lake.log.disk import give_name, make_folder, sync_folder, write_temporary
+from tonlake.lake.log.place import list_places, read_place
+from tonlake.lake.log.state import Range, overlaps, read_commit, read_state
+from tonlake.lake.schema import SCHEMA_VERSION
+from tonlake.lake.transfer.manifest import (
+    FORMAT,
+    MANIFEST,
+    Days,
+    Manifest,
+    Stretch,
+    copy_file,
+    encode_manifest,
+    read_manifest,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from tonlake.lake.log.place import Place
+    from tonlake.lake.log.state import Commit, LogState
+
+_EVERY_DAY = Days()
+
+
+class ExportReport(msgspec.Struct, frozen=True):
+    """What the folder holds now, and what of it was copied this time."""
+
+    snapshot: int
+    ranges: tuple[Range, ...]
+    whole: bool
+    files: int
+    bytes: int
+    rows: int
+    copied_files: int
+
+
+def export_lake(
+    lake_dir: Path,
+    folder: Path,
+    days: Days = _EVERY_DAY,
+    on_file: Callable[[int, int], None] = lambda _done, _all: None,
+) -> ExportReport:
+    """Copy the files of some days, each checked against its digest, and write the manifest.
+
+    The same command again goes on where it was stopped. Files that an earlier manifest of the
+    folder named and the new one does not are removed.
+
+    Args:
+        lake_dir: Folder of the lake.
+        folder: Where to; made if it is not there.
+        days: UTC days of the masterchain blocks; by default all.
+        on_file: Called after each file with the number of files done and of all.
+
+    Raises:
+        LakeNotFound: the folder holds no commit.
+        LakeCorrupt: a file of the lake is damaged.
+        LakeFull: no room.
+        PieceRefused: the lake has none of the days.
+    """
+    state = read_state(lake_dir)
+    manifest = describe_piece(lake_dir, state, days)
+    before = read_manifest(folder)
+    make_folder(folder)
+    files = (*manifest.files, *manifest.runs)
+    copied = 0
+    for done, file in enumerate(files, 1):
+        copied += copy_file(lake_dir, folder, file)
+        on_file(done, len(files))
+    written = write_temporary(folder / MANIFEST, encode_manifest(manifest), "checkpoint")
+    give_name(written, folder / MANIFEST)
+    sync_folder(folder)
+    if before is not None:
+        kept = {file.path for file in files}
+        for file in (*before.files, *before.runs):
+            if file.path not in kept:
+                (folder / file.path).unlink(missing_ok=True)
+    return ExportReport(
+        snapshot=state.number,
+        ranges=tuple((each.first_mc_seqno, each.last_mc_seqno) for each in manifest.stretches),
+        whole=manifest.whole,
+        files=len(files),
+        bytes=sum(file.bytes for file in files),
+        rows=sum(file.rows for file in manifest.files),
+        copied_files=copied,
+    )
+
+
+def describe_piece(lake_dir: Path, state: LogState, days: Days) -> Manifest:
+    """Return the manifest of the days of a lake.
+
+    Raises:
+        PieceRefused: the lake has none of the days.
+    """
+    every = list_places(state)
+    places = [place for place in every if days.has(place.day)]
+    if not places:
+        held = f"{every[0].day} to {every[-1].day}" if every else "no day at all"
+        raise PieceRefused(f"the lake has none of these days: it holds {held}")
+    whole = len(places) == len(every)
+    wanted = set(places)
+    commits = [read_commit(lake_dir, number)[0] for number in range(1, state.number + 1)]
+    return Manifest(
+        format=FORMAT,
+        schema_version=SCHEMA_VERSION,
+        snapshot=state.number,
+        whole=whole,
+        network=state.network,
+        stretches=tuple(_describe_stretch(place, commits) for place in places),
+        files=tuple(
+            file
+            for file in state.files
+            if (place := read_place(file.path)) in wanted or (whole and place.is_open)
+        ),
+        runs=state.runs if whole else (),
+    )
+
+
+def _describe_stretch(place: Place, commits: Iterable[Commit]) -> Stretch:
+    """Join what the commits of a place say: compaction may have made one of several."""
+    shards: dict[str, Range] = {}
+    zero_state = False
+    for commit in commits:
+        mine = (commit.first_mc_seqno, commit.last_mc_seqno)
+        if not commit.has_blocks or not overlaps((mine,), (place.first, place.last)):
+            continue
+        zero_state = zero_state or commit.zero_state
+        for name, (first, last) in commit.shards.items():
+            known = shards.get(name, (first, last))
+            shards[name] = (min(first, known[0]), max(last, known[1]))
+    return Stretch(place.first, place.last, place.day, shards, zero_state)

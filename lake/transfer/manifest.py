@@ -1,0 +1,185 @@
+"""Pieces of a lake on their way to another: a folder of data files, and a manifest of them.
+
+The folder has the files under the paths they have in the lake, and ``manifest.json``, written
+last: one JSON object with the SHA-256 of its body, like an entry of the log. It names every file
+with its digest, so that whoever receives the folder knows that all of it arrived.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from datetime import date
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tonlake.lake.errors import LakeCorrupt, PieceRefused
+from tonlake.lake.log.disk import make_folder, open_temporary, seal_file, sync_folder
+from tonlake.lake.log.place import Place, is_open, read_place
+from tonlake.lake.log.state import DataFile, Network, Range
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+"""Version of the manifest's form."""
+
+_DAY = r"\d{4}-\d\d-\d\d"
+_DAYS = re.compile(rf"(?P<first>{_DAY})?\.\.(?P<last>{_DAY})?|(?P<one>{_DAY})")
+_CHUNK_BYTES = 1 << 20
+
+
+class Days(msgspec.Struct, frozen=True):
+    """UTC days, both ends included; None is open."""
+
+    first: str | None = None
+    last: str | None = None
+
+    def has(self, day: str) -> bool:
+        """Tell whether a day, ``YYYY-MM-DD``, is one of them."""
+        return (self.first or "") <= day and (self.last is None or day <= self.last)
+
+
+class Stretch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Masterchain blocks of one day that stand in one file a table, and the shards they commit."""
+
+    first_mc_seqno: int
+    last_mc_seqno: int
+    day: str
+    shards: dict[str, Range]
+    zero_state: bool
+
+    @property
+    def place(self) -> Place:
+        """Where its files stand."""
+        return Place(self.first_mc_seqno, self.last_mc_seqno, self.day)
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a folder holds: stretches in order, their files, and of a ``whole`` lake its runs."""
+
+    format: int
+    schema_version: int
+    snapshot: int
+    whole: bool
+    network: Network | None
+    stretches: tuple[Stretch, ...]
+    files: tuple[DataFile, ...]
+    runs: tuple[DataFile, ...]
+
+    def files_of(self, place: Place) -> list[DataFile]:
+        """Return the files at a place."""
+        return [each for each in self.files if read_place(each.path) == place]
+
+    @property
+    def open_files(self) -> list[DataFile]:
+        """Files of rows that are not final; a whole lake has them."""
+        return [each for each in self.files if is_open(each.path)]
+
+
+class _Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    sha256: str
+    body: msgspec.Raw
+
+
+def parse_days(text: str) -> Days:
+    """Read ``A..B``, ``A..``, ``..B`` or ``A``, each ``YYYY-MM-DD``.
+
+    Raises:
+        ValueError: it is none of these, or no such day.
+    """
+    match = _DAYS.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no range of days: write 2026-11-01..2026-11-30")
+    one = match["one"]
+    days = Days(one or match["first"], one or match["last"])
+    for day in (days.first, days.last):
+        if day is not None:
+            date.fromisoformat(day)
+    if days.first and days.last and days.first > days.last:
+        raise ValueError(f"{text!r} ends before it begins")
+    return days
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
+    """Return the bytes of a manifest."""
+    raw = msgspec.json.encode(manifest, order="deterministic")
+    digest = hashlib.sha256(raw).hexdigest()
+    return msgspec.json.encode(_Envelope(digest, msgspec.Raw(raw))) + b"\n"
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """Return the manifest of a folder; None where it has none.
+
+    Raises:
+        PieceRefused: it is damaged, or of a later version of this program.
+    """
+    try:
+        data = (folder / MANIFEST).read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        envelope = msgspec.json.decode(data, type=_Envelope)
+        raw = bytes(envelope.body)
+        if hashlib.sha256(raw).hexdigest() != envelope.sha256:
+            raise PieceRefused(f"{MANIFEST} is damaged: its bytes do not give its digest")
+        manifest = msgspec.json.decode(raw, type=Manifest)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise PieceRefused(
+            f"{MANIFEST} is damaged, or was written by a later version of tonlake ({error})"
+        ) from error
+    if manifest.format != FORMAT:
+        raise PieceRefused(
+            f"{MANIFEST} has form {manifest.format}, and this version reads {FORMAT}"
+        )
+    _check_paths((*manifest.files, *manifest.runs))
+    _check_ranges(manifest.stretches)
+    return manifest
+
+
+def _check_paths(files: Iterable[DataFile]) -> None:
+    """Refuse names that could lead out of a lake's folder."""
+    for each in files:
+        if re.fullmatch(r"\w[\w=.-]*(/\w[\w=.-]*){1,2}", each.path) is None:
+            raise PieceRefused(f"{each.path!r} is no path of a lake's file")
+
+
+def _check_ranges(stretches: Iterable[Stretch]) -> None:
+    """Refuse blocks that no chain has: what is imported of them would be no lake."""
+    for each in stretches:
+        first, last = each.first_mc_seqno, each.last_mc_seqno
+        if not 1 <= first <= last:
+            raise PieceRefused(f"{first}..{last} is no range of masterchain blocks")
+
+
+def copy_file(source: Path, target: Path, file: DataFile) -> bool:
+    """Copy one file durably and compare it with its digest; False if the copy was there already.
+
+    Raises:
+        LakeCorrupt: the source is missing, or its bytes are not those that were committed.
+        LakeFull: no room.
+    """
+    final = target / file.path
+    if final.exists() and final.stat().st_size == file.bytes and _digest(final) == file.sha256:
+        return False
+    make_folder(final.parent)
+    try:
+        stream = (source / file.path).open("rb")
+    except OSError as error:
+        raise LakeCorrupt(file.path, f"it cannot be read ({error.strerror})") from error
+    with stream, open_temporary(final.parent, "file") as (copy, path):
+        while chunk := stream.read(_CHUNK_BYTES):
+            copy.write(chunk)
+        if seal_file(copy, "file") != file.sha256:
+            raise LakeCorrupt(file.path, "its bytes do not give its digest")
+        path.replace(final)
+    sync_folder(final.parent)
+    return True
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

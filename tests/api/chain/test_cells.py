@@ -1,0 +1,105 @@
+"""Whole cells out of a lake: put together again with the right hash, or said to be missing."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pytoniq_core.boc import Cell
+
+import tonlake.api.chain.cells
+from tonlake.api.chain.cells import add_checksum, read_cell_trees
+from tonlake.api.settings import Settings
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.packs import open_packs
+from tonlake.ingest.span import Span
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.queries.reader import Reader
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def _open(lake: Path, number: int | None = None) -> Reader:
+    snapshot = open_snapshot(lake, number)
+    return Reader(snapshot, snapshot.connect().cursor())
+
+
+def _all_bodies(reader: Reader) -> set[bytes]:
+    rows = reader.rows("v3/accounts_by_balance", limit=1000)
+    accounts = reader.rows(
+        "v3/accounts",
+        workchains=[row["workchain"] for row in rows],
+        accounts=[row["account"] for row in rows],
+    )
+    return {row[name] for row in accounts for name in ("code_hash", "data_hash")} - {None}
+
+
+@pytest.fixture
+def empty_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tonlake.api.chain.cells, "_CACHE", tonlake.api.chain.cells._Cache(10))
+
+
+@pytest.mark.usefixtures("empty_cache")
+def test_every_body_comes_out_whole(demo_lake: Path) -> None:
+    reader = _open(demo_lake)
+    wanted = _all_bodies(reader)
+    assert len(wanted) > 60
+    whole = read_cell_trees(reader, [*wanted, None])
+    assert whole.keys() == wanted
+    for cell_hash, boc in whole.items():
+        tree = parse_boc(boc)
+        assert tree.hash(tree.roots[0]) == cell_hash
+        assert Cell.one_from_boc(boc).hash == cell_hash
+    assert read_cell_trees(reader, wanted) == whole
+
+
+@pytest.mark.usefixtures("empty_cache")
+def test_the_same_cells_in_the_past(demo_lake: Path) -> None:
+    """Every state of every account at every block has whole code and data."""
+    reader = _open(demo_lake)
+    connection = reader._connection
+    rows = connection.execute("select distinct code_hash from account_states").fetchall()
+    rows += connection.execute("select distinct data_hash from account_states").fetchall()
+    wanted = {row[0] for row in rows} - {None}
+    assert len(wanted) > 300
+    assert read_cell_trees(reader, wanted).keys() == wanted
+
+
+@pytest.mark.usefixtures("empty_cache")
+def test_what_is_missing_is_left_out_even_if_known_later(demo_node: Path, tmp_path: Path) -> None:
+    with closing(open_packs(demo_node / "archive" / "packages" / "arch0000")) as source:
+        ingest(source, tmp_path, Span(200, 238), Settings())
+        early = _open(tmp_path)
+        wanted = _all_bodies(early)
+        partial = read_cell_trees(early, wanted)
+        assert partial.keys() < wanted
+        ingest(source, tmp_path, Span(1, 199), Settings())
+    late = _open(tmp_path)
+    whole = read_cell_trees(late, wanted)
+    assert partial.keys() < whole.keys()
+    assert read_cell_trees(_open(tmp_path, 1), wanted) == partial
+
+
+def test_a_hash_that_nobody_has(demo_lake: Path) -> None:
+    assert read_cell_trees(_open(demo_lake), [bytes(32)]) == {}
+    assert read_cell_trees(_open(demo_lake), []) == {}
+
+
+@given(st.binary(max_size=100), st.integers(0, 20))
+def test_a_checksum_is_added_once(data: bytes, depth: int) -> None:
+    builder = CellBuilder().store_bytes(data)
+    cell = builder.end()
+    for _ in range(depth):
+        cell = CellBuilder(builder.tree).store_ref(cell).end()
+    plain = serialize_boc(builder.tree, [cell])
+    checked = add_checksum(plain)
+    assert add_checksum(checked) == checked
+    assert Cell.one_from_boc(checked).hash == builder.tree.hash(cell)
+    assert len(checked) == len(plain) + 4

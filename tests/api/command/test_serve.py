@@ -1,0 +1,224 @@
+"""Commands around the API, run as people run them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tarfile
+from http.client import HTTPConnection
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+import click
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner, Result
+
+from tonlake.api.command.main import main
+from tonlake.ingest.source.node.source import open_node
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def _run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(item) for item in arguments])
+
+
+def _lines(result: Result) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def block_files(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """A masterchain block of the demo node, and the shard blocks that it commits."""
+    source = open_node(demo_node)
+    folder = tmp_path_factory.mktemp("blocks")
+    files = []
+    for raw in source.read_bundle(119).blocks:
+        files.append(folder / f"{raw.id.workchain}_{raw.id.seqno}.boc")
+        files[-1].write_bytes(raw.data)
+    source.close()
+    return files
+
+
+def test_every_package_has_its_commands() -> None:
+    result = _run("--help")
+    assert result.exit_code == 0
+    for name in ("ingest", "status", "verify", "sql", "serve", "decode", "demo", "config"):
+        assert re.search(rf"^  {name} ", result.output, re.MULTILINE)
+    for name in main.commands:
+        assert _run(name, "--help").exit_code == 0
+    assert re.fullmatch(r"tonlake, version \d+\.\d+\.\d+\n", _run("--version").output)
+
+
+def test_every_option_is_explained() -> None:
+    todo = list(main.commands.values())
+    while todo:
+        command = todo.pop()
+        todo += command.commands.values() if isinstance(command, click.Group) else []
+        for option in command.params:
+            assert isinstance(option, click.Argument) or getattr(option, "help", None), option
+
+
+def test_a_demo_of_no_node_says_so(tmp_path: Path) -> None:
+    text, other = tmp_path / "text", tmp_path / "other.tar.zst"
+    text.write_text("no archive")
+    with (
+        pa.output_stream(str(other), compression="zstd") as stream,
+        tarfile.open(fileobj=stream, mode="w|") as tar,
+    ):
+        tar.add(text, "text")
+    for archive, complaint in ((text, "cannot be unpacked"), (other, "holds no node database")):
+        result = _run("demo", "--archive", archive, "--lake", tmp_path / "lake", "--once")
+        assert result.exit_code == 1
+        assert f"{archive.name} {complaint}" in result.stderr
+
+
+def test_a_block_gives_its_rows(block_files: list[Path], demo_facts: Path) -> None:
+    facts = [
+        json.loads(line)
+        for line in (demo_facts / "expected-transactions.jsonl").read_text().splitlines()
+    ]
+    for file in block_files:
+        result = _run("decode", "block", file)
+        assert (result.exit_code, result.stderr) == (0, "")
+        rows = _lines(result)
+        (block,) = [row for row in rows if row["table"] == "blocks"]
+        is_master = block["workchain"] == -1
+        assert {row["mc_seqno"] for row in rows} == {119 if is_master else None}
+        wanted = [
+            fact["hash"]
+            for fact in facts
+            if (fact["workchain"], fact["shard"], fact["block_seqno"])
+            == (block["workchain"], block["shard"], block["seqno"])
+        ]
+        found = [row["hash"] for row in rows if row["table"] == "transactions"]
+        assert sorted(found) == sorted(wanted)
+        assert block["tx_count"] == len(wanted)
+        for row in rows:
+            if row["table"] == "messages":
+                assert base64.b64decode(row["body"])[:4].hex() == "b5ee9c72"
+
+
+@pytest.mark.parametrize("data", [b"", b"no block", bytes.fromhex("b5ee9c7201010101000200000000")])
+def test_what_is_no_block_is_refused(tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "x.boc"
+    file.write_bytes(data)
+    result = _run("decode", "block", file)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("error: x.boc: ")
+
+
+@pytest.mark.parametrize("compression", [None, "zstd"])
+def test_transactions_decode_line_by_line(
+    block_files: list[Path], tmp_path: Path, compression: str | None, ask_v3: Any
+) -> None:
+    rows = [row for file in block_files for row in _lines(_run("decode", "block", file))]
+    transactions = [row for row in rows if row["table"] == "transactions"]
+    lines = [json.dumps({"boc": row["boc"], "more": 1}) for row in transactions]
+    file = tmp_path / "tx.jsonl"
+    with pa.output_stream(str(file), compression=compression) as stream:
+        stream.write("\n".join(lines).encode())
+    result = _run("decode", "tx", file, "--global-version", 11)
+    assert (result.exit_code, result.stderr) == (0, "")
+    for row, ours in zip(transactions, _lines(result), strict=True):
+        (served,) = ask_v3(f"/api/v3/transactions?hash={row['hash']}").json()["transactions"]
+        for name in ("account_state_before", "account_state_after"):
+            served[name] = {"hash": served[name]["hash"]}
+            ours[name] = {"hash": ours[name]["hash"]}
+        del served["trace_id"]
+        context = {"mc_block_seqno": None, "block_ref": None}
+        assert ours == {**served, **context}
+
+
+@pytest.fixture
+def ask_v3(client: Any) -> Any:
+    """Return the function that asks the demo lake."""
+    return client.get
+
+
+def test_a_bad_line_does_not_stop_the_others(block_files: list[Path], tmp_path: Path) -> None:
+    rows = [row for file in block_files for row in _lines(_run("decode", "block", file))]
+    good = json.dumps({"boc": next(row["boc"] for row in rows if row["table"] == "transactions")})
+    bad = [
+        "nonsense",
+        "{}",
+        '{"boc": 5}',
+        '{"boc": "***"}',
+        '{"boc": "AAAA"}',
+        '{"boc": "te6ccgEBAQEAAgAAAA=="}',
+        '{"boc": "", "x": ' + "[" * 5000 + "}",
+        "\u00ff",
+    ]
+    file = tmp_path / "tx.jsonl"
+    file.write_text("\n".join([good, *bad, "", good]))
+    result = _run("decode", "tx", file)
+    assert result.exit_code == 3
+    found = _lines(result)
+    assert found[0] == found[-1]
+    assert "hash" in found[0]
+    assert [item["line"] for item in found[1:-1]] == list(range(2, 2 + len(bad)))
+    assert all(set(item) == {"error", "line"} for item in found[1:-1])
+
+
+def test_serving_says_where_and_stops_when_told(demo_lake: Path) -> None:
+    command = [sys.executable, "-c", "from tonlake.api.command.start import start; start()"]
+    command += ["serve", "--lake", str(demo_lake), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            url = server.stdout.readline().strip()
+            assert re.fullmatch(r"http://127\.0\.0\.1:\d+/api/v3/masterchainInfo", url)
+            connection = HTTPConnection(url.split("/")[2], timeout=120)
+            connection.request("GET", "/api/v3/masterchainInfo")
+            assert json.load(connection.getresponse())["last"]["seqno"] == 238
+            long = "&".join(f"address=0:{number:064x}" for number in range(2000))
+            connection.request("GET", f"/api/v3/addressBook?{long}")
+            assert len(json.load(connection.getresponse())) == 2000
+            connection.close()
+            server.send_signal(signal.SIGINT)
+            assert server.wait(120) == 0
+        finally:
+            server.kill()
+
+
+def test_a_file_is_no_lake_to_serve_or_to_make(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    served = _run("serve", "--lake", file, "--port", 0)
+    assert (served.exit_code, "is a file" in served.stderr) == (2, True)
+
+
+def test_a_port_in_use_is_named(demo_lake: Path) -> None:
+    result = _run("serve", "--lake", demo_lake, "--host", "203.0.113.1", "--port", "1")
+    assert result.exit_code == 1
+    assert "cannot listen on 203.0.113.1, port 1" in result.stderr
+    assert _run("serve", "--lake", demo_lake, "--port", "70000").exit_code == 2
+
+
+def test_transactions_are_read_from_a_pipe_as_well(block_files: list[Path], tmp_path: Path) -> None:
+    rows = [row for file in block_files for row in _lines(_run("decode", "block", file))]
+    lines = [json.dumps({"boc": row["boc"]}) for row in rows if row["table"] == "transactions"]
+    file, pipe = tmp_path / "tx.jsonl", tmp_path / "pipe"
+    file.write_text("\n".join(lines))
+    os.mkfifo(pipe)
+    writer = Thread(target=pipe.write_bytes, args=[file.read_bytes()], daemon=True)
+    writer.start()
+    result = _run("decode", "tx", pipe)
+    assert (result.exit_code, result.stdout) == (0, _run("decode", "tx", file).stdout)
+
+
+def test_a_bad_setting_is_a_usage_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "tx.jsonl"
+    file.write_text("")
+    monkeypatch.setenv("TONLAKE_HTTP_PORT", "x")
+    for arguments in (("decode", "tx", file), ("serve", "--lake", tmp_path)):
+        result = _run(*arguments)
+        assert result.exit_code == 2
+        assert "TONLAKE_HTTP_PORT" in result.stderr

@@ -1,0 +1,56 @@
+"""The command's beginning, before there is anybody who could answer for it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+INTERRUPTED = """
+import os, signal, sys
+
+class Finder:
+    def find_spec(self, name, *rest):
+        if name == "tonlake.lake.command.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "code", "printed"),
+    [
+        ("", -signal.SIGINT, ""),
+        ("signal.signal(signal.SIGINT, signal.SIG_IGN)", 0, "tonlake, version "),
+    ],
+)
+def test_an_interrupt_while_modules_load_is_silent(before: str, code: int, printed: str) -> None:
+    """And whoever was started to ignore it goes on."""
+    lines = [INTERRUPTED, before, "from tonlake.api.command.start import start", "start()"]
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines), "--version"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (code, "")
+    assert done.stdout.startswith(printed)
+
+
+SHOWN = """
+import sys
+from tonlake.api.command.start import start
+try:
+    start(args=["--version"])
+except SystemExit:
+    import pyarrow
+    print(pyarrow.default_memory_pool().backend_name, "pandas" in sys.modules)
+"""
+
+
+def test_arrow_has_no_allocator_of_its_own_and_loads_no_pandas() -> None:
+    done = subprocess.run([sys.executable, "-c", SHOWN], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "system False"

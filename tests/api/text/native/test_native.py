@@ -1,0 +1,372 @@
+"""The extension writes what Python would: text, numbers, hashes, checksums; all else it refuses."""
+
+from __future__ import annotations
+
+import base64
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tonlake.api.chain.cells import add_checksum
+from tonlake.api.text.address import Address, render_friendly
+from tonlake.api.text.encoding import encode_account, encode_bytes, encode_opcode, encode_shard
+from tonlake.api.text.native import NATIVE
+from tonlake.api.v3.layout.field import Kind
+from tonlake.api.v3.layout.native import make_record_writer, make_writer
+from tonlake.ingest.decode.cell.writer import add_crc32c, serialize_single
+from tonlake.ingest.derive.body.glance import peek_opcode
+
+if NATIVE is None:
+    pytest.skip("the extension is not built", allow_module_level=True)
+
+
+class Field(NamedTuple):
+    """A field as the extension takes it."""
+
+    kind: str
+    source: int
+    columns: tuple[str, ...]
+    prefix: bytes
+    missing: bytes | None
+    other: object
+
+
+def field(
+    kind: Kind,
+    name: str,
+    column: str | tuple[str, ...] | None = None,
+    *,
+    missing: bytes | None = None,
+    other: object = None,
+    source: int = -1,
+) -> Field:
+    """Return a field; of the column of the same name, if it needs one and none is named."""
+    if column is None:
+        column = () if kind in {Kind.OBJECT, Kind.LIST, Kind.BODY, Kind.CONSTANT} else name
+    columns = (column,) if isinstance(column, str) else column
+    return Field(kind.value, source, columns, f'"{name}":'.encode(), missing, other)
+
+
+def compile_layout(*fields: Field) -> Any:
+    """Return a layout of the extension."""
+    return NATIVE.compile_layout(tuple(map(tuple, fields)))
+
+
+INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
+
+
+def _write(kind: Kind, row: object, **options: Any) -> Any:
+    write = make_writer(compile_layout(field(kind, "x", **options)))
+    return msgspec.json.decode(write((row,)))
+
+
+@given(st.text())
+def test_text(text: str) -> None:
+    assert _write(Kind.TEXT, {"x": text}) == {"x": text}
+    assert _write(Kind.JSON, {"x": msgspec.json.encode(text).decode()}) == {"x": text}
+
+
+@given(st.integers())
+def test_numbers(number: int) -> None:
+    assert _write(Kind.TEXT_NUMBER, {"x": number}) == {"x": str(number)}
+
+
+@given(INT64, st.binary(max_size=100))
+def test_what_encoding_writes(number: int, data: bytes) -> None:
+    assert _write(Kind.NUMBER, {"x": number}) == {"x": number}
+    assert _write(Kind.SHARD, {"x": number}) == {"x": encode_shard(number)}
+    assert _write(Kind.OPCODE, {"x": number}) == {"x": encode_opcode(number, "hex")}
+    assert _write(Kind.BASE64, {"x": data}) == {"x": base64.b64encode(data).decode()}
+    row = {"x": number, "account": data}
+    assert _write(Kind.ACCOUNT, row, other="account") == {"x": encode_account(number, data)}
+
+
+@given(
+    st.fixed_dictionaries({"bounceable": st.booleans(), "test_only": st.booleans()}),
+    st.integers(-128, 127),
+    st.binary(min_size=32, max_size=32),
+)
+def test_friendly_addresses(flags: dict[str, bool], workchain: int, account: bytes) -> None:
+    address = Address(workchain, account)
+    plain = render_friendly(address, **flags, url_safe=False)  # in Python
+    assert render_friendly(address, **flags) == plain.replace("+", "-").replace("/", "_")
+    for wrong in ((256, 0, account), (17, 128, account), (17, 0, account[1:])):
+        with pytest.raises(ValueError, match="friendly"):
+            NATIVE.write_friendly(*wrong)
+
+
+@given(st.binary(min_size=2, max_size=3000))
+def test_checksums(data: bytes) -> None:
+    bag = serialize_single(bytes(2)) + data
+    assert NATIVE.add_crc32c(bag) == add_crc32c(bag)
+
+
+def test_what_is_missing() -> None:
+    for row in ({"x": None}, {}):
+        assert _write(Kind.TEXT, row) == {}
+    assert _write(Kind.TEXT, {"x": None}, missing=b"null") == {"x": None}
+    assert _write(Kind.ACCOUNT, {"x": 0, "a": None}, other="a") == {}
+    assert _write(Kind.BASE64_UNLESS, {"x": b"1", "y": b"1"}, other="y") == {}
+    assert _write(Kind.BASE64_UNLESS, {"x": b"1", "y": b"2"}, other="y") == {"x": "MQ=="}
+    inner = compile_layout(field(Kind.FLAG, "on"))
+    for row, found in (({"on": None}, {}), ({"on": False}, {"x": {"on": False}})):
+        assert _write(Kind.OBJECT, row, column=("on",), other=inner) == found
+
+
+def test_sources_and_lists() -> None:
+    inner = compile_layout(
+        field(Kind.NUMBER, "n"), Field("constant", -1, (), b'"always":1', None, None)
+    )
+    write = make_writer(
+        compile_layout(
+            field(Kind.LIST, "many", source=1, other=inner),
+            field(Kind.OBJECT, "one", source=2, other=inner, missing=b"null"),
+            field(Kind.JSON, "json"),
+        )
+    )
+    rows = [{"n": 1}, {"n": 2}]
+    assert msgspec.json.decode(write(({"json": "[]"}, rows, None))) == {
+        "many": [{"n": 1, "always": 1}, {"n": 2, "always": 1}],
+        "one": None,
+        "json": [],
+    }
+    assert msgspec.json.decode(write(({"json": None}, [], rows[0]))) == {
+        "many": [],
+        "one": {"n": 1, "always": 1},
+    }
+
+
+def test_records_name_accounts() -> None:
+    layout = compile_layout(
+        field(Kind.NAMED_ACCOUNT, "x", other="a", missing=b"null"),
+        field(Kind.ACCOUNT, "y", other="a"),
+        field(Kind.NUMBER, "z", "y"),
+    )
+    write = make_record_writer(layout, (b"n", {}), {})
+    named = {(7, b"before")}
+    rows = [{"x": 0, "y": 2, "a": b"A"}, {"x": 1, "y": None, "a": None}]
+    records = [_record(row=row | _record().row) for row in rows]
+    assert [msgspec.json.decode(text) for text in write(records, named)] == [
+        {"x": "0:41", "y": "2:41", "z": 2},
+        {"x": None},
+    ]
+    assert named == {(7, b"before"), (0, b"A")}
+    for wrong in (((), named), (records, None)):
+        with pytest.raises(TypeError):
+            write(*wrong)
+
+
+def test_a_wrong_book_is_refused() -> None:
+    pair, facts, state = (0, bytes(32)), (17, b"[]"), {"code_hash": b"c"}
+    known = {b"c": facts, None: (81, b"null")}
+    text = NATIVE.write_book([pair], [state], known, facts, {pair: b'"a"'})
+    friendly = render_friendly(Address(*pair), bounceable=True, test_only=False)
+    assert msgspec.json.decode(text) == {
+        f"0:{bytes(32).hex()}": {"user_friendly": friendly, "domain": "a", "interfaces": []}
+    }
+    wrongs: list[Any] = [
+        ([pair], [], known, facts, {}),
+        ([(0, bytes(31))], [state], known, facts, {}),
+        ([pair], [state], {b"c": (17, "[]")}, facts, {}),
+        ([pair], [state], known, facts, {pair: "a"}),
+        ([b"pair"], [state], known, facts, {}),
+        ([pair], [state], {b"c": 17}, facts, {}),
+        ([pair], [state], {}, facts, {}),
+        ([pair], [{}], known, facts, {}),
+        ([pair], [None], known, 17, {}),
+        ([(1 << 64, bytes(32))], [state], known, facts, {}),
+    ]
+    for wrong in wrongs:
+        with pytest.raises((TypeError, ValueError, OverflowError, KeyError)):
+            NATIVE.write_book(*wrong)
+
+
+def _record(**parts: Any) -> SimpleNamespace:
+    row = {"account_state_hash_before": b"n", "account_state_hash_after": b"s"}
+    return SimpleNamespace(**({"row": row, "messages": [], "before": None, "after": None} | parts))
+
+
+def test_records_are_taken_apart() -> None:
+    """The in message stands first, if there is one; a state that is none is told by its hash."""
+    layout = compile_layout(
+        *(
+            field(Kind.OBJECT, name, source=source, missing=b"null", other=other)
+            for name, source, other in (
+                ("in", 1, compile_layout(field(Kind.NUMBER, "n"))),
+                ("before", 3, compile_layout(field(Kind.TEXT, "s"))),
+                ("after", 4, compile_layout(field(Kind.TEXT, "s"))),
+            )
+        ),
+        field(Kind.LIST, "out", source=2, other=compile_layout(field(Kind.NUMBER, "n"))),
+    )
+    write = make_record_writer(layout, (b"n", {"s": "none"}), {"s": "unknown"})
+    received, sent = {"direction": "in", "n": 1}, {"direction": "out", "n": 2}
+    known = {"s": "known"}
+    texts = write(
+        [
+            _record(messages=[received, sent], before=known, after=known),
+            _record(messages=[sent, sent]),
+            _record(),
+        ],
+        set(),
+    )
+    states = {"before": {"s": "none"}, "after": {"s": "unknown"}}
+    assert [msgspec.json.decode(text) for text in texts] == [
+        {"in": {"n": 1}, "before": {"s": "none"}, "after": {"s": "known"}, "out": [{"n": 2}]},
+        {"in": None, **states, "out": [{"n": 2}, {"n": 2}]},
+        {"in": None, **states, "out": []},
+    ]
+    for wrong in (
+        _record(messages=()),
+        _record(messages=[5]),
+        _record(messages=[{}]),
+        _record(row={}),
+        SimpleNamespace(row={}),
+        5,
+    ):
+        with pytest.raises((TypeError, KeyError, AttributeError, SystemError)):
+            write([wrong], set())
+    for parts in ((), (("a",) * 4, ("b",) * 2, b"", {}, {}), (("a",) * 4, ("b",) * 3, "", {}, {})):
+        with pytest.raises(TypeError):
+            NATIVE.compile_record(*parts)
+    with pytest.raises(ValueError, match="Capsule"):
+        NATIVE.write_records(layout, layout, [], set())
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (Kind.BASE64, "text"),
+        (Kind.TEXT, 1),
+        (Kind.TEXT, "\ud800"),
+        (Kind.SHARD, "text"),
+        (Kind.NUMBER, "\ud800"),
+        (Kind.OPCODE, 1 << 70),
+        (Kind.LIST, 5),
+    ],
+)
+def test_a_wrong_value_is_refused(kind: Kind, value: object) -> None:
+    other = compile_layout() if kind is Kind.LIST else None
+    write = make_writer(compile_layout(field(kind, "x", other=other, missing=b"null", source=1)))
+    with pytest.raises((TypeError, ValueError, OverflowError, SystemError)):
+        write(({}, value if kind is Kind.LIST else {"x": value}))
+
+
+def test_a_wrong_layout_is_refused() -> None:
+    for layout in (
+        [],
+        (1,),
+        (("none", -1, ("x",), b"", None, None),),
+        (("text", -1, ("x",), "", None, None),),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            NATIVE.compile_layout(layout)
+    with pytest.raises((TypeError, ValueError)):
+        NATIVE.compile_layout((("list", 0, (), b"", None, "no layout"),))
+    with pytest.raises((TypeError, ValueError)):
+        NATIVE.write_row("no layout", ({},))
+    with pytest.raises(IndexError):
+        NATIVE.write_row(compile_layout(), ())
+    for bag in (b"", b"abcd"):
+        with pytest.raises(ValueError, match="no bag of cells"):
+            NATIVE.add_crc32c(bag)
+    with pytest.raises(IndexError):
+        make_writer(compile_layout(field(Kind.NUMBER, "x", source=7)))(({},))
+
+
+def test_an_error_on_the_way_is_passed_on() -> None:
+    def fail(_row: object) -> tuple[bytes, bytes]:
+        raise ZeroDivisionError
+
+    write = make_writer(_lay_out_body(fail))
+    with pytest.raises(ZeroDivisionError):
+        write(({"h": b"", "b": None, "k": "int"},))
+    layout = compile_layout()
+    for _ in range(20):
+        layout = compile_layout(field(Kind.OBJECT, "deeper", ("a",), other=layout, source=0))
+    with pytest.raises(RecursionError):
+        make_writer(layout)(({"a": 1},))
+
+
+@given(st.sampled_from(["int", "ext_in", "ext_out"]), st.sampled_from([None, '{"1":"2"}']))
+def test_currencies(kind: str, text: str | None) -> None:
+    row = {"x": text, "k": kind}
+    found = _write(Kind.CURRENCIES, row, other=("k", "int"), missing=b"null")
+    shown: object = {} if text is None else {"1": "2"}
+    assert found == {"x": shown if kind == "int" else None}
+
+
+_NAMED_OPCODE = 0x0F8A7EA5
+_BODY = serialize_single(_NAMED_OPCODE.to_bytes(4) + b"\x01\x02")
+_BODIES = st.one_of(
+    st.none(),
+    st.binary(max_size=40),
+    st.binary(max_size=60).map(serialize_single),
+    st.integers(0, len(_BODY) - 1).map(lambda end: _BODY[:end]),
+    # One byte is another: roots, index, descriptors, sizes.
+    st.tuples(st.integers(0, len(_BODY) - 1), st.integers(0, 255)).map(
+        lambda change: _BODY[: change[0]] + bytes([change[1]]) + _BODY[change[0] + 1 :]
+    ),
+    st.just(add_crc32c(serialize_single(b"\xde\xad\xbe\xef"))),
+)
+
+
+def _lay_out_body(decode: Any) -> Any:
+    content = compile_layout(
+        field(Kind.BASE64, "hash", "h"), field(Kind.BAG, "body", "b", missing=b"null")
+    )
+    return compile_layout(
+        field(Kind.OPCODE_NAME, "name", "b", other=("k", "ext_in", {_NAMED_OPCODE}, decode)),
+        field(Kind.NUMBER, "between", missing=b"null"),
+        field(Kind.BODY, "content", other=content),
+    )
+
+
+@given(st.binary(min_size=32, max_size=32), _BODIES, st.sampled_from(["int", "ext_in"]))
+def test_bodies(body_hash: bytes, body: bytes | None, kind: str) -> None:
+    """Without the function a body is written only where it would say nothing about it."""
+    write = make_writer(_lay_out_body(lambda _: (b'"called"', b"1")))
+    written = msgspec.json.decode(write(({"h": body_hash, "b": body, "k": kind, "between": None},)))
+    opcode = None if body is None or kind == "ext_in" else peek_opcode(body)
+    if body is None or opcode in (None, _NAMED_OPCODE):
+        assert written == {"name": "called", "between": None, "content": 1}
+    else:
+        content = {"hash": encode_bytes(body_hash), "body": encode_bytes(add_checksum(body))}
+        assert written == {"name": None, "between": None, "content": content}
+
+
+def test_a_wrong_decoder_is_refused() -> None:
+    row = {"h": bytes(32), "b": None, "k": "int", "between": None}
+    for wrong in (b"bytes", (b"1",), (b"1", "2"), ("1", b"2"), (b"1", b"2", b"3")):
+        with pytest.raises(TypeError):
+            make_writer(_lay_out_body(lambda _, found=wrong: found))((row,))
+
+
+def test_fields_that_are_none() -> None:
+    for kind, columns, other in (
+        (Kind.OPCODE_NAME, "b", ("k", "ext_in", set())),
+        (Kind.OPCODE_NAME, "b", print),
+        (Kind.OPCODE_NAME, ("b", "k"), ("k", "ext_in", set(), print)),
+        (Kind.CURRENCIES, "x", ("k",)),
+        (Kind.CURRENCIES, "x", ("k", 5)),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            compile_layout(field(kind, "x", columns, other=other))
+
+
+class _Liar:
+    """Says that its columns lie side by side, behind its end."""
+
+    __columns__ = ("x",)
+    __first_column__ = 1 << 20
+
+    def __getitem__(self, name: str) -> int:
+        return 7
+
+
+def test_columns_outside_of_a_row() -> None:
+    assert _write(Kind.NUMBER, _Liar()) == {"x": 7}

@@ -1,0 +1,121 @@
+"""estimateFee of both versions, beside what the chain charged."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from litestar.testing import TestClient
+
+from tests.patience import PATIENT
+from tonlake.api.app import create_app
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.settings import LakeSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.api.v2.conftest import Asker
+
+EMPTY = "te6cckEBAQEAAgAAAEysuc0="
+NOBODY = "0:" + "5" * 64
+
+pytestmark = pytest.mark.usefixtures("tvm")
+
+
+@pytest.fixture(scope="module")
+def patient(demo_lake: Path, asker: type[Asker]) -> Iterator[Asker]:
+    """Ask a service that does not mind a busy computer."""
+    with TestClient(create_app(demo_lake, PATIENT)) as client:
+        yield asker(client)
+
+
+@pytest.fixture(scope="module")
+def sent(demo_lake: Path) -> list[dict[str, Any]]:
+    """Give the newest message from outside to each of several wallets, and its fees."""
+    connection = open_snapshot(demo_lake, check_digests=False).connect(LakeSettings())
+    found = connection.execute(
+        "select t.workchain, t.account, m.body, t.total_fees - t.storage_fees_collected"
+        " - t.compute_gas_fees - coalesce(t.action_total_action_fees, 0) as in_fwd_fee"
+        " from transactions t join messages m on m.tx_hash = t.hash and m.direction = 'in'"
+        " where m.kind = 'ext_in' and t.workchain = 0 and m.init_state is null"
+        " qualify row_number() over (partition by t.account order by t.lt desc) = 1"
+    )
+    names = [column[0] for column in found.description]
+    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+
+def write(row: dict[str, Any], **more: Any) -> dict[str, Any]:
+    address = f"{row['workchain']}:{row['account'].hex()}"
+    return {"address": address, "body": base64.b64encode(row["body"]).decode(), **more}
+
+
+def test_a_message_that_was_run_is_refused_now_and_costs_its_way_in(
+    patient: Asker, sent: list[dict[str, Any]]
+) -> None:
+    assert len(sent) > 10
+    for row in sent:
+        found = patient.post("estimateFee", **write(row))
+        assert found["@type"] == "query.fees"
+        assert found["destination_fees"] == []
+        fees = found["source_fees"]
+        assert (fees["@type"], fees["gas_fee"], fees["fwd_fee"]) == ("fees", 0, 0)
+        assert fees["in_fwd_fee"] == row["in_fwd_fee"]
+        v3 = patient.client.post("/api/v3/estimateFee", json=write(row)).json()
+        assert v3["source_fees"] == {name: fees[name] for name in fees if name != "@type"}
+        assert v3["destination_fees"] == []
+
+
+def test_parts_as_objects(patient: Asker) -> None:
+    cell = {"data": {"b64": "", "len": 0}, "refs": []}
+    found = patient.post("estimateFeeSimple", address=NOBODY, body=cell)
+    assert found == patient.post("estimateFee", address=NOBODY, body=EMPTY)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "text"),
+    [
+        ({"address": NOBODY, "body": "?"}, 422, "the text is no base64"),
+        ({"address": NOBODY, "body": ""}, 500, "INVALID_BAG_OF_CELLS: body"),
+        ({"address": NOBODY, "body": "aaaa"}, 500, "INVALID_BAG_OF_CELLS: body"),
+        (
+            {"address": NOBODY, "body": EMPTY, "init_code": "aaaa"},
+            500,
+            "INVALID_BAG_OF_CELLS: init_code",
+        ),
+        ({"address": "x", "body": EMPTY}, 422, "Failed to parse ton_addr: 'x'"),
+    ],
+)
+def test_what_is_refused(patient: Asker, body: dict[str, Any], status: int, text: str) -> None:
+    for path in ("/api/v2/estimateFee", "/api/v3/estimateFee"):
+        answer = patient.client.post(path, json=body)
+        assert answer.status_code == status
+        assert text in answer.json()["error"]
+
+
+def test_without_an_address(patient: Asker) -> None:
+    answer = patient.client.post("/api/v3/estimateFee", json={"body": EMPTY})
+    assert (answer.status_code, answer.json()) == (401, {"error": "address is required"})
+
+
+def test_without_a_machine(demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tonlake.ingest.derive.tvm.process.find_spec", lambda _name: None)
+    with TestClient(create_app(demo_lake, PATIENT)) as client:
+        for path in ("/api/v2/estimateFee", "/api/v3/estimateFee"):
+            answer = client.post(path, json={"address": NOBODY, "body": EMPTY})
+            assert answer.status_code == 503
+            assert "no TVM is installed" in answer.json()["error"]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.binary(max_size=60), st.binary(max_size=60))
+def test_any_bytes_are_answered(patient: Asker, body: bytes, code: bytes) -> None:
+    parts = {"body": body, "init_code": code, "init_data": body}
+    written = {name: base64.b64encode(part).decode() for name, part in parts.items()}
+    answer = patient.client.post("/api/v2/estimateFee", json={"address": NOBODY, **written})
+    assert answer.status_code in (200, 500)
+    assert answer.json()["ok"] is (answer.status_code == 200)

@@ -1,0 +1,192 @@
+"""Messages to be sent: checked first, then refused, or handed to an upstream."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from litestar.testing import TestClient
+
+from tests.patience import patient
+from tonlake.api.app import create_app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.api.v2.conftest import Asker
+
+EMPTY = "te6cckEBAQEAAgAAAEysuc0="
+SHOP = "0:906bf7f953a0d966f183d07acebe0a2ae08900c859e3b145069af5c5c3def02d"
+CELL = {"data": {"b64": "AAA=", "len": 12}, "refs": [{"data": {"b64": "", "len": 0}, "refs": []}]}
+BAG = {"boc": EMPTY}
+PARTS = {"address": SHOP, "body": EMPTY, "init_code": "", "init_data": ""}
+REQUESTS: dict[str, dict[str, Any]] = {
+    "sendBoc": BAG,
+    "sendBocReturnHash": BAG,
+    "sendBocReturnHashNoError": BAG,
+    "sendBocUnsafe": BAG,
+    "sendQuery": PARTS,
+    "sendQuerySimple": {"address": SHOP, "body": CELL},
+    "sendCellSimple": {"cell": CELL},
+}
+NO_NETWORK = "sending is not available: this server has no network connection"
+
+
+def refuse(ask: Asker, method: str, body: dict[str, Any]) -> tuple[int, str]:
+    answers = [ask.client.post(f"/api/v2/{method}", json=body), ask.rpc(method, body)]
+    for answer in answers:
+        assert answer.json()["ok"] is False
+        assert answer.json()["code"] == answer.status_code
+    assert answers[0].json()["error"] == answers[1].json()["error"]
+    return answers[0].status_code, answers[0].json()["error"]
+
+
+@pytest.mark.parametrize("method", REQUESTS)
+def test_without_an_upstream(ask: Asker, method: str) -> None:
+    assert refuse(ask, method, REQUESTS[method]) == (503, NO_NETWORK)
+
+
+@pytest.mark.parametrize("method", ["sendBoc", "sendBocReturnHash", "sendBocUnsafe"])
+@pytest.mark.parametrize(
+    ("boc", "status", "text"),
+    [
+        ("", 422, "failed to validate request: empty boc"),
+        ("!", 422, "failed to parse post request: the text is no base64"),
+        ("aaaa", 500, "INVALID_BAG_OF_CELLS: body"),
+    ],
+)
+def test_what_is_refused(ask: Asker, method: str, boc: str, status: int, text: str) -> None:
+    assert refuse(ask, method, {"boc": boc}) == (status, text)
+
+
+def test_objects_that_are_no_cells(ask: Asker) -> None:
+    for cell in ("x", {}, {"data": {"b64": "AA==", "len": 1024}, "refs": []}, {**CELL, "refs": 1}):
+        status, text = refuse(ask, "sendCellSimple", {"cell": cell})
+        assert status == 422
+        assert "the object is no cell" in text
+
+
+class Upstream(BaseHTTPRequestHandler):
+    """Answers what it is told to, and remembers what it was asked."""
+
+    asked: list[tuple[str, str | None, Any]] = []  # noqa: RUF012 - shared by the requests
+    answer: tuple[int | None, bytes] = (200, b"")
+    """Status and body; all bytes of the answer where the status is None."""
+
+    def do_POST(self) -> None:
+        """Answer a request."""
+        length = int(self.headers["Content-Length"])
+        body = json.loads(self.rfile.read(length))
+        self.asked.append((self.path, self.headers["X-API-Key"], body))
+        status, answer = Upstream.answer
+        if status is not None:
+            self.send_response(status)
+            self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as inherited
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def relaying(demo_lake: Path, asker: type[Asker]) -> Iterator[Asker]:
+    """Ask a service that has an upstream, one for all tests."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Upstream)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}/api/v2/"
+    limits = patient(upstream={"url": url, "key": "secret"})
+    with TestClient(create_app(demo_lake, limits)) as client:
+        yield asker(client)
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def relay(relaying: Asker) -> Asker:
+    """Ask that service, whose upstream was asked nothing yet."""
+    Upstream.asked.clear()
+    return relaying
+
+
+@pytest.mark.parametrize("method", REQUESTS)
+def test_an_upstream_is_asked_and_its_result_given(relay: Asker, method: str) -> None:
+    Upstream.answer = (200, b'{"ok": true, "result": {"@type": "ok", "more": [1]}}')
+    assert relay.post(method, **REQUESTS[method]) == {"@type": "ok", "more": [1]}
+    path, key, _body = Upstream.asked[-1]
+    names = {"sendQuerySimple": "sendQuery", "sendCellSimple": "sendBoc"}
+    assert (path, key) == (f"/api/v2/{names.get(method, method)}", "secret")
+
+
+def test_the_refusal_of_an_upstream_is_passed_on(relay: Asker) -> None:
+    text = "LITE_SERVER_UNKNOWN: cannot apply external message to current state : no"
+    Upstream.answer = (500, json.dumps({"ok": False, "error": text, "code": 500}).encode())
+    assert refuse(relay, "sendBoc", {"boc": EMPTY}) == (500, text)
+    Upstream.answer = (429, b'{"ok": false, "error": "Ratelimit exceeded", "code": 429}')
+    assert refuse(relay, "sendBoc", {"boc": EMPTY}) == (429, "Ratelimit exceeded")
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "code", "text"),
+    [
+        (429, {"result": "Ratelimit exceed", "code": 429}, 429, "Ratelimit exceed"),
+        (200, {"error": "seqno is old", "code": 500}, 500, "seqno is old"),
+        (302, {"error": "seqno is old", "code": "x"}, 500, "seqno is old"),
+        (999, {"error": None}, 500, "the upstream refuses with 500 and says no more"),
+        (500, {"error": {"reason": 1}}, 500, "the upstream refuses with 500 and says no more"),
+    ],
+)
+def test_a_refusal_is_one_in_whatever_form(
+    relay: Asker, status: int, said: dict[str, Any], code: int, text: str
+) -> None:
+    Upstream.answer = (status, json.dumps({"ok": False, **said}).encode())
+    assert refuse(relay, "sendBoc", {"boc": EMPTY}) == (code, text)
+    answer = relay.client.post("/api/v3/message", json={"boc": EMPTY})
+    assert (answer.status_code, answer.json()) == (code, {"error": text})
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"HTTP/1.1 502 Bad Gateway\r\n\r\n<html>",
+        b"HTTP/1.1 200 OK\r\n\r\n" + b'{"ok": true}',
+        b"no HTTP\r\n\r\n",
+        b"",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n" + b'{"ok": true',
+        b"HTTP/1.1 500 X\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n" + b'{"ok": true',
+        b"HTTP/1.1 200 OK\r\nX: " + b"a" * 70_000 + b"\r\n\r\n",
+    ],
+    ids=["page", "no result", "no HTTP", "nothing", "cut", "cut refusal", "long header"],
+)
+def test_what_is_no_answer_may_be_tried_again(relay: Asker, said: bytes) -> None:
+    Upstream.answer = (None, said)
+    for method in ("sendBoc", "sendBocReturnHash"):
+        status, text = refuse(relay, method, {"boc": EMPTY})
+        assert status == 503
+        assert "the upstream" in text
+    answer = relay.client.post("/api/v3/message", json={"boc": EMPTY})
+    assert answer.status_code == 503, answer.text
+
+
+def test_hashes_that_are_none(relay: Asker) -> None:
+    for result in (b'"x"', b"[1]", b'{"hash": 5}'):
+        Upstream.answer = (200, b'{"ok": true, "result": %s}' % result)
+        answer = relay.client.post("/api/v3/message", json={"boc": EMPTY})
+        assert answer.status_code == 503
+        assert "told no hashes" in answer.json()["error"]
+
+
+def test_what_is_no_message_does_not_leave_the_house(relay: Asker) -> None:
+    assert refuse(relay, "sendBoc", {"boc": "aaaa"})[0] == 500
+    assert Upstream.asked == []
+
+
+def test_an_upstream_that_is_gone(demo_lake: Path, asker: type[Asker]) -> None:
+    limits = patient(upstream={"url": "http://127.0.0.1:9/api/v2"})
+    with TestClient(create_app(demo_lake, limits)) as client:
+        status, text = refuse(asker(client), "sendBoc", {"boc": EMPTY})
+    assert status == 503
+    assert "the upstream cannot be reached" in text

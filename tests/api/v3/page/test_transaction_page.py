@@ -1,0 +1,87 @@
+"""Pages that are written without structs equal those that the structs say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from tests.patience import compose
+from tonlake.api.request.call import Call
+from tonlake.api.request.params import Arguments
+from tonlake.api.request.snapshot import SnapshotHolder
+from tonlake.api.text.address import Address
+from tonlake.api.text.native import NATIVE
+from tonlake.api.v3.page import book
+from tonlake.api.v3.page.transaction_page import (
+    answer_transactions,
+    read_transactions,
+    write_transactions,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
+
+
+@pytest.fixture(scope="module", params=[50_000, 0], ids=["look-ups", "queries"])
+def call(demo_lake: Path, request: pytest.FixtureRequest) -> Call:
+    """A question to the demo lake, answered by look-ups and by queries."""
+    settings = compose(lake={"index_memory_rows": request.param})
+    reader = SnapshotHolder(demo_lake, settings).reader(timeout_ms=0)
+    return Call(Arguments([]), settings, reader)
+
+
+@pytest.fixture(scope="module")
+def keys(call: Call) -> list[dict[str, Any]]:
+    """The keys of every transaction."""
+    filters = dict.fromkeys(("workchain", "shard", "block_seqno", "mc_seqno", "lt", "aborted"))
+    bounds = dict.fromkeys(("start_utime", "end_utime", "start_lt", "end_lt"))
+    lists: dict[str, list[object]] = {
+        name: [] for name in ("hashes", "excluded_workchains", "excluded_accounts")
+    }
+    page = {"by_time": False, "descending": True, "limit": 100_000, "offset": 0}
+    return call.reader.rows("v3/transaction_keys", **filters, **bounds, **lists, **page)
+
+
+def test_pages_written_and_rendered_are_equal(call: Call, keys: list[dict[str, Any]]) -> None:
+    assert len(keys) > 1000
+    written = msgspec.json.encode(write_transactions(call, keys))
+    rendered = msgspec.json.encode(answer_transactions(call, keys))
+    reader = call.reader
+    assert ("index" in reader.answered_by) == (call.settings.lookup_memory_rows > 0)
+    assert msgspec.json.decode(written) == msgspec.json.decode(rendered)
+
+
+def test_books_written_and_rendered_are_equal(
+    call: Call, keys: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With domains, in both networks, of accounts never seen and of workchains of 32 bits."""
+    rows = read_transactions(call, keys)[0]
+    known = sorted({(row["workchain"], row["account"]) for row in rows})
+    names = {pair: f'"{at}".ton\u00e9' for at, pair in enumerate(known[::3])}
+    monkeypatch.setattr(book, "find_domains", lambda _reader: names)
+    asked = [*known, (0, bytes(32)), (-1, bytes(31) + b"\xfe"), (1 << 30, b"\xff" * 32)]
+    for testnet in (True, False):
+        of_network = msgspec.structs.replace(
+            call,
+            settings=msgspec.structs.replace(
+                call.settings, http=msgspec.structs.replace(call.settings.http, testnet=testnet)
+            ),
+        )
+        written = book.write_address_book(of_network, asked)
+        rendered = book.read_address_book(of_network, (Address(*pair) for pair in asked))
+        assert msgspec.json.encode(written) == msgspec.json.encode(rendered)
+    assert book.write_address_book(msgspec.structs.replace(call, no_address_book=True), asked) == {}
+
+
+def test_books_are_the_same_without_the_extension(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = [(0, bytes(32)), (-1, b"\x33" * 32)]
+    written = msgspec.json.encode(book.write_address_book(call, asked))
+    monkeypatch.setattr(book, "NATIVE", None)
+    assert msgspec.json.encode(book.write_address_book(call, asked)) == written

@@ -1,0 +1,124 @@
+"""Rendered traces: trees of any depth, and what is left out of those that are too large."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import pytest
+
+from tonlake.api.text.encoding import encode_bytes
+from tonlake.api.v3.layout.message import Message
+from tonlake.api.v3.layout.transaction import AccountState, Transaction, TransactionDescr
+from tonlake.api.v3.resource.trace import encode_tree, head_of, render_trace
+
+STATE = AccountState(hash="")
+ROW = {
+    "trace_id": b"\x01" * 32,
+    "external_hash": None,
+    "mc_seqno_start": 7,
+    "mc_seqno_end": 8,
+    "start_lt": 70,
+    "end_lt": 80,
+    "start_utime": 700,
+    "end_utime": 800,
+    "state": "complete",
+    "transactions": 1,
+    "messages": 0,
+    "pending_messages": 0,
+}
+
+
+def make_message(name: str) -> Message:
+    """Make a message of which only the hash matters."""
+    fields: dict[str, Any] = dict.fromkeys(Message.__struct_fields__)
+    for omitted in ("in_msg_tx_hash", "out_msg_tx_hash", "hash_norm"):
+        del fields[omitted]
+    return Message(**fields | {"hash": name})
+
+
+def make_transaction(name: str, *, sent: int = 0, arrived: bool = True) -> Transaction:
+    """Make a transaction that sent so many messages."""
+    return Transaction(
+        account="",
+        hash=name,
+        lt="0",
+        now=0,
+        mc_block_seqno=1,
+        prev_trans_hash="",
+        prev_trans_lt="0",
+        orig_status="active",
+        end_status="active",
+        total_fees="0",
+        total_fees_extra_currencies={},
+        description=TransactionDescr(type="ord"),
+        block_ref=None,
+        in_msg=make_message(f"to {name}") if arrived else None,
+        out_msgs=[make_message(f"from {name}")] * sent,
+        account_state_before=STATE,
+        account_state_after=STATE,
+    )
+
+
+def decode_tree(*transactions: Transaction, **children: list[str]) -> Any:
+    """Return the tree of the transactions, of which ``a`` is the root."""
+    known = {transaction.hash: head_of(transaction) for transaction in transactions}
+    return json.loads(encode_tree("a", {name: [] for name in known} | children, known))
+
+
+def test_children_stand_in_order_below_their_parent() -> None:
+    tree = decode_tree(
+        make_transaction("a", sent=2),
+        make_transaction("b", sent=1),
+        make_transaction("c"),
+        make_transaction("d"),
+        a=["b", "c"],
+        b=["d"],
+    )
+    leaf = {"tx_hash": "d", "in_msg_hash": "to d", "children": []}
+    assert tree == {
+        "tx_hash": "a",
+        "in_msg_hash": "to a",
+        "children": [
+            {"tx_hash": "b", "in_msg_hash": "to b", "children": [leaf]},
+            {"tx_hash": "c", "in_msg_hash": "to c", "children": []},
+        ],
+    }
+
+
+def test_a_root_without_message_has_no_message_hash() -> None:
+    assert decode_tree(make_transaction("a", arrived=False)) == {"tx_hash": "a", "children": []}
+
+
+def test_what_was_sent_and_has_not_arrived_makes_children_null() -> None:
+    assert decode_tree(make_transaction("a", sent=1))["children"] is None
+
+
+def test_a_tree_may_be_deeper_than_any_recursion() -> None:
+    names = ["a", *map(str, range(4000))]
+    known = {name: head_of(make_transaction(name, sent=1)) for name in names}
+    children = {name: [below] for name, below in pairwise(names)}
+    text = encode_tree("a", children | {names[-1]: []}, known).decode()
+    assert text.count('"tx_hash"') == 4001
+    assert text.endswith('"children":null}' + "]}" * 4000)
+
+
+@pytest.mark.parametrize("state", ["complete", "pending", "broken"])
+def test_only_a_complete_trace_is_not_incomplete(state: str) -> None:
+    name = encode_bytes(ROW["trace_id"])
+    members = [{"hash": ROW["trace_id"], "parent_hash": None}]
+    trace = render_trace(ROW | {"state": state}, members, {name: make_transaction(name)})
+    assert trace.trace_info.trace_state == state
+    assert trace.is_incomplete == (state != "complete")
+    assert trace.transactions_order == [name]
+
+
+def test_a_trace_that_is_too_large_is_shown_without_transactions() -> None:
+    rendered = render_trace(ROW | {"transactions": 4001}, None, {})
+    trace = json.loads(msgspec.json.encode(rendered))
+    assert trace["is_incomplete"] is True
+    assert trace["warning"] == "trace is too large"
+    assert not {"trace", "transactions", "transactions_order", "actions"} & trace.keys()
+    assert trace["trace_info"]["transactions"] == 4001

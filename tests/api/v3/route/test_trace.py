@@ -1,0 +1,309 @@
+"""The operations about traces, over the demo lake and over what was recorded from mainnet."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+import pyarrow as pa
+import pytest
+from litestar.testing import TestClient
+
+from tests.api.v3.conftest import Asker
+from tests.patience import PATIENT
+from tonlake.api.app import create_app
+from tonlake.api.request.params import parse_shard
+from tonlake.api.settings import Settings
+from tonlake.api.v3.route import trace as trace_routes
+from tonlake.ingest.decode.block.transaction import decode_transaction
+from tonlake.ingest.derive.recording.replay import join_overlapping, replay_traces
+from tonlake.ingest.derive.recording.trace import Recorded
+from tonlake.ingest.derive.trace.derivation import TraceFiles
+from tonlake.lake.commit.commit import commit_range
+from tonlake.lake.schema import MESSAGES, TRANSACTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.api.v3.conftest import Facts
+
+Trace = dict[str, Any]
+
+ELECTOR = f"-1:{'33' * 32}"
+NO_HASH = "00" * 32
+
+
+def all_traces(ask: Asker, **params: object) -> list[Trace]:
+    """Return every trace, page by page."""
+    traces: list[Trace] = []
+    while True:
+        page = ask("traces", limit=200, offset=len(traces), **params)["traces"]
+        traces += page
+        if len(page) < 200:
+            return traces
+
+
+@pytest.fixture(scope="module")
+def traces(ask: Asker) -> list[Trace]:
+    """Every trace of the demo lake."""
+    return all_traces(ask)
+
+
+def test_every_transaction_has_one_trace(traces: list[Trace], facts: Facts) -> None:
+    held = Counter(tx_hash for trace in traces for tx_hash in trace["transactions_order"])
+    assert set(held.values()) == {1}
+    assert sorted(held) == sorted(facts.transaction_hashes())
+
+
+def test_traces_come_latest_end_first(traces: list[Trace]) -> None:
+    keys = [(int(trace["end_lt"]), base64.b64decode(trace["trace_id"])) for trace in traces]
+    assert keys == sorted(keys, reverse=True)
+
+
+def test_what_a_trace_says_of_itself_follows_from_its_transactions(traces: list[Trace]) -> None:
+    for trace in traces:
+        own = list(trace["transactions"].values())
+        order = sorted(own, key=lambda row: (int(row["lt"]), row["account"]))
+        assert [row["hash"] for row in order] == trace["transactions_order"]
+        assert {row["trace_id"] for row in own} == {trace["trace_id"]}
+        assert int(trace["start_lt"]) == int(order[0]["lt"])
+        assert int(trace["end_lt"]) == int(order[-1]["lt"])
+        assert trace["start_utime"] == min(row["now"] for row in own)
+        assert trace["end_utime"] == max(row["now"] for row in own)
+        assert int(trace["mc_seqno_start"]) == min(row["mc_block_seqno"] for row in own)
+        assert int(trace["mc_seqno_end"]) == max(row["mc_block_seqno"] for row in own)
+        logs = sum(message["destination"] is None for row in own for message in row["out_msgs"])
+        pending = sum(len(row["out_msgs"]) for row in own) - logs - (len(own) - 1)
+        assert trace["trace_info"] == {
+            "trace_state": "pending" if pending else "complete",
+            "messages": sum(row["in_msg"] is not None for row in own) + logs,
+            "transactions": len(own),
+            "pending_messages": pending,
+            "classification_state": "unclassified",
+        }
+        root = trace["transactions"][trace["trace_id"]]
+        assert trace["external_hash"] == (root["in_msg"] and root["in_msg"]["hash"])
+        assert trace["is_incomplete"] == bool(pending)
+        assert not {"warning", "actions"} & trace.keys()
+
+
+def test_the_tree_follows_the_messages(traces: list[Trace]) -> None:
+    for trace in traces:
+        seen = []
+        todo = [trace["trace"]]
+        while todo:
+            node = todo.pop()
+            seen.append(node["tx_hash"])
+            transaction = trace["transactions"][node["tx_hash"]]
+            sent = [message["hash"] for message in transaction["out_msgs"]]
+            children = node["children"]
+            if not children:
+                assert children == (None if sent else [])
+                continue
+            assert {child["in_msg_hash"] for child in children} <= set(sent)
+            order = [trace["transactions_order"].index(child["tx_hash"]) for child in children]
+            assert order == sorted(order)
+            todo += children
+        assert sorted(seen) == sorted(trace["transactions"])
+
+
+@pytest.mark.parametrize("sort", ["asc", "desc"])
+@pytest.mark.parametrize("filters", [{}, {"start_utime": 0}, {"account": ELECTOR}])
+def test_the_cursor_leads_through_all_pages(
+    ask: Asker, sort: str, filters: dict[str, object]
+) -> None:
+    expected = [trace["trace_id"] for trace in all_traces(ask, sort=sort, **filters)]
+    found: list[str] = []
+    cursor: dict[str, object] = {}
+    while True:
+        params = {"limit": 77, "sort": sort, **filters, **cursor}
+        answer = ask.client.get("/api/v3/traces", params=params)
+        found += [trace["trace_id"] for trace in answer.json()["traces"]]
+        if "X-Tonlake-Cursor" not in answer.headers:
+            break
+        cursor = {"cursor": answer.headers["X-Tonlake-Cursor"]}
+    assert found == expected
+
+
+def test_filters(ask: Asker, traces: list[Trace]) -> None:
+    largest = max(traces, key=lambda trace: trace["trace_info"]["transactions"])
+    last = largest["transactions"][largest["transactions_order"][-1]]
+    end_lt, account = int(largest["end_lt"]), last["account"]
+    of_account = [
+        each
+        for each in traces
+        if any(row["account"] == account for row in each["transactions"].values())
+    ]
+    wanted: list[tuple[dict[str, object], list[Trace]]] = [
+        ({"trace_id": largest["trace_id"]}, [largest]),
+        ({"tx_hash": last["hash"]}, [largest]),
+        ({"msg_hash": last["in_msg"]["hash"]}, [largest]),
+        ({"tx_hash": NO_HASH}, []),
+        ({"msg_hash": NO_HASH}, []),
+        ({"trace_id": NO_HASH}, []),
+        ({"start_lt": end_lt}, [each for each in traces if int(each["end_lt"]) >= end_lt]),
+        ({"end_lt": end_lt}, [each for each in traces if int(each["end_lt"]) <= end_lt]),
+        (
+            {"mc_seqno": int(largest["mc_seqno_end"])},
+            [each for each in traces if each["mc_seqno_end"] == largest["mc_seqno_end"]],
+        ),
+        ({"account": account}, of_account),
+    ]
+    for params, expected in wanted:
+        found = [trace["trace_id"] for trace in all_traces(ask, **params)]
+        assert found == [trace["trace_id"] for trace in expected], params
+
+
+def test_time_filters_order_by_time(ask: Asker, traces: list[Trace]) -> None:
+    times = sorted(trace["end_utime"] for trace in traces)
+    first, last = times[50], times[300]
+    found = all_traces(ask, start_utime=first, end_utime=last)
+    keys = [(trace["end_utime"], base64.b64decode(trace["trace_id"])) for trace in found]
+    assert keys == sorted(keys, reverse=True)
+    assert len(found) == sum(first <= time <= last for time in times)
+
+
+def test_an_external_message_finds_all_its_executions(ask: Asker, traces: list[Trace]) -> None:
+    counts = Counter(trace["external_hash"] for trace in traces if trace["external_hash"])
+    for external_hash, count in counts.most_common(5):
+        found = ask("traces", msg_hash=external_hash, limit=1000)["traces"]
+        assert len(found) == count
+        root = found[0]["transactions"][found[0]["trace_id"]]["in_msg"]
+        norm = root.get("hash_norm", external_hash)
+        by_norm = ask("traces", msg_hash=norm, limit=1000)["traces"]
+        assert {each["trace_id"] for each in found} <= {each["trace_id"] for each in by_norm}
+
+
+def test_actions_are_accepted(ask: Asker) -> None:
+    answer = ask("traces", limit=1, include_actions="true", supported_action_types="v2")
+    assert answer["traces"][0]["actions"] == []
+    answer = ask("events", limit=1)
+    assert list(answer) == ["events", "address_book", "metadata"]
+    assert answer["events"][0]["actions"] == []
+
+
+def test_refusals(ask: Asker) -> None:
+    text = "only one of account, trace_id, tx_hash, msg_hash should be specified"
+    assert ask.refused("traces", account=ELECTOR, tx_hash=NO_HASH) == (422, text)
+    assert ask.refused("events", trace_id=NO_HASH, msg_hash=NO_HASH) == (422, text)
+    assert ask.refused("traces", mc_seqno=100_000)[0] == 404
+    assert ask.refused("traces", limit=1001) == (422, "limit is not allowed: 1001 > 1000")
+    for cursor in ("7", f"7:{NO_HASH}0", f"-1:{NO_HASH}", f"{1 << 63}:{NO_HASH}"):
+        assert ask.refused("traces", cursor=cursor)[0] == 422
+    status, text = ask.refused("traces", start_utime=1, end_utime=2)
+    assert status == 404
+    assert "this lake covers" in text
+
+
+@mock.patch.object(trace_routes, "TRACE_TRANSACTIONS", 3)
+@mock.patch.object(trace_routes, "PAGE_TRANSACTIONS", 20)
+def test_limits_of_a_page(demo_lake: Path, traces: list[Trace]) -> None:
+    with TestClient(create_app(demo_lake, Settings())) as client:
+        ask = Asker(client)
+        large = max(traces, key=lambda trace: trace["trace_info"]["transactions"])
+        shown = ask("traces", trace_id=large["trace_id"])["traces"][0]
+        assert shown["warning"] == "trace is too large"
+        assert shown["is_incomplete"] is True
+        assert "transactions" not in shown
+        status, text = ask.refused("traces", limit=1000)
+        assert status == 422
+        assert "ask for fewer traces" in text
+
+
+def test_transactions_carry_their_trace(ask: Asker, traces: list[Trace]) -> None:
+    trace_of = {tx: trace["trace_id"] for trace in traces for tx in trace["transactions_order"]}
+    for transaction in ask("transactions", limit=500)["transactions"]:
+        assert transaction["trace_id"] == trace_of[transaction["hash"]]
+
+
+@pytest.fixture(scope="module")
+def recorded(shared: Path) -> list[Trace]:
+    """Traces as the public service answered them."""
+    files = sorted((shared / "data" / "responses" / "v3" / "traces").glob("*.json"))
+    return [trace for file in files for trace in json.loads(file.read_text())["traces"]]
+
+
+def _decode_recorded(trace: Trace, bocs: dict[str, bytes]) -> Recorded:
+    """Return the rows of a recorded trace: from its cells, and from what only blocks know."""
+    transactions, messages = [], []
+    for tx_hash, answer in trace["transactions"].items():
+        row, own = decode_transaction(bocs[tx_hash])
+        block, seqno = answer["block_ref"], answer["mc_block_seqno"]
+        row |= {
+            "workchain": block["workchain"],
+            "shard": parse_shard(block["shard"]),
+            "block_seqno": block["seqno"],
+            "mc_seqno": seqno,
+        }
+        transactions.append(row)
+        place = {"tx_workchain": block["workchain"], "mc_seqno": seqno}
+        messages += [message | place for message in own]
+    return Recorded(
+        first_mc_seqno=int(trace["mc_seqno_start"]),
+        last_mc_seqno=int(trace["mc_seqno_end"]),
+        day="2025-01-01",
+        tables={
+            "transactions": pa.Table.from_pylist(transactions, schema=TRANSACTIONS.arrow),
+            "messages": pa.Table.from_pylist(messages, schema=MESSAGES.arrow),
+        },
+    )
+
+
+@pytest.fixture(scope="module")
+def ask_recorded(
+    shared: Path, recorded: list[Trace], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Asker]:
+    """Ask over a lake of the recorded answers' transactions."""
+    file = shared / "data" / "tx_pairs" / "v3_tx_pairs.jsonl.zst"
+    with pa.input_stream(str(file), compression="zstd") as stream:
+        pairs = [json.loads(line) for line in stream.read().splitlines()]
+    bocs = {pair["tx_hash"]: base64.b64decode(pair["boc"]) for pair in pairs}
+    lake_dir = tmp_path_factory.mktemp("answers")
+    for group in join_overlapping(_decode_recorded(trace, bocs) for trace in recorded):
+        commit_range(
+            lake_dir,
+            group.tables,
+            first_mc_seqno=group.first_mc_seqno,
+            last_mc_seqno=group.last_mc_seqno,
+            day=group.day,
+            source={},
+            derive=TraceFiles(lake_dir),
+        )
+    with TestClient(create_app(lake_dir, PATIENT)) as client:
+        yield Asker(client)
+
+
+def test_recorded_traces_are_equal(ask_recorded: Asker, recorded: list[Trace]) -> None:
+    assert len(recorded) >= 13
+    # What these say of each transaction has tests of its own; actions come from elsewhere.
+    apart = ("transactions", "actions")
+    for answer in recorded:
+        (ours,) = ask_recorded("traces", trace_id=answer["trace_id"])["traces"]
+        left, right = (
+            {name: value for name, value in trace.items() if name not in apart}
+            for trace in (ours, answer)
+        )
+        assert left == right
+        assert ours["transactions"].keys() == answer["transactions"].keys()
+        for tx_hash, transaction in answer["transactions"].items():
+            for name in ("trace_id", "mc_block_seqno", "block_ref", "lt", "account", "now"):
+                assert ours["transactions"][tx_hash].get(name) == transaction.get(name), name
+
+
+def test_a_lake_of_recorded_traces_answers_with_nulls(shared: Path, tmp_path: Path) -> None:
+    replay_traces(shared / "data" / "classifier" / "traces.jsonl.zst", tmp_path, Settings())
+    with TestClient(create_app(tmp_path, PATIENT)) as client:
+        ask = Asker(client)
+        found = all_traces(ask)
+        assert len(found) == 73
+        assert {trace["trace_info"]["trace_state"] for trace in found} == {"complete"}
+        sample = next(iter(found[0]["transactions"].values()))
+        assert sample["block_ref"]["shard"] is None
+        assert sample["account_state_before"]["balance"] is None
+        assert "storage_ph" not in sample["description"]
+        by_message = ask("messages", msg_hash=sample["in_msg"]["hash"])["messages"]
+        assert by_message[0]["hash"] == sample["in_msg"]["hash"]

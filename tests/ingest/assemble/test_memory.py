@@ -1,0 +1,103 @@
+"""What is remembered of a lake is what the lake says, whoever commits, merges or undoes."""
+
+from __future__ import annotations
+
+import random
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.lake.chain import Chain, commit_chain, commit_made
+from tests.patience import compose
+from tonlake.ingest.assemble.memory import Memory
+from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import LogState
+from tonlake.lake.maintenance.compact import compact_lake
+from tonlake.lake.maintenance.undo import undo_after
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from duckdb import DuckDBPyConnection
+
+Newest = dict[bytes, int]
+SETTINGS = compose(lake={"compact_commits": 2})
+
+
+def ask_newest(connection: DuckDBPyConnection, wanted: set[bytes]) -> Newest:
+    rows = connection.execute(
+        "select account, max(mc_seqno) from account_states"
+        " where account in (select unnest($accounts)) group by account",
+        {"accounts": sorted(wanted)},
+    ).fetchall()
+    return dict(rows)
+
+
+class Asked:
+    """Asks the lake, and counts how often."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __call__(self, connection: DuckDBPyConnection, wanted: set[bytes]) -> Newest:
+        self.times += 1
+        return ask_newest(connection, wanted)
+
+
+def ask_anew(lake: Path, wanted: set[bytes]) -> Newest:
+    with open_snapshot(lake).connect(tables=["account_states"]) as connection:
+        return ask_newest(connection, wanted)
+
+
+@pytest.mark.parametrize("most", [2, 1000])
+def test_it_says_what_the_lake_says(tmp_path: Path, most: int) -> None:
+    chain, dice = Chain(most, accounts=8), random.Random(most)  # noqa: S311 - no secret
+    accounts = [account for _workchain, account in chain.accounts]
+    log = LogReader(tmp_path)
+    last = 0
+    with closing(
+        Memory(tmp_path, SETTINGS.lake, "account_states", ask_newest, most=most)
+    ) as memory:
+        assert memory.find(set(accounts), LogState()) == {}
+        for _ in range(24):
+            what = dice.choice(["own", "own", "own", "other", "compact", "undo"])
+            if what in {"own", "other"}:
+                memory.find(set(dice.sample(accounts, 2)), log.read())
+                tables = chain.make(last + 1, last + 2)
+                states = tables["account_states"]
+                commit = commit_made(tmp_path, last + 1, last + 2, tables, SETTINGS.lake)
+                last += 2
+                if what == "own":
+                    newest = zip(
+                        states["account"].to_pylist(), states["mc_seqno"].to_pylist(), strict=True
+                    )
+                    memory.learn(dict(sorted(newest, key=lambda each: each[1])), commit)
+            elif what == "compact" and last:
+                compact_lake(tmp_path, SETTINGS.lake)
+            elif what == "undo" and last > 4:
+                undo_after(
+                    tmp_path,
+                    last - 2,
+                    SETTINGS.lake,
+                    most_mc_blocks=1000,
+                    source={},
+                    reopen=lambda _a, _b: (),
+                )
+                last = log.read().ranges[-1][1]
+            wanted = set(dice.sample(accounts, 3))
+            assert memory.find(wanted, log.read()) == (ask_anew(tmp_path, wanted) if last else {})
+
+
+def test_a_lake_that_only_this_one_adds_to_is_asked_once(tmp_path: Path) -> None:
+    chain, asked = Chain(1, accounts=4), Asked()
+    commit_chain(tmp_path, chain, 1, 3)
+    accounts = {account for _workchain, account in chain.accounts}
+    log = LogReader(tmp_path)
+    with closing(Memory(tmp_path, SETTINGS.lake, "account_states", asked, most=10)) as memory:
+        first = memory.find(accounts, log.read())
+        assert memory.find(accounts, log.read()) == first
+        assert memory.find(accounts | {bytes(32)}, log.read()) == first
+        assert memory.find({bytes(32)}, log.read()) == {}
+    assert asked.times == 2

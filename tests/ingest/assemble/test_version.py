@@ -1,0 +1,115 @@
+"""Which configuration a block was made under: from key blocks, the zero state, and the lake."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from tests.ingest.facts import ask
+from tonlake.ingest.assemble.version import VersionBook
+from tonlake.ingest.blocks import KeyMark
+from tonlake.ingest.errors import BlockPruned
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.settings import IngestSections
+from tonlake.ingest.source.node.packs import open_packs
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
+from tonlake.lake.log.reader import LogReader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tonlake.ingest.blocks import BlockSource, McBundle, ZeroState
+
+FIRST_KEY, SECOND_KEY = 99, 283
+
+
+class Told:
+    """A source whose key blocks say other versions than they do; those said None are pruned."""
+
+    def __init__(self, source: BlockSource, versions: dict[int, int | None]) -> None:
+        self._source = source
+        self._versions = versions
+        self.asked: list[int] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
+
+    def zero_states(self) -> tuple[ZeroState, ...]:
+        return () if 0 in self._versions else self._source.zero_states()
+
+    def read_unchecked(self, mc_seqno: int) -> McBundle:
+        self.asked.append(mc_seqno)
+        bundle = self._source.read_unchecked(mc_seqno)
+        if mc_seqno not in self._versions:
+            return bundle
+        version = self._versions[mc_seqno]
+        if version is None:
+            raise BlockPruned("deleted", block=bundle.blocks[0].id)
+        mark = bundle.mark
+        assert mark is not None
+        return msgspec.structs.replace(bundle, mark=KeyMark(mark.before, version))
+
+
+@pytest.fixture(scope="module")
+def voted(genuine: Callable[[str], tuple[Path, Path]]) -> Path:
+    """A node with key blocks 99, 283 and 568."""
+    return genuine("celldb-v2")[0]
+
+
+def _attach(source: Any, mc_seqno: int, book: VersionBook | None = None) -> dict[int, int]:
+    book = book or VersionBook(source)
+    return book.attach(source.read_unchecked(mc_seqno)).versions
+
+
+def test_the_zero_state_counts_until_the_first_key_block(demo_node: Path) -> None:
+    with closing(open_node(demo_node)) as source:
+        assert _attach(source, 100) == {0: 11}
+
+
+def test_packages_alone_leave_the_zero_state_to_the_lake(demo_node: Path, demo_lake: Path) -> None:
+    with closing(open_packs(demo_node / "archive/packages")) as source:
+        assert _attach(source, 100) == {}
+        assert _attach(source, 100, VersionBook(source, LogReader(demo_lake))) == {0: 11}
+
+
+def test_a_start_in_the_middle_looks_for_key_blocks_once(voted: Path) -> None:
+    with closing(open_node(voted)) as source:
+        told = Told(source, {FIRST_KEY: 12, SECOND_KEY: 13})
+        book = VersionBook(told)  # type: ignore[arg-type]
+        assert _attach(told, 300, book) == {FIRST_KEY: 12, SECOND_KEY: 13}
+        assert _attach(told, 301, book) == {FIRST_KEY: 12, SECOND_KEY: 13}
+        assert told.asked == [300, SECOND_KEY, FIRST_KEY, 301]
+        # A key block is made under the configuration before its own.
+        assert _attach(told, SECOND_KEY, book) == {0: 11, FIRST_KEY: 12}
+
+
+def test_what_a_node_has_deleted_its_lake_still_knows(voted: Path, tmp_path: Path) -> None:
+    with closing(open_node(voted)) as source:
+        ingest(source, tmp_path, Span(280, 285), IngestSections())
+        lost = Told(source, dict.fromkeys((0, FIRST_KEY, SECOND_KEY)))
+        assert _attach(lost, 300) == {}
+        again = VersionBook(lost, LogReader(tmp_path))  # type: ignore[arg-type]
+        assert _attach(lost, 300, again) == {SECOND_KEY: 11}
+
+
+def test_rows_follow_the_vote(voted: Path, tmp_path: Path) -> None:
+    """Shard blocks that lag behind a key block, and that block itself, are of the time before."""
+    with closing(open_node(voted)) as source:
+        told: Any = Told(source, {FIRST_KEY: 11, SECOND_KEY: 12})
+        ingest(told, tmp_path, Span(275, 284), IngestSections())
+        ingest(told, tmp_path, Span(285, 290), IngestSections())
+    sql = """
+    select distinct b.prev_key_block_seqno, extra_flags is not null
+    from messages m
+    join transactions t on t.hash = m.tx_hash
+    join blocks b
+    on (b.workchain, b.shard, b.seqno) = (t.workchain, t.shard, t.block_seqno)
+    where m.kind = 'int'
+    order by all
+    """
+    assert ask(tmp_path, sql) == [(FIRST_KEY, False), (SECOND_KEY, True)]

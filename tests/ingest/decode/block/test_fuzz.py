@@ -1,0 +1,133 @@
+"""Valid cells with garbage in them: only DecodeError and BlockCorrupt come out, and soon."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from functools import reduce
+from hashlib import sha256
+from operator import or_
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.ingest.decode.cell.samples import write_form
+from tests.ingest.decode.cell.test_fuzz import mutate
+from tonlake.ingest.blocks import McBundle, RawBlock
+from tonlake.ingest.decode.block.block import decode_bundle
+from tonlake.ingest.decode.block.recipe import restore_bags
+from tonlake.ingest.decode.block.transaction import decode_transaction
+from tonlake.ingest.decode.cell.boc import MERKLE_PROOF, MERKLE_UPDATE, parse_boc
+from tonlake.ingest.decode.cell.exotic import exotic_mask
+from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.errors import BlockCorrupt, BocError, DecodeError
+
+if TYPE_CHECKING:
+    from tests.ingest.networks import Network
+
+HANGS_S = 10.0
+"""Processor seconds after which a case counts as a hang; a sound one takes milliseconds."""
+
+
+def spoil_cells(tree: CellTree, choices: Random, *, places: int) -> bytes:
+    """Return the bag of a tree with other data or references in some of its ordinary cells.
+
+    Hashes in Merkle cells are set right again, so that what they lead to is read.
+    """
+    cells = [bytearray(head) for head in tree.cells]
+    links = [list(kids) for kids in tree.links]
+    plain = [cell for cell in range(tree.count) if not tree.cells[cell][0] & 8]
+    for _ in range(places):
+        cell = choices.choice(plain)
+        _spoil_cell(cells[cell], links[cell], choices, range(cell + 1, tree.count))
+    spoiled = CellTree()
+    moved: dict[int, int] = {}
+    for cell in range(tree.count - 1, -1, -1):
+        kids = tuple(moved[kid] for kid in links[cell])
+        head = cells[cell]
+        head[0] = head[0] & 8 | len(kids)
+        if tree.kind(cell) in (MERKLE_PROOF, MERKLE_UPDATE):
+            hashes = [spoiled.hash(kid, 0) for kid in kids]
+            depths = [spoiled.depth(kid, 0).to_bytes(2, "big") for kid in kids]
+            head[3:] = b"".join(hashes + depths)
+        masks = [spoiled.level_mask(kid) for kid in kids]
+        exotic = bool(head[0] & 8)
+        mask = exotic_mask(bytes(head), masks) if exotic else reduce(or_, masks, 0)
+        head[0] |= mask << 5
+        moved[cell] = spoiled.append(bytes(head), kids)
+    return write_form(spoiled, range(tree.count)[::-1], [moved[0]], width=2, offset_width=3)
+
+
+def _spoil_cell(head: bytearray, kids: list[int], choices: Random, later: range) -> None:
+    """Change a bit, cut the data, or lose or gain a reference."""
+    match choices.randrange(4):
+        case 0 | 1 if len(head) > 2:
+            head[choices.randrange(2, len(head))] ^= 1 << choices.randrange(8)
+        case 2 if len(head) > 2:
+            del head[choices.randrange(2, len(head)) :]
+            head[1] = 2 * (len(head) - 2)
+        case 3 if kids:
+            kids.pop(choices.randrange(len(kids)))
+        case _ if later and len(kids) < 4:
+            kids.append(choices.choice(later))
+    if head[1] & 1 and not head[-1] & 0x7F:
+        head[-1] |= 1
+
+
+def _decode_block(raw: RawBlock, bag: bytes) -> None:
+    """Decode a bag as the block ``raw``, under the hashes that the bag has."""
+    with suppress(DecodeError, BlockCorrupt, BocError):
+        tree = parse_boc(bag)
+        block_id = type(raw.id)(
+            raw.id.workchain, raw.id.shard, raw.id.seqno, tree.hash(0), sha256(bag).digest()
+        )
+        decode_bundle(McBundle(1, (RawBlock(block_id, bag),)))
+
+
+def _fuzz_blocks(network: Network, cases: int, seed: int) -> None:
+    choices = Random(seed)  # noqa: S311 - repeatable, no secret
+    bundles = network.bundles
+    for _ in range(cases):
+        raw = choices.choice(choices.choice(bundles).blocks)
+        with suppress(BocError):
+            bag = spoil_cells(
+                parse_boc(raw.data, check_crc=False), choices, places=choices.randrange(1, 4)
+            )
+            started = time.process_time()
+            _decode_block(raw, bag)
+            assert time.process_time() - started < HANGS_S, bag.hex()
+
+
+def _fuzz_transactions(network: Network, cases: int, seed: int) -> None:
+    choices = Random(seed)  # noqa: S311 - repeatable, no secret
+    rows, messages = (network.tables[name].to_pylist() for name in ("transactions", "messages"))
+    restore_bags(rows, messages)
+    seeds = [row["boc"] for row in rows]
+    for _ in range(cases):
+        bag = choices.choice(seeds)
+        with suppress(BocError, DecodeError):
+            if choices.randrange(2):
+                bag = mutate(bag, choices)
+            else:
+                bag = spoil_cells(parse_boc(bag), choices, places=choices.randrange(1, 4))
+            started = time.process_time()
+            try:
+                decode_transaction(bag)
+            finally:
+                assert time.process_time() - started < HANGS_S, bag.hex()
+
+
+def test_blocks_with_garbage_in_their_cells(demo: Network) -> None:
+    _fuzz_blocks(demo, 600, 1)
+
+
+def test_transactions_with_garbage_in_their_cells(demo: Network) -> None:
+    _fuzz_transactions(demo, 3000, 2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(10, 14))
+def test_many_with_garbage_in_their_cells(demo: Network, seed: int) -> None:
+    _fuzz_blocks(demo, 10_000, seed)
+    _fuzz_transactions(demo, 50_000, seed)

@@ -1,0 +1,121 @@
+"""Headers: against the facts of whole networks, recorded summaries, and cells that are wrong."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tonlake.ingest.decode.block.header import read_header, read_shard_ident
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.errors import BocError, DecodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.ingest.networks import Network
+    from tonlake.ingest.decode.block.header import BlockHeader
+
+FLAGS = ("after_merge", "before_split", "after_split", "want_split", "want_merge", "key_block")
+NUMBERS = {
+    "gen_utime": "gen_utime",
+    "start_lt": "start_lt",
+    "end_lt": "end_lt",
+    "min_ref_mc_seqno": "min_ref_mc_seqno",
+    "prev_key_block_seqno": "prev_key_block_seqno",
+    "vert": "vert_seqno",
+    "catchain_seqno": "gen_catchain_seqno",
+}
+
+
+def test_headers_equal_what_the_node_answers(network: Network) -> None:
+    facts = {
+        (fact["workchain"], fact["shard"], fact["seqno"]): fact for fact in network.facts("blocks")
+    }
+    splits = merges = 0
+    for header, _ in network.headers:
+        _check_header(header, facts[header.workchain, header.shard, header.seqno])
+        splits += header.after_split
+        merges += header.after_merge
+    shards = network.summary["counts"]
+    assert splits == shards["blocks_after_split"]
+    assert merges == shards.get("blocks_after_merge", 0)
+
+
+def _check_header(header: BlockHeader, fact: dict[str, Any]) -> None:
+    for name in FLAGS:
+        assert getattr(header, name) == bool(fact[name]), name
+    for theirs, ours in NUMBERS.items():
+        assert getattr(header, ours) == fact[theirs], theirs
+    assert header.validator_list_hash_short % 2**32 == fact["validator_list_hash_short"] % 2**32
+    assert [
+        (block.workchain, block.shard, block.seqno, block.root_hash.hex(), block.file_hash.hex())
+        for block in header.previous
+    ] == [
+        (block["workchain"], block["shard"], block["seqno"], block["root_hash"], block["file_hash"])
+        for block in fact["prev"]
+    ]
+
+
+def test_states_follow_each_other(network: Network) -> None:
+    """What a header calls the state after the block is what the next block starts from."""
+    states = {
+        (header.workchain, header.shard, header.seqno): header.state_root_hash
+        for header, _ in network.headers
+    }
+    for header, old_hash in network.headers:
+        if header.prev_seqno and not header.after_merge:
+            assert old_hash == states[header.workchain, header.prev_shard, header.prev_seqno]
+
+
+def _summaries(shared: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    data = shared / "data"
+    for path in sorted((data / "blocks").glob("*.boc")):
+        summary = data / "expected" / "blocks" / f"{path.stem}.summary.json"
+        yield path, json.loads(summary.read_text())
+    for path in sorted((data / "expected" / "chains").glob("*.json")):
+        for summary in json.loads(path.read_text()):
+            yield data / "chains" / path.stem / summary["file"], summary
+
+
+def test_headers_equal_the_recorded_summaries(shared: Path) -> None:
+    count = 0
+    for path, summary in _summaries(shared):
+        header = read_header(parse_boc(path.read_bytes()))
+        for name in ("global_id", "workchain", "seqno", "gen_utime", "start_lt", "end_lt"):
+            assert getattr(header, name) == summary[name], (path.name, name)
+        for name in ("key_block", "after_merge", "after_split", "version", "vert_seqno"):
+            assert getattr(header, name) == summary[name], (path.name, name)
+        assert f"{header.shard & 0xFFFFFFFFFFFFFFFF:016x}" == summary["shard"]
+        count += 1
+    assert count >= 13 + 52
+
+
+def test_version_and_capabilities_of_the_maker(shared: Path) -> None:
+    block = shared / "data" / "blocks" / "mainnet_0_a000000000000000_54302208.boc"
+    header = read_header(parse_boc(block.read_bytes()))
+    assert (header.gen_software_version, header.gen_software_capabilities) == (11, 494)
+
+
+def test_a_state_is_no_block(demo_facts: Path) -> None:
+    with pytest.raises(DecodeError, match="block: constructor tag 9023afe2"):
+        read_header(parse_boc((demo_facts / "zerostate.boc").read_bytes()))
+
+
+@pytest.mark.parametrize("bits", [61, 63])
+def test_a_shard_prefix_has_60_bits_at_most(bits: int) -> None:
+    builder = CellBuilder().store_uint(0, 2).store_uint(bits, 6).store_uint(0, 32 + 64)
+    cell = builder.end()
+    with pytest.raises(DecodeError, match=f"prefix of {bits} bits"):
+        read_shard_ident(builder.tree.slice(cell))
+
+
+def test_a_block_that_lost_its_end_is_an_error_of_its_own(demo: Network) -> None:
+    tree = parse_boc(demo.bundles[0].blocks[0].data)
+    info = tree.refs(tree.roots[0])[0]
+    tree.cells[info] = tree.cells[info][:1] + b"\x40" + tree.cells[info][2:34]
+    with pytest.raises(BocError):
+        read_header(tree)

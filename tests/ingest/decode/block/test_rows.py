@@ -1,0 +1,59 @@
+"""Rows to Arrow: sorted, typed, and a number that does not fit names its row."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from tonlake.ingest.decode.block.rows import RowSet
+from tonlake.ingest.errors import DecodeError
+from tonlake.lake.schema import BASE_TABLES, TABLES
+
+CELL = TABLES["state_cells"].names
+LIBRARY = TABLES["libraries"].names
+
+
+def test_rows_become_sorted_typed_tables() -> None:
+    rows = RowSet()
+    for first in (3, 1, 2):
+        rows.table("state_cells").append((bytes([first]) * 32, 7, b"\x00\x00", [bytes(32)]))
+    tables = rows.to_arrow()
+    assert set(tables) == {table.name for table in BASE_TABLES}
+    cells = tables["state_cells"]
+    assert cells.schema == TABLES["state_cells"].arrow
+    assert [value[0] for value in cells["hash"].to_pylist()] == [1, 2, 3]
+    assert tables["messages"].num_rows == 0
+
+
+def test_amounts_keep_every_digit() -> None:
+    names = TABLES["messages"].names
+    row = dict.fromkeys(names) | {
+        "tx_workchain": 0,
+        "tx_account": bytes(32),
+        "tx_lt": 1,
+        "tx_hash": bytes(32),
+        "mc_seqno": 1,
+        "now": 1,
+        "direction": "in",
+        "msg_index": 0,
+        "msg_hash": bytes(32),
+        "kind": "int",
+        "source_kind": "std",
+        "destination_kind": "std",
+        "extra_flags": (1 << 120) - 1,
+        "body_hash": bytes(32),
+    }
+    rows = RowSet()
+    rows.table("messages").append(tuple(row.values()))
+    found = rows.to_arrow()["messages"].to_pylist()[0]
+    assert found == row | {"extra_flags": Decimal((1 << 120) - 1)}
+
+
+@pytest.mark.parametrize("value", [1 << 63, -(1 << 63) - 1])
+def test_a_number_that_does_not_fit_names_its_row(value: int) -> None:
+    rows = RowSet()
+    rows.table("state_cells").append((b"\x01" * 32, 1, b"", []))
+    rows.table("state_cells").append((b"\x02" * 32, value, b"", []))
+    with pytest.raises(DecodeError, match=rf"state_cells.mc_seqno of hash 0202.*: {value} is out"):
+        rows.to_arrow()

@@ -1,0 +1,272 @@
+"""Transactions: every kind and phase, recorded pairs, and what is no transaction."""
+
+from __future__ import annotations
+
+import base64
+import json
+from contextlib import suppress
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.ingest.decode.block.samples import DESCRIPTIONS, STATUSES, Columns, Fields
+from tests.ingest.decode.cell.samples import store_pruned
+from tests.ingest.hashmaps import build_hashmap
+from tonlake.ingest.decode.block.encode import NAMED
+from tonlake.ingest.decode.block.recipe import rebuild_transaction
+from tonlake.ingest.decode.block.rows import RowSet
+from tonlake.ingest.decode.block.transaction import Place, TransactionDecoder, decode_transaction
+from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
+from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
+from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.errors import BocError, DecodeError
+from tonlake.lake.schema import MESSAGES, TRANSACTIONS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOW = 1_700_000_000
+EXTRA_CURRENCIES = {"total_fees_extra_currencies", "credit_extra_currencies"}
+
+
+def store_transaction(
+    to: Fields,
+    description: int,
+    *,
+    in_msg: int | None = None,
+    out_msgs: tuple[int, ...] = (),
+    now: int = NOW,
+    out_count: int | None = None,
+) -> int:
+    """Write a transaction around a description; its own columns are added to ``to``."""
+    tree = to.tree
+    to.columns |= {"now": now, "outmsg_cnt": len(out_msgs)}
+    to.builder.store_uint(7, 4)
+    to.hash("account")
+    to.uint("lt", 64)
+    to.hash("prev_trans_hash")
+    to.uint("prev_trans_lt", 64)
+    to.builder.store_uint(now, 32)
+    to.builder.store_uint(len(out_msgs) if out_count is None else out_count, 15)
+    for name in ("orig_status", "end_status"):
+        to.columns[name] = to.draw(st.sampled_from(STATUSES))
+        to.builder.store_uint(STATUSES.index(to.columns[name]), 2)
+    outs = {at: (lambda leaf, m=m: leaf.store_ref(m)) for at, m in enumerate(out_msgs)}
+    messages = CellBuilder(tree).store_maybe_ref(in_msg)
+    messages.store_maybe_ref(build_hashmap(tree, outs, 15) if outs else None)
+    to.builder.store_ref(messages.end())
+    to.currencies("total_fees", "total_fees_extra_currencies")
+
+    def store_update(inner: Fields) -> None:
+        inner.builder.store_uint(0x72, 8)
+        inner.hash("account_state_hash_before")
+        inner.hash("account_state_hash_after")
+
+    to.child(store_update)
+    return to.builder.store_ref(description).end()
+
+
+def take_bag(row: Columns, messages: list[Columns]) -> bytes:
+    """The bag of a transaction as rows give it: made again, where it is not kept whole."""
+    bag: bytes | None = row["boc"]
+    assert (bag is None) != (row["recipe"] is None)
+    return rebuild_transaction(row, messages) if bag is None else bag
+
+
+@st.composite
+def transactions(draw: st.DrawFn, *, plain: bool = False) -> tuple[bytes, Columns]:
+    """A transaction of any kind as a bag, and every column that is not NULL."""
+    tree = CellTree()
+    kind = "ord" if plain else draw(st.sampled_from(sorted(DESCRIPTIONS)))
+    tag, bits, store = DESCRIPTIONS[kind]
+    inner = Fields(draw, tree)
+    inner.builder.store_uint(tag, bits)
+    store(inner)
+    to = Fields(draw, tree)
+    cell = store_transaction(to, inner.builder.end())
+    columns = to.columns | inner.columns | {"descr": kind, "hash": tree.hash(cell)}
+    bag = serialize_boc(tree, [cell])
+    return bag, columns | {"time": datetime(2023, 11, 14, 22, 13, 20)}  # noqa: DTZ001
+
+
+@settings(max_examples=300, deadline=None)
+@given(transactions())
+def test_every_kind_and_phase(sample: tuple[bytes, Columns]) -> None:
+    bag, columns = sample
+    row, messages = decode_transaction(bag)
+    is_usual = columns["descr"] in NAMED and not EXTRA_CURRENCIES & columns.keys()
+    kept = {"recipe": b""} if is_usual else {"boc": bag}
+    assert row == dict.fromkeys(TRANSACTIONS.names) | columns | kept
+    assert messages == []
+    assert take_bag(row, messages) == bag
+
+
+@settings(max_examples=50, deadline=None)
+@given(transactions(), st.integers(0, 10**9))
+def test_a_transaction_cut_short_is_refused(sample: tuple[bytes, Columns], at: int) -> None:
+    bag, _ = sample
+    tree = parse_boc(bag)
+    victim = at % tree.count
+    value, bits = tree.bits(victim)
+    cut = CellTree()
+    places: dict[int, int] = {}
+    for cell in range(tree.count - 1, -1, -1):
+        data = (value >> 8, bits - 8) if cell == victim and bits > 8 else tree.bits(cell)
+        places[cell] = append_cell(cut, *data, tuple(places[kid] for kid in tree.refs(cell)))
+    bag = serialize_boc(cut, [places[0]])
+    with suppress(DecodeError):  # a cut need not show: what follows the last field is not read
+        assert decode_transaction(bag)[0]["hash"] == cut.hash(places[0])
+
+
+@given(st.data())
+@settings(max_examples=20, deadline=None)
+def test_wrong_cells_are_refused(data: st.DataObject) -> None:
+    tree = CellTree()
+    message = append_cell(tree, 0, 8, ())
+    unknown = append_cell(tree, 0b1000, 4, ())
+    tick = Fields(data.draw, tree)
+    DESCRIPTIONS["storage"][2](tick)
+    good = CellBuilder(tree).store_uint(1, 4).store_slice(tree.slice(tick.builder.end())).end()
+    cases = [
+        ({"description": unknown}, "unknown kind 1000"),
+        ({"description": good, "out_count": 1}, "out messages"),
+        ({"description": good, "in_msg": message}, "ends too early"),
+        ({"description": store_pruned(tree, 1, [bytes(32)], [0])}, "pruned"),
+    ]
+    for arguments, reason in cases:
+        to = Fields(data.draw, tree)
+        cell = store_transaction(to, **arguments)  # type: ignore[arg-type]
+        with pytest.raises(DecodeError, match=reason):
+            decode_transaction(serialize_boc(tree, [cell]))
+    with pytest.raises(DecodeError, match="tag is not 0111"):
+        decode_transaction(serialize_boc(tree, [append_cell(tree, 0, 1000, (good, good, good))]))
+    with pytest.raises(DecodeError, match="2 roots"):
+        decode_transaction(serialize_boc(tree, [message, good]))
+    with pytest.raises(BocError):
+        decode_transaction(b"")
+
+
+@given(st.data())
+@settings(max_examples=5, deadline=None)
+def test_numbers_too_large_for_the_lake_name_the_transaction(data: st.DataObject) -> None:
+    tree = CellTree()
+    storage = CellBuilder(tree).store_uint(1, 4).store_coins(1 << 63).store_uint(0, 2).end()
+    to = Fields(data.draw, tree)
+    cell = store_transaction(to, storage)
+    assert decode_transaction(serialize_boc(tree, [cell]))[0]["storage_fees_collected"] == 1 << 63
+    rows = RowSet()
+    decoded = TransactionDecoder(tree, Place(0, 1, 2, 3), None).decode(cell)
+    row = list(decoded.row)
+    for name in ("lt", "prev_trans_lt"):
+        row[TRANSACTIONS.names.index(name)] = 5
+    rows.table("transactions").append(tuple(row))
+    account = to.columns["account"].hex()
+    with pytest.raises(
+        DecodeError, match=f"storage_fees_collected of workchain 0, account {account}"
+    ):
+        rows.to_arrow()
+
+
+def _pairs(shared: Path) -> list[dict[str, Any]]:
+    file = shared / "data/tx_pairs/v3_tx_pairs.jsonl.zst"
+    with pa.input_stream(str(file), compression="zstd") as lines:
+        return [json.loads(line) for line in lines.read().splitlines()]
+
+
+def _decode64(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text)
+
+
+def _check_message(row: dict[str, Any], recorded: dict[str, Any]) -> None:
+    assert row["msg_hash"] == _decode64(recorded["hash"])
+    for end in ("source", "destination"):
+        shown = None if row[end] is None else f"{row[f'{end}_workchain']}:{row[end].hex().upper()}"
+        assert shown == recorded[end]
+    for name in ("value", "fwd_fee", "ihr_fee", "extra_flags", "import_fee", "created_lt"):
+        if name in recorded:
+            assert (None if row[name] is None else str(row[name])) == recorded[name], name
+    for name in ("created_at", "ihr_disabled", "bounce", "bounced"):
+        shown = recorded[name]
+        assert row[name] == (int(shown) if name == "created_at" and shown else shown)
+    opcode = None if row["opcode"] is None else f"0x{row['opcode'] & 0xFFFFFFFF:08x}"
+    assert opcode == recorded["opcode"]
+    if "hash_norm" in recorded:
+        assert row["hash_norm"] == _decode64(recorded["hash_norm"])
+    for mine, other in (("body", "message_content"), ("init_state", "init_state")):
+        content = recorded[other] or {"hash": None, "body": None}
+        mine_hash = row["body_hash" if mine == "body" else "init_state_hash"]
+        assert mine_hash == _decode64(content["hash"])
+        with_crc = None
+        if row[mine] is not None:
+            with_crc = serialize_boc(tree := parse_boc(row[mine]), tree.roots, crc32c=True)
+        assert with_crc == _decode64(content["body"])
+
+
+def _flatten(description: dict[str, Any]) -> Columns:
+    """The columns that a recorded description tells."""
+    flat: Columns = {"descr": description["type"]}
+    prefixes = {"compute_ph": "compute_", "action": "action_", "bounce": "bounce_"}
+    for name, value in description.items():
+        if not isinstance(value, dict):
+            flat[name] = value
+            continue
+        for inner, shown in value.items():
+            column = prefixes.get(name, "") + inner
+            if inner in ("tot_msg_size", "msg_size"):
+                flat |= {f"{column}_{unit}": shown[unit] for unit in ("cells", "bits")}
+            elif (name, inner) == ("bounce", "type"):
+                flat["bounce"] = shown
+            elif name == "storage_ph" and inner == "status_change":
+                flat["storage_status_change"] = shown
+            else:
+                flat[column] = shown
+    return flat
+
+
+_RENAMED = {
+    "compute_reason": "compute_skip_reason",
+    "due_fees_collected": "credit_due_fees_collected",
+    "action_action_list_hash": "action_list_hash",
+}
+
+
+def test_recorded_pairs_give_the_recorded_fields(shared: Path) -> None:
+    pairs = _pairs(shared)
+    assert len(pairs) == 65
+    for pair in pairs:
+        row, messages = decode_transaction(base64.b64decode(pair["boc"]))
+        assert row["recipe"] is not None
+        assert parse_boc(rebuild_transaction(row, messages)).hash(0) == row["hash"]
+        recorded = pair["v3"]
+        for name in ("hash", "prev_trans_hash"):
+            assert row[name] == _decode64(recorded[name])
+        for name in ("lt", "total_fees", "prev_trans_lt"):
+            assert str(row[name]) == recorded[name]
+        for name in ("now", "orig_status", "end_status"):
+            assert row[name] == recorded[name]
+        assert row["account_state_hash_before"] == _decode64(
+            recorded["account_state_before"]["hash"]
+        )
+        assert row["account_state_hash_after"] == _decode64(recorded["account_state_after"]["hash"])
+        for name, shown in _flatten(recorded["description"]).items():
+            column = _RENAMED.get(name, name)
+            if column not in row:
+                assert column in ("type", "credit_extra_currencies"), name
+                continue
+            mine = row[column]
+            if name in ("is_tock", "installed") and mine is None:
+                mine = False  # older answers show every flag, those of other kinds as false
+            if isinstance(mine, bytes):
+                mine = base64.b64encode(mine).decode()
+            assert str(mine) == str(shown), name
+        sides = [recorded["in_msg"]] if recorded["in_msg"] else []
+        assert len(messages) == len(sides) + len(recorded["out_msgs"])
+        by_hash = {message["msg_hash"]: message for message in messages}
+        for shown in sides + recorded["out_msgs"]:
+            message = by_hash[base64.b64decode(shown["hash"])]
+            assert tuple(message) == MESSAGES.names
+            _check_message(message, shown)

@@ -1,0 +1,166 @@
+"""Random cells for property tests, the node's own forms of bags, and a plain oracle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hypothesis import strategies as st
+
+from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
+from tonlake.ingest.decode.cell.crc32c import crc32c
+from tonlake.ingest.decode.cell.tree import CellTree
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+GENERIC = bytes.fromhex("b5ee9c72")
+INDEXED = bytes.fromhex("68ff65f3")
+INDEXED_CRC = bytes.fromhex("acc3a728")
+
+
+def store_pruned(tree: CellTree, mask: int, hashes: Sequence[bytes], depths: Sequence[int]) -> int:
+    """Append a pruned branch."""
+    builder = CellBuilder(tree).store_uint(1, 8).store_uint(mask, 8).store_bytes(b"".join(hashes))
+    for depth in depths:
+        builder.store_uint(depth, 16)
+    return builder.end(exotic=True)
+
+
+def store_proof(tree: CellTree, kid: int) -> int:
+    """Append a Merkle proof of a cell."""
+    builder = CellBuilder(tree).store_uint(3, 8).store_bytes(tree.hash(kid, 0))
+    return builder.store_uint(tree.depth(kid, 0), 16).store_ref(kid).end(exotic=True)
+
+
+def store_update(tree: CellTree, old: int, new: int) -> int:
+    """Append a Merkle update from one cell to another."""
+    builder = CellBuilder(tree).store_uint(4, 8)
+    builder.store_bytes(tree.hash(old, 0)).store_bytes(tree.hash(new, 0))
+    builder.store_uint(tree.depth(old, 0), 16).store_uint(tree.depth(new, 0), 16)
+    return builder.store_ref(old).store_ref(new).end(exotic=True)
+
+
+@st.composite
+def trees(draw: st.DrawFn, *, exotic: bool = True, size: int = 14) -> tuple[CellTree, int]:
+    """A tree with shared and equal cells, and the index of its last cell."""
+    tree = CellTree()
+    kinds = ["ordinary"] * 4 + (["library", "pruned", "proof", "update"] if exotic else [])
+    for _ in range(draw(st.integers(1, size))):
+        kind = draw(st.sampled_from(kinds))
+        known = st.integers(0, tree.count - 1)
+        if kind == "library":
+            data = draw(st.binary(min_size=32, max_size=32))
+            CellBuilder(tree).store_uint(2, 8).store_bytes(data).end(exotic=True)
+        elif kind == "pruned":
+            mask = draw(st.sampled_from([1, 1, 3, 7, 2, 4, 5, 6]))
+            count = mask.bit_count()
+            seeds = draw(st.lists(st.integers(0, 255), min_size=count, max_size=count))
+            store_pruned(tree, mask, [bytes([seed]) * 32 for seed in seeds], [0, 7, 99][:count])
+        elif kind == "proof" and tree.count:
+            store_proof(tree, draw(known))
+        elif kind == "update" and tree.count:
+            store_update(tree, draw(known), draw(known))
+        else:
+            bits = draw(st.sampled_from([0, 1, 7, 8, 9, 31, 32, 1016, 1023]))
+            value = draw(st.integers(0, 3)) & ((1 << bits) - 1)
+            kids = draw(st.lists(known, max_size=4)) if tree.count else []
+            append_cell(tree, value, bits, tuple(kids))
+    return tree, tree.count - 1
+
+
+def write_form(  # noqa: PLR0913 - every part of the form is a choice of the test
+    tree: CellTree,
+    order: Sequence[int],
+    roots: Sequence[int],
+    *,
+    magic: bytes = GENERIC,
+    width: int = 1,
+    offset_width: int = 2,
+    index: bool = False,
+    crc: bool = False,
+    cache_bits: bool = False,
+    hashes: bool = False,
+) -> bytes:
+    """Write a bag in any form; ``hashes`` puts hashes and depths into every cell."""
+    place = {cell: number for number, cell in enumerate(order)}
+    body = b""
+    ends = []
+    for cell in order:
+        head = tree.cells[cell]
+        stored = tree.all_hashes(cell) if hashes else b""
+        body += bytes((head[0] | (16 if hashes else 0), head[1])) + stored + head[2:]
+        body += b"".join(place[kid].to_bytes(width, "big") for kid in tree.links[cell])
+        ends.append(len(body))
+    if magic == GENERIC:
+        flags = index << 7 | crc << 6 | cache_bits << 5
+        named = b"".join(place[root].to_bytes(width, "big") for root in roots)
+    else:
+        flags, named, index, crc = 0, b"", True, magic == INDEXED_CRC
+    counts = (len(order), len(roots), 0)
+    bag = magic + bytes((flags | width, offset_width))
+    bag += b"".join(count.to_bytes(width, "big") for count in counts)
+    bag += len(body).to_bytes(offset_width, "big") + named
+    if index:
+        doubled = [end << 1 | number & 1 for number, end in enumerate(ends)]
+        entries = doubled if cache_bits else ends
+        bag += b"".join(entry.to_bytes(offset_width, "big") for entry in entries)
+    bag += body
+    return bag + crc32c(bag).to_bytes(4, "little") if crc else bag
+
+
+def order_plainly(  # noqa: C901 - as close to the definition as can be
+    tree: CellTree, roots: Sequence[int]
+) -> list[bytes]:
+    """The node's order by its recursive definition, as hashes; slow and only for small trees."""
+    found: dict[bytes, int] = {}
+    cells: list[int] = []
+    kids: list[list[int]] = []
+    weights: list[int] = []
+
+    def enter(cell: int) -> int:
+        cell_hash = tree.hash(cell)
+        if cell_hash not in found:
+            below = [enter(kid) for kid in tree.refs(cell)]
+            found[cell_hash] = len(cells)
+            cells.append(cell)
+            kids.append(below)
+            weights.append(min(255, 1 + sum(weights[kid] for kid in below)))
+        return found[cell_hash]
+
+    numbers = [enter(root) for root in roots]
+    for below in reversed(kids):
+        light = [w <= (63 + j) // len(below) for j, w in enumerate(weights[k] for k in below)]
+        heavy = [kid for kid, is_light in zip(below, light, strict=True) if not is_light]
+        rest = 63 - sum(weights[k] for k, is_light in zip(below, light, strict=True) if is_light)
+        for number, kid in enumerate(heavy):
+            weights[kid] = min(weights[kid], (rest + number) // len(heavy))
+    for number, below in enumerate(kids):
+        total = 1 + sum(weights[kid] for kid in below)
+        weights[number] = total if total <= weights[number] else 0
+    state = [-1] * len(cells)
+    placed: list[int] = []
+
+    def revisit(number: int, force: int) -> None:
+        if state[number] >= 0 or (force == 0 and state[number] != -1):
+            return
+        if force == 0:
+            for kid in reversed(kids[number]):
+                revisit(kid, int(not weights[kid]))
+            state[number] = -2
+        elif force == 1 and state[number] != -3:
+            if not weights[number]:
+                revisit(number, 0)
+            for below in (1, 2):
+                for kid in reversed(kids[number]):
+                    revisit(kid, below)
+            state[number] = -3
+        elif force > 1:
+            state[number] = len(placed)
+            placed.append(number)
+
+    for number in numbers:
+        revisit(number, 0)
+        revisit(number, 1)
+    for number in numbers:
+        revisit(number, 2)
+    return [tree.hash(cells[number]) for number in reversed(placed)]

@@ -1,0 +1,93 @@
+"""The order of cells in a bag equals the node's, by its definition and in its files."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.ingest.decode.cell.samples import order_plainly, trees
+from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
+from tonlake.ingest.decode.cell.build import append_cell
+from tonlake.ingest.decode.cell.order import canonical_order
+from tonlake.ingest.decode.cell.tree import CellTree
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@st.composite
+def bushes(draw: st.DrawFn) -> CellTree:
+    """Up to 90 cells with many shared ones, so that weights of every size occur."""
+    tree = CellTree()
+    count = draw(st.integers(20, 90))
+    choices = Random(draw(st.integers(0, 1 << 32)))  # noqa: S311 - no secret
+    near = draw(st.integers(2, 30))
+    for number in range(count):
+        first = max(0, number - near)
+        kids = choices.choices(range(first, number), k=choices.randrange(5)) if number else []
+        append_cell(tree, number, 16, tuple(kids))
+    return tree
+
+
+def _hashes(tree: CellTree, roots: list[int]) -> list[bytes]:
+    return [tree.hash(cell) for cell in canonical_order(tree, roots).cells]
+
+
+@settings(max_examples=60, deadline=None)
+@given(bushes(), st.data())
+def test_order_is_the_nodes(tree: CellTree, data: st.DataObject) -> None:
+    some = st.lists(st.integers(0, tree.count - 1), max_size=3)
+    roots = [tree.count - 1, *data.draw(some)]
+    assert _hashes(tree, roots) == order_plainly(tree, roots)
+    for cell in range(tree.count):
+        assert _hashes(tree, [cell]) == order_plainly(tree, [cell])
+
+
+def _grow(tree: CellTree, choices: Random, count: int) -> int:
+    """Add cells that differ from all others, many shared among them; return one above all."""
+    cells: list[int] = []
+    near = choices.randrange(2, 30)
+    for number in range(count):
+        kids = choices.choices(cells[-near:], k=choices.randrange(4)) if number else []
+        cells.append(append_cell(tree, tree.count, 32, (*cells[-1:], *kids)))
+    return cells[-1]
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 1 << 32))
+def test_bags_that_share_a_part(seed: int) -> None:
+    """Bags of one shape are ordered once."""
+    choices = Random(seed)  # noqa: S311 - no secret
+    tree = CellTree()
+    shared = [_grow(tree, choices, choices.randrange(12, 90)) for _ in range(2)]
+    fork = None
+    for _ in range(12):
+        kids = [*shared, _grow(tree, choices, choices.randrange(1, 30))]
+        choices.shuffle(kids)
+        kids = kids if fork is None else [*kids, fork]
+        fork = append_cell(tree, tree.count, 32, tuple(kids))
+    assert fork is not None
+    parsed = parse_boc(serialize_boc(tree, [fork]))
+    for cell in [*range(0, parsed.count, 13), append_cell(parsed, 1, 1, tuple(parsed.refs(0)))]:
+        again = parse_boc(serialize_boc(parsed, [cell]))
+        hashes = [again.hash(number) for number in range(again.count)]
+        assert hashes == order_plainly(parsed, [cell])
+
+
+@settings(max_examples=100, deadline=None)
+@given(trees())
+def test_order_of_exotic_and_equal_cells(sample: tuple[CellTree, int]) -> None:
+    tree, root = sample
+    assert _hashes(tree, [root]) == order_plainly(tree, [root])
+
+
+def test_files_of_nodes_are_in_this_order(shared: Path) -> None:
+    files = sorted((shared / "data").glob("*/**/*.boc"))
+    assert len(files) > 50
+    for file in files:
+        tree = parse_boc(file.read_bytes(), check_crc=False)
+        again = parse_boc(serialize_boc(tree, tree.roots))
+        assert (again.cells, again.links) == (tree.cells, tree.links), file.name

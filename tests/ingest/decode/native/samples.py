@@ -1,0 +1,128 @@
+"""Blocks around single transactions, and the comparison of both decoders."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from tests.ingest.hashmaps import build_hashmap, store_hashmap
+from tests.ingest.updates import end_update
+from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
+from tonlake.ingest.decode import native
+from tonlake.ingest.decode.block.account import NONEXIST_HASH
+from tonlake.ingest.decode.block.block import decode_in_python
+from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
+from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
+from tonlake.ingest.errors import BlockCorrupt, DecodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from tonlake.ingest.decode.cell.tree import CellTree
+
+SHARD = -(1 << 63)
+SEQNO = 7
+
+
+class Declined(Exception):
+    """The native decoder left a block to the reference."""
+
+
+def _decline(_bundles: Sequence[McBundle], _tops: object) -> dict[str, pa.Table]:
+    raise Declined
+
+
+def decode_natively(bundle: McBundle) -> dict[str, pa.Table] | None:
+    """Return what the extension alone says, None if it declines."""
+    try:
+        return native.decode_bundles((bundle,), _decline)
+    except Declined:
+        return None
+
+
+def compare(bundle: McBundle) -> str:
+    """Decode with both and compare: "accepted" by both, "rejected" by both, or "declined"."""
+    mine = decode_natively(bundle)
+    try:
+        expected = decode_in_python((bundle,))
+    except (BlockCorrupt, DecodeError):
+        assert mine is None, "the native decoder accepts what the reference refuses"
+        return "rejected"
+    if mine is None:
+        return "declined"
+    check_equal(mine, expected)
+    return "accepted"
+
+
+def check_equal(mine: dict[str, pa.Table], expected: dict[str, pa.Table]) -> None:
+    """Compare all tables, schemas with their metadata included."""
+    assert mine.keys() == expected.keys()
+    for name, table in expected.items():
+        mine[name].validate(full=True)
+        assert mine[name].equals(table, check_metadata=True), name
+
+
+def wrap(bag: bytes, raw: RawBlock, root_hash: bytes) -> McBundle:
+    """Give a bag to the decoders as the block ``raw``, under the hashes that it has."""
+    name = BlockId(raw.id.workchain, raw.id.shard, raw.id.seqno, root_hash, sha256(bag).digest())
+    return McBundle(1, (RawBlock(name, bag),))
+
+
+def destroy_account(tree: CellTree, transaction: int) -> int:
+    """Return the transaction with another end: its account does not exist any more."""
+    kids = list(tree.refs(transaction))
+    place = len(kids) - 2
+    before = tree.payload(kids[place])[1:33]
+    update = CellBuilder(tree).store_uint(0x72, 8).store_bytes(before).store_bytes(NONEXIST_HASH)
+    kids[place] = update.end()
+    return append_cell(tree, *tree.bits(transaction), tuple(kids))
+
+
+def wrap_transaction(tree: CellTree, transaction: int, version: int | None = None) -> McBundle:
+    """Return a block of workchain 0 with this one transaction, which destroys its account."""
+    transaction = destroy_account(tree, transaction)
+    head = tree.slice(transaction)
+    head.skip(4)
+    account, lt = head.load_uint(256), head.load_uint(64)
+
+    def store_block(leaf: CellBuilder) -> None:
+        leaf.store_uint(0, 5).store_uint(5, 4).store_uint(account, 256)
+        store_hashmap(leaf, {lt: lambda to: to.store_uint(0, 5).store_ref(transaction)}, 64)
+
+    root = build_hashmap(tree, {account: store_block}, 256)
+    accounts = CellBuilder(tree).store_maybe_ref(root).store_uint(0, 5).end()
+    empty = CellBuilder(tree).end()
+    extra = CellBuilder(tree).store_uint(0x4A33F6FD, 32).store_ref(empty).store_ref(empty)
+    extra.store_ref(accounts).store_uint(1, 256).store_uint(2, 256).store_bit(0)
+    state = _end_state(tree)
+    block = CellBuilder(tree).store_uint(0x11EF55AA, 32).store_int(-239, 32)
+    block.store_ref(_end_info(tree, version)).store_ref(empty)
+    block.store_ref(end_update(tree, state, state)).store_ref(extra.end())
+    bag = serialize_boc(tree, [block.end()])
+    root_hash = parse_boc(bag).hash(0)
+    name = BlockId(0, SHARD, SEQNO, root_hash, sha256(bag).digest())
+    return McBundle(5, (RawBlock(name, bag),))
+
+
+def _end_info(tree: CellTree, version: int | None) -> int:
+    """BlockInfo of a block that names a masterchain block and one before it."""
+    info = CellBuilder(tree).store_uint(0x9BC7A987, 32).store_uint(0, 32)
+    info.store_bit(1).store_uint(0, 7).store_uint(version is not None, 8)
+    info.store_uint(SEQNO, 32).store_uint(0, 32).store_uint(0, 8).store_int(0, 32)
+    info.store_uint(0, 64).store_uint(1_700_000_000, 32).store_uint(3, 64).store_uint(9, 64)
+    info.store_uint(0, 4 * 32)
+    if version is not None:
+        info.store_uint(0xC4, 8).store_uint(version, 32).store_uint(1, 64)
+    reference = CellBuilder(tree).store_uint(0, 64 + 32 + 512).end()
+    return info.store_ref(reference).store_ref(reference).end()
+
+
+def _end_state(tree: CellTree) -> int:
+    """ShardStateUnsplit without accounts."""
+    empty = CellBuilder(tree).end()
+    none = CellBuilder(tree).store_uint(0, 1 + 5 + 5).end()
+    state = CellBuilder(tree).store_uint(0x9023AFE2, 32).store_int(-239, 32).store_uint(0, 104)
+    state.store_uint(0, 3 * 32 + 64 + 32).store_ref(empty).store_bit(0)
+    return state.store_ref(none).store_ref(empty).store_bit(0).end()

@@ -1,0 +1,309 @@
+"""The native decoder gives, row for row and byte for byte, what the Python decoder gives."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from random import Random
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.ingest.decode.block.samples import DESCRIPTIONS, Columns, Fields
+from tests.ingest.decode.block.test_fuzz import spoil_cells
+from tests.ingest.decode.block.test_message import messages
+from tests.ingest.decode.block.test_transaction import store_transaction, transactions
+from tests.ingest.decode.cell.samples import trees
+from tests.ingest.decode.cell.test_fuzz import mutate
+from tests.ingest.decode.native.samples import check_equal, compare, wrap, wrap_transaction
+from tests.ingest.packs import scan_pack
+from tonlake.api.command.main import main as main_command
+from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
+from tonlake.ingest.decode import native
+from tonlake.ingest.decode.block.block import decode_bundles, decode_in_python
+from tonlake.ingest.decode.block.header import read_header
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
+from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.errors import BocError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from tests.ingest.networks import Network
+
+pytestmark = pytest.mark.skipif(not native.is_used(), reason=native.describe())
+
+
+def test_a_network_decodes_the_same(network: Network) -> None:
+    """Of thirty masterchain blocks ten; the reference takes its time."""
+    some = [bundle for at, bundle in enumerate(network.bundles) if at % 30 < 10]
+    check_equal(decode_bundles(some), decode_in_python(some))
+
+
+@pytest.mark.long
+def test_a_whole_network_decodes_the_same(network: Network) -> None:
+    check_equal(decode_bundles(network.bundles), decode_in_python(network.bundles))
+
+
+def test_hardly_a_block_is_declined(network: Network) -> None:
+    declined: list[BlockId] = []
+
+    def reference(bundles: Sequence[McBundle], _tops: object) -> dict[str, pa.Table]:
+        declined.extend(raw.id for raw in _all_blocks(bundles))
+        return decode_in_python(bundles)
+
+    native.decode_bundles(network.bundles, reference)
+    assert len(declined) <= len(network.bundles) // 50
+
+
+def _reference_blocks(shared: Path) -> Iterator[bytes]:
+    for folder in ("blocks", "bundles", "chains"):
+        for file in sorted((shared / "data" / folder).rglob("*.boc")):
+            if "state" not in file.name:
+                yield file.read_bytes()
+    for file in sorted((shared / "data/packs").glob("*.pack")):
+        for *_, data in scan_pack(file):
+            yield data
+
+
+def _bundle(data: bytes) -> McBundle:
+    tree = parse_boc(data, check_crc=False)
+    header = read_header(tree)
+    name = BlockId(
+        header.workchain, header.shard, header.seqno, tree.hash(0), sha256(data).digest()
+    )
+    return McBundle(header.seqno, (RawBlock(name, data),))
+
+
+def test_reference_blocks_decode_the_same(shared: Path) -> None:
+    results = [compare(_bundle(data)) for data in _reference_blocks(shared)]
+    assert len(results) > 850
+    assert set(results) <= {"accepted", "declined"}
+    assert results.count("declined") <= 10
+
+
+def test_declined_blocks_are_put_in_their_place(demo: Network) -> None:
+    """Bundles that the extension leaves out come from the reference, rows and cells in order."""
+    few = demo.bundles[100:140]
+    expected = decode_in_python(few)
+    for every in (2, 3, 7):
+        blocks = [raw.id for bundle in few for raw in bundle.blocks][::every]
+        check_equal(_decode_without(few, set(blocks)), expected)
+
+
+def _decode_without(bundles: list[McBundle], left_out: set[BlockId]) -> dict[str, object]:
+    """Decode with an extension that declines some blocks: under a wrong hash it does."""
+    spoiled = [
+        McBundle(bundle.mc_seqno, tuple(_misname(raw, left_out) for raw in bundle.blocks))
+        for bundle in bundles
+    ]
+    right = {(raw.id.workchain, raw.id.shard, raw.id.seqno): raw for raw in _all_blocks(bundles)}
+
+    def reference(declined: tuple[McBundle, ...], _tops: object) -> dict[str, object]:
+        (bundle,) = declined
+        (raw,) = bundle.blocks
+        again = right[raw.id.workchain, raw.id.shard, raw.id.seqno]
+        return decode_in_python((McBundle(bundle.mc_seqno, (again,)),))
+
+    return native.decode_bundles(spoiled, reference)  # type: ignore[arg-type]
+
+
+def _all_blocks(bundles: Sequence[McBundle]) -> list[RawBlock]:
+    return [raw for bundle in bundles for raw in bundle.blocks]
+
+
+def _misname(raw: RawBlock, left_out: set[BlockId]) -> RawBlock:
+    if raw.id not in left_out:
+        return raw
+    name = raw.id
+    wrong = BlockId(name.workchain, name.shard, name.seqno, name.root_hash, bytes(32))
+    return RawBlock(wrong, raw.data)
+
+
+def test_every_way_to_hash_gives_the_same(demo: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = demo.bundles[40:80]
+    expected = decode_in_python(few)
+    ways = native._extension.sha_ways()
+    assert ways[-1] == "portable sha-256"
+    for way in ways:
+        monkeypatch.setattr(native, "_sha_way", way)
+        assert native.describe() == f"native ({way})"
+        count, _tables = native.decode_natively([(raw, 1) for raw in _all_blocks(few)])
+        assert count == len(_all_blocks(few))
+        check_equal(decode_bundles(few), expected)
+
+
+def test_threads_do_not_disturb_each_other(demo: Network) -> None:
+    parts = [demo.bundles[start : start + 10] for start in range(0, 80, 10)]
+    expected = [decode_bundles(part) for part in parts]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(3):
+            for mine, other in zip(pool.map(decode_bundles, parts), expected, strict=True):
+                check_equal(mine, other)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    transactions(),
+    st.sampled_from([None, 11, 12]),
+    st.sampled_from([{}, {0: 11}, {0: 12}, {7: 11, 0: 12}, {7: 12}]),
+)
+def test_transactions_of_every_kind(
+    sample: tuple[bytes, Columns], version: int | None, versions: dict[int, int]
+) -> None:
+    bundle = wrap_transaction(parse_boc(sample[0]), 0, version)
+    assert compare(msgspec.structs.replace(bundle, versions=versions)) != "declined"
+
+
+@settings(max_examples=300, deadline=None)
+@given(messages(), st.data())
+def test_messages_of_every_kind(
+    sample: tuple[CellTree, int, Columns, int | None], data: st.DataObject
+) -> None:
+    tree, message, _, version = sample
+    transaction = _store_around(data, tree, message)
+    assert compare(wrap_transaction(tree, transaction, version)) != "declined"
+
+
+def _store_around(data: st.DataObject, tree: CellTree, *messages: int) -> int:
+    """Store a transaction that receives the first message and sends all."""
+    inner = Fields(data.draw, tree)
+    tag, bits, store = DESCRIPTIONS["merge_prepare"]
+    inner.builder.store_uint(tag, bits)
+    store(inner)
+    to = Fields(data.draw, tree)
+    return store_transaction(to, inner.builder.end(), in_msg=messages[0], out_msgs=tuple(messages))
+
+
+@settings(max_examples=150, deadline=None)
+@given(trees(size=80), st.booleans(), st.data())
+def test_bodies_of_every_shape(
+    sample: tuple[CellTree, int],
+    inline: bool,  # noqa: FBT001 - drawn
+    data: st.DataObject,
+) -> None:
+    """Trees with shared, equal and exotic cells, in the node's order."""
+    tree, body = sample
+    message = CellBuilder(tree).store_uint(0, 4).store_uint(0, 4)
+    message.store_uint(0, 4 + 1 + 4 + 4 + 64 + 32 + 1)
+    if inline and tree.kind(body) == -1 and tree.bit_length(body) < 800:
+        message.store_bit(0).store_slice(tree.slice(body))
+    else:
+        message.store_bit(1).store_ref(body)
+    transaction = _store_around(data, tree, message.end())
+    if not tree.level_mask(transaction):
+        assert compare(wrap_transaction(tree, transaction)) != "declined"
+
+
+def _grow(tree: CellTree, choices: Random, count: int) -> int:
+    """Add cells that differ from all others, many shared among them; return one above all."""
+    cells: list[int] = []
+    near = choices.randrange(2, 30)
+    for number in range(count):
+        last = cells[-near:]
+        kids = [*cells[-1:], *choices.choices(last, k=choices.randrange(4))] if number else []
+        choices.shuffle(kids)
+        cells.append(append_cell(tree, tree.count, 32, tuple(kids)))
+    return cells[-1]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 1 << 32), st.data())
+def test_parts_that_many_bodies_share(seed: int, data: st.DataObject) -> None:
+    """Such a part is ordered and written once, and put into all bags that have it."""
+    choices = Random(seed)  # noqa: S311 - no secret
+    tree = CellTree()
+    shared = [
+        _grow(tree, choices, choices.randrange(3, 90)) for _ in range(choices.randrange(1, 3))
+    ]
+    messages = []
+    for _ in range(choices.randrange(9, 14)):
+        kids = [_grow(tree, choices, choices.randrange(1, 40)) for _ in range(choices.randrange(3))]
+        kids += shared
+        choices.shuffle(kids)
+        if choices.randrange(2):
+            kids = [append_cell(tree, tree.count, 32, tuple(kids))]
+        body = append_cell(tree, tree.count, 32, tuple(kids))
+        message = CellBuilder(tree).store_uint(0, 4).store_uint(0, 4)
+        message.store_uint(0, 4 + 1 + 4 + 4 + 64 + 32 + 1)
+        messages.append(message.store_bit(1).store_ref(body).end())
+    transaction = _store_around(data, tree, *messages)
+    assert compare(wrap_transaction(tree, transaction)) != "declined"
+
+
+def test_blocks_with_garbage_in_their_cells(demo: Network) -> None:
+    choices = Random(5)  # noqa: S311 - repeatable, no secret
+    results = []
+    for _ in range(300):
+        raw = choices.choice(choices.choice(demo.bundles).blocks)
+        try:
+            bag = spoil_cells(
+                parse_boc(raw.data, check_crc=False), choices, places=choices.randrange(1, 4)
+            )
+            root_hash = parse_boc(bag).hash(0)
+        except BocError:
+            continue
+        results.append(compare(wrap(bag, raw, root_hash)))
+    assert results.count("accepted") > results.count("declined")
+
+
+def test_damaged_bags(demo: Network) -> None:
+    choices = Random(6)  # noqa: S311 - repeatable, no secret
+    for _ in range(500):
+        raw = choices.choice(choices.choice(demo.bundles).blocks)
+        bag = mutate(raw.data, choices)
+        try:
+            tree = parse_boc(bag, check_crc=False)
+            root_hash = tree.hash(tree.roots[0])
+        except BocError:
+            root_hash = bytes(32)
+        compare(wrap(bag, raw, root_hash))
+
+
+def test_wrong_arguments_are_refused() -> None:
+    core = native._extension
+    good = (b"", 0, 0, 0, bytes(32), bytes(32), 0)
+    assert core.decode([good], 1, "portable sha-256")[0] == 0
+    for bad in (None, (), good[:6], (*good[:4], b"", *good[5:]), (1, *good[1:])):
+        with pytest.raises((TypeError, ValueError)):
+            core.decode([bad], 1, "portable sha-256")
+    with pytest.raises(OverflowError):
+        core.decode([(b"", 1 << 64, *good[2:])], 1, "portable sha-256")
+    with pytest.raises(ValueError, match="abacus"):
+        core.decode([good], 1, "abacus")
+    for versions in ([(0, 12)], ((0,),), ((0, 12, 1),), (12,), ((0, "12"),)):
+        with pytest.raises(TypeError):
+            core.decode([good], 1, "portable sha-256", 0, versions)
+
+
+@pytest.mark.parametrize(
+    ("setting", "name"),
+    [("0", "python (TONLAKE_NATIVE=0)"), ("portable", "native (portable sha-256)")],
+)
+def test_the_environment_chooses(setting: str, name: str) -> None:
+    code = "from ingest import native; print(native.describe())"
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"TONLAKE_NATIVE": setting},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.strip() == name
+
+
+def test_commands_name_the_decoder() -> None:
+    done = CliRunner().invoke(main_command, ["config", "--json"])
+    assert native.describe() in done.stderr
+    assert native.describe() not in done.stdout

@@ -1,0 +1,45 @@
+"""Ethena rules on built traces."""
+
+from __future__ import annotations
+
+from tests.ingest.derive.action.scene import Cell, Scene, account
+from tonlake.ingest.derive.action.protocol import ethena, jetton
+
+OWNER, POOL = account("owner"), account("pool")
+WALLET, POOL_WALLET, STAKED = account("wallet"), account("pool wallet"), account("staked wallet")
+
+
+def test_deposit_joins_transfer_and_mint() -> None:
+    scene = Scene()
+    scene.know_wallet(WALLET, OWNER, ethena.USDE)
+    scene.know_wallet(STAKED, OWNER, ethena.TSUSDE)
+    body = Cell(jetton.TRANSFER).uint(1, 64).coins(300).address(POOL).address(OWNER)
+    body.uint(0, 1).coins(1).uint(0, 1)
+    inner = Cell(jetton.INTERNAL).uint(1, 64).coins(300)
+    notified = scene.external(OWNER).send(WALLET, body).send(POOL_WALLET, inner)
+    told = notified.send(POOL, opcode=jetton.NOTIFY)
+    mint = Cell(jetton.MINT).uint(1, 64).address(OWNER).coins(5)
+    minted = Cell(jetton.INTERNAL).uint(1, 64).coins(290)
+    told.send(ethena.TSUSDE, mint).send(STAKED, minted)
+    action = scene.find("stake_deposit")
+    assert action.columns == {
+        "source": OWNER,
+        "source_secondary": WALLET,
+        "destination": POOL,
+        "amount": 300,
+        "asset": ethena.TSUSDE,
+        "asset2": ethena.USDE,
+        "staking_data": {"provider": "ethena", "tokens_minted": 290},
+    }
+
+
+def test_withdrawal_that_the_pool_does_not_grant() -> None:
+    scene = Scene()
+    scene.know_wallet(WALLET, OWNER, ethena.TSUSDE)
+    body = Cell(jetton.TRANSFER).uint(1, 64).coins(300).address(POOL).address(OWNER)
+    body.uint(0, 1).coins(1).uint(0, 1)
+    scene.external(OWNER).send(WALLET, body).send(ethena.TSUSDE, opcode=jetton.INTERNAL)
+    action = scene.find("stake_withdrawal_request")
+    assert not action.success
+    assert action.columns["amount"] == 300
+    assert action.columns["staking_data"]["tokens_minted"] is None

@@ -1,0 +1,51 @@
+"""JVault rules on built traces: stakes that are sent back, claims of several jettons."""
+
+from __future__ import annotations
+
+from tests.ingest.derive.action.scene import Cell, Scene, Step, account
+from tonlake.ingest.derive.action.protocol import jetton, jvault
+
+OWNER, POOL, STAKE, COIN = (account(name) for name in ("owner", "pool", "stake wallet", "coin"))
+WALLET, POOL_WALLET = account("wallet"), account("pool wallet")
+
+
+def send_jettons(step: Step, wallet: str, to: str, amount: int) -> Step:
+    """Let the owner of a wallet send jettons; return the notified account."""
+    body = Cell(jetton.TRANSFER).uint(1, 64).coins(amount).address(to).address(OWNER)
+    body.uint(0, 1).coins(1).uint(0, 1).uint(0x3A069890, 32).uint(86_400, 32)
+    taken = step.send(wallet, body).send(account(f"{wallet} to {to}"), opcode=jetton.INTERNAL)
+    return taken.send(to, opcode=jetton.NOTIFY)
+
+
+def test_a_cancelled_stake_failed() -> None:
+    scene = Scene()
+    scene.know_wallet(WALLET, OWNER, COIN)
+    scene.know_wallet(POOL_WALLET, POOL, COIN)
+    told = send_jettons(scene.external(OWNER), WALLET, POOL, 50)
+    cancelled = told.send(STAKE, opcode=jvault.RECEIVE_JETTONS).send(
+        POOL, opcode=jvault.CANCEL_STAKE
+    )
+    send_jettons(cancelled, POOL_WALLET, OWNER, 50)
+    action = scene.find("jvault_stake")
+    assert not action.success
+    assert action.columns["jvault_stake_data"] == {
+        "period": 86_400,
+        "minted_stake_jettons": None,
+        "stake_wallet": STAKE,
+    }
+
+
+def test_unstaking_pays_back() -> None:
+    scene = Scene()
+    scene.know_wallet(STAKE, OWNER, account("stake jetton"))
+    scene.know_wallet(POOL_WALLET, POOL, COIN)
+    body = Cell(jvault.UNSTAKE).uint(1, 64).coins(60).uint(0, 1)
+    asked = scene.external(OWNER).send(STAKE, body).send(POOL, opcode=jvault.REQUEST_UPDATE)
+    send_jettons(asked, POOL_WALLET, OWNER, 60)
+    asked.send(STAKE, opcode=jvault.UPDATE_REWARDS)
+    action = scene.find("jvault_unstake")
+    assert action.success
+    assert action.columns["destination"] == POOL
+    assert action.columns["asset"] == COIN
+    assert action.columns["asset2"] == account("stake jetton")
+    assert action.columns["opcode"] is None

@@ -1,0 +1,77 @@
+"""Ston.fi rules on built traces: refunds, failures, coins that are paid out."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.ingest.derive.action.scene import Cell, Scene, Step, account
+from tonlake.ingest.derive.action.protocol import jetton, stonfi
+
+OWNER, ROUTER, POOL = account("owner"), account("router"), account("pool")
+COIN, OTHER = account("coin"), account("other coin")
+WALLET, ROUTER_COIN, ROUTER_OTHER, OTHER_WALLET = (
+    account(name) for name in ("wallet", "router coin", "router other", "other wallet")
+)
+REFUND_CODE = 0x5FFE1295
+
+
+def pay(step: Step, code: int) -> Step:
+    """Let the pool tell the router to pay."""
+    body = Cell(stonfi.PAY_TO).uint(1, 64).address(OWNER).address(OWNER).address(OWNER)
+    return step.send(ROUTER, body.uint(code, 32))
+
+
+def start(scene: Scene, opcode: int) -> Step:
+    """Let jettons come to the router; return the pool."""
+    scene.know_wallet(WALLET, OWNER, COIN)
+    scene.know_wallet(ROUTER_COIN, ROUTER, COIN)
+    scene.know_wallet(ROUTER_OTHER, ROUTER, OTHER)
+    taken = scene.external(OWNER).send_jettons(WALLET, ROUTER, ROUTER_COIN, 100)
+    return taken.send(ROUTER, opcode=jetton.NOTIFY).send(POOL, opcode=opcode)
+
+
+@pytest.mark.parametrize(
+    ("code", "wallet", "success"),
+    [
+        (stonfi.OK_CODE, ROUTER_OTHER, True),
+        (REFUND_CODE, ROUTER_COIN, False),
+    ],
+)
+def test_swap_or_refund(code: int, wallet: str, *, success: bool) -> None:
+    scene = Scene()
+    paying = pay(start(scene, stonfi.SWAP), code)
+    paying.send_jettons(wallet, OWNER, OTHER_WALLET, 90)
+    action = scene.find("jetton_swap")
+    assert action.success is success
+    data = action.columns["jetton_swap_data"]
+    assert (data["dex"], data["peer_swaps"]) == ("stonfi_v2", [])
+    assert data["dex_outgoing_transfer"]["source_jetton_wallet"] == wallet
+    assert action.columns["asset2"] == (OTHER if success else COIN)
+
+
+def test_coins_are_paid_out_through_their_wallet() -> None:
+    scene = Scene()
+    pton = account("router pton")
+    scene.know_wallet(pton, ROUTER, min(jetton.PTON_MASTERS))
+    paying = pay(start(scene, stonfi.SWAP), stonfi.OK_CODE)
+    sent = Cell(jetton.TRANSFER).uint(1, 64).coins(80).address(OWNER).address(OWNER)
+    asked = paying.send(pton, sent.uint(0, 1).coins(0).uint(0, 1))
+    asked.send(OWNER, Cell(jetton.PTON_TRANSFER).uint(1, 64).coins(80).address(OWNER))
+    action = scene.find("jetton_swap")
+    assert action.success
+    assert action.columns["asset2"] is None
+    outgoing = action.columns["jetton_swap_data"]["dex_outgoing_transfer"]
+    assert (outgoing["amount"], outgoing["destination"]) == (80, OWNER)
+
+
+@pytest.mark.parametrize("code", [stonfi.OK_CODE, REFUND_CODE])
+def test_first_version_leaves_the_referrer_out(code: int) -> None:
+    scene = Scene()
+    swapping = start(scene, stonfi.SWAP_V1)
+    for part, amount in ((stonfi.REFERRAL_CODE, 1), (code, 95)):
+        body = Cell(stonfi.PAYMENT_V1).uint(1, 64).address(OWNER).uint(part, 32)
+        swapping.send(ROUTER, body).send_jettons(ROUTER_OTHER, OWNER, OTHER_WALLET, amount)
+    action = scene.find("jetton_swap")
+    assert action.success is (code == stonfi.OK_CODE)
+    assert action.columns["jetton_swap_data"]["dex_outgoing_transfer"]["amount"] == 95
+    assert [each.type for each in scene.classify()].count("jetton_transfer") == 1

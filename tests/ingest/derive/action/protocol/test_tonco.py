@@ -1,0 +1,145 @@
+"""TONCO rules on built traces: swaps of one and several hops, refusals, pools that are made."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.ingest.derive.action.scene import Cell, Scene, Step, account
+from tonlake.ingest.derive.action.pattern import EXCESS_OPCODE
+from tonlake.ingest.derive.action.protocol import jetton, tonco
+
+OWNER, ROUTER = account("owner"), account("router")
+POOL, NEXT_POOL = account("pool"), account("next pool")
+COINS = tuple(account(f"coin {n}") for n in range(3))
+ROUTERS = tuple(account(f"router wallet {n}") for n in range(3))
+WALLETS = tuple(account(f"wallet {n}") for n in range(3))
+REFUSED = 84
+
+
+def know_wallets(scene: Scene) -> None:
+    """Say which jettons the wallets of the router and of the owner are of."""
+    for coin, router, wallet in zip(COINS, ROUTERS, WALLETS, strict=True):
+        scene.know_wallet(router, ROUTER, coin)
+        scene.know_wallet(wallet, OWNER, coin)
+
+
+def ask(told: Step, pool: str, wallet: str, min_out: int = 80) -> Step:
+    """Let the router ask a pool to swap what came by one of its wallets."""
+    body = Cell(tonco.SWAP).uint(1, 64).address(OWNER).address(wallet)
+    params = body.child().coins(100).uint(0, 160).coins(min_out)
+    return told.send(pool, body.ref(params))
+
+
+def pay(pool: Step, out: tuple[int, int], wallets: tuple[str, str], code: int = 0) -> Step:
+    """Let a pool tell the router what to pay of both sides."""
+    body = Cell(tonco.PAY_TO).uint(1, 64).address(OWNER).address(OWNER).uint(code, 32).uint(5, 64)
+    sides = body.child()
+    for amount, wallet in zip(out, wallets, strict=True):
+        sides.coins(amount).address(wallet)
+    return pool.send(ROUTER, body.uint(1, 1).ref(sides))
+
+
+def start(scene: Scene) -> Step:
+    """Let jettons come to the router; return the router."""
+    know_wallets(scene)
+    taken = scene.external(OWNER).send_jettons(WALLETS[0], ROUTER, ROUTERS[0], 100)
+    return taken.send(ROUTER, opcode=jetton.NOTIFY)
+
+
+@pytest.mark.parametrize(("code", "success"), [(0, True), (200, True), (REFUSED, False)])
+def test_swap_by_its_code(code: int, *, success: bool) -> None:
+    scene = Scene()
+    paying = pay(ask(start(scene), POOL, ROUTERS[0]), (0, 90), (ROUTERS[0], ROUTERS[1]), code)
+    paying.send_jettons(ROUTERS[1], OWNER, WALLETS[1], 90)
+    action = scene.find("jetton_swap")
+    assert action.success is success
+    assert (action.columns["asset"], action.columns["asset2"]) == COINS[:2]
+    data = action.columns["jetton_swap_data"]
+    assert (data["dex"], data["peer_swaps"]) == ("tonco", [])
+    assert data["min_out_amount"] == (90 if success else 80)
+    assert data["dex_incoming_transfer"]["amount"] == 100
+    assert data["dex_outgoing_transfer"]["destination_jetton_wallet"] == WALLETS[1]
+
+
+def test_a_swap_that_pays_back_what_came_failed_and_names_what_was_wanted() -> None:
+    scene = Scene()
+    paying = pay(ask(start(scene), POOL, ROUTERS[0]), (100, 0), (ROUTERS[0], ROUTERS[1]))
+    paying.send_jettons(ROUTERS[0], OWNER, WALLETS[0], 100)
+    action = scene.find("jetton_swap")
+    assert not action.success
+    assert (action.columns["asset"], action.columns["asset2"]) == COINS[:2]
+    assert action.columns["jetton_swap_data"]["dex_outgoing_transfer"]["asset"] == COINS[0]
+
+
+def test_hops_are_listed_with_what_each_took_and_gave() -> None:
+    scene = Scene()
+    paying = pay(ask(start(scene), POOL, ROUTERS[0]), (0, 90), (ROUTERS[0], ROUTERS[1]))
+    back = paying.send_jettons(ROUTERS[1], ROUTER, ROUTERS[1], 90)
+    again = ask(back.send(ROUTER, opcode=jetton.NOTIFY), NEXT_POOL, ROUTERS[1])
+    last = pay(again, (0, 70), (ROUTERS[1], ROUTERS[2]))
+    last.send_jettons(ROUTERS[2], OWNER, WALLETS[2], 70)
+    action = scene.find("jetton_swap")
+    assert action.success
+    assert (action.columns["asset"], action.columns["asset2"]) == (COINS[0], COINS[2])
+    assert action.columns["jetton_swap_data"]["peer_swaps"] == [
+        {"asset_in": COINS[0], "amount_in": 100, "asset_out": COINS[1], "amount_out": 90},
+        {"asset_in": COINS[1], "amount_in": 90, "asset_out": COINS[2], "amount_out": 70},
+    ]
+
+
+def test_coins_come_and_go_through_their_wallet() -> None:
+    scene = Scene()
+    know_wallets(scene)
+    pton = scene.know_wallet(account("router pton"), ROUTER, min(jetton.PTON_MASTERS))
+    body = Cell(jetton.PTON_TRANSFER).uint(1, 64).coins(100).address(OWNER)
+    told = scene.external(OWNER).send(pton, body).send(ROUTER, opcode=jetton.NOTIFY)
+    paying = pay(ask(told, POOL, pton), (0, 90), (pton, ROUTERS[1]))
+    paying.send_jettons(ROUTERS[1], OWNER, WALLETS[1], 90)
+    action = scene.find("jetton_swap")
+    assert action.success
+    assert (action.columns["asset"], action.columns["asset2"]) == (None, COINS[1])
+    incoming = action.columns["jetton_swap_data"]["dex_incoming_transfer"]
+    assert (incoming["amount"], incoming["source"], incoming["destination"]) == (100, OWNER, ROUTER)
+    assert incoming["destination_jetton_wallet"] == pton
+
+
+def test_a_payment_without_amounts_is_no_swap() -> None:
+    scene = Scene()
+    pool = ask(start(scene), POOL, ROUTERS[0])
+    body = Cell(tonco.PAY_TO).uint(1, 64).address(OWNER).address(OWNER).uint(0, 32).uint(5, 64)
+    pool.send(ROUTER, body.uint(0, 1)).send_jettons(ROUTERS[1], OWNER, WALLETS[1], 90)
+    assert "jetton_swap" not in {action.type for action in scene.classify()}
+
+
+def make_pool(scene: Scene) -> Step:
+    """Ask the router for a pool; return the router."""
+    body = Cell(tonco.CREATE_POOL).uint(1, 64).address(ROUTERS[0]).address(ROUTERS[1])
+    body.int(-60, 24).uint(1 << 96, 160).uint(10, 16).uint(30, 16).uint(25, 16)
+    minters = body.child().address(COINS[0]).address(COINS[1])
+    return scene.external(OWNER).send(
+        ROUTER, body.ref(body.child()).ref(body.child().uint(1, 1)).ref(minters)
+    )
+
+
+def test_a_pool_is_made() -> None:
+    scene = Scene()
+    init = Cell(tonco.INIT_POOL).uint(1, 64).uint(0b11, 2).address(OWNER).uint(0, 1).address(None)
+    init.uint(0, 1).int(-60, 24).uint(0, 1).uint(0, 160).uint(1, 1).uint(1, 1)
+    make_pool(scene).send(POOL, init).send(OWNER, opcode=EXCESS_OPCODE)
+    action = scene.find("tonco_deploy_pool")
+    assert action.success
+    assert action.columns["destination_secondary"] == POOL
+    data = action.columns["tonco_deploy_pool_data"]
+    assert (data["jetton0_minter"], data["jetton1_minter"]) == COINS[:2]
+    assert (data["jetton0_router_wallet"], data["jetton1_router_wallet"]) == ROUTERS[:2]
+    assert (data["tick_spacing"], data["initial_price_x96"]) == (-60, 1 << 96)
+    assert (data["protocol_fee"], data["lp_fee_base"], data["lp_fee_current"]) == (10, 30, 25)
+    assert data["pool_active"] is True
+
+
+def test_a_pool_that_was_not_initialised_failed() -> None:
+    scene = Scene()
+    make_pool(scene)
+    action = scene.find("tonco_deploy_pool")
+    assert not action.success
+    assert action.columns["tonco_deploy_pool_data"]["pool_active"] is None

@@ -1,0 +1,43 @@
+"""Vesting rules on built traces."""
+
+from __future__ import annotations
+
+from tests.ingest.derive.action.scene import Cell, Scene, account
+from tonlake.ingest.derive.action.protocol import vesting
+
+OWNER, WALLET, TARGET = account("owner"), account("vesting"), account("target")
+
+
+def test_a_message_is_sent() -> None:
+    scene = Scene()
+    body = Cell(vesting.SEND).uint(8, 64).uint(3, 8)
+    body.ref(body.child().uint(0b0110, 4).uint(0, 2).address(TARGET).coins(900).uint(0, 106))
+    sent = scene.external(OWNER).send(WALLET, body)
+    sent.send(TARGET, value=900)
+    sent.send(OWNER, Cell(vesting.SENT).uint(8, 64))
+    action = scene.find("vesting_send_message")
+    data = action.columns.pop("vesting_send_message_data")
+    assert data["query_id"] == 8
+    assert data["message_boc"].startswith("te6cc")
+    assert action.columns == {
+        "source": OWNER,
+        "destination": WALLET,
+        "destination_secondary": TARGET,
+        "amount": 900,
+    }
+
+
+def test_accounts_are_listed_along_the_chain() -> None:
+    scene = Scene()
+    body = Cell(vesting.ADD_WHITELIST).uint(8, 64).address(TARGET)
+    body.ref(body.child().address(OWNER))
+    scene.external(OWNER).send(WALLET, body).send(OWNER, Cell(vesting.WHITELIST_ADDED).uint(8, 64))
+    data = scene.find("vesting_add_whitelist").columns["vesting_add_whitelist_data"]
+    assert data == {"query_id": 8, "accounts_added": [TARGET, OWNER]}
+
+
+def test_without_the_answer_it_is_a_call() -> None:
+    scene = Scene()
+    scene.external(OWNER).send(WALLET, Cell(vesting.ADD_WHITELIST).uint(8, 64)).abort()
+    (action,) = scene.classify()
+    assert (action.type, action.success) == ("call_contract", False)

@@ -1,0 +1,255 @@
+"""Traces built message by message, for tests of rules that no recorded trace has."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Self
+
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.exotic import LIBRARY
+from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.action.classifier import classify
+from tonlake.ingest.derive.action.interface import Interfaces
+from tonlake.ingest.derive.action.model import Message, Trace, Transaction
+from tonlake.ingest.derive.action.protocol import jetton
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tonlake.ingest.decode.cell.tree import CellTree
+    from tonlake.ingest.derive.action.interface import Facts
+    from tonlake.ingest.derive.action.row import Action
+
+_LT_STEP = 10
+
+
+def account(name: str, workchain: int = 0) -> str:
+    """Return the account of a name."""
+    return f"{workchain}:{hashlib.sha256(name.encode()).hexdigest().upper()}"
+
+
+class Cell:
+    """A cell that is being written, field by field; the methods return it."""
+
+    def __init__(self, opcode: int | None = None, tree: CellTree | None = None) -> None:
+        """Begin an empty cell, or one with an opcode."""
+        self._is_exotic = False
+        self._builder = CellBuilder(tree)
+        if opcode is not None:
+            self._builder.store_uint(opcode, 32)
+
+    def uint(self, value: int, bits: int) -> Self:
+        """Store an unsigned integer."""
+        self._builder.store_uint(value, bits)
+        return self
+
+    def int(self, value: int, bits: int) -> Self:
+        """Store a signed integer."""
+        self._builder.store_int(value, bits)
+        return self
+
+    def coins(self, value: int) -> Self:
+        """Store an amount."""
+        self._builder.store_coins(value)
+        return self
+
+    def address(self, value: str | None) -> Self:
+        """Store an address, addr_none for None."""
+        if value is None:
+            self._builder.store_uint(0, 2)
+            return self
+        workchain, _, digits = value.partition(":")
+        self._builder.store_uint(0b100, 3).store_int(int(workchain), 8)
+        self._builder.store_uint(int(digits, 16), 256)
+        return self
+
+    def text(self, value: str) -> Self:
+        """Store short text as it is."""
+        self._builder.store_bytes(value.encode())
+        return self
+
+    def child(self) -> Cell:
+        """Return a new cell, to be stored with ``ref``."""
+        return Cell(tree=self._builder.tree)
+
+    def library(self) -> Cell:
+        """Return a library cell, to be stored with ``ref``."""
+        cell = self.child().uint(LIBRARY, 8).uint(7, 256)
+        cell._is_exotic = True
+        return cell
+
+    def ref(self, child: Cell) -> Self:
+        """Store a reference to a cell that ``child`` gave."""
+        self._builder.store_ref(child.end())
+        return self
+
+    def end(self) -> int:
+        """Return the cell, written, in its tree."""
+        return self._builder.end(exotic=self._is_exotic)
+
+    def boc(self) -> bytes:
+        """Return the bag of cells."""
+        return serialize_boc(self._builder.tree, (self.end(),))
+
+
+class Step:
+    """One transaction of a scene; ``send`` goes on from it."""
+
+    def __init__(self, scene: Scene, address: str | None, message: Message | None) -> None:
+        """Make a step; ``address`` is None for a log, which has no transaction."""
+        self.scene = scene
+        self.address = address
+        self.message = message
+        self.lt = scene.next_lt()
+        self.out: list[Message] = []
+        self.aborted = False
+        self.exit_code: int | None = 0
+        self.statuses = ("active", "active")
+
+    def send(
+        self,
+        to: str | None,
+        body: Cell | None = None,
+        *,
+        value: int = 1_000_000_000,
+        opcode: int | None = None,
+        bounce: bool = True,
+        extra: dict[str, str] | None = None,
+    ) -> Step:
+        """Send a message; ``to`` is None for a log. Return what consumes it."""
+        boc = (body or Cell(opcode)).boc()
+        message = Message(
+            msg_hash=self.scene.next_hash(),
+            source=self.address,
+            destination=to,
+            value=None if to is None else value,
+            extra_currencies=extra,
+            opcode=_read_opcode(boc),
+            created_lt=self.scene.next_lt(),
+            created_at=self.scene.now,
+            bounce=bounce,
+            boc=boc,
+        )
+        self.out.append(message)
+        step = Step(self.scene, to, message)
+        if to is not None:
+            self.scene.steps.append(step)
+        return step
+
+    def send_jettons(
+        self,
+        wallet: str,
+        to: str,
+        taken_by: str,
+        amount: int,
+        write: Callable[[Cell], Cell] | None = None,
+    ) -> Step:
+        """Let a wallet of the step's account send jettons; return the wallet that takes them.
+
+        ``write`` writes the forward payload.
+        """
+        body = Cell(jetton.TRANSFER).uint(7, 64).coins(amount).address(to).address(self.address)
+        body.uint(0, 1).coins(1)
+        if write is None:
+            body.uint(0, 1)
+        else:
+            body.uint(1, 1).ref(write(body.child()))
+        return self.send(wallet, body).send(taken_by, opcode=jetton.INTERNAL)
+
+    def abort(self, exit_code: int = 35) -> Self:
+        """Let the transaction fail."""
+        self.aborted, self.exit_code = True, exit_code
+        return self
+
+    def deploy(self) -> Self:
+        """Let the account become active."""
+        self.statuses = ("nonexist", "active")
+        return self
+
+    def make(self) -> Transaction:
+        """Return the transaction."""
+        assert self.address is not None
+        return Transaction(
+            tx_hash=hashlib.sha256(b"tx%d" % self.lt).digest(),
+            account=self.address,
+            lt=self.lt,
+            now=self.scene.now,
+            mc_seqno=self.scene.mc_seqno,
+            orig_status=self.statuses[0],
+            end_status=self.statuses[1],
+            aborted=self.aborted,
+            is_tick_tock=False,
+            exit_code=self.exit_code,
+            skip_reason=None,
+            in_msg=self.message,
+            out_msgs=self.out,
+        )
+
+
+class Scene:
+    """A trace that is being built, with what is known of its accounts."""
+
+    now = 1_700_000_000
+    mc_seqno = 30_000_000
+
+    def __init__(self) -> None:
+        """Begin an empty scene."""
+        self.steps: list[Step] = []
+        self.facts: dict[str, Facts] = {}
+        self._lt = 1_000_000
+        self._hashes = 0
+
+    def next_lt(self) -> int:
+        """Return the next logical time."""
+        self._lt += _LT_STEP
+        return self._lt
+
+    def next_hash(self) -> bytes:
+        """Return the hash of another message."""
+        self._hashes += 1
+        return hashlib.sha256(b"message%d" % self._hashes).digest()
+
+    def external(self, to: str) -> Step:
+        """Begin with a message from outside to a wallet."""
+        message = Message(msg_hash=self.next_hash(), source=None, destination=to, boc=Cell().boc())
+        step = Step(self, to, message)
+        self.steps.append(step)
+        return step
+
+    def know(self, address: str, interface: str, **fields: object) -> None:
+        """Say that an account has an interface."""
+        self.facts.setdefault(address, {})[interface] = {"address": address, **fields}
+
+    def know_wallet(self, address: str, owner: str, jetton: str) -> str:
+        """Say that an account is a jetton wallet; return it."""
+        self.know(address, "JettonWallet", owner=owner, jetton=jetton, balance=0)
+        return address
+
+    def trace(self) -> Trace:
+        """Return the trace."""
+        transactions = [step.make() for step in self.steps]
+        root = transactions[0]
+        return Trace(
+            trace_id=root.tx_hash,
+            external_hash=root.in_msg.msg_hash if root.in_msg else None,
+            end_lt=max(each.lt for each in transactions),
+            end_utime=self.now,
+            mc_seqno_end=self.mc_seqno,
+            state="complete",
+            transactions=transactions,
+        )
+
+    def classify(self) -> list[Action]:
+        """Return the actions."""
+        return classify(self.trace(), Interfaces(self.facts)).actions
+
+    def find(self, action_type: str) -> Action:
+        """Return the only action of a type."""
+        found = [action for action in self.classify() if action.type == action_type]
+        assert len(found) == 1, [action.type for action in self.classify()]
+        return found[0]
+
+
+def _read_opcode(boc: bytes) -> int | None:
+    message = Message(msg_hash=b"", source=None, destination=None, boc=boc)
+    return message.content.peek_opcode()

@@ -1,0 +1,144 @@
+"""Actions in a lake: the same however its blocks came, and made anew without a trace of before."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+from tonlake.api.command.loading import compose_settings
+from tonlake.ingest.command.action import explain_command, find_stored, rebuild_actions_command
+from tonlake.ingest.derive.action import derivation, rebuild, table
+from tonlake.ingest.derive.action.rebuild import find_superseded, rebuild_actions
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.settings import IngestSections
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import read_state
+from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTION_RANGES, ACTIONS, SUPERSEDED_ACTIONS
+from tonlake.lake.settings import LakeSettings
+from tonlake.queries.reader import Reader
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Row = dict[str, Any]
+
+
+def read_table(lake_dir: Path, name: str) -> list[Row]:
+    """Return all rows of a table, in one order."""
+    state = read_state(lake_dir)
+    rows = [
+        row
+        for file in state.files
+        if file.table == name
+        for row in read_rows(lake_dir, file).to_pylist()
+    ]
+    return sorted(rows, key=repr)
+
+
+@pytest.fixture(scope="module")
+def pieces(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of the demo node in small commits, of which every other one came later."""
+    lake_dir = tmp_path_factory.mktemp("pieces")
+    with closing(open_node(demo_node)) as source:
+        last = source.last_mc_seqno()
+        spans = [Span(first, min(first + 49, last)) for first in range(1, last + 1, 50)]
+        for span in spans[::2] + spans[1::2]:
+            ingest(source, lake_dir, span, IngestSections())
+    return lake_dir
+
+
+def test_actions_do_not_depend_on_commits(pieces: Path, demo_lake: Path) -> None:
+    assert read_table(pieces, ACTIONS.name) == read_table(demo_lake, ACTIONS.name)
+    assert read_table(pieces, ACTION_ACCOUNTS.name) == read_table(demo_lake, ACTION_ACCOUNTS.name)
+
+
+def test_all_anew_is_the_same(pieces: Path, demo_lake: Path) -> None:
+    rebuild_actions(pieces, LakeSettings(), everything=True)
+    assert read_table(pieces, ACTIONS.name) == read_table(demo_lake, ACTIONS.name)
+
+
+def test_ranges_say_what_is_classified(pieces: Path) -> None:
+    ranges = read_table(pieces, ACTION_RANGES.name)
+    snapshot = open_snapshot(pieces)
+    assert sum(row["last_mc_seqno"] - row["first_mc_seqno"] + 1 for row in ranges) == (
+        snapshot.last_mc_seqno
+    )
+    complete = sum(row["traces"] for row in ranges)
+    with closing(snapshot.connect(LakeSettings())) as connection:
+        (expected,) = connection.execute(
+            "select count(*) from traces where state = 'complete'"
+        ).fetchone() or (0,)
+    assert complete == expected
+    assert sum(row["actions"] for row in ranges) == len(read_table(pieces, ACTIONS.name))
+
+
+def test_every_account_of_an_action_finds_it(demo_lake: Path) -> None:
+    listed = {
+        (f"{row['workchain']}:{row['account'].hex().upper()}", row["action_id"])
+        for row in read_table(demo_lake, ACTION_ACCOUNTS.name)
+    }
+    assert listed == {
+        (account, row["action_id"])
+        for row in read_table(demo_lake, ACTIONS.name)
+        for account in row["accounts"]
+    }
+
+
+def test_nothing_to_rebuild(pieces: Path) -> None:
+    assert rebuild_actions(pieces, LakeSettings()) is None
+
+
+def test_another_version_leaves_what_was_said_before(
+    pieces: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = read_table(pieces, ACTIONS.name)
+    for module in (table, derivation, rebuild):
+        monkeypatch.setattr(module, "CLASSIFIER_VERSION", 99)
+    monkeypatch.setattr(rebuild, "_COMPARED", ("trace_id", "classifier_version"))
+    runner = CliRunner()
+    answer = runner.invoke(rebuild_actions_command, ["--lake", str(pieces)], obj=compose_settings)
+    assert answer.exit_code == 0, answer.output
+    assert {row["classifier_version"] for row in read_table(pieces, ACTIONS.name)} == {99}
+    assert read_table(pieces, SUPERSEDED_ACTIONS.name) == before
+    snapshot = open_snapshot(pieces)
+    with closing(snapshot.connect(LakeSettings())) as connection:
+        reader = Reader(snapshot, connection)
+        assert reader.rows("actions_compared") == []
+        assert reader.rows("actions_compared", after=98)[0]["change"] == "removed"
+
+
+def test_rows_of_traces_that_changed() -> None:
+    empty = dict.fromkeys(ACTIONS.names)
+    base = empty | {"tx_hashes": [], "accounts": [], "ancestor_type": []}
+    schema = pa.schema([field.with_nullable(nullable=True) for field in ACTIONS.arrow])
+    old = [
+        base | {"trace_id": bytes([trace] * 32), "action_id": bytes([action] * 32), "type": "x"}
+        for trace, action in ((1, 1), (1, 2), (2, 3))
+    ]
+    new = [old[1], old[0], old[2] | {"type": "y"}]
+    changed = find_superseded(
+        pa.Table.from_pylist(old, schema), pa.Table.from_pylist(new, schema)
+    ).to_pylist()
+    assert [row["trace_id"] for row in changed] == [bytes([2] * 32)]
+
+
+def test_explain(demo_lake: Path) -> None:
+    transfer = next(
+        row for row in read_table(demo_lake, ACTIONS.name) if row["type"] == "nft_transfer"
+    )
+    assert find_stored(demo_lake, bytes(32)) is None
+    runner = CliRunner()
+    where = ["--lake", str(demo_lake)]
+    answer = runner.invoke(explain_command, [transfer["trace_id"].hex(), *where])
+    assert answer.exit_code == 0, answer.output
+    assert "nft_transfer [nft.transfer]" in answer.output
+    assert runner.invoke(explain_command, ["00" * 32, *where]).exit_code == 1
+    assert runner.invoke(explain_command, ["00", *where]).exit_code == 2
+    assert runner.invoke(explain_command, ["00" * 32]).exit_code == 2

@@ -1,0 +1,58 @@
+"""The order in which rules see the blocks of a trace: the same in every run."""
+
+from __future__ import annotations
+
+from tonlake.ingest.derive.action.block import CALL, TRANSFER, Block
+from tonlake.ingest.derive.action.engine import Index, RuleBook, run_rules
+from tonlake.ingest.derive.action.interface import Interfaces
+from tonlake.ingest.derive.action.pattern import Pattern
+from tonlake.ingest.derive.action.rule import Draft, Rule
+
+
+def test_blocks_of_one_place_come_in_the_order_in_which_they_were_added() -> None:
+    made = [Block(kind) for _ in range(50) for kind in (CALL, TRANSFER)]
+    blocks = made[::2][::-1] + made[1::2]
+    index = Index(blocks)
+    assert index.find(frozenset({CALL})) == blocks[:50]
+    assert index.find(frozenset({CALL, TRANSFER})) == blocks
+    index.remove(blocks[0])
+    index.add(blocks[0])
+    assert index.find(frozenset()) == [*blocks[1:], blocks[0]]
+
+
+def test_blocks_come_breadth_first_and_by_logical_time() -> None:
+    blocks = [Block(CALL) for _ in range(4)]
+    for block, (depth, lt) in zip(blocks, [(1, 5), (0, 9), (1, 4), (0, 8)], strict=True):
+        block.depth, block.min_lt = depth, lt
+    assert Index(blocks).find(frozenset({CALL})) == [blocks[at] for at in (3, 1, 2, 0)]
+
+
+def merges(name: str, *heads: str | int, into: str) -> Rule:
+    """Return a rule that makes a block of another type out of one."""
+    return Rule(name, Pattern(*heads), lambda _match, _interfaces: Draft(into, {}))
+
+
+def run(blocks: list[Block], *rules: Rule) -> list[tuple[str, str]]:
+    """Return the types of the top blocks, and which rule made each."""
+    top = run_rules(blocks, RuleBook(rules), Interfaces())
+    return [(block.type, block.rule) for block in top]
+
+
+def test_what_a_rule_makes_is_for_later_rules_alone() -> None:
+    rules = [
+        merges("early", "made", into="never"),
+        merges("maker", CALL, into="made"),
+        merges("again", "made", into="made"),
+        merges("late", "made", into="done"),
+        merges("last", CALL, into="never"),
+    ]
+    assert run([Block(CALL)], *rules) == [("done", "late")]
+    assert run([Block(TRANSFER)], *rules) == [(TRANSFER, "")]
+
+
+def test_rules_come_in_their_order_whatever_they_are_found_by() -> None:
+    block = Block(CALL, columns={"opcode": 7})
+    rules = [merges("any", into="a"), merges("opcode", 7, into="b"), merges("type", CALL, into="c")]
+    assert run([block], *rules[1:]) == [("b", "opcode")]
+    assert run([Block(CALL)], *rules[1:]) == [("c", "type")]
+    assert run([Block(TRANSFER)], *rules) == [("a", "any")]

@@ -1,0 +1,101 @@
+"""What people did on the demo node, by the list of those who made it, and what we say they did."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.log.state import read_state
+from tonlake.lake.schema import TRANSACTION_TRACES
+from tonlake.lake.schema.action import ACTIONS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Row = dict[str, Any]
+
+KINDS = {
+    "jetton_mint": "jetton_mint",
+    "jetton_transfer": "jetton_transfer",
+    "jetton_burn": "jetton_burn",
+    "nft_mint": "nft_mint",
+    "nft_batch_mint": "nft_mint",
+    "nft_transfer": "nft_transfer",
+    "nft_transfer_not_owner": "nft_transfer",
+    "nft_get_static_data": "nft_discovery",
+    "dns_bid": "auction_bid",
+    "dns_bid_too_low": "auction_bid",
+    "dns_set_record": "change_dns",
+    "dns_set_record_not_owner": "change_dns",
+    "dns_transfer": "nft_transfer",
+}
+"""Action that each kind of activity is."""
+
+ALIKE = {"change_dns": "delete_dns"}
+"""What setting a record to nothing is."""
+
+REFUSED = {"nft_transfer_not_owner", "dns_bid_too_low", "dns_set_record_not_owner"}
+"""Kinds that a contract refused."""
+
+BY_OTHERS = {"jetton_mint", "nft_mint"}
+"""Types whose source is not the wallet that asked for it."""
+
+
+@pytest.fixture(scope="module")
+def actions(demo_lake: Path) -> dict[bytes, list[Row]]:
+    """All actions, by the hash of each transaction of their traces."""
+    state = read_state(demo_lake)
+    by_trace: dict[bytes, list[Row]] = defaultdict(list)
+    found: dict[bytes, list[Row]] = {}
+    for file in state.files:
+        if file.table == ACTIONS.name:
+            for row in read_rows(demo_lake, file).to_pylist():
+                by_trace[row["trace_id"]].append(row)
+    for file in state.files:
+        if file.table == TRANSACTION_TRACES.name:
+            for row in read_rows(demo_lake, file).to_pylist():
+                found[row["hash"]] = by_trace[row["trace_id"]]
+    return found
+
+
+@pytest.fixture(scope="module")
+def activities(demo_facts: Path) -> list[Row]:
+    """What was done and reached the chain."""
+    listed = json.loads((demo_facts / "expected.json").read_bytes())["activities"]
+    return [each for each in listed if each.get("found") and each["kind"] in KINDS]
+
+
+def test_every_activity_is_its_action(
+    actions: dict[bytes, list[Row]], activities: list[Row]
+) -> None:
+    seen = set()
+    for activity in activities:
+        kind = KINDS[activity["kind"]]
+        rows = actions[bytes.fromhex(activity["trace"][0]["hash"])]
+        mine = [row for row in rows if row["type"] in {kind, ALIKE.get(kind)}]
+        assert mine, (activity["kind"], [row["type"] for row in rows])
+        seen.add(kind)
+        if kind not in BY_OTHERS:
+            assert activity["wallet"].upper() in {row["source"] for row in mine}
+        if "item" in activity:
+            assert activity["item"].upper() in {row["asset_secondary"] for row in mine}
+        if "query_id" in activity and kind == "jetton_transfer":
+            details = json.loads(mine[0]["details"])["jetton_transfer_data"]
+            assert details["query_id"] == activity["query_id"]
+    assert seen == set(KINDS.values())
+
+
+def test_refusals_are_failures(actions: dict[bytes, list[Row]], activities: list[Row]) -> None:
+    for activity in activities:
+        if activity["kind"] in {
+            "nft_transfer_not_owner",
+            "dns_bid_too_low",
+            "dns_set_record_not_owner",
+        }:
+            rows = actions[bytes.fromhex(activity["trace"][0]["hash"])]
+            kind = KINDS[activity["kind"]]
+            assert not any(row["success"] for row in rows if row["type"] == kind)

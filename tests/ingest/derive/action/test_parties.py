@@ -1,0 +1,291 @@
+"""Who did what, and how much, on genuine networks: requests as sent beside the actions they are.
+
+The requests are read with another library, from the messages that the facts list.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pytoniq_core import Cell, MessageAny
+
+from tests.conftest import unpack
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.settings import IngestSections
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
+from tonlake.lake.log.snapshot import open_snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pytoniq_core import Address
+
+Row = dict[str, Any]
+
+JETTON_TRANSFER, JETTON_BURN, INTERNAL_TRANSFER = 0x0F8A7EA5, 0x595F07BC, 0x178D4519
+NFT_TRANSFER, CHANGE_RECORD = 0x5FCC3D14, 0x4EB1F0F9
+NEW_ORDER, APPROVE = 0xF718510F, 0xA762230F
+ADD_WHITELIST, SEND_MESSAGE = 0x7258A69B, 0xA7733ACD
+
+
+class Chain:
+    """Actions and messages of a lake, and what was done on its network."""
+
+    def __init__(self, lake_dir: Path, facts: Path) -> None:
+        self._connection = open_snapshot(lake_dir).connect()
+        self._actions: dict[bytes, list[Row]] = defaultdict(list)
+        for row in self._read("select * from actions"):
+            self._actions[row["trace_id"]].append(row)
+        self._traces = {
+            row["hash"]: row["trace_id"]
+            for row in self._read("select hash, trace_id from transaction_traces")
+        }
+        self._messages = {
+            row["tx_hash"]: row
+            for row in self._read(
+                "with bodies as (select msg_hash, any_value(body) as body from messages group by 1)"
+                " select tx_hash, tx_workchain, tx_account, value, opcode, bodies.body"
+                " from messages join bodies using (msg_hash) where direction = 'in'"
+            )
+        }
+        listed = json.loads((facts / "expected.json").read_bytes())["activities"]
+        self.activities = [each for each in listed if each.get("found")]
+
+    def _read(self, query: str) -> list[Row]:
+        rows: list[Row] = self._connection.sql(query).to_arrow_table().to_pylist()
+        return rows
+
+    def find(self, activity: Row, kind: str) -> list[Row]:
+        """Return the actions of a type that an activity's trace has."""
+        trace_id = self._traces[bytes.fromhex(activity["trace"][0]["hash"])]
+        return [row for row in self._actions[trace_id] if row["type"] == kind]
+
+    def list_messages(self, activity: Row) -> list[Row]:
+        """Return what the transactions of a trace consumed, as far as the facts list them."""
+        hashes = (bytes.fromhex(each["hash"]) for each in activity["trace"])
+        return [self._messages[each] for each in hashes]
+
+
+def open_body(message: Row) -> Any:
+    """Return a body behind its opcode."""
+    body = Cell.one_from_boc(message["body"]).begin_parse()
+    body.load_uint(32)
+    return body
+
+
+def name_account(message: Row) -> str:
+    return f"{message['tx_workchain']}:{message['tx_account'].hex().upper()}"
+
+
+def name_address(address: Address | None) -> str | None:
+    return None if address is None else f"{address.wc}:{address.hash_part.hex().upper()}"
+
+
+def check_jetton_transfer(row: Row, request: Row) -> None:
+    body = open_body(request)
+    query_id, amount, target = body.load_uint(64), body.load_coins(), body.load_address()
+    details = json.loads(row["details"])["jetton_transfer_data"]
+    assert (details["query_id"], int(row["amount"])) == (query_id, amount)
+    assert (row["destination"], row["source_secondary"]) == (
+        name_address(target),
+        name_account(request),
+    )
+
+
+def check_jetton_burn(row: Row, request: Row) -> None:
+    body = open_body(request)
+    body.load_uint(64)
+    assert int(row["amount"]) == body.load_coins()
+    assert row["source_secondary"] == name_account(request)
+
+
+def check_nft_transfer(row: Row, request: Row) -> None:
+    body = open_body(request)
+    body.load_uint(64)
+    assert (row["destination"], row["asset_secondary"]) == (
+        name_address(body.load_address()),
+        name_account(request),
+    )
+
+
+def check_bid(row: Row, request: Row) -> None:
+    assert int(row["value"]) == request["value"]
+    assert row["destination"] == row["asset_secondary"] == name_account(request)
+
+
+def check_record(row: Row, request: Row) -> None:
+    body = open_body(request)
+    body.load_uint(64)
+    (details,) = json.loads(row["details"]).values()
+    assert details["key"] == body.load_bytes(32).hex()
+    assert row["destination"] == name_account(request)
+
+
+def check_new_order(row: Row, request: Row) -> None:
+    body = open_body(request)
+    (details,) = json.loads(row["details"]).values()
+    wanted = {"query_id": body.load_uint(64), "order_seqno": body.load_uint(256)}
+    wanted |= {"is_created_by_signer": body.load_bool(), "creator_index": body.load_uint(8)}
+    wanted["expiration_date"] = body.load_uint(48)
+    assert details | wanted == details
+    assert Cell.one_from_boc(details["order_boc"]).hash == body.load_ref().hash
+    assert row["destination"] == name_account(request)
+
+
+def check_approval(row: Row, request: Row) -> None:
+    body = open_body(request)
+    body.load_uint(64)
+    assert json.loads(row["details"])["multisig_approve_data"] == {
+        "signer_index": body.load_uint(8),
+        "exit_code": None,
+    }
+    assert row["destination"] == name_account(request)
+
+
+def check_whitelist(row: Row, request: Row) -> None:
+    body = open_body(request)
+    query_id, added = body.load_uint(64), [name_address(body.load_address())]
+    while body.remaining_refs:
+        body = body.load_ref().begin_parse()
+        added.append(name_address(body.load_address()))
+    data = {"query_id": query_id, "accounts_added": added}
+    assert json.loads(row["details"])["vesting_add_whitelist_data"] == data
+    assert row["destination"] == name_account(request)
+
+
+def check_vesting_message(row: Row, request: Row) -> None:
+    body = open_body(request)
+    query_id, _mode, inner = body.load_uint(64), body.load_uint(8), body.load_ref()
+    message = MessageAny.deserialize(inner.begin_parse())
+    assert json.loads(row["details"])["vesting_send_message_data"]["query_id"] == query_id
+    assert row["destination"] == name_account(request)
+    assert row["destination_secondary"] == name_address(message.info.dest)
+    assert int(row["amount"]) == message.info.value.grams
+
+
+CHECKS: dict[int | None, tuple[tuple[str, ...], Callable[[Row, Row], None]]] = {
+    JETTON_TRANSFER: (("jetton_transfer",), check_jetton_transfer),
+    JETTON_BURN: (("jetton_burn",), check_jetton_burn),
+    NFT_TRANSFER: (("nft_transfer",), check_nft_transfer),
+    CHANGE_RECORD: (("change_dns", "delete_dns"), check_record),
+    NEW_ORDER: (("multisig_create_order",), check_new_order),
+    APPROVE: (("multisig_approve",), check_approval),
+    ADD_WHITELIST: (("vesting_add_whitelist",), check_whitelist),
+    SEND_MESSAGE: (("vesting_send_message",), check_vesting_message),
+}
+"""By opcode of what a wallet asked a contract: the actions it makes, and what they must say."""
+
+BOUNCED = {"multisig_approve_rejected", "vesting_send_bad_mode"}
+"""Kinds that the contract throws at, and that the rules call a call that failed."""
+
+
+def check_refusal(chain: Chain, activity: Row, request: Row) -> None:
+    """A transfer that a jetton wallet threw at is a call that failed: no jettons went anywhere."""
+    (call,) = (row for row in chain.find(activity, "call_contract") if not row["success"])
+    assert (call["source"], call["destination"]) == (
+        activity["wallet"].upper(),
+        name_account(request),
+    )
+
+
+def check_activity(chain: Chain, activity: Row) -> str | None:
+    """Compare an activity with its action; return the action's type, None if it is of no rule."""
+    messages = chain.list_messages(activity)
+    if len(messages) < 2 or activity["kind"] in BOUNCED:
+        return None
+    request = messages[1]
+    opcode = None if request["opcode"] is None else request["opcode"] % 2**32
+    kinds, check = CHECKS.get(opcode, ((), check_bid))
+    if activity["kind"] in {"dns_bid", "dns_bid_too_low"}:
+        kinds = ("auction_bid",)
+    rows = [row for kind in kinds for row in chain.find(activity, kind)]
+    if not kinds or (opcode is None and check is not check_bid):
+        return None
+    if not rows and opcode == JETTON_TRANSFER:
+        check_refusal(chain, activity, request)
+        return "refused"
+    mine = [row for row in rows if row["source"] == activity["wallet"].upper()]
+    assert mine, (activity["kind"], rows)
+    check(mine[0], request)
+    columns = {"master": "asset", "order": "destination", "item": "asset_secondary"}
+    if "multisig" in activity:
+        columns = {"multisig": "destination", "order": "destination_secondary"}
+    for name in columns.keys() & activity.keys():
+        assert mine[0][columns[name]] == activity[name].upper()
+    return str(mine[0]["type"])
+
+
+def check_mints(chain: Chain) -> int:
+    """Every mint has the amount and the wallet of the message that brings the jettons."""
+    count = 0
+    for activity in chain.activities:
+        if activity["kind"] not in {"jetton_mint", "stablecoin_mint"}:
+            continue
+        brought = [
+            message
+            for message in chain.list_messages(activity)
+            if message["opcode"] is not None and message["opcode"] % 2**32 == INTERNAL_TRANSFER
+        ]
+        rows = chain.find(activity, "jetton_mint")
+        told = {(row["destination_secondary"], int(row["amount"])) for row in rows}
+        wanted = set()
+        for message in brought:
+            body = open_body(message)
+            body.load_uint(64)
+            wanted.add((name_account(message), body.load_coins()))
+        assert told == wanted, activity
+        if "master" in activity:
+            assert {row["asset"] for row in rows} == {activity["master"].upper()}
+        count += len(told)
+    return count
+
+
+def test_parties_and_amounts(demo_lake: Path, demo_facts: Path) -> None:
+    chain = Chain(demo_lake, demo_facts)
+    seen = Counter(check_activity(chain, activity) for activity in chain.activities)
+    assert (seen["jetton_transfer"], seen["refused"]) == (56, 1)
+    assert {"jetton_burn", "nft_transfer", "auction_bid", "change_dns"} <= seen.keys()
+    assert check_mints(chain) > 4
+
+
+@pytest.mark.long
+def test_parties_and_amounts_of_a_larger_network(
+    shared: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Multisig wallets, vesting and sales as well; approvals by comment are payments."""
+    folder = tmp_path_factory.mktemp("network")
+    node = unpack(shared / "node" / "localnet-db.tar.zst", folder)
+    with closing(open_node(node)) as source:
+        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
+        ingest(source, folder / "lake", span, IngestSections())
+    chain = Chain(folder / "lake", shared / "node")
+    seen = Counter(check_activity(chain, activity) for activity in chain.activities)
+    check_larger(chain, seen)
+
+
+def check_larger(chain: Chain, seen: Counter[str | None]) -> None:
+    assert (seen["multisig_create_order"], seen["multisig_approve"]) == (15, 12)
+    assert (seen["vesting_add_whitelist"], seen["vesting_send_message"]) == (3, 9)
+    assert (seen["jetton_transfer"], seen["refused"]) == (340, 111)
+    assert check_mints(chain) > 10
+    executed = 0
+    for activity in chain.activities:
+        if activity["kind"] == "multisig_approve":
+            for row in chain.find(activity, "multisig_execute"):
+                assert row["source"] == activity["order"].upper()
+                executed += 1
+        elif activity["kind"] in BOUNCED:
+            calls = chain.find(activity, "call_contract")
+            assert any(not row["success"] for row in calls)
+            assert not chain.find(activity, "multisig_approve")
+            assert not chain.find(activity, "vesting_send_message")
+        elif activity["kind"] == "nft_sale_buy":
+            (row,) = chain.find(activity, "nft_purchase")
+            assert row["destination"] == activity["buyer"].upper()
+    assert executed == 12

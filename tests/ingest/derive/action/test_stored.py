@@ -1,0 +1,119 @@
+"""Facts of accounts from rows of the lake."""
+
+from __future__ import annotations
+
+import base64
+
+import pyarrow as pa
+
+from tonlake.ingest.derive.action.body import read_body
+from tonlake.ingest.derive.action.stored import (
+    SOURCES,
+    Rows,
+    list_data_hashes,
+    read_facts,
+    read_stored,
+)
+from tonlake.lake.schema import MESSAGES, TRACES, TRANSACTION_TRACES, TRANSACTIONS
+from tonlake.lake.schema.account import ACCOUNT_STATES, STATE_CELLS
+from tonlake.lake.schema.contract import JETTON_WALLETS, MULTISIG_ORDERS, NFT_SALES
+
+STAKE_WALLET, OTHER = b"s" * 32, b"o" * 32
+DATA = b"d" * 32
+
+
+def rows_of(name: str, *rows: dict[str, object]) -> pa.Table:
+    """Return rows of a table with the columns that are read; what is missing is null."""
+    columns = SOURCES.get(name, ("hash", "cell"))
+    return pa.table({column: [row.get(column) for row in rows] for column in columns})
+
+
+def state(account: bytes, **fields: object) -> dict[str, object]:
+    """Return a row of an account."""
+    return {"workchain": 0, "account": account, "mc_seqno": 5, **fields}
+
+
+def test_data_of_contracts_that_rules_look_into() -> None:
+    messages = rows_of(
+        MESSAGES.name,
+        {"opcode": 0x499A9262, "destination": STAKE_WALLET},
+        {"opcode": 0x12345678, "destination": OTHER},
+    )
+    states = rows_of(
+        ACCOUNT_STATES.name, state(STAKE_WALLET, data_hash=DATA), state(OTHER, data_hash=b"x" * 32)
+    )
+    found = Rows({MESSAGES.name: messages, ACCOUNT_STATES.name: states})
+    assert list_data_hashes(found).to_pylist() == [DATA]
+    cell = {"hash": DATA, "cell": bytes((2, 8)) + (0xABCD1234).to_bytes(4, "big")}
+    rows = Rows({**found.tables, STATE_CELLS.name: rows_of(STATE_CELLS.name, cell)})
+    ((at, interface, facts),) = read_facts(rows, pa.array([STAKE_WALLET]))[
+        f"0:{STAKE_WALLET.hex().upper()}"
+    ]
+    assert (at, interface) == (5, "data_boc")
+    assert read_body(base64.b64decode(facts["data_boc"])).uint(32) == 0xABCD1234
+
+
+def test_nothing_to_look_into() -> None:
+    assert list_data_hashes(Rows({})).to_pylist() == []
+
+
+def test_interfaces_of_accounts() -> None:
+    sale = {"full_price": "7", "marketplace_fee": "1"}
+    rows = Rows(
+        {
+            JETTON_WALLETS.name: rows_of(
+                JETTON_WALLETS.name,
+                state(
+                    OTHER, owner_workchain=0, owner=DATA, jetton_workchain=-1, jetton=STAKE_WALLET
+                ),
+            ),
+            MULTISIG_ORDERS.name: rows_of(MULTISIG_ORDERS.name, state(OTHER, signers=["0:AB"])),
+            NFT_SALES.name: rows_of(
+                NFT_SALES.name,
+                state(OTHER, kind="getgems_sale", details=str(sale).replace("'", '"')),
+            ),
+            ACCOUNT_STATES.name: rows_of(
+                ACCOUNT_STATES.name,
+                state(
+                    OTHER,
+                    code_hash=bytes.fromhex(
+                        "9a3ec14bc098f6b44064c305222caea2800f17dda85ee6a8198a7095ede10dcf"
+                    ),
+                ),
+            ),
+        }
+    )
+    address = f"0:{OTHER.hex().upper()}"
+    facts = {name: fields for _at, name, fields in read_facts(rows, pa.array([OTHER]))[address]}
+    assert facts["JettonWallet"]["jetton"] == f"-1:{STAKE_WALLET.hex().upper()}"
+    assert facts["MultisigOrder"]["signers"] == ["0:AB"]
+    assert facts["NftSale"]["full_price"] == "7"
+    assert "NominatorPool" in facts
+
+
+def test_accounts_are_what_they_were_after_transactions_of_the_trace() -> None:
+    """What they were before or became later is at hand in some commits only."""
+    tx_hash, trace_id = b"x" * 32, b"t" * 32
+    owned = {"owner_workchain": 0, "owner": DATA, "jetton_workchain": 0}
+    before, within, later = (
+        state(OTHER, mc_seqno=mc_seqno, jetton=bytes([mc_seqno] * 32), **owned)
+        for mc_seqno in (6, 7, 8)
+    )
+    transaction = state(OTHER, hash=tx_hash, mc_seqno=7, lt=1, now=1, descr="ord", aborted=False)
+    start = {"mc_seqno_start": 5, "mc_seqno_end": 7, "trace_id": trace_id, "end_lt": 1}
+    traces = pa.table({name: [start.get(name)] for name in TRACES.names})
+    for rows, expected in (
+        ([before, within, later], f"0:{'07' * 32}"),
+        ([within], f"0:{'07' * 32}"),
+        ([before, later], None),
+    ):
+        tables = {
+            TRANSACTIONS.name: rows_of(TRANSACTIONS.name, transaction),
+            TRANSACTION_TRACES.name: rows_of(
+                TRANSACTION_TRACES.name, {"hash": tx_hash, "trace_id": trace_id}
+            ),
+            JETTON_WALLETS.name: rows_of(JETTON_WALLETS.name, *rows),
+        }
+        ((_trace, interfaces),) = read_stored(traces, Rows(tables))
+        wallet = interfaces.jetton_wallet(f"0:{OTHER.hex().upper()}")
+        assert (None if wallet is None else wallet.jetton) == expected

@@ -1,0 +1,253 @@
+"""Bodies from the values of their fields: the opposite of what the product's codecs do.
+
+Values must be such as ``values`` draws: nothing is checked that a cell builder does not check.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any
+
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.build import CellBuilder, graft
+from tonlake.ingest.derive.body import address, composite, hashmap
+from tonlake.ingest.derive.body.bits import Bits
+from tonlake.ingest.derive.body.number import Flag, Signed, Unsigned, VarUnsigned
+from tonlake.ingest.derive.body.raw import EMPTY_CELL, LinkedRaw, Rest
+from tonlake.ingest.derive.body.record import Record, Union
+from tonlake.ingest.derive.body.scheme import OPCODE_BITS, load_scheme
+from tonlake.ingest.derive.body.text import ChunkedText, ShortText, SnakeBytes, SnakeText
+
+if TYPE_CHECKING:
+    from tonlake.ingest.decode.cell.tree import CellTree
+    from tonlake.ingest.derive.body.codec import Codec, Value
+
+BYTES_PER_CELL = 127
+LENGTH_BITS = 8
+ADDRESSES = (address.NONE, address.EXTERN, address.STD, address.VAR)
+
+
+def encode_body(name: str, **fields: Value) -> tuple[CellTree, int]:
+    """Build a body of the first layout of a name with these fields; return its tree and cell."""
+    opcode, record = next(
+        (opcode, record)
+        for opcode, records in load_scheme().layouts.items()
+        for record in records
+        if holds(record, {"@type": name, **fields})
+    )
+    target = CellBuilder().store_uint(opcode, OPCODE_BITS)
+    encode(record, {"@type": name, **fields}, target)
+    return target.tree, target.end()
+
+
+def holds(record: Record, value: Any) -> bool:
+    """Tell whether a value is an object of a constructor, by its name and its keys."""
+    if value.get("@type", "") != record.name:
+        return False
+    parts = (part.name for part in record.parts if part.is_present(value))
+    return {*value, "@type"} == {*parts, "@type"}
+
+
+@singledispatch
+def encode(codec: Codec, value: Any, target: CellBuilder) -> None:
+    """Store one value of a codec."""
+    raise NotImplementedError(type(codec).__name__, value, target)
+
+
+@encode.register
+def _(codec: Record, value: Any, target: CellBuilder) -> None:
+    for part in codec.parts:
+        if part.is_present(value):
+            encode(part.codec, value[part.name], target)
+
+
+@encode.register
+def _(codec: Union, value: Any, target: CellBuilder) -> None:
+    choice = next(choice for choice in codec.choices if holds(choice.record, value))
+    encode(choice.record, value, target.store_uint(choice.tag, choice.tag_bits))
+
+
+@encode.register
+def _(codec: composite.Reference, value: Any, target: CellBuilder) -> None:
+    child = CellBuilder(target.tree)
+    encode(codec._inner, value, child)
+    target.store_ref(child.end())
+
+
+@encode.register
+def _(codec: composite.Wrapped, value: Any, target: CellBuilder) -> None:
+    encode(codec._inner, value[composite.CELL_REFERENCE], target)
+
+
+@encode.register
+def _(codec: composite.Maybe, value: Any, target: CellBuilder) -> None:
+    target.store_bit(value["@type"] == composite.SOMETHING)
+    if value["@type"] == composite.SOMETHING:
+        encode(codec._inner, value["value"], target)
+
+
+@encode.register
+def _(codec: composite.Either, value: Any, target: CellBuilder) -> None:
+    target.store_bit(value["@type"] == composite.SECOND)
+    encode(codec._sides[value["@type"]], value["value"], target)
+
+
+@encode.register
+def _(codec: hashmap.Hashmap, value: Any, target: CellBuilder) -> None:
+    left = codec._key_bits - store_label(value["label"], codec._key_bits, target)
+    if not left:
+        encode(codec._inner, value["node"]["value"], target)
+        return
+    child = composite.Reference(hashmap.Hashmap(left - 1, codec._inner))
+    for side in ("left", "right"):
+        encode(child, value["node"][side], target)
+
+
+@encode.register
+def _(codec: hashmap.MaybeHashmap, value: Any, target: CellBuilder) -> None:
+    target.store_bit(value["@type"] == hashmap.ROOT)
+    if value["@type"] == hashmap.ROOT:
+        encode(codec._root, value["root"], target)
+
+
+def store_label(label: Any, key_bits: int, target: CellBuilder) -> int:
+    """Store HmLabel, and return its length."""
+    name = label["@type"]
+    length = int(label["len" if name == hashmap.SHORT else "n"])
+    if name == hashmap.SHORT:
+        target.store_bit(0).store_uint((1 << length) - 1, length).store_bit(0)
+    elif name == hashmap.LONG:
+        target.store_uint(0b10, 2).store_uint(length, key_bits.bit_length())
+    else:
+        target.store_uint(0b11, 2).store_uint(int(label["v"]), 1)
+        target.store_uint(length, key_bits.bit_length())
+        return length
+    store_bits(label["s"], length, target)
+    return length
+
+
+def store_bits(text: str, bits: int, target: CellBuilder) -> None:
+    """Store what ``show_bits`` gives."""
+    target.store_uint(int(text.removesuffix("_") or "0", 16) >> -bits % 4, bits)
+
+
+@encode.register
+def _(codec: Bits, value: Any, target: CellBuilder) -> None:
+    store_bits(value, codec._bits, target)
+
+
+@encode.register
+def _(codec: Unsigned, value: Any, target: CellBuilder) -> None:
+    target.store_uint(int(value), codec._bits)
+
+
+@encode.register
+def _(codec: Signed, value: Any, target: CellBuilder) -> None:
+    target.store_int(int(value), codec._bits)
+
+
+@encode.register
+def _(codec: Flag, value: Any, target: CellBuilder) -> None:
+    del codec
+    target.store_bit(value)
+
+
+@encode.register
+def _(codec: VarUnsigned, value: Any, target: CellBuilder) -> None:
+    target.store_uint(int(value["len"]), codec._length_bits)
+    target.store_uint(int(value["value"]), int(value["len"]) * 8)
+
+
+@encode.register
+def _(codec: address.Address, value: Any, target: CellBuilder) -> None:
+    del codec
+    name = value["@type"]
+    target.store_uint(ADDRESSES.index(name), 2)
+    if name == address.EXTERN:
+        store_bits(value["external_address"], store_length(value["len"], target), target)
+    if name in {address.STD, address.VAR}:
+        store_anycast(value["anycast"], target)
+        bits = 256 if name == address.STD else store_length(value["addr_len"], target)
+        target.store_int(int(value["workchain_id"]), 8 if name == address.STD else 32)
+        store_bits(value["address"], bits, target)
+
+
+def store_length(length: str, target: CellBuilder) -> int:
+    """Store the length of an address in bits, and return it."""
+    target.store_uint(int(length), 9)
+    return int(length)
+
+
+def store_anycast(value: Any, target: CellBuilder) -> None:
+    """Store ``Maybe Anycast``."""
+    target.store_bit(value["@type"] == composite.SOMETHING)
+    if value["@type"] == composite.SOMETHING:
+        depth = int(value["value"]["depth"])
+        store_bits(value["value"]["rewrite_pfx"], depth, target.store_uint(depth, 5))
+
+
+@encode.register
+def _(codec: Rest, value: Any, target: CellBuilder) -> None:
+    del codec
+    target.store_slice(target.tree.slice(plant(value, target.tree)))
+
+
+@encode.register
+def _(codec: LinkedRaw, value: Any, target: CellBuilder) -> None:
+    del codec
+    target.store_ref(plant(value, target.tree))
+
+
+def plant(value: Any, tree: CellTree) -> int:
+    """Copy the cell that a value stands for, base64 or the empty cell, into a tree."""
+    if value == {"@type": EMPTY_CELL}:
+        return CellBuilder(tree).end()
+    return graft(tree, parse_boc(b64decode(value)))
+
+
+@encode.register
+def _(codec: SnakeText, value: Any, target: CellBuilder) -> None:
+    del codec
+    store_snake(value.encode(), target)
+
+
+@encode.register
+def _(codec: SnakeBytes, value: Any, target: CellBuilder) -> None:
+    del codec
+    store_snake(bytes.fromhex(value), target)
+
+
+def store_snake(data: bytes, target: CellBuilder) -> None:
+    """Store bytes: as many as fit into the cell, the others into a chain of children."""
+    room = (BYTES_PER_CELL * 8 - target.bits) // 8
+    target.store_bytes(data[:room])
+    if data[room:]:
+        child = CellBuilder(target.tree)
+        store_snake(data[room:], child)
+        target.store_ref(child.end())
+
+
+@encode.register
+def _(codec: ShortText, value: Any, target: CellBuilder) -> None:
+    del codec
+    target.store_uint(int(value["len"]), LENGTH_BITS).store_bytes(value["text"].encode())
+
+
+@encode.register
+def _(codec: ChunkedText, value: Any, target: CellBuilder) -> None:
+    del codec
+    target.store_uint(int(value["chunks"]), LENGTH_BITS)
+    if int(value["chunks"]):
+        store_chunks(value["text"].encode(), target)
+
+
+def store_chunks(data: bytes, target: CellBuilder) -> None:
+    """Store a chunk as long as possible, and the others into a chain of children."""
+    room = (BYTES_PER_CELL * 8 - target.bits) // 8 - 1
+    chunk = data[:room]
+    target.store_uint(len(chunk), LENGTH_BITS).store_bytes(chunk)
+    if data[room:]:
+        child = CellBuilder(target.tree)
+        store_chunks(data[room:], child)
+        target.store_ref(child.end())

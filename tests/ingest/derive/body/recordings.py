@@ -1,0 +1,97 @@
+"""Messages of recorded TON Center answers, and the forms in which their bodies are decoded."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tonlake.ingest.derive.body.codec import Value
+
+
+class Recorded(NamedTuple):
+    """One message of one answer; ``opcode_name`` is missing in answers of old versions."""
+
+    file: str
+    hash: str
+    external_in: bool
+    has_opcode_name: bool
+    opcode_name: str | None
+    body: str
+    decoded: Any
+
+
+def read_messages(shared: Path) -> list[Recorded]:
+    """Return every different message of all v3 answers and transaction pairs."""
+    found: dict[str, Recorded] = {}
+    for file, text in _documents(shared):
+        for message in _walk(json.loads(text)):
+            content = message["message_content"]
+            recorded = Recorded(
+                file,
+                message["hash"],
+                message.get("source") is None,
+                "decoded_opcode" in message,
+                message.get("decoded_opcode"),
+                content["body"],
+                content.get("decoded"),
+            )
+            key = json.dumps([message["hash"], recorded.opcode_name, recorded.decoded])
+            found.setdefault(key, recorded)
+    return list(found.values())
+
+
+def _documents(shared: Path) -> Iterator[tuple[str, bytes]]:
+    data = shared / "data"
+    for path in sorted((data / "responses" / "v3").rglob("*.json")):
+        yield path.name, path.read_bytes()
+    pairs = str(data / "tx_pairs" / "v3_tx_pairs.jsonl.zst")
+    with pa.input_stream(pairs, compression="zstd") as stream:
+        for line in stream.read().splitlines():
+            yield "tx_pairs", line
+
+
+def _walk(value: Any) -> Iterator[dict[str, Any]]:
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, list):
+            todo += item
+        elif isinstance(item, dict):
+            if item.get("message_content"):
+                yield item
+            todo += item.values()
+
+
+def in_first_form(value: Value) -> Any:
+    """Rewrite a value to the form of the oldest decoded answers.
+
+    There ``@type`` was ``type``, a constructor without fields was its name alone, truth values
+    were text, and a payload that was taken apart stood under its name.
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, dict):
+        return value
+    fields = {name: in_first_form(field) for name, field in value.items() if name != "@type"}
+    name = value.get("@type")
+    if name is None:
+        return fields
+    if not fields:
+        return name
+    return {name: fields} if name == "dedust_swap" else {"type": name, **fields}
+
+
+def without_address_kind(value: Any) -> Any:
+    """Take away the objects that the oldest answers put around addresses."""
+    if not isinstance(value, dict):
+        return value
+    for kind in ("internal_address", "external_address"):
+        if set(value) == {kind}:
+            return without_address_kind(value[kind])
+    return {name: without_address_kind(field) for name, field in value.items()}

@@ -1,0 +1,80 @@
+"""The subset of TL-B that layouts are written in."""
+
+from __future__ import annotations
+
+import pytest
+
+from tonlake.ingest.derive.body.grammar import (
+    Conditional,
+    Constructor,
+    Field,
+    Group,
+    Linked,
+    Named,
+    parse_scheme,
+)
+from tonlake.ingest.errors import BodyError
+
+
+def test_a_statement_has_name_tag_fields_and_result() -> None:
+    text = """
+    // a comment; with a semicolon
+    one#0000000a a:uint8 _:^Cell // and another
+      = Body;
+    two$01 = Type;
+    """
+    assert parse_scheme(text) == [
+        Constructor(
+            "one", 10, 32, (Field("a", Named("uint8")), Field("", Linked(Named("Cell")))), "Body"
+        ),
+        Constructor("two", 1, 2, (), "Type"),
+    ]
+
+
+@pytest.mark.parametrize("tag", ["#_", "$_", ""])
+def test_a_constructor_may_have_no_tag(tag: str) -> None:
+    assert parse_scheme(f"one{tag} = Type;") == [Constructor("one", 0, 0, (), "Type")]
+
+
+def test_a_constructor_may_have_no_name() -> None:
+    assert parse_scheme("_ a:Bool = Type;")[0].name == ""
+
+
+def test_a_name_may_join_several() -> None:
+    assert parse_scheme("one,two#01 = Type;")[0].name == "one,two"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Bool", Named("Bool")),
+        ("^Bool", Linked(Named("Bool"))),
+        ("(Maybe ^Bool)", Named("Maybe", (Linked(Named("Bool")),))),
+        ("(HashmapE 8 uint8)", Named("HashmapE", (Named("8"), Named("uint8")))),
+        ("(Maybe (Maybe X))", Named("Maybe", (Named("Maybe", (Named("X"),)),))),
+        ("[ a:X ]", Group((Field("a", Named("X")),))),
+        ("^[ a:X b:Y ]", Linked(Group((Field("a", Named("X")), Field("b", Named("Y")))))),
+        ("flag?X", Conditional("flag", None, Named("X"))),
+        ("flags.3?^X", Conditional("flags", 3, Linked(Named("X")))),
+    ],
+)
+def test_types(text: str, expected: object) -> None:
+    assert parse_scheme(f"one field:{text} = Type;")[0].fields == (Field("field", expected),)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "one a:Bool",
+        "one#xyz a:Bool = Type;",
+        "one a = Type;",
+        "one a:(Maybe Bool = Type;",
+        "one a:[ b:Bool = Type;",
+        "one a:Bool ] = Type;",
+        "one a:{Bool} = Type;",
+        "= Type;",
+    ],
+)
+def test_what_is_no_statement_is_refused(text: str) -> None:
+    with pytest.raises(BodyError, match=r"statement|belongs|begins no field"):
+        parse_scheme(text)

@@ -1,0 +1,168 @@
+"""The packaged table: every layout against the reference, and there and back again."""
+
+from __future__ import annotations
+
+import csv
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, reject, settings
+from hypothesis import strategies as st
+
+from tests.ingest.derive.body.encode import encode
+from tests.ingest.derive.body.values import records, values
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.derive.body.body import MAX_PAYLOADS, _show_fields, decode_body
+from tonlake.ingest.derive.body.codec import Work
+from tonlake.ingest.derive.body.grammar import parse_scheme
+from tonlake.ingest.derive.body.number import Unreadable
+from tonlake.ingest.derive.body.scheme import OPCODE_BITS, Scheme, load_scheme
+from tonlake.ingest.errors import BocError, BodyError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tonlake.ingest.derive.body.codec import Object, Value
+    from tonlake.ingest.derive.body.record import Record
+
+LAYOUTS = [
+    pytest.param(opcode, index, id=f"{opcode:08x}-{index}-{record.name}")
+    for opcode, records_of_one in sorted(load_scheme().layouts.items())
+    for index, record in enumerate(records_of_one)
+    if not any(isinstance(part.codec, Unreadable) for part in record.parts)
+]
+FEW = settings(
+    max_examples=3,
+    deadline=None,
+    database=None,
+    phases=[Phase.generate],
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+def _record(opcode: int, index: int) -> Record:
+    return load_scheme().layouts[opcode][index]
+
+
+@pytest.mark.parametrize(("opcode", "index"), LAYOUTS)
+def test_every_layout_goes_there_and_back(opcode: int, index: int) -> None:
+    record = _record(opcode, index)
+    alone = len(load_scheme().layouts[opcode]) == 1
+
+    @FEW
+    @given(data=st.data())
+    def check(data: st.DataObject) -> None:
+        fields = data.draw(records(record))
+        target = CellBuilder().store_uint(opcode, OPCODE_BITS)
+        try:
+            encode(record, fields, target)
+            cell = target.end()
+        except BocError:
+            reject()  # drawn too large for a cell
+        source = target.tree.slice(cell)
+        source.skip(OPCODE_BITS)
+        decoded = record.decode(source, Work(target.tree))
+        assert (source.bits_left, source.refs_left) == (0, 0)
+        assert _show_fields(decoded, Work(target.tree), MAX_PAYLOADS) == fields
+        if alone:
+            assert decode_body(target.tree, cell) == (record.name, fields)
+
+    check()
+
+
+@pytest.mark.parametrize("choice", range(7))
+def test_every_wallet_message_goes_there_and_back(choice: int) -> None:
+    union = load_scheme().union("WalletBody")
+    record = union.choices[choice].record
+
+    @settings(FEW, max_examples=10)
+    @given(records(record, level=1))
+    def check(fields: Object) -> None:
+        target = CellBuilder()
+        try:
+            encode(union, fields, target)
+            cell = target.end()
+        except BocError:
+            reject()
+        shown = union.decode(target.tree.slice(cell), Work(target.tree))
+        assert _show_fields(shown, Work(target.tree), MAX_PAYLOADS) == fields
+
+    check()
+
+
+def test_the_table_is_that_of_the_reference(shared: Path) -> None:
+    with (shared / "reference" / "opcodes.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    expected: dict[int, list[str]] = {}
+    for row in rows:
+        expected.setdefault(int(row["opcode"], 16), []).append(row["constructor"])
+    layouts = load_scheme().layouts
+    assert {opcode: [r.name for r in found] for opcode, found in layouts.items()} == expected
+    for row in rows:
+        served = layouts[int(row["opcode"], 16)][0].name
+        assert served == row["decoded_opcode_served"]
+
+
+REST_INSTEAD = {
+    "dedust_change_operator_user_addr",
+    "dedust_deploy_operator",
+    "dedust_install_vault_code",
+    "moon_deploy_order",
+    "storm_change_lazer_data",
+    "storm_change_lazer_data_request",
+    "storm_take_position_v2",
+    "tonkeeper_2fa_signed",
+}
+"""Layouts with a nested type that nobody publishes in front of other fields: shown as ``rest``."""
+
+
+def test_fields_are_those_of_the_reference(shared: Path) -> None:
+    with (shared / "reference" / "opcodes.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    seen: dict[int, int] = {}
+    for row in rows:
+        opcode = int(row["opcode"], 16)
+        record = _record(opcode, seen.get(opcode, 0))
+        seen[opcode] = seen.get(opcode, 0) + 1
+        flat = re.sub(r"\^\[[^\]]*\]", "", row["fields_after_opcode"])
+        names = ["" if name == "_" else name for name in re.findall(r"(\w+):", flat)]
+        ours = [part.name for part in record.parts]
+        if record.name in REST_INSTEAD:
+            assert ours[-1] == "rest"
+            assert ours[:-1] == names[: len(ours) - 1]
+        else:
+            groups = row["fields_after_opcode"].count("^[")
+            assert len([name for name in ours if name in names]) >= len(ours) - groups, record.name
+
+
+def test_nothing_is_decoded_by_a_layout_that_only_names_its_opcode() -> None:
+    name = load_scheme().layouts[1][0].name
+    assert name == "evaa_supply_master,pyth_update_guardian_set,w4_deploy_install_plugin"
+    tree = CellBuilder().store_uint(1, 32)
+    assert decode_body(tree.tree, tree.end()) == (name, None)
+
+
+def test_a_table_with_an_unknown_type_is_refused() -> None:
+    with pytest.raises(BodyError, match="no type Nowhere"):
+        Scheme(parse_scheme("one#00000001 a:Nowhere = InternalBody;"))
+    with pytest.raises(BodyError, match="Twice takes no arguments"):
+        Scheme(parse_scheme("one#00000001 a:(Twice Bool) = InternalBody;"))
+    with pytest.raises(BodyError, match="is no number"):
+        Scheme(parse_scheme("one#00000001 a:(HashmapE Bool Bool) = InternalBody;"))
+    with pytest.raises(BodyError, match="no opcode of 32 bits"):
+        Scheme(parse_scheme("one#0001 a:Bool = InternalBody;"))
+    with pytest.raises(BodyError, match="inside another type"):
+        Scheme(parse_scheme("one#00000001 a:Bool b:(Maybe a?Bool) = InternalBody;"))
+
+
+@settings(max_examples=30, deadline=None)
+@given(values(load_scheme().union("DNSRecord")))
+def test_dns_records_go_there_and_back(value: Value) -> None:
+    target = CellBuilder()
+    union = load_scheme().union("DNSRecord")
+    encode(union, value, target)
+    source = target.tree.slice(target.end())
+    assert union.decode(source, Work(target.tree)) == value
+    assert not source.bits_left

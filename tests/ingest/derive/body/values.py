@@ -1,0 +1,276 @@
+"""Hypothesis strategies of the values that a codec of message bodies holds."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from functools import cache, partial, singledispatch
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from hypothesis import strategies as st
+
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.body import address, composite, hashmap
+from tonlake.ingest.derive.body.address import Address
+from tonlake.ingest.derive.body.bits import Bits, show_bits
+from tonlake.ingest.derive.body.number import Flag, Signed, Unsigned, VarUnsigned
+from tonlake.ingest.derive.body.raw import EMPTY_CELL, LinkedRaw, Rest
+from tonlake.ingest.derive.body.record import Record, Union
+from tonlake.ingest.derive.body.text import ChunkedText, ShortText, SnakeBytes, SnakeText
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.body.codec import Codec, Object, Value
+
+Values: TypeAlias = "st.SearchStrategy[Any]"
+MAX_LEVELS = 3
+SHORT_LABEL_BITS = 8
+
+
+@singledispatch
+def values(codec: Codec, level: int = 0) -> Values:
+    """Values of one codec; below a few levels only the smallest ones."""
+    raise NotImplementedError(type(codec).__name__, level)
+
+
+@values.register(Record)
+def _(codec: Record, level: int = 0) -> Values:
+    return records(codec, level)
+
+
+@values.register(Union)
+def _(codec: Union, level: int = 0) -> Values:
+    choices = [choice.record for choice in codec.choices]
+    if level > MAX_LEVELS:
+        choices = [min(choices, key=lambda record: len(record.parts))]
+    return st.one_of([records(record, level + 1) for record in choices])
+
+
+@values.register(composite.Reference)
+def _(codec: composite.Reference, level: int = 0) -> Values:
+    return st.deferred(lambda: values(codec._inner, level + 1))
+
+
+@values.register(composite.Wrapped)
+def _(codec: composite.Wrapped, level: int = 0) -> Values:
+    return values(codec._inner, level).map(lambda value: {composite.CELL_REFERENCE: value})
+
+
+@values.register(composite.Maybe)
+def _(codec: composite.Maybe, level: int = 0) -> Values:
+    nothing: Values = st.just({"@type": composite.NOTHING})
+    if level > MAX_LEVELS:
+        return nothing
+    inner = st.deferred(lambda: values(codec._inner, level + 1))
+    return nothing | inner.map(lambda value: {"@type": composite.SOMETHING, "value": value})
+
+
+@values.register(composite.Either)
+def _(codec: composite.Either, level: int = 0) -> Values:
+    def tag(name: str, value: Value) -> Value:
+        return {"@type": name, "value": value}
+
+    return st.one_of(
+        [values(side, level).map(partial(tag, name)) for name, side in codec._sides.items()]
+    )
+
+
+@values.register(hashmap.Hashmap)
+def _(codec: hashmap.Hashmap, level: int = 0) -> Values:
+    return edges(codec, level)
+
+
+@values.register(hashmap.MaybeHashmap)
+def _(codec: hashmap.MaybeHashmap, level: int = 0) -> Values:
+    root = values(codec._root, level).map(lambda value: {"@type": hashmap.ROOT, "root": value})
+    return st.just({"@type": hashmap.EMPTY}) | root
+
+
+@values.register(Unsigned)
+def _(codec: Unsigned, level: int = 0) -> Values:
+    del level
+    return st.integers(0, (1 << codec._bits) - 1).map(str)
+
+
+@values.register(Signed)
+def _(codec: Signed, level: int = 0) -> Values:
+    del level
+    half = 1 << codec._bits >> 1
+    return st.integers(-half, half - 1).map(str)
+
+
+@values.register(Flag)
+def _(codec: Codec, level: int = 0) -> Values:
+    del codec, level
+    return st.booleans()
+
+
+@values.register(Bits)
+def _(codec: Bits, level: int = 0) -> Values:
+    del level
+    return bits(codec._bits)
+
+
+@values.register(VarUnsigned)
+def _(codec: VarUnsigned, level: int = 0) -> Values:
+    del level
+    return st.integers(0, codec._limit - 1).flatmap(var_unsigned)
+
+
+@values.register(Address)
+def _(codec: Codec, level: int = 0) -> Values:
+    del codec, level
+    return addresses()
+
+
+@values.register(Rest)
+@values.register(LinkedRaw)
+def _(codec: Codec, level: int = 0) -> Values:
+    del codec, level
+    return RAW_CELLS
+
+
+@values.register(SnakeText)
+def _(codec: Codec, level: int = 0) -> Values:
+    del codec, level
+    return st.text(max_size=200)
+
+
+@values.register(SnakeBytes)
+def _(codec: Codec, level: int = 0) -> Values:
+    del codec, level
+    return st.binary(max_size=300).map(lambda data: data.hex().upper())
+
+
+@values.register(ShortText)
+def _(codec: Codec, level: int = 0) -> Values:
+    del codec, level
+    return st.text(max_size=20).map(
+        lambda text: {"@type": "telemint_text", "len": str(len(text.encode())), "text": text}
+    )
+
+
+@values.register(ChunkedText)
+def _(codec: Codec, level: int = 0) -> Values:
+    del codec, level
+    return st.text(max_size=2).map(
+        lambda text: {"@type": "text", "chunks": "1" if text else "0", "text": text}
+    )
+
+
+def records(record: Record, level: int = 0) -> Values:
+    """Objects of one constructor; fields on a condition follow the fields before them."""
+
+    @st.composite
+    def build(draw: st.DrawFn) -> Object:
+        fields: Object = {"@type": record.name} if record.name else {}
+        for part in record.parts:
+            if part.is_present(fields):
+                fields[part.name] = draw(values(part.codec, level))
+        return fields
+
+    return build()
+
+
+def edges(codec: hashmap.Hashmap, level: int) -> Values:
+    """Dictionaries of one to a few keys, with labels of all three forms."""
+
+    @st.composite
+    def build(draw: st.DrawFn) -> Value:
+        left = codec._key_bits
+        length = left
+        if left and level <= MAX_LEVELS and draw(st.booleans()):
+            length = draw(st.integers(0, left - 1))
+        label = draw(labels(length))
+        if length == left:
+            leaf = draw(values(codec._inner, level + 1))
+            return edge(label, {"@type": hashmap.LEAF, "value": leaf})
+        child = hashmap.Hashmap(left - length - 1, codec._inner)
+        sides = {side: draw(edges(child, level + 1)) for side in ("left", "right")}
+        return edge(label, {"@type": hashmap.FORK, **sides})
+
+    return build()
+
+
+def edge(label: Value, node: Value) -> Value:
+    """Put an edge together."""
+    return {"@type": hashmap.EDGE, "label": label, "node": node}
+
+
+@cache
+def labels(length: int) -> Values:
+    """Labels of one length."""
+    n = str(length)
+    forms = [
+        bits(length).map(lambda s: {"@type": hashmap.LONG, "n": n, "s": s}),
+        st.sampled_from("01").map(lambda v: {"@type": hashmap.SAME, "v": v, "n": n}),
+    ]
+    if length <= SHORT_LABEL_BITS:
+        forms.append(bits(length).map(lambda s: {"@type": hashmap.SHORT, "len": n, "s": s}))
+    return st.one_of(forms)
+
+
+@cache
+def bits(count: int) -> Values:
+    """Bit strings of one length."""
+    return st.integers(0, (1 << count) - 1).map(lambda number: show_bits(number, count))
+
+
+@cache
+def var_unsigned(count: int) -> Values:
+    """Numbers in a given number of bytes, leading zeroes allowed."""
+    numbers = st.integers(0, (1 << 8 * count) - 1)
+    return numbers.map(lambda n: {"@type": "var_uint", "len": str(count), "value": str(n)})
+
+
+@cache
+def addresses() -> Values:
+    """Addresses of all four constructors."""
+    anycast = st.just({"@type": composite.NOTHING}) | st.integers(1, 30).flatmap(
+        lambda depth: bits(depth).map(
+            lambda prefix: {
+                "@type": composite.SOMETHING,
+                "value": {"@type": "anycast_info", "depth": str(depth), "rewrite_pfx": prefix},
+            }
+        )
+    )
+    std = st.fixed_dictionaries(
+        {
+            "@type": st.just(address.STD),
+            "anycast": anycast,
+            "workchain_id": st.integers(-128, 127).map(str),
+            "address": bits(256),
+        }
+    )
+    var = st.integers(0, 60).flatmap(
+        lambda length: st.fixed_dictionaries(
+            {
+                "@type": st.just(address.VAR),
+                "anycast": anycast,
+                "addr_len": st.just(str(length)),
+                "workchain_id": st.integers(-(1 << 31), (1 << 31) - 1).map(str),
+                "address": bits(length),
+            }
+        )
+    )
+    extern = st.integers(0, 60).flatmap(
+        lambda length: bits(length).map(
+            lambda text: {"@type": address.EXTERN, "len": str(length), "external_address": text}
+        )
+    )
+    return st.just({"@type": address.NONE}) | std | var | extern
+
+
+@st.composite
+def _raw_cells(draw: st.DrawFn) -> Value:
+    """Cells too short to begin with an opcode, in base64; or the empty cell."""
+    count = draw(st.integers(0, 31))
+    cell = CellBuilder().store_uint(draw(st.integers(0, (1 << count) - 1)), count)
+    children = draw(st.integers(0, 1))
+    for _ in range(children):
+        cell.store_ref(CellBuilder(cell.tree).store_uint(draw(st.integers(0, 255)), 8).end())
+    if not count and not children:
+        return {"@type": EMPTY_CELL}
+    return b64encode(serialize_boc(cell.tree, [cell.end()])).decode()
+
+
+RAW_CELLS = _raw_cells()

@@ -1,0 +1,156 @@
+"""Contracts of the demo node: found as its lite server describes them, with and without a TVM."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tonlake.ingest.derive.contract.interview import Interview
+from tonlake.ingest.derive.contract.investigation import Investigation
+from tonlake.ingest.derive.contract.network import Network
+from tonlake.lake.log.snapshot import open_snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import duckdb
+
+    from tests.conftest import Facts
+    from tonlake.ingest.derive.contract.world import World
+
+GLOBAL_ID = -777
+FIRST = 1
+Row = dict[str, Any]
+
+METHODS = {
+    "jetton_master": ("jetton_masters", "get_jetton_data"),
+    "jetton_wallet": ("jetton_wallets", "get_wallet_data"),
+    "nft_collection": ("nft_collections", "get_collection_data"),
+    "dns_collection": ("nft_collections", "get_collection_data"),
+    "nft_item": ("nft_items", "get_nft_data"),
+    "dns_item": ("nft_items", "get_nft_data"),
+}
+COLUMNS = {
+    "get_jetton_data": ("total_supply", "mintable", "admin", None, "wallet_code_hash"),
+    "get_wallet_data": ("balance", "owner", "jetton", None),
+    "get_collection_data": ("next_item_index", None, "owner"),
+    "get_nft_data": ("init", "item_index", "collection", "owner", None),
+}
+
+
+@pytest.fixture(scope="module")
+def lake(demo_lake: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    with open_snapshot(demo_lake).connect() as connection:
+        yield connection
+
+
+def find_row(lake: duckdb.DuckDBPyConnection, table: str, address: str) -> Row:
+    """Return the newest row of an account."""
+    workchain, account = address.split(":")
+    rows = lake.view(f"latest_{table}").filter(
+        f"workchain = {workchain} and account = unhex('{account}')"
+    )
+    found = rows.fetchall()
+    assert len(found) == 1, (table, address)
+    return dict(zip(rows.columns, found[0], strict=True))
+
+
+def check_value(row: Row, column: str, told: dict[str, Any]) -> None:
+    """Compare a column with what the lite server's get-method left on the stack."""
+    if "address" in told:
+        known = row[column]
+        text = "addr_none" if known is None else f"{row[f'{column}_workchain']}:{known.hex()}"
+        assert text == told["address"], column
+    elif "cell_hash" in told:
+        assert row[column].hex() == told["cell_hash"]
+    elif isinstance(row[column], bool):
+        assert row[column] == (int(told["int"]) != 0)
+    else:
+        assert int(row[column]) == int(told["int"])
+
+
+def test_every_token_contract_is_found(lake: duckdb.DuckDBPyConnection, facts: Facts) -> None:
+    checked = 0
+    for contract in facts.summary["contracts"]:
+        if contract["kind"] not in METHODS or contract["state"]["status"] != "active":
+            continue
+        table, method = METHODS[contract["kind"]]
+        row = find_row(lake, table, contract["address"])
+        stack = contract["get_methods"][method]["stack"]
+        for column, told in zip(COLUMNS[method], stack, strict=True):
+            if column is not None:
+                check_value(row, column, told)
+        assert row["data_hash"].hex() == contract["state"]["data_hash"]
+        checked += 1
+    assert checked > 30
+
+
+def test_domains_have_names_and_records(lake: duckdb.DuckDBPyConnection, facts: Facts) -> None:
+    items = [each for each in facts.summary["contracts"] if each["kind"] == "dns_item"]
+    assert items
+    for item in items:
+        row = find_row(lake, "dns_records", item["address"])
+        assert row["domain"] == item["domain"]
+        content = find_row(lake, "nft_items", item["address"])["content"]
+        assert json.loads(content)["domain"] == item["domain"]
+    pointed = lake.view("latest_dns_records").filter("wallet is not null").fetchall()
+    assert pointed
+
+
+def test_wallets_tell_seqno_and_key(lake: duckdb.DuckDBPyConnection, facts: Facts) -> None:
+    checked = 0
+    for contract in facts.summary["contracts"]:
+        if not contract["kind"].startswith("wallet") or contract["state"]["status"] != "active":
+            continue
+        row = find_row(lake, "wallets", contract["address"])
+        for method, column in (("seqno", "seqno"), ("get_public_key", "public_key")):
+            told = contract["get_methods"].get(method)
+            if told and told["exit_code"] == 0:
+                known = row[column]
+                number = int.from_bytes(known) if isinstance(known, bytes) else known
+                assert number == int(told["stack"][0]["int"])
+                checked += 1
+    assert checked > 20
+
+
+def test_the_same_is_found_without_a_tvm(demo_world: World, demo_lake: Path) -> None:
+    """All contracts of the demo node are standard ones, but for one kind of domain."""
+    interview = Interview(demo_world, Network(demo_world, FIRST), None, 1)
+    found = [
+        (finding.table, state.workchain, state.account, state.mc_seqno)
+        for state, finding in Investigation(demo_world, interview, GLOBAL_ID).run(FIRST)
+    ]
+    assert interview.runs == 0
+    with open_snapshot(demo_lake).connect() as lake:
+        for table in ("wallets", "jetton_wallets", "jetton_masters", "nft_collections"):
+            rows = lake.view(table).project("workchain, account, mc_seqno").fetchall()
+            mine = [each[1:] for each in found if each[0] == table]
+            assert sorted(mine) == sorted(rows)
+            assert rows
+
+
+def test_what_moved_is_what_was_sent(lake: duckdb.DuckDBPyConnection) -> None:
+    """Transfers that did something changed the balance of the wallet by their amount."""
+    rows = lake.execute(
+        "select t.amount, b.balance - w.balance from jetton_transfers t "
+        "join jetton_wallets w using (workchain, account, mc_seqno) "
+        "asof join jetton_wallets b on b.account = t.account and b.mc_seqno < t.mc_seqno "
+        "where not t.aborted and (select count(*) from account_states a "
+        "join transactions x on x.account = a.account and x.mc_seqno = a.mc_seqno "
+        "where a.account = t.account and a.mc_seqno = t.mc_seqno) = 1"
+    ).fetchall()
+    assert len(rows) > 10
+    assert all(amount == spent for amount, spent in rows)
+
+
+def test_interfaces_name_every_code(lake: duckdb.DuckDBPyConnection) -> None:
+    unnamed = lake.execute(
+        "select count(*) from account_states where code_hash is not null "
+        "and code_hash not in (select code_hash from interfaces)"
+    ).fetchall()
+    assert unnamed == [(0,)]
+    names = lake.execute("select distinct unnest(names) from interfaces").fetchall()
+    assert {"jetton_wallet_v1", "jetton_master", "wallet_v4r2"} <= {name for (name,) in names}

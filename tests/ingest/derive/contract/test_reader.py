@@ -1,0 +1,151 @@
+"""Readers of data cells answer as the TVM does: over all states of the demo node, and made ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.derive.contract.detection import Question
+from tonlake.ingest.derive.contract.interview import Interview, make_key
+from tonlake.ingest.derive.contract.investigation import Investigation
+from tonlake.ingest.derive.contract.layout import Subject, store_address
+from tonlake.ingest.derive.contract.network import Network
+from tonlake.ingest.derive.contract.reader import READERS, find_reader, list_readable
+from tonlake.ingest.derive.contract.stack import Address, Cell
+from tonlake.ingest.derive.contract.world import AccountState
+from tonlake.ingest.derive.tvm.pool import TvmPool
+from tonlake.ingest.settings import TvmSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.ingest.derive.contract.conftest import MadeWorld
+    from tonlake.ingest.derive.contract.stack import Value
+    from tonlake.ingest.derive.contract.world import World
+
+GAS = 1_000_000
+WALLET = bytes.fromhex("beb0683ebeb8927fe9fc8ec0a18bc7dd17899689825a121eab46c5a3a860d0ce")
+
+
+@pytest.fixture(scope="module")
+def pool(tvm: None) -> Iterator[TvmPool]:  # noqa: ARG001 - skips
+    made = TvmPool(TvmSettings(wall_ms=60_000))
+    yield made
+    made.close()
+
+
+class Doubting(Interview):
+    """Asks the TVM as well wherever data were read, and keeps what differs."""
+
+    def __init__(self, world: World, pool: TvmPool) -> None:
+        super().__init__(world, Network(world, 1), pool, GAS)
+        self.agreed = 0
+        self.doubts: list[tuple[str, str]] = []
+
+    def answer(self, question: Question, state: AccountState, mc_seqno: int) -> list[Value] | None:
+        told = super().answer(question, state, mc_seqno)
+        if state.code_hash is None or find_reader(state.code_hash, question.method) is None:
+            return told
+        ran = self.run_tvm(question, state, mc_seqno)
+        if make_key(told) == make_key(ran):
+            self.agreed += 1
+        else:
+            self.doubts.append((question.method, str(state.address)))
+        return told
+
+
+def test_data_and_machine_agree_on_every_state(demo_world: World, pool: TvmPool) -> None:
+    interview = Doubting(demo_world, pool)
+    assert list(Investigation(demo_world, interview, -777).run(1))
+    assert interview.doubts == []
+    assert interview.agreed > 200
+
+
+ADDRESSES = st.builds(Address, st.sampled_from((0, -1)), st.binary(min_size=32, max_size=32))
+
+
+@settings(max_examples=25)
+@given(balance=st.integers(0, 2**120 - 1), owner=ADDRESSES, jetton=ADDRESSES)
+def test_data_and_machine_agree_on_made_wallets(
+    demo_world: MadeWorld, pool: TvmPool, balance: int, owner: Address, jetton: Address
+) -> None:
+    """A wallet of any balance, owner and master answers as its code does."""
+    demo_world.load_cells([WALLET])
+    code = demo_world.find_cell(WALLET)
+    assert code is not None
+    data = CellBuilder(code.tree).store_coins(balance)
+    root = store_address(store_address(data, owner), jetton).store_ref(code.root).end()
+    cell = Cell(code.tree, root)
+    reader = find_reader(WALLET, "get_wallet_data")
+    assert reader is not None
+    told = reader(Subject(owner, code, cell, ()))
+    assert [told[0], told[3]] == [balance, code]
+    interview = Interview(demo_world, Network(demo_world, 1), pool, GAS)
+    demo_world.made[cell.hash] = cell
+    state = AccountState(0, bytes(32), 1, 0, 1, 10**9, None, WALLET, cell.hash)
+    ran = interview.run_tvm(Question(state.address, "get_wallet_data"), state, 1)
+    assert make_key(told) == make_key(ran)
+
+
+def damage(draw: st.DrawFn, data: Cell) -> Cell:
+    """Return a data cell with some bits turned over, its end cut off or grown, a child gone."""
+    value, bits = data.tree.bits(data.root)
+    for _ in range(draw(st.integers(0, 4)) if bits else 0):
+        value ^= 1 << draw(st.integers(0, bits - 1))
+    change = draw(st.sampled_from((0, 0, 0, -1, -8, -64, 1)))
+    change = max(change, -bits) if bits < 1023 else min(change, 0)
+    value = value >> -change if change < 0 else value << change
+    builder = CellBuilder(data.tree).store_uint(value, bits + change)
+    kids = list(data.tree.refs(data.root))
+    if kids and draw(st.integers(0, 5)) == 0:
+        kids.pop(draw(st.integers(0, len(kids) - 1)))
+    for kid in kids:
+        builder.store_ref(kid)
+    return Cell(data.tree, builder.end())
+
+
+@pytest.fixture(scope="module")
+def plain_methods() -> list[tuple[bytes, str]]:
+    """Codes and those of their readable methods that take no arguments."""
+    asked = {"get_wallet_address", "get_nft_address_by_index", "get_nft_content", "dnsresolve"}
+    return [key for key in READERS if key[1] not in {*asked, "get_order_address"}]
+
+
+@settings(max_examples=60)
+@given(made=st.data())
+def test_data_and_machine_agree_on_damaged_states(
+    demo_world: MadeWorld,
+    pool: TvmPool,
+    plain_methods: list[tuple[bytes, str]],
+    made: st.DataObject,
+) -> None:
+    """Whatever stands in a data cell: both answer the same, or both fail."""
+    states: dict[bytes, list[AccountState]] = {}
+    for state in demo_world.list_states():
+        if state.code_hash is not None and list_readable(state.code_hash):
+            states.setdefault(state.code_hash, []).append(state)
+    choices = [key for key in plain_methods if key[0] in states]
+    code_hash, method = made.draw(st.sampled_from(choices))
+    state = made.draw(st.sampled_from(states[code_hash]))
+    demo_world.load_cells([code_hash, state.data_hash])
+    data = demo_world.find_cell(state.data_hash)
+    assert data is not None
+    damaged = made.draw(st.composite(damage)(data))
+    demo_world.made[damaged.hash] = damaged
+    interview = Interview(demo_world, Network(demo_world, 1), pool, GAS)
+    assert interview.has_method(code_hash, method)
+    question = Question(state.address, method)
+    subject = state._replace(data_hash=damaged.hash)
+    told = interview.answer(question, subject, 1)
+    ran = interview.run_tvm(question, subject, 1)
+    assert make_key(told) == make_key(ran)
+
+
+def test_readable_methods_are_those_of_the_code() -> None:
+    assert list_readable(WALLET) == ["get_wallet_data"]
+    assert list_readable(bytes(32)) == []
+    assert len(READERS) > 20

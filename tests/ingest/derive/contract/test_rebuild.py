@@ -1,0 +1,78 @@
+"""Contracts derived again: the same bytes, whatever the order in which ranges came."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from tests.patience import compose
+from tonlake.ingest.derive.contract.rebuild import rebuild_contracts
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
+from tonlake.lake.errors import LakeNotFound
+from tonlake.lake.log.state import read_state
+from tonlake.lake.schema import CONTRACT_TABLES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tonlake.ingest.settings import IngestSections
+
+NAMES = {table.name for table in CONTRACT_TABLES}
+SMALL = compose(ingest={"mc_blocks_per_commit": 100})
+SPANS = (Span(1, 60), Span(61, 120))
+
+
+def list_files(lake_dir: Path) -> set[str]:
+    """Return the paths, which carry digests, of the files about contracts."""
+    return {file.path for file in read_state(lake_dir).files if file.table in NAMES}
+
+
+def bring(node: Path, lake_dir: Path, *spans: Span, settings: IngestSections = SMALL) -> None:
+    """Bring spans of a node into a lake, one run each."""
+    with closing(open_node(node)) as source:
+        for span in spans:
+            ingest(source, lake_dir, span, settings)
+
+
+@pytest.fixture(scope="module")
+def in_order(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    lake_dir = tmp_path_factory.mktemp("in-order")
+    bring(demo_node, lake_dir, *SPANS)
+    return lake_dir
+
+
+def test_a_rebuild_changes_nothing(in_order: Path) -> None:
+    files = list_files(in_order)
+    assert len(files) > 10
+    done: list[tuple[int, int]] = []
+    assert rebuild_contracts(in_order, SMALL, lambda *told: done.append(told)) is None
+    assert done == [(1, 2), (2, 2)]
+    assert list_files(in_order) == files
+
+
+def test_ranges_out_of_order_give_the_same(demo_node: Path, in_order: Path, tmp_path: Path) -> None:
+    bring(demo_node, tmp_path, *reversed(SPANS))
+    assert list_files(tmp_path) == list_files(in_order)
+
+
+def test_a_lake_without_contracts_gets_them_later(
+    demo_node: Path, in_order: Path, tmp_path: Path
+) -> None:
+    settings = msgspec.structs.replace(
+        SMALL, ingest=msgspec.structs.replace(SMALL.ingest, detect_contracts=False)
+    )
+    bring(demo_node, tmp_path, *SPANS, settings=settings)
+    assert list_files(tmp_path) == set()
+    commit = rebuild_contracts(tmp_path, settings)
+    assert commit is not None
+    assert {file.path for file in commit.added} == list_files(in_order) == list_files(tmp_path)
+
+
+def test_no_lake(tmp_path: Path) -> None:
+    with pytest.raises(LakeNotFound):
+        rebuild_contracts(tmp_path, SMALL)

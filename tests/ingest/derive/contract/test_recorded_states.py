@@ -1,0 +1,256 @@
+"""Accounts of the main network: recorded states and deployments, detected as they were named."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import Counter
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pytest
+
+from tests.patience import compose
+from tonlake.ingest.assemble.statecell import CellFinder
+from tonlake.ingest.decode.block.account import StateAt, Touched, make_row, read_account
+from tonlake.ingest.decode.block.rows import RowSet
+from tonlake.ingest.decode.block.statecell import StateCells
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.derive.contract.detection import Question
+from tonlake.ingest.derive.contract.interface import load_interfaces, name_interfaces
+from tonlake.ingest.derive.contract.interview import Interview, make_key
+from tonlake.ingest.derive.contract.investigation import Investigation
+from tonlake.ingest.derive.contract.known import KnownLake
+from tonlake.ingest.derive.contract.layout import Subject
+from tonlake.ingest.derive.contract.network import Network
+from tonlake.ingest.derive.contract.reader import find_reader
+from tonlake.ingest.derive.contract.stack import load_address, parse_address
+from tonlake.ingest.derive.contract.world import AccountState, World
+from tonlake.ingest.derive.tvm.pool import TvmPool
+from tonlake.lake.log.state import LogState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+GAS = 1_000_000
+SETTINGS = compose(tvm={"wall_ms": 60_000})
+SHARD = -(2**63)
+NOW = 1_780_000_000
+GLOBAL_VERSION = 13
+Row = dict[str, Any]
+
+
+def read_lines(path: Path) -> list[Row]:
+    with pa.input_stream(str(path), compression="zstd") as stream:
+        return [json.loads(line) for line in stream.read().decode().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def recorded(shared: Path) -> list[Row]:
+    return read_lines(shared / "data/accounts/mainnet_0_71398501_prestates.jsonl.zst")
+
+
+def read_states(recorded: list[Row]) -> dict[str, pa.Table]:
+    """Return the rows of a block after which accounts have the recorded states."""
+    rows = RowSet()
+    cells = StateCells(rows.table("state_cells"))
+    for one in recorded:
+        tree = parse_boc(base64.b64decode(one["shard_account_boc"]))
+        start = tree.slice(tree.roots[0])
+        cell, last_hash, lt = start.load_ref(), start.load_bytes(32), start.load_uint(64)
+        assert tree.hash(cell).hex() == one["account_root_hash"]
+        state = read_account(tree, cell, global_version=GLOBAL_VERSION)
+        touched = Touched(parse_address(one["account"]).account, lt, last_hash, tree.hash(cell))
+        at = StateAt(0, SHARD, 1, 1, NOW)
+        rows.table("account_states").append(make_row(tree, at, touched, state))
+        cells.keep(tree, [(cell, 0)], 1)
+    return rows.to_arrow()
+
+
+@pytest.fixture(scope="module")
+def world(recorded: list[Row], tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("no lake")
+    with (
+        closing(KnownLake(folder, SETTINGS)) as lake,
+        closing(CellFinder(folder, SETTINGS)) as finder,
+    ):
+        yield World(lake, LogState(), finder, read_states(recorded))
+
+
+@pytest.fixture(scope="module")
+def interview(world: World, tvm: None) -> Iterator[Interview]:  # noqa: ARG001 - skips
+    with closing(TvmPool(SETTINGS.tvm)) as pool:
+        yield Interview(world, Network(world, 1), pool, GAS)
+
+
+def test_states_are_read_as_recorded(recorded: list[Row], world: World) -> None:
+    rows = {row["account"].hex(): row for row in world.tables["account_states"].to_pylist()}
+    for one in recorded:
+        row, told = rows[one["account"].split(":")[1]], one["expected"]
+        assert (row["account_status"], row["last_trans_lt"]) == (
+            told["status"],
+            told["last_trans_lt"],
+        )
+        assert (str(row["balance"]), row["last_trans_hash"].hex()) == (
+            told["balance"],
+            told["last_trans_hash"],
+        )
+        for name in ("code_hash", "data_hash"):
+            assert base64.b64encode(row[name]).decode() == told[name]
+    assert len(recorded) == 89
+
+
+def test_every_state_gets_the_interface_of_its_code(
+    recorded: list[Row], world: World, interview: Interview
+) -> None:
+    """Wallets by their versions, with the seqno and the key that their code tells."""
+    found = list(Investigation(world, interview, -239).run(1))
+    wallets = {state.address: finding for state, finding in found if finding.table == "wallets"}
+    kinds = Counter(finding.fields["kind"] for finding in wallets.values())
+    assert kinds == {
+        "wallet_v5r1": 44,
+        "wallet_v4r2": 33,
+        "wallet_v3r2": 4,
+        "wallet_highload_v3r1": 3,
+        "wallet_v3r1": 1,
+    }
+    by_code = load_interfaces().by_code
+    for state in world.list_states():
+        assert state.code_hash is not None
+        names = name_interfaces(state.code_hash, None)
+        finding = wallets.get(state.address)
+        assert (finding is None) == (state.code_hash not in by_code or "jetton" in str(names))
+        if finding is None:
+            continue
+        assert names == [finding.fields["kind"]]
+        for column, method in (
+            ("seqno", "seqno"),
+            ("public_key", "get_public_key"),
+            ("wallet_id", "get_subwallet_id"),
+        ):
+            if not interview.has_method(state.code_hash, method):
+                continue
+            told = interview.run_tvm(Question(state.address, method), state, 1)
+            assert told is not None
+            known = finding.fields[column]
+            size = 1 << 32
+            wanted = int.from_bytes(known, "big") if column == "public_key" else known % size
+            assert told[0] % (size if column != "public_key" else 1 << 256) == wanted
+    assert len(wallets) + 4 == len(recorded)
+
+
+def test_recorded_names_of_these_accounts(shared: Path, recorded: list[Row], world: World) -> None:
+    labels = json.loads((shared / "data/contracts/interface_labels.json").read_text())
+    states = {str(state.address): state for state in world.list_states()}
+    met = 0
+    for label in labels:
+        state = states.get(label["account"])
+        if state is not None and label["interfaces"]:
+            assert state.code_hash is not None
+            assert name_interfaces(state.code_hash, None) == label["interfaces"]
+            met += 1
+    traces = read_lines(shared / "data/classifier/traces.jsonl.zst")
+    records = {
+        account.upper(): kinds
+        for trace in traces
+        for account, kinds in trace["interfaces"].items()
+        if account.upper() in states
+    }
+    for account, kinds in records.items():
+        state = states[account]
+        if "JettonWallet" in kinds:
+            assert ask_wallet(world, state)[1:3] == [
+                parse_address(kinds["JettonWallet"][name]) for name in ("owner", "jetton")
+            ]
+    assert met + len(records) > 0
+    assert len(recorded) == len(states)
+
+
+def ask_wallet(world: World, state: AccountState) -> list[Any]:
+    """Return balance, owner and master that a jetton wallet's data tell."""
+    assert state.code_hash is not None
+    code, data = world.find_cell(state.code_hash), world.find_cell(state.data_hash)
+    reader = find_reader(state.code_hash, "get_wallet_data")
+    assert code is not None
+    assert data is not None
+    assert reader is not None
+    told = reader(Subject(state.address, code, data, ()))
+    return [told[0], *(load_address(value.copy()) for value in told[1:3])]
+
+
+class Deployment(NamedTuple):
+    """A recorded jetton wallet, and the hashes of the code and the data that it began with."""
+
+    record: Row
+    state: AccountState
+
+
+def read_deployments(shared: Path) -> tuple[list[Deployment], pa.Table]:
+    """Return the jetton wallets whose deployment was recorded, and their cells."""
+    rows = RowSet()
+    cells = StateCells(rows.table("state_cells"))
+    found: list[Deployment] = []
+    for trace in read_lines(shared / "data/classifier/traces.jsonl.zst"):
+        for transaction in trace["transactions"]:
+            account, message = transaction["account"], transaction["in_msg"]
+            record = trace["interfaces"].get(account, {}).get("JettonWallet")
+            if record is None or not (message and message.get("init_state_boc")):
+                continue
+            tree = parse_boc(base64.b64decode(message["init_state_boc"]))
+            address = parse_address(account)
+            assert tree.hash(tree.roots[0]) == address.account
+            code, data = tree.refs(tree.roots[0])[:2]
+            cells.keep(tree, [(code, 0), (data, 0)], 1)
+            hashes = tree.hash(code), tree.hash(data)
+            state = AccountState(*address, 1, 0, NOW, 10**9, None, *hashes)
+            found.append(Deployment(record, state))
+    return found, rows.to_arrow()["state_cells"]
+
+
+def test_deployed_wallets_tell_owner_and_master(
+    shared: Path,
+    tvm: None,  # noqa: ARG001 - skips
+    tmp_path: Path,
+) -> None:
+    """The recorded interface of a jetton wallet is what the state it began with says.
+
+    Codes in a library cannot be run, as the library is not at hand; some of their data are read.
+    """
+    deployments, cells = read_deployments(shared)
+    told_by = Counter[str]()
+    with (
+        closing(KnownLake(tmp_path, SETTINGS)) as lake,
+        closing(CellFinder(tmp_path, SETTINGS)) as finder,
+        closing(TvmPool(SETTINGS.tvm)) as pool,
+    ):
+        world = World(lake, LogState(), finder, {"state_cells": cells})
+        interview = Interview(world, Network(world, 1), pool, GAS)
+        for record, state in deployments:
+            world.load_cells([state.code_hash, state.data_hash])
+            for name, stack in answer_twice(world, interview, state).items():
+                owner, jetton = (load_address(value.copy()) for value in stack[1:3])
+                wanted = tuple(parse_address(record[name]) for name in ("owner", "jetton"))
+                assert (owner, jetton) == wanted
+                told_by[name] += 1
+    assert told_by["data"] > 30
+    assert told_by["tvm"] > 10, told_by
+
+
+def answer_twice(world: World, interview: Interview, state: AccountState) -> dict[str, list[Any]]:
+    """Return what data and machine say, each if it can; where both can, it is the same."""
+    assert state.code_hash is not None
+    code, data = world.find_cell(state.code_hash), world.find_cell(state.data_hash)
+    assert code is not None
+    assert data is not None
+    told: dict[str, list[Any]] = {}
+    question = Question(state.address, "get_wallet_data")
+    if interview.has_method(state.code_hash, question.method):
+        ran = interview.run_tvm(question, state, 1)
+        told |= {} if ran is None else {"tvm": ran}
+    reader = find_reader(state.code_hash, question.method)
+    if reader is not None:
+        told["data"] = reader(Subject(state.address, code, data, ()))
+    assert len({make_key(stack) for stack in told.values()}) < 2
+    return told

@@ -1,0 +1,47 @@
+"""World: cells that one commit looked up are there for the next."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from tonlake.ingest.assemble.statecell import CellFinder
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.record import pack_cell
+from tonlake.ingest.derive.contract.known import KnownLake
+from tonlake.ingest.derive.contract.world import Shelf, World
+from tonlake.ingest.settings import IngestSections
+from tonlake.lake.log.state import LogState
+from tonlake.lake.schema import STATE_CELLS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SETTINGS = IngestSections()
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_shelf_has_what_was_looked_up(tmp_path: Path, *, is_kept: bool) -> None:
+    builder = CellBuilder().store_uint(5, 32)
+    root = builder.end()
+    cell, refs = pack_cell(builder.tree, root)
+    row = {"mc_seqno": 1, "hash": builder.tree.hash(root), "cell": cell, "refs": refs}
+    rows = {STATE_CELLS.name: pa.Table.from_pylist([row], schema=STATE_CELLS.arrow)}
+    shelf = Shelf.make()
+    with (
+        closing(KnownLake(tmp_path, SETTINGS)) as lake,
+        closing(CellFinder(tmp_path, SETTINGS)) as finder,
+    ):
+        first = World(lake, LogState(), finder, rows, shelf)
+        first.load_cells([row["hash"]])
+        second = World(lake, LogState(), finder, {}, shelf if is_kept else None)
+        second.load_cells([row["hash"]])
+        one, two = first.find_cell(row["hash"]), second.find_cell(row["hash"])
+        assert one is not None
+        assert (two is not None) == is_kept
+        assert first.write_code(one) == one.bag()
+        if two is not None:
+            assert second.write_code(two) == one.bag()

@@ -1,0 +1,140 @@
+"""Traces in a lake: whatever the order and the borders of its commits, the same rows."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.ingest.derive.trace.forest import Forest, forests
+from tests.ingest.derive.trace.lakes import (
+    commit_forest,
+    expected_rows,
+    long_forest,
+    read_traces,
+    shuffled_ranges,
+    states,
+    trace_files,
+)
+from tonlake.ingest.derive.trace.derivation import TraceFiles
+from tonlake.ingest.derive.trace.rebuild import rebuild_traces
+from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.log.place import is_open
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.maintenance.orphan import sweep_orphans
+from tonlake.lake.maintenance.verify import verify_lake
+from tonlake.lake.settings import LakeSettings
+
+
+@settings(deadline=None, max_examples=20)
+@given(forests(), st.data())
+def test_ranges_cut_and_shuffled_end_in_the_same_rows(forest: Forest, data: st.DataObject) -> None:
+    ranges = data.draw(shuffled_ranges(forest.last))
+    with tempfile.TemporaryDirectory() as folder:
+        lake_dir = Path(folder)
+        for first, last in ranges:
+            commit_forest(lake_dir, forest, first, last, TraceFiles(lake_dir))
+        assert read_traces(lake_dir) == expected_rows(forest)
+        assert verify_lake(lake_dir).damage == []
+        # Each file is a function of the base rows and the ranges, so nothing is left to rebuild.
+        before = trace_files(lake_dir)
+        assert rebuild_traces(lake_dir, LakeSettings()) is None
+        assert trace_files(lake_dir) == before
+
+
+def test_a_trace_grows_is_broken_and_heals(tmp_path: Path) -> None:
+    forest = long_forest()
+    derive = TraceFiles(tmp_path)
+    commit_forest(tmp_path, forest, 5, 6, derive)
+    assert states(tmp_path) == [("broken", 2), ("complete", 1)]
+    commit_forest(tmp_path, forest, 1, 2, derive)
+    assert states(tmp_path) == [("pending", 2), ("broken", 2), ("complete", 1)]
+    commit_forest(tmp_path, forest, 3, 4, derive)
+    assert states(tmp_path) == [("complete", 6), ("complete", 1)]
+    assert read_traces(tmp_path) == expected_rows(forest)
+
+
+@settings(deadline=None, max_examples=20)
+@given(forests(), st.data())
+def test_what_is_open_may_be_remembered(forest: Forest, data: st.DataObject) -> None:
+    ranges = data.draw(shuffled_ranges(forest.last))
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+        read, kept = Path(one), Path(other)
+        derive = TraceFiles(kept)
+        for first, last in ranges:
+            commit_forest(read, forest, first, last, TraceFiles(read))
+            is_mine = data.draw(st.integers(0, 3)) > 0
+            commit = commit_forest(
+                kept, forest, first, last, derive if is_mine else TraceFiles(kept)
+            )
+            if is_mine:
+                derive.learn(commit)
+        assert trace_files(kept) == trace_files(read)
+
+
+def test_what_is_remembered_is_not_read(tmp_path: Path) -> None:
+    forest = long_forest()
+    derive = TraceFiles(tmp_path)
+    for first in (1, 3, 5):
+        commit = commit_forest(tmp_path, forest, first, first + 1, derive)
+        derive.learn(commit)
+        for file in commit.added:
+            if is_open(file.path):
+                (tmp_path / file.path).unlink()
+    assert states(tmp_path) == [("complete", 6), ("complete", 1)]
+
+
+def test_an_earlier_snapshot_keeps_its_traces(tmp_path: Path) -> None:
+    forest = long_forest()
+    for first in (5, 3, 1):
+        commit_forest(tmp_path, forest, first, first + 1, TraceFiles(tmp_path))
+    connection = open_snapshot(tmp_path, 1).connect()
+    rows = connection.table("traces").order("end_lt").to_arrow_table().to_pylist()
+    assert [(row["state"], row["transactions"]) for row in rows] == [("broken", 2), ("complete", 1)]
+
+
+def test_files_that_were_replaced_stay_for_the_grace_time(tmp_path: Path) -> None:
+    forest = long_forest()
+    commit_forest(tmp_path, forest, 1, 3, TraceFiles(tmp_path))
+    replaced = {tmp_path / path for path in trace_files(tmp_path) if "open-" in path}
+    for path in replaced:
+        os.utime(path, (0, 0))
+    commit_forest(tmp_path, forest, 4, 6, TraceFiles(tmp_path))
+    assert not {tmp_path / path for path in trace_files(tmp_path)} & replaced
+    assert sweep_orphans(tmp_path, 60) == []
+    assert set(sweep_orphans(tmp_path, 0)) == replaced
+
+
+def test_a_commit_at_the_end_rewrites_nothing_but_what_is_open(tmp_path: Path) -> None:
+    forest = long_forest()
+    commit_forest(tmp_path, forest, 1, 3, TraceFiles(tmp_path))
+    commit_forest(tmp_path, forest, 4, 6, TraceFiles(tmp_path))
+    removed = open_snapshot(tmp_path).commits[-1].removed
+    assert sorted(path.split("/")[0] for path in removed) == ["open_edges", "traces"]
+    assert all("/open-" in path for path in removed)
+
+
+def test_what_did_not_change_is_not_written_anew(tmp_path: Path) -> None:
+    forest = Forest(4)
+    forest.add(1, forest.make_arrival("ext"), ["int"])
+    forest.add(2, forest.make_arrival("tick"))
+    commit_forest(tmp_path, forest, 1, 1, TraceFiles(tmp_path))
+    before = trace_files(tmp_path)
+    commit_forest(tmp_path, forest, 2, 2, TraceFiles(tmp_path))
+    assert before < trace_files(tmp_path)
+    assert open_snapshot(tmp_path).commits[-1].removed == ()
+
+
+def test_damage_of_what_is_read_stops_the_commit(tmp_path: Path) -> None:
+    forest = long_forest()
+    commit_forest(tmp_path, forest, 1, 3, TraceFiles(tmp_path))
+    path = next((tmp_path / "open_edges").rglob("*.parquet"))
+    path.write_bytes(bytes(path.stat().st_size))
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(LakeCorrupt, match="open_edges/day="):
+        commit_forest(tmp_path, forest, 4, 6, TraceFiles(tmp_path))
+    assert sorted(tmp_path.rglob("*")) == before

@@ -1,0 +1,22 @@
+"""A pool of TVM workers, slow ones allowed for: other limits are tests of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tonlake.ingest.derive.tvm.pool import TvmPool
+from tonlake.ingest.settings import TvmSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="session")
+def pool(tvm: None) -> Iterator[TvmPool]:
+    """Run get-methods."""
+    del tvm
+    running = TvmPool(TvmSettings(wall_ms=20_000))
+    yield running
+    running.close()

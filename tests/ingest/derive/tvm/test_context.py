@@ -1,0 +1,163 @@
+"""What a contract sees in c7: read back by a contract, field by field."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from tests.ingest.derive.tvm.programs import assemble, make_call
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.decode.cell.dictionary_writer import build_hashmap
+from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.tvm.context import (
+    MAGIC,
+    Context,
+    MasterId,
+    NetworkConfig,
+    PreviousBlocks,
+    build_c7,
+)
+from tonlake.ingest.derive.tvm.stack import TvmCell, TvmSlice
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.tvm.pool import TvmPool
+
+CODE = assemble("75")
+BLOCKS = [MasterId(seqno, bytes([seqno]) * 32, bytes([seqno + 1]) * 32) for seqno in range(16)]
+
+
+def write_version(version: int) -> bytes:
+    builder = CellBuilder().store_uint(0xC4, 8).store_uint(version, 32).store_uint(0, 64)
+    return serialize_boc(builder.tree, [builder.end()])
+
+
+def write_prices(since: list[int]) -> bytes:
+    """ConfigParam 18, the prices being the time since which they hold."""
+    tree = CellTree()
+    root = build_hashmap(tree, [(t, t) for t in since], 32, lambda node, t: node.store_uint(t, 64))
+    return serialize_boc(tree, [root])
+
+
+def join_params(params: dict[int, bytes]) -> bytes:
+    """Return Hashmap 32 ^Cell of parameters."""
+    tree = CellTree()
+    entries = []
+    for number, boc in sorted(params.items()):
+        found = parse_boc(boc)
+        places: dict[int, int] = {}
+        for cell in range(found.count - 1, -1, -1):
+            kids = tuple(places[kid] for kid in found.refs(cell))
+            places[cell] = tree.append(found.cells[cell], kids)
+        entries.append((number, places[found.roots[0]]))
+    return serialize_boc(tree, [build_hashmap(tree, entries, 32)])
+
+
+def make_context(version: int | None, **changes: Any) -> Context:
+    params = {18: write_prices([5, 100]), 20: assemble("20"), 43: assemble("43")}
+    if version is not None:
+        params[8] = write_version(version)
+    context = Context(
+        workchain=0,
+        account=bytes(range(32)),
+        now=77,
+        balance=10**18,
+        currencies={},
+        code=CODE,
+        config=NetworkConfig(join_params(params), params),
+        previous=PreviousBlocks(last=BLOCKS[:2], key=BLOCKS[3], hundredths=BLOCKS[:1]),
+    )
+    return msgspec.structs.replace(context, **changes)
+
+
+@pytest.mark.parametrize(
+    ("version", "count"), [(None, 10), (3, 10), (4, 14), (5, 14), (6, 17), (9, 17), (11, 18)]
+)
+def test_length_by_global_version(version: int | None, count: int) -> None:
+    c7 = build_c7(make_context(version))
+    assert len(c7) == count
+    assert c7[0] == MAGIC
+    assert c7[1:7] == (0, 0, 77, 0, 0, 0)
+
+
+def test_a_contract_reads_it(pool: TvmPool) -> None:
+    c7 = build_c7(make_context(11))
+    code = "".join(f"F82{index:X}" for index in range(16))  # GETPARAM 0 to 15
+    found = pool.run_get_method(make_call(code, c7=c7)).stack
+    expected = list(c7[:16])
+    expected[11] = [0]  # a pair that ends in null reads as list
+    expected[7] = [10**18]
+    assert list(found) == [_check_sum(value) for value in expected]
+    in_msg = pool.run_get_method(make_call("F88111", c7=c7)).stack[0]  # 17 GETPARAMLONG
+    assert in_msg == (0, 0, TvmSlice(_two_zero_bits()), 0, 0, 0, 0, 0, None, None)
+
+
+def _check_sum(value: Any) -> Any:
+    """Return a value as the machine gives it: its bags have a checksum."""
+    if isinstance(value, TvmCell | TvmSlice):
+        tree = parse_boc(value.boc)
+        return type(value)(serialize_boc(tree, tree.roots, crc32c=True))
+    if isinstance(value, list):
+        return [_check_sum(item) for item in value]
+    return tuple(map(_check_sum, value)) if isinstance(value, tuple) else value
+
+
+def _two_zero_bits() -> bytes:
+    builder = CellBuilder().store_uint(0, 2)
+    return serialize_boc(builder.tree, [builder.end()], crc32c=True)
+
+
+def test_address_is_addr_std() -> None:
+    tree = parse_boc(build_c7(make_context(11, workchain=-1))[8].boc)
+    start = tree.slice(tree.roots[0])
+    assert start.load_uint(3) == 0b100
+    assert start.load_int(8) == -1
+    assert start.load_bytes(32) == bytes(range(32))
+    assert not start.bits_left
+
+
+def test_extra_currencies_are_a_dictionary() -> None:
+    amounts = {239: 5, 4294967279: 1 << 100, 1: 0}
+    balance = build_c7(make_context(11, currencies=amounts))[7]
+    tree = parse_boc(balance[1].boc)
+    read = {key: value.load_var_uint(5) for key, value in iter_hashmap(tree, tree.roots[0], 32)}
+    assert read == amounts
+
+
+@pytest.mark.parametrize(("now", "since"), [(4, None), (5, 5), (99, 5), (100, 100), (1 << 31, 100)])
+def test_storage_prices_of_the_moment(now: int, since: int | None) -> None:
+    prices = build_c7(make_context(6, now=now))[14][0]
+    if since is None:
+        assert prices is None
+    else:
+        tree = parse_boc(prices.boc)
+        assert tree.slice(tree.roots[0]).bits() == (since, 64)
+
+
+def test_unpacked_configuration() -> None:
+    unpacked = build_c7(make_context(6))[14]
+    slices = [None, assemble("20"), None, None, None, assemble("43")]
+    assert unpacked[1:] == tuple(None if boc is None else TvmSlice(boc) for boc in slices)
+    bare = make_context(None, config=NetworkConfig(assemble(""), {8: write_version(6)}))
+    assert build_c7(bare)[14] == (None,) * 7
+
+
+def test_previous_blocks() -> None:
+    block = [-1, -(1 << 63), 3, *(int.from_bytes(bytes([n]) * 32, "big") for n in (3, 4))]
+    last, key, hundredths = build_c7(make_context(9))[13]
+    assert key == tuple(block)
+    assert [block[2] for block in last] == [0, 1]
+    assert [block[2] for block in hundredths] == [0]
+    assert len(build_c7(make_context(8))[13]) == 2
+    unknown = build_c7(make_context(9, previous=PreviousBlocks()))[13]
+    assert unknown == (None, None, None)
+
+
+def test_version_of_other_forms() -> None:
+    assert NetworkConfig(b"", {}).version == 0
+    assert NetworkConfig(b"", {8: assemble("00" * 13)}).version == 0
+    assert NetworkConfig(b"", {8: write_version(11)}).version == 11

@@ -1,0 +1,130 @@
+"""What goes into the machine comes out of it, and how runs end."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest import mock
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.ingest.derive.tvm.programs import CONTINUATION, ENDLESS_LOOP, assemble, make_call, repeat
+from tests.ingest.derive.tvm.values import VALUES, normalize
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.dictionary_writer import build_hashmap
+from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.tvm import pool as pools
+from tonlake.ingest.derive.tvm.pool import TvmPool
+from tonlake.ingest.derive.tvm.stack import TvmBuilder, TvmCell, TvmNan, TvmOpaque, TvmSlice
+from tonlake.ingest.errors import TvmStackDeep, TvmStackLarge
+from tonlake.ingest.settings import TvmSettings
+
+
+@settings(max_examples=150, deadline=None)
+@given(stack=st.lists(VALUES, max_size=4))
+def test_an_empty_program_leaves_the_stack(pool: TvmPool, stack: list[Any]) -> None:
+    outcome = pool.run_get_method(make_call("", *stack))
+    assert outcome.exit_code == 0
+    assert outcome.stack == tuple(normalize(value) for value in stack)
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_code", "stack"),
+    [
+        ("75", 0, (5,)),  # 5 PUSHINT
+        ("F20D", 13, (0,)),  # 13 THROW: not out of gas
+        ("F22D", 45, (0,)),  # 45 THROW
+        ("20", 2, (0,)),  # DUP of nothing
+        ("7170A904", 4, (0,)),  # division by zero
+        ("83FF", 0, (TvmNan(),)),  # PUSHNAN
+        ("FF05", 6, (0,)),  # SETCP of an unknown code page
+        ("C8C9D0D0", 7, (0,)),  # CTOS of a slice
+        ("C8C9D0D307", 9, (0,)),  # 8 LDU of an empty slice
+    ],
+)
+def test_how_runs_end(pool: TvmPool, code: str, exit_code: int, stack: tuple[Any, ...]) -> None:
+    outcome = pool.run_get_method(make_call(code))
+    assert (outcome.exit_code, outcome.stack) == (exit_code, stack)
+    assert 0 < outcome.gas_used < 1000
+
+
+def test_gas(pool: TvmPool) -> None:
+    assert pool.run_get_method(make_call("75")).gas_used == 23  # 18 and the implicit RET
+    for limit in (None, 5000):
+        outcome = pool.run_get_method(make_call(ENDLESS_LOOP, gas_limit=limit))
+        assert outcome.exit_code == -14
+        assert outcome.gas_used == (limit or 4_000_000)
+
+
+def test_kinds_of_values(pool: TvmPool) -> None:
+    cell, continuation = pool.run_get_method(make_call(CONTINUATION)).stack
+    assert (cell, continuation) == (TvmCell(assemble("")), TvmOpaque())
+    whole = TvmSlice(assemble("AABB"))
+    rest, number = pool.run_get_method(make_call("D30701", whole)).stack  # 8 LDU, SWAP
+    assert (rest, number) == (TvmSlice(assemble("BB")), 0xAA)
+    (builder,) = pool.run_get_method(make_call("75C8CB07")).stack  # 5 PUSHINT, NEWC, 8 STU
+    assert builder == TvmBuilder(assemble("05"))
+
+
+def test_data_is_in_c4(pool: TvmPool) -> None:
+    data = assemble("0123")
+    assert pool.run_get_method(make_call("ED44", data=data)).stack == (TvmCell(data),)
+    assert pool.run_get_method(make_call("ED44")).stack == (TvmCell(assemble("")),)
+
+
+def test_c7_is_read(pool: TvmPool) -> None:
+    c7 = tuple(range(12))
+    assert pool.run_get_method(make_call("F823F82A", c7=c7)).stack == (3, 10)
+
+
+def test_nesting_and_size_are_bounded(pool: TvmPool) -> None:
+    deep = pool.run_get_method(make_call(repeat("70", 99, "6F01"))).stack
+    depth = 0
+    while isinstance(deep, tuple):
+        (deep,) = deep
+        depth += 1
+    assert (deep, depth) == (0, 100)
+    with pytest.raises(TvmStackDeep):
+        pool.run_get_method(make_call(repeat("70", 100, "6F01")))
+    with pytest.raises(TvmStackDeep):  # pairs in the second place of pairs, and no null at the end
+        pool.run_get_method(make_call(repeat("70", 100, "71016F02")))
+    with pytest.raises(TvmStackLarge):  # a few cells of memory, 2^60 values
+        pool.run_get_method(make_call(repeat("70", 60, "206F02")))
+    with pytest.raises(TvmStackLarge):
+        pool.run_get_method(make_call(repeat("", 8001, "70")))
+
+
+def test_a_list_may_be_long(pool: TvmPool) -> None:
+    (items,) = pool.run_get_method(make_call(repeat("6D", 7900, "71016F02"))).stack
+    assert items == [1] * 7900
+
+
+@pytest.mark.usefixtures("tvm")
+def test_bytes_of_cells_are_bounded() -> None:
+    with mock.patch.object(pools, "RESULT_BYTES", 1000):
+        small = TvmPool(TvmSettings(workers=1, wall_ms=20_000))
+    cell = TvmCell(assemble("00" * 120))
+    try:
+        assert len(small.run_get_method(make_call(repeat("", 6, "20"), cell)).stack) == 7
+        with pytest.raises(TvmStackLarge, match="over 1000 bytes"):
+            small.run_get_method(make_call(repeat("", 7, "20"), cell))
+    finally:
+        small.close()
+
+
+def _make_library_cell(library: bytes) -> bytes:
+    builder = CellBuilder().store_uint(2, 8).store_bytes(library)
+    return serialize_boc(builder.tree, [builder.end(exotic=True)])
+
+
+def test_libraries_replace_library_cells(pool: TvmPool) -> None:
+    tree = CellTree()
+    code = CellBuilder(tree).store_uint(0x7A, 8).end()  # 10 PUSHINT
+    library = tree.hash(code)
+    names = build_hashmap(tree, [(int.from_bytes(library, "big"), code)], 256)
+    boc = _make_library_cell(library)
+    found = pool.run_get_method(make_call(boc, libraries=serialize_boc(tree, [names])))
+    assert (found.exit_code, found.stack) == (0, (10,))
+    assert pool.run_get_method(make_call(boc)).exit_code == 9

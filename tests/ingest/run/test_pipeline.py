@@ -1,0 +1,203 @@
+"""The pipeline on the demo node: everything once, the same bytes every time, holes named."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from tests.ingest.facts import ask, check_accounts, check_blocks, check_transactions
+from tests.patience import compose
+from tonlake.ingest.errors import BlockCorrupt, SourceError
+from tonlake.ingest.run.pipeline import IngestReport, ingest
+from tonlake.ingest.source.node.packs import open_packs
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
+from tonlake.lake.log.snapshot import open_snapshot
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tonlake.ingest.blocks import BlockSource, McBundle
+
+SMALL = compose(ingest={"mc_blocks_per_commit": 40, "mc_blocks_per_chunk": 20})
+BLOCKS_ALONE = msgspec.structs.replace(
+    SMALL,
+    ingest=msgspec.structs.replace(SMALL.ingest, detect_contracts=False, classify_actions=False),
+)
+"""For tests of how blocks come into a lake, whatever is derived from them."""
+
+
+def _bring(
+    source: BlockSource, lake: Path, span: Span | None = None, **options: Any
+) -> IngestReport:
+    span = span or Span(source.first_mc_seqno(), source.last_mc_seqno())
+    return ingest(source, lake, span, options.pop("settings", SMALL), **options)
+
+
+def _tree_digest(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def lake(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pipeline") / "lake"
+    with closing(open_node(demo_node)) as source:
+        report = _bring(source, folder)
+    assert report.committed == ["1:40", "41:80", "81:120", "121:160", "161:200", "201:238"]
+    assert not report.holes
+    return folder
+
+
+def test_the_lake_holds_what_the_node_told(lake: Path, demo_facts: Path) -> None:
+    check_blocks(lake, demo_facts, 238)
+    check_transactions(lake, demo_facts, 238)
+    check_accounts(lake, demo_facts)
+
+
+def test_a_second_run_adds_nothing(lake: Path, demo_node: Path) -> None:
+    before = _tree_digest(lake)
+    with closing(open_node(demo_node)) as source:
+        report = _bring(source, lake)
+    assert not report.committed
+    assert report.skipped == ["1:238"]
+    assert _tree_digest(lake) == before
+
+
+def test_the_same_input_gives_the_same_bytes(lake: Path, demo_node: Path, tmp_path: Path) -> None:
+    with closing(open_node(demo_node)) as source:
+        _bring(source, tmp_path / "again", workers=2)
+    assert _tree_digest(tmp_path / "again") == _tree_digest(lake)
+
+
+def test_ranges_in_any_order_give_the_sameask(lake: Path, demo_node: Path, tmp_path: Path) -> None:
+    with closing(open_node(demo_node)) as source:
+        for span in (Span(150, 238), Span(1, 60), Span(50, 149)):
+            _bring(source, tmp_path / "parts", span, settings=BLOCKS_ALONE)
+    tables = "blocks", "shard_blocks", "transactions", "messages", "account_states", "libraries"
+    sqls = [
+        f"select * exclude (day) from {table} order by all"  # noqa: S608 - names above
+        for table in tables
+    ]
+    sqls.append("select hash, cell, refs from state_cells order by hash")
+    with (
+        open_snapshot(tmp_path / "parts").connect(SMALL.lake) as parts,
+        open_snapshot(lake).connect(SMALL.lake) as whole,
+    ):
+        for sql in sqls:
+            assert parts.execute(sql).fetchall() == whole.execute(sql).fetchall()
+
+
+def test_commits_are_cut_by_the_memory_of_their_rows(demo_node: Path, tmp_path: Path) -> None:
+    settings = msgspec.structs.replace(
+        BLOCKS_ALONE,
+        ingest=msgspec.structs.replace(BLOCKS_ALONE.ingest, mc_blocks_per_chunk=5, commit_bytes=1),
+    )
+    with closing(open_node(demo_node)) as source:
+        report = _bring(source, tmp_path / "lake", Span(1, 20), settings=settings)
+    assert report.committed == ["1:5", "6:10", "11:15", "16:20"]
+
+
+def test_the_node_is_left_as_it_was(demo_node: Path, tmp_path: Path) -> None:
+    before = _tree_digest(demo_node)
+    with closing(open_node(demo_node)) as source:
+        _bring(source, tmp_path / "lake", Span(1, 20))
+    assert _tree_digest(demo_node) == before
+
+
+def test_packages_alone_give_the_sameask(lake: Path, demo_node: Path, tmp_path: Path) -> None:
+    with closing(open_packs(demo_node / "archive" / "packages")) as source:
+        report = _bring(source, tmp_path / "lake", settings=BLOCKS_ALONE)
+    assert not report.holes
+    sql = "select hash from transactions order by hash"
+    assert ask(tmp_path / "lake", sql) == ask(lake, sql)
+
+
+class Damaged:
+    """A source that gives one block with a flipped bit."""
+
+    def __init__(self, source: BlockSource, mc_seqno: int) -> None:
+        self._source = source
+        self._mc_seqno = mc_seqno
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
+
+    def read_unchecked(self, mc_seqno: int) -> McBundle:
+        return self.read_bundle(mc_seqno)
+
+    def read_bundle(self, mc_seqno: int) -> McBundle:
+        bundle = self._source.read_bundle(mc_seqno)
+        if mc_seqno != self._mc_seqno:
+            return bundle
+        first, *rest = bundle.blocks
+        data = bytearray(first.data)
+        data[len(data) // 2] ^= 1
+        broken = msgspec.structs.replace(first, data=bytes(data))
+        return msgspec.structs.replace(bundle, blocks=(broken, *rest))
+
+
+def test_a_corrupt_block_is_a_hole_and_the_rest_goes_on(demo_node: Path, tmp_path: Path) -> None:
+    with closing(open_node(demo_node)) as source:
+        broken: Any = Damaged(source, 21)
+        report = _bring(broken, tmp_path / "lake", Span(1, 50), settings=BLOCKS_ALONE)
+        assert [(hole.mc_seqno, hole.kind) for hole in report.holes] == [(21, "BlockCorrupt")]
+        assert "(-1,8000000000000000,21)" in report.holes[0].reason
+        assert open_snapshot(tmp_path / "lake").ranges == ((1, 20), (22, 50))
+        healed = _bring(source, tmp_path / "lake", Span(1, 50), settings=BLOCKS_ALONE)
+    assert healed.committed == ["21:21"]
+    assert open_snapshot(tmp_path / "lake").ranges == ((1, 50),)
+
+
+def test_a_hole_found_while_decoding_names_file_and_place(demo_node: Path, tmp_path: Path) -> None:
+    shutil.copytree(demo_node, tmp_path / "db")
+    with closing(open_node(demo_node)) as source:
+        shard_block = source.read_bundle(21).blocks[1]
+    middle = len(shard_block.data) // 2
+    for package in (tmp_path / "db").rglob("*.pack"):
+        before, found, after = package.read_bytes().partition(shard_block.data)
+        if found:
+            flipped = bytes([found[middle] ^ 1])
+            package.chmod(0o644)
+            package.write_bytes(before + found[:middle] + flipped + found[middle + 1 :] + after)
+    with closing(open_node(tmp_path / "db")) as source:
+        assert source.read_unchecked(21).blocks[1].id == shard_block.id
+        report = _bring(source, tmp_path / "lake", Span(15, 25), settings=BLOCKS_ALONE)
+        with pytest.raises(BlockCorrupt) as error:
+            source.read_bundle(21)
+    assert [(hole.mc_seqno, hole.kind) for hole in report.holes] == [(21, "BlockCorrupt")]
+    assert report.holes[0].reason == str(error.value)
+    assert ".pack at byte" in report.holes[0].reason
+
+
+class Shifted(Damaged):
+    """A source that gives each block under the next seqno."""
+
+    def read_bundle(self, mc_seqno: int) -> McBundle:
+        bundle = self._source.read_bundle(mc_seqno - 1)
+        return msgspec.structs.replace(bundle, mc_seqno=mc_seqno)
+
+
+def test_a_source_that_gives_other_blocks_is_refused(demo_node: Path, tmp_path: Path) -> None:
+    with closing(open_node(demo_node)) as source:
+        _bring(source, tmp_path / "lake", Span(1, 10))
+        with pytest.raises(SourceError, match="missing from what was decoded"):
+            _bring(Shifted(source, 0), tmp_path / "lake", Span(11, 20))  # type: ignore[arg-type]
+    assert open_snapshot(tmp_path / "lake").ranges == ((1, 10),)
+
+
+def test_a_copied_lake_resumes_to_the_same_bytes(demo_node: Path, tmp_path: Path) -> None:
+    with closing(open_node(demo_node)) as source:
+        _bring(source, tmp_path / "lake", Span(1, 40))
+        shutil.copytree(tmp_path / "lake", tmp_path / "copy")
+        _bring(source, tmp_path / "lake", Span(1, 120))
+        _bring(source, tmp_path / "copy", Span(1, 120))
+    assert _tree_digest(tmp_path / "copy") == _tree_digest(tmp_path / "lake")

@@ -1,0 +1,216 @@
+"""Stores are followed while they are written, and left as they are."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from rocksdict import WriteBatch
+
+from tests.ingest.source.node.conftest import fingerprint
+from tests.ingest.source.node.nodewriter import open_store
+from tonlake.ingest.errors import SourceError
+from tonlake.ingest.source.node.followed import FollowedStore
+from tonlake.ingest.source.node.frozen import FrozenStore
+from tonlake.ingest.source.node.scratch import Scratch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tonlake.ingest.source.node.rocks import Store
+
+
+@pytest.fixture
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scratch]:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    made = Scratch()
+    yield made
+    made.close()
+    assert not made.folder.exists()
+
+
+def fill(folder: Path, count: int) -> None:
+    store = open_store(folder, buffer_bytes=1 << 14)
+    batch = WriteBatch(raw_mode=True)
+    for number in range(count):
+        batch[b"%06d" % number] = b"v" * 50
+    store.write(batch)
+    store.close()
+
+
+@pytest.mark.parametrize("kind", [FollowedStore, FrozenStore])
+def test_a_stopped_store_is_read_whole_and_not_touched(
+    tmp_path: Path, scratch: Scratch, kind: type[Store]
+) -> None:
+    folder = tmp_path / "db"
+    fill(folder, 500)
+    for name in ("000123.log.trash", "000999.sst.trash"):
+        (folder / name).touch()  # a read-write open would remove these
+    before = fingerprint(folder)
+    store = kind(folder, "db", scratch)
+    assert [key for key, _value in store.scan()] == [b"%06d" % n for n in range(500)]
+    assert [key for key, _value in store.scan(b"00049")] == [b"%06d" % n for n in range(490, 500)]
+    assert store.get(b"000007") == b"v" * 50
+    assert store.get(b"none") is None
+    store.close()
+    assert fingerprint(folder) == before
+    with pytest.raises(SourceError, match="closed"):
+        store.get(b"000007")
+
+
+def test_a_folder_that_may_not_be_written_is_read(tmp_path: Path, scratch: Scratch) -> None:
+    folder = tmp_path / "db"
+    fill(folder, 10)
+    folder.chmod(0o555)
+    store = FollowedStore(folder, "db", scratch)
+    assert store.get(b"000001") is not None
+    store.close()
+    folder.chmod(0o755)
+
+
+def test_what_the_owner_writes_is_seen_after_each_catch_up(
+    tmp_path: Path, scratch: Scratch
+) -> None:
+    owner = open_store(tmp_path / "db", buffer_bytes=1 << 14)
+    owner[b"status"] = b"0"
+    store = FollowedStore(tmp_path / "db", "db", scratch)
+    assert store.catch_up() is False
+    for number in range(1, 150):
+        owner[b"%06d" % number] = b"x" * 200
+        owner[b"status"] = b"%d" % number
+        if number % 40 == 0:
+            owner.compact_range(None, None)
+        elif number % 7 == 0:
+            owner.flush()
+        if number % 3 == 0:
+            assert store.catch_up() is True
+            # A value that is written over must not come back from a log that is gone.
+            assert store.get(b"status") == b"%d" % number
+            assert sum(1 for _ in store.scan(b"0")) == number
+    owner.close()
+    store.close()
+
+
+def test_a_store_that_was_replaced_is_opened_anew(tmp_path: Path, scratch: Scratch) -> None:
+    folder = tmp_path / "db"
+    fill(folder, 20)
+    store = FollowedStore(folder, "db", scratch)
+    shutil.rmtree(folder)
+    fill(folder, 5)
+    assert store.catch_up()
+    assert sum(1 for _ in store.scan()) == 5
+    shutil.rmtree(folder)
+    with pytest.raises(SourceError, match="db: no readable RocksDB"):
+        store.catch_up()
+    store.close()
+
+
+def test_tables_the_owner_deleted_stay_readable(tmp_path: Path, scratch: Scratch) -> None:
+    owner = open_store(tmp_path / "db", buffer_bytes=1 << 14)
+    rows, deletions = WriteBatch(raw_mode=True), WriteBatch(raw_mode=True)
+    for number in range(300):
+        rows[b"%06d" % number] = b"x" * 200
+        deletions.delete(b"%06d" % number)
+    owner.write(rows)
+    owner.flush()
+    store = FrozenStore(tmp_path / "db", "db", scratch)
+    owner.write(deletions)
+    owner.compact_range(None, None)
+    owner.close()
+    assert sum(1 for _ in store.scan()) == 300
+    store.close()
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00", b"nonsense\n", b"MANIFEST-000999\n", None])
+def test_a_folder_without_a_readable_store_is_refused(
+    tmp_path: Path, scratch: Scratch, content: bytes | None
+) -> None:
+    folder = tmp_path / "db"
+    folder.mkdir()
+    if content is not None:
+        (folder / "CURRENT").write_bytes(content)
+    with pytest.raises(SourceError, match="db"):
+        FollowedStore(folder, "db", scratch)
+
+
+def test_damaged_tables_are_reported(tmp_path: Path, scratch: Scratch) -> None:
+    folder = tmp_path / "db"
+    fill(folder, 2000)
+    largest = max(folder.glob("*.sst"), key=lambda path: path.stat().st_size)
+    content = bytearray(largest.read_bytes())
+    for at in range(100, len(content) // 2, 500):
+        content[at] ^= 0x10
+    largest.write_bytes(content)
+    store = FollowedStore(folder, "db", scratch)
+    with pytest.raises(SourceError, match=r"db: .*[Cc]orrupt"):
+        list(store.scan())
+    store.close()
+
+
+def test_a_damaged_table_is_not_passed_over_for_older_rows(
+    tmp_path: Path, scratch: Scratch
+) -> None:
+    owner = open_store(tmp_path / "db")
+    for round_number in range(2):
+        owner[b"status"] = b"%d" % round_number
+        owner.flush()
+    owner.close()
+    newest = max((tmp_path / "db").glob("*.sst"))
+    content = bytearray(newest.read_bytes())
+    content[-20] ^= 1
+    newest.write_bytes(content)
+    with pytest.raises(SourceError, match="db: "):
+        FollowedStore(tmp_path / "db", "db", scratch)
+
+
+@pytest.mark.parametrize("kind", [FollowedStore, FrozenStore])
+def test_a_cut_log_gives_its_beginning_and_a_damaged_log_nothing(
+    tmp_path: Path, scratch: Scratch, kind: type[Store]
+) -> None:
+    owner = open_store(tmp_path / "owner")
+    for number in range(100):
+        owner[b"%06d" % number] = b"v" * 50
+    folder = tmp_path / "db"
+    shutil.copytree(tmp_path / "owner", folder)
+    owner.close()
+    (log,) = folder.glob("*.log")
+    whole = log.read_bytes()
+    for size in range(0, len(whole), 701):
+        log.write_bytes(whole[:size])
+        store = kind(folder, "db", scratch)
+        keys = [key for key, _value in store.scan()]
+        assert keys == [b"%06d" % number for number in range(len(keys))]
+        assert len(keys) == size // (len(whole) // 100)
+        store.close()
+    for at in range(20, len(whole) // 2, 397):
+        flipped = bytearray(whole)
+        flipped[at] ^= 2
+        log.write_bytes(flipped)
+        with pytest.raises(SourceError, match=r"db: .*[Cc]orrupt"):
+            kind(folder, "db", scratch)
+
+
+def test_what_a_killed_process_left_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = "import os; from tonlake.ingest.source.node.scratch import Scratch; s = Scratch(); s.new_folder();"
+    left = subprocess.run(
+        [sys.executable, "-c", code + "print(s.folder); os.sys.stdout.flush(); os._exit(9)"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+    ).stdout.strip()
+    assert [str(path) for path in tmp_path.iterdir()] == [left]
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    living, other = Scratch(), Scratch()
+    assert set(tmp_path.iterdir()) == {living.folder, other.folder}
+    other.close()
+    assert set(tmp_path.iterdir()) == {living.folder}
+    living.close()
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,191 @@
+"""Slices of every form: where a block is, and what is refused."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.ingest.source.node.nodewriter import NodeWriter, open_store
+from tests.ingest.source.node.test_handle import FILE, ROOT
+from tonlake.ingest.blocks import BlockId
+from tonlake.ingest.errors import SourceError
+from tonlake.ingest.source.node.scratch import Scratch
+from tonlake.ingest.source.node.slice import Slice, SliceCache, name_index, shard_prefix
+from tonlake.ingest.source.node.tl import BLOCK_FILE_KEY, pack_block_id, pack_constructor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tonlake.ingest.blocks import McBundle
+
+
+@pytest.fixture
+def scratch() -> Iterator[Scratch]:
+    with closing(Scratch()) as made:
+        yield made
+
+
+def sign(shard: int) -> int:
+    return shard - (1 << 64) if shard >> 63 else shard
+
+
+@given(st.integers(0, 60), st.integers(0, (1 << 60) - 1), st.integers(0, 4))
+def test_prefix_is_the_ancestor_or_the_left_most_child(bits: int, path: int, depth: int) -> None:
+    prefix = format(path, "060b")[:bits]
+    shard = sign(int((prefix + "1").ljust(64, "0"), 2))
+    expected = (prefix.ljust(depth, "0")[:depth] + "1").ljust(64, "0")
+    assert shard_prefix(shard, depth) == sign(int(expected, 2))
+
+
+def test_file_key_of_the_first_block_of_the_main_network() -> None:
+    key = pack_constructor(BLOCK_FILE_KEY)
+    key += pack_block_id(BlockId(-1, -(1 << 63), 1, ROOT, FILE))
+    expected = "A1EA58C753F2FF880554EBEEE0F58C2E0D7BD05CD4D84AF5B2C08D15C4ED9E25"
+    assert hashlib.sha256(key).hexdigest().upper() == expected
+
+
+@pytest.mark.parametrize(
+    ("slice_id", "name"),
+    [
+        (0, "archive/packages/arch0000/archive.00000.index"),
+        (99980, "archive/packages/arch0000/archive.99980.index"),
+        (100000, "archive/packages/arch0001/archive.100000.index"),
+        (40123456, "archive/packages/arch0401/archive.40123456.index"),
+    ],
+)
+def test_folders_of_indexes(slice_id: int, name: str) -> None:
+    assert name_index(slice_id) == name
+
+
+@pytest.mark.parametrize(
+    ("form", "depth", "mark", "names"),
+    [
+        ("new", 0, ":", {"archive.00030.pack", "archive.00030.0:8000000000000000.pack"}),
+        ("new", 0, "_", {"archive.00030.pack", "archive.00030.0_8000000000000000.pack"}),
+        ("new", 1, "_", {"archive.00030.pack", "archive.00030.0_4000000000000000.pack"}),
+        ("old", 0, "_", {"archive.00030.pack"}),
+        ("oldest", 0, "_", {"archive.00030.pack"}),
+    ],
+)
+def test_every_form_names_its_files(
+    tmp_path: Path,
+    scratch: Scratch,
+    bundles: list[McBundle],
+    form: str,
+    depth: int,
+    mark: str,
+    names: set[str],
+) -> None:
+    with closing(NodeWriter(tmp_path, form=form, depth=depth, mark=mark, slices=(30,))) as writer:
+        for bundle in bundles[29:60]:
+            writer.write_bundle(bundle)
+    opened = Slice(tmp_path, 30, scratch)
+    found = {}
+    for bundle in bundles[29:60]:
+        for block in bundle.blocks:
+            place = opened.locate(block.id, bundle.mc_seqno)
+            handle = opened.find_handle(block.id)
+            assert place is not None
+            assert place.path.exists()
+            assert handle is not None
+            assert handle.masterchain_ref == bundle.mc_seqno
+            found[place.path.name] = place
+    assert set(found) == names
+    assert opened.last_mc_seqno() == 60
+    opened.close()
+
+
+def test_packages_of_a_slice_may_lie_in_the_next_folder(
+    tmp_path: Path, scratch: Scratch, bundles: list[McBundle]
+) -> None:
+    with closing(NodeWriter(tmp_path, form="old", slices=(99980,))) as writer:
+        writer.write_block(99980, 99999, bundles[0].blocks[0])
+        writer.write_block(99980, 100080, bundles[1].blocks[0])
+    opened = Slice(tmp_path, 99980, scratch)
+    first = opened.locate(bundles[0].blocks[0].id, 99999)
+    second = opened.locate(bundles[1].blocks[0].id, 100080)
+    assert first is not None
+    assert second is not None
+    assert first.name == "archive/packages/arch0000/archive.99980.pack"
+    assert second.name == "archive/packages/arch0001/archive.100080.pack"
+    opened.close()
+
+
+def test_the_older_separator_is_preferred_where_both_files_are(
+    tmp_path: Path, scratch: Scratch, bundles: list[McBundle]
+) -> None:
+    committing = next(bundle for bundle in bundles if len(bundle.blocks) > 1)
+    with closing(NodeWriter(tmp_path, mark="_")) as writer:
+        writer.write_bundle(committing)
+    (path,) = tmp_path.rglob("*_8000000000000000.pack")
+    opened = Slice(tmp_path, 0, scratch)
+    block, mc_seqno = committing.blocks[1].id, committing.mc_seqno
+    assert opened.locate(block, mc_seqno).path == path  # type: ignore[union-attr]
+    older = path.with_name(path.name.replace("_", ":"))
+    older.write_bytes(path.read_bytes())
+    assert opened.locate(block, mc_seqno).path == older  # type: ignore[union-attr]
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ({}, "no status"),
+        ({b"status": b"sliced"}, "sliced, but without a slice size"),
+        ({b"status": b"sliced", b"slice_size": b"many"}, "slice_size is b'many', no number"),
+        (
+            {
+                b"status": b"sliced",
+                b"slice_size": b"100",
+                b"slices": b"1",
+                b"shard_split_depth": b"0",
+                b"info.0": b"nothing",
+            },
+            "info.0 is 'nothing', no package",
+        ),
+    ],
+)
+def test_an_index_that_makes_no_sense_is_refused(
+    tmp_path: Path, scratch: Scratch, rows: dict[bytes, bytes], words: str
+) -> None:
+    store = open_store(tmp_path / name_index(0))
+    for key, value in rows.items():
+        store[key] = value
+    store.close()
+    with pytest.raises(SourceError, match=f"archive.00000.index: {words}"):
+        Slice(tmp_path, 0, scratch)
+
+
+def test_an_offset_without_a_package_is_refused(
+    tmp_path: Path, scratch: Scratch, bundles: list[McBundle]
+) -> None:
+    with closing(NodeWriter(tmp_path)) as writer:
+        writer.write_bundle(bundles[0])
+    opened = Slice(tmp_path, 0, scratch)
+    with pytest.raises(SourceError, match="lists no package 500"):
+        opened.locate(bundles[0].blocks[0].id, 512)
+    assert opened.locate(BlockId(0, 1, 1, bytes(32), bytes(32)), 1) is None
+    opened.close()
+
+
+def test_only_so_many_slices_stay_open(
+    tmp_path: Path, scratch: Scratch, bundles: list[McBundle]
+) -> None:
+    with closing(NodeWriter(tmp_path, slices=(1, 2, 3, 4, 5))) as writer:
+        for bundle in bundles[:5]:
+            writer.write_bundle(bundle)
+    cache = SliceCache(tmp_path, scratch, 2)
+    opened = {number: cache.open(number) for number in (1, 2)}
+    assert cache.open(1) is opened[1]
+    cache.open(3)
+    assert cache.open(1) is opened[1]
+    assert cache.open(2) is not opened[2]
+    assert len(list(scratch.folder.glob("tmp*"))) == 2
+    cache.close()
+    assert not list(scratch.folder.glob("tmp*"))

@@ -1,0 +1,390 @@
+"""A node's folder as a source: genuine databases, and every way in which parts disagree."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.ingest.conftest import GENUINE
+from tests.ingest.source.node.conftest import fingerprint, read_expected
+from tests.ingest.source.node.nodewriter import NodeWriter, encode_id, entry_name, open_store
+from tonlake.ingest.errors import BlockCorrupt, BlockNeverHad, BlockNotYet, BlockPruned, SourceError
+from tonlake.ingest.source.node.source import NodeSource, open_node
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tonlake.ingest.blocks import BlockId, McBundle
+
+PACKAGES = "archive/packages/arch0000"
+
+
+def read_all(source: NodeSource) -> dict[BlockId, int]:
+    """Return every block with the masterchain block that commits it; none may come twice."""
+    found: dict[BlockId, int] = {}
+    for mc_seqno in range(source.first_mc_seqno(), source.last_mc_seqno() + 1):
+        bundle = source.read_bundle(mc_seqno)
+        ids = [block.id for block in bundle.blocks]
+        assert ids[0].workchain == -1
+        assert ids[1:] == sorted(ids[1:])
+        assert not found.keys() & set(ids)
+        found |= dict.fromkeys(ids, mc_seqno)
+    return found
+
+
+@pytest.fixture
+def copied(demo_node: Path, tmp_path: Path) -> Path:
+    """A copy of the demo node that a test may change."""
+    shutil.copytree(demo_node, tmp_path / "db")
+    return tmp_path / "db"
+
+
+@pytest.fixture
+def written(tmp_path: Path, bundles: list[McBundle]) -> Path:
+    """Masterchain blocks 1 to 60 in slices that begin at 0, 20 and 40."""
+    with closing(NodeWriter(tmp_path / "node", slices=(0, 20, 40))) as writer:
+        for bundle in bundles[:60]:
+            writer.write_bundle(bundle)
+    return tmp_path / "node"
+
+
+def test_demo_node_gives_exactly_the_expected_blocks(demo_node: Path, demo_facts: Path) -> None:
+    before = fingerprint(demo_node)
+    with closing(open_node(demo_node)) as source:
+        assert read_all(source) == read_expected(demo_facts)
+        assert [state.workchain for state in source.zero_states()] == [-1, 0]
+        assert source.zero_states()[0].data == (demo_facts / "zerostate.boc").read_bytes()
+        assert source.zero_states()[1].data == (demo_facts / "basestate0.boc").read_bytes()
+        assert source.describe()["shard_client"].startswith("(-1,8000000000000000,238):8cafe4fc")
+        source.refresh()
+        assert source.last_mc_seqno() == 238
+    assert fingerprint(demo_node) == before
+
+
+@pytest.mark.parametrize("name", GENUINE)
+def test_genuine_nodes_give_exactly_the_expected_blocks(
+    genuine: Callable[[str], tuple[Path, Path]], name: str
+) -> None:
+    db_dir, facts = genuine(name)
+    before = fingerprint(db_dir)
+    with closing(open_node(db_dir)) as source:
+        last = source.last_mc_seqno()
+        expected = {one: at for one, at in read_expected(facts).items() if at <= last}
+        assert last == (903 if name == "live-copy" else max(read_expected(facts).values()))
+        assert read_all(source) == expected
+        assert len(source.zero_states()) == 2
+    assert fingerprint(db_dir) == before
+
+
+@pytest.mark.parametrize(
+    ("form", "depth", "mark"),
+    [("new", 0, ":"), ("new", 2, "_"), ("old", 0, "_"), ("oldest", 0, "_")],
+)
+def test_every_form_of_the_archive_gives_the_same_bundles(
+    tmp_path: Path, bundles: list[McBundle], form: str, depth: int, mark: str
+) -> None:
+    slices, some = (0, 47, 111, 112), bundles[:130]  # the shard splits at 110
+    with closing(NodeWriter(tmp_path, form=form, depth=depth, mark=mark, slices=slices)) as writer:
+        for bundle in some:
+            writer.write_bundle(bundle)
+    with closing(open_node(tmp_path, open_indexes=2)) as source:
+        assert (source.first_mc_seqno(), source.last_mc_seqno()) == (1, len(some))
+        assert [source.read_bundle(bundle.mc_seqno) for bundle in some] == some
+
+
+def test_blocks_behind_the_shard_client_are_not_yet(demo_node: Path) -> None:
+    with closing(open_node(demo_node)) as source:
+        with pytest.raises(BlockNotYet, match=r"\(-1,8000000000000000,239\) in state: .* 238"):
+            source.read_bundle(239)
+        with pytest.raises(BlockNeverHad, match=r",0\).*begins with masterchain block 1"):
+            source.read_bundle(0)
+
+
+def test_deleted_slices_are_pruned(written: Path, bundles: list[McBundle]) -> None:
+    with closing(open_store(written / "files/globalindex")) as index:
+        key = bytes.fromhex("3e0304a500000000379779bc379779bc")
+        record = index.get(key)
+        assert record is not None
+        index[key] = record[:-4] + bytes.fromhex("b5757299")
+    for path in (written / PACKAGES).glob("archive.00000*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    with closing(open_node(written)) as source:
+        assert (source.first_mc_seqno(), source.last_mc_seqno()) == (20, 60)
+        # The first block that is left has shard blocks whose predecessors went with the slice.
+        assert source.read_bundle(20) == bundles[19]
+        with pytest.raises(
+            BlockPruned, match=r",19\) in .*archive.00000.index: .* deleted slice 0"
+        ):
+            source.read_bundle(19)
+
+
+def test_a_slice_without_files_is_pruned_and_one_without_index_is_corrupt(written: Path) -> None:
+    shutil.rmtree(written / PACKAGES / "archive.00000.index")
+    with closing(open_node(written)) as source:
+        with pytest.raises(BlockCorrupt, match=r"archive.00000.index: the index is missing"):
+            source.read_bundle(7)
+        for path in (written / PACKAGES).glob("archive.00000*"):
+            path.unlink()
+        with pytest.raises(BlockPruned, match="slice 0 is gone"):
+            source.read_bundle(7)
+
+
+def test_a_node_that_began_later_never_had_what_was_before(
+    tmp_path: Path, bundles: list[McBundle]
+) -> None:
+    with closing(NodeWriter(tmp_path, slices=(50,))) as writer:
+        for bundle in bundles[49:70]:
+            writer.write_bundle(bundle)
+    with closing(open_node(tmp_path)) as source:
+        assert source.first_mc_seqno() == 50
+        with pytest.raises(BlockNeverHad, match="begins with masterchain block 50"):
+            source.read_bundle(49)
+
+
+def test_blocks_whose_data_the_node_never_stored_are_passed_over(
+    tmp_path: Path, bundles: list[McBundle]
+) -> None:
+    with closing(NodeWriter(tmp_path, slices=(50,))) as writer:
+        writer.write_bundle(bundles[49], leave_out=tuple(b.id for b in bundles[49].blocks[1:]))
+        for bundle in bundles[50:70]:
+            writer.write_bundle(bundle)
+    with closing(open_node(tmp_path)) as source:
+        assert source.first_mc_seqno() == 51
+        with pytest.raises(BlockNeverHad, match="does not monitor this shard"):
+            source.read_bundle(50)
+
+
+def test_a_node_that_does_not_monitor_all_shards_is_refused(
+    tmp_path: Path, bundles: list[McBundle]
+) -> None:
+    with closing(NodeWriter(tmp_path)) as writer:
+        for bundle in bundles[:40]:
+            writer.write_bundle(bundle, leave_out=tuple(block.id for block in bundle.blocks[1:]))
+    with (
+        closing(open_node(tmp_path)) as source,
+        pytest.raises(SourceError, match=r"to 40 none is there .* not monitor this shard"),
+    ):
+        source.last_mc_seqno()
+
+
+def test_a_shard_that_is_not_kept_is_noticed_where_nothing_of_it_is_committed(
+    tmp_path: Path, bundles: list[McBundle]
+) -> None:
+    split = [bundle for bundle in bundles if bundle.mc_seqno > 120]
+    with closing(NodeWriter(tmp_path, slices=(121,))) as writer:
+        for bundle in split:
+            right = tuple(b.id for b in bundle.blocks if b.id.shard & (1 << 64) - 1 == 0xC << 60)
+            writer.write_bundle(bundle, leave_out=right)
+    with closing(open_node(tmp_path)) as source, pytest.raises(SourceError, match="c000000000"):
+        source.last_mc_seqno()
+
+
+def test_a_shard_block_in_the_middle_of_a_chain_is_missed(
+    tmp_path: Path, bundles: list[McBundle]
+) -> None:
+    long = next(bundle for bundle in bundles if len(bundle.blocks) > 3)
+    lost = long.blocks[1].id
+    with closing(NodeWriter(tmp_path)) as writer:
+        for bundle in bundles:
+            writer.write_bundle(bundle, leave_out=(lost,))
+    with closing(open_node(tmp_path)) as source:
+        assert source.last_mc_seqno() == len(bundles)
+        with pytest.raises(BlockNeverHad) as caught:
+            source.read_bundle(long.mc_seqno)
+        assert caught.value.block == lost
+
+
+def test_the_archive_may_end_before_the_shard_client(
+    tmp_path: Path, bundles: list[McBundle]
+) -> None:
+    with closing(NodeWriter(tmp_path)) as writer:
+        for bundle in bundles[:30]:
+            writer.write_bundle(bundle)
+        writer.write_bundle(bundles[30], leave_out=tuple(b.id for b in bundles[30].blocks[1:]))
+        writer.write_shard_client(bundles[33].blocks[0].id)
+        with closing(open_node(tmp_path)) as source:
+            assert source.last_mc_seqno() == 30
+            with pytest.raises(BlockNotYet, match="the archive ends with masterchain block 30"):
+                source.read_bundle(32)
+            for bundle in bundles[30:34]:
+                writer.write_bundle(bundle)
+            source.refresh()
+            assert source.last_mc_seqno() == 34
+            assert source.read_bundle(31) == bundles[30]
+
+
+@pytest.mark.parametrize("ref", [None, 7, 9999])
+def test_a_handle_that_contradicts_the_masterchain_is_noticed(
+    tmp_path: Path, bundles: list[McBundle], ref: int | None
+) -> None:
+    committing = next(bundle for bundle in bundles[20:] if len(bundle.blocks) > 1)
+    shard_block = committing.blocks[1]
+    with closing(NodeWriter(tmp_path)) as writer:
+        for bundle in bundles[: committing.mc_seqno + 10]:
+            writer.write_bundle(bundle)
+        key = bytes.fromhex("73d1577f") + encode_id(shard_block.id)
+        value = writer.open_slices[0].get(key)
+        assert value is not None
+        flags = int.from_bytes(value[84:88], "little") & ~(1 << 23 if ref is None else 0)
+        tail = b"" if ref is None else ref.to_bytes(4, "little")
+        changed = value[:84] + flags.to_bytes(4, "little") + value[88:-4] + tail
+        writer.open_slices[0][key] = changed
+    with closing(open_node(tmp_path)) as source:
+        expected = (
+            (BlockNeverHad, "not copied whole")
+            if ref is None
+            else (BlockCorrupt, f"its handle says {ref}")
+        )
+        with pytest.raises(expected[0], match=expected[1]):
+            source.read_bundle(committing.mc_seqno)
+
+
+@pytest.mark.parametrize("suffix", ["", ".0:8000000000000000"])
+def test_a_package_cut_at_any_byte_ends_the_archive_before_it(
+    copied: Path, bundles: list[McBundle], suffix: str
+) -> None:
+    path = copied / PACKAGES / f"archive.00200{suffix}.pack"
+    whole = path.read_bytes()
+    for size in range(len(whole) - 1, len(whole) - 4000, -79):
+        os.truncate(path, size)
+        with closing(open_node(copied)) as source:
+            last = source.last_mc_seqno()
+            assert 230 < last < 238
+            assert source.read_bundle(last) == bundles[last - 1]
+            with pytest.raises(BlockCorrupt, match=r"archive.00200.* at byte \d+: the file ends"):
+                source.read_bundle(last + 1)
+            path.write_bytes(whole)
+            source.refresh()
+            assert source.last_mc_seqno() == 238
+            assert source.read_bundle(last + 1) == bundles[last]
+
+
+def test_flipped_bits_in_packages_are_corrupt(copied: Path, bundles: list[McBundle]) -> None:
+    name = f"{PACKAGES}/archive.00100.pack"
+    path = copied / name
+    whole = path.read_bytes()
+    block = bundles[149].blocks[0]
+    start = whole.index(block.data)
+    entry = start - 8 - len(entry_name(block.id))
+    with closing(open_node(copied)) as source:
+        # Many bytes of the header and the name, and some of the data.
+        for at in [*range(entry, start, 3), *range(start, start + len(block.data), 197)]:
+            flipped = bytearray(whole)
+            flipped[at] ^= 1 << at % 8
+            path.write_bytes(flipped)
+            with pytest.raises(BlockCorrupt) as caught:
+                source.read_bundle(150)
+            assert (caught.value.file, caught.value.offset) == (name, entry)
+            assert str(caught.value.block) == str(block.id)
+        assert source.last_mc_seqno() == 238
+
+
+def test_a_damaged_newest_block_is_not_passed_over(copied: Path, bundles: list[McBundle]) -> None:
+    path = copied / PACKAGES / "archive.00200.pack"
+    whole = bytearray(path.read_bytes())
+    whole[whole.index(bundles[237].blocks[0].data) + 50] ^= 1
+    path.write_bytes(whole)
+    with closing(open_node(copied)) as source:
+        assert source.last_mc_seqno() == 238
+        with pytest.raises(BlockCorrupt, match="SHA-256"):
+            source.read_bundle(238)
+
+
+def test_a_missing_package_is_named(copied: Path) -> None:
+    (copied / PACKAGES / "archive.00100.pack").unlink()
+    with closing(open_node(copied)) as source:
+        assert source.last_mc_seqno() == 238
+        with pytest.raises(BlockCorrupt, match=r"archive.00100.pack at byte \d+: .*not exist"):
+            source.read_bundle(120)
+
+
+def test_a_rolled_back_node_is_noticed(tmp_path: Path, bundles: list[McBundle]) -> None:
+    with closing(NodeWriter(tmp_path)) as writer:
+        for bundle in bundles[:20]:
+            writer.write_bundle(bundle)
+        with closing(open_node(tmp_path)) as source:
+            assert source.last_mc_seqno() == 20
+            source.read_bundle(20)
+            writer.write_shard_client(bundles[11].blocks[0].id)
+            source.refresh()
+            assert source.last_mc_seqno() == 12
+            with pytest.raises(BlockNotYet):
+                source.read_bundle(13)
+
+
+def test_garbage_behind_the_valid_part_is_not_looked_at(
+    copied: Path, bundles: list[McBundle]
+) -> None:
+    for path in (copied / PACKAGES).glob("*.pack"):
+        with path.open("ab") as file:
+            file.write(b"\x8b\x1e half an entry")
+    with closing(open_node(copied)) as source:
+        assert source.read_bundle(238) == bundles[237]
+
+
+@pytest.mark.parametrize("name", ["state", "files/globalindex"])
+def test_a_folder_that_is_no_node_is_refused(copied: Path, name: str) -> None:
+    shutil.rmtree(copied / name)
+    with pytest.raises(SourceError, match=f"no database folder of a TON node, it lacks {name}$"):
+        open_node(copied)
+    (copied / name).mkdir()
+    with pytest.raises(SourceError, match=f"{name}: no readable RocksDB"):
+        open_node(copied)
+
+
+def test_the_folder_around_a_node_is_refused_with_a_hint(copied: Path) -> None:
+    copied.rename(copied.parent / "db")
+    with pytest.raises(SourceError, match="name the folder db inside it"):
+        open_node(copied.parent)
+
+
+def test_another_layout_is_refused(copied: Path) -> None:
+    with closing(open_store(copied / "state")) as state:
+        state[bytes.fromhex("54214f72")] = bytes.fromhex("f72037d903000000")
+    with pytest.raises(SourceError, match="layout 3; this reader knows 2"):
+        open_node(copied)
+
+
+def test_a_node_without_blocks_is_empty(tmp_path: Path) -> None:
+    NodeWriter(tmp_path).close()
+    with closing(open_node(tmp_path)) as source:
+        assert (source.first_mc_seqno(), source.last_mc_seqno()) == (1, 0)
+        assert source.zero_states() == ()
+
+
+def test_zero_states_come_from_either_place(copied: Path, demo_facts: Path) -> None:
+    for path in (copied / "archive/states").iterdir():
+        path.unlink()
+    with closing(open_node(copied)) as source:
+        states = source.zero_states()
+    assert [state.workchain for state in states] == [-1, 0]
+    assert states[0].data == (demo_facts / "zerostate.boc").read_bytes()
+    assert states[0].root_hash.hex().startswith("43a63deed91f1ba2")
+
+
+@pytest.mark.parametrize("folder", ["archive/states", "static"])
+def test_a_wrong_zero_state_is_refused(copied: Path, folder: str) -> None:
+    for path in (copied / "archive/states").iterdir() if folder == "static" else ():
+        path.unlink()
+    for path in (copied / folder).iterdir():
+        path.write_bytes(next((copied / "static").iterdir()).read_bytes()[:-1])
+    with closing(open_node(copied)) as source, pytest.raises(SourceError, match=folder):
+        source.zero_states()
+
+
+def test_no_private_folder_is_left(
+    demo_node: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    source = open_node(demo_node)
+    source.read_bundle(5)
+    assert len(list(tmp_path.iterdir())) == 1
+    source.close()
+    with pytest.raises(SourceError):
+        open_node(tmp_path)
+    assert not list(tmp_path.iterdir())

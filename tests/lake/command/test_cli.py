@@ -1,0 +1,243 @@
+"""The commands: what they print, for people and machines, and how they end."""
+
+from __future__ import annotations
+
+import json
+import sys
+from io import BytesIO
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+from unittest import mock
+
+import click
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.lake.rows import commit_rows, file_bytes
+from tonlake.api.command.loading import NAMES, compose_settings
+from tonlake.lake.command import cli
+from tonlake.lake.command.cli import commands
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.schema import SCHEMA_VERSION, TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+GROUP = click.Group("tonlake", commands=commands)
+
+
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in NAMES:
+        monkeypatch.delenv(name.variable, raising=False)
+
+
+def run(*arguments: object, env: dict[str, str] | None = None) -> Result:
+    return CliRunner().invoke(
+        GROUP, [str(each) for each in arguments], env=env, obj=compose_settings
+    )
+
+
+@pytest.mark.parametrize("command", commands, ids=lambda command: str(command.name))
+def test_help_has_an_example(command: click.Command) -> None:
+    shown = run(command.name, "--help")
+    assert shown.exit_code == 0
+    assert "Example" in shown.output
+    assert f"tonlake {command.name}" in shown.output
+
+
+@pytest.mark.parametrize("command", ["status", "verify", "views", "sql"])
+def test_no_lake(tmp_path: Path, command: str) -> None:
+    query = ["select 1"] if command == "sql" else []
+    done = run(command, *query, "--lake", tmp_path)
+    assert done.exit_code == 1
+    assert done.stderr == f"error: {tmp_path} holds no lake: no commit in _log/\n"
+    assert run(command, *query).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("a?b", "a?b, has ? in"), ("a[X]b", "a[X]b, has [ in"), ("a\udcff", "a\\xff, is not UTF-8")],
+)
+@pytest.mark.parametrize("command", ["status", "verify", "views", "sql"])
+def test_a_path_that_duckdb_cannot_take_is_refused(
+    tmp_path: Path, command: str, name: str, shown: str
+) -> None:
+    """It would read the lake `aXb` where `a[X]b` was named."""
+    query = ["select 1"] if command == "sql" else []
+    done = run(command, *query, "--lake", tmp_path / name)
+    assert done.exit_code == 2
+    assert f"the path of the lake, {tmp_path}/{shown}" in done.stderr
+    assert "give it another name" in done.stderr
+
+
+def test_status_for_people(read_lake: Path) -> None:
+    done = run("status", "--lake", read_lake)
+    assert done.exit_code == 0
+    for line in ("Snapshot 3", "Network -239", "blocks 1..10, 16..30", "Holes 11..15"):
+        assert line in done.output
+    assert "masterchain blocks 21..30 of 2024-01-22" in done.output
+    for name in TABLES:
+        assert name in done.output
+
+
+def test_status_for_machines(read_lake: Path) -> None:
+    status = json.loads(run("status", "--lake", read_lake, "--json").output)
+    assert status["ranges"] == [[1, 10], [16, 30]]
+    assert status["holes"] == [[11, 15]]
+    assert status["last_commit"]["number"] == status["snapshot"] == 3
+    assert status["tables"]["blocks"]["rows"] == 25
+    assert status["bytes"] == sum(table["bytes"] for table in status["tables"].values())
+    size = status["tables"]["messages"]
+    assert size["bytes_per_row"] == round(size["bytes"] / size["rows"], 1)
+
+
+def test_status_of_empty_tables(tmp_path: Path) -> None:
+    commit_rows(tmp_path, 1, 3, tables=["blocks"], network=None)
+    done = run("status", "--lake", tmp_path)
+    assert "Network" not in done.output
+    assert "Holes none" in done.output
+
+
+def test_verify_of_a_sound_lake(read_lake: Path) -> None:
+    done = run("verify", "--lake", read_lake)
+    assert done.exit_code == 0
+    assert "none damaged" in done.output
+    assert json.loads(run("verify", "--lake", read_lake, "--json").output)["damage"] == []
+
+
+def test_verify_names_damage(lake: Path) -> None:
+    file = open_snapshot(lake).files["blocks"][1].path
+    (lake / file).write_bytes(b"")
+    done = run("verify", "--lake", lake)
+    assert done.exit_code == 1
+    assert f"damaged: {file}: it has 0 bytes instead of" in done.output
+    machine = run("verify", "--lake", lake, "--json")
+    assert machine.exit_code == 1
+    assert [damage["file"] for damage in json.loads(machine.output)["damage"]] == [file]
+
+
+def test_verify_lists_and_sweeps_orphans(lake: Path) -> None:
+    orphan = "blocks/day=2024-01-02/1-10-00.parquet"
+    (lake / orphan).write_text("x")
+    assert f"no commit names: {orphan}" in run("verify", "--lake", lake).output
+    kept = run("verify", "--lake", lake, "--sweep")
+    assert "removed" not in kept.output
+    swept = run("verify", "--lake", lake, "--sweep", env={"TONLAKE_LAKE_ORPHAN_GRACE_S": "0"})
+    assert f"removed: {orphan}" in swept.output
+    assert not (lake / orphan).exists()
+
+
+COUNT = "select count(*) as n from blocks"
+
+
+def test_sql_formats(read_lake: Path, tmp_path: Path) -> None:
+    assert run("sql", COUNT, "--lake", read_lake).output.split() == ["n", "25"]
+    assert run("sql", COUNT, "--lake", read_lake, "--format", "csv").output == "n\n25\n"
+    assert json.loads(run("sql", COUNT, "--lake", read_lake, "--format", "json").output) == [
+        {"n": 25}
+    ]
+    expected: dict[str, Callable[[Path], bool]] = {
+        "csv": lambda path: path.read_text() == "n\n25\n",
+        "json": lambda path: json.loads(path.read_text()) == [{"n": 25}],
+        "table": lambda path: path.read_text().split() == ["n", "25"],
+        "parquet": lambda path: bool(pq.read_table(path).to_pylist() == [{"n": 25}]),
+    }
+    for name, as_expected in expected.items():
+        file = tmp_path / f"answer.{name}"
+        done = run("sql", COUNT, "--lake", read_lake, "--format", name, "-o", file)
+        assert (done.exit_code, done.output) == (0, "")
+        assert as_expected(file)
+
+
+def test_sql_of_an_older_snapshot(read_lake: Path) -> None:
+    asked = run("sql", COUNT, "--lake", read_lake, "--snapshot", 1, "--format", "csv")
+    assert asked.output == "n\n10\n"
+    gone = run("sql", COUNT, "--lake", read_lake, "--snapshot", 9)
+    assert (gone.exit_code, gone.stderr) == (
+        1,
+        f"error: {read_lake} has commits 1 to 3, and no 9\n",
+    )
+
+
+def test_sql_may_begin_with_a_comment(read_lake: Path) -> None:
+    query = f"-- how many\n{COUNT}"
+    for arguments in ((query, "--format", "json"), ("--format", "json", "--", query)):
+        done = run("sql", "--lake", read_lake, *arguments)
+        assert (done.exit_code, json.loads(done.stdout)) == (0, [{"n": 25}])
+    assert "No such option '--forma'" in run("sql", COUNT, "--forma", "csv").stderr
+
+
+def test_sql_is_utf8_whatever_the_terminal_says(read_lake: Path) -> None:
+    for data, text in (("'ü'".encode(), "ü"), (b"'\xff'", "\ufffd")):
+        query = "select " + data.decode("ascii", "surrogateescape") + " as x"
+        done = run("sql", query, "--lake", read_lake, "--format", "json")
+        assert (done.exit_code, json.loads(done.stdout)) == (0, [{"x": text}])
+
+
+def test_sql_faults_leave_no_file(read_lake: Path, tmp_path: Path) -> None:
+    file = tmp_path / "answer.csv"
+    for query in ("selec", "select error('stop') from blocks"):
+        done = run("sql", query, "--lake", read_lake, "--format", "csv", "-o", file)
+        assert done.exit_code == 1
+        assert done.stderr.startswith("error: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sql_parquet_goes_to_a_pipe_and_not_to_a_terminal(
+    read_lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for arguments in ((), ("-o", "-")):
+        done = run("sql", COUNT, "--lake", read_lake, "--format", "parquet", *arguments)
+        assert done.exit_code == 0
+        assert pq.read_table(BytesIO(done.stdout_bytes)).to_pylist() == [{"n": 25}]
+    terminal = SimpleNamespace(isatty=lambda: True)
+    monkeypatch.setattr(
+        "tonlake.lake.command.cli.sys", SimpleNamespace(stdout=terminal, exit=sys.exit)
+    )
+    done = run("sql", COUNT, "--lake", read_lake, "--format", "parquet")
+    assert done.exit_code == 2
+    assert "-o FILE" in done.stderr
+
+
+def test_sql_into_no_folder(read_lake: Path, tmp_path: Path) -> None:
+    done = run("sql", COUNT, "--lake", read_lake, "-o", tmp_path / "none" / "answer.csv")
+    assert done.exit_code == 1
+    assert done.stderr.startswith("error: [Errno 2] No such file or directory")
+
+
+def test_sql_shows_the_first_rows_of_many(read_lake: Path) -> None:
+    with mock.patch.object(cli, "TABLE_ROWS", 2):
+        done = run("sql", "from blocks", "--lake", read_lake)
+    assert len(done.stdout.splitlines()) == 3
+    assert done.stderr == "2 of 25 rows shown; --format csv or json writes all\n"
+
+
+def test_sql_reads_only(read_lake: Path) -> None:
+    before = file_bytes(read_lake)
+    assert run("sql", "copy blocks to 'x.csv'", "--lake", read_lake).exit_code == 1
+    assert run("sql", "from blocks", "--lake", read_lake).exit_code == 0
+    assert file_bytes(read_lake) == before
+
+
+def test_views(lake: Path) -> None:
+    done = run("views", "--lake", lake)
+    assert done.output.split() == [str(lake / "views.sql"), str(lake / "catalog.duckdb")]
+    assert (lake / "catalog.duckdb").exists()
+
+
+def test_schema_documents_every_column() -> None:
+    markdown = run("schema").output
+    assert run("schema", "--markdown").output == markdown
+    machine = json.loads(run("schema", "--json").output)
+    assert machine["schema_version"] == SCHEMA_VERSION
+    assert [table["name"] for table in machine["tables"]] == list(TABLES)
+    for table in TABLES.values():
+        assert f"## {table.name}\n\n{table.doc}\n" in markdown
+        assert set(table.key) | set(table.sort) <= set(table.names)
+        for column in table.columns:
+            assert column.doc
+            assert f"| `{column.name}` | {column.type} |" in markdown
+            assert f"| {column.doc} |" in markdown

@@ -1,0 +1,310 @@
+"""Commits: what is in the lake after any sequence of them, and what a refused one leaves."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from tests.lake.rows import commit_rows, file_bytes, make_table, make_tables
+from tonlake.lake.commit import commit
+from tonlake.lake.commit.commit import Network, commit_range
+from tonlake.lake.errors import (
+    CommitConflict,
+    LakeFull,
+    NetworkMismatch,
+    RangeOverlap,
+    RowsRejected,
+)
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import read_commit, read_state
+from tonlake.lake.maintenance.verify import verify_lake
+from tonlake.lake.schema import TABLES
+
+ROOT = Path(__file__).resolve().parents[2]
+TWO = ("blocks", "transactions")
+every_three = mock.patch.object(commit, "CHECKPOINT_COMMITS", 3)
+
+
+def read_table(lake: Path, name: str, number: int | None = None) -> pa.Table:
+    """Return all rows of a table as of a commit, in the order of the files."""
+    files = open_snapshot(lake, number).files[name]
+    parts = [pq.read_table(lake / file.path, partitioning=None) for file in files]
+    return pa.concat_tables(parts) if parts else TABLES[name].arrow.empty_table()
+
+
+def sorted_rows(name: str, first: int, last: int) -> pa.Table:
+    """Return the rows that ``commit_rows`` commits for a range, as a file has them."""
+    rows = make_tables(first, last, rows=2, names=[name])[name]
+    return rows.sort_by([(column, "ascending") for column in TABLES[name].sort])
+
+
+@every_three
+@examples(max_examples=12, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 40), st.integers(0, 9)).map(lambda at: (at[0], at[0] + at[1])),
+        max_size=8,
+    )
+)
+def test_any_sequence_of_commits(
+    tmp_path_factory: pytest.TempPathFactory, ranges: list[tuple[int, int]]
+) -> None:
+    lake = tmp_path_factory.mktemp("any") / "lake"
+    model: list[tuple[int, int]] = []
+    for first, last in ranges:
+        if any(first <= known[1] and known[0] <= last for known in model):
+            before = file_bytes(lake)
+            with pytest.raises(RangeOverlap, match="already"):
+                commit_rows(lake, first, last, rows=2, tables=TWO)
+            assert file_bytes(lake) == before
+        else:
+            model.append((first, last))
+            made = commit_rows(lake, first, last, rows=2, tables=TWO)
+            assert made == read_commit(lake, len(model))[0]
+    for number in range(1, len(model) + 1):
+        for name in ("transactions", "blocks"):
+            expected = pa.concat_tables([sorted_rows(name, *at) for at in model[:number]])
+            assert read_table(lake, name, number).equals(expected)
+    if model:
+        assert not verify_lake(lake).damage
+
+
+def test_a_commit_says_what_it_brought(tmp_path: Path) -> None:
+    network = Network(-239, "aa", "bb")
+    commit_rows(tmp_path, 1, 3)
+    made = commit_rows(tmp_path, 5, 9, source={"b": "2", "a": "1"}, network=network)
+    assert (made.number, made.first_mc_seqno, made.last_mc_seqno) == (2, 5, 9)
+    assert made.day == "2024-01-06"
+    assert made.source == {"a": "1", "b": "2"}
+    assert made.network == network
+    assert made.shards == {"-1:8000000000000000": (5, 9)}
+    assert made.removed == ()
+    assert not made.zero_state
+    assert [file.table for file in made.added] == sorted(TABLES)
+    for file in made.added:
+        assert (tmp_path / file.path).stat().st_size == file.bytes
+        assert file.path.startswith(f"{file.table}/day=2024-01-06/5-9-{file.sha256[:16]}")
+        assert pq.read_metadata(tmp_path / file.path).num_rows == file.rows
+
+
+def test_shards_of_a_split(tmp_path: Path) -> None:
+    blocks = make_table("blocks", 1, 1, rows=3)
+    columns = {
+        "workchain": pa.array([0, 0, 0], pa.int32()),
+        "shard": pa.array([2**62, -(2**62), 2**62], pa.int64()),
+        "seqno": pa.array([7, 4, 9], pa.int64()),
+    }
+    for name, values in columns.items():
+        blocks = blocks.set_column(blocks.column_names.index(name), name, values)
+    made = commit_range(
+        tmp_path,
+        {"blocks": blocks},
+        first_mc_seqno=1,
+        last_mc_seqno=1,
+        day="2024-01-01",
+        source={},
+    )
+    assert made.shards == {"0:4000000000000000": (7, 9), "0:c000000000000000": (4, 4)}
+
+
+def test_zero_state_belongs_to_the_first_block(tmp_path: Path) -> None:
+    rows = {"config_params": make_table("config_params", 0, 0)}
+    options: dict[str, Any] = {"day": "2024-01-01", "source": {}, "last_mc_seqno": 9}
+    with pytest.raises(RowsRejected):
+        commit_range(tmp_path, rows, first_mc_seqno=2, **options)
+    assert commit_range(tmp_path, rows, first_mc_seqno=1, **options).zero_state
+    assert read_state(tmp_path).ranges == ((1, 9),)
+
+
+def test_a_range_without_rows_is_covered_all_the_same(tmp_path: Path) -> None:
+    empty = {name: table.arrow.empty_table() for name, table in TABLES.items()}
+    made = commit_range(
+        tmp_path, empty, first_mc_seqno=4, last_mc_seqno=6, day="2024-01-01", source={}
+    )
+    assert (made.added, made.shards) == ((), {})
+    assert read_state(tmp_path).ranges == ((4, 6),)
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        for first, last in ((1, 10), (11, 12), (20, 25)):
+            commit_rows(tmp_path / name, first, last)
+    assert file_bytes(tmp_path / "one") == file_bytes(tmp_path / "two")
+
+
+def test_another_network_is_refused(tmp_path: Path) -> None:
+    commit_rows(tmp_path, 1, 3, network=Network(-239))
+    before = file_bytes(tmp_path)
+    with pytest.raises(NetworkMismatch):
+        commit_rows(tmp_path, 4, 6, network=Network(-3))
+    assert file_bytes(tmp_path) == before
+    commit_rows(tmp_path, 4, 6, network=None)
+    assert read_state(tmp_path).network == Network(-239)
+
+
+def test_refused_rows_leave_no_lake(tmp_path: Path) -> None:
+    with pytest.raises(RowsRejected):
+        commit_rows(tmp_path / "lake", 5, 7, day="tomorrow")
+    assert not (tmp_path / "lake").exists()
+
+
+def test_a_writer_that_our_lock_does_not_reach(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another machine's writer links the entry between our look at the log and our own link."""
+    commit_rows(tmp_path / "lake", 1, 3)
+    shutil.copytree(tmp_path / "lake", tmp_path / "theirs")
+    commit_rows(tmp_path / "theirs", 10, 12)
+    link = os.link
+
+    def link_second(source: Path, target: Path) -> None:
+        shutil.copytree(tmp_path / "theirs", tmp_path / "lake", dirs_exist_ok=True)
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", link_second)
+    with pytest.raises(CommitConflict, match=r"_log/2\.json"):
+        commit_rows(tmp_path / "lake", 4, 6)
+    monkeypatch.undo()
+    assert read_state(tmp_path / "lake").ranges == ((1, 3), (10, 12))
+    assert not verify_lake(tmp_path / "lake").damage
+    commit_rows(tmp_path / "lake", 4, 6)
+    assert read_state(tmp_path / "lake").ranges == ((1, 6), (10, 12))
+    assert not list((tmp_path / "lake" / "_log").glob(".tmp-*"))
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from tonlake.lake.errors import RangeOverlap
+from tests.lake.rows import commit_rows
+won = 0
+for first in range(1, 20, 2):
+    try:
+        commit_rows(Path(sys.argv[1]), first, first + 1, rows=1, tables=['blocks'])
+        won += 1
+    except RangeOverlap:
+        pass
+print(won)
+"""
+
+
+def test_two_writers_share_the_work(tmp_path: Path) -> None:
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(tmp_path / "lake")],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    won = [int(writer.communicate()[0]) for writer in writers]
+    assert sum(won) == 10
+    assert read_state(tmp_path / "lake").ranges == ((1, 20),)
+    report = verify_lake(tmp_path / "lake")
+    assert (report.commits, report.damage, report.orphans) == (10, [], [])
+
+
+def test_a_reader_keeps_its_commit(lake: Path) -> None:
+    pinned = open_snapshot(lake)
+    connection = pinned.connect()
+    count = "select count(*), sum(lt::hugeint) from transactions"
+    before = connection.execute(count).fetchall()
+    commit_rows(lake, 31, 40)
+    assert connection.execute(count).fetchall() == before
+    assert pinned.connect().execute(count).fetchall() == before
+    newer = open_snapshot(lake)
+    assert newer.connect().execute(count).fetchall() != before
+    assert (pinned.number, newer.number) == (3, 4)
+
+
+LIMITED_WRITER = """
+import resource, sys
+from pathlib import Path
+from tonlake.lake.errors import LakeFull
+from tests.lake.rows import commit_rows
+limit = int(sys.argv[2])
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+try:
+    commit_rows(Path(sys.argv[1]), 4, 6)
+except LakeFull as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("limit_bytes", [0, 2900, 10_000])
+def test_a_file_that_has_no_room(tmp_path: Path, limit_bytes: int) -> None:
+    """The kernel refuses the write: the lake is as before, and the commit works later."""
+    lake = tmp_path / "lake"
+    commit_rows(lake, 1, 3)
+    before = file_bytes(lake)
+    writer = subprocess.run(
+        [sys.executable, "-c", LIMITED_WRITER, str(lake), str(limit_bytes)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"no room to write {lake}/" in writer.stdout
+    assert file_bytes(lake) == before
+    commit_rows(lake, 4, 6)
+    assert read_state(lake).ranges == ((1, 6),)
+
+
+@every_three
+@pytest.mark.parametrize("failing", range(1, 12))
+def test_a_disk_that_fills_up_at_any_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    """Every fsync of a commit in turn finds no room: the commit is whole or absent."""
+    lake = tmp_path / "lake"
+    commit_rows(lake, 1, 3, rows=1, tables=TWO)
+    commit_rows(lake, 4, 6, rows=1, tables=TWO)
+    before = file_bytes(lake)
+    fsync, calls = os.fsync, 0
+
+    def full(descriptor: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == failing:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with suppress(LakeFull):
+        commit_rows(lake, 7, 9, rows=1, tables=TWO)
+    monkeypatch.undo()
+    if read_state(lake).number == 2:
+        assert file_bytes(lake) == before
+        commit_rows(lake, 7, 9, rows=1, tables=TWO)
+    assert read_state(lake).ranges == ((1, 9),)
+    report = verify_lake(lake)
+    assert (report.damage, report.orphans) == ([], [])
+
+
+def test_a_link_that_has_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit_rows(tmp_path, 1, 3)
+    before = file_bytes(tmp_path)
+
+    def full(*_args: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "link", full)
+    with pytest.raises(LakeFull, match=r"_log/2\.json"):
+        commit_rows(tmp_path, 4, 6)
+    assert file_bytes(tmp_path) == before

@@ -1,0 +1,188 @@
+"""A person's SQL: what is refused, and answers in every format with their values whole."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.lake.rows import file_bytes
+from tonlake.lake.duck.answer import (
+    ask,
+    naming_the_fault,
+    write_csv,
+    write_json,
+    write_parquet,
+    write_table,
+)
+from tonlake.lake.errors import LakeCorrupt, QueryError
+from tonlake.lake.log.snapshot import Snapshot, open_snapshot
+from tonlake.lake.settings import LakeSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EVERYTHING = """
+select
+    9223372036854775807::hugeint * 100 as huge,
+    12345678901.000000001::decimal(38, 9) as coins,
+    'Aa'::blob as bytes,
+    ['b'::blob] as hashes,
+    {'at': 'c'::blob} as nested,
+    null as nothing,
+    true as yes,
+    'a,"b' as text,
+    date '2024-02-29' as day,
+    timestamp '2024-02-29 01:02:03.000004' as time
+"""
+
+
+@pytest.fixture(scope="module")
+def snapshot(read_lake: Path) -> Snapshot:
+    return open_snapshot(read_lake)
+
+
+def answer(snapshot: Snapshot, query: str) -> pa.RecordBatchReader:
+    return ask(snapshot, query, LakeSettings())
+
+
+def test_json(snapshot: Snapshot) -> None:
+    stream = io.StringIO()
+    write_json(answer(snapshot, EVERYTHING), stream)
+    assert '"huge":922337203685477580700,"coins":12345678901.000000001,' in stream.getvalue()
+    (row,) = json.loads(stream.getvalue())
+    assert row["bytes"] == "4161"
+    assert row["hashes"] == ["62"]
+    assert row["nested"] == {"at": "63"}
+    assert row["nothing"] is None
+    assert row["yes"] is True
+    assert row["day"] == "2024-02-29"
+    assert row["time"] == "2024-02-29T01:02:03.000004"
+
+
+def test_csv(snapshot: Snapshot) -> None:
+    stream = io.StringIO()
+    write_csv(answer(snapshot, EVERYTHING), stream)
+    names, values = csv.reader(io.StringIO(stream.getvalue()))
+    assert dict(zip(names, values, strict=True)) == {
+        "huge": "922337203685477580700",
+        "coins": "12345678901.000000001",
+        "bytes": "4161",
+        "hashes": '["62"]',
+        "nested": '{"at":"63"}',
+        "nothing": "",
+        "yes": "true",
+        "text": 'a,"b',
+        "day": "2024-02-29",
+        "time": "2024-02-29 01:02:03.000004",
+    }
+
+
+def test_table(snapshot: Snapshot) -> None:
+    stream = io.StringIO()
+    count = write_table(
+        answer(snapshot, "select seqno, root_hash, null as n from blocks order by 1"), stream, 2
+    )
+    lines = stream.getvalue().splitlines()
+    assert count == 25
+    assert [line.split() for line in lines[:1]] == [["seqno", "root_hash", "n"]]
+    assert [line.split()[0] for line in lines[1:]] == ["1", "2"]
+    assert len(lines[1].split()[1]) == 64
+    assert lines[1].split()[2] == "NULL"
+
+
+def test_parquet_keeps_types(snapshot: Snapshot) -> None:
+    stream = io.BytesIO()
+    write_parquet(answer(snapshot, EVERYTHING), stream)
+    table = pq.read_table(io.BytesIO(stream.getvalue()))
+    assert table.schema.field("huge").type == pa.decimal128(38, 0)
+    assert table["bytes"].to_pylist() == [b"Aa"]
+    assert str(table["coins"][0]) == "12345678901.000000001"
+
+
+def test_no_rows(snapshot: Snapshot) -> None:
+    stream = io.StringIO()
+    write_json(answer(snapshot, "from blocks where false"), stream)
+    assert json.loads(stream.getvalue()) == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select 1",
+        "with top as (from blocks) select count(*) from top",
+        "explain from blocks",
+        "explain analyze from blocks",
+        "describe blocks",
+        "summarize libraries",
+        "show tables",
+        "pivot blocks on workchain using count(*)",
+        "values (1)",
+        "select 1; -- and a comment",
+    ],
+)
+def test_statements_that_read(snapshot: Snapshot, query: str) -> None:
+    assert answer(snapshot, query).read_all().num_rows > 0
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("", "one statement is wanted, and there are 0"),
+        ("select 1; select 2", "there are 2"),
+        ("selec", "syntax error"),
+        ("select gone from blocks", "gone"),
+        ("from nowhere", "nowhere"),
+        ("create table mine (i int)", "this statement is CREATE"),
+        ("copy blocks to 'x.csv'", "this statement is COPY"),
+        ("copy (pivot blocks on workchain) to 'x.csv'", "this statement is MULTI"),
+        ("explain analyze copy blocks to 'x.csv'", "this statement is EXPLAIN"),
+        ("attach 'x.db'", "this statement is ATTACH"),
+        ("set threads = 9", "this statement is SET"),
+        ("from read_text('/etc/hostname')", "Permission"),
+    ],
+)
+def test_statements_that_are_refused(
+    snapshot: Snapshot, read_lake: Path, query: str, message: str
+) -> None:
+    before = file_bytes(read_lake)
+    with pytest.raises(QueryError, match=message):
+        answer(snapshot, query)
+    assert file_bytes(read_lake) == before
+
+
+def test_a_file_of_the_lake_cannot_be_written_over(snapshot: Snapshot, read_lake: Path) -> None:
+    path = read_lake / snapshot.files["blocks"][0].path
+    before = path.read_bytes()
+    for statement in (
+        f"copy (select 1) to '{path}' (use_tmp_file false)",
+        f"explain analyze copy (select 1) to '{path}' (use_tmp_file false)",
+        f"copy (pivot blocks on workchain) to '{path}' (use_tmp_file false)",
+    ):
+        with pytest.raises(QueryError):
+            answer(snapshot, statement)
+    assert path.read_bytes() == before
+
+
+def test_faults_while_rows_are_read(snapshot: Snapshot) -> None:
+    query = "select error(concat('row ', seqno)) from blocks"
+    with pytest.raises(QueryError, match="row "), naming_the_fault(snapshot):
+        answer(snapshot, query).read_all()
+
+
+def test_columns_of_one_name() -> None:
+    twice = pa.RecordBatchReader.from_batches(pa.schema([("a", "int8"), ("a", "int8")]), [])
+    with pytest.raises(QueryError, match="its own for every column: a"):
+        write_json(twice, io.StringIO())
+
+
+def test_a_damaged_table_is_named(lake: Path) -> None:
+    file = open_snapshot(lake).files["blocks"][0].path
+    (lake / file).unlink()
+    with pytest.raises(LakeCorrupt, match=file):
+        answer(open_snapshot(lake), "from blocks")

@@ -1,0 +1,265 @@
+"""The database of a snapshot: views as the schema says, old files, macros, and nothing more."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+from pytoniq_core.boc.address import Address
+
+from tests.lake.rows import make_table
+from tonlake.lake.commit.commit import commit_range
+from tonlake.lake.duck.connection import open_connection, read_sql
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import DataFile
+from tonlake.lake.schema import TABLES
+from tonlake.lake.settings import LakeSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from duckdb import DuckDBPyConnection
+
+HASHES = st.binary(min_size=32, max_size=32)
+WORKCHAINS = st.integers(-128, 127)
+
+
+@pytest.fixture(scope="module")
+def connection(read_lake: Path) -> DuckDBPyConnection:
+    return open_snapshot(read_lake).connect()
+
+
+@pytest.fixture(scope="module")
+def nothing(tmp_path_factory: pytest.TempPathFactory) -> DuckDBPyConnection:
+    """The views of a lake without rows."""
+    lake = tmp_path_factory.mktemp("nothing")
+    commit_range(lake, {}, first_mc_seqno=1, last_mc_seqno=2, day="2024-01-01", source={})
+    return open_snapshot(lake).connect()
+
+
+@pytest.fixture(scope="module")
+def macros() -> DuckDBPyConnection:
+    made = duckdb.connect()
+    made.execute(read_sql("macros"))
+    return made
+
+
+def one(connection: DuckDBPyConnection, query: str, *values: object) -> Any:
+    """Return the one value of a query."""
+    ((value,),) = connection.execute(query, values).fetchall()
+    return value
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_view_has_the_rows_and_columns_of_its_table(
+    read_lake: Path, connection: DuckDBPyConnection, name: str
+) -> None:
+    found = connection.view(name).to_arrow_table()
+    assert found.column_names == [*TABLES[name].names, "day"]
+    paths = [read_lake / file.path for file in open_snapshot(read_lake).files[name]]
+    expected = pa.concat_tables([pq.read_table(path, partitioning=None) for path in paths])
+
+    def ordered(rows: pa.Table) -> list[dict[str, object]]:
+        return sorted(rows.select(TABLES[name].names).to_pylist(), key=repr)
+
+    assert ordered(found) == ordered(expected)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_views_of_empty_tables_have_the_same_types(
+    nothing: DuckDBPyConnection, connection: DuckDBPyConnection, name: str
+) -> None:
+    empty = nothing.view(name)
+    full = connection.view(name)
+    assert (empty.columns, empty.types) == (full.columns, full.types)
+    assert empty.fetchall() == []
+
+
+def test_the_day_of_a_row_is_that_of_its_commit(connection: DuckDBPyConnection) -> None:
+    days = "select distinct day::varchar from blocks where mc_seqno between 16 and 20"
+    assert connection.execute(days).fetchall() == [("2024-01-17",)]
+    assert one(connection, "select count(*) from blocks where day = '2024-01-17'") == 5
+
+
+def commit_states(lake: Path, accounts: int) -> list[tuple[bytes, tuple[int, int, int]]]:
+    """Commit states of few accounts in many blocks; return their identities."""
+    keys = []
+    for first, last in ((1, 5), (6, 9)):
+        rows = make_table("account_states", first, last, rows=40)
+        pool = [bytes([at]) * 32 for at in range(accounts)]
+        columns = {
+            "workchain": pa.array([0] * 40, pa.int32()),
+            "account": pa.array([pool[at % accounts] for at in range(40)], pa.binary(32)),
+            "block_seqno": pa.array(range(first * 100, first * 100 + 40), pa.int64()),
+        }
+        for name, values in columns.items():
+            rows = rows.set_column(rows.column_names.index(name), name, values)
+        cells = make_table("state_cells", first, last, rows=5, seed=0)
+        shared = pa.array([bytes([at]) * 32 for at in range(5)], pa.binary(32))
+        cells = cells.set_column(0, "hash", shared)
+        commit_range(
+            lake,
+            {"account_states": rows, "state_cells": cells},
+            first_mc_seqno=first,
+            last_mc_seqno=last,
+            day="2024-01-01",
+            source={},
+        )
+        keys += rows.select(["account", "mc_seqno", "block_seqno", "balance"]).to_pylist()
+    return [(row["account"], (row["mc_seqno"], row["block_seqno"], row["balance"])) for row in keys]
+
+
+def test_latest_states_and_distinct_cells(tmp_path: Path) -> None:
+    keys = commit_states(tmp_path, accounts=7)
+    latest: dict[bytes, tuple[int, int, int]] = {}
+    for account, state in keys:
+        latest[account] = max(latest.get(account, state), state)
+    connection = open_snapshot(tmp_path).connect()
+    found = connection.execute(
+        "select account, mc_seqno, block_seqno, balance from latest_account_states"
+    ).fetchall()
+    assert {account: tuple(rest) for account, *rest in found} == latest
+    assert len(found) == 7
+    assert one(connection, "select count(*) from state_cell_copies") == 10
+    assert one(connection, "select count(*) from state_cells") == 5
+    first = "select min(mc_seqno) from state_cell_copies where hash = $1"
+    seen = "select mc_seqno from state_cells where hash = $1"
+    assert one(connection, seen, bytes(32)) == one(connection, first, bytes(32))
+
+
+def write_old_file(lake: Path, lacking: str) -> tuple[DataFile, DataFile]:
+    """Write a file of an older schema, without one column, and a file of today's."""
+    files = []
+    for version, name in ((0, "old"), (1, "new")):
+        rows = make_table("shard_blocks", 1, 9, rows=3)
+        path = f"shard_blocks/day=2024-01-0{version + 1}/{name}.parquet"
+        (lake / path).parent.mkdir(parents=True)
+        pq.write_table(rows if version else rows.drop_columns([lacking]), lake / path)
+        files.append(DataFile(path, "shard_blocks", 3, 1, "", version))
+    return files[0], files[1]
+
+
+@pytest.mark.parametrize("lacking", ["workchain", "gen_utime", "root_hash"])
+def test_files_older_than_a_column_have_null_there(tmp_path: Path, lacking: str) -> None:
+    old, new = write_old_file(tmp_path, lacking)
+    both = open_connection(tmp_path, {"shard_blocks": (old, new)}, LakeSettings())
+    alone = open_connection(tmp_path, {"shard_blocks": (old,)}, LakeSettings())
+    now = open_connection(tmp_path, {"shard_blocks": (new,)}, LakeSettings())
+    assert both.view("shard_blocks").types == now.view("shard_blocks").types
+    assert alone.view("shard_blocks").columns == now.view("shard_blocks").columns
+    rows = both.view("shard_blocks").to_arrow_table()
+    assert (rows.num_rows, rows[lacking].null_count) == (6, 3)
+    assert alone.view("shard_blocks").to_arrow_table()[lacking].null_count == 3
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "from read_text('/etc/hostname')",
+        "from glob('/*')",
+        "from read_csv('https://example.com/x.csv')",
+        "copy (select 1) to '/tmp/tonlake-was-here.csv'",
+        "attach '/tmp/tonlake-was-here.db'",
+        "install httpfs",
+        "load httpfs",
+        "set enable_external_access = true",
+        "set threads = 64",
+        "reset lock_configuration",
+        "export database '/tmp/tonlake-was-here'",
+    ],
+)
+def test_nothing_else_is_in_reach(connection: DuckDBPyConnection, query: str) -> None:
+    with pytest.raises(duckdb.Error):
+        connection.execute(query)
+
+
+def test_other_files_of_the_lake_are_out_of_reach_too(read_lake: Path) -> None:
+    secret = read_lake / "views.sql"
+    secret.write_text("x")
+    with pytest.raises(duckdb.PermissionException):
+        open_snapshot(read_lake).connect().execute("from read_text($1)", [str(secret)])
+    secret.unlink()
+
+
+def test_settings_are_applied(read_lake: Path) -> None:
+    settings = LakeSettings(duckdb_threads=3, duckdb_memory_mib=256)
+    connection = open_snapshot(read_lake).connect(settings)
+    assert one(connection, "select current_setting('threads')") == 3
+    assert one(connection, "select current_setting('memory_limit')") == "256.0 MiB"
+
+
+def test_cursors_share_the_views(connection: DuckDBPyConnection) -> None:
+    assert one(connection.cursor(), "select count(*) from blocks") == 25
+
+
+@examples(max_examples=20, deadline=None)
+@given(WORKCHAINS, HASHES, st.tuples(st.booleans(), st.booleans()))
+def test_address_forms(
+    macros: DuckDBPyConnection, workchain: int, account: bytes, flags: tuple[bool, bool]
+) -> None:
+    bounceable, testnet = flags
+    expected = Address((workchain, account))
+    friendly = one(
+        macros,
+        "select ton_friendly($1::int, $2::blob, bounceable := $3, testnet := $4)",
+        workchain,
+        account,
+        bounceable,
+        testnet,
+    )
+    assert friendly == expected.to_str(is_bounceable=bounceable, is_test_only=testnet)
+    raw = one(macros, "select ton_address($1::int, $2::blob)", workchain, account)
+    assert raw == expected.to_str(is_user_friendly=False).upper()
+    for form in (friendly, raw, raw.lower(), friendly.replace("-", "+").replace("_", "/")):
+        assert one(macros, "select ton_account($1)", form) == account
+        assert one(macros, "select ton_workchain($1)", form) == workchain
+
+
+@examples(max_examples=20, deadline=None)
+@given(HASHES)
+def test_hash_forms(macros: DuckDBPyConnection, value: bytes) -> None:
+    base64 = one(macros, "select ton_base64($1::blob)", value)
+    url = one(macros, "select ton_base64url($1::blob)", value)
+    assert url == base64.replace("+", "-").replace("/", "_")
+    for form in (value.hex(), value.hex().upper(), base64, url):
+        assert one(macros, "select ton_hash($1)", form) == value
+
+
+@examples(max_examples=20, deadline=None)
+@given(st.integers(-(2**63), 2**63 - 1), st.integers(-(2**31), 2**31 - 1))
+def test_number_forms(macros: DuckDBPyConnection, number: int, opcode: int) -> None:
+    coins = one(macros, "select ton_coins($1::bigint)", number)
+    assert coins == Decimal(number).scaleb(-9)
+    assert one(macros, "select ton_shard($1::bigint)", number) == f"{number % 2**64:016X}"
+    assert one(macros, "select ton_opcode($1::int)", opcode) == f"0x{opcode % 2**32:08x}"
+
+
+def test_time_form(macros: DuckDBPyConnection) -> None:
+    assert one(macros, "select ton_time(1700000000)::varchar") == "2023-11-14 22:13:20"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "ton_friendly(null, null)",
+        "ton_address(null, null)",
+        "ton_account(null)",
+        "ton_workchain(null)",
+        "ton_hash(null)",
+        "ton_base64(null)",
+        "ton_base64url(null)",
+        "ton_coins(null)",
+        "ton_shard(null)",
+        "ton_opcode(null)",
+        "ton_time(null)",
+    ],
+)
+def test_null_in_null_out(macros: DuckDBPyConnection, call: str) -> None:
+    assert macros.sql(f"select {call}").fetchall() == [(None,)]

@@ -1,0 +1,70 @@
+"""The files of a commit: what comes and goes with them, and what a failure leaves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.lake.rows import make_table
+from tonlake.lake.file.datafile import Changes, write_changes
+from tonlake.lake.log.place import Derivation, NewFile, Place
+from tonlake.lake.log.state import LogState
+from tonlake.lake.settings import LakeSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PLACE = Place(1, 9, "2026-01-01")
+NONE: frozenset[str] = frozenset()
+
+
+def new_file(name: str, seed: int = 0) -> NewFile:
+    return NewFile(name, PLACE, make_table(name, 1, 9, seed=seed))
+
+
+def write(lake: Path, state: LogState, *files: NewFile, removed: frozenset[str] = NONE) -> Changes:
+    return write_changes(lake, state, Derivation(files, removed), LakeSettings())
+
+
+def test_files_with_rows_come(tmp_path: Path) -> None:
+    empty = new_file("traces")._replace(rows=new_file("traces").rows.slice(0, 0))
+    made = write(tmp_path, LogState(), new_file("messages"), empty)
+    assert [file.table for file in made.added] == ["messages"]
+    assert (tmp_path / made.added[0].path).stat().st_size == made.added[0].bytes
+    assert made.removed == ()
+
+
+def test_files_that_were_replaced_go(tmp_path: Path) -> None:
+    first = write(tmp_path, LogState(), new_file("traces"), new_file("messages"))
+    live = LogState(files=first.added)
+    old = frozenset(file.path for file in first.added if file.table == "traces")
+    made = write(tmp_path, live, new_file("traces", seed=1), removed=old | {"no/live.file"})
+    assert made.removed == tuple(old)
+    assert len(made.added) == 1
+    assert (tmp_path / made.removed[0]).exists()
+
+
+def test_the_same_rows_are_no_change(tmp_path: Path) -> None:
+    first = write(tmp_path, LogState(), new_file("traces"))
+    live = LogState(files=first.added)
+    path = first.added[0].path
+    (tmp_path / path).write_bytes(b"damaged")
+    assert write(tmp_path, live, new_file("traces"), removed=frozenset({path})) == Changes((), ())
+    assert (tmp_path / path).stat().st_size == first.added[0].bytes
+
+
+def test_a_failure_leaves_what_was_live(tmp_path: Path) -> None:
+    first = write(tmp_path, LogState(), new_file("traces"))
+    live = LogState(files=first.added)
+
+    def fail() -> Iterator[NewFile]:
+        yield new_file("traces")
+        yield new_file("messages")
+        raise ArithmeticError
+
+    with pytest.raises(ArithmeticError):
+        write_changes(tmp_path, live, Derivation(fail(), NONE), LakeSettings())
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert files == [tmp_path / first.added[0].path]

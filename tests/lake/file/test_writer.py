@@ -1,0 +1,146 @@
+"""Parquet files: order, types, options, and the same bytes for the same rows."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+from unittest import mock
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from tests.lake.rows import make_table
+from tonlake.lake.file import writer
+from tonlake.lake.file.writer import encode_parquet, sort_rows
+from tonlake.lake.schema import TABLES
+from tonlake.lake.settings import LakeSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SETTINGS = LakeSettings(row_group_rows=16)
+
+
+@pytest.fixture(autouse=True)
+def no_plain_rows() -> Iterator[None]:
+    with mock.patch.object(writer, "PLAIN_ROWS", 0):
+        yield
+
+
+def read_back(data: pa.Buffer) -> pa.Table:
+    return pq.read_table(pa.BufferReader(data), page_checksum_verification=True)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_rows_come_back_sorted_with_their_types(name: str) -> None:
+    table = TABLES[name]
+    rows = make_table(name, 1, 9, rows=50)
+    found = read_back(encode_parquet(rows, table, SETTINGS))
+    assert found.schema.equals(table.arrow)
+    key = [(column, "ascending") for column in table.sort]
+    assert found.equals(rows.sort_by(key))
+
+
+@examples(max_examples=25, deadline=None)
+@given(name=st.sampled_from(sorted(TABLES)), seed=st.integers(0, 2**32), count=st.integers(1, 40))
+def test_order_of_arrival_does_not_matter(name: str, seed: int, count: int) -> None:
+    rows = make_table(name, 1, 2**40, seed=seed, rows=count)
+    order = list(range(count))
+    random.Random(seed).shuffle(order)  # noqa: S311 - a seed, no secret
+    shuffled = rows.take(order)
+    first, second = (encode_parquet(each, TABLES[name], SETTINGS) for each in (rows, shuffled))
+    assert first.equals(second)
+
+
+def test_rows_in_order_are_not_copied() -> None:
+    rows = sort_rows(make_table("blocks", 1, 9), TABLES["blocks"])
+    assert sort_rows(rows, TABLES["blocks"]) is rows
+
+
+@examples(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32), swaps=st.integers(0, 2), nulls=st.booleans())
+def test_many_rows_are_sorted_where_they_are_not_in_order(
+    seed: int, swaps: int, *, nulls: bool
+) -> None:
+    """Few different keys, so that ties reach down to the last of them; in pieces."""
+    rng = random.Random(seed)  # noqa: S311 - a seed, no secret
+    count = 1_100
+    keys = sorted((rng.randrange(9), rng.randrange(3), rng.randrange(9)) for _ in range(count))
+    for _ in range(swaps):
+        one, other = rng.randrange(count), rng.randrange(count)
+        keys[one], keys[other] = keys[other], keys[one]
+    if nulls:
+        keys[rng.randrange(count)] = (9, 9, 9)
+    columns = {
+        "lt": pa.array([lt for lt, _, _ in keys], pa.int64()),
+        "workchain": pa.array([None if w == 9 else w for _, w, _ in keys], pa.int32()),
+        "account": pa.array([bytes(31) + bytes((at,)) for _, _, at in keys], pa.binary(32)),
+        "mc_seqno": pa.array(range(count), pa.int64()),
+    }
+    rows = pa.table(columns)
+    cut = rng.randrange(count)
+    found = sort_rows(
+        pa.concat_tables([rows.slice(0, cut), rows.slice(cut)]), TABLES["transactions"]
+    )
+    assert found["mc_seqno"].to_pylist() == sorted(range(count), key=keys.__getitem__)
+
+
+def test_file_layout() -> None:
+    data = encode_parquet(
+        make_table("transactions", 1, 9, rows=50), TABLES["transactions"], SETTINGS
+    )
+    facts = pq.ParquetFile(pa.BufferReader(data)).metadata
+    assert [facts.row_group(at).num_rows for at in range(facts.num_row_groups)] == [16, 16, 16, 2]
+    names = TABLES["transactions"].names
+    assert [names[column.column_index] for column in facts.row_group(0).sorting_columns] == [
+        "lt",
+        "workchain",
+        "account",
+    ]
+    assert {facts.row_group(0).column(at).compression for at in range(len(names))} == {"ZSTD"}
+    assert facts.metadata is None
+
+
+@pytest.mark.parametrize("name", sorted(TABLES))
+def test_few_rows_are_written_plain(name: str) -> None:
+    table = TABLES[name]
+    few, many = (make_table(name, 1, 9, rows=count) for count in (50, 51))
+    for rows, most, packing in ((few, 50, "UNCOMPRESSED"), (few, 0, "ZSTD"), (many, 50, "ZSTD")):
+        with mock.patch.object(writer, "PLAIN_ROWS", most):
+            data = encode_parquet(rows, table, SETTINGS)
+        facts = pq.ParquetFile(pa.BufferReader(data)).metadata
+        columns = [facts.row_group(0).column(at) for at in range(facts.num_columns)]
+        assert {column.compression for column in columns} == {packing}
+        bounded = {column.path_in_schema for column in columns if column.is_stats_set}
+        assert bounded >= {"mc_seqno", "lt", "utime"}.intersection(table.names)
+        assert len(facts.row_group(0).sorting_columns) == len(table.sort)
+        assert read_back(data).equals(sort_rows(rows, table))
+
+
+def test_a_flipped_bit_fails_the_page_checksum() -> None:
+    data = bytearray(
+        encode_parquet(make_table("state_cells", 1, 9), TABLES["state_cells"], SETTINGS)
+    )
+    at = pq.ParquetFile(pa.BufferReader(data)).metadata.row_group(0).column(2).data_page_offset
+    data[at + 60] ^= 1
+    with pytest.raises(OSError, match="CRC"):
+        read_back(pa.py_buffer(bytes(data)))
+
+
+@pytest.mark.parametrize("plain_rows", [0, 50])
+def test_nulls_are_found_beside_a_single_value(tmp_path: Path, plain_rows: int) -> None:
+    rows = make_table("transaction_traces", 1, 9, rows=9)
+    parents = pa.array([None] * 8 + [bytes(32)], pa.binary(32))
+    rows = rows.set_column(rows.column_names.index("parent_hash"), "parent_hash", parents)
+    file = tmp_path / "rows.parquet"
+    with mock.patch.object(writer, "PLAIN_ROWS", plain_rows):
+        file.write_bytes(encode_parquet(rows, TABLES["transaction_traces"], SETTINGS))
+    with duckdb.connect() as connection:
+        found = connection.read_parquet(str(file)).filter("parent_hash is null")
+        assert found.count("*").fetchall() == [(8,)]

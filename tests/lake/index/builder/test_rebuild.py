@@ -1,0 +1,203 @@
+"""Runs on disk: whole or not at all, found out when they rot, and never in a reader's way."""
+
+from __future__ import annotations
+
+import io
+import random
+import shutil
+from typing import TYPE_CHECKING
+from unittest import mock
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from tests.lake.chain import Chain, commit_chain
+from tests.lake.killed import run_killed
+from tests.lake.rows import file_bytes
+from tonlake.lake.command.status import read_status, render_status
+from tonlake.lake.commit.rewrite import commit_maintenance
+from tonlake.lake.index.builder import rebuild
+from tonlake.lake.index.builder.place import RUN_FORMAT, range_of
+from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.index.opening import open_lookups
+from tonlake.lake.index.segment.file import RunFile
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import RUN_FOLDER, read_commit, read_state
+from tonlake.lake.maintenance.orphan import sweep_orphans
+from tonlake.lake.maintenance.verify import verify_lake
+from tonlake.lake.settings import LakeSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NO_MEMORY = LakeSettings(index_memory_rows=0)
+SETTINGS = LakeSettings()
+
+
+@pytest.fixture(scope="module")
+def without_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of three commits without a run, to be copied."""
+    lake, chain = tmp_path_factory.mktemp("chained") / "lake", Chain(3)
+    for at in (1, 4, 7):
+        commit_chain(lake, chain, at, at + 2)
+    return lake
+
+
+@pytest.fixture
+def chained(without_run: Path, tmp_path: Path) -> Path:
+    """A lake of three commits without a run."""
+    return shutil.copytree(without_run, tmp_path / "lake")
+
+
+def ranges_of(lake: Path) -> list[tuple[int, int]]:
+    return sorted(range_of(run) for run in read_state(lake).runs)
+
+
+def test_a_rebuild_covers_all_blocks_once(chained: Path) -> None:
+    commit = rebuild_lookups(chained)
+    assert commit is not None
+    assert not commit.has_blocks
+    assert ranges_of(chained) == [(1, 9)]
+    assert rebuild_lookups(chained) is None
+    report = verify_lake(chained)
+    assert (report.damage, report.orphans) == ([], [])
+
+
+def test_a_run_of_another_version_is_not_read_and_made_anew(chained: Path) -> None:
+    rebuild_lookups(chained)
+    state = read_state(chained)
+    (run,) = state.runs
+    foreign = msgspec.structs.replace(run, schema_version=RUN_FORMAT + 1)
+    commit_maintenance(chained, state, runs=(foreign,))
+    snapshot = open_snapshot(chained)
+    assert open_lookups(snapshot, NO_MEMORY) is None
+    in_memory = open_lookups(snapshot, SETTINGS)
+    assert in_memory is not None
+    assert len(in_memory.runs) == 3  # one of each commit, in memory
+    commit, _ = read_commit(chained, snapshot.number)
+    told = read_status(snapshot, commit)
+    assert (told.lookups.runs, told.lookups.unreadable) == (0, 1)
+    assert told.lookups.missing == ((1, 9),)
+    assert told.lookups.rows_missing == run.rows
+    console = Console(record=True, width=200, file=io.StringIO())
+    render_status(told, console)
+    assert "1 runs are of another version" in console.export_text()
+    rebuild_lookups(chained)
+    assert read_state(chained).runs == (run,)
+    assert open_lookups(open_snapshot(chained), NO_MEMORY) is not None
+
+
+def test_the_same_rows_make_the_same_run(chained: Path) -> None:
+    rebuild_lookups(chained)
+    before = file_bytes(chained / RUN_FOLDER)
+    rebuild_lookups(chained, everything=True)
+    assert file_bytes(chained / RUN_FOLDER) == before
+    with mock.patch.object(rebuild, "BLOCK_ROWS", 3):
+        rebuild_lookups(chained, everything=True)
+    assert file_bytes(chained / RUN_FOLDER) == before
+
+
+def test_small_runs_are_joined_and_large_ones_left_alone(tmp_path: Path) -> None:
+    lake, chain = tmp_path / "lake", Chain(4)
+    commit_chain(lake, chain, 1, 40)
+    rebuild_lookups(lake)
+    large = read_state(lake).runs
+    for at in (41, 42, 43):
+        commit_chain(lake, chain, at, at)
+        rebuild_lookups(lake)
+    assert large[0] in read_state(lake).runs
+    assert len(read_state(lake).runs) <= 3
+    assert ranges_of(lake)[-1][1] == 43
+
+
+def test_a_run_never_spans_a_hole(tmp_path: Path) -> None:
+    lake, chain = tmp_path / "lake", Chain(4)
+    commit_chain(lake, chain, 1, 3)
+    commit_chain(lake, chain, 6, 8)
+    rebuild_lookups(lake)
+    assert ranges_of(lake) == [(1, 3), (6, 8)]
+    commit_chain(lake, chain, 4, 5)
+    rebuild_lookups(lake)
+    assert ranges_of(lake) == [(1, 8)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_flipped_bit_is_found_and_never_answered_from(chained: Path, seed: int) -> None:
+    rebuild_lookups(chained)
+    path = chained / read_state(chained).runs[0].path
+    data = bytearray(path.read_bytes())
+    rng = random.Random(seed)  # noqa: S311 - a repeatable test
+    data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    path.write_bytes(data)
+    assert [damage.file for damage in verify_lake(chained).damage] == [f"{RUN_FOLDER}/{path.name}"]
+    snapshot = open_snapshot(chained)
+    assert snapshot.runs == ()
+    assert open_lookups(snapshot, NO_MEMORY) is None
+    assert open_lookups(snapshot, SETTINGS) is not None
+    rebuild_lookups(chained)
+    assert verify_lake(chained).damage == []
+    assert open_lookups(open_snapshot(chained), NO_MEMORY) is not None
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        *("run.created", "run.written", "run.synced", "run.renamed"),
+        *("log.created", "log.written", "log.synced", "log.linked", "log.unlinked"),
+        "log.folder_synced",
+    ],
+)
+def test_a_rebuild_that_is_killed_leaves_all_or_nothing(chained: Path, point: str) -> None:
+    assert run_killed(lambda: rebuild_lookups(chained), point)
+    assert verify_lake(chained).damage == []
+    linked = point in {"log.linked", "log.unlinked", "log.folder_synced"}
+    assert bool(read_state(chained).runs) == linked
+    sweep_orphans(chained, 0)
+    rebuild_lookups(chained)
+    report = verify_lake(chained)
+    assert (report.damage, report.orphans) == ([], [])
+    assert ranges_of(chained) == [(1, 9)]
+
+
+def test_a_reader_of_an_old_run_goes_on_when_it_is_replaced_and_swept(chained: Path) -> None:
+    rebuild_lookups(chained)
+    snapshot = open_snapshot(chained)
+    pinned = open_lookups(snapshot, SETTINGS)
+    assert pinned is not None
+    tx_hash = pinned.runs[0].hash_of(0)
+    commit_chain(chained, Chain(9), 10, 14)
+    rebuild_lookups(chained, everything=True)
+    old = chained / snapshot.runs[0].path
+    assert sweep_orphans(chained, 3600) == []
+    assert old.exists()
+    assert old in sweep_orphans(chained, 0)
+    hit = pinned.find_transaction(tx_hash)
+    assert hit is not None
+    assert pinned.read_records([hit])[0].row.hash == tx_hash
+
+
+@mock.patch.object(rebuild, "BLOCK_ROWS", 5)
+def test_commits_during_a_rebuild_are_kept(chained: Path) -> None:
+    chain = Chain(8)
+    later = iter((10, 11))
+
+    def commit_more(_rows: int) -> None:
+        at = next(later, None)
+        if at is not None:
+            commit_chain(chained, chain, at, at)
+
+    rebuild_lookups(chained, on_part=commit_more)
+    assert open_snapshot(chained).last_mc_seqno == 11
+    assert ranges_of(chained) == [(1, 9)]
+    lookups = open_lookups(open_snapshot(chained), SETTINGS)
+    assert lookups is not None
+    assert lookups.runs[-1].last_mc_seqno == 11
+
+
+@pytest.mark.parametrize("cut", [0, 1, 8, 100])
+def test_bytes_that_are_no_run_are_refused(chained: Path, cut: int) -> None:
+    rebuild_lookups(chained)
+    data = (chained / read_state(chained).runs[0].path).read_bytes()
+    with pytest.raises(Exception, match="no look-up run"):
+        RunFile(data[: len(data) - 1 - cut], "x")

@@ -1,0 +1,87 @@
+"""Rows of contracts and moves come out of a run as they went in, by each of their addresses."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.lake.holdings import Holdings, commit_holdings
+from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.index.opening import open_lookups
+from tonlake.lake.index.segment.contracts import INDEXED, RunTable, open_tables, write_contracts
+from tonlake.lake.index.segment.file import RunFile, RunWriter
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import read_state
+from tonlake.lake.settings import LakeSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow as pa
+
+SETTINGS = LakeSettings()
+
+
+def write_tables(parts: list[tuple[str, pa.Table]]) -> dict[str, RunTable]:
+    """Write a run that has nothing else, and open it."""
+    stream = io.BytesIO()
+    writer = RunWriter(stream)
+    write_contracts(writer, parts)
+    writer.finish((1, 9), 0)
+    tables = open_tables(RunFile(stream.getvalue(), "test").arrays)
+    assert tables is not None
+    return tables
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 2**32), last=st.integers(1, 5))
+def test_rows_come_back(seed: int, last: int) -> None:
+    holdings = Holdings(seed)
+    halves = holdings.make(1, last), holdings.make(last + 1, last + 1)
+    parts = [(name, half[name]) for name in INDEXED for half in halves if half[name].num_rows]
+    tables = write_tables(parts)
+    for name, table in INDEXED.items():
+        wanted: list[dict[str, Any]] = [row for half in halves for row in half[name].to_pylist()]
+        if not wanted:
+            assert name not in tables
+            continue
+        found = [tables[name].read(number) for number in range(len(tables[name].order))]
+        assert found == wanted
+        for column in table.addresses:
+            for address in {row[column] for row in wanted if row[column] is not None}:
+                numbers = tables[name].list_rows(column, address)
+                rows = [found[number] for number in numbers]
+                assert [row for row in rows if row[column] == address] == sorted(
+                    (row for row in wanted if row[column] == address),
+                    key=lambda row: (row[table.order], wanted.index(row)),
+                )
+
+
+def test_a_run_made_without_contracts_says_so() -> None:
+    assert open_tables({}) is None
+    assert write_tables([]) == {}
+
+
+def test_look_ups_are_not_asked_about_contracts_that_were_made_anew(tmp_path: Path) -> None:
+    commit_holdings(tmp_path, 1, 6)
+    rebuild_lookups(tmp_path)
+    lookups = open_lookups(open_snapshot(tmp_path), SETTINGS)
+    assert lookups is not None
+    assert lookups.list_tables("jetton_wallets")
+    lookups.stale_traces = True
+    assert lookups.list_tables("jetton_wallets") is None
+
+
+def test_the_digest_of_a_run_follows_from_the_files_of_contracts(tmp_path: Path) -> None:
+    commit_holdings(tmp_path, 1, 6)
+    rebuild_lookups(tmp_path)
+    state = read_state(tmp_path)
+    snapshot = open_snapshot(tmp_path)
+    snapshot.files["nft_items"] = snapshot.files["nft_items"][1:]
+    lookups = open_lookups(snapshot, SETTINGS)
+    assert state.runs
+    assert lookups is not None
+    assert lookups.stale_traces

@@ -1,0 +1,56 @@
+"""Packed numbers are read as they were written."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tonlake.lake.index.segment.native import NATIVE
+from tonlake.lake.index.segment.numbers import open_numbers, pack_numbers
+
+LEAST, MOST = -(1 << 63), (1 << 63) - 1
+pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
+
+words = st.integers(-3, 300) | st.integers(LEAST, MOST) | st.integers(1 << 55, 1 << 57)
+lists = st.lists(words, max_size=200) | st.lists(st.integers(7, 9), max_size=200)
+
+
+def pack(values: list[int], cut_bits: int = 0) -> bytes:
+    return pack_numbers(array("q", values), cut_bits)
+
+
+@given(values=lists, ends=st.tuples(st.integers(-250, 250), st.integers(-250, 250)))
+def test_what_is_packed_is_read(values: list[int], ends: tuple[int, int]) -> None:
+    found = open_numbers(memoryview(pack(values)))
+    assert list(found) == found[:] == values
+    assert found[slice(*ends)] == values[slice(*ends)]
+    assert found[ends[0] : ends[1] : -2] == values[ends[0] : ends[1] : -2]
+    assert [found[-1]] == values[-1:] if values else not len(found)
+    for at in (len(values), -len(values) - 1):
+        with pytest.raises(IndexError):
+            found[at]
+
+
+@given(values=st.lists(st.integers(0, 1 << 62), max_size=90), cut_bits=st.integers(0, 40))
+def test_sorted_numbers_are_found(values: list[int], cut_bits: int) -> None:
+    cut = sorted(value >> cut_bits for value in values)
+    found = open_numbers(memoryview(pack(cut, cut_bits)))
+    assert found.cut_bits == cut_bits
+    for wanted in (*values, 0, MOST):
+        at = bisect_left(cut, wanted >> cut_bits)
+        known = at < len(cut) and cut[at] == wanted >> cut_bits
+        assert found.find(wanted) == (at if known else -1)
+
+
+@pytest.mark.parametrize(("at", "value"), [(8, 255), (16, 60), (16, 65), (17, 64), (15, 1)])
+def test_damaged_numbers_are_refused(at: int, value: int) -> None:
+    data = bytearray(pack(list(range(40))))
+    data[at] = value
+    with pytest.raises(ValueError, match="packed numbers"):
+        open_numbers(memoryview(data))
+    with pytest.raises(ValueError, match="packed numbers"):
+        open_numbers(memoryview(data)[:31])

@@ -1,0 +1,131 @@
+"""Records are read as they were written, and damage never harms more than the answer."""
+
+from __future__ import annotations
+
+import random
+import struct
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.fuzz.rows import compose, damage, make_traces, read_all
+from tests.lake.chain import Chain, commit_chain
+from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.index.builder.gather import gather_all
+from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.index.segment import shape
+from tonlake.lake.index.segment.file import RunFile
+from tonlake.lake.index.segment.record import MESSAGE_COLUMNS, TRANSACTION_COLUMNS
+from tonlake.lake.index.segment.segment import Run
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import read_state
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+
+
+@pytest.fixture
+def chained(tmp_path: Path) -> Path:
+    lake = tmp_path / "lake"
+    commit_chain(lake, Chain(8), 1, 12)
+    rebuild_lookups(lake)
+    return lake
+
+
+@pytest.mark.parametrize("most_numbered", [shape._MOST_NUMBERED, 3])
+def test_rows_are_found_as_they_were_written(
+    chained: Path, monkeypatch: pytest.MonkeyPatch, most_numbered: int
+) -> None:
+    monkeypatch.setattr(shape, "_MOST_NUMBERED", most_numbered)
+    run = Run(RunFile(compose(chained), "whole"))
+    rows = gather_all(chained, read_state(chained).files, (1, 12))
+    records = run.read_records(range(len(run.lt)))
+    assert listed(TRANSACTION_COLUMNS, (record.row for record in records)) == written(
+        rows["transactions"], TRANSACTION_COLUMNS
+    )
+    assert listed(MESSAGE_COLUMNS, (line for each in records for line in each.messages)) == written(
+        rows["messages"], MESSAGE_COLUMNS
+    )
+    for trace in make_traces(rows["transactions"]).to_pylist():
+        assert run.traces.find_ended(trace["trace_id"]) == trace
+    assert run.traces.find_ended(b"\xaa" * 32) is None
+
+
+def listed(columns: Sequence[str], rows: Iterable[Any]) -> list[str]:
+    """Return rows that were read, in an order of their own."""
+    return sorted(repr([getattr(row, name) for name in columns]) for row in rows)
+
+
+def written(table: pa.Table, columns: Sequence[str]) -> list[str]:
+    """Return rows as they are in the lake, in the same order."""
+    rows = table.select(columns).to_pylist()
+    return sorted(repr([as_read(value) for value in row.values()]) for row in rows)
+
+
+def as_read(value: object) -> object:
+    """Amounts are read as whole numbers."""
+    return int(value) if isinstance(value, Decimal) else value
+
+
+def test_damage_is_an_error_or_a_wrong_value_and_no_crash(chained: Path) -> None:
+    whole = compose(chained)
+    rng = random.Random(3)  # noqa: S311 - the same damage every time
+    refused = sum(bool(read_all(damage(whole, rng))) for _ in range(100))
+    assert refused > 10
+
+
+def test_a_run_that_lacks_an_array_is_corrupt(chained: Path) -> None:
+    whole = compose(chained)
+    names = RunFile(whole, "whole").arrays.keys()
+    may_lack = {name for name in names if name.endswith((".end", ".place"))}
+    may_lack.add("contract.hash")  # runs of earlier versions have no contracts
+    for name in names - may_lack:
+        renamed = whole.replace(f'"{name}":'.encode(), f'"{name[:-1]}?":'.encode())
+        assert renamed != whole
+        with pytest.raises(LakeCorrupt, match="no look-up run"):
+            Run(RunFile(renamed, "renamed"))
+
+
+def test_states_by_account(chained: Path) -> None:
+    run = Run(RunFile(compose(chained), "whole"))
+    accounts = [run.account_of(number)[::-1] for number in range(len(run.balance))]
+    states = run.newest_states(accounts)
+    latest = open_snapshot(chained).connect().table("latest_account_states").to_arrow_table()
+    wanted = {(row["workchain"], row["account"]): row["hash"] for row in latest.to_pylist()}
+    assert wanted == {
+        account: state["hash"]
+        for account, state in zip(accounts, states, strict=True)
+        if state is not None
+    }
+    strangers = [(workchain + 1, account) for workchain, account in accounts]
+    assert run.newest_states(strangers) == [None] * len(strangers)
+    for wrong in ([(1 << 40, bytes(32))], [bytes(32)]):
+        with pytest.raises((OverflowError, TypeError, struct.error)):
+            run.newest_states(wrong)
+
+
+def test_places_outside_of_a_run_are_refused(chained: Path) -> None:
+    run = Run(RunFile(compose(chained), "whole"))
+    rows = len(run.lt)
+    for read in (
+        lambda: run.read_records([rows]),
+        lambda: run.read_records([-rows - 1]),
+        lambda: run.read_lines([(0, 99)]),
+    ):
+        with pytest.raises((ValueError, IndexError)):
+            read()
+
+
+def test_the_end_of_a_message_that_a_row_lacks_is_none(chained: Path) -> None:
+    run = Run(RunFile(compose(chained), "whole"))
+    record = run.read_records([0])[0]
+    hashes = [*(line.msg_hash for line in record.messages), bytes(32)]
+    ends = run._source.read_ends([(0, each) for each in hashes])
+    assert [end and end.msg_index for end in ends] == [
+        *(line.msg_index for line in record.messages),
+        None,
+    ]

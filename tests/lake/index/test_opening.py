@@ -1,0 +1,81 @@
+"""Blocks newer than all runs: composed in memory, each a few times as the lake grows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from tests.lake.chain import Chain, commit_chain
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.index import opening
+from tonlake.lake.index.opening import open_lookups
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.settings import LakeSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    import pyarrow as pa
+    import pytest
+
+    from tonlake.lake.index.segment.segment import Run
+    from tonlake.lake.log.state import DataFile
+
+COMMITS = 17
+
+
+def test_a_growing_lake_composes_each_commit_a_few_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    composed = 0
+    real = opening.compose_run
+
+    def count(lake_dir: Path, files: Any, mc_range: tuple[int, int], read: Any) -> Run:
+        nonlocal composed
+        composed += mc_range[1] - mc_range[0] + 1
+        return real(lake_dir, files, mc_range, read)
+
+    monkeypatch.setattr(opening, "compose_run", count)
+    chain = Chain(3, accounts=2)
+    for last in range(1, COMMITS + 1):
+        commit_chain(tmp_path, chain, last, last)
+        found = open_lookups(open_snapshot(tmp_path), LakeSettings())
+        assert found is not None
+        assert list_blocks(found.runs) == list(range(1, last + 1))
+        assert len(found.runs) < 16
+    assert COMMITS < composed <= 3 * COMMITS  # few blocks of the chain have no transactions
+
+
+def test_a_growing_lake_reads_each_file_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert set(count_readings(tmp_path / "kept", monkeypatch).values()) == {1}
+
+
+def test_rows_of_files_are_kept_within_bounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "_READ_BYTES", 0)
+    assert max(count_readings(tmp_path / "full", monkeypatch).values()) > 1
+
+
+def count_readings(lake: Path, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Return how often each file is read as a lake grows until commits are composed together."""
+    read: Counter[str] = Counter()
+
+    def count(lake_dir: Path, file: DataFile, columns: Any) -> pa.Table:
+        read[file.path] += 1
+        return read_rows(lake_dir, file, columns)
+
+    monkeypatch.setattr(opening, "read_rows", count)
+    chain = Chain(5, accounts=2)
+    for last in range(1, COMMITS + 1):
+        commit_chain(lake, chain, last, last)
+        assert open_lookups(open_snapshot(lake), LakeSettings()) is not None
+    return read
+
+
+def list_blocks(runs: Iterable[Run]) -> list[int]:
+    """Return the masterchain blocks of runs, one run after another."""
+    return [at for run in runs for at in range(run.first_mc_seqno, run.last_mc_seqno + 1)]

@@ -1,0 +1,189 @@
+"""Snapshots: what a reader sees, damage of single files, digests once per file."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+from typing import TYPE_CHECKING, BinaryIO
+
+import duckdb
+import msgspec
+import pytest
+
+from tests.lake.rows import commit_rows
+from tonlake.lake.errors import LakeCorrupt, LakeNotFound, SnapshotNotFound
+from tonlake.lake.log import digest
+from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.snapshot import Snapshot, open_snapshot
+from tonlake.lake.log.state import Network, read_state
+from tonlake.lake.schema import TABLES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def flip(path: Path, at: int, bit: int = 0) -> None:
+    """Flip one bit of a file."""
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1 << bit
+    path.write_bytes(data)
+
+
+def test_facts_of_a_snapshot(read_lake: Path) -> None:
+    snapshot = open_snapshot(read_lake)
+    assert snapshot.number == 3
+    assert snapshot.ranges == ((1, 10), (16, 30))
+    assert (snapshot.first_mc_seqno, snapshot.last_mc_seqno) == (1, 30)
+    assert snapshot.network == Network(-239)
+    assert {name: len(files) for name, files in snapshot.files.items()} == dict.fromkeys(TABLES, 3)
+    assert [commit.number for commit in snapshot.commits] == [1, 2, 3]
+    assert snapshot.damaged == {}
+
+
+def test_older_snapshots_stay(read_lake: Path) -> None:
+    snapshot = open_snapshot(read_lake, 1)
+    assert snapshot.ranges == ((1, 10),)
+    assert snapshot.connect().execute("select max(seqno) from blocks").fetchall() == [(10,)]
+
+
+def test_nothing_to_open(tmp_path: Path, read_lake: Path) -> None:
+    with pytest.raises(LakeNotFound):
+        open_snapshot(tmp_path)
+    with pytest.raises(SnapshotNotFound):
+        open_snapshot(read_lake, 9)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_damaged_file_stops_its_table_alone(lake: Path, name: str) -> None:
+    file = open_snapshot(lake).files[name][1]
+    flip(lake / file.path, file.bytes // 2)
+    snapshot = open_snapshot(lake)
+    assert list(snapshot.damaged) == [name]
+    others = sorted(TABLES.keys() - {name})
+    some = random.Random(name).sample(others, 4)  # noqa: S311 - a repeatable choice
+    connection = snapshot.connect(tables=(name, *some))
+    for other in some:
+        connection.execute("select count(*) from query_table($name)", {"name": other})
+    with pytest.raises(duckdb.CatalogException) as caught:
+        connection.execute("select count(*) from query_table($name)", {"name": name})
+    damage = snapshot.blame(caught.value)
+    assert isinstance(damage, LakeCorrupt)
+    assert damage.file == file.path
+    assert file.path in str(damage)
+
+
+def test_views_over_a_damaged_table_are_blamed_too(lake: Path) -> None:
+    file = open_snapshot(lake).files["account_states"][0]
+    (lake / file.path).unlink()
+    snapshot = open_snapshot(lake)
+    with pytest.raises(duckdb.CatalogException) as caught:
+        snapshot.connect().execute("from latest_account_states")
+    damage = snapshot.blame(caught.value)
+    assert damage is not None
+    assert "cannot be read (No such file or directory)" in str(damage)
+
+
+@pytest.mark.parametrize("query", ["from nowhere", "select nothing from blocks", "selec"])
+def test_no_damage_is_blamed_for_other_faults(lake: Path, query: str) -> None:
+    flip(lake / open_snapshot(lake).files["libraries"][0].path, 50)
+    snapshot = open_snapshot(lake)
+    with pytest.raises(duckdb.Error) as caught:
+        snapshot.connect().execute(query)
+    assert snapshot.blame(caught.value) is None
+
+
+def test_every_kind_of_damage_is_seen(lake: Path) -> None:
+    files = open_snapshot(lake).files
+    longer, shorter, gone, folder = (
+        lake / files[name][0].path for name in ("blocks", "messages", "libraries", "state_cells")
+    )
+    longer.write_bytes(longer.read_bytes() + b"x")
+    shorter.write_bytes(shorter.read_bytes()[:-1])
+    gone.unlink()
+    folder.unlink()
+    folder.mkdir()
+    damaged = open_snapshot(lake).damaged
+    assert set(damaged) == {"blocks", "messages", "libraries", "state_cells"}
+    assert "bytes instead of" in damaged["blocks"].reason
+    assert "bytes instead of" in damaged["messages"].reason
+    assert "No such file" in damaged["libraries"].reason
+
+
+def test_every_flipped_bit_is_found_at_first_open(lake: Path) -> None:
+    rng = random.Random(5)  # noqa: S311 - a seed, no secret
+    files = [file for group in open_snapshot(lake).files.values() for file in group]
+    for _ in range(200):
+        file = rng.choice(files)
+        at, bit = rng.randrange(file.bytes), rng.randrange(8)
+        flip(lake / file.path, at, bit)
+        damage = digest.find_damage(lake, files, trust_earlier=True)
+        assert [error.file for error in damage] == [file.path]
+        flip(lake / file.path, at, bit)
+
+
+def test_a_file_is_hashed_once_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit_rows(tmp_path, 1, 5)
+    assert not open_snapshot(tmp_path).damaged
+    hashed = []
+    file_digest = hashlib.file_digest
+
+    def counting(stream: BinaryIO, name: str) -> object:
+        hashed.append(stream)
+        return file_digest(stream, name)
+
+    monkeypatch.setattr(hashlib, "file_digest", counting)
+    open_snapshot(tmp_path)
+    assert hashed == []
+    commit_rows(tmp_path, 6, 9)
+    open_snapshot(tmp_path)
+    assert len(hashed) == len(TABLES)
+    os.utime(tmp_path / open_snapshot(tmp_path).files["blocks"][0].path)
+    open_snapshot(tmp_path)
+    assert len(hashed) == len(TABLES) + 1
+
+
+def test_files_asked_about_long_ago_are_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(digest, "_SPARE", 0)
+    known = digest._Sound()
+    monkeypatch.setattr(digest, "_sound", known)
+    for name in ("one", "two", "three", "two"):
+        if not (tmp_path / name).exists():
+            commit_rows(tmp_path / name, 1, 2)
+        snapshot = open_snapshot(tmp_path / name)
+        files = [file for group in snapshot.files.values() for file in group]
+        assert len(files) <= len(known.facts) <= 2 * len(files)
+    assert {path.split("/")[-4] for path in known.facts} == {"two", "three"}
+    for file in files[:3] * 3:
+        assert digest.find_damage(tmp_path / "two", [file], trust_earlier=True) == []
+    assert {f"{tmp_path}/two/{file.path}" for file in files} <= known.facts.keys()
+
+
+def test_digests_can_be_left_unchecked(lake: Path) -> None:
+    file = open_snapshot(lake).files["blocks"][0]
+    flip(lake / file.path, file.bytes // 2)
+    assert open_snapshot(lake, check_digests=False).damaged == {}
+
+
+def test_files_of_a_table_that_nobody_knows_are_left_alone(read_lake: Path) -> None:
+    state = read_state(read_lake)
+    later = msgspec.structs.replace(state.files[0], table="weather")
+    snapshot = Snapshot(read_lake, msgspec.structs.replace(state, files=(*state.files, later)))
+    assert snapshot.files == open_snapshot(read_lake).files
+
+
+def test_a_log_that_is_known_is_read_on(lake: Path) -> None:
+    log = LogReader(lake)
+    assert open_snapshot(lake, log=log).ranges == ((1, 10), (16, 30))
+    commit_rows(lake, 31, 40, tables=["blocks"])
+    assert open_snapshot(lake, log=log).ranges == ((1, 10), (16, 40))
+    assert open_snapshot(lake, 1, log=log).ranges == ((1, 10),)
+
+
+def test_views_may_be_of_some_tables_alone(read_lake: Path) -> None:
+    with open_snapshot(read_lake).connect(tables=["blocks"]) as connection:
+        assert connection.execute("select count(*) from blocks").fetchall() == [(25,)]
+        with pytest.raises(duckdb.CatalogException, match="messages"):
+            connection.execute("from messages")

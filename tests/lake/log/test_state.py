@@ -1,0 +1,182 @@
+"""The log: entries, checkpoints, and what they sum up to."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING
+from unittest import mock
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.lake.rows import commit_rows
+from tonlake.lake.commit import commit
+from tonlake.lake.errors import LakeCorrupt, LakeNotFound, NetworkMismatch, SnapshotNotFound
+from tonlake.lake.log.envelope import encode_entry
+from tonlake.lake.log.state import (
+    Commit,
+    DataFile,
+    LogState,
+    Network,
+    join_networks,
+    merge_ranges,
+    overlaps,
+    read_checkpoint,
+    read_commit,
+    read_state,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RANGES = st.lists(
+    st.tuples(st.integers(0, 60), st.integers(0, 8)).map(lambda at: (at[0], at[0] + at[1]))
+)
+every_two = mock.patch.object(commit, "CHECKPOINT_COMMITS", 2)
+
+
+@given(RANGES)
+def test_merged_ranges_are_the_same_seqnos(ranges: list[tuple[int, int]]) -> None:
+    merged = merge_ranges(tuple(ranges))
+    seqnos = {at for first, last in ranges for at in range(first, last + 1)}
+    assert [at for first, last in merged for at in range(first, last + 1)] == sorted(seqnos)
+    assert all(left[1] + 1 < right[0] for left, right in pairwise(merged))
+
+
+@given(RANGES, st.integers(0, 70), st.integers(0, 9))
+def test_overlaps_share_a_seqno(ranges: list[tuple[int, int]], first: int, more: int) -> None:
+    wanted = set(range(first, first + more + 1))
+    expected = [known for known in ranges if wanted & set(range(known[0], known[1] + 1))]
+    assert overlaps(tuple(ranges), (first, first + more)) == expected
+
+
+def test_networks_join_what_each_knows() -> None:
+    full = Network(-239, "aa", "bb")
+    assert join_networks(None, None) is None
+    assert join_networks(None, full) == full
+    assert join_networks(full, None) == full
+    assert join_networks(Network(-239), full) == full
+    assert join_networks(full, Network(-239, "aa")) == full
+    for other in (Network(-3), Network(-239, "cc"), Network(-239, "aa", "cc")):
+        with pytest.raises(NetworkMismatch, match="a lake of their own"):
+            join_networks(full, other)
+
+
+def make_commit(number: int, added: list[str], removed: list[str]) -> Commit:
+    files = tuple(DataFile(path, "blocks", 1, 1, "00", 1) for path in added)
+    return Commit(
+        number=number,
+        first_mc_seqno=number,
+        last_mc_seqno=number,
+        day="2024-01-01",
+        added=files,
+        removed=tuple(removed),
+        schema_version=1,
+        source={},
+        shards={},
+        zero_state=False,
+        network=None,
+        previous="",
+    )
+
+
+def test_removed_files_are_live_no_more() -> None:
+    state = LogState().add(make_commit(1, ["a", "b"], []), "x")
+    state = state.add(make_commit(2, ["c"], ["a"]), "y")
+    assert [file.path for file in state.files] == ["b", "c"]
+    assert (state.number, state.digest, state.ranges) == (2, "y", ((1, 2),))
+
+
+def test_no_lake(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(LakeNotFound, match="no commit"):
+            read_state(folder)
+
+
+def test_snapshots_that_are_not_there(read_lake: Path) -> None:
+    for number in (-1, 0, 4):
+        with pytest.raises(SnapshotNotFound, match=f"1 to 3, and no {number}"):
+            read_state(read_lake, number)
+
+
+def test_entries_sum_up(read_lake: Path) -> None:
+    assert [read_state(read_lake, at).ranges for at in (1, 2, 3)] == [
+        ((1, 10),),
+        ((1, 10), (16, 20)),
+        ((1, 10), (16, 30)),
+    ]
+
+
+@every_two
+def test_checkpoints_say_what_the_entries_say(tmp_path: Path) -> None:
+    for at in range(1, 6):
+        commit_rows(tmp_path, at, at, rows=1)
+    names = sorted(path.name for path in (tmp_path / "_log").glob("*.checkpoint.json"))
+    assert names == ["2.checkpoint.json", "4.checkpoint.json"]
+    states = [read_state(tmp_path, at) for at in range(1, 6)]
+    for name in names:
+        (tmp_path / "_log" / name).unlink()
+    assert [read_state(tmp_path, at) for at in range(1, 6)] == states
+
+
+@every_two
+def test_a_checkpoint_saves_reading_the_entries_before_it(tmp_path: Path) -> None:
+    for at in range(1, 4):
+        commit_rows(tmp_path, at, at, rows=1)
+    state = read_state(tmp_path)
+    (tmp_path / "_log" / "1.json").write_text("{}")
+    assert read_state(tmp_path) == state
+
+
+@every_two
+def test_a_damaged_checkpoint_only_costs_time(tmp_path: Path) -> None:
+    for at in range(1, 6):
+        commit_rows(tmp_path, at, at, rows=1)
+    state = read_state(tmp_path)
+    for name in ("4.checkpoint.json", "2.checkpoint.json"):
+        (tmp_path / "_log" / name).write_text("{}")
+        assert read_state(tmp_path) == state
+
+
+@mock.patch.object(commit, "CHECKPOINT_COMMITS", 1)
+@pytest.mark.parametrize("reader", [read_commit, read_checkpoint])
+def test_every_flipped_bit_of_an_entry_is_found(tmp_path: Path, reader: object) -> None:
+    assert callable(reader)
+    commit_rows(tmp_path, 1, 1, rows=1)
+    name = "1.json" if reader is read_commit else "1.checkpoint.json"
+    path = tmp_path / "_log" / name
+    whole = path.read_bytes()
+    for at in range(0, len(whole) - 1, 13):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :])
+        with pytest.raises(LakeCorrupt, match=re.escape(f"_log/{name}")):
+            reader(tmp_path, 1)
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(LakeCorrupt, match="no log entry"):
+        reader(tmp_path, 1)
+
+
+def test_an_entry_of_another_number_or_lake(lake: Path, tmp_path: Path) -> None:
+    log = lake / "_log"
+    second = (log / "2.json").read_bytes()
+    (log / "2.json").write_bytes((log / "1.json").read_bytes())
+    with pytest.raises(LakeCorrupt, match="it is commit 1"):
+        read_state(lake)
+    (log / "3.checkpoint.json").write_bytes(encode_entry(LogState(number=2))[0])
+    with pytest.raises(LakeCorrupt, match="the checkpoint of 2"):
+        read_checkpoint(lake, 3)
+    (log / "2.json").unlink()
+    with pytest.raises(LakeCorrupt, match=r"2\.json: it is missing"):
+        read_state(lake)
+    commit_rows(tmp_path / "other", 1, 10, seed=1)
+    (log / "2.json").write_bytes(second)
+    (log / "1.json").write_bytes((tmp_path / "other" / "_log" / "1.json").read_bytes())
+    with pytest.raises(LakeCorrupt, match=r"2\.json: it does not follow entry 1"):
+        read_state(lake)
+
+
+def test_other_files_in_the_log_are_let_be(lake: Path) -> None:
+    for name in ("03.json", "x.json", "7.json.bak", "0.json", "note"):
+        (lake / "_log" / name).write_text("")
+    assert read_state(lake).number == 3

@@ -1,0 +1,152 @@
+"""Upkeep: look-ups reach the newest commits, small files are merged, and nobody waits."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tests.lake.chain import Chain, commit_chain
+from tonlake.lake.command.status import read_status
+from tonlake.lake.index.opening import open_lookups
+from tonlake.lake.log.place import list_places
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import read_commit, read_state
+from tonlake.lake.maintenance import schedule as upkeep
+from tonlake.lake.maintenance.schedule import Upkeep, keep_up
+from tonlake.lake.maintenance.verify import verify_lake
+from tonlake.lake.settings import LakeSettings
+
+if TYPE_CHECKING:
+    import pytest
+
+    from tonlake.lake.command.status import LookupStatus
+
+OPTIONS = LakeSettings(maintenance_commits=4, compact_commits=4, compact_rows=1000)
+
+
+def read_lookups(lake: Path) -> LookupStatus:
+    snapshot = open_snapshot(lake)
+    return read_status(snapshot, read_commit(lake, snapshot.number)[0]).lookups
+
+
+def test_work_starts_at_first_and_when_enough_was_committed(tmp_path: Path) -> None:
+    lake, chain, failures = tmp_path / "lake", Chain(3), list[str]()
+    kept = Upkeep(lake, OPTIONS, failures.append)
+    for at in range(1, 12):
+        commit_chain(lake, chain, at, at)
+        kept.count(1)
+        kept.wait()
+    assert not failures
+    status = read_lookups(lake)
+    assert status.missing == ((10, 11),)
+    assert status.rows + status.rows_missing == sum(
+        file.rows for file in read_state(lake).files if file.table == "transactions"
+    )
+    assert len(list_places(read_state(lake))) < 8
+    lookups = open_lookups(open_snapshot(lake), OPTIONS)
+    assert lookups is not None
+    assert not lookups.stale_traces
+    assert not verify_lake(lake).damage
+
+
+def test_those_that_end_early_leave_nothing_behind(tmp_path: Path) -> None:
+    lake, chain, failures = tmp_path / "lake", Chain(6), list[str]()
+    for at in range(1, 6):
+        commit_chain(lake, chain, at, at)
+        short_lived = Upkeep(lake, OPTIONS, failures.append)
+        short_lived.count(1)
+        short_lived.wait()
+    assert not failures
+    assert read_lookups(lake).missing == ()
+    assert len(list_places(read_state(lake))) < 5
+
+
+def test_what_comes_meanwhile_is_done_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake, chain = tmp_path / "lake", Chain(8)
+    commit_chain(lake, chain, 1, 1)
+    rounds = []
+
+    def work(lake_dir: Path, settings: LakeSettings) -> int:
+        made = keep_up(lake_dir, settings)
+        newest = open_snapshot(lake).last_mc_seqno
+        rounds.append(newest)
+        # Enough for another round comes twice, then too few.
+        for at in range(newest + 1, newest + 1 + {0: 4, 1: 4, 2: 3}[len(rounds) - 1]):
+            commit_chain(lake, chain, at, at)
+        return made
+
+    monkeypatch.setattr(upkeep, "keep_up", work)
+    upkeep.keep_on(lake, OPTIONS)
+    assert rounds == [1, 5, 9]
+    assert read_lookups(lake).missing == ((10, 12),)
+
+
+def test_it_can_be_left_out(tmp_path: Path) -> None:
+    lake, chain = tmp_path / "lake", Chain(4)
+    never = Upkeep(lake, msgspec.structs.replace(OPTIONS, maintenance_commits=0), print)
+    for at in range(1, 6):
+        commit_chain(lake, chain, at, at)
+        never.count(1)
+    never.wait()
+    keep_up(lake, msgspec.structs.replace(OPTIONS, build_index=False, compact_commits=0))
+    assert read_state(lake).number == 5
+    assert read_lookups(lake).missing == ((1, 5),)
+
+
+def test_failure_is_told_and_work_is_tried_again(tmp_path: Path) -> None:
+    lake, chain, failures = tmp_path / "lake", Chain(5), list[str]()
+    kept = Upkeep(lake, OPTIONS, failures.append)
+    for at in range(1, 5):
+        commit_chain(lake, chain, at, at)
+    file = next(file for file in read_state(lake).files if file.table == "transactions")
+    data = (lake / file.path).read_bytes()
+    (lake / file.path).write_bytes(data[:-1])
+    kept.count(4)
+    kept.wait()
+    assert len(failures) == 1
+    assert file.path in failures[0]
+    (lake / file.path).write_bytes(data)
+    kept.count(4)
+    kept.wait()
+    assert len(failures) == 1
+    assert read_lookups(lake).missing == ()
+
+
+def test_a_process_that_dies_is_told_of_and_started_again(tmp_path: Path) -> None:
+    lake, chain, failures = tmp_path / "lake", Chain(7), list[str]()
+    kept = Upkeep(lake, OPTIONS, failures.append)
+    commit_chain(lake, chain, 1, 1)
+    kept.count(1)
+    while not (children := list_children()):
+        time.sleep(0.01)
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+    kept.wait()
+    assert len(failures) == 1
+    assert "-9" in failures[0]
+    kept.count(OPTIONS.maintenance_commits)
+    kept.wait()
+    assert len(failures) == 1
+    assert read_lookups(lake).missing == ()
+
+
+def list_children() -> list[int]:
+    """Return the processes of upkeep that threads of this one started; other tests have others."""
+    paths = Path("/proc/self/task").glob("*/children")
+    children = [int(pid) for path in paths for pid in path.read_text(encoding="ascii").split()]
+    return [pid for pid in children if b"lake.upkeep" in read_command(pid)]
+
+
+def read_command(pid: int) -> bytes:
+    """Return the command line of a process; empty if it is gone."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""

@@ -1,0 +1,145 @@
+"""Verify finds all damage there can be, and none where there is none."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+from unittest import mock
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.lake.rows import commit_rows, file_bytes
+from tonlake.lake.commit import commit
+from tonlake.lake.errors import LakeNotFound
+from tonlake.lake.log.envelope import encode_entry
+from tonlake.lake.log.state import Commit, read_checkpoint, read_commit
+from tonlake.lake.maintenance.verify import Damage, verify_lake
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+every_two = mock.patch.object(commit, "CHECKPOINT_COMMITS", 2)
+
+FEW_TABLES = ("blocks", "transactions", "state_cells", "transaction_traces", "wallets")
+
+
+def rewrite(lake: Path, commit: Commit) -> None:
+    """Put an entry with a right digest in the place of commit ``number``."""
+    (lake / "_log" / f"{commit.number}.json").write_bytes(encode_entry(commit)[0])
+
+
+def test_a_sound_lake(read_lake: Path) -> None:
+    steps: list[tuple[int, int]] = []
+    report = verify_lake(read_lake, lambda done, total: steps.append((done, total)))
+    assert report.damage == []
+    assert report.orphans == []
+    assert report.commits == 3
+    files = [file for at in (1, 2, 3) for file in read_commit(read_lake, at)[0].added]
+    assert report.files == len(files)
+    assert report.rows == sum(file.rows for file in files)
+    assert report.bytes == sum(file.bytes for file in files)
+    assert steps == [(at, len(files)) for at in range(1, len(files) + 1)]
+
+
+def test_no_lake(tmp_path: Path) -> None:
+    with pytest.raises(LakeNotFound):
+        verify_lake(tmp_path)
+
+
+@every_two
+def test_every_flipped_bit_is_found(tmp_path: Path) -> None:
+    """Over every kind of file that a lake consists of, log and checkpoints included."""
+    for at in range(1, 4):
+        commit_rows(tmp_path, at, at, rows=1, tables=FEW_TABLES)
+    rng = random.Random(7)  # noqa: S311 - a seed, no secret
+    files = {path: data for path, data in file_bytes(tmp_path).items() if data}
+    for path, data in files.items():
+        for _ in range(10):
+            at, bit = rng.randrange(len(data)), rng.randrange(8)
+            flipped = bytearray(data)
+            flipped[at] ^= 1 << bit
+            (tmp_path / path).write_bytes(flipped)
+            found = {damage.file for damage in verify_lake(tmp_path).damage}
+            # The last byte of an entry is a line end: any white space there says the same.
+            assert path in found or at == len(data) - 1
+        (tmp_path / path).write_bytes(data)
+    assert verify_lake(tmp_path).damage == []
+
+
+def test_lost_and_cut_files_are_found(lake: Path) -> None:
+    files = [file.path for file in read_commit(lake, 2)[0].added]
+    (lake / files[0]).unlink()
+    (lake / files[1]).write_bytes((lake / files[1]).read_bytes()[:-1])
+    (lake / "_log" / "1.json").unlink()
+    found = {damage.file: damage.reason for damage in verify_lake(lake).damage}
+    assert set(found) == {files[0], files[1], "_log/1.json"}
+    assert "No such file" in found[files[0]]
+    assert "bytes instead of" in found[files[1]]
+    assert found["_log/1.json"] == "it is missing"
+
+
+def test_rows_must_be_as_many_as_committed(lake: Path) -> None:
+    commit = read_commit(lake, 3)[0]
+    wrong = msgspec.structs.replace(commit.added[0], rows=99)
+    rewrite(lake, msgspec.structs.replace(commit, added=(wrong, *commit.added[1:])))
+    assert verify_lake(lake).damage == [Damage(wrong.path, "it has 20 rows instead of 99")]
+
+
+def test_a_file_committed_as_something_else(lake: Path, tmp_path: Path) -> None:
+    text = tmp_path / "lake" / "blocks" / "day=2024-01-22" / "21-30-text.parquet"
+    text.write_bytes(b"no parquet")
+    commit = read_commit(lake, 3)[0]
+    import hashlib  # noqa: PLC0415 - for this test alone
+
+    file = msgspec.structs.replace(
+        commit.added[0],
+        path=str(text.relative_to(lake)),
+        bytes=10,
+        sha256=hashlib.sha256(b"no parquet").hexdigest(),
+    )
+    rewrite(lake, msgspec.structs.replace(commit, added=(*commit.added, file)))
+    (damage,) = verify_lake(lake).damage
+    assert damage.file == file.path
+    assert "no Parquet file" in damage.reason
+    with pytest.raises(pa.ArrowInvalid):
+        pq.read_metadata(text)
+
+
+def test_entries_that_do_not_follow_each_other(lake: Path) -> None:
+    second, third = (read_commit(lake, at)[0] for at in (2, 3))
+    rewrite(lake, msgspec.structs.replace(second, source={"kind": "another"}))
+    assert verify_lake(lake).damage == [
+        Damage("_log/3.json", "it does not follow the entry before")
+    ]
+    rewrite(lake, second)
+    rewrite(lake, msgspec.structs.replace(third, first_mc_seqno=18))
+    assert verify_lake(lake).damage == [Damage("_log/3.json", "its range 18..30 overlaps 16..20")]
+
+
+@every_two
+def test_checkpoints_are_compared_with_the_entries(tmp_path: Path) -> None:
+    for at in range(1, 4):
+        commit_rows(tmp_path, at, at, rows=1, tables=["blocks"])
+    state = read_checkpoint(tmp_path, 2)
+    wrong = msgspec.structs.replace(state, files=state.files[:1])
+    path = tmp_path / "_log" / "2.checkpoint.json"
+    path.write_bytes(encode_entry(wrong)[0])
+    assert verify_lake(tmp_path).damage == [
+        Damage("_log/2.checkpoint.json", "it is not the sum of the entries up to it")
+    ]
+    path.write_bytes(encode_entry(state)[0])
+    (tmp_path / "_log" / "1.json").write_text("{}")
+    report = verify_lake(tmp_path)
+    assert [damage.file for damage in report.damage] == ["_log/1.json"]
+    assert (report.files, report.orphans) == (3, [])
+
+
+def test_orphans_are_no_damage(lake: Path) -> None:
+    orphan = lake / "blocks" / "day=2024-01-02" / "1-10-00.parquet"
+    orphan.write_text("x")
+    report = verify_lake(lake)
+    assert report.damage == []
+    assert report.orphans == [str(orphan.relative_to(lake))]
