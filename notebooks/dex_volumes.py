@@ -15,10 +15,11 @@ def _():
     import marimo as mo
 
     from tonlake.api.command.loading import compose_settings
+    from tonlake.lake.duck.connection import connect
     from tonlake.lake.log.snapshot import open_snapshot
 
     folder = Path(mo.cli_args().get("lake") or os.environ.get("LAKE", ".demo/lake"))
-    lake = open_snapshot(folder).connect(compose_settings().lake)
+    lake = connect(open_snapshot(folder), compose_settings().lake)
     return alt, folder, lake, mo
 
 

@@ -16,11 +16,12 @@ def _():
     import polars as pl
 
     from tonlake.api.command.loading import compose_settings
+    from tonlake.lake.duck.connection import connect
     from tonlake.lake.log.snapshot import open_snapshot
 
     arguments = mo.cli_args()
     folder = Path(arguments.get("lake") or os.environ.get("LAKE", ".demo/lake"))
-    lake = open_snapshot(folder).connect(compose_settings().lake)
+    lake = connect(open_snapshot(folder), compose_settings().lake)
     return alt, arguments, folder, lake, mo, pl
 
 

@@ -15,11 +15,12 @@ def _():
     import marimo as mo
 
     from tonlake.api.command.loading import compose_settings
+    from tonlake.lake.duck.connection import connect
     from tonlake.lake.log.snapshot import open_snapshot
 
     folder = Path(mo.cli_args().get("lake") or os.environ.get("LAKE", ".demo/lake"))
     snapshot = open_snapshot(folder)
-    lake = snapshot.connect(compose_settings().lake)
+    lake = connect(snapshot, compose_settings().lake)
     return alt, folder, lake, mo, snapshot
 
 

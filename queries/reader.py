@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
+from tonlake.lake.duck.connection import find_damage_behind
 from tonlake.lake.index.answer import ANSWERS, find_answer
 from tonlake.queries.composed import find_composed
 from tonlake.queries.errors import ParameterMismatch, QueryNeeded, QueryTimeout, QueryUnknown
@@ -76,7 +77,7 @@ class Reader:
         """Answer one query by the index, or else by its SQL.
 
         A row is a dict, or an object whose columns are read by name as those of a dict are. Of
-        ``v3/transactions`` it is a ``tonlake.queries.composed.Record``, or an object with its fields.
+        ``v3/transactions`` it is a ``queries.composed.Record``, or an object with its fields.
 
         Raises:
             QueryUnknown, ParameterMismatch: the question is put wrongly.
@@ -148,7 +149,7 @@ class Reader:
         except duckdb.InterruptException as error:
             raise QueryTimeout(f"query {name} took longer than {self._timeout_ms} ms") from error
         except duckdb.CatalogException as error:
-            damage = self.snapshot.blame(error)
+            damage = find_damage_behind(self.snapshot, error)
             if damage is None:
                 raise
             raise damage from error

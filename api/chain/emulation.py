@@ -29,7 +29,7 @@ EMULATED_TRANSACTIONS = 256
 
 
 class LakeWorld:
-    """The chain right after a masterchain block, as module ``tonlake.ingest.derive.tvm.trace`` asks for it."""
+    """The chain after a masterchain block, as ``ingest.derive.tvm.trace`` reads it."""
 
     def __init__(self, call: Call, master: Mapping[str, Any]) -> None:
         """Take the moment; states are read when they are asked for."""

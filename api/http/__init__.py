@@ -1,6 +1,6 @@
-"""The transport of the API: the server, and ASGI middleware around the application.
+"""The HTTP service: server, middleware and the order in which it is composed.
 
-``tonlake.api.app.create_app`` composes the layers, from the outside in: `gate` notes why a request is
-refused, `metrics` counts it, `cache` sends what was answered before, `admission` bounds what is
-under way and chooses threads (`lane`), `direct` skips the framework for fixed paths.
+``api.app.create_app`` composes the layers, outermost first: ``gate`` checks keys and rates,
+``metrics`` counts, ``cache`` sends buffered responses, ``admission`` bounds requests in flight and
+chooses threads (``lane``), ``direct`` skips the framework for fixed paths.
 """

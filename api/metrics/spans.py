@@ -1,8 +1,8 @@
 """Spans of requests and named queries, sent to a collector of OpenTelemetry.
 
-This module needs the extra [otel]; ``tonlake.api.metrics.telemetry`` loads it where it is asked for. A span
-says what a label of a metric says: a route, a method, a status, the name of a query. No path or
-parameter that a client made up, no key and no address is in it.
+This module needs the extra [otel]; ``telemetry`` loads it if it is configured. A span has
+the values of metric labels: route, method, status, name of a query. It has no path or parameter of
+a client, no key and no address.
 """
 
 from __future__ import annotations

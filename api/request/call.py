@@ -48,7 +48,7 @@ class PendingMessages(Protocol):
         """Keep a message that the upstream took."""
 
     def list_traces(self) -> list[Any]:
-        """Return what the messages would set off, as ``tonlake.api.v3.resource.pending_trace`` has it."""
+        """Return the emulated traces, as in ``api.v3.resource.pending_trace``."""
 
 
 class Call(msgspec.Struct, frozen=True):

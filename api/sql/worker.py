@@ -18,6 +18,7 @@ from tonlake.api.request.table_format import JSON, WRITERS
 from tonlake.api.sql.job import READY, Head, Job
 from tonlake.api.sql.sandbox import confine
 from tonlake.lake.duck.answer import ENCODER, ask_connection, naming_the_fault, plain_rows
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt, LakeError
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import read_state
@@ -51,7 +52,7 @@ def answer_job(job: Job) -> tuple[Head, bytes]:
     settings = LakeSettings(
         duckdb_threads=job.threads, duckdb_memory_mib=max(64, int(job.memory_mib * _MEMORY_SHARE))
     )
-    connection = snapshot.connect(settings)
+    connection = connect(snapshot, settings)
     _warm_up(connection)
     files = (files[0].path for files in snapshot.files.values() if files)
     confine(job.bounds, (lake_dir.absolute() / path for path in files))

@@ -17,6 +17,7 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.record import assemble_boc
 from tonlake.ingest.errors import MissingCell
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import LIBRARIES
@@ -67,7 +68,7 @@ class LibraryBook:
             snapshot = open_snapshot(self._lake_dir, check_digests=False)
         except LakeNotFound:
             return {}
-        with snapshot.connect(self._settings, tables=["libraries"]) as connection:
+        with connect(snapshot, self._settings, tables=["libraries"]) as connection:
             rows = connection.execute(
                 "select hash, publishers from libraries where mc_seqno < $before "
                 "qualify row_number() over (partition by hash order by mc_seqno desc) = 1 "

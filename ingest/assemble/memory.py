@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.bytable import list_files
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import merge_ranges
@@ -109,7 +110,7 @@ class Memory(Generic[Key, Value]):
         if self._connection is None:
             self.close()
             snapshot = Snapshot(self._lake_dir, state)
-            self._connection = snapshot.connect(self._settings, tables=[self._table])
+            self._connection = connect(snapshot, self._settings, tables=[self._table])
         return self._connection
 
     def _forget_oldest(self) -> None:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from tonlake.ingest.errors import ContentInvalid, FetchError, FetchFailed, FetchRefused
 from tonlake.ingest.metadata.download import MOST_URI_CHARS, Document, Downloader
 from tonlake.lake.commit.rewrite import commit_maintenance
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.file.datafile import write_changes
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.disk import LOCK_FILE, hold_lock
@@ -152,7 +153,7 @@ def list_due(
         "most_chars": MOST_URI_CHARS,
         "most_rows": most,
     }
-    with snapshot.connect(settings, tables=_TABLES) as connection:
+    with connect(snapshot, settings, tables=_TABLES) as connection:
         return [Due(*row) for row in connection.execute(text, given).fetchall()]
 
 

@@ -1,4 +1,4 @@
-"""A process that fetches token content for a server: ``python -m tonlake.ingest.metadata.process``."""
+"""Child process that fetches token content: ``python -m tonlake.ingest.metadata.process``."""
 
 from __future__ import annotations
 

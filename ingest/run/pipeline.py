@@ -1,4 +1,4 @@
-"""The way of the data: source to decode, in parallel, to assemble, in order, to tonlake.lake.commit.commit.
+"""The pipeline: source, decode in parallel, assemble in order, derive, commit.
 
 A commit covers consecutive masterchain blocks of one UTC day. Its borders depend on the data and
 the settings alone, so the same input gives the same files.

@@ -1,4 +1,4 @@
-"""A process that follows a node for a server: ``python -m tonlake.ingest.run.tail --node DIR --lake DIR``."""
+"""Child process that follows a node: ``python -m tonlake.ingest.run.tail``."""
 
 from __future__ import annotations
 

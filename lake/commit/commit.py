@@ -3,7 +3,7 @@
 1. Data files are written under temporary names, synced, renamed; then their folders are synced.
 2. ``_log/<N>.json`` is made exclusively (a hard link to a synced temporary file) and its folder
    is synced. With that link the commit is there; before it, nothing is.
-3. What a crash leaves behind is named by no commit, and goes with the sweep (tonlake.lake.maintenance.orphan).
+3. What a crash leaves behind is named by no commit; the sweep removes it (lake.maintenance.orphan).
 
 Derived rows, such as traces, are made from the newest state before the lock is taken. They are part
 of the same commit, and may replace files of earlier ones, so they are derived again if the files of

@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tonlake.lake.duck.connection import connect, find_damage_behind
 from tonlake.lake.errors import QueryError
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def ask(snapshot: Snapshot, query: str, settings: LakeSettings) -> pa.RecordBatc
         QueryError: no statement, several, one that writes, or one that DuckDB refuses.
         LakeCorrupt: the statement asks a table that is damaged.
     """
-    return ask_connection(snapshot.connect(settings), snapshot, query)
+    return ask_connection(connect(snapshot, settings), snapshot, query)
 
 
 def ask_connection(
@@ -64,7 +65,7 @@ def naming_the_fault(snapshot: Snapshot) -> Iterator[None]:
     try:
         yield
     except (duckdb.Error, pa.ArrowException) as error:
-        damage = snapshot.blame(error)
+        damage = find_damage_behind(snapshot, error)
         if damage is not None:
             raise damage from error
         raise QueryError(str(error).strip()) from error

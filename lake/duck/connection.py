@@ -5,6 +5,7 @@ The views name their files explicitly, so that every query on the connection see
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -14,16 +15,18 @@ import duckdb
 from tonlake.lake.errors import LakeMisplaced
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 from tonlake.lake.schema.contract import HISTORY_TABLES
+from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from duckdb import DuckDBPyConnection
 
+    from tonlake.lake.errors import LakeCorrupt
+    from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.log.state import DataFile
     from tonlake.lake.schema import Table
-    from tonlake.lake.settings import LakeSettings
 
 PARTITION = "day"
 """Column that comes from the folder's name, last in every view: the UTC day of the commit."""
@@ -46,6 +49,8 @@ ALL_VIEWS = (*(VIEW_NAMES.get(name, name) for name in TABLES), *DERIVED_VIEWS)
 """Every view, those that others are made of first."""
 
 
+_DEFAULTS = LakeSettings()
+_MISSING_VIEW = re.compile(r"Table with name (\w+) does not exist")
 _PATTERN_CHARACTERS = frozenset("*?[")
 
 
@@ -105,6 +110,32 @@ def open_connection(
     connection.execute("set allowed_paths = $paths", {"paths": paths})
     lock_database(connection)
     return connection
+
+
+def connect(
+    snapshot: Snapshot, settings: LakeSettings = _DEFAULTS, *, tables: Collection[str] | None = None
+) -> DuckDBPyConnection:
+    """Return an in-memory database with a view per sound table; use a cursor per request.
+
+    A damaged table has no view: ``find_damage_behind`` turns the error of a query into LakeCorrupt.
+    ``tables`` limits the views to these tables: creating a view takes time.
+    """
+    sound = {
+        name: files
+        for name, files in snapshot.sound_files().items()
+        if tables is None or name in tables
+    }
+    return open_connection(snapshot.lake_dir, sound, settings)
+
+
+def find_damage_behind(snapshot: Snapshot, error: duckdb.Error) -> LakeCorrupt | None:
+    """Return the damage that made a query fail with ``error``, if damage did."""
+    missing = _MISSING_VIEW.search(str(error))
+    if missing is None:
+        return None
+    views = DERIVED_VIEWS.get(missing[1], (missing[1],))
+    tables = (name for name in snapshot.damaged if VIEW_NAMES.get(name, name) in views)
+    return next((snapshot.damaged[name] for name in tables), None)
 
 
 def begin_database(settings: LakeSettings) -> DuckDBPyConnection:

@@ -5,28 +5,20 @@ A snapshot never changes: files are immutable, and a later commit is another sna
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tonlake.lake.duck.connection import DERIVED_VIEWS, VIEW_NAMES, open_connection
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.state import RUN_FOLDER, read_commit, read_state
 from tonlake.lake.schema import TABLES
-from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Iterable
     from pathlib import Path
-
-    import duckdb
 
     from tonlake.lake.errors import LakeCorrupt
     from tonlake.lake.log.reader import LogReader
     from tonlake.lake.log.state import Commit, DataFile, LogState, Network, Range, Undoing
-
-_DEFAULTS = LakeSettings()
-_MISSING_VIEW = re.compile(r"Table with name (\w+) does not exist")
 
 
 class Snapshot:
@@ -70,33 +62,9 @@ class Snapshot:
         """Every commit up to this one, read from the log when first asked for."""
         return tuple(read_commit(self.lake_dir, at)[0] for at in range(1, self.number + 1))
 
-    def connect(
-        self, settings: LakeSettings = _DEFAULTS, *, tables: Collection[str] | None = None
-    ) -> duckdb.DuckDBPyConnection:
-        """Return a database in memory with a view per sound table; use a cursor per request.
-
-        A damaged table has no view: ``blame`` turns the error of a query into LakeCorrupt.
-        ``tables`` are all that is going to be asked, where that is known: views take their time.
-        """
-        sound = {
-            name: files
-            for name, files in self.sound_files().items()
-            if tables is None or name in tables
-        }
-        return open_connection(self.lake_dir, sound, settings)
-
     def sound_files(self) -> dict[str, tuple[DataFile, ...]]:
         """Return the files of the tables that can be asked."""
         return {name: files for name, files in self.files.items() if name not in self.damaged}
-
-    def blame(self, error: duckdb.Error) -> LakeCorrupt | None:
-        """Return the damage that made a query fail with ``error``, if damage did."""
-        missing = _MISSING_VIEW.search(str(error))
-        if missing is None:
-            return None
-        views = DERIVED_VIEWS.get(missing[1], (missing[1],))
-        tables = (name for name in self.damaged if VIEW_NAMES.get(name, name) in views)
-        return next((self.damaged[name] for name in tables), None)
 
 
 def open_snapshot(

@@ -1,8 +1,8 @@
-"""What a lake needs from time to time as it grows: look-ups made, small files merged.
+"""Maintenance of a growing lake: index segments built, small files merged.
 
-Beside one that commits this is done by a process of its own, ``python -m tonlake.lake.maintenance.schedule LAKE``, which
-ends with its work, or after a minute: merging takes the memory of many rows, and no allocator gives
-all of it back, so that one who commits for weeks would grow with the largest merge it ever did.
+Beside a writer it runs in a process of its own, ``python -m tonlake.lake.maintenance.schedule
+LAKE``, which ends with its work or after a minute: merging takes the memory of many rows, and no
+allocator returns all of it, so a long-running writer would keep the size of its largest merge.
 """
 
 from __future__ import annotations

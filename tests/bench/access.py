@@ -13,6 +13,7 @@ from tonlake.api.v3.page.transaction_search import TransactionsQuery, find_keys
 from tonlake.api.v3.route.account import TopAccountsQuery, get_top_accounts
 from tonlake.api.v3.route.message import MessagesQuery, find_rows
 from tonlake.api.v3.route.trace import TracesQuery, _find_traces, _read_members
+from tonlake.lake.duck.connection import connect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +52,7 @@ class Access:
         self._holder = SnapshotHolder(lake_dir, settings)
         self._settings = settings
         reader = self._holder.reader(timeout_ms=0)
-        self._sql = reader.snapshot.connect(settings.lake)
+        self._sql = connect(reader.snapshot, settings.lake)
 
     def _call(self) -> Call:
         """Return what one request gets, made anew for each."""

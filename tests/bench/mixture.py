@@ -6,6 +6,7 @@ import random
 from base64 import urlsafe_b64encode
 from typing import TYPE_CHECKING
 
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Mixture:
 
     def __init__(self, lake_dir: Path, seed: int) -> None:
         """Read what may be asked for from the newest snapshot."""
-        with open_snapshot(lake_dir).connect() as rows:
+        with connect(open_snapshot(lake_dir)) as rows:
             self._transactions = rows.sql(
                 "select workchain, account, lt, hash from transactions order by all"
             ).fetchall()

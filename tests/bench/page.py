@@ -23,6 +23,7 @@ from tonlake.api.settings import Settings
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
 
@@ -111,7 +112,7 @@ def _ingest_demo(scratch: Path) -> Path:
 
 def _name_history(lake: Path) -> Page:
     """Return the page of the account of the workchain that has most transactions."""
-    with open_snapshot(lake).connect(LakeSettings()) as connection:
+    with connect(open_snapshot(lake), LakeSettings()) as connection:
         found = connection.execute(
             "select lower(hex(account)) from transactions where workchain = 0 "
             "group by account order by count(*) desc, account limit 1"

@@ -28,6 +28,7 @@ from tests.crash.history import state_of
 from tests.crash.power import Loss, Medium, restore
 from tests.lake.chain import Chain, commit_made
 from tonlake.lake.commit import commit
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeFull
 from tonlake.lake.index.opening import open_lookups
 from tonlake.lake.log.digest import find_damage
@@ -169,7 +170,7 @@ class Day:
 
     def _compare(self, snapshot: Snapshot) -> None:
         assert not snapshot.damaged, snapshot.damaged
-        with snapshot.connect(tables=("transactions",)) as rows:
+        with connect(snapshot, tables=("transactions",)) as rows:
             found = rows.execute(SUMS).fetchone()
         assert found == self.expected[snapshot.last_mc_seqno], snapshot.number
         if self.minute % 10 == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
 
@@ -27,7 +28,7 @@ def read_facts(folder: Path, name: str) -> list[dict[str, Any]]:
 
 def ask(lake: Path, sql: str) -> list[tuple[Any, ...]]:
     """Rows of a statement over the newest snapshot."""
-    with open_snapshot(lake).connect(LakeSettings()) as connection:
+    with connect(open_snapshot(lake), LakeSettings()) as connection:
         return connection.execute(sql).fetchall()
 
 

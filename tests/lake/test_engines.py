@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pytest
 
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ ENGINES: dict[str, Callable[[list[str], tuple[str, ...]], Sums]] = {
 
 @pytest.fixture(scope="module")
 def expected(demo_lake: Path) -> dict[str, Sums]:
-    connection = open_snapshot(demo_lake).connect()
+    connection = connect(open_snapshot(demo_lake))
     found: dict[str, Sums] = {}
     for table, (one, other) in SUMS.items():
         row: Any = connection.execute(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.queries.reader import Reader
 
@@ -17,4 +18,4 @@ if TYPE_CHECKING:
 def reader(demo_lake: Path) -> Reader:
     """Read the whole demo lake without a time limit."""
     snapshot = open_snapshot(demo_lake)
-    return Reader(snapshot, snapshot.connect().cursor())
+    return Reader(snapshot, connect(snapshot).cursor())

@@ -15,6 +15,7 @@ from tests.lake.chain import Chain, commit_chain
 from tests.lake.holdings import commit_holdings
 from tests.queries.asking import CONTRACTS, Asking
 from tonlake.ingest.derive.trace.rebuild import rebuild_traces
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.index import index as index_module
 from tonlake.lake.index.answer import ANSWERS
 from tonlake.lake.index.builder.rebuild import rebuild_lookups
@@ -49,7 +50,7 @@ class Door(NamedTuple):
 
 def open_door(lake: Path) -> Door:
     snapshot = open_snapshot(lake)
-    connection = snapshot.connect()
+    connection = connect(snapshot)
     indexed = Reader(snapshot, connection, index=open_index(snapshot, SETTINGS))
     asking = Asking(connection.cursor(), Random(str(lake.name)))  # noqa: S311 - a repeatable test
     return Door(indexed, Reader(snapshot, connection), asking)

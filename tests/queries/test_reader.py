@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import tonlake.queries.reader
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
@@ -101,7 +102,7 @@ def test_a_slow_answer_is_interrupted(demo_lake: Path, monkeypatch: pytest.Monke
         tonlake.queries.reader, "load_queries", lambda: {**load_queries(), "slow": slow}
     )
     snapshot = open_snapshot(demo_lake)
-    views = snapshot.connect().cursor()
+    views = connect(snapshot).cursor()
     with pytest.raises(QueryTimeout, match="slow took longer than 100 ms"):
         Reader(snapshot, views, timeout_ms=100).rows("slow")
     assert Reader(snapshot, views).rows("v3/blocks", limit=1)
@@ -119,7 +120,7 @@ def test_damage_is_named_where_it_is_met(demo_lake: Path, tmp_path: Path) -> Non
     data[len(data) // 2] ^= 1
     damaged.write_bytes(data)
     snapshot = open_snapshot(tmp_path)
-    reader = Reader(snapshot, snapshot.connect(LakeSettings()).cursor())
+    reader = Reader(snapshot, connect(snapshot, LakeSettings()).cursor())
     assert reader.rows("v3/blocks", limit=1)
     with pytest.raises(LakeCorrupt, match="messages/day="):
         reader.rows("v3/trace_ids_of_messages", msg_hashes=[bytes(32)])

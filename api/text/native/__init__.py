@@ -1,6 +1,7 @@
 """Rows to JSON in C: what the renderers of version 3 do with structs, several times faster.
 
-The extension ``tonlake.api.text._json`` (the C files here) is optional. ``TONLAKE_NATIVE=0`` leaves it alone.
+The extension ``tonlake.api.text._json`` (the C files here) is optional;
+``TONLAKE_NATIVE=0`` disables it.
 """
 
 from __future__ import annotations

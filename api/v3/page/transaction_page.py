@@ -96,7 +96,7 @@ def read_transactions(call: Call, keys: Sequence[Row]) -> tuple[list[Row], dict[
 
 
 def read_records(call: Call, keys: Sequence[Row]) -> list[Any]:
-    """Return the transactions of keys in their order, each as ``tonlake.queries.composed.Record``."""
+    """Return the transactions of keys in their order, each as ``queries.composed.Record``."""
     return call.reader.rows("v3/transactions", keys=keys)
 
 

@@ -1,7 +1,7 @@
-"""Traces of a recording, with the interfaces of their accounts, as the classifier reads them.
+"""Recorded traces with interfaces of their accounts, as the classifier reads them.
 
-The form of a line is that of ``tonlake.ingest.derive.recording.trace``, with two fields more: ``trace``, the row
-of the trace, and ``interfaces``, from account to interface to its fields.
+Lines have the form of ``recording.trace`` with two more fields: ``trace``, the row of the trace,
+and ``interfaces``, from account to interface to its fields.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The process in which the TVM runs: reads calls from a socket, answers them, one after another.
 
-Started as ``python -m tonlake.ingest.derive.tvm.worker FD SETTINGS``. It may die of any call; the pool starts
-another one. A call begins with a word, run or emulate, and an answer with one, too: ready, missing,
-ended, made, unaccepted, refused, deep, large.
+Started as ``python -m tonlake.ingest.derive.tvm.worker FD SETTINGS``. It may die of any call; the
+pool starts another one. A call begins with a word, run or emulate, and so does an answer: ready,
+missing, ended, made, unaccepted, refused, deep, large.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Few rows to a Parquet file in C: the bytes that pyarrow would give, in a tenth of its time.
 
-The extension ``tonlake.lake.file._parquet`` (the C files here) is optional. ``TONLAKE_NATIVE=0`` leaves it
-alone.
+The extension ``tonlake.lake.file._parquet`` (the C files here) is optional;
+``TONLAKE_NATIVE=0`` disables it.
 """
 
 from __future__ import annotations

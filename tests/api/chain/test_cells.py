@@ -19,6 +19,7 @@ from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.packs import open_packs
 from tonlake.ingest.span import Span
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.queries.reader import Reader
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 def _open(lake: Path, number: int | None = None) -> Reader:
     snapshot = open_snapshot(lake, number)
-    return Reader(snapshot, snapshot.connect().cursor())
+    return Reader(snapshot, connect(snapshot).cursor())
 
 
 def _all_bodies(reader: Reader) -> set[bytes]:

@@ -22,6 +22,7 @@ from tonlake.ingest.derive.tvm.message import list_messages, read_message
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.derive.tvm.trace import EmulatedTrace
 from tonlake.ingest.errors import DecodeError
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.queries.reader import Reader
 
@@ -36,13 +37,13 @@ pytestmark = pytest.mark.usefixtures("tvm")
 def call(demo_lake: Path) -> Iterator[Call]:
     snapshot = open_snapshot(demo_lake, check_digests=False)
     pool = TvmPool(PATIENT.tvm)
-    yield Call(Arguments([]), PATIENT, Reader(snapshot, snapshot.connect(PATIENT.lake)), tvm=pool)
+    yield Call(Arguments([]), PATIENT, Reader(snapshot, connect(snapshot, PATIENT.lake)), tvm=pool)
     pool.close()
 
 
 def read_traces(call: Call) -> list[dict[str, Any]]:
     """Return the first transaction of whole traces that came from outside, with all others."""
-    connection = call.reader.snapshot.connect(PATIENT.lake)
+    connection = connect(call.reader.snapshot, PATIENT.lake)
     found = connection.execute(
         "select t.mc_seqno, t.hash, list(struct_pack(workchain := u.workchain,"
         " account := u.account,"

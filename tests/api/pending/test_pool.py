@@ -29,6 +29,7 @@ from tonlake.ingest.derive.action.stored import SOURCES
 from tonlake.ingest.derive.tvm.emulation import NotAccepted
 from tonlake.ingest.derive.tvm.message import list_messages, read_message
 from tonlake.ingest.derive.tvm.pool import TvmPool
+from tonlake.lake.duck.connection import connect
 from tonlake.queries.loader import load_queries
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ Message = dict[str, Any]
 def messages(many_commits: Path) -> list[Message]:
     """Messages from outside that were the first that their accounts got in a commit."""
     holder = SnapshotHolder(many_commits, SETTINGS)
-    connection = holder.reader().snapshot.connect(SETTINGS.lake)
+    connection = connect(holder.reader().snapshot, SETTINGS.lake)
     rows = connection.execute(
         "select mc_seqno, hash, account from transactions where workchain = 0 order by lt"
     ).fetchall()
@@ -227,7 +228,7 @@ def replay(lake_dir: Path, machine: TvmPool, step: int) -> Counter[str]:
     """Emulate messages of a lake on the states before, and compare with their traces."""
     holder = SnapshotHolder(lake_dir, SETTINGS)
     call = Call(Arguments([]), SETTINGS, holder.reader(), tvm=machine)
-    connection = call.reader.snapshot.connect(SETTINGS.lake)
+    connection = connect(call.reader.snapshot, SETTINGS.lake)
     texts = {
         "steps": "select workchain, account, coalesce(compute_exit_code, 0) from transactions"
         " where hash in (select hash from transaction_traces where trace_id = $id)",

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from tonlake.api.sql.sandbox import Bounds, confine
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import read_state
 
@@ -39,7 +40,7 @@ def main() -> None:
     asked: dict[str, Any] = json.load(sys.stdin)
     lake_dir, out = Path(asked["lake"]), Path(asked["out"])
     snapshot = Snapshot(lake_dir, read_state(lake_dir))
-    connection = snapshot.connect()
+    connection = connect(snapshot)
     files = [lake_dir / group[0].path for group in snapshot.files.values() if group]
     confine(Bounds(memory_bytes=512 << 20, cpu_s=60, user="nobody"), files)
     outcomes = {text: attempt(partial(connection.execute, text)) for text in asked["statements"]}

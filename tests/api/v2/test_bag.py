@@ -9,6 +9,7 @@ import pytest
 from tonlake.api.errors import status_of
 from tonlake.api.v2.bag import read_bags
 from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.queries.reader import Reader
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def reader(demo_lake: Path) -> Reader:
     snapshot = open_snapshot(demo_lake)
-    return Reader(snapshot, snapshot.connect())
+    return Reader(snapshot, connect(snapshot))
 
 
 def read_some(reader: Reader) -> list[Record]:

@@ -18,6 +18,7 @@ from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.builder.rebuild import rebuild_lookups
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
@@ -95,7 +96,7 @@ def _bring(node: Path, lake_dir: Path, span: Span) -> None:
 
 def _count(lake_dir: Path) -> list[tuple[bool, int, int]]:
     """Return the rows with a dictionary, and those that show it, before and after block 200."""
-    with open_snapshot(lake_dir).connect() as connection:
+    with connect(open_snapshot(lake_dir)) as connection:
         return connection.execute(
             "select mc_seqno > 200, count(*), count(extra_currencies) from account_states "
             "where extra_currencies_hash is not null group by all order by all"

@@ -11,6 +11,7 @@ import pytest
 from tests.lake.chain import Chain, commit_chain, commit_made
 from tests.patience import compose
 from tonlake.ingest.assemble.memory import Memory
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import LogState
@@ -47,7 +48,7 @@ class Asked:
 
 
 def ask_anew(lake: Path, wanted: set[bytes]) -> Newest:
-    with open_snapshot(lake).connect(tables=["account_states"]) as connection:
+    with connect(open_snapshot(lake), tables=["account_states"]) as connection:
         return ask_newest(connection, wanted)
 
 

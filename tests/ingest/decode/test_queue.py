@@ -19,6 +19,7 @@ from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.queue import list_queue_sizes, read_queue_size
 from tonlake.ingest.errors import BocError, DecodeError
 from tonlake.ingest.source.node.source import open_node
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def test_a_queue_of_which_a_part_is_left_out_is_unknown() -> None:
 
 
 def test_the_lake_keeps_them(demo_lake: Path, bundles: list[McBundle]) -> None:
-    connection = open_snapshot(demo_lake).connect()
+    connection = connect(open_snapshot(demo_lake))
     found = connection.sql("select * exclude (day) from queue_sizes order by all").fetchall()
     wanted = sorted(tuple(row.values()) for row in list_queue_sizes(bundles).to_pylist())
     assert found == wanted

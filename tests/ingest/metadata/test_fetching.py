@@ -24,6 +24,7 @@ from tonlake.ingest.metadata import fetching
 from tonlake.ingest.metadata.download import Downloader
 from tonlake.ingest.metadata.fetching import FetchReport, fetch_metadata
 from tonlake.ingest.metadata.process import keep_fetching
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.compact import compact_lake
@@ -104,7 +105,7 @@ def ask_metadata(lake: Path, *names: str) -> dict[str, Any]:
 
 def read_rows(lake: Path) -> dict[str, dict[str, Any]]:
     """Return the rows of the table by the last part of their address."""
-    rows = open_snapshot(lake).connect().sql("from offchain_metadata").to_arrow_table()
+    rows = connect(open_snapshot(lake)).sql("from offchain_metadata").to_arrow_table()
     return {row["uri"].rpartition("/")[2]: row for row in rows.to_pylist()}
 
 

@@ -22,6 +22,7 @@ from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.commit import commit
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import UndoRefused
 from tonlake.lake.index.builder.rebuild import rebuild_lookups
 from tonlake.lake.log.digest import find_damage
@@ -129,7 +130,7 @@ def read_all(lake: Path) -> dict[str, list[tuple[object, ...]]]:
         for name, files in snapshot.files.items()
         if files and name not in {"state_cells", "action_ranges"}
     ]
-    with snapshot.connect(SETTINGS.lake, tables=[*names, "state_cells"]) as connection:
+    with connect(snapshot, SETTINGS.lake, tables=[*names, "state_cells"]) as connection:
         found = {
             name: connection.execute(
                 f"select * exclude (day) from {name} order by all"  # noqa: S608 - our tables
@@ -170,7 +171,7 @@ def test_another_chain_is_undone_by_a_commit(
     check(lake, other, tmp_path)
     old = open_snapshot(lake, before.number)
     assert old.ranges == ((1, 120),)
-    with old.connect() as connection:
+    with connect(old) as connection:
         sql = "select max(mc_seqno) from transactions"
         assert connection.execute(sql).fetchall()[0][0] <= 120
 
@@ -233,7 +234,7 @@ def test_what_was_compacted_and_looked_up_is_cut_at_the_border(
     advance(node, follower, other, 110)
     check(lake, other, tmp_path)
     found = open_snapshot(lake)
-    with found.connect() as connection:
+    with connect(found) as connection:
         told = "select sum(traces), sum(actions), max(last_mc_seqno) from action_ranges"
         counted = "select (select count(*) from traces where state = 'complete'), count(*), 110"
         assert (

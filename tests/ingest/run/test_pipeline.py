@@ -17,6 +17,7 @@ from tonlake.ingest.run.pipeline import IngestReport, ingest
 from tonlake.ingest.source.node.packs import open_packs
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 
 if TYPE_CHECKING:
@@ -89,8 +90,8 @@ def test_ranges_in_any_order_give_the_sameask(lake: Path, demo_node: Path, tmp_p
     ]
     sqls.append("select hash, cell, refs from state_cells order by hash")
     with (
-        open_snapshot(tmp_path / "parts").connect(SMALL.lake) as parts,
-        open_snapshot(lake).connect(SMALL.lake) as whole,
+        connect(open_snapshot(tmp_path / "parts"), SMALL.lake) as parts,
+        connect(open_snapshot(lake), SMALL.lake) as whole,
     ):
         for sql in sqls:
             assert parts.execute(sql).fetchall() == whole.execute(sql).fetchall()

@@ -22,6 +22,7 @@ from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.run.upgrade import upgrade_lake
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt, LakeTooNew
 from tonlake.lake.log.envelope import LOG_FORMAT
 from tonlake.lake.log.snapshot import open_snapshot
@@ -70,7 +71,7 @@ def rows_of(lake: Path, name: str) -> list[Any]:
 
 def bags_of(lake: Path) -> dict[bytes, bytes]:
     """The bag of every transaction by its hash."""
-    with open_snapshot(lake).connect(SETTINGS.lake) as connection:
+    with connect(open_snapshot(lake), SETTINGS.lake) as connection:
         return read_bags(connection)
 
 

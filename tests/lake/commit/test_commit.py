@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from tests.lake.rows import commit_rows, file_bytes, make_table, make_tables
 from tonlake.lake.commit import commit
 from tonlake.lake.commit.commit import Network, commit_range
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import (
     CommitConflict,
     LakeFull,
@@ -222,14 +223,14 @@ def test_two_writers_share_the_work(tmp_path: Path) -> None:
 
 def test_a_reader_keeps_its_commit(lake: Path) -> None:
     pinned = open_snapshot(lake)
-    connection = pinned.connect()
+    connection = connect(pinned)
     count = "select count(*), sum(lt::hugeint) from transactions"
     before = connection.execute(count).fetchall()
     commit_rows(lake, 31, 40)
     assert connection.execute(count).fetchall() == before
-    assert pinned.connect().execute(count).fetchall() == before
+    assert connect(pinned).execute(count).fetchall() == before
     newer = open_snapshot(lake)
-    assert newer.connect().execute(count).fetchall() != before
+    assert connect(newer).execute(count).fetchall() != before
     assert (pinned.number, newer.number) == (3, 4)
 
 

@@ -16,7 +16,7 @@ from pytoniq_core.boc.address import Address
 
 from tests.lake.rows import make_table
 from tonlake.lake.commit.commit import commit_range
-from tonlake.lake.duck.connection import open_connection, read_sql
+from tonlake.lake.duck.connection import connect, open_connection, read_sql
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import DataFile
 from tonlake.lake.schema import TABLES
@@ -33,7 +33,7 @@ WORKCHAINS = st.integers(-128, 127)
 
 @pytest.fixture(scope="module")
 def connection(read_lake: Path) -> DuckDBPyConnection:
-    return open_snapshot(read_lake).connect()
+    return connect(open_snapshot(read_lake))
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def nothing(tmp_path_factory: pytest.TempPathFactory) -> DuckDBPyConnection:
     """The views of a lake without rows."""
     lake = tmp_path_factory.mktemp("nothing")
     commit_range(lake, {}, first_mc_seqno=1, last_mc_seqno=2, day="2024-01-01", source={})
-    return open_snapshot(lake).connect()
+    return connect(open_snapshot(lake))
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def test_latest_states_and_distinct_cells(tmp_path: Path) -> None:
     latest: dict[bytes, tuple[int, int, int]] = {}
     for account, state in keys:
         latest[account] = max(latest.get(account, state), state)
-    connection = open_snapshot(tmp_path).connect()
+    connection = connect(open_snapshot(tmp_path))
     found = connection.execute(
         "select account, mc_seqno, block_seqno, balance from latest_account_states"
     ).fetchall()
@@ -184,13 +184,13 @@ def test_other_files_of_the_lake_are_out_of_reach_too(read_lake: Path) -> None:
     secret = read_lake / "views.sql"
     secret.write_text("x")
     with pytest.raises(duckdb.PermissionException):
-        open_snapshot(read_lake).connect().execute("from read_text($1)", [str(secret)])
+        connect(open_snapshot(read_lake)).execute("from read_text($1)", [str(secret)])
     secret.unlink()
 
 
 def test_settings_are_applied(read_lake: Path) -> None:
     settings = LakeSettings(duckdb_threads=3, duckdb_memory_mib=256)
-    connection = open_snapshot(read_lake).connect(settings)
+    connection = connect(open_snapshot(read_lake), settings)
     assert one(connection, "select current_setting('threads')") == 3
     assert one(connection, "select current_setting('memory_limit')") == "256.0 MiB"
 

@@ -10,7 +10,7 @@ import duckdb
 import msgspec
 import pytest
 
-from tonlake.lake.duck.connection import ALL_VIEWS, DERIVED_VIEWS, read_sql
+from tonlake.lake.duck.connection import ALL_VIEWS, DERIVED_VIEWS, connect, read_sql
 from tonlake.lake.duck.database import Database, SnapshotViews, list_views
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
@@ -62,7 +62,7 @@ def test_snapshots_open_at_once_see_their_own_files(read_lake: Path) -> None:
     database = Database(read_lake, LakeSettings())
     views = {number: database.open(open_snapshot(read_lake, number)) for number in (3, 1, 2)}
     apart = {
-        number: open_snapshot(read_lake, number).connect().execute(ROWS).fetchall()
+        number: connect(open_snapshot(read_lake, number)).execute(ROWS).fetchall()
         for number in views
     }
     assert len({str(rows) for rows in apart.values()}) == 3
@@ -73,7 +73,7 @@ def test_snapshots_open_at_once_see_their_own_files(read_lake: Path) -> None:
 
 def test_every_view_can_be_asked(read_lake: Path) -> None:
     snapshot = open_snapshot(read_lake)
-    views, apart = Database(read_lake, LakeSettings()).open(snapshot), snapshot.connect()
+    views, apart = Database(read_lake, LakeSettings()).open(snapshot), connect(snapshot)
     for name in ALL_VIEWS:
         count = f"from (select count(*) from {name})"  # noqa: S608 - a view of ours
         assert ask(views, count) == apart.execute(count).fetchall()

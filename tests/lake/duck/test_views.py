@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.lake.rows import commit_rows, make_table
-from tonlake.lake.duck.connection import DERIVED_VIEWS, VIEW_NAMES, quote
+from tonlake.lake.duck.connection import DERIVED_VIEWS, VIEW_NAMES, connect, quote
 from tonlake.lake.duck.views import render_script, write_views
 from tonlake.lake.errors import LakeCorrupt, LakeMisplaced
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
@@ -52,7 +52,7 @@ def run_cli(*arguments: str, cwd: Path) -> list[dict[str, object]]:
 @cache
 def expected_counts(lake: Path) -> list[tuple[str, int]]:
     """Return the number of rows of every view, as the product's own connection has them."""
-    connection = open_snapshot(lake).connect()
+    connection = connect(open_snapshot(lake))
     return [(name, len(connection.view(name).fetchall())) for name in VIEWS]
 
 
@@ -162,7 +162,7 @@ def test_empty_tables_and_old_files(tmp_path: Path, versions: tuple[int, ...]) -
     with duckdb.connect() as connection:
         connection.execute(render_script(snapshot, str(tmp_path)))
         view = connection.view("shard_blocks")
-        mine = snapshot.connect().view("shard_blocks")
+        mine = connect(snapshot).view("shard_blocks")
         assert (view.columns, view.types) == (mine.columns, mine.types)
         assert sorted(view.fetchall(), key=repr) == sorted(mine.fetchall(), key=repr)
 

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.lake.chain import Chain, commit_chain, commit_made
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.builder import rebuild
 from tonlake.lake.index.builder.rebuild import rebuild_lookups
 from tonlake.lake.index.opening import open_lookups
@@ -104,7 +105,7 @@ def check_snapshot(snapshot: Snapshot) -> None:
 
 def read_tables(snapshot: Snapshot) -> dict[str, list[Row]]:
     asked = ("transactions", "messages", "account_states")
-    connection = snapshot.connect(tables=asked)
+    connection = connect(snapshot, tables=asked)
     return {
         name: connection.table(name).to_arrow_table().to_pylist()
         for name in (*asked, "latest_account_states")

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from tests.lake.rows import commit_rows
+from tonlake.lake.duck.connection import connect, find_damage_behind
 from tonlake.lake.errors import LakeCorrupt, LakeNotFound, SnapshotNotFound
 from tonlake.lake.log import digest
 from tonlake.lake.log.reader import LogReader
@@ -44,7 +45,7 @@ def test_facts_of_a_snapshot(read_lake: Path) -> None:
 def test_older_snapshots_stay(read_lake: Path) -> None:
     snapshot = open_snapshot(read_lake, 1)
     assert snapshot.ranges == ((1, 10),)
-    assert snapshot.connect().execute("select max(seqno) from blocks").fetchall() == [(10,)]
+    assert connect(snapshot).execute("select max(seqno) from blocks").fetchall() == [(10,)]
 
 
 def test_nothing_to_open(tmp_path: Path, read_lake: Path) -> None:
@@ -62,12 +63,12 @@ def test_a_damaged_file_stops_its_table_alone(lake: Path, name: str) -> None:
     assert list(snapshot.damaged) == [name]
     others = sorted(TABLES.keys() - {name})
     some = random.Random(name).sample(others, 4)  # noqa: S311 - a repeatable choice
-    connection = snapshot.connect(tables=(name, *some))
+    connection = connect(snapshot, tables=(name, *some))
     for other in some:
         connection.execute("select count(*) from query_table($name)", {"name": other})
     with pytest.raises(duckdb.CatalogException) as caught:
         connection.execute("select count(*) from query_table($name)", {"name": name})
-    damage = snapshot.blame(caught.value)
+    damage = find_damage_behind(snapshot, caught.value)
     assert isinstance(damage, LakeCorrupt)
     assert damage.file == file.path
     assert file.path in str(damage)
@@ -78,8 +79,8 @@ def test_views_over_a_damaged_table_are_blamed_too(lake: Path) -> None:
     (lake / file.path).unlink()
     snapshot = open_snapshot(lake)
     with pytest.raises(duckdb.CatalogException) as caught:
-        snapshot.connect().execute("from latest_account_states")
-    damage = snapshot.blame(caught.value)
+        connect(snapshot).execute("from latest_account_states")
+    damage = find_damage_behind(snapshot, caught.value)
     assert damage is not None
     assert "cannot be read (No such file or directory)" in str(damage)
 
@@ -89,8 +90,8 @@ def test_no_damage_is_blamed_for_other_faults(lake: Path, query: str) -> None:
     flip(lake / open_snapshot(lake).files["libraries"][0].path, 50)
     snapshot = open_snapshot(lake)
     with pytest.raises(duckdb.Error) as caught:
-        snapshot.connect().execute(query)
-    assert snapshot.blame(caught.value) is None
+        connect(snapshot).execute(query)
+    assert find_damage_behind(snapshot, caught.value) is None
 
 
 def test_every_kind_of_damage_is_seen(lake: Path) -> None:
@@ -183,7 +184,7 @@ def test_a_log_that_is_known_is_read_on(lake: Path) -> None:
 
 
 def test_views_may_be_of_some_tables_alone(read_lake: Path) -> None:
-    with open_snapshot(read_lake).connect(tables=["blocks"]) as connection:
+    with connect(open_snapshot(read_lake), tables=["blocks"]) as connection:
         assert connection.execute("select count(*) from blocks").fetchall() == [(25,)]
         with pytest.raises(duckdb.CatalogException, match="messages"):
             connection.execute("from messages")

@@ -21,6 +21,7 @@ from tonlake.api.command.main import main
 from tonlake.lake.commit import commit
 from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.commit.rewrite import commit_maintenance
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.index.builder.rebuild import rebuild_lookups
@@ -148,7 +149,7 @@ def test_state_cells_stay_once(tmp_path: Path) -> None:
 
 def test_readers_of_before_go_on_until_the_grace_time_is_over(many: Path) -> None:
     before = open_snapshot(many)
-    connection = before.connect()
+    connection = connect(before)
     count = connection.table("transactions").count("*").fetchall()
     compact_lake(many, OPTIONS)
     sweep_orphans(many, 3600)
@@ -264,7 +265,7 @@ def test_what_changed_meanwhile_is_planned_anew(
     assert not others
     snapshot = open_snapshot(many)
     assert snapshot.last_mc_seqno == 15
-    connection = snapshot.connect()
+    connection = connect(snapshot)
     rows = connection.execute("select count(*) from transactions where mc_seqno < 15").fetchall()
     assert rows[0][0] == len(before["transactions"])
     assert not verify_lake(many).damage

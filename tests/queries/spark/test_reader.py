@@ -9,6 +9,7 @@ import pytest
 
 from tests.lake.rows import commit_rows
 from tests.queries.spark.questions import Questions
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.spark.tables import open_lake
 from tonlake.queries.loader import load_queries
@@ -38,7 +39,7 @@ def _open(spark: SparkSession, lake: Path) -> Engines:
     from tonlake.queries.spark.reader import SparkReader  # noqa: PLC0415 - needs an extra
 
     snapshot = open_snapshot(lake)
-    connection = snapshot.connect()
+    connection = connect(snapshot)
     reader = Reader(snapshot, connection.cursor())
     return Engines(reader, SparkReader(open_lake(spark, str(lake))), Questions(connection))
 

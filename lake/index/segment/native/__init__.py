@@ -1,7 +1,7 @@
 """The extension that writes, opens and reads segments.
 
-Without ``tonlake.lake.index._rows`` (the C files here), or with ``TONLAKE_NATIVE=0``, there is no index:
-SQL answers everything.
+Without ``tonlake.lake.index._rows`` (the C files here), or with ``TONLAKE_NATIVE=0``, there is no
+index: SQL answers everything.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from litestar.testing import TestClient
 
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
 
@@ -37,7 +38,7 @@ def patient(demo_lake: Path, asker: type[Asker]) -> Iterator[Asker]:
 @pytest.fixture(scope="module")
 def sent(demo_lake: Path) -> list[dict[str, Any]]:
     """Give the newest message from outside to each of several wallets, and its fees."""
-    connection = open_snapshot(demo_lake, check_digests=False).connect(LakeSettings())
+    connection = connect(open_snapshot(demo_lake, check_digests=False), LakeSettings())
     found = connection.execute(
         "select t.workchain, t.account, m.body, t.total_fees - t.storage_fees_collected"
         " - t.compute_gas_fees - coalesce(t.action_total_action_fees, 0) as in_fwd_fee"

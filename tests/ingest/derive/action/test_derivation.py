@@ -17,6 +17,7 @@ from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
@@ -71,7 +72,7 @@ def test_ranges_say_what_is_classified(pieces: Path) -> None:
         snapshot.last_mc_seqno
     )
     complete = sum(row["traces"] for row in ranges)
-    with closing(snapshot.connect(LakeSettings())) as connection:
+    with closing(connect(snapshot, LakeSettings())) as connection:
         (expected,) = connection.execute(
             "select count(*) from traces where state = 'complete'"
         ).fetchone() or (0,)
@@ -108,7 +109,7 @@ def test_another_version_leaves_what_was_said_before(
     assert {row["classifier_version"] for row in read_table(pieces, ACTIONS.name)} == {99}
     assert read_table(pieces, SUPERSEDED_ACTIONS.name) == before
     snapshot = open_snapshot(pieces)
-    with closing(snapshot.connect(LakeSettings())) as connection:
+    with closing(connect(snapshot, LakeSettings())) as connection:
         reader = Reader(snapshot, connection)
         assert reader.rows("actions_compared") == []
         assert reader.rows("actions_compared", after=98)[0]["change"] == "removed"

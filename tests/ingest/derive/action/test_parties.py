@@ -18,6 +18,7 @@ from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Chain:
     """Actions and messages of a lake, and what was done on its network."""
 
     def __init__(self, lake_dir: Path, facts: Path) -> None:
-        self._connection = open_snapshot(lake_dir).connect()
+        self._connection = connect(open_snapshot(lake_dir))
         self._actions: dict[bytes, list[Row]] = defaultdict(list)
         for row in self._read("select * from actions"):
             self._actions[row["trace_id"]].append(row)

@@ -13,6 +13,7 @@ from tonlake.ingest.command.body import rebuild_bodies_command
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.body.body import decode_message_body
 from tonlake.ingest.derive.body.rebuild import rebuild_bodies
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.compact import compact_lake
@@ -33,7 +34,7 @@ def test_bodies_are_those_of_the_decoder(demo_lake: Path, tmp_path: Path) -> Non
     assert again.output == "all bodies are decoded\n"
     assert rebuild_bodies(lake, LakeSettings(), everything=True)
     assert read_state(lake).number == number
-    connection = open_snapshot(lake).connect()
+    connection = connect(open_snapshot(lake))
     rows = connection.execute(
         "select kind, body, decoded_opcode, decoded from decoded_messages where body is not null"
     ).fetchall()
@@ -49,6 +50,6 @@ def test_bodies_are_those_of_the_decoder(demo_lake: Path, tmp_path: Path) -> Non
     assert counts[0] == counts[1]
     before = connection.execute("select * from decoded_messages order by all").fetchall()
     compact_lake(lake, LakeSettings())
-    after = open_snapshot(lake).connect().execute("select * from decoded_messages order by all")
+    after = connect(open_snapshot(lake)).execute("select * from decoded_messages order by all")
     assert after.fetchall() == before
     assert not verify_lake(lake).damage

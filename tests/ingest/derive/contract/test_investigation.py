@@ -10,6 +10,7 @@ import pytest
 from tonlake.ingest.derive.contract.interview import Interview
 from tonlake.ingest.derive.contract.investigation import Investigation
 from tonlake.ingest.derive.contract.network import Network
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ COLUMNS = {
 
 @pytest.fixture(scope="module")
 def lake(demo_lake: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    with open_snapshot(demo_lake).connect() as connection:
+    with connect(open_snapshot(demo_lake)) as connection:
         yield connection
 
 
@@ -124,7 +125,7 @@ def test_the_same_is_found_without_a_tvm(demo_world: World, demo_lake: Path) -> 
         for state, finding in Investigation(demo_world, interview, GLOBAL_ID).run(FIRST)
     ]
     assert interview.runs == 0
-    with open_snapshot(demo_lake).connect() as lake:
+    with connect(open_snapshot(demo_lake)) as lake:
         for table in ("wallets", "jetton_wallets", "jetton_masters", "nft_collections"):
             rows = lake.view(table).project("workchain, account, mc_seqno").fetchall()
             mine = [each[1:] for each in found if each[0] == table]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tonlake.ingest.derive.contract.known import AccountState, KnownLake
 from tonlake.ingest.derive.contract.stack import Address
 from tonlake.ingest.settings import IngestSections
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
 
@@ -35,7 +36,7 @@ def find(lake_dir: Path, groups: Iterator[set[Address]], before: int) -> list[Ac
 def test_one_account_is_answered_as_many_are(demo_lake: Path) -> None:
     last = read_state(demo_lake).ranges[-1][1]
     for before in (last // 2, last + 1):
-        with open_snapshot(demo_lake).connect(SETTINGS.lake) as connection:
+        with connect(open_snapshot(demo_lake), SETTINGS.lake) as connection:
             rows = connection.execute(NEWEST, {"before": before}).fetchall()
         accounts = {Address(*row[:2]) for row in rows[:12]}
         assert len(accounts) == 12

@@ -15,6 +15,7 @@ from tonlake.ingest.derive.recording.replay import replay_traces
 from tonlake.ingest.derive.recording.trace import decode_line, read_recording
 from tonlake.ingest.errors import RecordingMalformed
 from tonlake.ingest.settings import IngestSections
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def lake_dir(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def rows_of(lake_dir: Path, table: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = (
-        open_snapshot(lake_dir).connect().table(table).to_arrow_table().to_pylist()
+        connect(open_snapshot(lake_dir)).table(table).to_arrow_table().to_pylist()
     )
     return rows
 

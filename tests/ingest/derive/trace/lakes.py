@@ -10,6 +10,7 @@ from tests.ingest.derive.trace.forest import BLOCKS_A_DAY, Forest
 from tests.ingest.derive.trace.oracle import trace_rows
 from tonlake.ingest.derive.trace.derivation import TRACE_TABLES
 from tonlake.lake.commit.commit import commit_range
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def commit_forest(lake_dir: Path, forest: Forest, first: int, last: int, derive:
 
 
 def read_traces(lake_dir: Path) -> dict[str, list[dict[str, Any]]]:
-    connection = open_snapshot(lake_dir).connect(tables=[*ORDERS])
+    connection = connect(open_snapshot(lake_dir), tables=[*ORDERS])
     return {
         name: connection.table(name)
         .order(order)

@@ -22,6 +22,7 @@ from tests.ingest.derive.trace.lakes import (
 )
 from tonlake.ingest.derive.trace.derivation import TraceFiles
 from tonlake.ingest.derive.trace.rebuild import rebuild_traces
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.place import is_open
 from tonlake.lake.log.snapshot import open_snapshot
@@ -92,7 +93,7 @@ def test_an_earlier_snapshot_keeps_its_traces(tmp_path: Path) -> None:
     forest = long_forest()
     for first in (5, 3, 1):
         commit_forest(tmp_path, forest, first, first + 1, TraceFiles(tmp_path))
-    connection = open_snapshot(tmp_path, 1).connect()
+    connection = connect(open_snapshot(tmp_path, 1))
     rows = connection.table("traces").order("end_lt").to_arrow_table().to_pylist()
     assert [(row["state"], row["transactions"]) for row in rows] == [("broken", 2), ("complete", 1)]
 

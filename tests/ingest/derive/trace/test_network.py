@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.ingest.derive.trace.lakes import read_traces, shuffled_ranges
 from tonlake.ingest.derive.trace.derivation import TraceFiles
 from tonlake.lake.commit.commit import commit_range
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import TABLES
 
@@ -70,7 +71,7 @@ select 'incomplete', (select count(*) from open_ends anti join incomplete using 
 @pytest.fixture(scope="module")
 def demo_tables(demo_lake: Path) -> dict[str, pa.Table]:
     """All rows of the demo node's network."""
-    connection = open_snapshot(demo_lake).connect()
+    connection = connect(open_snapshot(demo_lake))
     names = ("blocks", "transactions", "messages")
     return {
         name: pa.table(
@@ -112,13 +113,13 @@ def test_the_demo_network_cut_and_shuffled(
 
 def check_traces(lake_dir: Path) -> None:
     """Every transaction has one trace, and only messages at an end of the lake leave it open."""
-    connection = open_snapshot(lake_dir).connect()
+    connection = connect(open_snapshot(lake_dir))
     faults = connection.execute(FAULTS).fetchall()
     assert faults == [("traces", 0), ("sizes", 0), ("pending", 0), ("incomplete", 0)]
 
 
 def test_views_join_rows_with_their_traces(demo_lake: Path) -> None:
-    connection = open_snapshot(demo_lake).connect()
+    connection = connect(open_snapshot(demo_lake))
     for view, table in (("traced_transactions", "transactions"), ("traced_messages", "messages")):
         rows = connection.table(view)
         assert rows.count("*").fetchall() == connection.table(table).count("*").fetchall()

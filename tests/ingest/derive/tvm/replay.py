@@ -32,6 +32,7 @@ from tonlake.ingest.derive.tvm.emulation import (
 )
 from tonlake.ingest.derive.tvm.fee import estimate_unaccepted, read_fees
 from tonlake.ingest.derive.tvm.message import list_messages
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
 
@@ -48,7 +49,7 @@ class Replay:
     def __init__(self, lake_dir: Path) -> None:
         """Read blocks, configurations, libraries and cells."""
         self._snapshot = open_snapshot(lake_dir, check_digests=False)
-        self._connection = self._snapshot.connect(LakeSettings())
+        self._connection = connect(self._snapshot, LakeSettings())
         self.cells = {
             row["hash"]: (row["cell"], row["refs"])
             for row in self.rows("select hash, cell, refs from state_cells")

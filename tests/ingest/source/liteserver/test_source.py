@@ -27,6 +27,7 @@ from tonlake.ingest.source.liteserver.config import NetworkConfig
 from tonlake.ingest.source.liteserver.source import WINDOW_MC_BLOCKS, LiteSource
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def test_bundles_are_those_of_the_node(chain: Chain, bundles: list[McBundle]) ->
 def read_lake(lake_dir: Path) -> dict[str, list[str]]:
     """Return all rows of a lake by table, in an order of their own."""
     snapshot = open_snapshot(lake_dir)
-    with closing(snapshot.connect(SETTINGS.lake)) as connection:
+    with closing(connect(snapshot, SETTINGS.lake)) as connection:
         return {
             name: sorted(map(repr, connection.execute(f"from {name}").fetchall()))
             for name in snapshot.files

@@ -198,7 +198,10 @@ def test_a_cut_log_gives_its_beginning_and_a_damaged_log_nothing(
 def test_what_a_killed_process_left_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code = "import os; from tonlake.ingest.source.node.scratch import Scratch; s = Scratch(); s.new_folder();"
+    code = (
+        "import os; from tonlake.ingest.source.node.scratch import Scratch;"
+        "s = Scratch(); s.new_folder();"
+    )
     left = subprocess.run(
         [sys.executable, "-c", code + "print(s.folder); os.sys.stdout.flush(); os._exit(9)"],
         capture_output=True,

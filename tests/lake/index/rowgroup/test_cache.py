@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.lake.chain import Chain, commit_chain, commit_made
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.rowgroup import cache as rowgroups
 from tonlake.lake.index.rowgroup.cache import RowGroups, gather
 from tonlake.lake.index.rowgroup.predicate import AnyOf
@@ -64,9 +65,9 @@ def ask(snapshot: Snapshot, bounds: dict[str, Any], *, times: int = 2) -> list[A
 
 
 @cache
-def connect(snapshot: Snapshot) -> DuckDBPyConnection:
+def connect_once(snapshot: Snapshot) -> DuckDBPyConnection:
     """Open a snapshot and read its blocks once for all queries: that takes longer than they do."""
-    connection = snapshot.connect(tables=["blocks"])
+    connection = connect(snapshot, tables=["blocks"])
     connection.execute("create table known as from blocks")
     return connection
 
@@ -74,7 +75,7 @@ def connect(snapshot: Snapshot) -> DuckDBPyConnection:
 def query(snapshot: Snapshot, where: str) -> list[dict[str, Any]]:
     """Return the same by query."""
     statement = f"select {', '.join(COLUMNS)} from known where {where}"  # noqa: S608 - our own
-    rows = connect(snapshot).execute(statement).fetchall()
+    rows = connect_once(snapshot).execute(statement).fetchall()
     return sorted((dict(zip(COLUMNS, row, strict=True)) for row in rows), key=repr)
 
 

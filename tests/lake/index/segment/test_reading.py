@@ -11,6 +11,7 @@ import pytest
 
 from tests.fuzz.rows import compose, damage, make_traces, read_all
 from tests.lake.chain import Chain, commit_chain
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.index.builder.gather import gather_all
 from tonlake.lake.index.builder.rebuild import rebuild_lookups
@@ -94,7 +95,7 @@ def test_states_by_account(chained: Path) -> None:
     run = Run(RunFile(compose(chained), "whole"))
     accounts = [run.account_of(number)[::-1] for number in range(len(run.balance))]
     states = run.newest_states(accounts)
-    latest = open_snapshot(chained).connect().table("latest_account_states").to_arrow_table()
+    latest = connect(open_snapshot(chained)).table("latest_account_states").to_arrow_table()
     wanted = {(row["workchain"], row["account"]): row["hash"] for row in latest.to_pylist()}
     assert wanted == {
         account: state["hash"]

@@ -1,0 +1,119 @@
+"""The rooms: no two folders import each other, none is crowded, one top-level name."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter, defaultdict
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("lake", "ingest", "queries", "api")
+ROOT_MODULES = 8
+FOLDER_MODULES = 20
+CATALOGUES = {"ingest/derive/action/protocol"}
+"""Folders with one module for each protocol: they grow with the chain, not with the code."""
+
+FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+
+
+def _name(path: Path) -> str:
+    """Return the dotted name under which a file is imported."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(("tonlake", *(parts[:-1] if parts[-1] == "__init__" else parts)))
+
+
+MODULES = {_name(path): path for path in FILES}
+
+
+def _is_type_check(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def _imports(path: Path) -> set[str]:
+    """Return the modules of ours that a file imports, anywhere in it.
+
+    Neighbours in one folder may name each other's types.
+    """
+    tree = ast.parse(path.read_text())
+    typed = {id(node) for block in filter(_is_type_check, tree.body) for node in ast.walk(block)}
+    all_found = _names(ast.walk(tree))
+    at_runtime = _names(node for node in ast.walk(tree) if id(node) not in typed)
+    folder = _name(path).rpartition(".")[0]
+    return {name for name in all_found if name in at_runtime or name.rpartition(".")[0] != folder}
+
+
+def _names(nodes: Iterable[ast.AST]) -> set[str]:
+    found = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = (f"{node.module}.{alias.name}" for alias in node.names)
+            found |= {name if name in MODULES else node.module for name in names}
+    return found & MODULES.keys()
+
+
+def _rooms() -> dict[str, dict[str, set[str]]]:
+    """Return, for each folder, which of its rooms import which others of them.
+
+    A room is a module or a sub-folder with all below it.
+    """
+    edges: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for name, path in MODULES.items():
+        for other in _imports(path):
+            ours, theirs = name.split("."), other.split(".")
+            depth = next(
+                (at for at, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), None
+            )
+            if depth is not None:
+                folder = ".".join(ours[:depth])
+                room, imported = ".".join(ours[: depth + 1]), ".".join(theirs[: depth + 1])
+                edges[folder][room].add(imported)
+    return edges
+
+
+ROOMS = _rooms()
+
+
+@pytest.mark.parametrize("folder", sorted(ROOMS))
+def test_rooms_do_not_import_each_other_in_circles(folder: str) -> None:
+    try:
+        TopologicalSorter(ROOMS[folder]).prepare()
+    except CycleError as error:
+        pytest.fail(f"a circle in {folder}: {' -> '.join(error.args[1])}")
+
+
+def test_circles_are_found() -> None:
+    with pytest.raises(CycleError):
+        TopologicalSorter({"a": {"b"}, "b": {"c"}, "c": {"a"}}).prepare()
+
+
+def test_no_folder_is_crowded() -> None:
+    counts = Counter(
+        path.parent.relative_to(ROOT).as_posix() for path in FILES if path.stem != "__init__"
+    )
+    crowded = {
+        folder: count
+        for folder, count in counts.items()
+        if count > (ROOT_MODULES if folder in PACKAGES else FOLDER_MODULES)
+        and folder not in CATALOGUES
+    }
+    assert not crowded
+
+
+def test_every_folder_of_modules_says_what_it_is() -> None:
+    for folder in {path.parent for path in FILES}:
+        assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text())), folder
+
+
+def test_the_packages_are_found_under_one_name() -> None:
+    entries = (ROOT / "tonlake").iterdir()
+    links = {path.name: path.readlink() for path in entries if path.is_symlink()}
+    assert links == {name: Path("..", name) for name in PACKAGES}
