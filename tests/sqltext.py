@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
 EXECUTING = frozenset({"execute", "executemany", "sql", "query", "from_query"})
 COMPOSING = frozenset({"format", "format_map", "join", "replace"})
@@ -64,26 +64,18 @@ class _Module:
     def _check(self, node: ast.expr, scopes: tuple[ast.AST, ...]) -> bool:
         match node:
             case ast.JoinedStr():
-                return any(isinstance(part, ast.FormattedValue) for part in node.values)
+                found = any(isinstance(part, ast.FormattedValue) for part in node.values)
             case ast.BinOp():
-                return isinstance(node.op, ast.Add | ast.Mod)
+                found = isinstance(node.op, ast.Add | ast.Mod)
             case ast.Name():
-                return self._check_name(node.id, scopes)
+                found = self._check_name(node.id, scopes)
             case ast.Attribute(value=ast.Name(id="self" | "cls")):
-                values = _list_attribute(self._tree, node.attr)
-                return self._any(values)
+                found = self._any(_list_attribute(self._tree, node.attr))
             case ast.Call():
-                return self._check_call(node, scopes)
-            case ast.IfExp():
-                return self._any((scopes, each) for each in (node.body, node.orelse))
-            case ast.BoolOp() | ast.Tuple() | ast.List():
-                parts = node.values if isinstance(node, ast.BoolOp) else node.elts
-                return self._any((scopes, each) for each in parts)
-            case ast.NamedExpr() | ast.Await() | ast.Starred() | ast.Subscript():
-                return self._is_composed(node.value, scopes)
-            case ast.Dict():
-                return self._any((scopes, each) for each in node.values)
-        return False
+                found = self._check_call(node, scopes)
+            case _:
+                found = self._any((scopes, part) for part in _list_parts(node))
+        return found
 
     def _any(self, places: Iterable[tuple[tuple[ast.AST, ...], ast.expr]]) -> bool:
         return any(self._is_composed(each, scopes) for scopes, each in places)
@@ -135,6 +127,20 @@ class _Module:
                     if each.is_file():
                         return _open(each, self._root)
         return None
+
+
+def _list_parts(node: ast.expr) -> list[ast.expr]:
+    """Return the expressions of which one is the value of an expression, or is in it."""
+    match node:
+        case ast.IfExp():
+            return [node.body, node.orelse]
+        case ast.BoolOp() | ast.Dict():
+            return node.values
+        case ast.Tuple() | ast.List():
+            return node.elts
+        case ast.NamedExpr() | ast.Await() | ast.Starred() | ast.Subscript():
+            return [node.value]
+    return []
 
 
 def _list_texts(call: ast.Call) -> list[ast.expr]:

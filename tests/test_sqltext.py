@@ -15,7 +15,7 @@ COMPOSED = {
     "a sum": 'c.sql("select " + x)',
     "a format": 'c.execute("select {}".format(x))',
     "a local variable": 'def f(c, x):\n    text = f"select {x}"\n    c.execute(text)',
-    "a variable of the module": 'TEXT = "select {}".replace("{}", x)\ndef f(c):\n    c.execute(TEXT)',
+    "a variable of the module": 'A = "select {}".replace("{}", x)\ndef f(c):\n    c.execute(A)',
     "a variable of a variable": 'a = "-".join(x)\nb = a\nc.execute(b)',
     "an appended variable": 'a = "select 1"\na += x\nc.execute(a)',
     "one of two values": 'a = "select 1" if x else f"select {x}"\nc.execute(a)',
@@ -39,9 +39,9 @@ CONSTANT = {
     "a variable": 'A = "select 1"\nc.execute(A)',
     "a parameter": "def f(c, text):\n    c.execute(text)",
     "a parameter of the name of a variable": 'a = f"{x}"\ndef f(c, a):\n    c.execute(a)',
-    "another function's variable": 'def f(x):\n    a = f"{x}"\ndef g(c):\n    a = "b"\n    c.sql(a)',
+    "another variable": 'def f(x):\n    a = f"{x}"\ndef g(c):\n    a = "b"\n    c.sql(a)',
     "an SQL file": 'a = files("x").joinpath("a.sql").read_text()\nc.execute(a)',
-    "the audited functions": 'c.execute(fill_statement("use {x}", x=x))\nc.sql(join_scripts([f"{x}"]))',
+    "the audited functions": 'c.sql(fill_statement("use {x}", x=x))\nc.sql(join_scripts([a % x]))',
     "itself": "def f():\n    return f()\nc.execute(f())",
 }
 
