@@ -1,8 +1,8 @@
-"""A node that is running, followed: every new masterchain block into the lake, soon.
+"""Follows a running node: ingests every new masterchain block.
 
-One step looks at the node once: it brings what is new, undoes what is no part of the node's chain
-any more, and tries again what could not be read. Whatever goes wrong in a step is told, and the
-next step begins anew from what the lake says; so nothing needs to be cleaned up after a fault.
+A step polls the node once: it ingests new blocks, undoes blocks that left the node's chain and
+retries blocks that could not be read. A step starts from the state of the lake, so a failed step
+is reported and leaves nothing to clean up.
 """
 
 from __future__ import annotations
@@ -19,13 +19,8 @@ from tonlake.ingest.run.pipeline import IngestReport, Pipeline
 from tonlake.ingest.run.status import Notebook
 from tonlake.ingest.run.wakeup import Wakeup
 from tonlake.ingest.span import Span
-from tonlake.lake.errors import (
-    CommitConflict,
-    LakeError,
-    NetworkMismatch,
-    RangeOverlap,
-    UndoRefused,
-)
+from tonlake.lake import errors as lake_errors
+from tonlake.lake.errors import LakeError, NetworkMismatch, UndoRefused
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.maintenance.orphan import list_orphans, sweep_orphans
 from tonlake.lake.maintenance.schedule import Upkeep
@@ -119,7 +114,10 @@ class Follower:
             problem = self._advance()
         except (NetworkMismatch, UndoRefused):
             raise
-        except (RangeOverlap, CommitConflict):  # the next step sees what was brought meanwhile
+        except (
+            lake_errors.RangeOverlap,
+            lake_errors.CommitConflict,
+        ):  # the next step sees what was brought meanwhile
             problem, has_looked = "another process brings the same blocks into this lake", True
         except (IngestError, LakeError, OSError) as error:
             if isinstance(error, SourceError | OSError):
@@ -145,7 +143,7 @@ class Follower:
         self._maintain(state)
         head = source.find_head(node_last)
         if self._seen == (state.number, head) and self._stuck is None:
-            if self._is_due_to_heal(state):
+            if len(state.ranges) > 1 and time.monotonic() - self._healed_s > HEAL_S:
                 self._heal(state)
             return None
         if state.ranges:
@@ -234,7 +232,6 @@ class Follower:
         pipeline = self._piped(source)
         pipeline.workers = (os.cpu_count() or 1) if len(span) >= MANY_MC_BLOCKS else 1
         report = pipeline.bring(span, stop_at_hole=stop_at_hole)
-        # After many blocks look-ups are due, however few commits brought them.
         many = self._settings.lake.maintenance_commits if len(span) >= MANY_MC_BLOCKS else 0
         self._upkeep.count(max(report.commits, many))
         if report.commits:
@@ -248,9 +245,6 @@ class Follower:
             return True
         return time.monotonic() - self._stuck[1] < self._settings.follow.patience_ms / 1000
 
-    def _is_due_to_heal(self, state: LogState) -> bool:
-        return len(state.ranges) > 1 and time.monotonic() - self._healed_s > HEAL_S
-
     def _heal(self, state: LogState) -> None:
         """Try once more to bring what is missing between the ranges of the lake."""
         report = self._piped(self._opened()).bring(Span(state.ranges[0][0], state.ranges[-1][1]))
@@ -262,8 +256,7 @@ class Follower:
     def _maintain(self, state: LogState) -> None:
         """Remove what each commit leaves behind, such as the open traces of the one before.
 
-        How old a file is says the clock of this machine, which may jump. So what goes was left
-        behind already when this was done last.
+        The clock may jump, so a file goes only if the previous sweep saw it as an orphan, too.
         """
         grace_s = self._settings.lake.orphan_grace_s
         if time.monotonic() - self._swept_s > grace_s:

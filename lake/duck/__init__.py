@@ -1,1 +1,1 @@
-"""DuckDB over a snapshot: views, macros, and statements that people write."""
+"""DuckDB over a snapshot."""
