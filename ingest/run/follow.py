@@ -265,8 +265,7 @@ class Follower:
             self._swept_s = time.monotonic()
 
     def _opened(self) -> BlockSource:
-        if self._source is None:
-            self._source = self._open_source()
+        self._source = self._source or self._open_source()
         return self._source
 
     def _piped(self, source: BlockSource) -> Pipeline:
@@ -280,7 +279,7 @@ class Follower:
             self._pipeline = None
 
     def _let_go(self) -> None:
-        """Close the node's files, which may be other ones by now."""
+        """Close the node's files, which may have been replaced."""
         self._close_pipeline()
         if self._source is not None:
             with suppress(SourceError, OSError):
@@ -288,7 +287,6 @@ class Follower:
             self._source = None
 
     def _observe(self, state: LogState, node_last: int, theirs: McHead | None) -> None:
-        """Note the newest blocks of both for those who watch."""
         last = state.ranges[-1][1] if state.ranges else 0
         self._notes.observe(node_last, theirs, last, self._find_newest(state))
 
