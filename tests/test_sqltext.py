@@ -29,7 +29,8 @@ COMPOSED = {
     "an attribute": 'class A:\n    def __init__(self, x):\n        self.a = f"select {x}"\n'
     "    def g(self, c):\n        c.execute(self.a)",
     "a function around": 'def f(c, x):\n    a = f"{x}"\n    def g():\n        c.execute(a)',
-    "an imported function": "from tonlake.lake.duck.views import r\nc.execute(r(x))",
+    "an imported function": "from tonlake.lake.duck.connection import render_view\n"
+    "c.execute(render_view(x))",
     "a composed template": 'c.execute(fill_statement(f"select {x}"))',
     "a keyword": 'c.sql(query=f"select {x}")',
 }
