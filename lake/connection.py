@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from lake.duck.statement import join_scripts, quote, quote_name
 from lake.errors import LakeMisplaced
 from lake.schema import SCHEMA_VERSION, TABLES
 from lake.schema.contract import HISTORY_TABLES
@@ -51,7 +52,7 @@ _PATTERN_CHARACTERS = frozenset("*?[")
 
 def read_macros() -> str:
     """Return the statements that create every macro."""
-    return f"{read_sql('macros')}\n{read_sql('query_macros')}"
+    return join_scripts([read_sql("macros"), read_sql("query_macros")])
 
 
 @cache
@@ -98,9 +99,7 @@ def open_connection(
     """
     connection = begin_database(settings)
     root = name_root(lake_dir)
-    # As one text: half the time of one statement after another.
-    statements = "\n".join([read_macros(), *render_views(root, tables, ALL_VIEWS)])
-    connection.execute(statements)
+    connection.execute(join_scripts([read_macros(), *render_views(root, tables, ALL_VIEWS)]))
     paths = [f"{root}/{file.path}" for group in tables.values() for file in group]
     connection.execute("set allowed_paths = $paths", {"paths": paths})
     lock_database(connection)
@@ -160,9 +159,11 @@ def render_view(
     ``show_paths`` gives the SQL list of files for their paths in the lake.
     """
     view = VIEW_NAMES.get(table.name, table.name)
-    columns = ",\n".join(f'    "{name}"' for name in (*table.names, PARTITION))
+    columns = ",\n".join(f"    {quote_name(name)}" for name in (*table.names, PARTITION))
     sources = " union all by name\n".join(_render_sources(table, files, show_paths))
-    return f'create or replace view "{view}" as\nselect\n{columns}\nfrom (\n{sources}\n);\n'
+    return (
+        f"create or replace view {quote_name(view)} as\nselect\n{columns}\nfrom (\n{sources}\n);\n"
+    )
 
 
 def _render_sources(
@@ -174,7 +175,7 @@ def _render_sources(
         versions.setdefault(file.schema_version, []).append(file.path)
     if SCHEMA_VERSION not in versions:
         types = _type_names()[table.name]
-        nulls = ", ".join(f'null::{kind} as "{name}"' for name, kind in types.items())
+        nulls = ", ".join(f"null::{kind} as {quote_name(name)}" for name, kind in types.items())
         yield f"    select {nulls} where false"
     for paths in versions.values():
         yield f"    from read_parquet({show_paths(paths)}, hive_partitioning = true)"
@@ -189,8 +190,3 @@ def _type_names() -> dict[str, dict[str, str]]:
             name: dict(zip(shape.columns, map(str, shape.types), strict=True)) | {PARTITION: "DATE"}
             for name, shape in shapes.items()
         }
-
-
-def quote(text: str) -> str:
-    """Return the text as an SQL string literal."""
-    return "'" + text.replace("'", "''") + "'"

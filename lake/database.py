@@ -23,10 +23,10 @@ from lake.connection import (
     begin_database,
     lock_database,
     name_root,
-    quote,
     read_macros,
     render_views,
 )
+from lake.duck.statement import Name, fill_statement, join_scripts
 from lake.schema import TABLES
 
 if TYPE_CHECKING:
@@ -92,8 +92,7 @@ class Engine:
         """Return a connection to which the views of a schema are the tables."""
         with self._lock:
             cursor = self._open().cursor()
-        search = f"set search_path = {quote(f'{schema},main')}"  # a name of ours
-        cursor.execute(search)
+        cursor.execute(fill_statement("set search_path = {path}", path=f"{schema},main"))
         return cursor
 
     def make_schema(self, schema: str) -> None:
@@ -101,10 +100,11 @@ class Engine:
         with self._lock:
             connection = self._open()
             while self._released:
-                removal = f"drop schema if exists {self._released.popleft()} cascade"
-                connection.execute(removal)
-            making = f"create schema {schema}"
-            connection.execute(making)
+                released = Name(self._released.popleft())
+                connection.execute(
+                    fill_statement("drop schema if exists {schema} cascade", schema=released)
+                )
+            connection.execute(fill_statement("create schema {schema}", schema=Name(schema)))
 
     def release(self, schema: str) -> None:
         """Take note that nobody reads a schema: the next that is made takes it away.
@@ -119,7 +119,7 @@ class Engine:
         for table in (_TABLES_OF[view] for view in views if view in _TABLES_OF):
             known = self._known.setdefault(table, set())
             known.update(file.path for file in sound.get(table, ()))
-        return "\n".join(render_views(self._root, sound, views))
+        return join_scripts(render_views(self._root, sound, views))
 
     def _open(self) -> duckdb.DuckDBPyConnection:
         if self._connection is None:

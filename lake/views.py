@@ -17,12 +17,12 @@ from lake.connection import (
     VIEW_NAMES,
     check_root,
     name_root,
-    quote,
     read_macros,
     read_sql,
     render_view,
 )
 from lake.disk import unfinished
+from lake.duck.statement import join_scripts, quote, quote_name
 from lake.schema import TABLES
 from lake.snapshot import open_snapshot
 
@@ -92,7 +92,7 @@ def render_script(snapshot: Snapshot, root: str) -> str:
     parts = [head, read_macros(), place]
     parts += [_render_table(TABLES[name], files) for name, files in snapshot.files.items()]
     parts += [_render_derived(name) for name in DERIVED_VIEWS]
-    return "\n".join(parts)
+    return join_scripts(parts)
 
 
 def _render_table(table: Table, files: tuple[DataFile, ...]) -> str:
@@ -116,8 +116,9 @@ def _render_derived(name: str) -> str:
 
 def _render_comments(view: str, doc: str, table: Table) -> str:
     docs = {column.name: column.doc for column in table.columns} | {PARTITION: _PARTITION_DOC}
-    lines = [f'comment on view "{view}" is {quote(doc)};']
+    lines = [f"comment on view {quote_name(view)} is {quote(doc)};"]
     lines += [
-        f'comment on column "{view}"."{name}" is {quote(text)};' for name, text in docs.items()
+        f"comment on column {quote_name(view)}.{quote_name(name)} is {quote(text)};"
+        for name, text in docs.items()
     ]
     return "\n".join(lines) + "\n"

@@ -108,16 +108,19 @@ class KnownLake:
 
 
 _NEWEST = """
+with picked as (from account_states where account in (select unnest($accounts)))
 select
     workchain, account, mc_seqno, last_trans_lt, utime,
     balance, extra_currencies, code_hash, data_hash
-from account_states
-where account in (select unnest($accounts)) and mc_seqno < $before
-qualify row_number() over (
-    partition by workchain, account order by mc_seqno desc, block_seqno desc
-) = 1
+from states_as_of('picked', $before - 1)
 """
-_NEWEST_OF_ONE = _NEWEST.replace("in (select unnest($accounts))", "= $account")
+_NEWEST_OF_ONE = """
+with picked as (from account_states where account = $account)
+select
+    workchain, account, mc_seqno, last_trans_lt, utime,
+    balance, extra_currencies, code_hash, data_hash
+from states_as_of('picked', $before - 1)
+"""
 _NEVER = 1 << 62
 
 

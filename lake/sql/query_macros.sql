@@ -84,6 +84,16 @@ create or replace macro as_of(relation, master_seqno) as table
     where master_seqno is null or mc_seqno <= master_seqno
     qualify row_number() over (partition by workchain, account order by mc_seqno desc) = 1;
 
+-- The same of states of accounts, of which a masterchain block may commit several.
+create or replace macro states_as_of(relation, master_seqno) as table
+    select *
+    from query_table(relation)
+    where master_seqno is null or mc_seqno <= master_seqno
+    qualify row_number() over (
+        partition by workchain, account
+        order by mc_seqno desc, block_seqno desc
+    ) = 1;
+
 -- Of the rows that `as_of` returns, those that are in `matching` (workchain, account, mc_seqno);
 -- first_lt is the logical time of the account's first row.
 create or replace macro matching_as_of(relation, matching, master_seqno) as table

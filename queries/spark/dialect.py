@@ -208,10 +208,17 @@ def _pass_over_nulls(node: exp.Expression) -> exp.Expression:
     return node
 
 
+def _unwrap_constants(node: exp.Expression) -> exp.Expression:
+    """Take a truth value out of parentheses: Spark reads ``where (false)`` as an alias."""
+    inner = node.unnest() if isinstance(node, exp.Paren) else None
+    return inner if isinstance(inner, exp.Boolean) else node
+
+
 _RULES: tuple[Callable[[exp.Expression], exp.Expression], ...] = (
     _list_members,
     _contain,
     _measure,
     _find_position,
     _pass_over_nulls,
+    _unwrap_constants,
 )

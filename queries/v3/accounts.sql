@@ -5,6 +5,11 @@
 -- $mc_seqno    bigint    = null  state at this masterchain block; null: newest
 --
 -- returns: the account and its state; by workchain and account
+with named as (
+    from account_states
+    where in_pairs(workchain, account, $workchains, $accounts)
+)
+
 select
     workchain,
     account,
@@ -18,18 +23,7 @@ select
     frozen_hash,
     code_hash,
     data_hash
-from account_states
-where
-    ($mc_seqno is null or mc_seqno <= $mc_seqno)
-    and in_pairs(workchain, account, $workchains, $accounts)
-qualify row_number() over (
-    partition by
-        workchain,
-        account
-    order by
-        mc_seqno desc,
-        block_seqno desc
-) = 1
+from states_as_of('named', $mc_seqno)
 order by
     workchain,
     account

@@ -1,0 +1,79 @@
+"""Macros of the named queries that people may use as well, against rows picked one by one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from lake.commit import commit_range
+from lake.snapshot import open_snapshot
+from tests.lake.rows import make_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from duckdb import DuckDBPyConnection
+
+Row = tuple[int, bytes, int, int]
+WALLETS = "select workchain, account, mc_seqno, lt from jetton_wallets"
+STATES = "select workchain, account, mc_seqno, block_seqno from account_states"
+
+
+@pytest.fixture(scope="module")
+def connection(tmp_path_factory: pytest.TempPathFactory) -> DuckDBPyConnection:
+    """A lake with many rows of few accounts."""
+    lake = tmp_path_factory.mktemp("histories")
+    for first, last in ((1, 20), (21, 40)):
+        tables = {name: _make_history(name, first, last) for name in _ORDERS}
+        commit_range(
+            lake, tables, first_mc_seqno=first, last_mc_seqno=last, day="2024-01-01", source={}
+        )
+    return open_snapshot(lake).connect()
+
+
+_ORDERS = {"jetton_wallets": "lt", "account_states": "block_seqno"}
+
+
+def _make_history(name: str, first: int, last: int) -> pa.Table:
+    rows = make_table(name, first, last).to_pylist()
+    for at, row in enumerate(rows):
+        row |= {"workchain": 0, "account": bytes([at % 3]) * 32, "mc_seqno": first + at // 3 * 2}
+        row |= {_ORDERS[name]: 1000 * first + at}
+    schema = make_table(name, first, last).schema
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _pick(rows: Iterable[Row], last: int) -> set[Row]:
+    """Return the last row of every account up to a block."""
+    newest: dict[bytes, Row] = {}
+    for row in sorted(rows, key=lambda row: row[2:]):
+        if row[2] <= last:
+            newest[row[1]] = row
+    return set(newest.values())
+
+
+def _ask(connection: DuckDBPyConnection, query: str, **values: object) -> set[Any]:
+    return set(connection.execute(query, values).fetchall())
+
+
+@pytest.mark.parametrize("last", [0, 1, 6, 20, 21, 30, 1000])
+def test_rows_as_of_a_block(connection: DuckDBPyConnection, last: int) -> None:
+    wallets = WALLETS.replace("jetton_wallets", "as_of('jetton_wallets', $last)")
+    assert _ask(connection, wallets, last=last) == _pick(_ask(connection, WALLETS), last)
+    states = STATES.replace("account_states", "states_as_of('account_states', $last)")
+    assert _ask(connection, states, last=last) == _pick(_ask(connection, STATES), last)
+
+
+def test_the_newest_rows(connection: DuckDBPyConnection) -> None:
+    newest = _pick(_ask(connection, WALLETS), 1000)
+    assert len(newest) == 3
+    views = ("latest('jetton_wallets')", "as_of('jetton_wallets', null)", "latest_jetton_wallets")
+    for view in views:
+        assert _ask(connection, WALLETS.replace("jetton_wallets", view)) == newest
+    some = WALLETS.replace("jetton_wallets", "latest_of('jetton_wallets', $workchains, $accounts)")
+    accounts = [bytes([1]) * 32, bytes([9]) * 32]
+    found = _ask(connection, some, workchains=[0, 0], accounts=accounts)
+    assert found == {row for row in newest if row[1] in accounts}
+    assert not _ask(connection, some, workchains=[], accounts=[])
