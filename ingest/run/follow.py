@@ -145,7 +145,7 @@ class Follower:
         self._maintain(state)
         head = source.find_head(node_last)
         if self._seen == (state.number, head) and self._stuck is None:
-            if self._is_due_to_heal(state):
+            if len(state.ranges) > 1 and time.monotonic() - self._healed_s > HEAL_S:
                 self._heal(state)
             return None
         if state.ranges:
@@ -164,15 +164,13 @@ class Follower:
     ) -> tuple[str | None, LogState]:
         """Undo what is not the node's; return what is in the way, and the lake after it."""
         newest = state.ranges[-1][1]
-        limit = self._settings.follow.undo_mc_blocks
+        most = self._settings.follow.undo_mc_blocks + 1
         head = self._find_newest(state)
         theirs = source.find_head(newest) if newest <= node_last else None
         if head is not None and theirs is not None and head.root_hash == theirs.root_hash:
             self._shorter_since_s = None
             return None, state
-        common = find_last_common(
-            source, self._lake_dir, state, node_last, most_mc_blocks=limit + 1
-        )
+        common = find_last_common(source, self._lake_dir, state, node_last, most_mc_blocks=most)
         if common >= newest:
             self._shorter_since_s = None
             return None, state
@@ -247,9 +245,6 @@ class Follower:
         if self._stuck is None or self._stuck[0] != first:
             return True
         return time.monotonic() - self._stuck[1] < self._settings.follow.patience_ms / 1000
-
-    def _is_due_to_heal(self, state: LogState) -> bool:
-        return len(state.ranges) > 1 and time.monotonic() - self._healed_s > HEAL_S
 
     def _heal(self, state: LogState) -> None:
         """Try once more to bring what is missing between the ranges of the lake."""
