@@ -162,15 +162,13 @@ class Follower:
     ) -> tuple[str | None, LogState]:
         """Undo what is not the node's; return what is in the way, and the lake after it."""
         newest = state.ranges[-1][1]
-        limit = self._settings.follow.undo_mc_blocks
+        most = self._settings.follow.undo_mc_blocks + 1
         head = self._find_newest(state)
         theirs = source.find_head(newest) if newest <= node_last else None
         if head is not None and theirs is not None and head.root_hash == theirs.root_hash:
             self._shorter_since_s = None
             return None, state
-        common = find_last_common(
-            source, self._lake_dir, state, node_last, most_mc_blocks=limit + 1
-        )
+        common = find_last_common(source, self._lake_dir, state, node_last, most_mc_blocks=most)
         if common >= newest:
             self._shorter_since_s = None
             return None, state

@@ -6,7 +6,7 @@ OFFCHAIN_METADATA = Table(
     name="offchain_metadata",
     doc=(
         "One row per URI of off-chain token content (TEP-64) fetched by `tonlake fetch-metadata` "
-        "or by a server with fetch_metadata. Not part of the chain: content as of fetched_at."
+        "or by a server with [metadata] enabled. Not part of the chain: content as of fetched_at."
     ),
     key=("uri", "mc_seqno"),
     sort=("uri", "mc_seqno"),

@@ -5,11 +5,6 @@
 -- $mc_seqno    bigint    = null  state at this masterchain block; null: newest
 --
 -- returns: the account and its state; by workchain and account
-with named as (
-    from account_states
-    where in_pairs(workchain, account, $workchains, $accounts)
-)
-
 select
     workchain,
     account,
@@ -23,7 +18,18 @@ select
     frozen_hash,
     code_hash,
     data_hash
-from states_as_of('named', $mc_seqno)
+from account_states
+where
+    ($mc_seqno is null or mc_seqno <= $mc_seqno)
+    and in_pairs(workchain, account, $workchains, $accounts)
+qualify row_number() over (
+    partition by
+        workchain,
+        account
+    order by
+        mc_seqno desc,
+        block_seqno desc
+) = 1
 order by
     workchain,
     account

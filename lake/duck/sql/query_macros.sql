@@ -232,7 +232,7 @@ create or replace macro traces_page(
             descending
         );
 
--- The transactions that pass all filters; a filter that is NULL or empty passes everything.
+-- Keys of the transactions that pass all filters; a filter that is NULL or empty is ignored.
 create or replace macro transactions_page(
     relation,
     block_workchain,
@@ -249,7 +249,12 @@ create or replace macro transactions_page(
     excluded_workchains,
     excluded_accounts
 ) as table
-    select *
+    select
+        workchain,
+        account,
+        hash,
+        lt,
+        now
     from query_table(relation)
     where
         equal_or_any(workchain, block_workchain)

@@ -183,7 +183,7 @@ def test_what_needs_the_framework_goes_its_way(
 
 
 def test_every_operation_can_be_reached_the_short_way(demo_lake: Path, handled: list[str]) -> None:
-    with serving(demo_lake, answer_cache_mib=0) as client:
+    with serving(demo_lake, http={"cache_mib": 0}) as client:
         described = msgspec.json.decode(client.get("/openapi.json").content)["paths"]
         paths = {path for path, methods in described.items() if "get" in methods}
         for path in paths:

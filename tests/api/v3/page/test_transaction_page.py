@@ -52,7 +52,7 @@ def test_pages_written_and_rendered_are_equal(call: Call, keys: list[dict[str, A
     written = msgspec.json.encode(write_transactions(call, keys))
     rendered = msgspec.json.encode(answer_transactions(call, keys))
     reader = call.reader
-    assert ("index" in reader.answered_by) == (call.settings.lookup_memory_rows > 0)
+    assert ("index" in reader.answered_by) == (call.settings.lake.index_memory_rows > 0)
     assert msgspec.json.decode(written) == msgspec.json.decode(rendered)
 
 
