@@ -69,7 +69,7 @@ soak: $(READY)  ## a service and clients beside a simulated node, then with faul
 	mkdir -p build/soak
 	$(BIN)/python -m tests.ingest.simulator.soak tests/data/node-demo/demo-node.tar.zst build/soak $(SOAK)
 
-bench: $(READY)  ## measure decode, ingest, look-ups beside PostgreSQL, HTTP (ARGS=--quick: two minutes)
+bench: $(READY)  ## measure decode, ingest, index beside PostgreSQL, HTTP (ARGS=--quick: two minutes)
 	$(BIN)/python -m tests.bench $(ARGS)
 
 day: $(READY)  ## a virtual day of a lake: a commit and a fault every minute (ARGS=--hours=24)
@@ -96,7 +96,7 @@ ROWS_CASES ?= 20000
 SANITIZED := LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so.6)" \
 	ASAN_OPTIONS=detect_leaks=0
 
-fuzz: $(READY)  ## damaged blocks and look-up runs through the native parts, built with sanitizers
+fuzz: $(READY)  ## damaged blocks and index segments through the native parts, built with sanitizers
 	CFLAGS="$(SANITIZE)" LDFLAGS="$(SANITIZE)" $(BIN)/python setup.py --quiet build --force \
 		--build-lib build/fuzz --build-temp build/fuzz-objects
 	$(SANITIZED) $(BIN)/python -m pytest --override-ini pythonpath="build/fuzz ." -n0 \

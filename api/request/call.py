@@ -30,7 +30,7 @@ LASTING, VARYING = "lasting", "varying"
 """Where the scope's state says that an answer holds until the next commit, and which part not."""
 
 AT_ONCE = "at_once"
-"""Where the scope's state says that nobody may wait: the answer is made in look-ups, or not."""
+"""Key in the scope's state: the index must answer, since the event loop cannot wait."""
 
 STARTED_S = "started_s"
 """Where the scope's state says when a request came; streams have no such moment."""

@@ -79,7 +79,8 @@ def complete_states(
 ) -> Commit | None:
     """Fill in what ranges of the lake left open whose dictionaries came with an earlier range.
 
-    Look-ups over what changed are dropped: the next rebuild makes them. None if nothing changed.
+    Index segments over what changed are dropped; the next rebuild builds them. None if nothing
+    changed.
 
     Args:
         lake_dir: Folder of the lake.

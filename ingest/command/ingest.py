@@ -31,7 +31,7 @@ from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import Span, SpanError, parse_span
 from tonlake.lake.command.cli import LAKE_FOLDER, read_settings, rebuild_group
 from tonlake.lake.errors import LakeError
-from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.maintenance.orphan import sweep_orphans
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _run(
     with _progress_bar() as show:
         report = ingest(source, lake, span, settings, show, workers=workers)
     if settings.lake.build_index and report.commits:
-        rebuild_lookups(lake)
+        rebuild_index(lake)
     return report
 
 

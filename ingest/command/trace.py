@@ -12,7 +12,7 @@ from tonlake.ingest.derive.trace.rebuild import rebuild_traces
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.settings import IngestSections
 from tonlake.lake.command.cli import failing_cleanly, lake_option, read_settings, tell_rebuilt
-from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.schema import TRACES, TRANSACTION_TRACES
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def replay_recording(
     """Bring a file of recorded traces into the lake, and say what was done."""
     report = replay_traces(recording, lake_dir, settings)
     if settings.lake.build_index and report.commits:
-        rebuild_lookups(lake_dir)
+        rebuild_index(lake_dir)
     if as_json:
         click.echo(msgspec.json.encode(report).decode())
         return

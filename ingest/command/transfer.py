@@ -19,7 +19,7 @@ from tonlake.lake.command.cli import (
     read_settings,
     show_progress,
 )
-from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.transfer.export import export_lake
 from tonlake.lake.transfer.importing import import_piece
 from tonlake.lake.transfer.manifest import Days, parse_days
@@ -130,7 +130,7 @@ def _derive(lake_dir: Path, settings: IngestSections, *, spanning: bool) -> None
         except IngestError as error:
             raise click.ClickException(str(error)) from error
     if settings.lake.build_index:
-        rebuild_lookups(lake_dir)
+        rebuild_index(lake_dir)
 
 
 def _write_ranges(ranges: tuple[Range, ...]) -> str:

@@ -20,7 +20,7 @@ def upgrade_command(*, lake_dir: Path) -> None:
     """Bring a lake of an earlier version to what this one knows.
 
     Its files stay; what it lacks is derived from them in ordinary commits: traces, contracts,
-    actions, look-ups. The same command again goes on where it was stopped, and then does nothing.
+    actions, index. The same command continues where it was stopped.
     """
     done = 0
     with failing_cleanly():

@@ -13,7 +13,7 @@ from tonlake.ingest.derive.contract.rebuild import rebuild_contracts
 from tonlake.ingest.derive.stages import STAGES
 from tonlake.ingest.derive.trace.rebuild import rebuild_traces
 from tonlake.ingest.span import Span
-from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.state import read_state
 from tonlake.lake.schema import ACCOUNT_STATES, TRANSACTION_TRACES, TRANSACTIONS
@@ -49,7 +49,7 @@ def upgrade_lake(lake_dir: Path, settings: IngestSections) -> Iterator[tuple[str
     for stage in STAGES:
         yield from _name(_DONE[stage.name], rebuilds[stage.name](lake_dir, settings))
     if settings.lake.build_index:
-        yield from _name("look-ups made", rebuild_lookups(lake_dir))
+        yield from _name("look-ups made", rebuild_index(lake_dir))
 
 
 def _add_traces(lake_dir: Path, settings: IngestSections) -> Commit | None:

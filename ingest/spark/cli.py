@@ -14,7 +14,7 @@ from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import Span, SpanError, parse_span
 from tonlake.lake.command.cli import LAKE_FOLDER, failing_cleanly, read_settings
-from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.spark.cli import conf_option, master_option, read_pairs
 from tonlake.lake.spark.session import open_session
@@ -70,7 +70,7 @@ def spark_ingest_command(
             click.echo(f"error: {error}", err=True)
             sys.exit(EXIT_DATA)
         if settings.lake.build_index and report.commits:
-            rebuild_lookups(lake)
+            rebuild_index(lake)
     print_report(report, as_json=as_json)
     if report.holes or report.stopped_at is not None:
         sys.exit(EXIT_PARTIAL)

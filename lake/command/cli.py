@@ -27,7 +27,7 @@ from tonlake.lake.duck.answer import (
 )
 from tonlake.lake.duck.views import write_views
 from tonlake.lake.errors import LakeError
-from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.disk import unfinished
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_commit
@@ -249,23 +249,30 @@ def tell_rebuilt(commit: Commit | None, noun: str, tables: Iterable[str]) -> Non
     )
 
 
-@click.group("rebuild", epilog="Example: tonlake rebuild lookups --lake mainnet.lake")
+@click.group("rebuild", epilog="Example: tonlake rebuild index --lake mainnet.lake")
 def rebuild_group() -> None:
-    """Make anew what follows from the lake's rows."""
+    """Recompute what is derived from the lake's rows."""
 
 
-@rebuild_group.command("lookups", epilog="Example: tonlake rebuild lookups --lake mainnet.lake")
+@rebuild_group.command("index", epilog="Example: tonlake rebuild index --lake mainnet.lake")
 @lake_option
-@click.option("--all", "everything", is_flag=True, help="Make those anew that are there already.")
-def rebuild_lookups_command(*, lake_dir: Path, everything: bool) -> None:
-    """Make the look-ups of all blocks that have none yet; the lake stays readable meanwhile."""
+@click.option("--all", "everything", is_flag=True, help="Rebuild existing segments, too.")
+def rebuild_index_command(*, lake_dir: Path, everything: bool) -> None:
+    """Index the blocks that have no index yet; the lake stays readable meanwhile."""
     with failing_cleanly():
-        commit = rebuild_lookups(lake_dir, everything=everything)
+        commit = rebuild_index(lake_dir, everything=everything)
     if commit is None or commit.runs is None:
-        click.echo("every block has its look-ups already")
+        click.echo("every block is indexed already")
         return
     rows, size = (sum(getattr(run, name) for run in commit.runs) for name in ("rows", "bytes"))
-    click.echo(f"{len(commit.runs)} runs, {rows:,} transactions, {size:,} bytes")
+    click.echo(f"{len(commit.runs)} segments, {rows:,} transactions, {size:,} bytes")
+
+
+@rebuild_group.command("lookups", hidden=True)
+@click.argument("_rest", nargs=-1, type=click.UNPROCESSED)
+def rebuild_lookups_command(*, _rest: tuple[str, ...]) -> None:
+    """Refuse the old name of ``rebuild index``."""
+    raise click.UsageError("`rebuild lookups` is now `rebuild index`")
 
 
 commands: list[click.Command] = [

@@ -37,7 +37,7 @@ grace time (setting [lake] orphan_grace_s) is over. The lake can be read and wri
 @lake_option
 @json_option
 def compact_command(*, lake_dir: Path, as_json: bool) -> None:
-    """Merge small files into large ones, day by day; rows and look-ups stay as they are."""
+    """Merge small files into large ones, day by day; rows and the index stay the same."""
     with failing_cleanly(), show_progress("files") as show:
         settings = read_settings(LakeSections).lake
         report = compact_lake(lake_dir, settings, on_files=show)

@@ -28,8 +28,8 @@ class TableStatus(msgspec.Struct, frozen=True):
     bytes_per_row: float | None
 
 
-class LookupStatus(msgspec.Struct, frozen=True):
-    """Look-up runs: their number, transactions and bytes; masterchain blocks that have none.
+class IndexStatus(msgspec.Struct, frozen=True):
+    """Index segments: their number, transactions and bytes; masterchain blocks without an index.
 
     Transactions without a run are looked up in memory while they are few. Runs that another version
     of tonlake made are not read: they count as ``unreadable`` alone.
@@ -59,7 +59,7 @@ class Status(msgspec.Struct, frozen=True):
     holes: tuple[Range, ...]
     tables: dict[str, TableStatus]
     bytes: int
-    lookups: LookupStatus
+    lookups: IndexStatus
     last_commit: Commit
     undoings: tuple[Undoing, ...]
     lag: Lag
@@ -78,20 +78,20 @@ def read_status(snapshot: Snapshot, last_commit: Commit) -> Status:
         holes=tuple((left[1] + 1, right[0] - 1) for left, right in pairwise(snapshot.ranges)),
         tables=tables,
         bytes=sum(table.bytes for table in tables.values()),
-        lookups=_lookup_status(snapshot, tables["transactions"].rows),
+        lookups=_index_status(snapshot, tables["transactions"].rows),
         last_commit=last_commit,
         undoings=snapshot.undoings,
         lag=measure_lag(snapshot.lake_dir, snapshot),
     )
 
 
-def _lookup_status(snapshot: Snapshot, transactions: int) -> LookupStatus:
+def _index_status(snapshot: Snapshot, transactions: int) -> IndexStatus:
     runs = [run for run in snapshot.runs if is_readable(run)]
     rows = sum(run.rows for run in runs)
     missing = subtract_ranges(snapshot.ranges, map(range_of, runs))
     size = sum(run.bytes for run in runs)
     unreadable = len(snapshot.runs) - len(runs)
-    return LookupStatus(len(runs), rows, size, missing, transactions - rows, unreadable)
+    return IndexStatus(len(runs), rows, size, missing, transactions - rows, unreadable)
 
 
 def _table_status(snapshot: Snapshot, name: str) -> TableStatus:
@@ -118,7 +118,7 @@ def render_status(status: Status, console: Console) -> None:
         console.print(f"Undone by commit {undone.commit}: masterchain blocks {blocks}")
     if status.lag.lag_s is not None:
         console.print(_describe_lag(status.lag))
-    console.print(_describe_lookups(status.lookups))
+    console.print(_describe_index(status.lookups))
     grid = Table(box=None, pad_edge=False)
     grid.add_column("table")
     for heading in ("files", "rows", "bytes", "bytes/row"):
@@ -138,17 +138,17 @@ def _describe_lag(lag: Lag) -> str:
     return f"{text}; {lag.problem}" if lag.problem else text
 
 
-def _describe_lookups(lookups: LookupStatus) -> str:
+def _describe_index(lookups: IndexStatus) -> str:
     if not lookups.missing:
-        return f"Look-ups: {lookups.runs:,} runs, {lookups.bytes:,} bytes, for every block"
+        return f"Index: {lookups.runs:,} segments, {lookups.bytes:,} bytes, for every block"
     text = (
-        f"Look-ups: {lookups.runs:,} runs, {lookups.bytes:,} bytes; none for masterchain blocks "
+        f"Index: {lookups.runs:,} segments, {lookups.bytes:,} bytes; none for masterchain blocks "
         f"{_spans(lookups.missing)} ({lookups.rows_missing:,} transactions)"
     )
     if lookups.unreadable:
         text += (
-            f"; {lookups.unreadable:,} runs are of another version of tonlake: make them anew with "
-            "tonlake rebuild lookups"
+            f"; {lookups.unreadable:,} segments have the format of another version: rebuild "
+            "them with `tonlake rebuild index`"
         )
     return text
 

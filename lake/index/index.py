@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tonlake.lake.index.opening import open_lookups
+from tonlake.lake.index.opening import open_segments
 from tonlake.lake.index.rowgroup.cache import gather
 from tonlake.lake.index.rowgroup.cells import CellStore, open_cells
 from tonlake.lake.index.segment.native import NATIVE
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tonlake.lake.index.rowgroup.predicate import Bounds
     from tonlake.lake.index.segment.contracts import RunTable
-    from tonlake.lake.index.segments import Lookups
+    from tonlake.lake.index.segments import Segments
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.settings import LakeSettings
 
@@ -31,40 +31,40 @@ class Index:
     def __init__(
         self,
         snapshot: Snapshot,
-        lookups: Lookups | None = None,
+        lookups: Segments | None = None,
         cells: CellStore | None = None,
         *,
         may_read: bool = True,
     ) -> None:
         """Take what there is; without ``may_read`` only memory and mapped segments are used."""
         self.snapshot = snapshot
-        self._lookups, self._cells, self._may_read = lookups, cells, may_read
+        self._segments, self._cells, self._may_read = lookups, cells, may_read
 
     def without_files(self) -> Index:
         """Return the same index for readers that cannot wait for files."""
-        return Index(self.snapshot, self._lookups, may_read=False)
+        return Index(self.snapshot, self._segments, may_read=False)
 
     @property
-    def segments(self) -> Lookups:
+    def segments(self) -> Segments:
         """The segments, complete for the snapshot.
 
         Raises:
             Declined: there are none.
         """
-        if self._lookups is None:
+        if self._segments is None:
             raise Declined
-        return self._lookups
+        return self._segments
 
     @property
-    def traces(self) -> Lookups:
+    def traces(self) -> Segments:
         """The segments, where what they hold of traces is current.
 
         Raises:
             Declined: it is not, or there are none.
         """
-        if self._lookups is None or self._lookups.stale_traces:
+        if self._segments is None or self._segments.stale_traces:
             raise Declined
-        return self._lookups
+        return self._segments
 
     @property
     def cells(self) -> CellStore:
@@ -104,4 +104,4 @@ def open_index(snapshot: Snapshot, settings: LakeSettings) -> Index | None:
     """Return the index of a snapshot; None without the extension: SQL answers all."""
     if NATIVE is None:
         return None
-    return Index(snapshot, open_lookups(snapshot, settings), open_cells(snapshot, settings))
+    return Index(snapshot, open_segments(snapshot, settings), open_cells(snapshot, settings))

@@ -1,4 +1,4 @@
-"""The look-ups of a snapshot: its runs, and newer blocks composed in memory."""
+"""The segments of a snapshot: those on disk, and newer blocks indexed in memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tonlake.lake.index.builder.place import (
 )
 from tonlake.lake.index.segment.file import RunFile, map_run
 from tonlake.lake.index.segment.segment import Run
-from tonlake.lake.index.segments import Lookups
+from tonlake.lake.index.segments import Segments
 from tonlake.lake.log.state import subtract_ranges
 
 if TYPE_CHECKING:
@@ -114,8 +114,8 @@ _kept = _Kept()
 _read = _Read()
 
 
-def open_lookups(snapshot: Snapshot, settings: LakeSettings) -> Lookups | None:
-    """Return the look-ups of a snapshot, complete for it.
+def open_segments(snapshot: Snapshot, settings: LakeSettings) -> Segments | None:
+    """Return the segments of a snapshot, which cover all of it.
 
     None where more rows are without a run than are looked up in memory, or where one of their
     files is damaged: then the named queries answer alone.
@@ -135,7 +135,7 @@ def open_lookups(snapshot: Snapshot, settings: LakeSettings) -> Lookups | None:
         return None
     _kept.shrink(2 * len(runs) + _SPARE)
     stale = any(run.traces != digest_derived(files, range_of(run)) for run in made)
-    return Lookups(runs, stale=stale)
+    return Segments(runs, stale=stale)
 
 
 def _open_run(lake_dir: Path, run: DataFile) -> Run:

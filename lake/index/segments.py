@@ -1,4 +1,4 @@
-"""All look-ups of one snapshot: exact keys and pages, answered from its runs."""
+"""All segments of one snapshot: exact keys and pages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
-class Lookups:
+class Segments:
     """The runs of a snapshot, which together cover all of its masterchain blocks."""
 
     def __init__(self, runs: Iterable[Run], *, stale: bool = False) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 LOG_FOLDER = "_log"
 RUN_FOLDER = "lookups"
-"""Where look-up runs stand; a run's file is named ``<first>-<last>-<digest>.run``."""
+"""Folder of index segments; a segment's file is named ``<first>-<last>-<digest>.run``."""
 
 _ENTRY_NAME = re.compile(r"([1-9][0-9]*)\.json")
 _CHECKPOINT_NAME = re.compile(r"([1-9][0-9]*)\.checkpoint\.json")
@@ -34,7 +34,7 @@ Range = tuple[int, int]
 class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One Parquet file of one table; ``path`` is relative to the lake, with forward slashes.
 
-    A look-up run (lake.lookup) is one as well: of the table ``lookups``, its rows transactions.
+    An index segment (lake.index) is one as well: of the table ``lookups``, its rows transactions.
     It is right about traces and contracts as long as ``traces`` is the digest of the paths of the
     files that say them for its range.
     """
@@ -63,7 +63,7 @@ class Commit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``previous`` is the digest of the entry before. A commit without blocks replaces files whose
     rows the lake has anyway; its range is that of the whole lake, or, where it is ``undone``, that
     of the blocks which are no part of the chain any more and are gone from here on. ``runs`` are
-    all look-up runs from this commit on, or None where they stay as they are.
+    all index segments from this commit on, or None where they stay as they are.
     """
 
     number: int

@@ -207,7 +207,7 @@ def _commit_stretch(
 
 
 def _carry_runs(state: LogState, files: list[DataFile]) -> tuple[DataFile, ...] | None:
-    """Return the look-up runs, those right about derived rows by the names of the new files."""
+    """Return the index segments, those right about derived rows by the names of the new files."""
     carried = tuple(
         msgspec.structs.replace(run, traces=digest_derived(files, range_of(run)))
         if run.traces == digest_derived(state.files, range_of(run))

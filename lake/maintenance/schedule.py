@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NoReturn
 import msgspec
 
 from tonlake.lake.errors import LakeError
-from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.process.child import run_child
@@ -37,17 +37,17 @@ NICENESS = 10
 
 
 def keep_up(lake_dir: Path, settings: LakeSettings) -> int:
-    """Make the look-ups that are missing and merge what is small, as far as settings want it.
+    """Build missing index segments and merge small files, as settings allow.
 
     The number of commits that it took is returned.
 
-    Look-ups come first: files of blocks that have none are left as they are, so that these
+    The index comes first: files of blocks that have none are left as they are, so that these
     blocks stay cheap to look up in memory.
 
     Raises:
         LakeError: the lake is damaged or full; what was done before stays.
     """
-    made = settings.build_index and rebuild_lookups(lake_dir) is not None
+    made = settings.build_index and rebuild_index(lake_dir) is not None
     return made + compact_lake(lake_dir, settings, depth="tail").commits
 
 

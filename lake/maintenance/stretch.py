@@ -1,7 +1,7 @@
 """Which files are merged together: those of consecutive commits, as long as they stay small.
 
 A stretch lies within one UTC day and one unbroken range of masterchain blocks, and is wholly
-covered by look-up runs or not at all: so that what runs do not cover stays cheap to read.
+covered by index segments or not at all, so that what segments do not cover stays cheap to read.
 """
 
 from __future__ import annotations

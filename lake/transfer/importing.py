@@ -64,7 +64,7 @@ def import_piece(
     """Add what ``export_lake`` wrote to a lake, which is made if it is not there.
 
     A whole lake that comes into an empty folder becomes the same lake again, traces, actions and
-    look-ups included. Stretches that are there already are passed over, so that the same command
+    index included. Stretches that are there already are passed over, so that the same command
     goes on where it was stopped.
 
     Args:

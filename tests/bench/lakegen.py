@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from tonlake.api.settings import Settings
 from tonlake.lake.commit.commit import Network, commit_range
-from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
@@ -390,4 +390,4 @@ def make_lake(
         done += count
         on_chunk(done)
     if lookups:
-        rebuild_lookups(lake_dir)
+        rebuild_index(lake_dir)

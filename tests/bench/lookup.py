@@ -21,7 +21,7 @@ from tests.bench.postgres import find_server, running_server
 from tests.bench.questions import ask_questions, list_questions
 from tonlake.api.settings import Settings
 from tonlake.ingest.derive.trace.rebuild import rebuild_traces
-from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.snapshot import open_snapshot
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def build_lake(lake_dir: Path, transactions: int, seed: int) -> dict[str, float]
             lake_dir, transactions=transactions, seed=seed, lookups=False
         ),
         "traces": lambda: rebuild_traces(lake_dir, settings.lake),
-        "look-ups": lambda: rebuild_lookups(lake_dir, everything=True),
+        "look-ups": lambda: rebuild_index(lake_dir, everything=True),
     }
     took = {}
     for name, build in steps.items():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.lake.chain import Chain, commit_made
 from tonlake.lake.errors import LakeNotFound
-from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.state import LogState, read_state
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import sweep_orphans
@@ -45,7 +45,7 @@ class History:
         """Yield the steps in order."""
         for mc_range in RANGES[:3]:
             yield lambda lake, mc_range=mc_range: self.commit(lake, mc_range)
-        yield rebuild_lookups
+        yield rebuild_index
         yield lambda lake: compact_lake(lake, SETTINGS)
         yield lambda lake: sweep_orphans(lake, 0)
         yield lambda lake: self.commit(lake, RANGES[3])
@@ -55,7 +55,7 @@ class History:
         yield lambda lake: self.commit(lake, RANGES[3])
         yield lambda lake: self.commit(lake, RANGES[2])
         yield lambda lake: import_piece(self.piece, lake)
-        yield lambda lake: rebuild_lookups(lake, everything=True)
+        yield lambda lake: rebuild_index(lake, everything=True)
         yield lambda lake: compact_lake(lake, SETTINGS)
         yield lambda lake: sweep_orphans(lake, 0)
 
@@ -70,7 +70,7 @@ class History:
         sweep_orphans(lake, 0)
         for mc_range in (*RANGES, self.rest):
             self.commit(lake, mc_range)
-        rebuild_lookups(lake)
+        rebuild_index(lake)
         compact_lake(lake, SETTINGS)
         sweep_orphans(lake, 0)
 

@@ -30,7 +30,7 @@ from tests.lake.chain import Chain, commit_made
 from tonlake.lake.commit import commit
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeFull
-from tonlake.lake.index.opening import open_lookups
+from tonlake.lake.index.opening import open_segments
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.orphan import sweep_orphans
@@ -174,7 +174,7 @@ class Day:
             found = rows.execute(SUMS).fetchone()
         assert found == self.expected[snapshot.last_mc_seqno], snapshot.number
         if self.minute % 10 == 0:
-            assert open_lookups(snapshot, SETTINGS) is not None
+            assert open_segments(snapshot, SETTINGS) is not None
         self.reads += 1
 
     def _measure(self) -> None:

@@ -20,7 +20,7 @@ from tests.lake.chain import Chain, commit_chain
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.index.builder.compose import Composer
 from tonlake.lake.index.builder.gather import gather_all
-from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.segment.file import RunFile
 from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.index.segment.segment import Run
@@ -109,7 +109,7 @@ def read_all(data: bytes) -> Counter[str]:
 def make_run(folder: Path) -> bytes:
     """Return the run that is damaged: the same every time."""
     commit_chain(folder / "lake", Chain(8), 1, 12)
-    rebuild_lookups(folder / "lake")
+    rebuild_index(folder / "lake")
     return compose(folder / "lake")
 
 

@@ -18,7 +18,7 @@ from tonlake.ingest.derive.trace.rebuild import rebuild_traces
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index import index as index_module
 from tonlake.lake.index.answer import ANSWERS
-from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.index import open_index
 from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.index.segment.record import FACT_COLUMNS, MESSAGE_COLUMNS, TRANSACTION_COLUMNS
@@ -62,7 +62,7 @@ def make_traced(lake: Path) -> Path:
     for at in range(1, 25, 2):
         commit_chain(lake, chain, at, at + 1)
     rebuild_traces(lake, SETTINGS)
-    rebuild_lookups(lake)
+    rebuild_index(lake)
     for at in range(25, 29):
         commit_chain(lake, chain, at, at)
     return lake
@@ -72,7 +72,7 @@ def make_stale(lake: Path) -> Path:
     """Commit a chain whose traces were rebuilt after its segment was written."""
     chain = Chain(12, accounts=5)
     commit_chain(lake, chain, 1, 12)
-    rebuild_lookups(lake)
+    rebuild_index(lake)
     rebuild_traces(lake, SETTINGS)
     return lake
 
@@ -82,7 +82,7 @@ def make_held(lake: Path) -> Path:
     for at in range(1, 7):
         commit_holdings(lake, at, at, seed=3)
         if at == 3:
-            rebuild_lookups(lake)
+            rebuild_index(lake)
     return lake
 
 

@@ -80,8 +80,8 @@ def _check_state(status: Status, settings: Settings) -> Iterator[Finding]:
     else:
         yield Finding("holes", "ok", "none")
     if status.lookups.rows_missing > settings.lake.index_memory_rows:
-        text = f"{status.lookups.rows_missing:,} transactions have no look-ups"
-        yield Finding("look-ups", "warning", text, "tonlake rebuild lookups --lake DIR")
+        text = f"{status.lookups.rows_missing:,} transactions are not indexed"
+        yield Finding("index", "warning", text, "tonlake rebuild index --lake DIR")
     files = sum(table.files for table in status.tables.values())
     if files > MANY_FILES:
         text = f"{files:,} files make queries slow"

@@ -82,7 +82,7 @@ def write_members(call: Call, keys: Sequence[Row]) -> Members:
     return Members(shown, heads, book, set(itertools.starmap(Address, named)))
 
 
-def _read_head(record: Any) -> Head:  # noqa: ANN401 - of look-ups or of queries
+def _read_head(record: Any) -> Head:  # noqa: ANN401 - of the index or of SQL
     messages = record.messages
     if messages and messages[0]["direction"] == "in":
         return Head(encode_bytes(messages[0]["msg_hash"]), len(messages) > 1)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tonlake.lake.index.index import Index
     from tonlake.lake.index.page.merge import Hit
-    from tonlake.lake.index.segments import Lookups
+    from tonlake.lake.index.segments import Segments
 
 Row = dict[str, Any]
 
@@ -54,7 +54,7 @@ def list_messages(index: Index, asked: Mapping[str, Any]) -> list[Any]:
     return lines
 
 
-def _list_by_hash(segments: Lookups, asked: Mapping[str, Any]) -> list[Any]:
+def _list_by_hash(segments: Segments, asked: Mapping[str, Any]) -> list[Any]:
     ends: dict[bytes, dict[tuple[bytes, str, int], Any]] = {}
     for msg_hash in asked["msg_hashes"]:
         for line in segments.find_messages(msg_hash):

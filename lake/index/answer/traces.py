@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from tonlake.lake.index.index import Index
     from tonlake.lake.index.page.merge import Hit
-    from tonlake.lake.index.segments import Lookups
+    from tonlake.lake.index.segments import Segments
 
 Row = dict[str, Any]
 
@@ -34,7 +34,7 @@ def list_message_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     return _name_traces(segments, found)
 
 
-def _name_traces(segments: Lookups, tx_hashes: Iterable[bytes]) -> list[Row]:
+def _name_traces(segments: Segments, tx_hashes: Iterable[bytes]) -> list[Row]:
     hits = map(segments.find_transaction, tx_hashes)
     found = dict.fromkeys(hit["trace_id"] for hit in hits if hit is not None)
     return [{"trace_id": trace_id} for trace_id in found if trace_id is not None]
@@ -67,7 +67,9 @@ def list_account_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     return _cut_page(segments, (each for each in found if each is not None), asked)
 
 
-def _cut_page(segments: Lookups, trace_ids: Iterable[bytes], asked: Mapping[str, Any]) -> list[Row]:
+def _cut_page(
+    segments: Segments, trace_ids: Iterable[bytes], asked: Mapping[str, Any]
+) -> list[Row]:
     if asked["by_time"] or any(asked[name] is not None for name in _FILTERS):
         raise Declined
     rows = []

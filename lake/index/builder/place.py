@@ -39,7 +39,7 @@ def range_of(run: DataFile) -> Range:
     """
     match = _PATH.fullmatch(run.path)
     if match is None:
-        raise ValueError(f"{run.path!r} is no path of a look-up run")
+        raise ValueError(f"{run.path!r} is no path of an index segment")
     return int(match[1]), int(match[2])
 
 

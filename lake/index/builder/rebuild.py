@@ -44,7 +44,7 @@ _GROWTH = 4
 """A run is made together with the one before it, unless that has this many times its rows."""
 
 
-def rebuild_lookups(
+def rebuild_index(
     lake_dir: Path,
     *,
     everything: bool = False,

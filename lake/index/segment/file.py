@@ -106,7 +106,7 @@ class RunFile:
         try:
             length, magic = _TAIL.unpack(view[-_TAIL.size :])
             if magic != MAGIC or view[: len(MAGIC)] != MAGIC:
-                raise LakeCorrupt(name, "it is no look-up run")
+                raise LakeCorrupt(name, "it is no index segment")
             table = view[len(view) - _TAIL.size - length : -_TAIL.size]
             self.contents = msgspec.json.decode(table, type=Contents)
             self.arrays: dict[str, Any] = {
@@ -114,7 +114,7 @@ class RunFile:
                 for name, part in self.contents.parts.items()
             }
         except (struct.error, msgspec.DecodeError, TypeError, ValueError) as error:
-            raise LakeCorrupt(name, f"it is no look-up run ({error})") from error
+            raise LakeCorrupt(name, f"it is no index segment ({error})") from error
 
 
 def _open_part(view: memoryview, code: str) -> Any:  # noqa: ANN401 - bytes or numbers

@@ -24,7 +24,7 @@ _HASH_BYTES = 32
 
 
 class Run:
-    """The look-ups of one unbroken range of masterchain blocks."""
+    """The index of one unbroken range of masterchain blocks."""
 
     def __init__(self, file: RunFile) -> None:
         """Take an open file.
@@ -38,7 +38,7 @@ class Run:
         try:
             self._take(file.arrays)
         except (KeyError, ValueError, msgspec.DecodeError) as error:
-            raise LakeCorrupt(file.name, f"it is no look-up run ({error})") from error
+            raise LakeCorrupt(file.name, f"it is no index segment ({error})") from error
 
     def _take(self, arrays: dict[str, Any]) -> None:
         self._source = open_source(arrays)

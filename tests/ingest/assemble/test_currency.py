@@ -19,7 +19,7 @@ from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect
-from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.verify import verify_lake
@@ -115,12 +115,12 @@ def test_an_earlier_range_completes_later_ones(node: Path, tmp_path: Path) -> No
     _bring(node, tmp_path, Span(201, 500))
     ((_, count, filled),) = _count(tmp_path)
     assert filled < count
-    rebuild_lookups(tmp_path)
+    rebuild_index(tmp_path)
     _bring(node, tmp_path, Span(1, 200))
     assert all(count == filled for _, count, filled in _count(tmp_path))
     # What look-ups keep of the rows is made again.
     assert read_state(tmp_path).runs == ()
-    rebuild_lookups(tmp_path)
+    rebuild_index(tmp_path)
     assert not verify_lake(tmp_path).damage
     number = read_state(tmp_path).number
     _bring(node, tmp_path, Span(1, 500))

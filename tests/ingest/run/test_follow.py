@@ -24,7 +24,7 @@ from tonlake.ingest.span import Span
 from tonlake.lake.commit import commit
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import UndoRefused
-from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.following import measure_lag, read_following
 from tonlake.lake.log.snapshot import open_snapshot
@@ -225,7 +225,7 @@ def test_what_was_compacted_and_looked_up_is_cut_at_the_border(
         ),
     )
     assert compact_lake(lake, few.lake).commits == files
-    rebuild_lookups(lake)
+    rebuild_index(lake)
     node.roll_back(88)
     follower.step()
     assert read_state(lake).undoings[0].first_mc_seqno == 89

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tests.lake.chain import Chain, commit_chain
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.index import opening
-from tonlake.lake.index.opening import open_lookups
+from tonlake.lake.index.opening import open_segments
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
 
@@ -40,7 +40,7 @@ def test_a_growing_lake_composes_each_commit_a_few_times(
     chain = Chain(3, accounts=2)
     for last in range(1, COMMITS + 1):
         commit_chain(tmp_path, chain, last, last)
-        found = open_lookups(open_snapshot(tmp_path), LakeSettings())
+        found = open_segments(open_snapshot(tmp_path), LakeSettings())
         assert found is not None
         assert list_blocks(found.runs) == list(range(1, last + 1))
         assert len(found.runs) < 16
@@ -72,7 +72,7 @@ def count_readings(lake: Path, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     chain = Chain(5, accounts=2)
     for last in range(1, COMMITS + 1):
         commit_chain(lake, chain, last, last)
-        assert open_lookups(open_snapshot(lake), LakeSettings()) is not None
+        assert open_segments(open_snapshot(lake), LakeSettings()) is not None
     return read
 
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tests.lake.chain import Chain, commit_chain, commit_made
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.builder import rebuild
-from tonlake.lake.index.builder.rebuild import rebuild_lookups
-from tonlake.lake.index.opening import open_lookups
+from tonlake.lake.index.builder.rebuild import rebuild_index
+from tonlake.lake.index.opening import open_segments
 from tonlake.lake.index.page.merge import MOST_MERGED, read_page, read_timed_page
 from tonlake.lake.index.segment.record import (
     FACT_COLUMNS,
@@ -31,7 +31,7 @@ from tonlake.lake.settings import LakeSettings
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tonlake.lake.index.segments import Lookups
+    from tonlake.lake.index.segments import Segments
     from tonlake.lake.log.snapshot import Snapshot
 
 Row = dict[str, Any]
@@ -80,7 +80,7 @@ def take_steps(lake: Path, seed: int, steps: list[tuple[str, int]]) -> None:
             if late:
                 commit_made(lake, *late.pop(0))
         else:
-            rebuild_lookups(lake, everything=step == "rebuild all")
+            rebuild_index(lake, everything=step == "rebuild all")
 
 
 @given(seed=st.integers(0, 10**6), steps=STEPS)
@@ -92,7 +92,7 @@ def test_all_answers_equal_those_of_the_views(seed: int, steps: list[tuple[str, 
 
 
 def check_snapshot(snapshot: Snapshot) -> None:
-    lookups = open_lookups(snapshot, SETTINGS)
+    lookups = open_segments(snapshot, SETTINGS)
     assert lookups is not None
     tables = read_tables(snapshot)
     check_transactions(lookups, tables)
@@ -112,7 +112,7 @@ def read_tables(snapshot: Snapshot) -> dict[str, list[Row]]:
     }
 
 
-def check_transactions(lookups: Lookups, tables: dict[str, list[Row]]) -> None:
+def check_transactions(lookups: Segments, tables: dict[str, list[Row]]) -> None:
     states = {
         (row["workchain"], row["account"], row["hash"]): row for row in tables["account_states"]
     }
@@ -137,7 +137,7 @@ def check_transactions(lookups: Lookups, tables: dict[str, list[Row]]) -> None:
     assert lookups.find_transaction(bytes(32)) is None
 
 
-def hashes_of(lookups: Lookups, lists: Any, **page: Any) -> list[bytes]:
+def hashes_of(lookups: Segments, lists: Any, **page: Any) -> list[bytes]:
     return [record.row.hash for record in lookups.read_records(read_page(lists, **page))]
 
 
@@ -148,7 +148,7 @@ def in_order(rows: list[Row], *, descending: bool) -> list[bytes]:
     return [row["hash"] for row in sorted(rows, key=order)]
 
 
-def check_accounts(lookups: Lookups, tables: dict[str, list[Row]]) -> None:
+def check_accounts(lookups: Segments, tables: dict[str, list[Row]]) -> None:
     accounts = {(row["workchain"], row["account"]) for row in tables["transactions"]}
     for workchain, account in [*accounts, (0, bytes(31) + b"\1"), (7, bytes(32))]:
         rows = [
@@ -173,7 +173,7 @@ def check_accounts(lookups: Lookups, tables: dict[str, list[Row]]) -> None:
         assert hashes_of(lookups, cut, **whole) == in_order(inside, descending=True)
 
 
-def check_blocks(lookups: Lookups, tables: dict[str, list[Row]]) -> None:
+def check_blocks(lookups: Segments, tables: dict[str, list[Row]]) -> None:
     for mc_seqno in {row["mc_seqno"] for row in tables["transactions"]} | {10**6}:
         rows = [row for row in tables["transactions"] if row["mc_seqno"] == mc_seqno]
         for descending in (True, False):
@@ -184,7 +184,7 @@ def check_blocks(lookups: Lookups, tables: dict[str, list[Row]]) -> None:
                 assert hashes_of(lookups, lists, **page) == wanted[offset : offset + limit]
 
 
-def check_failed(lookups: Lookups, tables: dict[str, list[Row]]) -> None:
+def check_failed(lookups: Segments, tables: dict[str, list[Row]]) -> None:
     times = sorted(row["now"] for row in tables["transactions"]) or [5]
     for first, last in ((None, None), (times[0] + 1, None), (times[0], times[-1] - 1), (7, 6)):
         rows = [
@@ -219,7 +219,7 @@ def message_order(rows: list[Row], *, descending: bool) -> list[bytes]:
     return sorted(order, key=lambda msg_hash: order[msg_hash], reverse=descending)
 
 
-def check_messages(lookups: Lookups, tables: dict[str, list[Row]]) -> None:
+def check_messages(lookups: Segments, tables: dict[str, list[Row]]) -> None:
     messages = tables["messages"]
     for wanted in {row["msg_hash"] for row in messages} | {row["hash_norm"] for row in messages}:
         if wanted is not None:
@@ -248,7 +248,7 @@ def check_messages(lookups: Lookups, tables: dict[str, list[Row]]) -> None:
                 assert [line.msg_hash for line in found_page] == order
 
 
-def check_states(lookups: Lookups, tables: dict[str, list[Row]]) -> None:
+def check_states(lookups: Segments, tables: dict[str, list[Row]]) -> None:
     newest = tables["latest_account_states"]
     accounts = [(row["workchain"], row["account"]) for row in newest]
     *states, unknown = lookups.newest_states([*accounts, (0, bytes(31) + b"\1")])
@@ -268,8 +268,8 @@ def test_pages_of_many_runs_join_without_gap_or_overlap(tmp_path: Path) -> None:
     for at in range(1, 40):
         commit_chain(lake, chain, at, at)
         if at in (20, 30):
-            rebuild_lookups(lake)
-    lookups = open_lookups(open_snapshot(lake), SETTINGS)
+            rebuild_index(lake)
+    lookups = open_segments(open_snapshot(lake), SETTINGS)
     assert lookups is not None
     assert len(lookups.runs) > 3
     for workchain, account in chain.accounts:
@@ -289,10 +289,10 @@ def test_too_much_without_a_run_is_left_to_the_queries(tmp_path: Path) -> None:
     commit_chain(lake, Chain(1), 1, 20)
     snapshot = open_snapshot(lake)
     few = LakeSettings(index_memory_rows=1)
-    assert open_lookups(snapshot, few) is None
-    assert open_lookups(snapshot, SETTINGS) is not None
-    rebuild_lookups(lake)
-    assert open_lookups(open_snapshot(lake), few) is not None
+    assert open_segments(snapshot, few) is None
+    assert open_segments(snapshot, SETTINGS) is not None
+    rebuild_index(lake)
+    assert open_segments(open_snapshot(lake), few) is not None
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -301,6 +301,6 @@ def test_an_earlier_snapshot_shows_nothing_of_later_blocks(tmp_path: Path, seed:
     for at in range(1, 13, 3):
         commit_chain(lake, chain, at, at + 2)
         if (at + seed) % 2:
-            rebuild_lookups(lake, everything=at > 5)
+            rebuild_index(lake, everything=at > 5)
     for number in range(1, open_snapshot(lake).number + 1):
         check_snapshot(open_snapshot(lake, number))

@@ -24,8 +24,8 @@ from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import read_rows
-from tonlake.lake.index.builder.rebuild import rebuild_lookups
-from tonlake.lake.index.opening import open_lookups
+from tonlake.lake.index.builder.rebuild import rebuild_index
+from tonlake.lake.index.opening import open_segments
 from tonlake.lake.log.crash import POINTS
 from tonlake.lake.log.place import list_places
 from tonlake.lake.log.snapshot import open_snapshot
@@ -163,12 +163,12 @@ def test_runs_stay_right(tmp_path: Path) -> None:
     many, chain = tmp_path / "lake", Chain(7)
     for at in range(1, 9):
         commit_traced(many, chain, at)
-    rebuild_lookups(many)
+    rebuild_index(many)
     commit_traced(many, chain, 9)
     commit_traced(many, chain, 10)
     before = read_state(many)
     compact_lake(many, msgspec.structs.replace(OPTIONS, compact_rows=1000))
-    lookups = open_lookups(open_snapshot(many), OPTIONS)
+    lookups = open_segments(open_snapshot(many), OPTIONS)
     assert lookups is not None
     assert not lookups.stale_traces
     assert [run.path for run in read_state(many).runs] == [run.path for run in before.runs]
@@ -188,12 +188,12 @@ def test_stale_runs_stay_stale(tmp_path: Path) -> None:
     many, chain = tmp_path / "lake", Chain(8)
     for at in range(1, 4):
         commit_traced(many, chain, at)
-    rebuild_lookups(many)
+    rebuild_index(many)
     state = read_state(many)
     runs = tuple(msgspec.structs.replace(run, traces="0" * 64) for run in state.runs)
     commit_maintenance(many, state, runs=runs)
     compact_lake(many, OPTIONS)
-    lookups = open_lookups(open_snapshot(many), OPTIONS)
+    lookups = open_segments(open_snapshot(many), OPTIONS)
     assert lookups is not None
     assert lookups.stale_traces
 

@@ -12,7 +12,7 @@ import msgspec
 
 from tests.lake.chain import Chain, commit_chain
 from tonlake.lake.command.status import read_status
-from tonlake.lake.index.opening import open_lookups
+from tonlake.lake.index.opening import open_segments
 from tonlake.lake.log.place import list_places
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_commit, read_state
@@ -24,12 +24,12 @@ from tonlake.lake.settings import LakeSettings
 if TYPE_CHECKING:
     import pytest
 
-    from tonlake.lake.command.status import LookupStatus
+    from tonlake.lake.command.status import IndexStatus
 
 OPTIONS = LakeSettings(maintenance_commits=4, compact_commits=4, compact_rows=1000)
 
 
-def read_lookups(lake: Path) -> LookupStatus:
+def read_lookups(lake: Path) -> IndexStatus:
     snapshot = open_snapshot(lake)
     return read_status(snapshot, read_commit(lake, snapshot.number)[0]).lookups
 
@@ -48,7 +48,7 @@ def test_work_starts_at_first_and_when_enough_was_committed(tmp_path: Path) -> N
         file.rows for file in read_state(lake).files if file.table == "transactions"
     )
     assert len(list_places(read_state(lake))) < 8
-    lookups = open_lookups(open_snapshot(lake), OPTIONS)
+    lookups = open_segments(open_snapshot(lake), OPTIONS)
     assert lookups is not None
     assert not lookups.stale_traces
     assert not verify_lake(lake).damage

@@ -1,4 +1,4 @@
-/* The binding: records of look-up runs to Python objects. Python's stable ABI, no global state. */
+/* The binding: records of index segments to Python objects. Python's stable ABI, no global state. */
 #include "rows.h"
 
 static bool add_type(PyObject *module, const char *name, PyType_Spec *spec)
@@ -34,7 +34,7 @@ static PyModuleDef_Slot slots[] = {
 static PyModuleDef definition = {
     .m_base = PyModuleDef_HEAD_INIT,
     .m_name = "_rows",
-    .m_doc = "Records of look-up runs to Python objects.",
+    .m_doc = "Records of index segments to Python objects.",
     .m_methods = methods,
     .m_slots = slots,
 };

@@ -19,8 +19,8 @@ from tonlake.lake.command.status import read_status, render_status
 from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.index.builder import rebuild
 from tonlake.lake.index.builder.place import RUN_FORMAT, range_of
-from tonlake.lake.index.builder.rebuild import rebuild_lookups
-from tonlake.lake.index.opening import open_lookups
+from tonlake.lake.index.builder.rebuild import rebuild_index
+from tonlake.lake.index.opening import open_segments
 from tonlake.lake.index.segment.file import RunFile
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import RUN_FOLDER, read_commit, read_state
@@ -55,24 +55,24 @@ def ranges_of(lake: Path) -> list[tuple[int, int]]:
 
 
 def test_a_rebuild_covers_all_blocks_once(chained: Path) -> None:
-    commit = rebuild_lookups(chained)
+    commit = rebuild_index(chained)
     assert commit is not None
     assert not commit.has_blocks
     assert ranges_of(chained) == [(1, 9)]
-    assert rebuild_lookups(chained) is None
+    assert rebuild_index(chained) is None
     report = verify_lake(chained)
     assert (report.damage, report.orphans) == ([], [])
 
 
 def test_a_run_of_another_version_is_not_read_and_made_anew(chained: Path) -> None:
-    rebuild_lookups(chained)
+    rebuild_index(chained)
     state = read_state(chained)
     (run,) = state.runs
     foreign = msgspec.structs.replace(run, schema_version=RUN_FORMAT + 1)
     commit_maintenance(chained, state, runs=(foreign,))
     snapshot = open_snapshot(chained)
-    assert open_lookups(snapshot, NO_MEMORY) is None
-    in_memory = open_lookups(snapshot, SETTINGS)
+    assert open_segments(snapshot, NO_MEMORY) is None
+    in_memory = open_segments(snapshot, SETTINGS)
     assert in_memory is not None
     assert len(in_memory.runs) == 3  # one of each commit, in memory
     commit, _ = read_commit(chained, snapshot.number)
@@ -83,29 +83,29 @@ def test_a_run_of_another_version_is_not_read_and_made_anew(chained: Path) -> No
     console = Console(record=True, width=200, file=io.StringIO())
     render_status(told, console)
     assert "1 runs are of another version" in console.export_text()
-    rebuild_lookups(chained)
+    rebuild_index(chained)
     assert read_state(chained).runs == (run,)
-    assert open_lookups(open_snapshot(chained), NO_MEMORY) is not None
+    assert open_segments(open_snapshot(chained), NO_MEMORY) is not None
 
 
 def test_the_same_rows_make_the_same_run(chained: Path) -> None:
-    rebuild_lookups(chained)
+    rebuild_index(chained)
     before = file_bytes(chained / RUN_FOLDER)
-    rebuild_lookups(chained, everything=True)
+    rebuild_index(chained, everything=True)
     assert file_bytes(chained / RUN_FOLDER) == before
     with mock.patch.object(rebuild, "BLOCK_ROWS", 3):
-        rebuild_lookups(chained, everything=True)
+        rebuild_index(chained, everything=True)
     assert file_bytes(chained / RUN_FOLDER) == before
 
 
 def test_small_runs_are_joined_and_large_ones_left_alone(tmp_path: Path) -> None:
     lake, chain = tmp_path / "lake", Chain(4)
     commit_chain(lake, chain, 1, 40)
-    rebuild_lookups(lake)
+    rebuild_index(lake)
     large = read_state(lake).runs
     for at in (41, 42, 43):
         commit_chain(lake, chain, at, at)
-        rebuild_lookups(lake)
+        rebuild_index(lake)
     assert large[0] in read_state(lake).runs
     assert len(read_state(lake).runs) <= 3
     assert ranges_of(lake)[-1][1] == 43
@@ -115,16 +115,16 @@ def test_a_run_never_spans_a_hole(tmp_path: Path) -> None:
     lake, chain = tmp_path / "lake", Chain(4)
     commit_chain(lake, chain, 1, 3)
     commit_chain(lake, chain, 6, 8)
-    rebuild_lookups(lake)
+    rebuild_index(lake)
     assert ranges_of(lake) == [(1, 3), (6, 8)]
     commit_chain(lake, chain, 4, 5)
-    rebuild_lookups(lake)
+    rebuild_index(lake)
     assert ranges_of(lake) == [(1, 8)]
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_flipped_bit_is_found_and_never_answered_from(chained: Path, seed: int) -> None:
-    rebuild_lookups(chained)
+    rebuild_index(chained)
     path = chained / read_state(chained).runs[0].path
     data = bytearray(path.read_bytes())
     rng = random.Random(seed)  # noqa: S311 - a repeatable test
@@ -133,11 +133,11 @@ def test_a_flipped_bit_is_found_and_never_answered_from(chained: Path, seed: int
     assert [damage.file for damage in verify_lake(chained).damage] == [f"{RUN_FOLDER}/{path.name}"]
     snapshot = open_snapshot(chained)
     assert snapshot.runs == ()
-    assert open_lookups(snapshot, NO_MEMORY) is None
-    assert open_lookups(snapshot, SETTINGS) is not None
-    rebuild_lookups(chained)
+    assert open_segments(snapshot, NO_MEMORY) is None
+    assert open_segments(snapshot, SETTINGS) is not None
+    rebuild_index(chained)
     assert verify_lake(chained).damage == []
-    assert open_lookups(open_snapshot(chained), NO_MEMORY) is not None
+    assert open_segments(open_snapshot(chained), NO_MEMORY) is not None
 
 
 @pytest.mark.parametrize(
@@ -149,25 +149,25 @@ def test_a_flipped_bit_is_found_and_never_answered_from(chained: Path, seed: int
     ],
 )
 def test_a_rebuild_that_is_killed_leaves_all_or_nothing(chained: Path, point: str) -> None:
-    assert run_killed(lambda: rebuild_lookups(chained), point)
+    assert run_killed(lambda: rebuild_index(chained), point)
     assert verify_lake(chained).damage == []
     linked = point in {"log.linked", "log.unlinked", "log.folder_synced"}
     assert bool(read_state(chained).runs) == linked
     sweep_orphans(chained, 0)
-    rebuild_lookups(chained)
+    rebuild_index(chained)
     report = verify_lake(chained)
     assert (report.damage, report.orphans) == ([], [])
     assert ranges_of(chained) == [(1, 9)]
 
 
 def test_a_reader_of_an_old_run_goes_on_when_it_is_replaced_and_swept(chained: Path) -> None:
-    rebuild_lookups(chained)
+    rebuild_index(chained)
     snapshot = open_snapshot(chained)
-    pinned = open_lookups(snapshot, SETTINGS)
+    pinned = open_segments(snapshot, SETTINGS)
     assert pinned is not None
     tx_hash = pinned.runs[0].hash_of(0)
     commit_chain(chained, Chain(9), 10, 14)
-    rebuild_lookups(chained, everything=True)
+    rebuild_index(chained, everything=True)
     old = chained / snapshot.runs[0].path
     assert sweep_orphans(chained, 3600) == []
     assert old.exists()
@@ -187,17 +187,17 @@ def test_commits_during_a_rebuild_are_kept(chained: Path) -> None:
         if at is not None:
             commit_chain(chained, chain, at, at)
 
-    rebuild_lookups(chained, on_part=commit_more)
+    rebuild_index(chained, on_part=commit_more)
     assert open_snapshot(chained).last_mc_seqno == 11
     assert ranges_of(chained) == [(1, 9)]
-    lookups = open_lookups(open_snapshot(chained), SETTINGS)
+    lookups = open_segments(open_snapshot(chained), SETTINGS)
     assert lookups is not None
     assert lookups.runs[-1].last_mc_seqno == 11
 
 
 @pytest.mark.parametrize("cut", [0, 1, 8, 100])
 def test_bytes_that_are_no_run_are_refused(chained: Path, cut: int) -> None:
-    rebuild_lookups(chained)
+    rebuild_index(chained)
     data = (chained / read_state(chained).runs[0].path).read_bytes()
-    with pytest.raises(Exception, match="no look-up run"):
+    with pytest.raises(Exception, match="no index segment"):
         RunFile(data[: len(data) - 1 - cut], "x")

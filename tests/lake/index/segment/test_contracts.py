@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.lake.holdings import Holdings, commit_holdings
-from tonlake.lake.index.builder.rebuild import rebuild_lookups
-from tonlake.lake.index.opening import open_lookups
+from tonlake.lake.index.builder.rebuild import rebuild_index
+from tonlake.lake.index.opening import open_segments
 from tonlake.lake.index.segment.contracts import INDEXED, RunTable, open_tables, write_contracts
 from tonlake.lake.index.segment.file import RunFile, RunWriter
 from tonlake.lake.log.snapshot import open_snapshot
@@ -67,8 +67,8 @@ def test_a_run_made_without_contracts_says_so() -> None:
 
 def test_look_ups_are_not_asked_about_contracts_that_were_made_anew(tmp_path: Path) -> None:
     commit_holdings(tmp_path, 1, 6)
-    rebuild_lookups(tmp_path)
-    lookups = open_lookups(open_snapshot(tmp_path), SETTINGS)
+    rebuild_index(tmp_path)
+    lookups = open_segments(open_snapshot(tmp_path), SETTINGS)
     assert lookups is not None
     assert lookups.list_tables("jetton_wallets")
     lookups.stale_traces = True
@@ -77,11 +77,11 @@ def test_look_ups_are_not_asked_about_contracts_that_were_made_anew(tmp_path: Pa
 
 def test_the_digest_of_a_run_follows_from_the_files_of_contracts(tmp_path: Path) -> None:
     commit_holdings(tmp_path, 1, 6)
-    rebuild_lookups(tmp_path)
+    rebuild_index(tmp_path)
     state = read_state(tmp_path)
     snapshot = open_snapshot(tmp_path)
     snapshot.files["nft_items"] = snapshot.files["nft_items"][1:]
-    lookups = open_lookups(snapshot, SETTINGS)
+    lookups = open_segments(snapshot, SETTINGS)
     assert state.runs
     assert lookups is not None
     assert lookups.stale_traces

@@ -14,7 +14,7 @@ from tests.lake.chain import Chain, commit_chain
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.index.builder.gather import gather_all
-from tonlake.lake.index.builder.rebuild import rebuild_lookups
+from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.segment import shape
 from tonlake.lake.index.segment.file import RunFile
 from tonlake.lake.index.segment.record import MESSAGE_COLUMNS, TRANSACTION_COLUMNS
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def chained(tmp_path: Path) -> Path:
     lake = tmp_path / "lake"
     commit_chain(lake, Chain(8), 1, 12)
-    rebuild_lookups(lake)
+    rebuild_index(lake)
     return lake
 
 
@@ -87,7 +87,7 @@ def test_a_run_that_lacks_an_array_is_corrupt(chained: Path) -> None:
     for name in names - may_lack:
         renamed = whole.replace(f'"{name}":'.encode(), f'"{name[:-1]}?":'.encode())
         assert renamed != whole
-        with pytest.raises(LakeCorrupt, match="no look-up run"):
+        with pytest.raises(LakeCorrupt, match="no index segment"):
             Run(RunFile(renamed, "renamed"))
 
 
