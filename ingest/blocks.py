@@ -1,4 +1,4 @@
-"""Where blocks come from: the one protocol that every source of blocks follows."""
+"""The protocol of block sources, and the values they return."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RawBlock(msgspec.Struct, frozen=True):
 
 
 class KeyMark(msgspec.Struct, frozen=True):
-    """What a masterchain block says of configurations.
+    """Which configuration a masterchain block was made under, or brings.
 
     ``before`` is the seqno of the last key block before it, whose configuration it was made under;
     0 stands for the zero state. ``version`` is the global version of the configuration that a key
@@ -77,7 +77,10 @@ class McHead(msgspec.Struct, frozen=True):
 
 
 class BlockSource(Protocol):
-    """Gives masterchain blocks with all shard blocks they commit, as raw bytes with ids."""
+    """Masterchain blocks with all shard blocks they commit, as raw bytes with ids.
+
+    Every method raises SourceError if the source cannot be read.
+    """
 
     def refresh(self) -> None:
         """Catch up with a node that is writing."""
@@ -114,4 +117,4 @@ class BlockSource(Protocol):
         """Return the fingerprint that the commit log keeps; names no path of this machine."""
 
     def close(self) -> None:
-        """Let go of every open file."""
+        """Close every open file."""

@@ -27,7 +27,7 @@ IngestError
 │   ├── EntryFlaw        an entry of a package is not what its place promises
 │   ├── ServerFault      a lite server cannot be reached, or its answer is not what was asked for
 │   └── ServerRefusal    a lite server answers with an error
-└── BlockUnavailable     one block cannot be given
+└── BlockUnavailable     one block is unavailable
     ├── BlockNotYet      the node has not written it completely yet
     ├── BlockPruned      the node had it and deleted it
     ├── BlockNeverHad    the node never stored it
@@ -45,7 +45,7 @@ class BocError(IngestError):
     """Bytes that are no valid bag of cells; ``offset`` is the byte where that shows."""
 
     def __init__(self, message: str, offset: int | None = None) -> None:
-        """Say what is wrong and, where known, at which byte."""
+        """Take what is wrong and, where known, at which byte."""
         self.offset = offset
         super().__init__(message if offset is None else f"{message} (byte {offset})")
 
@@ -115,12 +115,12 @@ class EntryFlaw(SourceError):
     """An entry of a package is not what its place promises.
 
     ``file`` is relative to the source's folder, ``offset`` the byte of the file at which the
-    entry begins; ``cut`` says that the file ends too early, as it does while it is written or
+    entry begins; ``cut`` means that the file ends too early, as it does while it is written or
     copied, and nothing else is wrong.
     """
 
     def __init__(self, reason: str, *, file: str, offset: int, cut: bool = False) -> None:
-        """Say what is wrong with the entry at ``offset`` of ``file``."""
+        """Take what is wrong with the entry at ``offset`` of ``file``."""
         self.reason = reason
         self.file = file
         self.offset = offset
@@ -131,11 +131,11 @@ class EntryFlaw(SourceError):
 class ServerFault(SourceError):
     """A lite server cannot be reached, or its answer is not what was asked for.
 
-    ``is_wrong`` says that it answered, but with something else than it should have.
+    ``is_wrong`` means that it sent a wrong answer.
     """
 
     def __init__(self, reason: str, *, name: str, is_wrong: bool = False) -> None:
-        """Say what is wrong with the answer to the question ``name``, and whose it is."""
+        """Take what is wrong with the answer to the query ``name``."""
         self.is_wrong = is_wrong
         super().__init__(f"{name}: {reason}")
 
@@ -143,13 +143,13 @@ class ServerFault(SourceError):
 class ServerRefusal(SourceError):
     """A lite server answers with an error; ``code`` is the node's (common/errorcode.h).
 
-    ``is_unknown`` says that the server has no such block, or not yet.
+    ``is_unknown`` means that the server does not have the block, or not yet.
     """
 
     NOT_READY = 651
 
     def __init__(self, server: str, code: int, message: str) -> None:
-        """Take the server's name and what it says."""
+        """Take the server's name, and its code and message."""
         self.code = code
         self.message = message
         self.is_unknown = code == self.NOT_READY
@@ -157,7 +157,7 @@ class ServerRefusal(SourceError):
 
 
 class TvmError(IngestError):
-    """A get-method could not be run, or its result not be given."""
+    """A get-method could not be run, or its result not be returned."""
 
 
 class TvmMissing(TvmError):
@@ -189,12 +189,12 @@ class TvmStackLarge(TvmError):
 
 
 class BlockUnavailable(IngestError):
-    """One block cannot be given; names the block, and the file and offset where known."""
+    """One block is unavailable; names the block, and the file and offset where known."""
 
     def __init__(
         self, reason: str, *, block: object, file: str | None = None, offset: int | None = None
     ) -> None:
-        """Say why ``block`` cannot be given and where that was seen."""
+        """Take why ``block`` is unavailable, and the place of the damage."""
         self.block = block
         self.file = file
         self.offset = offset

@@ -12,6 +12,8 @@ from tonlake.ingest.errors import IngestError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from tonlake.ingest.blocks import BlockSource
+
 _GRAMMAR = re.compile(r"(?P<first>-?\d+)?(?P<colon>:)?(?P<last>\d+)?")
 
 
@@ -58,16 +60,26 @@ def parse_span(text: str, *, oldest: int, newest: int) -> Span:
     return Span(start, end)
 
 
-def missing_spans(wanted: Span, covered: Iterable[Span]) -> Iterator[Span]:
-    """Yield the parts of ``wanted`` that no span of ``covered`` holds, in order."""
-    start = wanted.first
+def choose_span(source: BlockSource, text: str) -> Span:
+    """Return the span of a source that ``text`` names; all of it for ``:``.
+
+    Raises:
+        SpanError: as ``parse_span``.
+    """
+    oldest, newest = source.first_mc_seqno(), source.last_mc_seqno()
+    return Span(oldest, newest) if text == ":" else parse_span(text, oldest=oldest, newest=newest)
+
+
+def missing_spans(requested: Span, covered: Iterable[Span]) -> Iterator[Span]:
+    """Yield the parts of ``requested`` that no span of ``covered`` holds, in order."""
+    start = requested.first
     for span in sorted(covered):
         if span.last < start:
             continue
-        if span.first > wanted.last:
+        if span.first > requested.last:
             break
         if span.first > start:
             yield Span(start, span.first - 1)
         start = span.last + 1
-    if start <= wanted.last:
-        yield Span(start, wanted.last)
+    if start <= requested.last:
+        yield Span(start, requested.last)

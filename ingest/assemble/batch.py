@@ -1,4 +1,4 @@
-"""Decoded pieces that wait for their commit, and the rule of where it ends."""
+"""Decoded pieces waiting for a commit, and the limits that end it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TRANSACTIONS = 200_000
 
 
 def measure_rows(name: str, rows: pa.Table) -> int:
-    """Return about how many bytes rows of a table take in memory, whatever they came in.
+    """Estimate the bytes that rows of a table take in memory.
 
     ``pyarrow.Table.nbytes`` asks every column for every buffer, which takes longer than to sort.
     """
@@ -45,7 +45,7 @@ _LOOSE = frozenset(
 
 
 class Batch:
-    """Consecutive pieces of one UTC day; what they hold is counted once, as they come."""
+    """Consecutive pieces of one UTC day, with running totals of rows and bytes."""
 
     def __init__(self, settings: IngestSettings) -> None:
         """Begin with none."""
@@ -56,11 +56,11 @@ class Batch:
         self._bytes = 0
 
     def __bool__(self) -> bool:
-        """Tell whether there is anything to commit."""
+        """Whether there is anything to commit."""
         return bool(self.pieces)
 
     def add(self, piece: Piece) -> bool:
-        """Take a piece; False, and nothing is taken, where a commit must end before it.
+        """Add a piece; return False, without adding it, where a commit must end before it.
 
         An empty batch takes every piece.
         """
@@ -82,6 +82,6 @@ class Batch:
         return True
 
     def clear(self) -> None:
-        """Let go of what was committed."""
+        """Drop the pieces, which were committed."""
         self.pieces.clear()
         self._rows = self._bytes = 0

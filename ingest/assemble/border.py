@@ -1,4 +1,4 @@
-"""Where a lake's chain and its node's part: told by the hashes of masterchain blocks."""
+"""The fork point of a lake's chain and its node's, found by hashes of masterchain blocks."""
 
 from __future__ import annotations
 
@@ -18,13 +18,9 @@ if TYPE_CHECKING:
     from tonlake.lake.log.state import LogState, Range
 
 
-def read_heads(lake_dir: Path, state: LogState, wanted: Range) -> dict[int, McHead]:
-    """Return the masterchain blocks of a lake in a range, by seqno.
-
-    Raises:
-        LakeCorrupt: a file of blocks is damaged.
-    """
-    first, last = wanted
+def read_heads(lake_dir: Path, state: LogState, seqnos: Range) -> dict[int, McHead]:
+    """Return the masterchain blocks of a lake in a range, by seqno."""
+    first, last = seqnos
     found: dict[int, McHead] = {}
     for file in list_files(state, BLOCKS.name):
         place = read_place(file.path)
@@ -40,16 +36,7 @@ def find_last_common(
 ) -> int:
     """Return the newest masterchain block of the lake that the node has as well.
 
-    That is the lake's newest one where the node goes on from it, or has lost sight of it: a
-    block that the node does not have any more says nothing.
-
-    Args:
-        source: The node.
-        lake_dir: Folder of the lake.
-        state: What the lake has; not nothing.
-        node_last: The node's newest complete block; where it is less than the lake's, the
-            blocks beyond it are not the node's.
-        most_mc_blocks: How far back to look.
+    That is the lake's newest one where the node continues from it, or no longer has it.
 
     Raises:
         SourceError: the chains differ further back than that.
@@ -68,13 +55,13 @@ def find_last_common(
     return common
 
 
-def _is_same(source: BlockSource, lake_dir: Path, state: LogState, wanted: Range) -> int | None:
-    """Return the newest block of a range that is the node's as far as anybody can tell."""
-    ours = read_heads(lake_dir, state, wanted)
-    for mc_seqno in range(wanted[1], wanted[0] - 1, -1):
+def _is_same(source: BlockSource, lake_dir: Path, state: LogState, seqnos: Range) -> int | None:
+    """Return the newest block of a range that the node has too, or no longer has."""
+    ours = read_heads(lake_dir, state, seqnos)
+    for mc_seqno in range(seqnos[1], seqnos[0] - 1, -1):
         theirs = source.find_head(mc_seqno)
         if mc_seqno not in ours or theirs is None:
-            if mc_seqno == wanted[1]:
+            if mc_seqno == seqnos[1]:
                 return mc_seqno
             continue
         if theirs.root_hash == ours[mc_seqno].root_hash:

@@ -1,4 +1,4 @@
-"""The chain of masterchain blocks: what the lake has of it, and that new blocks fit to it."""
+"""The chain of masterchain blocks: ranges in the lake, and checks that new blocks link to it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LINK = ("root_hash", "prev_root_hash")
 
 
 class Link(msgspec.Struct, frozen=True):
-    """How a masterchain block hangs in its chain."""
+    """Root hashes of a masterchain block and of the one before it."""
 
     root_hash: bytes
     prev_root_hash: bytes
@@ -39,12 +39,12 @@ class Chain:
     """Spans of the chain that a lake covers, and the links at the borders of what it lacks."""
 
     def __init__(self, covered: list[Span], links: dict[int, Link]) -> None:
-        """Begin with the spans covered and the links known by seqno; ``read_chain`` gives both."""
+        """Take covered spans, and links by seqno, as read by ``read_chain``."""
         self.covered = covered
         self.links = links
 
     def extend(self, blocks: pa.Table, span: Span) -> None:
-        """Take the masterchain blocks of ``span`` out of rows of the table ``blocks``.
+        """Add the masterchain blocks of ``span`` among rows of the table ``blocks``.
 
         Raises:
             SourceError: one is missing, or does not follow the block before it.
@@ -70,16 +70,16 @@ _BORDERS_KEPT = 100
 
 
 def read_chain(
-    lake_dir: Path, wanted: Span, *, log: LogReader | None = None, borders: Borders | None = None
+    lake_dir: Path, requested: Span, *, log: LogReader | None = None, borders: Borders | None = None
 ) -> Chain:
-    """Return the chain of a lake, with the links around the parts of ``wanted`` it lacks.
+    """Return the chain of a lake, with the links around the parts of ``requested`` it lacks.
 
-    ``borders`` is what is known already, and gets what is read.
+    ``borders`` caches links between calls.
     """
     state = (log or LogReader(lake_dir)).read()
     borders = {} if borders is None else borders
     covered = [Span(first, last) for first, last in state.ranges]
-    lacking = missing_spans(wanted, covered)
+    lacking = missing_spans(requested, covered)
     around = {seqno for span in lacking for seqno in (span.first - 1, span.last + 1)}
     links: dict[int, Link] = {}
     for file in list_files(state, BLOCKS.name):
@@ -93,7 +93,7 @@ def read_chain(
 
 
 def keep_border(borders: Borders, path: str, place: Place, links: dict[int, Link]) -> None:
-    """Take note of the links at the border of a file."""
+    """Cache the links at the border of a file."""
     if len(borders) >= _BORDERS_KEPT:
         borders.clear()
     borders[path] = {at: links[at] for at in (place.first, place.last) if at in links}
@@ -101,17 +101,17 @@ def keep_border(borders: Borders, path: str, place: Place, links: dict[int, Link
 
 def masterchain_links(blocks: pa.Table) -> dict[int, Link]:
     """Return the link of each masterchain block among rows of the table ``blocks``, by seqno."""
-    return {seqno: Link(*link) for seqno, *link in _list_masterchain(blocks, ("seqno", *_LINK))}
+    return {seqno: Link(*link) for seqno, *link in list_masterchain(blocks, ("seqno", *_LINK))}
 
 
 def list_heads(blocks: pa.Table) -> dict[int, McHead]:
     """Return the masterchain blocks among rows of the table ``blocks``, by seqno."""
     columns = ("seqno", "root_hash", "gen_utime")
-    heads = (McHead(*head) for head in _list_masterchain(blocks, columns))
+    heads = (McHead(*head) for head in list_masterchain(blocks, columns))
     return {head.mc_seqno: head for head in heads}
 
 
-def _list_masterchain(blocks: pa.Table, columns: Sequence[str]) -> Iterator[list[Any]]:
+def list_masterchain(blocks: pa.Table, columns: Sequence[str]) -> Iterator[list[Any]]:
     """Yield columns of the rows of masterchain blocks; Arrow takes long to filter a few rows."""
     for workchain, *values in iter_tuples(blocks, ("workchain", *columns)):
         if workchain == MASTERCHAIN:

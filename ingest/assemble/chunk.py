@@ -1,4 +1,4 @@
-"""Masterchain blocks in chunks for decoding, the same ones whoever cuts them."""
+"""Masterchain blocks in chunks for decoding, the same for one process and for many."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tonlake.ingest.errors import BlockNotYet, BlockUnavailable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tonlake.ingest.assemble.version import VersionBook
+    from tonlake.ingest.assemble.version import VersionRegistry
     from tonlake.ingest.blocks import BlockSource, McBundle
     from tonlake.ingest.settings import IngestSettings
     from tonlake.ingest.span import Span
@@ -23,7 +23,7 @@ NOT_YET = BlockNotYet.__name__
 
 
 def explain_hole(source: BlockSource, hole: Hole) -> Hole:
-    """Return a hole that decoding found as the source sees it, which knows file and place."""
+    """Return a hole that decoding found with the source's reason, which names file and offset."""
     try:
         source.read_bundle(hole.mc_seqno)
     except BlockUnavailable as error:
@@ -36,15 +36,13 @@ def _make_hole(mc_seqno: int, error: BlockUnavailable) -> Hole:
 
 
 def read_chunks(
-    source: BlockSource, span: Span, settings: IngestSettings, versions: VersionBook
+    source: BlockSource, span: Span, settings: IngestSettings, versions: VersionRegistry
 ) -> Iterator[list[McBundle] | Hole]:
     """Yield the blocks of a span in order, and in their places the holes.
 
-    File hashes of shard blocks may be unchecked: whoever decodes them passes the holes that this
-    gives through ``explain_hole``.
-    A chunk ends at a hole, where it is big enough, and at every ``mc_blocks_per_chunk``-th block
-    of the span: spans that begin at such a border give the chunks of the whole. A block that is
-    not there yet ends them all.
+    File hashes of shard blocks may be unchecked: pass holes found by decoding to ``explain_hole``.
+    A chunk ends at a hole, at ``chunk_bytes``, and at every ``mc_blocks_per_chunk``-th block of
+    the span, so that a span cut there gives the same chunks. A block not there yet ends them all.
     """
     chunk: list[McBundle] = []
     size_bytes = 0

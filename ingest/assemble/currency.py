@@ -1,7 +1,7 @@
 """Extra currencies that a block leaves out as unchanged, taken from blocks before it.
 
 A block prunes what it does not change. The dictionary of an account's extra currencies is a part
-of its balance that is read, not only hashed, so its cells are looked up among the state cells of
+of its balance that is read, not only hashed, so its cells are searched among the state cells of
 the commit at hand and of the lake. Where they come with an earlier range that is brought later,
 the rows are completed then.
 """
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 _TEXT, _HASH = "extra_currencies", "extra_currencies_hash"
 TEXTS_KEPT = 10_000
-"""Dictionaries remembered; from there on all are forgotten and looked up again."""
+"""Cached dictionaries; beyond this number the cache is emptied."""
 
 
-class CurrencyBook:
-    """Dictionaries of extra currencies by hash, remembered from commit to commit of one run."""
+class CurrencyRegistry:
+    """Dictionaries of extra currencies by hash, cached from commit to commit."""
 
     def __init__(self, finder: CellFinder) -> None:
         """Look cells up with ``finder``."""
@@ -62,12 +62,12 @@ class CurrencyBook:
             return states
         if len(self._texts) > TEXTS_KEPT:
             self._texts.clear()
-        unknown = {wanted for wanted in hashes if self._texts.get(wanted) is None}
+        unknown = {root for root in hashes if self._texts.get(root) is None}
         # What the lake lacked once it still lacks, unless this commit brings it.
         absent = unknown & self._texts.keys()
         cells = self._finder.find_trees(unknown - absent, tables["state_cells"])
         cells |= self._finder.find_trees(absent, tables["state_cells"], in_lake=False)
-        self._texts |= {wanted: _read_text(wanted, cells) for wanted in unknown}
+        self._texts |= {root: _read_text(root, cells) for root in unknown}
         texts = pa.array(map(self._texts.get, states[_HASH].to_pylist()), pa.string())
         column = states.schema.get_field_index(_TEXT)
         filled = pc.coalesce(states[_TEXT], texts)
@@ -95,35 +95,35 @@ def complete_states(
     """
     with hold_lock(lake_dir / LOCK_FILE):
         state = read_state(lake_dir)
-        book = CurrencyBook(finder)
-        wanted = []
+        registry = CurrencyRegistry(finder)
+        added = []
         removed = set()
         for file in list_files(state, ACCOUNT_STATES.name):
             place = read_place(file.path)
             if not any(span.first <= place.first <= span.last for span in within):
                 continue
-            rows = _complete_file(lake_dir, file, book)
+            rows = _complete_file(lake_dir, file, registry)
             if rows is not None:
-                wanted.append(NewFile(file.table, place, rows))
+                added.append(NewFile(file.table, place, rows))
                 removed.add(file.path)
-        if not wanted:
+        if not added:
             return None
-        changes = write_changes(lake_dir, state, Derivation(wanted, frozenset(removed)), settings)
-        changed = tuple((file.place.first, file.place.last) for file in wanted)
+        changes = write_changes(lake_dir, state, Derivation(added, frozenset(removed)), settings)
+        changed = tuple((file.place.first, file.place.last) for file in added)
         runs = tuple(run for run in state.runs if not overlaps(changed, range_of(run)))
         return commit_maintenance(
             lake_dir, state, added=changes.added, removed=changes.removed, runs=runs
         )
 
 
-def _complete_file(lake_dir: Path, file: DataFile, book: CurrencyBook) -> pa.Table | None:
+def _complete_file(lake_dir: Path, file: DataFile, registry: CurrencyRegistry) -> pa.Table | None:
     """Return the rows of a file of ``account_states`` with more filled in; None if it is not."""
     cells = {STATE_CELLS.name: STATE_CELLS.empty}
     few = read_rows(lake_dir, file, (_TEXT, _HASH))
-    completed = book.complete({ACCOUNT_STATES.name: few, **cells})
+    completed = registry.complete({ACCOUNT_STATES.name: few, **cells})
     if completed[_TEXT].null_count == few[_TEXT].null_count:
         return None
-    return book.complete({ACCOUNT_STATES.name: read_rows(lake_dir, file), **cells})
+    return registry.complete({ACCOUNT_STATES.name: read_rows(lake_dir, file), **cells})
 
 
 def _read_text(root: bytes, cells: Cells) -> str | None:

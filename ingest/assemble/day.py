@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
-from tonlake.ingest.assemble.chain import MASTERCHAIN
+from tonlake.ingest.assemble.chain import list_masterchain
 from tonlake.ingest.decode.parallel import Piece
 
 if TYPE_CHECKING:
@@ -35,13 +35,7 @@ def piece_day(piece: Piece) -> str:
 
 
 def _mc_days(piece: Piece) -> list[str]:
-    blocks = piece.tables["blocks"]
-    columns = (blocks[name].to_pylist() for name in ("workchain", "seqno", "gen_utime"))
-    times = sorted(
-        (seqno, utime)
-        for workchain, seqno, utime in zip(*columns, strict=True)
-        if workchain == MASTERCHAIN
-    )
+    times = sorted(list_masterchain(piece.tables["blocks"], ("seqno", "gen_utime")))
     return [_name_day(utime // DAY_S) for _seqno, utime in times]
 
 

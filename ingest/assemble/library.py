@@ -19,6 +19,7 @@ from tonlake.ingest.decode.cell.record import assemble_boc
 from tonlake.ingest.errors import MissingCell
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeNotFound
+from tonlake.lake.file.values import iter_tuples
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import LIBRARIES
 
@@ -36,7 +37,7 @@ Publishers = dict[bytes, set[bytes]]
 """Library -> accounts that publish it."""
 
 
-class LibraryBook:
+class LibraryRegistry:
     """The publishers of every public library, carried from commit to commit of one run."""
 
     def __init__(self, lake_dir: Path, settings: LakeSettings, finder: CellFinder) -> None:
@@ -50,7 +51,7 @@ class LibraryBook:
     def complete(self, tables: Mapping[str, pa.Table], first: int, last: int) -> pa.Table:
         """Return ``libraries`` of the masterchain blocks ``first`` to ``last`` with removals.
 
-        Lists of publishers become whole, too, where blocks left some out as unchanged.
+        Publishers that blocks left out as unchanged are added, too.
         """
         if first != self._next:
             self._publishers = self._read_lake(first)
@@ -80,7 +81,6 @@ class LibraryBook:
     def _list_states(
         self, tables: Mapping[str, pa.Table], shown: pa.Table
     ) -> list[tuple[int, bytes, set[bytes] | None]]:
-        """Return masterchain block, account and public libraries of states of publishers."""
         accounts = {account for held in self._publishers.values() for account in held}
         accounts |= {account for held in shown["publishers"].to_pylist() for account in held}
         states = tables["account_states"]
@@ -90,8 +90,7 @@ class LibraryBook:
                 pc.is_in(states["account"], pa.array(sorted(accounts), pa.binary(32))),
             )
         )
-        columns = (states[name].to_pylist() for name in ("mc_seqno", "account", "library_hash"))
-        rows = list(zip(*columns, strict=True))
+        rows = list(iter_tuples(states, ("mc_seqno", "account", "library_hash")))
         roots = {root for *_, root in rows if root is not None}
         cells = self._finder.find_trees(roots, tables["state_cells"])
         public = {root: _read_public(root, cells) for root in roots}

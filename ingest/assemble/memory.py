@@ -1,7 +1,6 @@
-"""What a lake says under keys of one table, remembered by one who goes on committing to it.
+"""A cache of one table of the lake by key, for a process that goes on committing to it.
 
-To open a lake for a question takes far longer than the question, and what a commit asks about is
-mostly what the commits before it brought or asked about: codes, popular contracts.
+Opening a lake takes far longer than a query, and commits mostly need keys of earlier commits.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 Ask = Callable[["DuckDBPyConnection", set[Key]], Mapping[Key, Value]]
-"""Asks a lake what it says under some keys; those it does not have are left out."""
+"""Queries a lake for the values of some keys; unknown keys are left out."""
 
 
 class Memory(Generic[Key, Value]):
@@ -50,7 +49,7 @@ class Memory(Generic[Key, Value]):
         self._paths: set[str] = set()
 
     def close(self) -> None:
-        """Let go of the lake."""
+        """Close the lake."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -59,7 +58,7 @@ class Memory(Generic[Key, Value]):
         self._forget_oldest()
 
     def find(self, keys: set[Key], state: LogState) -> dict[Key, Value]:
-        """Return what keys stand for in a lake; those that it does not have are left out."""
+        """Return the values of keys in a lake; unknown keys are left out."""
         self._follow(state)
         found: dict[Key, Value] = {}
         unknown: set[Key] = set()
@@ -80,7 +79,7 @@ class Memory(Generic[Key, Value]):
         return found
 
     def learn(self, values: Mapping[Key, Value], commit: Commit) -> None:
-        """Take what a commit brought that was made on top of the state last asked about."""
+        """Add the values of a commit made on top of the state last queried."""
         ranges, undoings = self._content
         new = (commit.first_mc_seqno, commit.last_mc_seqno)
         self._content = merge_ranges((*ranges, new)), undoings
@@ -92,7 +91,7 @@ class Memory(Generic[Key, Value]):
             self.close()
 
     def _follow(self, state: LogState) -> None:
-        """Forget what others changed; let go of files that were merged or are unknown."""
+        """Drop what other processes changed; close files that were merged or are unknown."""
         if state.number == self._number:
             return
         self._number = state.number

@@ -26,7 +26,7 @@ Cells = dict[bytes, PackedCell]
 
 
 class CellFinder:
-    """Finds whole trees of cells for a run that is about to commit more of them."""
+    """Finds trees of cells in the lake and among rows about to be committed."""
 
     def __init__(
         self, lake_dir: Path, settings: IngestSections, log: LogReader | None = None
@@ -39,26 +39,26 @@ class CellFinder:
         self._fresh: Cells = {}
 
     def close(self) -> None:
-        """Let go of the lake."""
+        """Close the lake."""
         self._memory.close()
 
     def find_trees(self, roots: set[bytes], fresh: pa.Table, *, in_lake: bool = True) -> Cells:
         """Find the cells under ``roots``, level by level, as far as they are known.
 
         ``fresh`` are rows of ``state_cells`` that the lake does not have yet; with ``in_lake``
-        what they lack is looked up in the lake, too.
+        the lake is searched for what they lack.
         """
         found: Cells = {}
-        wanted = set(roots)
+        keys = set(roots)
         state: LogState | None = None
-        while wanted:
-            level = self._find_fresh(fresh, wanted)
-            lacking = wanted - level.keys()
+        while keys:
+            level = self._find_fresh(fresh, keys)
+            lacking = keys - level.keys()
             if lacking and in_lake:
                 state = state or self._log.read()
                 level |= self._memory.find(lacking, state)
             found |= level
-            wanted = {kid for _, kids in level.values() for kid in kids} - found.keys()
+            keys = {kid for _, kids in level.values() for kid in kids} - found.keys()
         return found
 
     def learn(self, fresh: pa.Table, commit: Commit) -> None:
@@ -68,25 +68,22 @@ class CellFinder:
             self._memory.learn(self._fresh, commit)
         self._fresh_rows, self._fresh = None, {}
 
-    def _find_fresh(self, fresh: pa.Table, wanted: set[bytes]) -> Cells:
+    def _find_fresh(self, fresh: pa.Table, keys: set[bytes]) -> Cells:
         if fresh.num_rows > self._most:
-            return _pick(fresh.filter(_is_in(fresh["hash"], wanted)))
+            hashes = pa.array(sorted(keys), pa.binary(32))
+            return _pick(fresh.filter(pc.is_in(fresh["hash"], hashes)))
         if fresh is not self._fresh_rows:
             self._fresh_rows, self._fresh = fresh, _pick(fresh)
         known = self._fresh
-        return {each: known[each] for each in wanted if each in known}
+        return {each: known[each] for each in keys if each in known}
 
 
-def _find_in_lake(connection: duckdb.DuckDBPyConnection, wanted: set[bytes]) -> Cells:
+def _find_in_lake(connection: duckdb.DuckDBPyConnection, keys: set[bytes]) -> Cells:
     rows = connection.execute(
         "select hash, cell, refs from state_cell_copies where hash in (select unnest($hashes))",
-        {"hashes": sorted(wanted)},
+        {"hashes": sorted(keys)},
     )
     return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
-
-
-def _is_in(hashes: pa.ChunkedArray, wanted: set[bytes]) -> pa.ChunkedArray:
-    return pc.is_in(hashes, pa.array(sorted(wanted), hashes.type))
 
 
 def _pick(rows: pa.Table) -> Cells:

@@ -1,9 +1,8 @@
 """The global version of the configuration that each block was made under.
 
-It decides what a field means whose bits did not change, and it is not the version of the software
-that made the block: that comes first, and the vote on the configuration weeks later. Every block
-names the key block whose configuration it was made under; which version that has, the key block
-itself tells, or a lake that has its parameters.
+It decides the meaning of fields whose bits did not change. Every block names the key block whose
+configuration it was made under; the version is read from that key block, or from a lake that has
+its parameters.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ KEYS_BACK = 2
 KEYS_KEPT = 100
 
 
-class VersionBook:
-    """What key blocks say, of one source and of the lake that it fills; each is read once."""
+class VersionRegistry:
+    """Marks of key blocks of one source and of the lake that it fills; each is read once."""
 
     def __init__(self, source: BlockSource, log: LogReader | None = None) -> None:
         """Begin with none; the lake of ``log`` knows key blocks that the source has lost."""
@@ -45,11 +44,7 @@ class VersionBook:
     def attach(self, bundle: McBundle) -> McBundle:
         """Return the bundle with the versions of the configurations that its blocks name.
 
-        Those that nobody knows are left out.
-
-        Raises:
-            SourceError: the source cannot be read.
-            LakeCorrupt: a file of the lake is damaged.
+        Unknown ones are left out.
         """
         mark = bundle.mark
         if mark is None:
@@ -79,7 +74,6 @@ class VersionBook:
         self._marks[key_seqno] = mark
 
     def _ask_source(self, key_seqno: int) -> KeyMark | None:
-        """Return what a key block of the source says; None if it does not have it."""
         if key_seqno == 0:
             for state in self._source.zero_states():
                 if state.workchain == MASTERCHAIN:
@@ -92,11 +86,7 @@ class VersionBook:
 
 
 def read_stored(log: LogReader, key_seqno: int) -> KeyMark | None:
-    """Return what a lake has of a key block, or of the zero state as 0; None if nothing.
-
-    Raises:
-        LakeCorrupt: a file is damaged.
-    """
+    """Return what a lake has of a key block, or of the zero state as 0; None if nothing."""
     is_param = (pc.field("mc_seqno") == key_seqno) & (pc.field("param") == VERSION_PARAM)
     bags = _read_column(log, CONFIG_PARAMS.name, key_seqno, "boc", is_param)
     if not bags:

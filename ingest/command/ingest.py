@@ -28,7 +28,7 @@ from tonlake.ingest.run.follow import MANY_MC_BLOCKS, Follower
 from tonlake.ingest.run.pipeline import IngestReport, Progress, ingest
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.origin import Origin
-from tonlake.ingest.span import Span, SpanError, parse_span
+from tonlake.ingest.span import SpanError, choose_span
 from tonlake.lake.command.cli import LAKE_FOLDER, read_settings, rebuild_group
 from tonlake.lake.errors import LakeError
 from tonlake.lake.index.builder.rebuild import rebuild_index
@@ -99,7 +99,7 @@ def ingest_command(  # noqa: PLR0913 - one for each option
         )
     if traces is not None and any((span, first, last, workers, follow)):
         raise click.UsageError("--traces takes a whole file: leave out ranges and workers")
-    wanted = _join_range(span, first, last, follow=follow)
+    range_text = _join_range(span, first, last, follow=follow)
     origin = Origin(node, packs, liteserver)
     keep_freed_memory()
     try:
@@ -107,10 +107,10 @@ def ingest_command(  # noqa: PLR0913 - one for each option
         if traces is not None:
             replay_recording(traces, lake, settings, as_json=as_json)
             return
-        if follow and wanted == ":":
+        if follow and range_text == ":":
             _follow(origin, lake, settings, as_json=as_json)
         with closing(origin.open(settings)) as source:
-            report = _run(source, lake, wanted, settings, workers)
+            report = _run(source, lake, range_text, settings, workers)
         print_report(report, as_json=as_json)
         if follow:
             _follow(origin, lake, settings, as_json=as_json)
@@ -126,11 +126,6 @@ def ingest_command(  # noqa: PLR0913 - one for each option
 
 
 def _join_range(span: str | None, first: int | None, last: int | None, *, follow: bool) -> str:
-    """Return the range that the options name together.
-
-    Raises:
-        click.UsageError: they contradict each other.
-    """
     if span is not None and (first is not None or last is not None):
         raise click.UsageError("--range already has both ends: leave out --from and --to")
     if follow and (last is not None or (span is not None and not span.endswith(":"))):
@@ -139,11 +134,9 @@ def _join_range(span: str | None, first: int | None, last: int | None, *, follow
 
 
 def _run(
-    source: BlockSource, lake: Path, wanted: str, settings: IngestSections, workers: int | None
+    source: BlockSource, lake: Path, range_text: str, settings: IngestSections, workers: int | None
 ) -> IngestReport:
-    oldest, newest = source.first_mc_seqno(), source.last_mc_seqno()
-    everything = Span(oldest, newest)
-    span = everything if wanted == ":" else parse_span(wanted, oldest=oldest, newest=newest)
+    span = choose_span(source, range_text)
     many = len(span) >= MANY_MC_BLOCKS
     workers = workers or ((os.cpu_count() or 1) if many else 1)
     sweep_orphans(lake, settings.lake.orphan_grace_s)
@@ -164,7 +157,7 @@ def _follow(origin: Origin, lake: Path, settings: IngestSections, *, as_json: bo
         lambda: origin.open(settings),
         lake,
         settings,
-        tell=lambda text: click.echo(f"follow: {text}", err=True),
+        notify=lambda text: click.echo(f"follow: {text}", err=True),
         on_report=lambda report: print_report(report, as_json=as_json),
     )
     problem = None

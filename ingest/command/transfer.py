@@ -47,8 +47,8 @@ Examples:
   tonlake import november --lake mainnet.lake
 
 Every file is compared with its digest on the way in. What the lake has already is passed over, so
-that the same command goes on where it was stopped. A whole lake becomes the same lake again; where
-days are added to others, traces and actions are derived anew.
+that the same command goes on where it was stopped. A complete lake is restored as it was;
+where days are added to others, traces and actions are derived again.
 """
 
 
@@ -58,7 +58,7 @@ class _DaysType(click.ParamType[Days]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> Days:
-        """Read what was given, once."""
+        """Parse the option; a default is parsed already."""
         if isinstance(value, Days):
             return value
         try:

@@ -1,8 +1,8 @@
-"""Memory of a process that ingests: what is freed is kept, because the next chunk wants it again.
+"""Memory of an ingesting process: freed memory is kept, because the next chunk needs it.
 
 Every chunk of blocks and every commit takes about as much memory as the one before. By default
-large buffers go back to the kernel and come again as fresh pages, each of which the kernel has to
-find and clear: a third of the CPU time of ingest, measured. Python's search for cyclic garbage
+large buffers go back to the kernel and come again as fresh pages, which the kernel has to
+clear: a third of the CPU time of ingest, measured. Python's search for cyclic garbage
 goes over all rows of a chunk again and again: a tenth of the time of the Python decoder.
 """
 
@@ -28,7 +28,7 @@ _KEPT_BYTES = 1 << 30
 
 @cache
 def keep_freed_memory() -> bool:
-    """Let this process keep the memory that it frees; False where the C library cannot be told.
+    """Let this process keep the memory that it frees; False where the C library is not glibc.
 
     Arrow's memory then comes from the same heap as the decoder's, so that one can have what the
     other let go of. The most that is held is what was needed at once.

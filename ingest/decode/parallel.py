@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.block.block import decode_bundles
+from tonlake.ingest.decode.block.rows import keep_first_cells
 from tonlake.ingest.decode.proof import list_proofs
 from tonlake.ingest.decode.queue import list_queue_sizes
 from tonlake.ingest.errors import IngestError
@@ -63,7 +63,7 @@ def decode_chunk(bundles: Sequence[McBundle]) -> list[Piece | Hole]:
 def decode_in_order(
     chunks: Iterable[Sequence[McBundle]], *, workers: int
 ) -> Iterator[list[Piece | Hole]]:
-    """Yield what each chunk says, in the order of the chunks, with at most ``workers`` ahead."""
+    """Yield the pieces and holes of each chunk, in order, with at most ``workers`` ahead."""
     if workers <= 1:
         yield from map(decode_chunk, chunks)
         return
@@ -98,16 +98,5 @@ def join_tables(pieces: Sequence[Piece]) -> dict[str, pa.Table]:
         for name in pieces[0].tables
     }
     if len(pieces) > 1:
-        joined["state_cells"] = _first_by_hash(joined["state_cells"])
+        joined["state_cells"] = keep_first_cells(joined["state_cells"])
     return joined
-
-
-def _first_by_hash(cells: pa.Table) -> pa.Table:
-    """Return the cells in the order of their hashes, of equal ones the first."""
-    hashes = cells["hash"].combine_chunks()
-    if len(hashes) < 2:  # noqa: PLR2004 - there is no other cell to equal
-        return cells
-    order = pc.sort_indices(hashes)  # stable
-    ordered = hashes.take(order)
-    is_new = pc.not_equal(ordered[1:], ordered[:-1])
-    return cells.take(order.filter(pa.concat_arrays([pa.array([True]), is_new])))

@@ -1,10 +1,10 @@
-"""How many messages wait in a shard after a block, to rows of ``queue_sizes``.
+"""Sizes of outbound queues after blocks, to rows of ``queue_sizes``.
 
 TL-B: _ out_queue:OutMsgQueue proc_info:ProcessedInfo extra:(Maybe OutMsgQueueExtra) =
 OutMsgQueueInfo; out_msg_queue_extra#0 dispatch_queue:DispatchQueue out_queue_size:(Maybe uint48);
 OutMsgQueue = HashmapAugE 352 EnqueuedMsg uint64; DispatchQueue = HashmapAugE 256
 AccountDispatchQueue uint64. A state without a count (capability 512 unset, and older ones) is
-counted where the block's update shows the whole queue.
+counted where the block's update shows the complete queue.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _CHILDREN_OF_FORK = 2
 
 
 def list_queue_sizes(bundles: Sequence[McBundle]) -> pa.Table:
-    """Return the rows of blocks whose hashes somebody else checks."""
+    """Return the rows of blocks; hashes are not checked."""
     rows: list[Row] = [
         (
             *(block.id.workchain, block.id.shard, block.id.seqno, bundle.mc_seqno),
@@ -52,7 +52,7 @@ def list_queue_sizes(bundles: Sequence[McBundle]) -> pa.Table:
 
 
 def read_queue_size(data: bytes) -> int | None:
-    """Return the size of the outbound queue after a block, given as bag of cells; None: unknown.
+    """Return the size of the outbound queue after a block (bag of cells); None if unknown.
 
     Raises:
         BocError, DecodeError: it is no block.
@@ -64,11 +64,7 @@ def read_queue_size(data: bytes) -> int | None:
 
 
 def _glance(bag: BagIndex) -> int | None:
-    """Find the queue by the index of the bag: a handful of cells out of thousands.
-
-    Raises:
-        BocError: the bag has no index, or not one of offsets, or these are no cells of a block.
-    """
+    """Find the queue by the index of the bag: a handful of cells out of thousands."""
     block = bag.read(bag.root)
     _check_tag(block, _BLOCK_TAG)
     update = bag.read(block.refs[2])
@@ -106,7 +102,7 @@ def _search(data: bytes) -> int | None:
 def _measure(
     bits: tuple[int, int], links: Sequence[int], read_links: Callable[[int], Links]
 ) -> int | None:
-    """Return what OutMsgQueueInfo says, or else count the messages, if all of them are there."""
+    """Return the size in OutMsgQueueInfo, or the count of messages, if none is pruned."""
     size = _read_info(*bits)
     return _count_leaves(links[0], read_links) if size is None and links else size
 

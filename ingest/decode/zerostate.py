@@ -1,4 +1,4 @@
-"""Whole shard states: where a chain, or a lake that begins later, starts from.
+"""Complete shard states: where a chain, or a lake that begins later, starts from.
 
 TL-B: ShardStateUnsplit, as zero states and persistent states hold it.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.decode.cell.boc import CellTree
 
 TABLES = ("account_states", "state_cells", "config_params", "libraries")
-"""The tables that a whole state gives rows of."""
+"""Tables that are filled from a complete state."""
 
 
 def decode_zero_states(states: Sequence[ZeroState]) -> dict[str, pa.Table]:
@@ -56,11 +56,7 @@ def decode_zero_states(states: Sequence[ZeroState]) -> dict[str, pa.Table]:
 
 
 def decode_states(trees: Sequence[CellTree], *, mc_seqno: int) -> dict[str, pa.Table]:
-    """Decode whole shard states as of one masterchain block; same tables as for zero states.
-
-    Raises:
-        DecodeError: a tree is no shard state, or only a part of one.
-    """
+    """Decode complete shard states as of one masterchain block; same tables as for zero states."""
     rows = RowSet()
     cells = StateCells(rows.table("state_cells"))
     for tree in trees:

@@ -16,7 +16,7 @@ from tonlake.ingest.assemble.border import find_last_common, read_heads
 from tonlake.ingest.derive.trace.reopening import reopen_traces
 from tonlake.ingest.errors import BlockPruned, IngestError, SourceError
 from tonlake.ingest.run.pipeline import IngestReport, Pipeline
-from tonlake.ingest.run.status import Notebook
+from tonlake.ingest.run.status import FollowerStatus
 from tonlake.ingest.run.wakeup import Wakeup
 from tonlake.ingest.span import Span
 from tonlake.lake import errors as lake_errors
@@ -48,7 +48,7 @@ SLOWEST_S = 1.0
 
 
 class Follower:
-    """Follows one node into one lake; a step at a time, in one thread."""
+    """Follows one node into one lake, step by step in one thread."""
 
     def __init__(
         self,
@@ -56,43 +56,43 @@ class Follower:
         lake_dir: Path,
         settings: IngestSections,
         *,
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
         on_report: Callable[[IngestReport], None] = lambda _report: None,
     ) -> None:
-        """Begin without having looked at anything.
+        """Open nothing yet.
 
         Args:
             open_source: Opens the node's files; called again after they could not be read.
             lake_dir: Folder of the lake.
             settings: How often to look, and how patient to be.
-            tell: Takes what a person should know, in a line.
+            notify: Receives one line of text for the operator.
             on_report: Takes the report of every step that brought something.
         """
         self._open_source = open_source
         self._lake_dir = lake_dir
         self._settings = settings
-        self._tell = tell
+        self._notify = notify
         self._on_report = on_report
         self._source: BlockSource | None = None
         self._pipeline: Pipeline | None = None
-        self._upkeep = Upkeep(lake_dir, settings.lake, lambda why: tell(f"upkeep failed: {why}"))
+        self._upkeep = Upkeep(lake_dir, settings.lake, lambda why: notify(f"upkeep failed: {why}"))
         self._seen: tuple[int, McHead | None] | None = None
         self._stuck: tuple[int, float] | None = None
         self._shorter_since_s: float | None = None
         self._healed_s = self._swept_s = time.monotonic()
         self._orphans: frozenset[Path] = frozenset()
-        self._notes = Notebook(lake_dir)
+        self._status = FollowerStatus(lake_dir)
         self._wakeup = Wakeup(settings.follow.event_pipe)
         self._log = LogReader(lake_dir)
         self._newest: McHead | None = None
         self._failures = 0
 
     def close(self, problem: str | None = None) -> None:
-        """Let go of the node and the lake; say that nobody follows, or why."""
+        """Close the node and the lake, and write the final status."""
         self._let_go()
         self._wakeup.close()
         self._upkeep.wait()
-        self._notes.write(problem, has_looked=problem is None, stopped=problem is None)
+        self._status.write(problem, has_looked=problem is None, stopped=problem is None)
 
     def run(self, is_over: Callable[[], bool]) -> None:
         """Step until it is over.
@@ -105,7 +105,7 @@ class Follower:
             self._wakeup.wait(pause_s)
 
     def step(self) -> float:
-        """Look at the node once, do what is to be done, and return how long to wait, in seconds.
+        """Poll the node once, act on it, and return how long to wait, in seconds.
 
         Raises:
             NetworkMismatch, UndoRefused: a person has to decide.
@@ -127,15 +127,15 @@ class Follower:
             has_looked = problem is None
         self._failures = 0 if has_looked else self._failures + 1
         if has_looked:
-            problem = self._notes.find_rival() or problem
-        if problem != self._notes.problem:
-            self._tell(problem or "it goes on")
-        self._notes.write(problem, has_looked=has_looked)
+            problem = self._status.find_rival() or problem
+        if problem != self._status.problem:
+            self._notify(problem or "it goes on")
+        self._status.write(problem, has_looked=has_looked)
         poll_s = self._settings.follow.poll_ms / 1000
         return min(SLOWEST_S, poll_s * 2 ** min(self._failures, 10)) if self._failures else poll_s
 
     def _advance(self) -> str | None:
-        """Do one step; return what is in its way, if anything."""
+        """Do one step; return the problem that stops it, if any."""
         source = self._opened()
         source.refresh()
         node_last = source.last_mc_seqno()
@@ -154,13 +154,14 @@ class Follower:
         state = self._log.read()
         is_all = bool(state.ranges) and state.ranges[-1][1] >= node_last
         self._seen = (state.number, head) if is_all else None
-        self._observe(state, node_last, head)
+        last = state.ranges[-1][1] if state.ranges else 0
+        self._status.observe(node_last, head, last, self._find_newest(state))
         return problem
 
     def _settle_border(
         self, source: BlockSource, state: LogState, node_last: int
     ) -> tuple[str | None, LogState]:
-        """Undo what is not the node's; return what is in the way, and the lake after it."""
+        """Undo blocks that are not the node's; return a problem, if any, and the new state."""
         newest = state.ranges[-1][1]
         most = self._settings.follow.undo_mc_blocks + 1
         head = self._find_newest(state)
@@ -194,7 +195,7 @@ class Follower:
         self._newest = None
         if commit is not None:
             self._close_pipeline()
-            self._tell(
+            self._notify(
                 f"masterchain blocks {commit.first_mc_seqno}..{commit.last_mc_seqno} undone by"
                 f" commit {commit.number}: the node's chain differs after {common}"
             )
@@ -220,7 +221,7 @@ class Follower:
         if self._stuck is None or self._stuck[0] != hole.mc_seqno:
             self._stuck = hole.mc_seqno, time.monotonic()
             if gone:
-                self._let_go()  # Its whole folder may be away for a moment: opened anew it shows.
+                self._let_go()  # The folder may have been away for a moment: reopen it.
         elif gone:
             # What the node deleted it will not write again.
             self._stuck = hole.mc_seqno, float("-inf")
@@ -244,12 +245,12 @@ class Follower:
         return time.monotonic() - self._stuck[1] < self._settings.follow.patience_ms / 1000
 
     def _heal(self, state: LogState) -> None:
-        """Try once more to bring what is missing between the ranges of the lake."""
+        """Retry blocks missing between the ranges of the lake."""
         report = self._piped(self._opened()).bring(Span(state.ranges[0][0], state.ranges[-1][1]))
         self._healed_s = time.monotonic()
         if report.commits:
             self._on_report(report)
-            self._tell("holes were filled: `tonlake rebuild contracts` takes note of them")
+            self._notify("holes were filled: `tonlake rebuild contracts` takes note of them")
 
     def _maintain(self, state: LogState) -> None:
         """Remove what each commit leaves behind, such as the open traces of the one before.
@@ -283,10 +284,6 @@ class Follower:
             with suppress(SourceError, OSError):
                 self._source.close()
             self._source = None
-
-    def _observe(self, state: LogState, node_last: int, theirs: McHead | None) -> None:
-        last = state.ranges[-1][1] if state.ranges else 0
-        self._notes.observe(node_last, theirs, last, self._find_newest(state))
 
     def _find_newest(self, state: LogState) -> McHead | None:
         """Return the newest masterchain block of the lake; read only where others committed it."""

@@ -23,11 +23,11 @@ from tonlake.ingest.assemble.chain import (
     read_chain,
 )
 from tonlake.ingest.assemble.chunk import NOT_YET, explain_hole, read_chunks
-from tonlake.ingest.assemble.currency import CurrencyBook, complete_states
+from tonlake.ingest.assemble.currency import CurrencyRegistry, complete_states
 from tonlake.ingest.assemble.day import split_by_day
-from tonlake.ingest.assemble.library import LibraryBook
+from tonlake.ingest.assemble.library import LibraryRegistry
 from tonlake.ingest.assemble.statecell import CellFinder
-from tonlake.ingest.assemble.version import VersionBook
+from tonlake.ingest.assemble.version import VersionRegistry
 from tonlake.ingest.decode.parallel import Hole, Piece, decode_in_order, join_tables
 from tonlake.ingest.decode.zerostate import decode_zero_states
 from tonlake.ingest.derive.action.derivation import ActionFiles
@@ -115,13 +115,13 @@ class Pipeline:
         self.workers = workers
         self.log = log or LogReader(lake_dir)
         self.cells = cells = CellFinder(lake_dir, settings, self.log)
-        self.currencies = CurrencyBook(cells)
-        self.libraries = LibraryBook(lake_dir, settings.lake, cells)
+        self.currencies = CurrencyRegistry(cells)
+        self.libraries = LibraryRegistry(lake_dir, settings.lake, cells)
         self.contracts = (
             ContractFinder(lake_dir, settings, cells) if settings.ingest.detect_contracts else None
         )
         self.traces = TraceFiles(lake_dir)
-        self.versions = VersionBook(source, self.log)
+        self.versions = VersionRegistry(source, self.log)
         self.zero_states = source.zero_states()
         self.newest: McHead | None = None
         self._borders: Borders = {}

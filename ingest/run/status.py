@@ -1,4 +1,4 @@
-"""What a follower tells those who watch it, written down now and then."""
+"""The status of a follower, written to the lake for ``tonlake status``."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from tonlake.ingest.blocks import McHead
 
 WRITE_EVERY_S = 0.5
-"""How often the note is written when nothing happens."""
+"""How often the status is written when nothing changes."""
 
 RIVAL_S = 60.0
-"""How long somebody else who follows into the same lake is remembered after the last sign."""
+"""How long another follower of the same lake is reported after its last status."""
 
 
-class Notebook:
-    """Keeps the note of one follower up to date."""
+class FollowerStatus:
+    """Keeps the status file of one follower up to date."""
 
     def __init__(self, lake_dir: Path) -> None:
         """Begin with nothing seen."""
@@ -36,7 +36,7 @@ class Notebook:
 
     @property
     def problem(self) -> str | None:
-        """What was in the follower's way when it was last told."""
+        """The last problem reported."""
         return self._note.problem
 
     def observe(
@@ -53,10 +53,9 @@ class Notebook:
         self._is_new = True
 
     def find_rival(self) -> str | None:
-        """Return what to say of a process that follows into the same lake, as its note shows.
+        """Return a message about another process that follows into the same lake, if any.
 
-        Only who comes after the first note of this one counts: a note from before it is that of
-        a process that has ended.
+        A status older than the first one of this process is that of an ended one.
         """
         now_s = time.monotonic()
         found = read_following(self._lake_dir) if self._written_s else None
@@ -70,7 +69,7 @@ class Notebook:
         return f"{name} brings the same blocks into this lake: stop one of the two"
 
     def write(self, problem: str | None, *, has_looked: bool = True, stopped: bool = False) -> None:
-        """Write the note if it is due; a look that failed is no look at the node."""
+        """Write the status if it is due; a failed poll keeps the time of the last one."""
         now_s = time.monotonic()
         is_due = self._is_new or stopped or problem != self._note.problem
         if not is_due and now_s - self._written_s < WRITE_EVERY_S:

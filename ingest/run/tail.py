@@ -28,20 +28,20 @@ def follow_origin(origin: Origin, lake: Path, settings: IngestSections) -> int:
     # Loaded here, where pandas is hidden: Arrow would load it for what some modules begin with.
     from tonlake.ingest.run.follow import Follower  # noqa: PLC0415 - as above
 
-    follower = Follower(lambda: origin.open(settings), lake, settings, tell=_tell)
+    follower = Follower(lambda: origin.open(settings), lake, settings, notify=_notify)
     problem: str | None = None
     try:
         follower.run(lambda: False)
     except (IngestError, LakeError) as error:
         problem = str(error)
-        _tell(problem)
+        _notify(problem)
     finally:
         follower.close(problem)
     return EXIT_REFUSED
 
 
-def _tell(text: str) -> None:
-    # A log without room must not end what it tells of.
+def _notify(text: str) -> None:
+    # A full disk must not end the follower.
     with suppress(OSError):
         sys.stderr.write(f"follow: {text}\n")
         sys.stderr.flush()

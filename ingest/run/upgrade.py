@@ -1,7 +1,6 @@
-"""A lake of an earlier version of this program: what that did not know yet is derived now.
+"""Upgrading a lake of an earlier version: derived tables that it lacks are added.
 
-Files of earlier versions stay as they are, and stay readable. What follows from them is brought to
-what this version knows, in ordinary commits: snapshots of before are readable as they were.
+Existing files and snapshots stay readable as they are; additions are ordinary commits.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ def _name(what: str, commit: Commit | None) -> Iterator[tuple[str, Commit]]:
 
 
 def _list_lacking(state: LogState, base: str, derived: str) -> list[Span]:
-    """Return the stretches that have files of a table, and none of what is derived from it."""
+    """Return the spans that have files of a table, and none of the table derived from it."""
     places = {
         name: {read_place(file.path) for file in state.files if file.table == name}
         for name in (base, derived)

@@ -1,8 +1,8 @@
-"""Waiting for a node: until it says that a block is there, or a time has passed.
+"""Waiting for a node: until it reports a block, or a time has passed.
 
 A node started with ``--db-event-fifo PATH`` writes an event of 84 bytes to that named pipe whenever
-a block was applied (ton_api.tl: the constructor, then tonNode.blockIdExt). What it says is in the
-node's files as well, and events are lost while nobody reads: so they only end a wait.
+a block was applied (ton_api.tl: the constructor, then tonNode.blockIdExt). Events only end a wait:
+the block is in the node's files as well.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Wakeup:
         self._pipe: int | None = None
 
     def close(self) -> None:
-        """Let go of the pipe."""
+        """Close the pipe."""
         if self._pipe is not None:
             os.close(self._pipe)
             self._pipe = None
@@ -40,7 +40,7 @@ class Wakeup:
             time.sleep(seconds)
             return
         if select.select([self._pipe], [], [], seconds)[0]:
-            # All events at once: the next look at the node sees all that they tell.
+            # Drain the pipe: one poll of the node covers all events.
             with suppress(BlockingIOError):
                 while len(os.read(self._pipe, _READ_BYTES)) == _READ_BYTES:
                     pass
@@ -58,7 +58,7 @@ class Wakeup:
                 self._pipe = os.open(self._path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 
     def _is_same(self) -> bool:
-        """Tell whether the open pipe is still the one at the path."""
+        """Whether the open pipe is still the one at the path."""
         if self._path is None or self._pipe is None:
             return False
         with suppress(OSError):

@@ -12,7 +12,7 @@ from tonlake.ingest.command.ingest import EXIT_DATA, EXIT_PARTIAL, Folder, print
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.origin import Origin
-from tonlake.ingest.span import Span, SpanError, parse_span
+from tonlake.ingest.span import SpanError, choose_span
 from tonlake.lake.command.cli import LAKE_FOLDER, failing_cleanly, read_settings
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.maintenance.orphan import sweep_orphans
@@ -41,7 +41,7 @@ same log as tonlake ingest makes.
 @click.option("--node", type=Folder, help="Database folder of a TON node (read only).")
 @click.option("--packs", type=Folder, help="Folder of archive packages, without a node.")
 @click.option("--lake", type=LAKE_FOLDER, required=True, help="Folder of the lake.")
-@click.option("--range", "wanted", default=":", help="Masterchain blocks, such as 1000:2000.")
+@click.option("--range", "range_text", default=":", help="Masterchain blocks, such as 1000:2000.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @master_option
 @conf_option
@@ -50,7 +50,7 @@ def spark_ingest_command(
     node: Path | None,
     packs: Path | None,
     lake: Path,
-    wanted: str,
+    range_text: str,
     as_json: bool,
     master: str,
     conf: tuple[str, ...],
@@ -63,7 +63,7 @@ def spark_ingest_command(
     spark_settings = read_pairs(conf, "--conf")
     with failing_cleanly():
         try:
-            report = _bring(origin, lake, wanted, settings, master, spark_settings)
+            report = _bring(origin, lake, range_text, settings, master, spark_settings)
         except SpanError as error:
             raise click.UsageError(str(error)) from error
         except IngestError as error:
@@ -79,16 +79,14 @@ def spark_ingest_command(
 def _bring(
     origin: Origin,
     lake: Path,
-    wanted: str,
+    range_text: str,
     settings: IngestSections,
     master: str,
     conf: dict[str, str],
 ) -> IngestReport:
     with ExitStack() as stack:
         source = stack.enter_context(closing(origin.open(settings)))
-        oldest, newest = source.first_mc_seqno(), source.last_mc_seqno()
-        everything = Span(oldest, newest)
-        span = everything if wanted == ":" else parse_span(wanted, oldest=oldest, newest=newest)
+        span = choose_span(source, range_text)
         sweep_orphans(lake, settings.lake.orphan_grace_s)
         session = stack.enter_context(open_session(master, conf))
         from tonlake.ingest.spark.pipeline import SparkPipeline  # noqa: PLC0415 - needs an extra

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tonlake.ingest.assemble.chunk import explain_hole, read_chunks
-from tonlake.ingest.assemble.version import VersionBook
+from tonlake.ingest.assemble.version import VersionRegistry
 from tonlake.ingest.decode.parallel import Hole, Piece, decode_chunk
 from tonlake.ingest.span import Span
 
@@ -50,7 +50,7 @@ def make_decoder(
         if not spans:
             return
         with closing(origin.open(settings)) as source:
-            versions = VersionBook(source)
+            versions = VersionRegistry(source)
             for span in spans:
                 for chunk in read_chunks(source, span, settings.ingest, versions):
                     outcomes = [chunk] if isinstance(chunk, Hole) else decode_chunk(chunk)

@@ -26,7 +26,7 @@ TASKS_PER_CORE = 2
 """Tasks of one job; the driver holds the results of two jobs at a time."""
 
 _ROWS_PER_BATCH = 32
-"""Rows that hold whole tables: of Spark's own 10,000 an Arrow batch could not hold the bytes."""
+"""Rows hold serialized tables: Spark's default of 10,000 would overflow an Arrow batch."""
 
 
 class SparkPipeline(Pipeline):
@@ -47,7 +47,7 @@ class SparkPipeline(Pipeline):
         session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(_ROWS_PER_BATCH))
 
     def _decode(self, span: Span) -> Iterator[list[Piece | Hole]]:
-        """Yield what the blocks of a span say, in order; one job is ahead of the commits."""
+        """Yield the pieces and holes of a span, in order; one job is ahead of the commits."""
         tasks = self._session.sparkContext.defaultParallelism * TASKS_PER_CORE
         jobs = cut_span(span, self.settings.ingest.mc_blocks_per_chunk * tasks)
         with ThreadPoolExecutor(1) as ahead:
@@ -63,7 +63,6 @@ class SparkPipeline(Pipeline):
                     return
 
     def _run_job(self, span: Span) -> pa.Table:
-        """Decode a span, a chunk a task."""
         from pyspark.sql.functions import col, least, lit  # noqa: PLC0415 - an extra
 
         size = self.settings.ingest.mc_blocks_per_chunk
@@ -77,7 +76,7 @@ class SparkPipeline(Pipeline):
 
 
 def cut_span(span: Span, mc_blocks: int) -> Iterator[Span]:
-    """Yield a span in parts of at most so many masterchain blocks."""
+    """Yield a span in parts of at most ``mc_blocks`` masterchain blocks."""
     for first in range(span.first, span.last + 1, mc_blocks):
         yield Span(first, min(first + mc_blocks - 1, span.last))
 

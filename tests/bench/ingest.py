@@ -176,7 +176,7 @@ def measure_follow(scratch: Path) -> list[Figure]:
     costs_ms, walls_ms = [], []
     with closing(ChainWriter(node, chain)) as writer:
         writer.append()
-        follower = Follower(lambda: open_node(node), lake_dir, Settings(), tell=print)
+        follower = Follower(lambda: open_node(node), lake_dir, Settings(), notify=print)
         for _ in range(FOLLOWED_BLOCKS):
             cpu_s, wall_s = time.process_time(), time.perf_counter()
             follower.step()

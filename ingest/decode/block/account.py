@@ -37,7 +37,7 @@ _VAR_UINT_7_BITS = 3
 
 
 class AccountState(msgspec.Struct, frozen=True):
-    """What an Account cell says; ``extra_currencies``, ``code``, ``data``, ``library`` are cells.
+    """A parsed Account cell; ``extra_currencies``, ``code``, ``data``, ``library`` are cells.
 
     The other fields are columns of ``account_states``; None where the form has no such field.
     """
@@ -82,12 +82,7 @@ class Touched(NamedTuple):
 
 
 def read_account(tree: CellTree, cell: int, *, global_version: int | None = None) -> AccountState:
-    """Read an Account cell; ``global_version`` is that of the block, where it is known.
-
-    Raises:
-        DecodeError: the cell is no account of either form.
-        BocError: it ends too early, or is exotic.
-    """
+    """Read an Account cell; ``global_version`` is that of the block, where it is known."""
     start = tree.slice(cell)
     if not start.load_bit():
         _check_end(start)

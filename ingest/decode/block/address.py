@@ -19,11 +19,7 @@ _NONE, _EXTERN, _STD = 0, 1, 2
 
 
 def read_address(value: int, left: int) -> Address:
-    """Read any MsgAddress that is not the last field of its cell.
-
-    Raises:
-        DecodeError: an anycast depth that is not 1 to 30.
-    """
+    """Read any MsgAddress that is not the last field of its cell."""
     if value >> (left - 3) & 7 == _PLAIN_STD:
         left -= _STD_BITS
         number = value >> left

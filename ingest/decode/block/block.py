@@ -5,6 +5,8 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from msgspec.structs import astuple
+
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.block.account import Touched
 from tonlake.ingest.decode.block.config import config_rows
@@ -43,9 +45,9 @@ def decode_bundle(bundle: McBundle) -> dict[str, pa.Table]:
 def decode_bundles(bundles: Sequence[McBundle]) -> dict[str, pa.Table]:
     """Decode masterchain blocks, each with the shard blocks it commits, to all base tables.
 
-    Rows are sorted as the schema says, so that the same blocks give the same tables. A state cell
-    appears once, with the first masterchain block that brought it. The native decoder does this
-    where it is installed (package ``tonlake.ingest.decode.native``), with the same result.
+    Rows are in schema order, so that the same blocks give the same tables. A state cell appears
+    once, with the first masterchain block that brought it. The native decoder does this where it
+    is installed (package ``tonlake.ingest.decode.native``), with the same result.
 
     Raises:
         BlockCorrupt: the bytes of a block are not those its id names: SHA-256 of all bytes is not
@@ -83,8 +85,8 @@ def decode_in_python(
 def open_block(raw: RawBlock, *, is_named: bool = False) -> CellTree:
     """Parse a block's bag of cells and check both hashes of its id.
 
-    ``is_named`` says that a masterchain block that was checked names this id: then bytes with its
-    file hash are those with its root hash, and cells are hashed as far as rows show them.
+    With ``is_named`` a verified masterchain block names this id: then the file hash implies the
+    root hash, and only cells whose hashes rows show are hashed.
 
     Raises:
         BlockCorrupt: the bytes are not those that the id names, or no bag of cells.
@@ -106,12 +108,11 @@ def open_block(raw: RawBlock, *, is_named: bool = False) -> CellTree:
 def _decode_block(
     tree: CellTree, raw: RawBlock, bundle: McBundle, rows: RowSet, cells: StateCells
 ) -> None:
-    """Add the rows of one block whose hashes are checked."""
     header = read_header(tree)
     mc_seqno = bundle.mc_seqno
-    said = (header.workchain, header.shard, header.seqno)
-    if said != (raw.id.workchain, raw.id.shard, raw.id.seqno):
-        raise DecodeError(f"its header says {said}")
+    found = (header.workchain, header.shard, header.seqno)
+    if found != (raw.id.workchain, raw.id.shard, raw.id.seqno):
+        raise DecodeError(f"its header says {found}")
     # Where the configuration is not known, that of a maker who goes with the newest one is likely.
     version = bundle.versions.get(header.prev_key_block_seqno, header.gen_software_version)
     touched, count = _decode_transactions(tree, header, mc_seqno, version, rows)
@@ -150,9 +151,7 @@ def _decode_transactions(
     return touched, count
 
 
-def _iter_account_blocks(
-    tree: CellTree,
-) -> Iterator[tuple[bytes, Iterator[tuple[int, int]]]]:
+def _iter_account_blocks(tree: CellTree) -> Iterator[tuple[bytes, Iterator[tuple[int, int]]]]:
     """Yield each account of a block with its transactions (lt, cell).
 
     TL-B: ShardAccountBlocks = HashmapAugE 256 AccountBlock CurrencyCollection.
@@ -177,7 +176,6 @@ def _iter_transactions(leaf: CellSlice) -> Iterator[tuple[int, int]]:
 
 
 def _make_block_row(header: BlockHeader, raw: RawBlock, mc_seqno: int, tx_count: int) -> Row:
-    """Return the row of ``blocks``: the header, and what only its surroundings say."""
     around = {
         "mc_seqno": mc_seqno,
         "root_hash": raw.id.root_hash,
@@ -191,31 +189,10 @@ def _make_block_row(header: BlockHeader, raw: RawBlock, mc_seqno: int, tx_count:
 
 def _make_shard_rows(tree: CellTree, header: BlockHeader, raw: RawBlock) -> list[Row]:
     """Return the rows of ``shard_blocks``: the masterchain block itself and every shard top."""
-    tops: list[Row] = [
-        (
-            header.seqno,
-            header.workchain,
-            header.shard,
-            header.seqno,
-            raw.id.root_hash,
-            raw.id.file_hash,
-            header.start_lt,
-            header.end_lt,
-            header.gen_utime,
-        )
+    seqno = header.seqno
+    own = (seqno, *astuple(raw.id), header.start_lt, header.end_lt, header.gen_utime)
+    tops = read_shard_tops(tree)
+    return [
+        own,
+        *((seqno, *astuple(top.id), top.start_lt, top.end_lt, top.gen_utime) for top in tops),
     ]
-    tops += [
-        (
-            header.seqno,
-            top.workchain,
-            top.shard,
-            top.seqno,
-            top.root_hash,
-            top.file_hash,
-            top.start_lt,
-            top.end_lt,
-            top.gen_utime,
-        )
-        for top in read_shard_tops(tree)
-    ]
-    return tops

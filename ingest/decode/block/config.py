@@ -1,6 +1,7 @@
 """The network's configuration: key blocks and masterchain states hold all of it.
 
 TL-B: ConfigParams = config_addr:bits256 config:^(Hashmap 32 ^Cell); keys are signed.
+Readers raise DecodeError or BocError for trees of other types.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.blocks import BlockId, KeyMark
+from tonlake.ingest.decode.block.currency import sign_int32
 from tonlake.ingest.decode.block.header import check_tag, read_own_info, read_parts
 from tonlake.ingest.decode.block.shard import read_mc_extra
 from tonlake.ingest.decode.block.state import read_config, read_state
@@ -35,11 +37,7 @@ ConfigRow = tuple[int, int, int, bytes, bytes]
 
 
 def config_rows(tree: CellTree, mc_seqno: int, utime: int) -> list[ConfigRow]:
-    """Return the parameters of a key block; none for any other masterchain block.
-
-    Raises:
-        DecodeError: not a masterchain block.
-    """
+    """Return the parameters of a key block; none for any other masterchain block."""
     root = read_mc_extra(tree).config
     return [] if root is None else read_params(tree, root, mc_seqno, utime)
 
@@ -48,18 +46,15 @@ def read_params(tree: CellTree, root: int, mc_seqno: int, utime: int) -> list[Co
     """Return the parameters of the dictionary (Hashmap 32 ^Cell) that begins at ``root``."""
     rows = []
     for key, value in iter_hashmap(tree, root, _KEY_BITS):
-        param = key - (1 << _KEY_BITS) if key >> (_KEY_BITS - 1) else key
         cell = value.load_ref()
-        rows.append((mc_seqno, utime, param, tree.hash(cell), serialize_boc(tree, [cell])))
+        rows.append(
+            (mc_seqno, utime, sign_int32(key), tree.hash(cell), serialize_boc(tree, [cell]))
+        )
     return rows
 
 
 def find_version(tree: CellTree, root: int) -> int:
-    """Return the global version that a configuration sets; 0 without ConfigParam 8, as a node does.
-
-    Raises:
-        DecodeError: the parameter is of another form.
-    """
+    """Return the global version of a configuration; 0 without ConfigParam 8, as a node does."""
     for key, value in iter_hashmap(tree, root, _KEY_BITS):
         if key == VERSION_PARAM:
             return read_version(tree, value.load_ref())
@@ -67,22 +62,14 @@ def find_version(tree: CellTree, root: int) -> int:
 
 
 def read_version(tree: CellTree, cell: int) -> int:
-    """Read ConfigParam 8: capabilities#c4 version:uint32 capabilities:uint64.
-
-    Raises:
-        DecodeError: the cell is of another form.
-    """
+    """Read ConfigParam 8: capabilities#c4 version:uint32 capabilities:uint64."""
     param = tree.slice(cell)
     check_tag(param, 8, _VERSION_TAG, "ConfigParam 8")
     return param.load_uint(32)
 
 
 def read_mark(tree: CellTree) -> KeyMark:
-    """Read what a masterchain block says of configurations.
-
-    Raises:
-        DecodeError: not a masterchain block.
-    """
+    """Read which configuration a masterchain block was made under, or brings."""
     info, _ = read_own_info(tree, read_parts(tree).info)
     root = read_mc_extra(tree).config
     version = None if root is None else find_version(tree, root)
@@ -90,11 +77,7 @@ def read_mark(tree: CellTree) -> KeyMark:
 
 
 def find_zero_version(data: bytes) -> int | None:
-    """Return the global version of a zero state's configuration; None if it has none.
-
-    Raises:
-        DecodeError, BocError: the bytes are no shard state.
-    """
+    """Return the global version of a zero state's configuration; None if it has none."""
     tree = parse_boc(data)
     root = read_config(tree, read_state(tree, tree.roots[0]))
     return None if root is None else find_version(tree, root)
@@ -104,9 +87,6 @@ def find_zero_states(tree: CellTree) -> list[BlockId]:
     """Return the ids of the zero states of workchains that the masterchain's zero state names.
 
     TL-B: workchain#a6, workchain_v2#a7.
-
-    Raises:
-        DecodeError, BocError: the tree is no masterchain state.
     """
     root = read_config(tree, read_state(tree, tree.roots[0]))
     if root is None:
@@ -123,7 +103,6 @@ def find_zero_states(tree: CellTree) -> list[BlockId]:
         if tag not in _WORKCHAIN_TAGS:
             raise DecodeError(f"the workchain is of the unknown form {tag:02x}")
         descr.skip(_BITS_BEFORE_ZERO_STATE)
-        workchain = key - (1 << _KEY_BITS) if key >> (_KEY_BITS - 1) else key
         hashes = descr.load_bytes(32), descr.load_bytes(32)
-        found.append(BlockId(workchain, _WHOLE_SHARD, 0, *hashes))
+        found.append(BlockId(sign_int32(key), _WHOLE_SHARD, 0, *hashes))
     return found

@@ -68,18 +68,9 @@ def _read_storage_only(_tree: CellTree, _kids: Kids, value: int, left: int) -> P
     return (*flags, *storage, *rest)
 
 
-def _read_tick(tree: CellTree, kids: Kids, value: int, left: int) -> Phase:
-    """Read trans_tick_tock$001 with is_tock 0."""
-    return _read_tick_tock(tree, kids, value, left, is_tock=False)
-
-
-def _read_tock(tree: CellTree, kids: Kids, value: int, left: int) -> Phase:
-    """Read trans_tick_tock$001 with is_tock 1."""
-    return _read_tick_tock(tree, kids, value, left, is_tock=True)
-
-
-def _read_tick_tock(tree: CellTree, kids: Kids, value: int, left: int, *, is_tock: bool) -> Phase:
-    """Read trans_tick_tock$001 from storage_ph on."""
+def _read_tick_tock(tree: CellTree, kids: Kids, value: int, left: int) -> Phase:
+    """Read trans_tick_tock$001; ``left`` is after its bit is_tock."""
+    is_tock = value >> left & 1 == 1
     storage, left = read_storage(value, left)
     run, aborted, destroyed = _read_run(tree, kids, 0, value, left)
     flags = ("tick_tock", aborted, destroyed, None, is_tock, None)
@@ -134,15 +125,14 @@ def _read_run(
 
 
 def _read_last_bit(value: int, left: int) -> bool:
-    """Read one bit."""
     return value >> (left - 1) & 1 == 1
 
 
 _DESCR_READERS: dict[int, Reader] = {
     0b0000: _read_ord,
     0b0001: _read_storage_only,
-    0b0010: _read_tick,
-    0b0011: _read_tock,
+    0b0010: _read_tick_tock,
+    0b0011: _read_tick_tock,
     0b0100: _read_split_prepare,
     0b0101: _read_split_install,
     0b0110: _read_merge_prepare,

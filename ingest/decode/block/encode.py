@@ -1,4 +1,4 @@
-"""Rows to cells: what a transaction row and its message rows say, as the node writes it.
+"""Rows to cells: a transaction row and its message rows as the node serializes them.
 
 The other way of ``transaction``, ``description``, ``phase`` and ``message``. Amounts take the
 fewest bytes; an address is addr_std$10 without anycast, or addr_none$00. Bits are a number and how
@@ -18,7 +18,7 @@ Bits = tuple[int, int]
 
 ORD, TICK_TOCK = "ord", "tick_tock"
 NAMED = frozenset({ORD, TICK_TOCK})
-"""Descriptions that are encoded. All others hold a whole transaction, or hardly ever occur."""
+"""Descriptions that are encoded. All others contain another transaction, or are rare."""
 
 _NOTHING = (0, 1)
 _STATUSES = {"uninit": (0, 2), "frozen": (1, 2), "active": (2, 2), "nonexist": (3, 2)}
@@ -28,7 +28,7 @@ _BOUNCES = {"negfunds": (0, 2), "nofunds": (1, 2), "ok": (1, 1)}
 
 
 def join_bits(*parts: Bits) -> Bits:
-    """Return bits one after the other."""
+    """Concatenate bits."""
     value = size = 0
     for number, bits in parts:
         value = value << bits | number
@@ -44,15 +44,8 @@ def encode_root(columns: Sequence[Any]) -> bytes:
             outmsg_cnt and total_fees.
     """
     account, lt, prev_hash, prev_lt, now, before, after, out_count, fees = columns
-    fixed = b"".join(
-        (
-            account,
-            lt.to_bytes(8, "big"),
-            prev_hash,
-            prev_lt.to_bytes(8, "big"),
-            now.to_bytes(4, "big"),
-        )
-    )
+    lts = lt.to_bytes(8, "big"), prev_lt.to_bytes(8, "big")
+    fixed = b"".join((account, lts[0], prev_hash, lts[1], now.to_bytes(4, "big")))
     return pack_head(
         3,
         *join_bits(
@@ -75,13 +68,8 @@ def encode_description(columns: Sequence[Any]) -> list[bytes]:
             nothing is credited in extra currencies.
     """
     descr, aborted, destroyed, credit_first, is_tock = columns[:5]
-    storage, credit, compute, action, bounce = (
-        columns[6:9],
-        columns[9:12],
-        columns[12:27],
-        columns[27:42],
-        columns[42:48],
-    )
+    storage, credit, compute = columns[6:9], columns[9:12], columns[12:27]
+    action, bounce = columns[27:42], columns[42:48]
     below = []
     if not compute[0]:
         below.append(_encode_run(compute))
@@ -140,7 +128,7 @@ def encode_info(columns: Sequence[Any], external: Bits | None = None) -> Bits | 
 def _encode_address(
     kind: str, workchain: int | None, account: bytes | None, external: Bits | None
 ) -> Bits | None:
-    """Return addr_std without anycast, addr_none or the given addr_extern; None for all others."""
+    """Return addr_std without anycast, addr_none or ``external``; None for all others."""
     if kind == "none":
         return 0, 2
     if kind == "extern":
@@ -151,7 +139,6 @@ def _encode_address(
 
 
 def _encode_storage(columns: Sequence[Any]) -> Bits:
-    """Return TrStoragePhase."""
     collected, due, change = columns
     return join_bits(_grams(collected), _maybe_grams(due), _CHANGES[change])
 
@@ -159,11 +146,9 @@ def _encode_storage(columns: Sequence[Any]) -> Bits:
 def _encode_credit(columns: Sequence[Any]) -> Bits:
     """Return ``Maybe TrCreditPhase`` without extra currencies."""
     due, credit, _ = columns
-    return (
-        _NOTHING
-        if credit is None
-        else join_bits((1, 1), _maybe_grams(due), _grams(credit), _NOTHING)
-    )
+    if credit is None:
+        return _NOTHING
+    return join_bits((1, 1), _maybe_grams(due), _grams(credit), _NOTHING)
 
 
 def _encode_compute(columns: Sequence[Any]) -> Bits:
@@ -191,7 +176,6 @@ def _encode_run(columns: Sequence[Any]) -> bytes:
 
 
 def _encode_action(columns: Sequence[Any]) -> bytes:
-    """Return the cell of TrActionPhase."""
     success, valid, no_funds, change, fwd_fees, fees, code, arg, *counts = columns
     every, special, skipped, created, list_hash, size_cells, size_bits = counts
     numbers = ((every << 16 | special) << 16 | skipped) << 16 | created
@@ -211,7 +195,6 @@ def _encode_action(columns: Sequence[Any]) -> bytes:
 
 
 def _encode_bounce(columns: Sequence[Any]) -> Bits:
-    """Return ``Maybe TrBouncePhase``."""
     kind, size_cells, size_bits, missing, fees, fwd_fees = columns
     if kind is None:
         return _NOTHING

@@ -2,7 +2,8 @@
 
 TL-B (crypto/block/block.tlb): block#11ef55aa, block_info#9bc7a987, ext_blk_ref$_, shard_ident$00,
 block_extra#4a33f6fd, capabilities#c4 (GlobalVersion), !merkle_update#04. Nothing here hashes a
-cell, so the header of a large block costs the same as that of a small one.
+cell, so the header of a large block costs the same as that of a small one. Readers raise
+DecodeError for other types of cells, and BocError for cells that end too early or are pruned.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class BlockExtra(msgspec.Struct, frozen=True):
 
 
 class BlockHeader(msgspec.Struct, frozen=True):
-    """What a block says about itself; the fields are named as columns of the table ``blocks``."""
+    """A block header; the fields are named as columns of the table ``blocks``."""
 
     workchain: int
     shard: int
@@ -100,29 +101,16 @@ class BlockHeader(msgspec.Struct, frozen=True):
     @property
     def previous(self) -> tuple[BlockId, ...]:
         """Ids of the previous blocks: one, or the left and the right one after a merge."""
-        left = BlockId(
-            self.workchain,
-            self.prev_shard,
-            self.prev_seqno,
-            self.prev_root_hash,
-            self.prev_file_hash,
-        )
+        hashes = self.prev_root_hash, self.prev_file_hash
+        left = BlockId(self.workchain, self.prev_shard, self.prev_seqno, *hashes)
         if self.prev2_shard is None or self.prev2_seqno is None:
             return (left,)
-        root_hash, file_hash = self.prev2_root_hash or b"", self.prev2_file_hash or b""
-        return (
-            left,
-            BlockId(self.workchain, self.prev2_shard, self.prev2_seqno, root_hash, file_hash),
-        )
+        hashes = self.prev2_root_hash or b"", self.prev2_file_hash or b""
+        return left, BlockId(self.workchain, self.prev2_shard, self.prev2_seqno, *hashes)
 
 
 def read_header(tree: CellTree) -> BlockHeader:
-    """Read the header of the block that is the first root of ``tree``.
-
-    Raises:
-        DecodeError: the cells do not follow the TL-B of a block.
-        BocError: a cell ends too early.
-    """
+    """Read the header of the block that is the first root of ``tree``."""
     parts = read_parts(tree)
     extra = read_extra(tree, parts)
     return BlockHeader(
@@ -135,11 +123,7 @@ def read_header(tree: CellTree) -> BlockHeader:
 
 
 def read_parts(tree: CellTree) -> BlockParts:
-    """Find the parts of the block that is the first root of ``tree``.
-
-    Raises:
-        DecodeError: the root cell is no block.
-    """
+    """Find the parts of the block that is the first root of ``tree``."""
     block = tree.slice(tree.roots[0])
     check_tag(block, 32, _BLOCK_TAG, "block")
     global_id = block.load_int(32)
@@ -148,11 +132,7 @@ def read_parts(tree: CellTree) -> BlockParts:
 
 
 def read_extra(tree: CellTree, parts: BlockParts) -> BlockExtra:
-    """Read BlockExtra; the message descriptions are passed over.
-
-    Raises:
-        DecodeError: the cell is no BlockExtra.
-    """
+    """Read BlockExtra; the message descriptions are passed over."""
     extra = tree.slice(parts.extra)
     check_tag(extra, 32, _EXTRA_TAG, "block extra")
     _in_msg_descr, _out_msg_descr = extra.load_ref(), extra.load_ref()
@@ -162,22 +142,14 @@ def read_extra(tree: CellTree, parts: BlockParts) -> BlockExtra:
 
 
 def check_tag(cell: CellSlice, bits: int, tag: int, what: str) -> None:
-    """Take a constructor tag off ``cell``.
-
-    Raises:
-        DecodeError: the tag is another one; ``what`` names the type that was expected.
-    """
+    """Take a constructor tag off ``cell``; ``what`` names the expected type in errors."""
     found = cell.load_uint(bits)
     if found != tag:
         raise DecodeError(f"{what}: constructor tag {found:x} where {tag:x} was expected")
 
 
 def read_shard_ident(cell: CellSlice) -> tuple[int, int]:
-    """Take a ShardIdent off ``cell``; return the workchain and the shard id, signed 64-bit.
-
-    Raises:
-        DecodeError: wrong tag, or a prefix longer than 60 bits.
-    """
+    """Take a ShardIdent off ``cell``; return the workchain and the shard id, signed 64-bit."""
     check_tag(cell, 2, 0, "shard ident")
     prefix_bits = cell.load_uint(6)
     workchain, prefix = cell.load_int(32), cell.load_uint(64)
@@ -192,13 +164,9 @@ def sign_shard(shard: int) -> int:
 
 
 def read_own_info(tree: CellTree, cell: int) -> tuple[dict[str, Any], CellSlice]:
-    """Read what BlockInfo says in its own bits; return it, and what follows: references.
+    """Read the bits of BlockInfo; return the fields, and the slice at its references.
 
     ``not_master`` is among it. A proof of a header may hold nothing else.
-
-    Raises:
-        DecodeError: the cell is no BlockInfo.
-        BocError: it ends too early, or is a pruned branch.
     """
     info = tree.slice(cell)
     check_tag(info, 32, _INFO_TAG, "block info")

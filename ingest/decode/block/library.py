@@ -1,4 +1,4 @@
-"""Public libraries of the masterchain: what a block's Merkle update says about them.
+"""Public libraries of the masterchain: what a block's Merkle update changes.
 
 TL-B: ShardStateUnsplit.libraries:(HashmapE 256 LibDescr), shared_lib_descr$00 lib:^Cell
 publishers:(Hashmap 256 True).
@@ -32,11 +32,8 @@ def read_library_changes(
 ) -> tuple[list[LibraryRow], list[int]]:
     """Compare the libraries on both sides of an update; return rows and the new library cells.
 
-    What is pruned did not change. Where a library is published by so many accounts that the
-    update leaves some out as unchanged, the row names those it shows.
-
-    Raises:
-        DecodeError: an entry is no LibDescr.
+    What is pruned did not change. If the update prunes some publishers as unchanged, the row
+    names the others.
     """
     state = read_state(tree, new)
     if tree.kind(state.totals) == PRUNED:
@@ -59,7 +56,7 @@ def read_library_changes(
 def read_all_libraries(
     tree: CellTree, root: int | None, mc_seqno: int
 ) -> list[tuple[LibraryRow, int]]:
-    """Return a row and the library's cell for every entry of a whole dictionary."""
+    """Return a row and the library's cell for every entry of a complete dictionary."""
     entries, _ = _walk(tree, root, frozenset())
     return [
         ((mc_seqno, key, True, publishers), library)

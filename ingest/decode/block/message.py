@@ -48,7 +48,7 @@ _EMPTY = _Content(sha256(_NO_BITS_NO_REFS).digest(), 0, serialize_single(_NO_BIT
 
 
 class MessageDecoder:
-    """Decodes the messages of one tree; a cell that is met again is not decoded again.
+    """Decodes the messages of one tree; each cell is decoded once.
 
     ``global_version`` decides what the field before fwd_fee of an internal message means.
     """
@@ -64,9 +64,7 @@ class MessageDecoder:
     def decode(self, cell: int) -> Message:
         """Return the columns of a message cell.
 
-        Raises:
-            ValueError, IndexError: the cell ends too early (see module ``currency``).
-            DecodeError, BocError: its content does not follow TL-B.
+        A cell that ends too early raises ValueError or IndexError (see module ``currency``).
         """
         known = self._known.get(cell)
         if known is None:

@@ -1,4 +1,4 @@
-"""What a node's proof of a block says: who signed it, and the Merkle proofs that it gives.
+"""A node's proof of a block: its signatures, and Merkle proofs cut from it.
 
 TL-B: block_proof#c3 proof_for:BlockIdExt root:^Cell signatures:(Maybe ^BlockSignatures),
 block_signatures#11 validator_info:ValidatorBaseInfo pure_signatures:BlockSignaturesPure,
@@ -71,11 +71,7 @@ def _read_pair(pair: CellSlice) -> Signature:
 
 
 def prove_header(proof: bytes) -> bytes:
-    """Return the Merkle proof of a block's header, which names the blocks before it.
-
-    Raises:
-        DecodeError, BocError: ``proof`` is no BlockProof.
-    """
+    """Return the Merkle proof of a block's header, which names the blocks before it."""
     tree = parse_boc(proof)
     return serialize_boc(tree, [_open_proof(tree).load_ref()])
 

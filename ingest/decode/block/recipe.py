@@ -1,11 +1,11 @@
-"""Whether the cells of a transaction follow from its rows, and those cells made again from them.
+"""Whether the cells of a transaction follow from its rows, and those cells rebuilt from them.
 
-The recipe of a transaction has a byte for each of its messages, the in message first, which says
+The recipe of a transaction has a byte for each of its messages, the in message first, for
 what the message rows leave open: 1 the StateInit stands in a reference, 2 the body does, 4 there is
 an external address. Behind these bytes stand the external addresses: the number of their bits in
-two bytes, and the bits at the end of as many bytes as they need. A recipe is given only where every
+two bytes, and the bits at the end of as many bytes as they need. A recipe exists only where every
 cell, encoded from the rows (module ``encode``), equals the one that is there, bit by bit; else the
-row keeps the whole bag of cells.
+row keeps the bag of cells.
 """
 
 from __future__ import annotations
@@ -92,10 +92,10 @@ def write_recipe(layouts: Sequence[Layout | None]) -> bytes | None:
 
 
 def read_recipe(recipe: bytes, count: int) -> list[Layout]:
-    """Return the layouts of so many messages.
+    """Return the layouts of ``count`` messages.
 
     Raises:
-        DecodeError: the recipe is not for so many.
+        DecodeError: the recipe is for another number of messages.
     """
     layouts = []
     at = count
@@ -112,24 +112,12 @@ def read_recipe(recipe: bytes, count: int) -> list[Layout]:
 
 
 def is_root_usual(tree: CellTree, cell: int, fees: int) -> bool:
-    """Tell whether the root cell of a transaction is the one that its columns give.
-
-    Args:
-        tree: Where it is.
-        cell: The root, whose HASH_UPDATE was read.
-        fees: Its total_fees, which have no extra currencies.
-    """
+    """Check whether the root cell of a transaction is the one that its columns give."""
     return tree.cells[cell][0] == _ROOT_REFS and tree.bit_length(cell) == size_root(fees)
 
 
 def is_description_usual(tree: CellTree, cell: int, columns: Sequence[Any]) -> bool:
-    """Tell whether a description and the phases below it are the cells that their columns give.
-
-    Args:
-        tree: Where they are.
-        cell: The description.
-        columns: Those from ``descr`` to the last of split_info.
-    """
+    """Check whether a description and the phases below it are the cells that their columns give."""
     if columns[0] not in NAMED or columns[_CREDIT_EXTRA] is not None:
         return False
     cells = tree.cells
@@ -184,7 +172,7 @@ def _encode_holder(has_in: int, has_out: int) -> bytes:
 
 @lru_cache(maxsize=256)
 def _list_map_heads(count: int) -> tuple[bytes, ...]:
-    """Return the heads of ``HashmapE 15 ^Message`` with so many entries, each before those below.
+    """Return the heads of ``HashmapE 15 ^Message`` with ``count`` entries, parents first.
 
     A leaf has one reference, its message, which is left out; a fork has two.
     """
@@ -234,10 +222,6 @@ def rebuild_transaction(row: Mapping[str, Any], messages: Sequence[Mapping[str, 
 def restore_bags(rows: Iterable[dict[str, Any]], messages: Iterable[Mapping[str, Any]]) -> None:
     """Put its bag of cells into each row of ``transactions`` that has a recipe instead.
 
-    Args:
-        rows: Of ``transactions``, every column.
-        messages: Theirs, and maybe others, every column.
-
     Raises:
         DecodeError: rows do not give the transaction that they are of.
     """
@@ -274,7 +258,6 @@ def _rebuild(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> t
 
 
 def _rebuild_message(tree: CellTree, message: Mapping[str, Any], layout: Layout) -> int:
-    """Append the cell of a message."""
     info = encode_info([message[name] for name in _INFO], layout.external)
     if info is None:
         raise DecodeError("a message does not follow from its row")

@@ -6,6 +6,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tonlake.ingest.errors import DecodeError
 from tonlake.lake.schema import BASE_TABLES, TABLES
@@ -28,11 +29,7 @@ class RowSet:
         return self.rows[name]
 
     def to_arrow(self) -> dict[str, pa.Table]:
-        """Return every table as Arrow, sorted as the schema says.
-
-        Raises:
-            DecodeError: a number that does not fit its column; names the row by its key.
-        """
+        """Return every table as Arrow, sorted by the key of the schema."""
         return {name: make_table(TABLES[name], rows) for name, rows in self.rows.items()}
 
 
@@ -68,5 +65,15 @@ def _describe_misfit(table: Table, rows: list[Row]) -> str:
 
 
 def _show(value: object) -> str:
-    """Return a value of a row as people write it."""
     return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def keep_first_cells(cells: pa.Table) -> pa.Table:
+    """Return rows of ``state_cells`` by hash, of equal ones the first."""
+    hashes = cells["hash"].combine_chunks()
+    if len(hashes) < 2:  # noqa: PLR2004 - there is no other cell to equal
+        return cells
+    order = pc.sort_indices(hashes)  # stable
+    ordered = hashes.take(order)
+    is_new = pc.not_equal(ordered[1:], ordered[:-1])
+    return cells.take(order.filter(pa.concat_arrays([pa.array([True]), is_new])))

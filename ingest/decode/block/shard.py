@@ -1,4 +1,4 @@
-"""What only a masterchain block says: the shard tops it commits, and the configuration.
+"""McBlockExtra: the shard tops that a masterchain block commits, and the configuration.
 
 TL-B: masterchain_block_extra#cca5, ShardHashes = HashmapE 32 ^(BinTree ShardDescr),
 bt_leaf$0, bt_fork$1, shard_descr#b (fees inline), shard_descr_new#a (fees in a reference).
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tonlake.ingest.blocks import BlockId
+from tonlake.ingest.decode.block.currency import sign_int32
 from tonlake.ingest.decode.block.header import (
     SHARD_PREFIX_MAX_BITS,
     check_tag,
@@ -63,28 +64,19 @@ class ShardTop(msgspec.Struct, frozen=True):
 
 
 def read_shard_tops(tree: CellTree) -> list[ShardTop]:
-    """Read the shard tops of a masterchain block, by workchain key, then left to right.
-
-    Raises:
-        DecodeError: no masterchain block, or its cells do not follow the TL-B.
-    """
+    """Read the shard tops of a masterchain block, by workchain key, then left to right."""
     root = read_mc_extra(tree).shard_hashes
     if root is None:
         return []
     tops: list[ShardTop] = []
     for key, value in iter_hashmap(tree, root, 32):
-        workchain = key - (1 << 32) if key >> 31 else key
         for shard, leaf in _iter_shards(tree, value.load_ref()):
-            tops.append(_read_shard_descr(workchain, shard, leaf))
+            tops.append(_read_shard_descr(sign_int32(key), shard, leaf))
     return tops
 
 
 def read_mc_extra(tree: CellTree) -> McExtra:
-    """Read McBlockExtra of the masterchain block that is the first root of ``tree``.
-
-    Raises:
-        DecodeError: the block has no McBlockExtra, or one of another form.
-    """
+    """Read McBlockExtra of the masterchain block that is the first root of ``tree``."""
     cell = read_extra(tree, read_parts(tree)).custom
     if cell is None:
         raise DecodeError("block extra: no McBlockExtra, so this is no masterchain block")
@@ -139,10 +131,9 @@ def _read_shard_descr(workchain: int, shard: int, leaf: CellSlice) -> ShardTop:
     seqno, reg_mc_seqno = leaf.load_uint(32), leaf.load_uint(32)
     start_lt, end_lt = leaf.load_uint(64), leaf.load_uint(64)
     root_hash, file_hash = leaf.load_bytes(32), leaf.load_bytes(32)
-    leaf.load_uint(8)  # before_split, before_merge, want_split, want_merge, nx_cc_updated, flags
-    leaf.load_uint(32)  # next_catchain_seqno
-    leaf.load_uint(64)  # next_validator_shard
-    leaf.load_uint(32)  # min_ref_mc_seqno
+    leaf.skip(
+        8 + 32 + 64 + 32
+    )  # flags, next_catchain_seqno, next_validator_shard, min_ref_mc_seqno
     return ShardTop(
         workchain=workchain,
         shard=sign_shard(shard),

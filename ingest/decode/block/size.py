@@ -1,6 +1,6 @@
-"""How many bits the cells of a transaction have that are encoded from its rows.
+"""Sizes, in bits, of the cells of a transaction that are encoded from its rows.
 
-Where columns were read from a cell, these bits tell whether the cell is the one that the columns
+Where columns were read from a cell, its size decides whether it is the cell that the columns
 give (module ``encode``): every bit of it went into a column, in one way only, but amounts, which
 may be longer than they must be, addresses with anycast and bits behind the last field. Each of
 these makes the cell longer, and nothing makes it shorter.
@@ -27,14 +27,11 @@ def size_root(fees: int) -> int:
 
 
 def size_description(columns: Sequence[Any]) -> int:
-    """Return the bits of TransactionDescr without what it refers to.
-
-    Args:
-        columns: As ``encode.encode_description`` takes them.
-    """
+    """Return the bits of TransactionDescr without what it refers to."""
     if columns[0] == "ord":
         storage = 0 if columns[6] is None else _size_storage(*columns[6:9])
-        credit = 1 if columns[10] is None else _size_credit(columns[9], columns[10])
+        due, credited = columns[9:11]
+        credit = 1 if credited is None else 2 + _size_maybe_grams(due) + _size_grams(credited)
         size = 6 + storage + credit + _size_bounce(*columns[42:48])
     else:
         size = 4 + _size_storage(*columns[6:9])
@@ -50,9 +47,7 @@ def size_description(columns: Sequence[Any]) -> int:
 def size_info(columns: Sequence[Any], external: Bits | None) -> int | None:
     """Return the bits of CommonMsgInfo, or None where it does not follow from the columns.
 
-    Args:
-        columns: Those of a message from ``kind`` to ``import_fee``.
-        external: addr_extern, where ext_in has one as source, or ext_out as destination.
+    Arguments are those of ``encode.encode_info``.
     """
     kind, _, source, source_kind, _, to, to_kind, value, currencies, fwd_fee, ihr_fee = columns[:11]
     extra_flags, import_fee = columns[11], columns[17]
@@ -69,7 +64,7 @@ def size_info(columns: Sequence[Any], external: Bits | None) -> int | None:
 
 
 def _size_address(kind: str, account: bytes | None, external: Bits | None) -> int:
-    """Return the bits of addr_std without anycast, addr_none or the given addr_extern."""
+    """Return the bits of addr_std without anycast, addr_none or ``external``."""
     if kind == "std" and account is not None:
         return _STD_BITS
     if kind == "none":
@@ -78,13 +73,7 @@ def _size_address(kind: str, account: bytes | None, external: Bits | None) -> in
 
 
 def _size_storage(collected: int, due: int | None, change: str) -> int:
-    """Return the bits of TrStoragePhase."""
     return _size_grams(collected) + _size_maybe_grams(due) + _size_change(change)
-
-
-def _size_credit(due: int | None, credit: int) -> int:
-    """Return the bits of ``Maybe TrCreditPhase`` where there is one, without extra currencies."""
-    return 1 + _size_maybe_grams(due) + _size_grams(credit) + 1
 
 
 def size_run(columns: Sequence[Any]) -> int:
@@ -110,7 +99,6 @@ def _size_bounce(
     fees: int,
     fwd_fees: int,
 ) -> int:
-    """Return the bits of ``Maybe TrBouncePhase``."""
     if kind is None:
         return 1
     if kind == "negfunds":
@@ -122,7 +110,6 @@ def _size_bounce(
 
 
 def _size_change(change: str) -> int:
-    """Return the bits of AccStatusChange."""
     return 1 if change == "unchanged" else 2
 
 

@@ -1,4 +1,4 @@
-"""Shard states: whole ones, and the two sides of a block's Merkle update.
+"""Shard states: complete ones, and the two sides of a block's Merkle update.
 
 TL-B: shard_state#9023afe2 (ShardStateUnsplit), split_state#5f327da5, ShardAccounts =
 HashmapAugE 256 ShardAccount DepthBalanceInfo, account_descr$_, masterchain_state_extra#cc26.
@@ -50,11 +50,7 @@ class ShardAccount(NamedTuple):
 
 
 def read_state(tree: CellTree, cell: int) -> ShardState:
-    """Read the top of a ShardStateUnsplit.
-
-    Raises:
-        DecodeError: the cell is another type.
-    """
+    """Read the top of a ShardStateUnsplit."""
     state = tree.slice(cell)
     check_tag(state, 32, _STATE_TAG, "shard state")
     state.load_int(32)  # global_id
@@ -71,7 +67,7 @@ def read_state(tree: CellTree, cell: int) -> ShardState:
 def read_state_sides(tree: CellTree, cell: int) -> list[ShardState]:
     """Read the old side of an update: one state, or the two that an after_merge block joins.
 
-    A state that is pruned as a whole is left out.
+    A pruned state is left out.
     """
     if tree.kind(cell) == PRUNED:
         return []

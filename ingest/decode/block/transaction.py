@@ -38,8 +38,7 @@ _TRANSACTION_TAG = 7
 _STATUSES = ("uninit", "frozen", "active", "nonexist")
 _OUT_KEY_BITS = 15
 _MAX_ACTIONS = 255
-"""The node lets a transaction do so much; what a map of more entries looks like is not worked out
-before they are there."""
+"""Most actions of a transaction; larger maps are not predicted."""
 _HASH_UPDATE_HEAD = bytes((0, 130, 0x72))
 _HASH_UPDATE_BYTES = 2 + 65
 _MICROSECONDS = 1_000_000
@@ -86,11 +85,7 @@ class TransactionDecoder:
         self._descriptions: dict[int, tuple[Phase, bool]] = {}
 
     def decode(self, cell: int) -> Decoded:
-        """Decode one transaction with its messages.
-
-        Raises:
-            DecodeError: the cells do not follow TL-B.
-        """
+        """Decode one transaction with its messages."""
         try:
             return self._decode(cell)
         except (BocError, DecodeError) as error:

@@ -1,4 +1,4 @@
-"""What a block's Merkle update says: states of touched accounts, library changes, new cells.
+"""A block's Merkle update to rows: states of touched accounts, library changes, new cells.
 
 TL-B: !merkle_update#04 old_hash new_hash old_depth new_depth ^old ^new. The new side holds every
 cell that the state did not have before; what it had is a pruned branch, whose cell was met in an
@@ -43,7 +43,7 @@ def decode_update(
     rows: RowSet,
     cells: StateCells,
 ) -> None:
-    """Add what the update of one block says to ``account_states``, ``libraries`` and ``cells``.
+    """Add the changes of one block to ``account_states``, ``libraries`` and ``cells``.
 
     ``touched`` names every account with transactions in the block. Libraries come from
     masterchain blocks alone.
@@ -73,7 +73,6 @@ def _read_accounts(
     touched: Sequence[Touched],
     global_version: int | None,
 ) -> tuple[list[AccountRow], list[int]]:
-    """Return the rows of touched accounts and the Account cells of those that exist."""
     rows: list[AccountRow] = []
     roots: list[int] = []
     entries = find_accounts(tree, read_state(tree, new).accounts) if touched else {}
@@ -98,23 +97,23 @@ def _read_accounts(
 def _find_carried(tree: CellTree, old: int, extra: int, pruned: set[bytes]) -> list[CellAt]:
     """Find pruned cells that no account had before: parts of messages that waited in the queue.
 
-    The node prunes whatever the old state holds in any place. A cell that came with a message
-    out of the shard's own queue is such a one; the message stands whole in the block's extra.
+    The node prunes whatever the old state holds in any place. That includes a cell that came with a
+    message out of the shard's own queue; the block's extra has the complete message.
     """
     accounts = [(state.accounts, 0) for state in read_state_sides(tree, old)]
     sides = list(iter_depths(tree, accounts))
     # Most are pruned there, too: hashes that need not be computed.
-    wanted = set(pruned)
+    missing = set(pruned)
     for depth, cells in sides:
         leaves = [cell for cell in cells if not tree.links[cell]]
-        wanted.difference_update([tree.pruned_hash(leaf, depth) for leaf in leaves])
-    if wanted:
-        wanted -= {tree.hash(cell, depth) for depth, cells in sides for cell in cells}
-    if not wanted:
+        missing.difference_update([tree.pruned_hash(leaf, depth) for leaf in leaves])
+    if missing:
+        missing -= {tree.hash(cell, depth) for depth, cells in sides for cell in cells}
+    if not missing:
         return []
     # In the extra nothing is pruned by the update: every level of a cell there is its own.
     return [
         (cell, MAX_LEVEL)
         for cell, _ in iter_cells(tree, [(extra, 0)])
-        if tree.hash(cell) in wanted and tree.kind(cell) != PRUNED
+        if tree.hash(cell) in missing and tree.kind(cell) != PRUNED
     ]

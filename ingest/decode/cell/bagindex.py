@@ -1,7 +1,7 @@
 """Single cells of a bag by its index, without reading the others: for a glance at a large block.
 
-The index tells where each cell ends. pytoniq-core writes sizes there, and bags may have none: then
-the answer is no cell, and the bag has to be read as a whole (tonlake.ingest.decode.cell.boc).
+The index holds the end of each cell. pytoniq-core writes sizes there, and bags may have none: then
+BocError is raised, and the bag has to be read completely (tonlake.ingest.decode.cell.boc).
 """
 
 from __future__ import annotations
@@ -37,11 +37,7 @@ class BagIndex:
     """The cells of a generic bag with an index."""
 
     def __init__(self, data: bytes) -> None:
-        """Read the head of the bag alone.
-
-        Raises:
-            BocError: it is no bag of cells, or one without an index.
-        """
+        """Read the head of the bag alone."""
         envelope = read_envelope(data, check_crc=False)
         if data[:4] != GENERIC or not data[4] & INDEX_FLAG:
             raise BocError("the bag has no index", 4)
@@ -52,11 +48,7 @@ class BagIndex:
         self._start = envelope.first - envelope.cell_count * self._width
 
     def read(self, cell: int) -> IndexedCell:
-        """Return a cell.
-
-        Raises:
-            BocError: the bag has no such cell where the index says.
-        """
+        """Return a cell."""
         first, ref_bytes = self._envelope.first, self._envelope.ref_bytes
         start, end = first + self._offset(cell - 1), first + self._offset(cell)
         if not first <= start < start + 2 <= end <= self._envelope.end:

@@ -42,7 +42,7 @@ _TAG_MASK = 0x7F
 _HASH_AND_DEPTH_BYTES = 34
 # Bytes of d1, d2 and data, by d2.
 _CELL_BYTES = [2 + (d2 + 1 >> 1) for d2 in range(256)]
-# Values of d1 that say that hashes are stored in the cell, or are wrong.
+# Values of d1 of cells with stored hashes, and invalid ones.
 _UNUSUAL = frozenset(d1 for d1 in range(256) if d1 & _HASHES_BIT or d1 & 7 > _MAX_REFS)
 
 
@@ -64,7 +64,6 @@ def parse_boc(data: bytes, *, check_crc: bool = True) -> CellTree:
 
 
 def _read_cells(data: bytes, envelope: Envelope, tree: CellTree) -> None:
-    """Append every cell to ``tree``."""
     try:
         at = _read_to_end(data, envelope, tree)
     except (IndexError, StructError) as error:

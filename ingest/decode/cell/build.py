@@ -88,11 +88,7 @@ class CellBuilder:
         return self.store_uint(rest.peek_uint(rest.bits_left), rest.bits_left)
 
     def end(self, *, exotic: bool = False) -> int:
-        """Append the cell to the tree and return its index.
-
-        Raises:
-            BocError: more than 1023 bits or 4 references, or an exotic cell of wrong shape.
-        """
+        """Append the cell to the tree and return its index."""
         if self._bits > MAX_BITS or len(self._kids) > MAX_REFS:
             raise BocError(f"cell of {self._bits} bits and {len(self._kids)} references")
         return append_cell(self.tree, self._value, self._bits, tuple(self._kids), exotic=exotic)
@@ -101,11 +97,7 @@ class CellBuilder:
 def append_cell(
     tree: CellTree, value: int, bits: int, kids: tuple[int, ...], *, exotic: bool = False
 ) -> int:
-    """Append a cell with the ``bits`` bits ``value`` over cells of the tree; return its index.
-
-    Raises:
-        BocError: the tree becomes too deep, or an exotic cell has the wrong shape.
-    """
+    """Append a cell with the ``bits`` bits ``value`` over cells of the tree; return its index."""
     d1 = len(kids) | (_EXOTIC_BIT if exotic else 0)
     cell = pack_head(d1, value, bits)
     masks = [tree.level_mask(kid) for kid in kids]
@@ -114,20 +106,12 @@ def append_cell(
 
 
 def graft(tree: CellTree, source: CellTree) -> int:
-    """Copy the first root of another tree into ``tree``; return its index there.
-
-    Raises:
-        BocError: the tree becomes too deep.
-    """
+    """Copy the first root of another tree into ``tree``; return its index there."""
     return graft_cell(tree, source, source.roots[0])
 
 
 def graft_cell(target: CellTree, source: CellTree, root: int) -> int:
-    """Copy a cell with everything under it into another tree; return its index there.
-
-    Raises:
-        BocError: the tree becomes too deep.
-    """
+    """Copy a cell with everything under it into another tree; return its index there."""
     planted: dict[int, int] = {}
     todo = [root]
     while todo:

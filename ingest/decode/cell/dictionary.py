@@ -60,11 +60,7 @@ def iter_hashmap_slice(
 
 
 def load_label(node: CellSlice, key_left: int, key: int) -> tuple[int, int]:
-    """Take HmLabel off ``node``; return the key with the label appended, and its bits left.
-
-    Raises:
-        BocError: the label is longer than what is left of the key, or than the cell.
-    """
+    """Take HmLabel off ``node``; return the key with the label appended, and its bits left."""
     value, left = node.bits()
     key, key_left, end = _read_label(value, left, key_left, key)
     node.skip(left - end)

@@ -63,11 +63,7 @@ class Digests:
         self.shallows = list(depths)
 
     def require_all(self) -> None:
-        """Compute everything, last cell first: children stand after their parents.
-
-        Raises:
-            BocError: a Merkle cell whose stored hashes or depths are not those of its children.
-        """
+        """Compute everything, last cell first: children stand after their parents."""
         self._fill_parsed(range(len(self._cells) - 1, -1, -1))
 
     def require(self, roots: Iterable[int]) -> None:
@@ -185,7 +181,6 @@ class Digests:
         return b"".join(hashes + [_DEPTHS[self.depth_at(cell, level)] for level in levels])
 
     def _fill(self, cell: int) -> None:
-        """Compute the digests of one cell of any kind."""
         head = self._cells[cell]
         mask = head[0] >> 5
         kind = head[2] if head[0] & _EXOTIC_BIT else 0
@@ -226,7 +221,6 @@ class Digests:
         self._keep(cell, [*hashes, sha256(head).digest()], [*depths, 0])
 
     def _keep(self, cell: int, hashes: list[bytes], depths: list[int]) -> None:
-        """Store the digests of one cell, lowest level first."""
         self.bottoms[cell] = hashes[0]
         self.shallows[cell] = depths[0]
         self.tops[cell] = hashes[-1]

@@ -40,11 +40,7 @@ class Envelope(NamedTuple):
 
 
 def read_envelope(data: bytes, *, check_crc: bool) -> Envelope:
-    """Read and check everything around the cells.
-
-    Raises:
-        BocError: no bag of cells, or sizes that do not fit ``data``; names the offset.
-    """
+    """Read and check everything around the cells."""
     if data[:4] not in _FLAGS_OF_MAGIC:
         raise BocError(f"no bag of cells: it begins with {data[:4].hex() or 'nothing'}", 0)
     if len(data) < _FIXED_BYTES:

@@ -38,28 +38,24 @@ _MAX_MASK = 7
 
 
 def exotic_mask(cell: bytes, kid_masks: Sequence[int]) -> int:
-    """Check the shape of an exotic cell (d1, d2, data) and return the level mask it must have.
-
-    Raises:
-        BocError: unknown kind, or data and references that do not fit the kind.
-    """
+    """Check the shape of an exotic cell (d1, d2, data) and return the level mask it must have."""
     size = len(cell) - 2
     if cell[1] & 1 or not size:
         raise BocError("exotic cell without a whole type byte")
     kind = cell[2]
     if kind == PRUNED:
         mask = cell[3] if size > 1 else 0
-        wanted = (2 + mask.bit_count() * (HASH_BYTES + DEPTH_BYTES), 0)
+        expected = (2 + mask.bit_count() * (HASH_BYTES + DEPTH_BYTES), 0)
         if not 0 < mask <= _MAX_MASK:
             raise BocError(f"pruned branch with level mask {mask}")
     elif kind in _SHAPES:
-        wanted = _SHAPES[kind]
+        expected = _SHAPES[kind]
         mask = 0
         for kid_mask in kid_masks:
             mask |= kid_mask >> 1
     else:
         raise BocError(f"exotic cell of unknown type {kind}")
-    if (size, len(kid_masks)) != wanted:
+    if (size, len(kid_masks)) != expected:
         name = KIND_NAMES[kind]
         raise BocError(f"{name} with {size} data bytes and {len(kid_masks)} references")
     return mask

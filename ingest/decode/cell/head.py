@@ -12,11 +12,7 @@ _from_bytes = int.from_bytes
 
 
 def read_bits(head: bytes) -> tuple[int, int]:
-    """Return the data of an ordinary cell as one integer, and its number of bits.
-
-    Raises:
-        BocError: the cell is exotic: its bits are no data of a TL-B type.
-    """
+    """Return the data of an ordinary cell as one integer, and its number of bits."""
     if head[0] & _EXOTIC_BIT:
         name = KIND_NAMES[head[2]]
         raise BocError(f"a {name} cell stands where an ordinary cell is needed")

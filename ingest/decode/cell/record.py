@@ -59,25 +59,25 @@ def append_packed(
     opened: set[bytes] = set()
     todo = [root_hash]
     while todo:
-        wanted = todo[-1]
-        if wanted in places:
+        cell_hash = todo[-1]
+        if cell_hash in places:
             todo.pop()
             continue
-        if wanted not in cells:
-            raise MissingCell(wanted)
-        head, kids = cells[wanted]
+        if cell_hash not in cells:
+            raise MissingCell(cell_hash)
+        head, kids = cells[cell_hash]
         if len(head) < _DESCRIPTOR_BYTES or head[0] & 7 != len(kids):
-            raise BocError(f"the cell filed under {wanted.hex()} is no cell")
+            raise BocError(f"the cell filed under {cell_hash.hex()} is no cell")
         missing = [kid for kid in kids if kid not in places]
         if missing:
-            if wanted in opened:
-                raise BocError(f"the cell filed under {wanted.hex()} lies below itself")
-            opened.add(wanted)
+            if cell_hash in opened:
+                raise BocError(f"the cell filed under {cell_hash.hex()} lies below itself")
+            opened.add(cell_hash)
             todo += missing
             continue
         todo.pop()
         place = tree.append(head, tuple(places[kid] for kid in kids))
-        if tree.hash(place) != wanted:
-            raise BocError(f"the cell filed under {wanted.hex()} has another hash")
-        places[wanted] = place
+        if tree.hash(place) != cell_hash:
+            raise BocError(f"the cell filed under {cell_hash.hex()} has another hash")
+        places[cell_hash] = place
     return places[root_hash]

@@ -121,9 +121,8 @@ class CellSlice:
             self._refuse(f"{bits} bits")
         self.bits_left -= bits
 
-    def _refuse(self, wanted: str) -> None:
-        """Raise the error about a cell that is too short."""
+    def _refuse(self, needed: str) -> None:
         raise CellUnderflow(
             f"cell {self.cell} has {self.bits_left} bits and {self.refs_left} references left, "
-            f"but {wanted} are needed"
+            f"but {needed} are needed"
         )

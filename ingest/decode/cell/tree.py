@@ -75,11 +75,7 @@ class CellTree:
         return count_bits(self.cells[cell])
 
     def bits(self, cell: int) -> tuple[int, int]:
-        """Return the data of an ordinary cell as one integer, and its number of bits.
-
-        Raises:
-            BocError: the cell is exotic.
-        """
+        """Return the data of an ordinary cell as one integer, and its number of bits."""
         return read_bits(self.cells[cell])
 
     def payload(self, cell: int) -> bytes:
@@ -106,8 +102,7 @@ class CellTree:
     def hash(self, cell: int, level: int = MAX_LEVEL) -> bytes:
         """Return the hash that a cell shows at a level; 3 gives the representation hash.
 
-        Raises:
-            BocError: hashes stored in the bag or in a Merkle cell are not the computed ones.
+        Raises BocError if stored hashes differ from the computed ones.
         """
         digests = self._digests or self._make_digests()
         top = digests.tops[cell]
@@ -156,18 +151,14 @@ class CellTree:
         return digests
 
     def is_distinct(self, cell: int) -> bool:
-        """Tell whether it is known that no two cells under this one are equal."""
+        """Whether it is known that no two cells under this one are equal."""
         self.hash(cell)
         parsed = self._parsed
         is_parsed = cell < parsed or all(kid < parsed for kid in self.links[cell])
         return is_parsed and self._digests is not None and self._digests.are_distinct
 
     def append(self, cell: bytes, kids: tuple[int, ...] = ()) -> int:
-        """Add a cell, given as d1, d2 and data, over cells of this tree; return its index.
-
-        Raises:
-            BocError: the tree becomes too deep, or the data of an exotic cell are wrong.
-        """
+        """Append a cell (d1, d2 and data) over cells of this tree; return its index."""
         digests = self._digests or self._make_digests()
         index = len(self.cells)
         self.cells.append(cell)
@@ -182,11 +173,7 @@ class CellTree:
         return index
 
     def measure(self) -> None:
-        """Check references, levels, depth and exotic cells of a tree that was just parsed.
-
-        Raises:
-            BocError: naming the cell that is wrong.
-        """
+        """Check references, levels, depth and exotic cells of a tree that was just parsed."""
         self._parsed = len(self.cells)
         try:
             self._measure_parsed()

@@ -59,7 +59,7 @@ def add_crc32c(bag: bytes) -> bytes:
 
 
 def serialize_single(cell: bytes) -> bytes:
-    """Return the bag of one cell without children, given as d1, d2 and data."""
+    """Return the bag of one cell (d1, d2 and data) without children."""
     return _SINGLE_HEAD + bytes((len(cell), 0)) + cell
 
 
@@ -102,7 +102,6 @@ def _write_by_plan(tree: CellTree, root: int) -> bytes | None:
 
 
 def _find_first(met: Sequence[int]) -> dict[int, int]:
-    """Return the place at which each cell was met first."""
     first: dict[int, int] = {}
     for place, cell in enumerate(met):
         first.setdefault(cell, place)
@@ -144,7 +143,7 @@ def copy_part(tree: CellTree, root: int) -> bytes:
 def _write_ordered(
     tree: CellTree, roots: Sequence[int], order: Sequence[int], places: Mapping[int, int]
 ) -> bytes:
-    """Return the bag of cells in a given order; ``places`` says where in it each cell stands."""
+    """Return the bag of cells in ``order``; ``places`` has the place of each cell in it."""
     count = len(order)
     width = (count.bit_length() + 7) // 8
     cells = tree.cells
@@ -162,7 +161,7 @@ def _write_ordered(
 
 
 def _add_head(body: bytes, count: int, roots: Sequence[int]) -> bytes:
-    """Return the bag of so many cells, given as bytes, with roots at these places."""
+    """Return the bag of ``count`` serialized cells with roots at these places."""
     size_width = (len(body).bit_length() + 7) // 8
     if count <= _MAX_BYTE:
         head = _MAGIC + bytes((1, size_width, count, len(roots), 0))
@@ -174,5 +173,4 @@ def _add_head(body: bytes, count: int, roots: Sequence[int]) -> bytes:
 
 
 def _join(numbers: Iterable[int], width: int) -> bytes:
-    """Return numbers of ``width`` bytes each."""
     return b"".join([number.to_bytes(width, "big") for number in numbers])

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec.structs import astuple
 
 from tonlake.ingest.blocks import BlockId, McBundle
+from tonlake.ingest.decode.block.rows import keep_first_cells
 from tonlake.ingest.decode.native.arrow import make_table
 from tonlake.lake.schema import BASE_TABLES
 
@@ -62,8 +64,8 @@ _READERS = (
     if hasattr(_extension, "rebuild_columns")
     else []
 )
-"""What takes the columns that it wants of a transaction, and of a message; nothing without the
-extension, or with one that was built before it made bags."""
+"""Getters of the columns needed of a transaction and of a message; empty without the extension,
+or with one that cannot rebuild bags."""
 
 _seed = secrets.randbits(_SEED_BITS)
 
@@ -80,13 +82,13 @@ def rebuild_bag(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -
     if _extension is None or not _READERS:
         return None
     of_row, of_message = _READERS
-    given = of_row(row), tuple(map(of_message, messages))
-    bag: bytes | None = _extension.rebuild(*given, _seed)
+    columns = of_row(row), tuple(map(of_message, messages))
+    bag: bytes | None = _extension.rebuild(*columns, _seed)
     return bag
 
 
 def is_used() -> bool:
-    """Tell whether blocks are decoded by the extension."""
+    """Whether blocks are decoded by the extension."""
     return _extension is not None
 
 
@@ -139,21 +141,9 @@ def decode_natively(
     """Decode blocks up to the first that is declined; return their number and tables.
 
     Each comes with the masterchain block that commits it; ``versions`` are those of their bundles.
-    ``all_named`` says that masterchain blocks which were checked before name all shard blocks, root
-    and file hash together.
+    With ``all_named`` verified masterchain blocks name all shard blocks, root and file hash.
     """
-    items = [
-        (
-            raw.data,
-            raw.id.workchain,
-            raw.id.shard,
-            raw.id.seqno,
-            raw.id.root_hash,
-            raw.id.file_hash,
-            mc_seqno,
-        )
-        for raw, mc_seqno in blocks
-    ]
+    items = [(raw.data, *astuple(raw.id), mc_seqno) for raw, mc_seqno in blocks]
     # Hash tables are seeded, so that no crafted block can make its cells meet in one slot.
     count, tables = _extension.decode(
         items, secrets.randbits(_SEED_BITS), _sha_way, all_named, tuple(versions.items())
@@ -169,10 +159,5 @@ def _join(parts: Sequence[Mapping[str, pa.Table]]) -> Tables:
         rows = pa.concat_tables([part[table.name] for part in parts])
         order = pc.sort_indices(rows, sort_keys=[(column, "ascending") for column in table.sort])
         joined[table.name] = rows.take(order).combine_chunks()
-    cells = joined["state_cells"]
-    if cells.num_rows:
-        # Equal hashes stand side by side now, in the order in which they came.
-        hashes = cells["hash"].combine_chunks()
-        is_new = pc.not_equal(hashes[1:], hashes[:-1])
-        joined["state_cells"] = cells.filter(pa.chunked_array([[True], is_new]))
+    joined["state_cells"] = keep_first_cells(joined["state_cells"])
     return joined

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class _Filled:
-    """What Arrow asks for an array: https://arrow.apache.org/docs/format/CDataInterface."""
+    """The Arrow PyCapsule interface of an array: https://arrow.apache.org/docs/format/CDataInterface."""
 
     __slots__ = ("_capsule", "_schema")
 
@@ -20,7 +20,7 @@ class _Filled:
         self._capsule = capsule
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        """Return the schema and the array, both in capsules; ``requested_schema`` is let be."""
+        """Return the schema and the array, both in capsules; ``requested_schema`` is ignored."""
         return self._schema.__arrow_c_schema__(), self._capsule
 
 

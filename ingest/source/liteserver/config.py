@@ -29,12 +29,12 @@ class LiteServer(msgspec.Struct, frozen=True):
     key: bytes
 
     def __str__(self) -> str:
-        """Return how errors name it."""
+        """Return ``host:port``."""
         return f"{self.host}:{self.port}"
 
 
 class NetworkConfig(msgspec.Struct, frozen=True):
-    """Lite servers of a network, and blocks that whoever wrote the file vouches for."""
+    """Lite servers of a network, and the blocks it declares as trusted."""
 
     servers: tuple[LiteServer, ...]
     zero_state: BlockId | None
@@ -105,11 +105,7 @@ def _read_block(block: _Block | None) -> BlockId | None:
 
 
 def _read_bytes(text: str, size: int) -> bytes:
-    """Return what base64 means.
-
-    Raises:
-        ValueError: it is none, or of another length.
-    """
+    """Decode base64 of ``size`` bytes."""
     try:
         data = base64.b64decode(text, validate=True)
     except binascii.Error as error:

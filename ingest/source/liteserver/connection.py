@@ -1,7 +1,6 @@
-"""One lite server over ADNL (TCP): a question in, its answer out.
+"""One lite server over ADNL (TCP): a query in, its answer out.
 
-Handshake, encryption and TL are pytoniq's. What that client also does on its own is left out:
-nothing is asked that nobody asked for, and what an answer says is checked by who asked.
+Handshake, encryption and TL are pytoniq's; its own polling is off. Callers verify the answers.
 """
 
 from __future__ import annotations
@@ -25,27 +24,27 @@ PACKET_BYTES_LIMIT = 1 << 25
 """No answer is longer: a block has at most 2 MiB, a zero state is asked for only of small seqno."""
 
 LISTEN_S = 0.005
-"""The client looks so often whether it waits for answers."""
+"""Poll interval of the client while no query is pending."""
 
 AVOIDED_S, LONGEST_AVOIDED_S = 1.0, 30.0
-"""So long a server that failed is asked only when no other one answers; each time for longer."""
+"""How long a server that failed comes last; doubled with each failure."""
 
 Answer = dict[str, Any]
 
 
 class _Client(LiteClient):
-    """The client without its own look at the chain; what it is asked while it closes is refused."""
+    """The client without its own polling of the chain; refuses queries while it closes."""
 
     is_gone = False
 
     async def update_last_blocks(self) -> None:
-        """Ask nothing."""
+        """Do nothing."""
 
     async def block_updater(self) -> None:
-        """Ask nothing."""
+        """Do nothing."""
 
     async def send_and_encrypt(self, data: bytes, qid: str) -> asyncio.Future[Answer]:
-        """Send a question, and return what its answer will be in."""
+        """Send a query; return the future of its answer."""
         if self.is_gone:
             raise ConnectionAbortedError("the connection was closed")
         reply: asyncio.Future[Answer] = self.loop.create_future()
@@ -60,12 +59,12 @@ class _Client(LiteClient):
         return reply
 
     async def close(self) -> None:
-        """Let go of the connection; whoever waits for an answer is told."""
+        """Close the connection; pending queries fail."""
         self.is_gone = True
         await super().close()
 
     async def receive(self, data_len: int) -> bytes:
-        """Return so many bytes; a length that no honest server sends ends the connection."""
+        """Receive ``data_len`` bytes; a length above the limit ends the connection."""
         if data_len > PACKET_BYTES_LIMIT:
             await self.close()
             raise ConnectionAbortedError(f"a packet of {data_len} bytes")
@@ -74,7 +73,7 @@ class _Client(LiteClient):
 
 
 class Connection:
-    """Asks one lite server; connects when it is first asked, and anew after a failure."""
+    """A connection to one lite server, opened by the first query and again after a failure."""
 
     def __init__(self, server: LiteServer, timeout_ms: int) -> None:
         """Take the server and how long an answer may take; nothing is connected yet."""
@@ -146,13 +145,13 @@ class Connection:
             raise
 
     def avoid(self) -> None:
-        """Ask others first for a while."""
+        """Put this server last for a while."""
         self._failures += 1
         longer_s = AVOIDED_S * 2 ** min(self._failures - 1, 10)
         self._avoided_until_s = time.monotonic() + min(LONGEST_AVOIDED_S, longer_s)
 
     async def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         client, self._client = self._client, None
         if client is not None and client.writer is not None:
             await client.close()
@@ -162,7 +161,7 @@ class Connection:
             if self._client is None or self._client.is_gone:
                 await self.close()
                 key = base64.b64encode(self.server.key).decode()
-                # Its timeouts are said to be whole seconds, and taken as they are.
+                # Annotated as int, used as float.
                 timeout_s: Any = self._timeout_s
                 client = _Client(self.server.host, self.server.port, key, timeout_s)
                 client.logger = LOG

@@ -1,4 +1,4 @@
-"""Several lite servers as one: a question goes to the next one where a server fails."""
+"""Several lite servers as one: a query goes to the next one where a server fails."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class ServerPool:
-    """Asks lite servers in turn; those that failed lately, or are behind, come last."""
+    """Queries lite servers in turn; those that failed recently, or are behind, come last."""
 
     def __init__(
         self, servers: Iterable[LiteServer], *, timeout_ms: int, parallel_queries: int
@@ -36,10 +36,10 @@ class ServerPool:
         *,
         mc_seqno: int = 0,
     ) -> T:
-        """Return what ``read`` makes of the first answer that it takes.
+        """Return ``read(answer)`` of the first answer that it accepts.
 
         Args:
-            name: The question, ``liteServer.<name>``.
+            name: The query, ``liteServer.<name>``.
             data: Its fields.
             read: Raises ServerFault for an answer that cannot be right: another server is asked.
             mc_seqno: Masterchain block that a server should have.
@@ -69,9 +69,9 @@ class ServerPool:
         raise ServerFault(f"no lite server is of use: {reasons}", name=name, is_wrong=bool(wrong))
 
     async def ask_all(self, name: str, read: Callable[[Connection, Answer], T]) -> list[T]:
-        """Return what ``read`` makes of the answers of all servers that give one.
+        """Return ``read`` of the answers of all servers that give one.
 
-        Those that failed lately are asked only if there is no other one.
+        Servers that failed recently are asked only if there is no other one.
 
         Raises:
             ServerFault: none does.
@@ -90,7 +90,7 @@ class ServerPool:
         return [one for one in found if not isinstance(one, BaseException)]
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         for connection in self.connections:
             await connection.close()
 

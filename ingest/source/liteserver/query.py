@@ -1,7 +1,6 @@
-"""Questions to lite servers whose answers are checked by themselves: hashes, ids and headers.
+"""Queries to lite servers whose answers prove themselves: hashes, ids and headers.
 
-What a server says is the newest block, or the block with a seqno, can be checked only against
-other blocks; that is what the source does.
+The newest block, and the block with a seqno, are checked against other blocks by the source.
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ BY_SEQNO = 1
 """Mode of lookupBlock."""
 
 
-class Questions:
-    """What is asked of a pool of lite servers."""
+class LiteServerQueries:
+    """Queries to a pool of lite servers.
+
+    Methods raise ServerRefusal if the servers lack what is asked for, and ServerFault if none
+    gives a valid answer.
+    """
 
     def __init__(self, pool: ServerPool) -> None:
         """Take the pool."""
         self._pool = pool
 
     async def ask_newest(self) -> tuple[BlockId, BlockId]:
-        """Return the newest masterchain block that any server names, and its zero state.
-
-        Raises:
-            ServerFault: no server answers, or they are of different networks.
-        """
+        """Return the newest masterchain block that any server names, and its zero state."""
         name = "getMasterchainInfo"
 
         def read(connection: Connection, answer: Answer) -> tuple[BlockId, BlockId]:
@@ -52,12 +51,7 @@ class Questions:
         return max(found, key=lambda pair: pair[0].seqno)
 
     async def find_mc_block(self, mc_seqno: int) -> tuple[BlockId, McHead]:
-        """Return id and head of the masterchain block with a seqno.
-
-        Raises:
-            ServerRefusal: the servers have none.
-            ServerFault: none answers what was asked.
-        """
+        """Return id and head of the masterchain block with a seqno."""
         place = {"workchain": MASTERCHAIN, "shard": MASTERCHAIN_SHARD, "seqno": mc_seqno}
         name = "lookupBlock"
 
@@ -73,16 +67,11 @@ class Questions:
         return await self._pool.ask(name, {"mode": BY_SEQNO, "id": place}, read, mc_seqno=mc_seqno)
 
     async def ask_block(self, block_id: BlockId, mc_seqno: int) -> bytes:
-        """Return the bytes of a block, whose SHA-256 is its file hash.
-
-        Raises:
-            ServerRefusal: the servers do not have it.
-            ServerFault: none answers with these bytes.
-        """
+        """Return the bytes of a block, whose SHA-256 is its file hash."""
         return await self._ask_bytes("getBlock", block_id, mc_seqno)
 
     async def ask_zero_state(self, state_id: BlockId) -> bytes:
-        """Return the bytes of a zero state; the errors are those of ``ask_block``."""
+        """Return the bytes of a zero state."""
         return await self._ask_bytes("getState", state_id, 0)
 
     async def prove(self, known: BlockId, target: BlockId) -> BlockId:
@@ -91,10 +80,6 @@ class Questions:
         Args:
             known: A key block, or the zero state, that is certain.
             target: A later masterchain block.
-
-        Raises:
-            ServerRefusal: the servers give no proof.
-            ServerFault: none gives one that holds.
         """
         key_block, reached = known, known
         while reached != target:
@@ -148,7 +133,6 @@ def _write_id(block_id: BlockId) -> Answer:
 
 
 def _read_id(found: Answer, name: str) -> BlockId:
-    """Return tonNode.blockIdExt."""
     numbers = (found[key] for key in ("workchain", "shard", "seqno"))
     hashes = (bytes.fromhex(found[key]) for key in ("root_hash", "file_hash"))
     block_id = BlockId(*numbers, *hashes)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.source.liteserver.background import Background
 from tonlake.ingest.source.liteserver.config import read_config
 from tonlake.ingest.source.liteserver.pool import ServerPool
 
@@ -33,11 +33,7 @@ def send_message(config: Path, boc: bytes, timeout_ms: int) -> None:
         ServerRefusal: those that can be reached refuse it.
         ServerFault: none can be reached.
     """
-    background = Background()
-    try:
-        background.run(_send(read_config(config), boc, timeout_ms))
-    finally:
-        background.close(_do_nothing)
+    asyncio.run(_send(read_config(config), boc, timeout_ms))
 
 
 async def _send(config: NetworkConfig, boc: bytes, timeout_ms: int) -> None:
@@ -46,7 +42,3 @@ async def _send(config: NetworkConfig, boc: bytes, timeout_ms: int) -> None:
         await pool.ask("sendMessage", {"body": boc}, bool)
     finally:
         await pool.close()
-
-
-async def _do_nothing() -> None:
-    """Leave nothing behind."""

@@ -37,7 +37,7 @@ _VALIDATOR_TAGS, _PUBLIC_KEY_TAG = (0x53, 0x73), 0x8E81278A
 
 
 class ProofInvalid(Exception):
-    """A link proves nothing; the message says why."""
+    """A link that proves nothing, and why."""
 
 
 class Validator(NamedTuple):
@@ -50,7 +50,7 @@ class Validator(NamedTuple):
 def check_link(link: Answer, known: BlockId, target: BlockId) -> bool:
     """Make sure that the validators whom ``known`` names signed ``target``.
 
-    ``known`` is a key block or the zero state; tell whether ``target`` is a key block.
+    ``known`` is a key block or the zero state; returns whether ``target`` is a key block.
 
     Raises:
         ProofInvalid: they did not, or the link does not show it.
@@ -80,13 +80,8 @@ def check_signatures(
 ) -> None:
     """Make sure that more than two thirds of the validators, by weight, signed a block.
 
-    Args:
-        target: The block.
-        validators: All who may sign it.
-        signatures: Short id of the key, and signature.
-
     Raises:
-        ProofInvalid: a signature is wrong, of nobody, there twice, or there are too few.
+        ProofInvalid: a signature is wrong, unknown or repeated, or there are too few.
     """
     by_id = {hashlib.sha256(KEY_TAG + one.key).digest(): one for one in validators}
     total = sum(one.weight for one in by_id.values())

@@ -1,10 +1,8 @@
 """Lite servers as a source of blocks: the same bundles that a node's folder gives.
 
-Blocks are asked for a window at a time, and the next window while the last one is being used. The
-bytes of each are checked against the file hash of its id. Ids of masterchain blocks are what the
-servers say, held together by the hashes that each block names of the one before it, and tied to
-blocks that the configuration file names; ids of shard blocks stand in masterchain blocks and in
-the blocks after them.
+Blocks are fetched a window at a time, the next one ahead. Their bytes are checked against the file
+hash of the id. Masterchain ids come from the servers, linked by the hash of the previous block and
+to blocks that the configuration file names; shard ids come from masterchain and later shard blocks.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from tonlake.ingest.errors import BlockNotYet, BlockUnavailable, ServerRefusal, 
 from tonlake.ingest.source.liteserver.background import Background
 from tonlake.ingest.source.liteserver.config import read_config
 from tonlake.ingest.source.liteserver.pool import ServerPool
-from tonlake.ingest.source.liteserver.query import Questions
+from tonlake.ingest.source.liteserver.query import LiteServerQueries
 from tonlake.ingest.source.liteserver.window import WindowReader
 from tonlake.ingest.source.node.handle import name_mc_block
 
@@ -39,7 +37,7 @@ WINDOW_MC_BLOCKS = 16
 
 
 class LiteSource:
-    """Blocks of a network, asked of its lite servers; follows the chain as it grows."""
+    """Blocks of a network from its lite servers; follows the chain as it grows."""
 
     def __init__(self, config: NetworkConfig, settings: LiteServerSettings) -> None:
         """Ask the servers for their newest block.
@@ -51,41 +49,33 @@ class LiteSource:
         self._poll_s = settings.poll_ms / 1000
         self._background = Background()
         self._pool = self._background.run(_make_pool(config, settings))
-        self._questions = Questions(self._pool)
+        self._queries = LiteServerQueries(self._pool)
         known = [one for one in (config.zero_state, config.init_block) if one is not None]
         self._proofs = settings.proofs
-        self._windows = WindowReader(self._questions, known, proofs=self._proofs and bool(known))
+        self._windows = WindowReader(self._queries, known, proofs=self._proofs and bool(known))
         self._heads: dict[BlockId, McHead] = {}
         self._window: Window = {}
         self._next: tuple[int, Future[Window]] | None = None
         self._asked_s = float("-inf")
         try:
-            self._newest, self._zero = self._background.run(self._questions.ask_newest())
+            self._newest, self._zero = self._background.run(self._queries.ask_newest())
             self._check_network()
         except SourceError:
             self.close()
             raise
 
     def refresh(self) -> None:
-        """Ask the servers for their newest block, if that was not done a moment ago.
-
-        Raises:
-            SourceError: none answers.
-        """
+        """Ask the servers for their newest block, if that was not done a moment ago."""
         if time.monotonic() - self._asked_s < self._poll_s:
             return
-        newest, zero = self._background.run(self._questions.ask_newest())
+        newest, zero = self._background.run(self._queries.ask_newest())
         if zero != self._zero:
             raise SourceError("the lite servers are of another network than before")
         self._newest = newest
         self._asked_s = time.monotonic()
 
     def first_mc_seqno(self) -> int:
-        """Return the oldest masterchain block that a server has, if all after it are there.
-
-        Raises:
-            SourceError: no server answers.
-        """
+        """Return the oldest masterchain block that a server has, if all after it are there."""
         unknown, known = 0, self._newest.seqno
         if self.find_head(1) is not None:
             return 1
@@ -95,7 +85,7 @@ class LiteSource:
                 unknown = middle
             else:
                 known = middle
-        # The block before the first is needed to tell which shard blocks are new.
+        # The block before the first one decides which shard blocks are new.
         return min(known + 1, self._newest.seqno)
 
     def last_mc_seqno(self) -> int:
@@ -109,7 +99,7 @@ class LiteSource:
             BlockNotYet: newer than what the servers have.
             BlockNeverHad: none of the servers has it, or one of its shard blocks.
             BlockCorrupt: what the servers send for it is not the block.
-            SourceError: no server answers, or they tell of different chains.
+            SourceError: no server answers, or they serve different chains.
         """
         if mc_seqno > self._newest.seqno:
             reason = f"the lite servers have masterchain blocks up to {self._newest.seqno}"
@@ -124,17 +114,13 @@ class LiteSource:
     read_unchecked = read_bundle
 
     def find_head(self, mc_seqno: int) -> McHead | None:
-        """Return which masterchain block the servers have at a seqno; None if none.
-
-        Raises:
-            SourceError: no server answers.
-        """
+        """Return which masterchain block the servers have at a seqno; None if none."""
         if mc_seqno > self._newest.seqno:
             return None
         head = self._heads.get(self._newest) if mc_seqno == self._newest.seqno else None
         if head is None:
             try:
-                found = self._background.run(self._questions.find_mc_block(mc_seqno))
+                found = self._background.run(self._queries.find_mc_block(mc_seqno))
             except ServerRefusal as error:
                 if not error.is_unknown:
                     raise
@@ -191,13 +177,15 @@ class LiteSource:
         return await self._windows.ask(first, last)
 
     async def _ask_zero_states(self) -> tuple[ZeroState, ...]:
-        """Return the masterchain's zero state and those that its configuration names."""
-        data = await self._questions.ask_zero_state(self._zero)
-        states = [ZeroState(self._zero.workchain, *_hashes(self._zero), data)]
-        for one in find_zero_states(parse_boc(data)):
-            data = await self._questions.ask_zero_state(one)
-            states.append(ZeroState(one.workchain, *_hashes(one), data))
-        return tuple(sorted(states, key=lambda state: state.workchain))
+        first = await self._ask_zero_state(self._zero)
+        others = [
+            await self._ask_zero_state(one) for one in find_zero_states(parse_boc(first.data))
+        ]
+        return tuple(sorted([first, *others], key=lambda state: state.workchain))
+
+    async def _ask_zero_state(self, one: BlockId) -> ZeroState:
+        data = await self._queries.ask_zero_state(one)
+        return ZeroState(one.workchain, one.root_hash, one.file_hash, data)
 
 
 async def _make_pool(config: NetworkConfig, settings: LiteServerSettings) -> ServerPool:
@@ -206,10 +194,6 @@ async def _make_pool(config: NetworkConfig, settings: LiteServerSettings) -> Ser
         timeout_ms=TIMEOUT_MS,
         parallel_queries=settings.queries,
     )
-
-
-def _hashes(state_id: BlockId) -> tuple[bytes, bytes]:
-    return state_id.root_hash, state_id.file_hash
 
 
 def open_liteserver(path: Path, settings: LiteServerSettings) -> LiteSource:

@@ -1,4 +1,4 @@
-"""A few masterchain blocks at a time, with the shard blocks that they commit, asked for at once."""
+"""A few masterchain blocks at a time with the shard blocks they commit, fetched in parallel."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
-from tonlake.ingest.decode.block.header import read_header
-from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.errors import (
     BlockCorrupt,
     BlockNeverHad,
@@ -20,13 +18,13 @@ from tonlake.ingest.errors import (
     ServerRefusal,
     SourceError,
 )
-from tonlake.ingest.source.node.bundle import Tops, read_tops
+from tonlake.ingest.source.node.bundle import Tops, read_previous, read_tops
 from tonlake.ingest.source.node.handle import name_mc_block
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from tonlake.ingest.source.liteserver.query import Questions
+    from tonlake.ingest.source.liteserver.query import LiteServerQueries
 
 T = TypeVar("T")
 
@@ -34,7 +32,7 @@ SHARD_BLOCKS_LIMIT = 10_000
 """Shard blocks of one masterchain block; 256 shards that lag behind have far fewer."""
 
 Window = dict[int, McBundle | BlockUnavailable]
-"""By masterchain seqno what was had, or why not."""
+"""Bundles by masterchain seqno, or why one is unavailable."""
 
 
 class _McBlock(msgspec.Struct, frozen=True):
@@ -49,22 +47,22 @@ class WindowReader:
     """Asks for bundles, and holds their masterchain blocks against each other and known ones."""
 
     def __init__(
-        self, questions: Questions, known: Iterable[BlockId], *, proofs: bool = False
+        self, queries: LiteServerQueries, known: Iterable[BlockId], *, proofs: bool = False
     ) -> None:
         """Take what asks the servers, and blocks whose ids are certain.
 
         With ``proofs`` validators must have signed the newest block of each window, and the last
         of the known blocks must lead to them.
         """
-        self._questions = questions
+        self._queries = queries
         self._known = tuple(known)
         self._key_block = self._known[-1] if proofs else None
 
     async def ask(self, first: int, last: int) -> Window:
-        """Return what is told of some masterchain blocks; what cannot be given as its error.
+        """Return the bundles of some masterchain blocks, or the error of each unavailable one.
 
         Raises:
-            SourceError: no server answers, or they tell of different chains.
+            SourceError: no server answers, or they serve different chains.
         """
         seqnos = range(max(1, first - 1), last + 1)
         found = await asyncio.gather(*(_keep(self._ask_mc_block, seqno) for seqno in seqnos))
@@ -80,22 +78,18 @@ class WindowReader:
 
     async def _ask_mc_block(self, mc_seqno: int) -> _McBlock:
         name = name_mc_block(mc_seqno)
-        block_id, _head = await _ask(name, self._questions.find_mc_block, mc_seqno)
-        data = await _ask(block_id, self._questions.ask_block, block_id, mc_seqno)
+        block_id, _head = await _ask(name, self._queries.find_mc_block, mc_seqno)
+        data = await _ask(block_id, self._queries.ask_block, block_id, mc_seqno)
+        raw = RawBlock(block_id, data)
         try:
-            (before,) = read_header(parse_boc(data, check_crc=False)).previous
-            return _McBlock(RawBlock(block_id, data), before, read_tops(data, mc_seqno))
+            (before,) = read_previous(raw)
+            return _McBlock(raw, before, read_tops(data, mc_seqno))
         except (BocError, DecodeError) as error:
             raise BlockCorrupt(str(error), block=block_id) from error
 
     def _check_link(
         self, before: _McBlock | BlockUnavailable | None, block: _McBlock | BlockUnavailable
     ) -> None:
-        """Make sure that blocks follow each other and the configuration's.
-
-        Raises:
-            SourceError: they do not.
-        """
         if isinstance(block, BlockUnavailable):
             return
         block_id = block.raw.id
@@ -113,13 +107,10 @@ class WindowReader:
                     )
 
     async def _prove(self, block_id: BlockId) -> None:
-        """Make sure that a block is signed, if that is wanted.
-
-        What is older than the block that is certain cannot be proven by what came after it.
-        """
+        """Verify the signatures of a block that is newer than the trusted one, if proofs are on."""
         known = self._key_block
         if known is not None and block_id.seqno > known.seqno:
-            self._key_block = await self._questions.prove(known, block_id)
+            self._key_block = await self._queries.prove(known, block_id)
 
     async def _ask_bundle(
         self, blocks: dict[int, _McBlock | BlockUnavailable], mc_seqno: int
@@ -144,24 +135,17 @@ class WindowReader:
             if len(found) + len(todo) > SHARD_BLOCKS_LIMIT:
                 reason = f"more than {SHARD_BLOCKS_LIMIT} shard blocks lead to it"
                 raise BlockCorrupt(reason, block=name_mc_block(mc_seqno))
-            asked = [_ask(one, self._questions.ask_block, one, mc_seqno) for one in todo]
+            asked = [_ask(one, self._queries.ask_block, one, mc_seqno) for one in todo]
             sent = zip(todo, await asyncio.gather(*asked), strict=True)
             new = {one: RawBlock(one, data) for one, data in sent}
             found |= new
-            named = {one for block in new.values() for one in _read_previous(block)}
+            named = {one for block in new.values() for one in read_previous(block)}
             todo = {one for one in named if one.seqno > 0} - earlier - found.keys()
         return [found[one] for one in sorted(found)]
 
 
-def _read_previous(block: RawBlock) -> tuple[BlockId, ...]:
-    try:
-        return read_header(parse_boc(block.data, check_crc=False)).previous
-    except (BocError, DecodeError) as error:
-        raise BlockCorrupt(str(error), block=block.id) from error
-
-
 async def _ask(block: object, ask: Callable[..., Awaitable[T]], *asked: object) -> T:
-    """Return what is asked for; what servers say of a block becomes its error."""
+    """Await a query; errors of servers become errors of the block."""
     try:
         return await ask(*asked)
     except ServerRefusal as error:
@@ -175,7 +159,7 @@ async def _ask(block: object, ask: Callable[..., Awaitable[T]], *asked: object) 
 
 
 async def _keep(ask: Callable[..., Awaitable[T]], *asked: object) -> T | BlockUnavailable:
-    """Return what is asked for, or why the block cannot be given."""
+    """Await a query; return the error of an unavailable block."""
     try:
         return await ask(*asked)
     except BlockUnavailable as error:

@@ -30,7 +30,10 @@ TOPS_KEPT = 4
 
 
 class Archive:
-    """Reads bundles by the masterchain block's seqno, whatever the node says is complete."""
+    """Reads bundles by the masterchain block's seqno, complete or not.
+
+    Methods raise SourceError if an index is damaged.
+    """
 
     def __init__(
         self, db_dir: Path, index: GlobalIndex, slices: SliceCache, *, proofs: bool = False
@@ -52,21 +55,17 @@ class Archive:
         self._tops.clear()
 
     def close(self) -> None:
-        """Let go of every store."""
+        """Close every store."""
         self.slices.close()
         self.index.store.close()
 
     def find_first(self) -> int:
-        """Return the first masterchain block of the first slice that is kept; 1 if none is.
-
-        Raises:
-            SourceError: an index is damaged.
-        """
+        """Return the first masterchain block of the first slice that is kept; 1 if none is."""
         record = next(self._kept(self.index.slice_ids), None)
         if record is None:
             return 1
         first, opened = record.first_mc_seqno, self.slices.open(record.id)
-        # Whoever believed a record that is wrong would leave blocks out without a word.
+        # A wrong record would leave blocks out silently.
         earlier = sorted(one for one in opened.list_mc_seqnos() if 0 < one < first)
         return next((one for one in earlier if _has_data(opened, one)), first)
 
@@ -79,34 +78,17 @@ class Archive:
         return 0
 
     def find_head(self, mc_seqno: int) -> McHead | None:
-        """Return which masterchain block has a seqno; None if the archive has none.
-
-        Raises:
-            SourceError: the index is damaged.
-        """
-        try:
-            handle = self._open_slice(mc_seqno).find_root_handle(MASTERCHAIN, mc_seqno)
-        except (BlockNeverHad, BlockPruned):
-            return None
-        except BlockCorrupt as error:
-            raise SourceError(str(error)) from error
+        """Return which masterchain block has a seqno; None if the archive has none."""
+        opened = self._find_slice(mc_seqno)
+        handle = opened.find_root_handle(MASTERCHAIN, mc_seqno) if opened else None
         return None if handle is None else McHead(mc_seqno, handle.id.root_hash, handle.unixtime)
 
     def has_another(self, block_id: BlockId) -> bool:
-        """Whether the archive has a masterchain block of the same seqno, but not this one.
-
-        Raises:
-            SourceError: the index is damaged.
-        """
-        try:
-            opened = self._open_slice(block_id.seqno)
-        except (BlockNeverHad, BlockPruned):
+        """Whether the archive has a masterchain block of the same seqno, but not this one."""
+        opened = self._find_slice(block_id.seqno)
+        if opened is None or opened.find_handle(block_id) is not None:
             return False
-        except BlockCorrupt as error:
-            raise SourceError(str(error)) from error
-        return opened.find_handle(block_id) is None and bool(
-            opened.find_root_handle(MASTERCHAIN, block_id.seqno)
-        )
+        return opened.find_root_handle(MASTERCHAIN, block_id.seqno) is not None
 
     def find_zero_states(self, workchains: Iterable[int]) -> list[BlockId]:
         """Return the ids of the zero states that the archive's first slice knows."""
@@ -161,10 +143,10 @@ class Archive:
         return McBundle(mc_seqno, (mc_block, *shards), tops.mark)
 
     def check_tops(self, mc_seqno: int) -> None:
-        """Make sure that the newest block of every shard is there, whoever committed it.
+        """Make sure that the newest block of every shard is there, whichever block committed it.
 
-        Without this a node that keeps some shards only would look whole at a masterchain block
-        that happens to commit no block of the others.
+        Otherwise a node that keeps some shards would look complete at a masterchain block that
+        commits no block of the others.
 
         Raises:
             BlockUnavailable: as ``read_bundle``.
@@ -181,6 +163,14 @@ class Archive:
     def _kept(self, slice_ids: Iterable[int]) -> Iterator[SliceRecord]:
         records = (self.index.record(slice_id) for slice_id in slice_ids)
         return (one for one in records if not one.deleted and self.slices.exists(one.id))
+
+    def _find_slice(self, mc_seqno: int) -> Slice | None:
+        try:
+            return self._open_slice(mc_seqno)
+        except (BlockNeverHad, BlockPruned):
+            return None
+        except BlockCorrupt as error:
+            raise SourceError(str(error)) from error
 
     def _open_slice(self, mc_seqno: int) -> Slice:
         block = name_mc_block(mc_seqno)
@@ -224,14 +214,14 @@ class Archive:
         return self._tops[before].committed_by.keys()
 
     def _check_earlier(self, opened: Slice, earlier: list[BlockId], mc_seqno: int) -> None:
-        """Make sure that blocks were committed before a masterchain block, as handles say.
+        """Make sure that blocks were committed before a masterchain block, as handles state.
 
         Those that a shard goes on from were tops then.
         """
         try:
             before = self._tops_before(mc_seqno) if earlier else None
         except BlockCorrupt:
-            return  # which is told by the one who reads that block
+            return  # reported when that block is read
         for block_id in earlier:
             if before is not None and block_id not in before:
                 raise SourceError(
@@ -244,8 +234,8 @@ class Archive:
     ) -> None:
         """Pass over a block without a handle if it was committed before this masterchain block.
 
-        That is so if the one before it names the block as a top. If the archive begins here, so
-        that nobody can tell, it is so unless this one is the first to name the block.
+        That is so if the one before it names the block as a top; if the archive begins here,
+        unless this one is the first to name the block.
         """
         before = self._tops_before(mc_seqno)
         is_new = block_id in tops.new

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tonlake.ingest.blocks import BlockId, KeyMark
+from tonlake.ingest.blocks import BlockId, KeyMark, RawBlock
 from tonlake.ingest.decode.block.config import read_mark
-from tonlake.ingest.decode.block.header import read_extra, read_parts
+from tonlake.ingest.decode.block.header import read_extra, read_header, read_parts
 from tonlake.ingest.decode.block.shard import read_shard_tops
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.writer import copy_part
+from tonlake.ingest.errors import BlockCorrupt, BocError, DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 class Tops(msgspec.Struct, frozen=True):
     """Shard tops that a masterchain block names, each with the one that committed it.
 
-    ``new`` are those that it commits itself; ``mark`` is what the block says of configurations, and
-    ``mc_extra`` McBlockExtra, which names the tops, where it was asked for.
+    ``new`` are those that it commits itself; ``mark`` names configurations, and
+    ``mc_extra`` is McBlockExtra, which names the tops, if requested.
     """
 
     committed_by: dict[BlockId, int]
@@ -46,14 +47,24 @@ def read_tops(data: bytes, mc_seqno: int, *, with_extra: bool = False) -> Tops:
     return Tops(committed_by, new, read_mark(tree), extra)
 
 
+def read_previous(block: RawBlock) -> tuple[BlockId, ...]:
+    """Return the ids of the blocks before a block whose file hash is checked, so its CRC is not.
+
+    Raises:
+        BlockCorrupt: the bytes are no block.
+    """
+    try:
+        return read_header(parse_boc(block.data, check_crc=False)).previous
+    except (BocError, DecodeError) as error:
+        raise BlockCorrupt(str(error), block=block.id) from error
+
+
 def collect_committed(
     new_tops: Iterable[BlockId], find_prev: Callable[[BlockId], Iterable[BlockId] | None]
 ) -> list[BlockId]:
     """Return the blocks that lead to the new tops, tops included, by workchain, shard, seqno.
 
-    Args:
-        new_tops: Where to begin.
-        find_prev: Gives a block's predecessors; None for a block committed earlier.
+    ``find_prev`` returns a block's predecessors, None for a block committed earlier.
     """
     todo, seen, found = list(new_tops), set[BlockId](), []
     while todo:

@@ -90,11 +90,7 @@ class CellDb:
     """The cells as they were when it was opened; ``open_celldb`` probes first and opens it."""
 
     def __init__(self, folder: Path) -> None:
-        """Open without a probe.
-
-        Raises:
-            SourceError: there is no such store, or it is damaged.
-        """
+        """Open without a probe."""
         self._scratch = Scratch()
         try:
             self._store = FrozenStore(folder, NAME, self._scratch)
@@ -108,11 +104,7 @@ class CellDb:
         return self._store.get(PERMANENT_KEY) == b"1"
 
     def get(self, cell_hash: bytes) -> CellRecord | None:
-        """Return a cell, or None: then the state it belonged to was deleted, or is unknown.
-
-        Raises:
-            SourceError: the record is damaged, or of the compressed form.
-        """
+        """Return a cell, or None: then the state it belonged to was deleted, or is unknown."""
         value = self._store.get(cell_hash)
         return None if value is None else read_cell_record(cell_hash, value)
 
@@ -134,7 +126,7 @@ class CellDb:
                 yield key, read_cell_record(key, value)
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         self._store.close()
         self._scratch.close()
 
@@ -171,11 +163,7 @@ def pack_state_key(block_id: BlockId) -> bytes:
 
 
 def read_state_entry(value: bytes) -> StateEntry:
-    """Read a boxed ``db.celldb.value``.
-
-    Raises:
-        SourceError: it is none.
-    """
+    """Read a boxed ``db.celldb.value``."""
     reader = TlReader(value, f"{NAME}: db.celldb.value")
     reader.read_constructor(CELLDB_VALUE)
     block_id = reader.read_block_id()
@@ -184,11 +172,7 @@ def read_state_entry(value: bytes) -> StateEntry:
 
 
 def read_cell_record(cell_hash: bytes, value: bytes) -> CellRecord:
-    """Read the record of a cell, with any pending refcnt changes behind it.
-
-    Raises:
-        SourceError: it is damaged, does not belong to the hash, or is of the compressed form.
-    """
+    """Read the record of a cell, with any pending refcnt changes behind it."""
     reader = TlReader(value, f"{NAME}: cell {cell_hash.hex()}")
     refcount = reader.read_int()
     if refcount == COMPRESSED:

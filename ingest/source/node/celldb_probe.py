@@ -1,4 +1,4 @@
-"""Reads a part of a celldb and ends: run as a child process, whose crash harms nobody.
+"""Reads a part of a celldb and ends: run as a child process, which may crash.
 
 Exit code 0: readable; 1: not readable, the reason is the last line of stderr.
 """
@@ -17,11 +17,7 @@ STATES_PROBED = 100
 
 
 def probe_celldb(folder: Path) -> None:
-    """Read cells and states; cells lie by hash, so the first ones are a fair sample.
-
-    Raises:
-        SourceError: something cannot be read.
-    """
+    """Read cells and states; cells lie by hash, so the first ones are a fair sample."""
     celldb = CellDb(folder)
     try:
         for cell_hash, _record in itertools.islice(celldb.cells(), CELLS_PROBED):

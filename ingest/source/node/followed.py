@@ -26,11 +26,7 @@ class FollowedStore(Store):
     """
 
     def __init__(self, folder: Path, name: str, scratch: Scratch) -> None:
-        """Open the store.
-
-        Raises:
-            SourceError: there is none, or it is damaged.
-        """
+        """Open the store."""
         super().__init__(folder, name, scratch)
         self._seen: StoreFiles | None = None
         self.catch_up()
@@ -38,13 +34,9 @@ class FollowedStore(Store):
     def catch_up(self) -> bool:
         """Show what the owner wrote since; return False when its files did not change.
 
-        Only what was added to a log is read on. When files came or went, the store is opened
-        anew: a secondary would go on to show old values that it knows from a log over newer ones
-        that it finds in tables. A log that goes while it is opened would leave a gap; so the
-        shape must be the same before and after.
-
-        Raises:
-            SourceError: the store is gone, damaged, or changes too fast.
+        Only what was added to a log is read on. When files came or went, the store is
+        reopened: a secondary would prefer old values of a log to newer ones of tables. A log
+        deleted during opening would leave a gap, so the shape must stay the same meanwhile.
         """
         failure, unchanged = None, 0
         for _ in range(TRIES):
@@ -71,7 +63,7 @@ class FollowedStore(Store):
         raise failure or SourceError(f"{self.name}: its files change faster than they are read")
 
     def close(self) -> None:
-        """Let go of the store and remove its private folder."""
+        """Close the store and remove its private folder."""
         super().close()
         self._seen = None
 

@@ -27,11 +27,7 @@ class FrozenStore(Store):
     """
 
     def __init__(self, folder: Path, name: str, scratch: Scratch) -> None:
-        """Open the store.
-
-        Raises:
-            SourceError: there is none, or it is damaged.
-        """
+        """Open the store."""
         super().__init__(folder, name, scratch)
         failure = None
         for _ in range(TRIES_UNCHANGED):

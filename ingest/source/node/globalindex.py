@@ -24,28 +24,17 @@ if TYPE_CHECKING:
     from tonlake.ingest.source.node.followed import FollowedStore
 
 
-class FirstBlock(msgspec.Struct, frozen=True):
-    """The block of a shard with the smallest seqno in a slice (``db.files.package.firstBlock``)."""
-
-    workchain: int
-    shard: int
-    seqno: int
-    unixtime: int
-    lt: int
+_FIRST_BLOCK = struct.Struct("<iqiIq")
+"""``db.files.package.firstBlock``: workchain, shard, seqno, unixtime, lt."""
 
 
 class SliceRecord(msgspec.Struct, frozen=True):
-    """What the global index says about one slice (``db.files.package.value``)."""
+    """The record of one slice (``db.files.package.value``)."""
 
     id: int
-    first_blocks: tuple[FirstBlock, ...]
+    first_mc_seqno: int
+    """The first masterchain block of the slice; seqno 0 is the zero state, not a block."""
     deleted: bool
-
-    @property
-    def first_mc_seqno(self) -> int:
-        """The first masterchain block of the slice; seqno 0 is the zero state, not a block."""
-        stored = [block.seqno for block in self.first_blocks if block.workchain == MASTERCHAIN]
-        return max(1, min(stored, default=self.id))
 
 
 class GlobalIndex:
@@ -69,11 +58,7 @@ class GlobalIndex:
         return self.record(self.slice_ids[place - 1]) if place else None
 
     def record(self, slice_id: int) -> SliceRecord:
-        """Return what is known about a listed slice.
-
-        Raises:
-            SourceError: nothing is.
-        """
+        """Return what is known about a listed slice."""
         if slice_id not in self._records:
             self._records[slice_id] = self._read_record(slice_id)
         return self._records[slice_id]
@@ -101,16 +86,12 @@ class GlobalIndex:
         if found_id != slice_id:
             raise reader.fail(f"the record of slice {found_id}")
 
-        def read_first_block() -> FirstBlock:
-            return FirstBlock(
-                workchain=reader.read_int(),
-                shard=reader.read_long(),
-                seqno=reader.read_int(),
-                unixtime=reader.read_uint(),
-                lt=reader.read_long(),
-            )
-
-        first_blocks = reader.read_vector(read_first_block)
-        record = SliceRecord(slice_id, tuple(first_blocks), deleted=reader.read_bool())
+        # db.files.package.firstBlock: workchain, shard, seqno, unixtime, lt
+        first_blocks = reader.read_vector(
+            lambda: _FIRST_BLOCK.unpack(reader.read_bytes(_FIRST_BLOCK.size))
+        )
+        stored = [seqno for workchain, _, seqno, _, _ in first_blocks if workchain == MASTERCHAIN]
+        first = max(1, min(stored, default=slice_id))
+        record = SliceRecord(slice_id, first, deleted=reader.read_bool())
         reader.expect_end()
         return record

@@ -80,7 +80,7 @@ class BlockHandle(msgspec.Struct, frozen=True):
 
 
 def name_mc_block(mc_seqno: int) -> BlockId:
-    """Return an id that says which masterchain block is meant before its hashes are known."""
+    """Return the id of a masterchain block whose hashes are not known."""
     return BlockId(MASTERCHAIN, MASTERCHAIN_SHARD, mc_seqno, b"", b"")
 
 
@@ -90,11 +90,7 @@ def pack_handle_key(block_id: BlockId) -> bytes:
 
 
 def unpack_handle_key(key: bytes, what: str) -> BlockId:
-    """Return the block whose handle has a key; ``what`` names the store in errors.
-
-    Raises:
-        SourceError: the key is of another form.
-    """
+    """Return the block whose handle has a key; ``what`` names the store in errors."""
     reader = TlReader(key, f"{what}: key of a handle")
     reader.read_constructor(BLOCK_HANDLE_KEY)
     block_id = reader.read_block_id()
@@ -108,11 +104,7 @@ def pack_handle_prefix(workchain: int, shard: int, seqno: int) -> bytes:
 
 
 def read_handle(data: bytes, what: str) -> BlockHandle:
-    """Read a boxed ``db.block.info``; ``what`` names the value in errors.
-
-    Raises:
-        SourceError: the bytes are no block handle.
-    """
+    """Read a boxed ``db.block.info``; ``what`` names the value in errors."""
     reader = TlReader(data, what)
     reader.read_constructor(BLOCK_INFO)
     block_id = reader.read_block_id()

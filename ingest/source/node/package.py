@@ -3,8 +3,8 @@
     file  := u32 0xAE8FDD01, entry*
     entry := u16 0x1E8B, u16 name_len, u32 data_len, name, data        (little-endian)
 
-There is no checksum and no end mark. What makes an entry whole is the index, whose ``status``
-says how many bytes are valid, and for a block the SHA-256 in its name. Offsets in indexes count
+There is no checksum and no end mark. An entry is valid by the index, whose ``status`` is the
+number of valid bytes, and for a block by the SHA-256 in its name. Offsets in indexes count
 from behind the four bytes at the start of the file.
 """
 
@@ -40,7 +40,7 @@ class Place(msgspec.Struct, frozen=True):
     """Where an index puts an entry: file, offset and end of the valid part, as stored there.
 
     ``name`` is the file as it stands in errors, relative to the source's folder; ``bound`` is
-    None where no index says how much of the file is valid.
+    None where no index bounds the valid part.
     """
 
     path: Path
@@ -68,7 +68,7 @@ def parse_entry_name(name: bytes) -> tuple[str, BlockId] | None:
 
 
 def read_block_entry(place: Place, block_id: BlockId, *, check_file: bool = True) -> bytes:
-    """Return the bytes of the block whose entry is at ``place``; unchecked if so wished.
+    """Return the bytes of the block whose entry is at ``place``.
 
     Raises:
         EntryFlaw: the file is missing or too short, or the entry there is not this block.
@@ -85,11 +85,7 @@ def name_proof_kind(block_id: BlockId) -> str:
 
 
 def read_proof_entry(place: Place, block_id: BlockId) -> bytes:
-    """Return the bytes of the proof of a block, whose entry is at ``place``.
-
-    Raises:
-        EntryFlaw: the file is missing or too short, or the entry there is not this proof.
-    """
+    """Return the bytes of the proof of a block, whose entry is at ``place``."""
     return _read_named_entry(place, format_entry_name(block_id, name_proof_kind(block_id)))
 
 
@@ -110,11 +106,7 @@ def _read_named_entry(place: Place, expected: str) -> bytes:
 
 
 def check_file_hash(data: bytes, block_id: BlockId, *, file: str, offset: int) -> None:
-    """Make sure that the bytes are those of the block.
-
-    Raises:
-        EntryFlaw: their SHA-256 is not the file hash.
-    """
+    """Raise EntryFlaw if SHA-256 of the bytes is not the file hash of the block."""
     if hashlib.sha256(data).digest() != block_id.file_hash:
         reason = f"the SHA-256 of the {len(data)} bytes is not the block's file hash"
         raise EntryFlaw(reason, file=file, offset=offset)
@@ -217,7 +209,7 @@ class PackageScan:
         return EntryFlaw(reason, file=self.name, offset=0, cut=cut)
 
     def _judge_tail(self, descriptor: int, flaw: EntryFlaw) -> EntryFlaw:
-        """Tell an entry that is still being written from one whose length is wrong."""
+        """Distinguish an entry that is still being written from one whose length is wrong."""
         if not flaw.cut:
             return flaw
         rest_start = flaw.offset + ENTRY_HEADER.size

@@ -35,7 +35,7 @@ class PackGroup:
     """The packages with one number, scanned; knows their blocks by id and by seqno."""
 
     def __init__(self, folder: Path, number: int) -> None:
-        """Begin without files; ``refresh`` tells them."""
+        """Begin without files; ``refresh`` adds them."""
         self.folder = folder
         self.number = number
         self._scans: dict[Path, PackageScan] = {}
@@ -58,11 +58,7 @@ class PackGroup:
         return min([*found, *tails], key=lambda flaw: flaw.cut, default=None)
 
     def read_block(self, block_id: BlockId) -> RawBlock | None:
-        """Return a block, or None if no file has it; of several copies, one that is right.
-
-        Raises:
-            BlockCorrupt: no copy is right any more.
-        """
+        """Return a block, None if no file has it; raise BlockCorrupt if no copy is right."""
         flaw: EntryFlaw | None = None
         for scan in self._scans.values():
             place = scan.blocks.get(block_id)

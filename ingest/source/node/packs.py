@@ -22,7 +22,7 @@ from tonlake.ingest.errors import (
     DecodeError,
     SourceError,
 )
-from tonlake.ingest.source.node.bundle import Tops, collect_committed, read_tops
+from tonlake.ingest.source.node.bundle import Tops, collect_committed, read_previous, read_tops
 from tonlake.ingest.source.node.handle import MASTERCHAIN, name_mc_block
 from tonlake.ingest.source.node.packgroup import PackGroup, list_packages
 
@@ -40,11 +40,7 @@ class PackSource:
     """Blocks of the archive packages under a folder; follows files that grow."""
 
     def __init__(self, folder: Path, *, open_groups: int) -> None:
-        """List the packages; they are read when they are asked for.
-
-        Raises:
-            SourceError: there are none.
-        """
+        """List the packages; they are read when they are asked for."""
         self.folder = folder
         self._limit = open_groups
         self._groups: OrderedDict[int, PackGroup] = OrderedDict()
@@ -63,11 +59,7 @@ class PackSource:
         self._last = None
 
     def first_mc_seqno(self) -> int:
-        """Return the oldest masterchain block whose shard blocks can be told and are there.
-
-        Raises:
-            SourceError: there is none.
-        """
+        """Return the oldest masterchain block whose shard blocks are known and there."""
         return self._find_readable(newest_first=False, passed_over=(BlockNeverHad, BlockNotYet))
 
     def last_mc_seqno(self) -> int:
@@ -75,9 +67,6 @@ class PackSource:
 
         A block with wrong bytes or without its shard blocks counts as there, and so does one
         behind damage at the end: passing them over would hide what is wrong.
-
-        Raises:
-            SourceError: there is none.
         """
         if self._last is None:
             last = self._find_readable(newest_first=True, passed_over=(BlockNotYet,))
@@ -90,7 +79,7 @@ class PackSource:
 
         Raises:
             BlockNotYet: behind the end of the newest packages, or cut off there.
-            BlockNeverHad: not in the packages, or its shard blocks cannot be told without the
+            BlockNeverHad: not in the packages, or its shard blocks are unknown without the
                 masterchain block before it.
             BlockCorrupt: wrong bytes, or lost behind wrong bytes.
         """
@@ -109,7 +98,7 @@ class PackSource:
                     return None
                 raise self._missing(group, block_id, mc_seqno)
             blocks[block_id] = block
-            return _read_previous(block)
+            return read_previous(block)
 
         committed = collect_committed(tops.new, find_prev)
         shards = (blocks[block_id] for block_id in committed)
@@ -234,14 +223,6 @@ class PackSource:
         if is_newest and mc_seqno >= max(group.mc_blocks, default=0):
             return BlockNotYet("the packages end before it", block=block_id, file=where)
         return BlockNeverHad("the packages do not hold it", block=block_id, file=where)
-
-
-def _read_previous(block: RawBlock) -> tuple[BlockId, ...]:
-    # Its file hash was found right: the checksum would tell nothing more, and take longest by far.
-    try:
-        return read_header(parse_boc(block.data, check_crc=False)).previous
-    except (BocError, DecodeError) as error:
-        raise BlockCorrupt(str(error), block=block.id) from error
 
 
 def open_packs(folder: Path, *, open_groups: int = OPEN_INDEXES) -> PackSource:

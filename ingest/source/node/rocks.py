@@ -34,7 +34,7 @@ LOG_BYTES = 1 << 20
 
 
 class StoreFiles(msgspec.Struct, frozen=True):
-    """What a store's files look like: they tell whether its owner wrote or moved anything."""
+    """State of a store's files; it changes when the owner writes or moves anything."""
 
     manifest: str
     manifest_state: tuple[int, int, int]
@@ -47,7 +47,10 @@ class StoreFiles(msgspec.Struct, frozen=True):
 
 
 class Store:
-    """One RocksDB; ``name`` is its folder relative to the node's, as it stands in errors."""
+    """One RocksDB; ``name`` is its folder relative to the node's, as it stands in errors.
+
+    Methods raise SourceError if the store is missing, damaged or closed.
+    """
 
     def __init__(self, folder: Path, name: str, scratch: Scratch) -> None:
         """Prepare to open; nothing is read yet."""
@@ -58,21 +61,13 @@ class Store:
         self._db: Rdict | None = None
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the value of a key, or None.
-
-        Raises:
-            SourceError: the store's files are damaged.
-        """
+        """Return the value of a key, or None."""
         with self._named_errors():
             value: bytes | None = self._opened().get(key)
         return value
 
     def scan(self, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """Yield keys that begin with ``prefix`` and their values, in order of keys.
-
-        Raises:
-            SourceError: the store's files are damaged.
-        """
+        """Yield keys that begin with ``prefix`` and their values, in order of keys."""
         with self._named_errors():
             cursor = self._opened().iter()
             cursor.seek(prefix)
@@ -88,7 +83,7 @@ class Store:
             yield key, value
 
     def close(self) -> None:
-        """Let go of the store and remove its private folder."""
+        """Close the store and remove its private folder."""
         if self._db is not None:
             self._db.close()
             self._db = None
@@ -97,11 +92,7 @@ class Store:
             self._private = None
 
     def look(self) -> StoreFiles:
-        """Return what the store's files look like now.
-
-        Raises:
-            SourceError: there is no store, or it is incomplete.
-        """
+        """Return what the store's files look like now."""
         failure: OSError | None = None
         for _ in range(TRIES_UNCHANGED):  # files may move between two looks at the folder
             try:
@@ -129,7 +120,6 @@ class Store:
     def _open(
         self, options: Options, access: AccessType, families: dict[str, Options] | None = None
     ) -> None:
-        """Open through the private folder."""
         folder = str(self.folder)
         options.set_db_paths([DBPath(folder, ALL_BYTES)])
         options.set_wal_dir(folder)

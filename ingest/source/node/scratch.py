@@ -33,7 +33,7 @@ class Scratch:
         return Path(tempfile.mkdtemp(dir=self.folder))
 
     def close(self) -> None:
-        """Remove every folder that was given."""
+        """Remove all folders."""
         if self._lock >= 0:
             shutil.rmtree(self.folder, ignore_errors=True)
             os.close(self._lock)

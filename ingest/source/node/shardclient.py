@@ -1,8 +1,7 @@
 """How far a node is by its own account, and whether its archive bears that out.
 
-A number is easily believed and easily damaged: one that is too small would leave out blocks that
-are there, and let a follower take back what it has. So the block it comes with must be the
-archive's.
+A damaged seqno that is too small would leave out blocks that are there, and make a follower undo
+blocks. So its block must be the archive's.
 """
 
 from __future__ import annotations
@@ -19,23 +18,18 @@ if TYPE_CHECKING:
 
 
 class ShardClient:
-    """The newest masterchain block all of whose shard blocks the node says it has applied."""
+    """The newest masterchain block all of whose shard blocks the node has applied.
+
+    Methods raise SourceError if it is no masterchain block, or not the archive's.
+    """
 
     def __init__(self, state: FollowedStore) -> None:
-        """Read it.
-
-        Raises:
-            SourceError: the store names no masterchain block.
-        """
+        """Read it."""
         self._state = state
         self.read()
 
     def read(self) -> None:
-        """Read it again from the store as that was caught up with last.
-
-        Raises:
-            SourceError: the store names no masterchain block.
-        """
+        """Read it again from the store as that was caught up with last."""
         block = read_shard_client(self._state)
         if block is not None and (block.workchain, block.shard) != (MASTERCHAIN, MASTERCHAIN_SHARD):
             raise SourceError(
@@ -49,11 +43,7 @@ class ShardClient:
         return 0 if self._block is None else self._block.seqno
 
     def find_newest(self, archive: Archive) -> int:
-        """Return the newest masterchain block that both this and the archive know.
-
-        Raises:
-            SourceError: the archive has another block of the same seqno.
-        """
+        """Return the newest masterchain block that both this and the archive know."""
         self._check(archive)
         if archive.find_head(self.seqno) is not None:
             return self.seqno

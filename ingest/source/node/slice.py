@@ -72,14 +72,13 @@ def shard_prefix(shard: int, depth: int) -> int:
 
 
 class Slice:
-    """One slice, open; catches up with the node on demand."""
+    """One slice, open; catches up with the node on demand.
+
+    Methods raise SourceError if the index is missing, damaged or inconsistent.
+    """
 
     def __init__(self, db_dir: Path, slice_id: int, scratch: Scratch) -> None:
-        """Open the index.
-
-        Raises:
-            SourceError: it is missing or damaged.
-        """
+        """Open the index."""
         self.db_dir = db_dir
         self.id = slice_id
         name = name_index(slice_id)
@@ -93,7 +92,7 @@ class Slice:
             self._read_layout()
 
     def close(self) -> None:
-        """Let go of the index."""
+        """Close the index."""
         self.store.close()
 
     def find_handle(self, block_id: BlockId) -> BlockHandle | None:
@@ -130,11 +129,7 @@ class Slice:
         return reader.read_int()
 
     def locate_proof(self, block_id: BlockId, mc_seqno: int) -> Place | None:
-        """Return where the proof of a block is that ``mc_seqno`` commits; None if nowhere.
-
-        Raises:
-            SourceError: the index contradicts itself.
-        """
+        """Return where the proof of a block is that ``mc_seqno`` commits; None if nowhere."""
         is_master = block_id.workchain == MASTERCHAIN
         return self.locate(block_id, mc_seqno, PROOF_KEY if is_master else PROOF_LINK_KEY)
 
@@ -142,9 +137,6 @@ class Slice:
         """Return where a block that ``mc_seqno`` commits is; None if the index names no place.
 
         With another ``key`` of the node's files it is not the block, but what it has under that.
-
-        Raises:
-            SourceError: the index contradicts itself.
         """
         file_key = pack_constructor(key) + pack_block_id(block_id)
         offset = self._number(hashlib.sha256(file_key).hexdigest().upper())
@@ -187,7 +179,6 @@ class Slice:
         return next((name for name in names if (self.db_dir / name).exists()), names[-1])
 
     def _read_layout(self) -> None:
-        """Read the form of the slice, and the packages that were added to it."""
         status = self.store.get(b"status")
         if status is None:
             raise SourceError(f"{self.store.name}: no status: the index is empty or incomplete")
@@ -241,11 +232,7 @@ class SliceCache:
         self._open: OrderedDict[int, Slice] = OrderedDict()
 
     def open(self, slice_id: int) -> Slice:
-        """Return a slice, opened now or before.
-
-        Raises:
-            SourceError: its index is missing or damaged.
-        """
+        """Return a slice, opened now or before."""
         found = self._open.pop(slice_id, None) or Slice(self.db_dir, slice_id, self.scratch)
         self._open[slice_id] = found
         while len(self._open) > self.limit:

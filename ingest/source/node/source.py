@@ -1,7 +1,7 @@
 """A node's database folder as a source of blocks: stopped, running, copied, or killed.
 
-What is complete is what the node's shard client says, as far as the archive bears it out: the
-parts of a folder that was copied file by file, or of a killed node, do not agree at the end.
+Complete is what the node's shard client and the archive both have: in a folder that was copied
+file by file, or of a killed node, the two differ at the end.
 """
 
 from __future__ import annotations
@@ -47,11 +47,7 @@ class NodeSource:
     """Blocks of a node's database folder, which is only read; follows a node that is writing."""
 
     def __init__(self, db_dir: Path, *, open_indexes: int, proofs: bool = False) -> None:
-        """Open the node's small stores.
-
-        Raises:
-            SourceError: the folder is no node's, or damaged.
-        """
+        """Open the node's small stores."""
         self.db_dir = db_dir
         self._scratch = Scratch()
         try:
@@ -71,9 +67,6 @@ class NodeSource:
         """Catch up with a node that is writing.
 
         The shard client is read first: what it calls complete is in the stores read after it.
-
-        Raises:
-            SourceError: a store is gone or damaged.
         """
         before = self._client.seqno
         if not self._state.catch_up() and self._last == before:
@@ -88,9 +81,6 @@ class NodeSource:
 
         A node that began in the middle of the chain has blocks at its beginning whose data it
         never stored; they are passed over.
-
-        Raises:
-            SourceError: there is none.
         """
         first = self._archive.find_first()
         reason: BlockUnavailable | None = None
@@ -112,9 +102,6 @@ class NodeSource:
 
         That is the shard client's, unless the archive ends earlier; 0 if the node has none. A
         block with wrong bytes counts as there: passing it over would hide the damage.
-
-        Raises:
-            SourceError: the node does not keep the blocks of all shards.
         """
         if self._last is None:
             self._last = self._find_last()
@@ -150,19 +137,11 @@ class NodeSource:
             raise BlockNotYet(reason, block=name_mc_block(mc_seqno), file=error.file) from error
 
     def find_head(self, mc_seqno: int) -> McHead | None:
-        """Return which masterchain block the node has at a seqno; None if it has none.
-
-        Raises:
-            SourceError: a store is damaged.
-        """
+        """Return which masterchain block the node has at a seqno; None if it has none."""
         return self._archive.find_head(mc_seqno) if mc_seqno <= self._client.seqno else None
 
     def zero_states(self) -> tuple[ZeroState, ...]:
-        """Return the zero states of the node's folder, the masterchain's first.
-
-        Raises:
-            SourceError: a file's bytes do not agree with its name.
-        """
+        """Return the zero states of the node's folder, the masterchain's first."""
         known = self._archive.find_zero_states((MASTERCHAIN, BASECHAIN))
         return read_zero_states(self.db_dir, known)
 
@@ -178,7 +157,7 @@ class NodeSource:
         return found
 
     def close(self) -> None:
-        """Let go of every store and remove the private folders."""
+        """Close every store and remove the private folders."""
         self._archive.close()
         self._state.close()
         self._scratch.close()

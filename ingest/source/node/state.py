@@ -27,11 +27,7 @@ INIT_BLOCK_KEY = bytes.fromhex("f2881431756ddf33e3c4f242039f7d30d16c00d2d7cd0b9b
 
 
 def check_version(store: Store) -> None:
-    """Make sure that the node's folder has the layout this reader knows.
-
-    Raises:
-        SourceError: it has another one.
-    """
+    """Make sure that the node's folder has the layout this reader knows."""
     value = store.get(pack_constructor(DB_VERSION_KEY))
     if value is None:
         return  # written once the node has upgraded an old folder; without it the layout is old
@@ -48,7 +44,7 @@ def read_shard_client(store: Store) -> BlockId | None:
 
 
 def read_init_block(store: Store) -> BlockId | None:
-    """Return the key block, or zero state, from which the node would start anew."""
+    """Return the key block, or zero state, from which the node would start again."""
     return _read_block(store, INIT_BLOCK_KEY, INIT_BLOCK_ID, "db.state.initBlockId")
 
 

@@ -1,4 +1,4 @@
-"""Blocks as a slice holds them: bytes where the index says, and who follows whom."""
+"""Blocks as a slice holds them: bytes at the place in the index, and links between blocks."""
 
 from __future__ import annotations
 
@@ -57,11 +57,7 @@ def read_block(
 def read_proven_block(
     opened: Slice, block_id: BlockId, mc_seqno: int, *, check_file: bool = True
 ) -> RawBlock:
-    """Return a block with its proof; without, where the node has none.
-
-    Raises:
-        BlockNeverHad, BlockCorrupt: as ``read_block``.
-    """
+    """Return a block with its proof; without, where the node has none."""
     block = read_block(opened, block_id, mc_seqno, check_file=check_file)
     with naming_corrupt(block_id):
         place = opened.locate_proof(block_id, mc_seqno)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, TypeVar
 
+from msgspec.structs import astuple
+
 from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.errors import SourceError
 
@@ -48,13 +50,7 @@ _BLOCK_ID = struct.Struct("<iqi32s32s")
 
 def pack_block_id(block_id: BlockId) -> bytes:
     """Return the 80 bytes of a bare ``tonNode.blockIdExt``."""
-    return _BLOCK_ID.pack(
-        block_id.workchain,
-        block_id.shard,
-        block_id.seqno,
-        block_id.root_hash,
-        block_id.file_hash,
-    )
+    return _BLOCK_ID.pack(*astuple(block_id))
 
 
 def pack_constructor(constructor: int) -> bytes:
@@ -63,7 +59,7 @@ def pack_constructor(constructor: int) -> bytes:
 
 
 class TlReader:
-    """Reads TL values one after another; ``what`` names the bytes in errors."""
+    """Reads TL values one after another; ``what`` names the bytes in SourceError."""
 
     def __init__(self, data: bytes, what: str) -> None:
         """Start at the first byte of ``data``."""
@@ -72,15 +68,11 @@ class TlReader:
         self.position = 0
 
     def fail(self, reason: str) -> SourceError:
-        """Return the error that says what is wrong with these bytes and where."""
+        """Return an error with the reason and the position in these bytes."""
         return SourceError(f"{self.what}: {reason} at byte {self.position} of {len(self.data)}")
 
     def read_bytes(self, size: int) -> bytes:
-        """Return the next ``size`` bytes.
-
-        Raises:
-            SourceError: fewer are left.
-        """
+        """Return the next ``size`` bytes."""
         end = self.position + size
         if end > len(self.data):
             raise self.fail(f"{size} bytes expected, the value ends too early")
@@ -89,7 +81,7 @@ class TlReader:
         return found
 
     def read_constructor(self, constructor: int) -> None:
-        """Step over the constructor of a boxed object, which must be the one given."""
+        """Step over the constructor of a boxed object, which must be ``constructor``."""
         found = int.from_bytes(self.read_bytes(4), "little")
         if found != constructor:
             self.position -= 4

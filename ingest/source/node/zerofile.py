@@ -68,7 +68,6 @@ def _read_state(path: Path, name: str, workchain: int) -> ZeroState:
 
 
 def _hash_key(state: ZeroState) -> str:
-    """Return the hash that names the file of a zero state."""
     block_id = BlockId(state.workchain, MASTERCHAIN_SHARD, 0, state.root_hash, state.file_hash)
     key = pack_constructor(ZERO_STATE_FILE_KEY) + pack_block_id(block_id)
     return hashlib.sha256(key).hexdigest().upper()

@@ -10,7 +10,7 @@ import pytest
 
 from tests.ingest.hashmaps import build_hashmap
 from tests.patience import compose
-from tonlake.ingest.assemble.currency import CurrencyBook
+from tonlake.ingest.assemble.currency import CurrencyRegistry
 from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.record import pack_cell
@@ -53,7 +53,9 @@ def _build_cells(amounts: dict[int, int]) -> tuple[bytes, list[dict[str, Any]]]:
 
 
 def _complete(
-    book: CurrencyBook, states: list[tuple[str | None, bytes | None]], cells: list[dict[str, Any]]
+    book: CurrencyRegistry,
+    states: list[tuple[str | None, bytes | None]],
+    cells: list[dict[str, Any]],
 ) -> list[str | None]:
     rows = [dict(zip(STATES.names, state, strict=True)) for state in states]
     tables = {
@@ -66,7 +68,7 @@ def _complete(
 
 def test_rows_are_filled_from_the_cells_of_the_commit(tmp_path: Path) -> None:
     root, cells = _build_cells({7: 1, 239: 2**200, 2**32 - 1: 5})
-    book = CurrencyBook(CellFinder(tmp_path, IngestSections()))
+    book = CurrencyRegistry(CellFinder(tmp_path, IngestSections()))
     text = f'{{"7":"1","239":"{2**200}","{2**32 - 1}":"5"}}'
     states = [(None, root), (None, None), ('{"1":"2"}', b"\1" * 32)]
     assert _complete(book, states, cells) == [text, None, '{"1":"2"}']
@@ -76,7 +78,7 @@ def test_rows_are_filled_from_the_cells_of_the_commit(tmp_path: Path) -> None:
 
 def test_what_nobody_knows_stays_open(tmp_path: Path) -> None:
     root, cells = _build_cells({1: 1, 2: 2, 3: 3})
-    book = CurrencyBook(CellFinder(tmp_path, IngestSections()))
+    book = CurrencyRegistry(CellFinder(tmp_path, IngestSections()))
     inner = [row for row in cells if row["hash"] == root]
     assert _complete(book, [(None, root)], inner) == [None]
     assert _complete(book, [(None, root)], cells) == ['{"1":"1","2":"2","3":"3"}']

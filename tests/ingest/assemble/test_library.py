@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tests.ingest.hashmaps import build_hashmap
-from tonlake.ingest.assemble.library import LibraryBook
+from tonlake.ingest.assemble.library import LibraryRegistry
 from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.record import pack_cell
@@ -75,16 +75,16 @@ class _Chain:
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> LibraryBook:
-    return LibraryBook(tmp_path, LakeSettings(), CellFinder(tmp_path, IngestSections()))
+def book(tmp_path: Path) -> LibraryRegistry:
+    return LibraryRegistry(tmp_path, LakeSettings(), CellFinder(tmp_path, IngestSections()))
 
 
-def _complete(book: LibraryBook, chain: _Chain, first: int, last: int) -> list[Change]:
+def _complete(book: LibraryRegistry, chain: _Chain, first: int, last: int) -> list[Change]:
     table = book.complete(chain.tables(), first, last)
     return [tuple(row.values()) for row in table.to_pylist()]
 
 
-def test_a_publisher_that_drops_its_library_removes_it(book: LibraryBook) -> None:
+def test_a_publisher_that_drops_its_library_removes_it(book: LibraryRegistry) -> None:
     chain = _Chain()
     one = chain.library(1)
     chain.changes = [(2, one, True, [ANN])]
@@ -99,7 +99,7 @@ def test_a_publisher_that_drops_its_library_removes_it(book: LibraryBook) -> Non
     assert _complete(book, _Chain(), 10, 12) == []
 
 
-def test_a_library_stays_while_someone_publishes_it(book: LibraryBook) -> None:
+def test_a_library_stays_while_someone_publishes_it(book: LibraryRegistry) -> None:
     chain = _Chain()
     one = chain.library(1)
     chain.changes = [(2, one, True, [ANN, BOB])]
@@ -112,7 +112,7 @@ def test_a_library_stays_while_someone_publishes_it(book: LibraryBook) -> None:
     ]
 
 
-def test_publishers_that_a_block_leaves_out_are_kept(book: LibraryBook) -> None:
+def test_publishers_that_a_block_leaves_out_are_kept(book: LibraryRegistry) -> None:
     chain = _Chain()
     one = chain.library(1)
     chain.changes = [(2, one, True, [ANN, BOB]), (3, one, True, [EVE])]
@@ -120,7 +120,7 @@ def test_publishers_that_a_block_leaves_out_are_kept(book: LibraryBook) -> None:
     assert _complete(book, chain, 1, 3)[1] == (3, one, True, [ANN, BOB, EVE])
 
 
-def test_a_removal_that_the_block_shows_is_there_once(book: LibraryBook) -> None:
+def test_a_removal_that_the_block_shows_is_there_once(book: LibraryRegistry) -> None:
     chain = _Chain()
     one = chain.library(1)
     chain.changes = [(2, one, True, [ANN]), (3, one, False, [])]
@@ -128,7 +128,7 @@ def test_a_removal_that_the_block_shows_is_there_once(book: LibraryBook) -> None
     assert _complete(book, chain, 1, 3) == [(2, one, True, [ANN]), (3, one, False, [])]
 
 
-def test_other_workchains_publish_nothing(book: LibraryBook) -> None:
+def test_other_workchains_publish_nothing(book: LibraryRegistry) -> None:
     chain = _Chain()
     one = chain.library(1)
     chain.changes = [(2, one, True, [ANN])]
@@ -136,7 +136,7 @@ def test_other_workchains_publish_nothing(book: LibraryBook) -> None:
     assert _complete(book, chain, 1, 3) == [(2, one, True, [ANN])]
 
 
-def test_unknown_dictionaries_remove_nothing(book: LibraryBook) -> None:
+def test_unknown_dictionaries_remove_nothing(book: LibraryRegistry) -> None:
     chain = _Chain()
     one = chain.library(1)
     chain.changes = [(2, one, True, [ANN])]

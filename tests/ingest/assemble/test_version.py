@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tests.ingest.facts import ask
-from tonlake.ingest.assemble.version import VersionBook
+from tonlake.ingest.assemble.version import VersionRegistry
 from tonlake.ingest.blocks import KeyMark
 from tonlake.ingest.errors import BlockPruned
 from tonlake.ingest.run.pipeline import ingest
@@ -61,8 +61,8 @@ def voted(genuine: Callable[[str], tuple[Path, Path]]) -> Path:
     return genuine("celldb-v2")[0]
 
 
-def _attach(source: Any, mc_seqno: int, book: VersionBook | None = None) -> dict[int, int]:
-    book = book or VersionBook(source)
+def _attach(source: Any, mc_seqno: int, book: VersionRegistry | None = None) -> dict[int, int]:
+    book = book or VersionRegistry(source)
     return book.attach(source.read_unchecked(mc_seqno)).versions
 
 
@@ -74,13 +74,13 @@ def test_the_zero_state_counts_until_the_first_key_block(demo_node: Path) -> Non
 def test_packages_alone_leave_the_zero_state_to_the_lake(demo_node: Path, demo_lake: Path) -> None:
     with closing(open_packs(demo_node / "archive/packages")) as source:
         assert _attach(source, 100) == {}
-        assert _attach(source, 100, VersionBook(source, LogReader(demo_lake))) == {0: 11}
+        assert _attach(source, 100, VersionRegistry(source, LogReader(demo_lake))) == {0: 11}
 
 
 def test_a_start_in_the_middle_looks_for_key_blocks_once(voted: Path) -> None:
     with closing(open_node(voted)) as source:
         told = Told(source, {FIRST_KEY: 12, SECOND_KEY: 13})
-        book = VersionBook(told)  # type: ignore[arg-type]
+        book = VersionRegistry(told)  # type: ignore[arg-type]
         assert _attach(told, 300, book) == {FIRST_KEY: 12, SECOND_KEY: 13}
         assert _attach(told, 301, book) == {FIRST_KEY: 12, SECOND_KEY: 13}
         assert told.asked == [300, SECOND_KEY, FIRST_KEY, 301]
@@ -93,7 +93,7 @@ def test_what_a_node_has_deleted_its_lake_still_knows(voted: Path, tmp_path: Pat
         ingest(source, tmp_path, Span(280, 285), IngestSections())
         lost = Told(source, dict.fromkeys((0, FIRST_KEY, SECOND_KEY)))
         assert _attach(lost, 300) == {}
-        again = VersionBook(lost, LogReader(tmp_path))  # type: ignore[arg-type]
+        again = VersionRegistry(lost, LogReader(tmp_path))  # type: ignore[arg-type]
         assert _attach(lost, 300, again) == {SECOND_KEY: 11}
 
 

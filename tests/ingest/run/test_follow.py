@@ -74,7 +74,7 @@ class Watched(Follower):
     def __init__(self, db_dir: Path, lake: Path, settings: IngestSections = SETTINGS) -> None:
         self.told: list[str] = []
         super().__init__(
-            lambda: open_node(db_dir, open_indexes=2), lake, settings, tell=self.told.append
+            lambda: open_node(db_dir, open_indexes=2), lake, settings, notify=self.told.append
         )
 
 
@@ -377,7 +377,7 @@ def test_two_followers_of_one_lake_say_so_and_go_on(
     told: list[str] = []
     with closing(Watched(node.db_dir, lake)) as two:
         source: Any = Overtaken(open_node(node.db_dir, open_indexes=2), two.step)
-        with closing(Follower(lambda: source, lake, SETTINGS, tell=told.append)) as one:
+        with closing(Follower(lambda: source, lake, SETTINGS, notify=told.append)) as one:
             for last in range(1, 9):
                 advance(node, one, bundles, last)
                 one.step()

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from tests.ingest.networks import find_cells
-from tonlake.ingest.assemble.currency import CurrencyBook
+from tonlake.ingest.assemble.currency import CurrencyRegistry
 from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
 from tonlake.ingest.decode.block.account import NONEXIST_HASH, Touched, read_account
@@ -63,7 +63,7 @@ def test_every_touched_account_has_its_state(network: Network) -> None:
 
 def test_last_states_equal_the_node_s_answers(network: Network, tmp_path: Path) -> None:
     tables = dict(network.tables)
-    tables["account_states"] = CurrencyBook(CellFinder(tmp_path, IngestSections())).complete(
+    tables["account_states"] = CurrencyRegistry(CellFinder(tmp_path, IngestSections())).complete(
         tables | {"state_cells": _join(network)}
     )
     rows = network.zero["account_states"].to_pylist() + tables["account_states"].to_pylist()

@@ -1,4 +1,4 @@
-"""A lite server: ADNL over TCP, and the questions about blocks, answered from given blocks.
+"""A lite server: ADNL over TCP, and the queries about blocks, answered from given blocks.
 
 The handshake and the packets are written here from the protocol, not taken from the client under
 test: ``key id, client's public key, SHA-256 of 160 random bytes, these bytes`` encrypted with

@@ -89,7 +89,7 @@ def test_the_chain_is_followed(chain: Chain, tmp_path: Path) -> None:
         origin = Origin(liteserver=config)
         ahead.last, behind.last = 3, 2
         follower = Follower(
-            lambda: origin.open(settings), tmp_path / "lake", settings, tell=told.append
+            lambda: origin.open(settings), tmp_path / "lake", settings, notify=told.append
         )
         try:
             for last in range(3, 8):
