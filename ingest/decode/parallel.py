@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.block.block import decode_bundles
-from tonlake.ingest.decode.block.rows import keep_first_cells
 from tonlake.ingest.decode.proof import list_proofs
 from tonlake.ingest.decode.queue import list_queue_sizes
+from tonlake.ingest.decode.rows import keep_first_cells
 from tonlake.ingest.errors import IngestError
 from tonlake.lake.schema import BLOCK_PROOFS, QUEUE_SIZES
 

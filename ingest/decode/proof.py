@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.decode.block.rows import Row, make_table
+from tonlake.ingest.decode.rows import Row, make_table
 from tonlake.lake.schema import BLOCK_PROOFS
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.decode.block.header import read_parts
-from tonlake.ingest.decode.block.rows import Row, make_table
 from tonlake.ingest.decode.block.state import read_state
 from tonlake.ingest.decode.cell.bagindex import BagIndex
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.exotic import MERKLE_UPDATE, ORDINARY
+from tonlake.ingest.decode.rows import Row, make_table
 from tonlake.ingest.errors import BocError
 from tonlake.lake.schema import QUEUE_SIZES
 

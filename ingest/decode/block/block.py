@@ -11,7 +11,6 @@ from tonlake.ingest.decode import native
 from tonlake.ingest.decode.block.account import Touched
 from tonlake.ingest.decode.block.config import config_rows
 from tonlake.ingest.decode.block.header import MASTERCHAIN, read_extra, read_header, read_parts
-from tonlake.ingest.decode.block.rows import RowSet
 from tonlake.ingest.decode.block.shard import read_shard_tops, skip_currencies
 from tonlake.ingest.decode.block.statecell import StateCells
 from tonlake.ingest.decode.block.transaction import Place, TransactionDecoder
@@ -19,6 +18,7 @@ from tonlake.ingest.decode.block.update import decode_update
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap, iter_hashmap_slice
 from tonlake.ingest.decode.heap import without_collector
+from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.errors import BlockCorrupt, BocError, DecodeError
 from tonlake.lake.schema import BLOCKS
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
     from tonlake.ingest.decode.block.header import BlockHeader
-    from tonlake.ingest.decode.block.rows import Row
     from tonlake.ingest.decode.cell.slice import CellSlice
     from tonlake.ingest.decode.cell.tree import CellTree
+    from tonlake.ingest.decode.rows import Row
 
 _ACCOUNT_BLOCK_TAG = 5
 _MICROSECONDS = 1_000_000

@@ -15,8 +15,8 @@ from tonlake.ingest.decode.cell.record import pack_cell
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tonlake.ingest.decode.block.rows import Row
     from tonlake.ingest.decode.cell.boc import CellTree
+    from tonlake.ingest.decode.rows import Row
 
 _EXOTIC_BIT = 8
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tonlake.ingest.decode.block.phase import Phase
-    from tonlake.ingest.decode.block.rows import Row
     from tonlake.ingest.decode.cell.tree import CellTree
+    from tonlake.ingest.decode.rows import Row
 
 _HEAD = Struct(">32sQ32sQI")
 _HEAD_BITS = _HEAD.size * 8

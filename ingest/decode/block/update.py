@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.decode.block.account import AccountRow
     from tonlake.ingest.decode.block.header import BlockHeader
-    from tonlake.ingest.decode.block.rows import RowSet
     from tonlake.ingest.decode.block.statecell import CellAt, StateCells
     from tonlake.ingest.decode.cell.boc import CellTree
+    from tonlake.ingest.decode.rows import RowSet
 
 
 def decode_update(

@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 from msgspec.structs import astuple
 
 from tonlake.ingest.blocks import BlockId, McBundle
-from tonlake.ingest.decode.block.rows import keep_first_cells
 from tonlake.ingest.decode.native.arrow import make_table
+from tonlake.ingest.decode.rows import keep_first_cells
 from tonlake.lake.schema import BASE_TABLES
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ import msgspec
 import pyarrow as pa
 
 from tonlake.ingest.decode.block.message import MessageDecoder
-from tonlake.ingest.decode.block.rows import RowSet
 from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.derive.contract.stack import parse_address
 from tonlake.ingest.derive.contract.transfer import make_moves
 from tonlake.ingest.derive.recording.contract import make_recorded

@@ -18,8 +18,8 @@ from tonlake.ingest.errors import MissingCell
 
 if TYPE_CHECKING:
     from tests.ingest.networks import Cells
-    from tonlake.ingest.decode.block.rows import Row
     from tonlake.ingest.decode.cell.boc import CellTree
+    from tonlake.ingest.decode.rows import Row
 
 MAX_MERKLE_DEPTH = 2
 KINDS = ("plain", "fork", "library", "proof", "update", "pruned")

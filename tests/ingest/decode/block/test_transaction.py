@@ -18,11 +18,11 @@ from tests.ingest.decode.cell.samples import store_pruned
 from tests.ingest.hashmaps import build_hashmap
 from tonlake.ingest.decode.block.encode import NAMED
 from tonlake.ingest.decode.block.recipe import rebuild_transaction
-from tonlake.ingest.decode.block.rows import RowSet
 from tonlake.ingest.decode.block.transaction import Place, TransactionDecoder, decode_transaction
 from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
 from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.errors import BocError, DecodeError
 from tonlake.lake.schema import MESSAGES, TRANSACTIONS
 

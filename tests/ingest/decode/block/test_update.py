@@ -16,12 +16,12 @@ from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
 from tonlake.ingest.decode.block.account import NONEXIST_HASH, Touched, read_account
 from tonlake.ingest.decode.block.block import decode_bundle, decode_bundles, decode_in_python
 from tonlake.ingest.decode.block.header import read_header, read_parts
-from tonlake.ingest.decode.block.rows import RowSet
 from tonlake.ingest.decode.block.state import read_state_sides
 from tonlake.ingest.decode.block.statecell import StateCells, iter_cells
 from tonlake.ingest.decode.block.update import decode_update
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.record import assemble_boc
+from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.decode.zerostate import decode_states
 from tonlake.ingest.errors import DecodeError
 from tonlake.ingest.settings import IngestSections

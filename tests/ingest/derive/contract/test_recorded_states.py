@@ -14,9 +14,9 @@ import pytest
 from tests.patience import compose
 from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.decode.block.account import StateAt, Touched, make_row, read_account
-from tonlake.ingest.decode.block.rows import RowSet
 from tonlake.ingest.decode.block.statecell import StateCells
 from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.derive.contract.detection import Question
 from tonlake.ingest.derive.contract.interface import load_interfaces, name_interfaces
 from tonlake.ingest.derive.contract.interview import Interview, make_key

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from tonlake.ingest.decode.block.rows import RowSet
+from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.errors import DecodeError
 from tonlake.lake.schema import BASE_TABLES, TABLES
 
