@@ -292,7 +292,7 @@ def test_wrong_arguments_are_refused() -> None:
     [("0", "python (TONLAKE_NATIVE=0)"), ("portable", "native (portable sha-256)")],
 )
 def test_the_environment_chooses(setting: str, name: str) -> None:
-    code = "from ingest import native; print(native.describe())"
+    code = "from tonlake.ingest.decode import native; print(native.describe())"
     found = subprocess.run(
         [sys.executable, "-c", code],
         env=os.environ | {"TONLAKE_NATIVE": setting},
