@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.ingest.simulator.fault import Clock
 
 SERVE = "from tonlake.api.command.start import start; start()"
-FOLLOWER = b"ingest.tail"
+FOLLOWER = b"ingest.run.tail"
 
 
 class Service:

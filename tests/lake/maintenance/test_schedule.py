@@ -141,7 +141,7 @@ def list_children() -> list[int]:
     """Return the processes of upkeep that threads of this one started; other tests have others."""
     paths = Path("/proc/self/task").glob("*/children")
     children = [int(pid) for path in paths for pid in path.read_text(encoding="ascii").split()]
-    return [pid for pid in children if b"lake.upkeep" in read_command(pid)]
+    return [pid for pid in children if b"lake.maintenance.schedule" in read_command(pid)]
 
 
 def read_command(pid: int) -> bytes:
