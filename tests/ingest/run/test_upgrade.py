@@ -34,7 +34,7 @@ from tonlake.lake.schema import SCHEMA_VERSION
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LAKES = Path(__file__).resolve().parents[1] / "data" / "lakes"
+LAKES = Path(__file__).resolve().parents[2] / "data" / "lakes"
 NAMES = ("traces", "lookups", "actions")
 """Lakes of masterchain blocks 1 to 8 of the demo node, by what was new in the version."""
 

@@ -35,7 +35,7 @@ from tonlake.lake.log.state import read_commit, read_state
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import TABLES
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 TWO = ("blocks", "transactions")
 every_three = mock.patch.object(commit, "CHECKPOINT_COMMITS", 3)
 

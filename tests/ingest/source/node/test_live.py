@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.blocks import McBundle
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 BLOCKS_FOLLOWED = 150
 """Behind a change of slice at 140 and the split of the shard at 110."""
 

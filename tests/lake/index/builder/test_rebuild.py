@@ -82,7 +82,7 @@ def test_a_run_of_another_version_is_not_read_and_made_anew(chained: Path) -> No
     assert told.lookups.rows_missing == run.rows
     console = Console(record=True, width=200, file=io.StringIO())
     render_status(told, console)
-    assert "1 runs are of another version" in console.export_text()
+    assert "1 segments have the format of another version" in console.export_text()
     rebuild_index(chained)
     assert read_state(chained).runs == (run,)
     assert open_segments(open_snapshot(chained), NO_MEMORY) is not None
