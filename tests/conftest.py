@@ -30,7 +30,14 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = ROOT / "tests" / "data" / "node-demo"
-LONGEST = ("crash/", "clients/", "notebooks/", "api/sql/", "ingest/run/test_follow", "queries/test_d")
+LONGEST = (
+    "crash/",
+    "clients/",
+    "notebooks/",
+    "api/sql/",
+    "ingest/run/test_follow",
+    "queries/test_d",
+)
 """What takes a worker long: begun last, it would keep the other one waiting."""
 
 # What a run proves depends neither on how fast the machine is nor on luck: examples are the same
