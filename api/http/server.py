@@ -46,7 +46,7 @@ def configure_server(app: ASGIApp) -> uvicorn.Config:
 
 
 class StreamingServer(uvicorn.Server):
-    """Ends streams once it is told to stop: it waits for all connections, and those last."""
+    """Ends streams at shutdown: the server waits for all connections, and streams stay open."""
 
     def __init__(self, app: ASGIApp, end_streams: Callable[[], None]) -> None:
         """Take an application, and what ends its streams."""
@@ -54,7 +54,7 @@ class StreamingServer(uvicorn.Server):
         self._end_streams = end_streams
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve until told to stop."""
+        """Serve until shutdown."""
         sys.setswitchinterval(SWITCH_S)
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection is a file, too

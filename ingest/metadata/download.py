@@ -1,7 +1,7 @@
 """One JSON object from an address that a stranger chose: https, within size, time and type.
 
 Redirects are followed one by one, each as if it had been the address: its scheme, its host and
-the addresses of that host are checked anew (tonlake.ingest.metadata.network).
+the addresses of that host are checked again (tonlake.ingest.metadata.network).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Commits without blocks: files made anew from rows that the lake has already."""
+"""Commits without blocks: files rewritten from rows that the lake already has."""
 
 from __future__ import annotations
 
