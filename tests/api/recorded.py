@@ -68,7 +68,7 @@ def read_typed(entry: dict[str, Any]) -> Any:
     items = [read_typed(item) for item in entry[kind]["elements"]]
     if kind == "tuple":
         return tuple(items)
-    pairs = None
+    pairs: tuple[Any, Any] | None = None
     for item in reversed(items):
         pairs = (item, pairs)
     return pairs

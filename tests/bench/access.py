@@ -102,7 +102,7 @@ class Access:
         traces = _find_traces(call, TracesQuery(tx_hash=(tx_hash,), limit=10, offset=0))
         members = _read_members(call, traces)
         keys = [key for trace in traces for key in members.get(trace["trace_id"], ())]
-        return _rows_of(read_records(call.reader, keys))
+        return _rows_of(read_records(call, keys))
 
     def states(self, accounts: Sequence[Address]) -> list[Row]:
         """Return the newest states of accounts."""

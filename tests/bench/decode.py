@@ -152,7 +152,7 @@ def _decode_by_pytoniq(blocks: list[RawBlock]) -> None:
     for raw in blocks:
         if sha256(raw.data).digest() != raw.id.file_hash:
             raise ValueError(f"block {raw.id} has wrong bytes")
-        Block.deserialize(Cell.one_from_boc(raw.data).begin_parse())  # type: ignore[no-untyped-call]
+        Block.deserialize(Cell.one_from_boc(raw.data).begin_parse())
 
 
 if __name__ == "__main__":

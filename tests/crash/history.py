@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tests.lake.chain import Chain, commit_made
@@ -44,7 +45,7 @@ class History:
     def steps(self) -> Iterator[Callable[[Path], object]]:
         """Yield the steps in order."""
         for mc_range in RANGES[:3]:
-            yield lambda lake, mc_range=mc_range: self.commit(lake, mc_range)
+            yield partial(self.commit, mc_range=mc_range)
         yield rebuild_index
         yield lambda lake: compact_lake(lake, SETTINGS)
         yield lambda lake: sweep_orphans(lake, 0)

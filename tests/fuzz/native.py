@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from tests.fuzz.bag import BagRun
-from tests.fuzz.corpus import read_corpus
 from tests.fuzz.rebuilt import RebuildRun
+from tests.fuzz.seeds import read_corpus
 from tests.ingest.decode.block.test_fuzz import spoil_cells
 from tests.ingest.decode.cell.test_fuzz import mutate
 from tests.ingest.decode.native.samples import check_equal, wrap

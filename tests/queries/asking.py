@@ -77,7 +77,7 @@ class Asking:
         table, name = column.split(".")
         workchain = "workchain" if name == "account" else f"{name}_workchain"
         text = f"select distinct {workchain}, {name} from {table} where {name} is not null"  # noqa: S608
-        return [tuple(row.values()) for row in self._read(text)]  # type: ignore[misc]
+        return [(row[workchain], row[name]) for row in self._read(text)]
 
     def draw(self, name: str, query: Query) -> Row:
         """Return one set of parameters of a query, or of what is composed under a name."""

@@ -18,7 +18,7 @@ class Asker:
         """Take the client of an application."""
         self.client = client
 
-    def raw(self, method: str, /, **params: object) -> Response:
+    def raw(self, method: str, /, **params: Any) -> Response:
         """Return the whole answer to a GET request."""
         return self.client.get(f"/api/v2/{method}", params=params)
 

@@ -26,13 +26,13 @@ class Asker:
         """Take the client of an application."""
         self.client = client
 
-    def __call__(self, operation: str, **params: object) -> Any:
+    def __call__(self, operation: str, **params: Any) -> Any:
         """Return the answer of an operation that must succeed."""
         answer = self.client.get(f"/api/v3/{operation}", params=params)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
-    def refused(self, operation: str, **params: object) -> tuple[int, str]:
+    def refused(self, operation: str, **params: Any) -> tuple[int, str]:
         """Return status and text of an operation that must fail."""
         answer = self.client.get(f"/api/v3/{operation}", params=params)
         body = answer.json()

@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import trustme
@@ -49,7 +49,7 @@ class Host(ThreadingHTTPServer):
         self.count = Counter[str]()
         self.connections = 0
 
-    def finish_request(self, request: object, client_address: object) -> None:
+    def finish_request(self, request: Any, client_address: object) -> None:
         """Speak TLS, in the thread of the connection."""
         self.connections += 1
         with suppress(OSError), self.context.wrap_socket(request, server_side=True) as secure:

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from pytoniq_core import Address, Cell, Transaction
+from pytoniq_core.tlb.transaction import InternalMsgInfo
 
 from tonlake.lake.schema import TRANSACTIONS
 
@@ -148,7 +149,7 @@ def _read_message(read: MessageAny, direction: str, index: int) -> Row:
         row[name] = getattr(info, name, None)
     row["value"] = getattr(info, "value_coins", None)
     row["value_extra_currencies"] = (
-        _show_currencies(info.value.other.dict) if read.is_internal else None
+        _show_currencies(info.value.other.dict) if isinstance(info, InternalMsgInfo) else None
     )
     row["field_x"] = getattr(info, "ihr_fee", None)
     return row

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _LT_STEP = 10
 
+Number = int
+"""The type, where a method has its name."""
+
 
 def account(name: str, workchain: int = 0) -> str:
     """Return the account of a name."""
@@ -31,24 +34,24 @@ def account(name: str, workchain: int = 0) -> str:
 class Cell:
     """A cell that is being written, field by field; the methods return it."""
 
-    def __init__(self, opcode: int | None = None, tree: CellTree | None = None) -> None:
+    def __init__(self, opcode: Number | None = None, tree: CellTree | None = None) -> None:
         """Begin an empty cell, or one with an opcode."""
         self._is_exotic = False
         self._builder = CellBuilder(tree)
         if opcode is not None:
             self._builder.store_uint(opcode, 32)
 
-    def uint(self, value: int, bits: int) -> Self:
+    def uint(self, value: Number, bits: Number) -> Self:
         """Store an unsigned integer."""
         self._builder.store_uint(value, bits)
         return self
 
-    def int(self, value: int, bits: int) -> Self:
+    def int(self, value: Number, bits: Number) -> Self:
         """Store a signed integer."""
         self._builder.store_int(value, bits)
         return self
 
-    def coins(self, value: int) -> Self:
+    def coins(self, value: Number) -> Self:
         """Store an amount."""
         self._builder.store_coins(value)
         return self
@@ -83,7 +86,7 @@ class Cell:
         self._builder.store_ref(child.end())
         return self
 
-    def end(self) -> int:
+    def end(self) -> Number:
         """Return the cell, written, in its tree."""
         return self._builder.end(exotic=self._is_exotic)
 

@@ -163,12 +163,13 @@ class SimulatedServer:
     def _answer_packet(self, payload: bytes) -> bytes:
         message, _size = SCHEMAS.deserialize(payload)
         if message["@type"] == "tcp.ping":
-            return SCHEMAS.serialize("tcp.pong", {"random_id": message["random_id"]})
+            return bytes(SCHEMAS.serialize("tcp.pong", {"random_id": message["random_id"]}))
         question = message["query"]["data"]
         answer = self.raw_answer or self._answer(question)
-        return SCHEMAS.serialize(
+        packet: bytes = SCHEMAS.serialize(
             "adnl.message.answer", {"query_id": message["query_id"], "answer": answer}
         )
+        return packet
 
     def _answer(self, question: Answer) -> bytes:
         name = question.pop("@type").removeprefix("liteServer.")

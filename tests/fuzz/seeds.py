@@ -1,6 +1,6 @@
 """Choose the corpus of the fuzzer: small blocks of the demo node that differ in what they hold.
 
-``python -m tests.fuzz.corpus`` writes ``tests/fuzz/corpus`` anew.
+``python -m tests.fuzz.seeds`` rewrites ``tests/fuzz/corpus``.
 """
 
 from __future__ import annotations
