@@ -45,6 +45,7 @@ from tonlake.api.stream.hub import Hub
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.errors import TvmError
 from tonlake.lake.errors import LakeError, LakeNotFound, SnapshotNotFound
+from tonlake.lake.maintenance.recheck import Recheck
 from tonlake.queries.errors import QueryTimeout
 
 if TYPE_CHECKING:
@@ -107,10 +108,12 @@ def create_app(
         threads=settings.http.request_threads, wait_s=settings.http.request_wait_ms / 1000
     )
     pulse = Pulse()
-    meter.registry.register(ServiceCollector(holder, cache, tvm, hub.count_clients))
+    recheck = Recheck(holder.latest, settings.lake.recheck_s)
+    meter.registry.register(ServiceCollector(holder, cache, tvm, recheck, hub.count_clients))
 
     async def start_pulse() -> None:
         pulse.start(asyncio.get_running_loop())
+        recheck.start()
 
     parts = {
         "holder": holder,
@@ -121,7 +124,7 @@ def create_app(
         "pending": pending,
         "meter": meter,
     }
-    closing = [hub.close, pulse.stop, lanes.close, holder.close, tvm.close, sql.close]
+    closing = [recheck.stop, hub.close, pulse.stop, lanes.close, holder.close, tvm.close, sql.close]
     if spans is not None:
         closing.append(spans.close)
     application = create_application(settings, parts, [start_pulse, hub.start], closing)

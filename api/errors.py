@@ -172,7 +172,7 @@ STATUS: dict[type[Exception], int] = {
     LakeUnavailable: 503,
     SnapshotNotFound: 404,
     LakeNotFound: 503,
-    LakeCorrupt: 500,
+    LakeCorrupt: 503,
     LakeError: 500,
     QueryTimeout: 503,
     TvmError: 500,

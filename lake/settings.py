@@ -63,6 +63,14 @@ class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             ge=0,
         ),
     ] = 500_000
+    recheck_s: Annotated[
+        int,
+        Meta(
+            description="While serving, every file is read again and compared with its digest"
+            " once in this many seconds; 0: never",
+            ge=0,
+        ),
+    ] = 86_400
     duckdb_memory_mib: Annotated[int, Meta(description="Memory limit of DuckDB in MiB", ge=64)] = (
         1024
     )

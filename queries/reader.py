@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import duckdb
 
 from tonlake.lake.duck.connection import find_damage_behind
+from tonlake.lake.duck.database import list_tables
 from tonlake.lake.index.answer import ANSWERS, find_answer
 from tonlake.queries.composed import find_composed
 from tonlake.queries.errors import ParameterMismatch, QueryNeeded, QueryTimeout, QueryUnknown
@@ -107,9 +108,19 @@ class Reader:
                 self._provide(query.sql)
                 cursor = self._connection.execute(query.sql, bound)
                 names = [column[0] for column in cursor.description or ()]
-                return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+                rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        except duckdb.Error:
+            self._check_files(query.sql)  # damaged bytes fail in many ways
+            raise
+        else:
+            self._check_files(query.sql)
+            return rows
         finally:
             self._note(query.name, started_s, SQL)
+
+    def _check_files(self, statement: str) -> None:
+        for table in list_tables(statement):
+            self.snapshot.watch.check(table)
 
     def _note(self, name: str, started_s: float, answered_by: str) -> None:
         self.answered_by.add(answered_by)

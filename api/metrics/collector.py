@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tonlake.api.request.snapshot import SnapshotHolder
     from tonlake.ingest.derive.tvm.pool import TvmPool
     from tonlake.lake.log.snapshot import Snapshot
+    from tonlake.lake.maintenance.recheck import Recheck
 
 
 class ServiceCollector(Collector):
@@ -28,10 +29,12 @@ class ServiceCollector(Collector):
         holder: SnapshotHolder,
         cache: ResponseCache,
         tvm: TvmPool,
+        recheck: Recheck,
         count_clients: Callable[[], int],
     ) -> None:
         """Take the parts, and what counts the clients of streams."""
         self._holder, self._cache, self._tvm = holder, cache, tvm
+        self._recheck = recheck
         self._count_clients = count_clients
 
     def describe(self) -> Iterable[Metric]:
@@ -53,6 +56,9 @@ class ServiceCollector(Collector):
         yield _counter("answer_cache_hits", "Answers sent again", self._cache.hits)
         yield _counter("answer_cache_misses", "Answers that were not kept", self._cache.misses)
         yield _gauge("answer_cache_bytes", "Memory of kept answers", self._cache.size_bytes)
+        rechecked, damaged = self._recheck.checked_files, self._recheck.damaged_files
+        yield _counter("lake_rechecked_files", "Files read again and compared", rechecked)
+        yield _counter("lake_recheck_damaged_files", "Files found damaged by that", damaged)
         tvm = self._tvm.measure()
         yield _gauge("tvm_workers", "Processes of the TVM that live", tvm.alive)
         yield _gauge("tvm_busy", "Calls of the TVM at work", tvm.busy)

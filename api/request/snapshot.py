@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.duck.database import Database
+from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.index.index import open_index
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
-from tonlake.lake.log.state import LOG_FOLDER, list_log
+from tonlake.lake.log.state import LOG_FOLDER, RUN_FOLDER, list_log
 from tonlake.queries.errors import QueryNeeded
 from tonlake.queries.reader import Reader
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from tonlake.lake.duck.database import SnapshotViews
     from tonlake.lake.index.index import Index
 
+LOG = logging.getLogger("tonlake.api")
 LOOK_EVERY_S = 0.02
 """How often the log is looked at for a newer commit; a look is one file status."""
 
@@ -82,6 +85,13 @@ class SnapshotHolder:
             opened = self._find_open(number)
         else:
             opened = self._open_newest() if number is None else self._open(number)
+        try:
+            opened.snapshot.watch.check(RUN_FOLDER)
+        except LakeCorrupt:
+            LOG.exception("an index segment was damaged while it was open")
+        if opened.snapshot.watch.damaged:
+            self._drop(opened)
+            return self.reader(number, timeout_ms=timeout_ms, at_once=at_once)
         limit_ms = self._settings.http.query_timeout_ms if timeout_ms is None else timeout_ms
         return Reader(
             opened.snapshot,
@@ -92,6 +102,12 @@ class SnapshotHolder:
             observe=self._observe,
             may_query=not at_once,
         )
+
+    def _drop(self, opened: _Opened) -> None:
+        """Let go of a snapshot with a damaged file, so that it is opened again without it."""
+        with self._lock:
+            if self._kept.get(opened.snapshot.number) is opened:
+                del self._kept[opened.snapshot.number]
 
     def _find_open(self, number: int | None) -> _Opened:
         wanted = self.newest_open() if number is None else number
@@ -113,6 +129,11 @@ class SnapshotHolder:
         if newest in self._kept:
             return newest
         return max(self._kept, default=None) if self._opening.locked() else None
+
+    def latest(self) -> Snapshot | None:
+        """Return the newest snapshot that is open, None before the first."""
+        found = self._find_latest()
+        return None if found is None else found.snapshot
 
     def close(self) -> None:
         """Let go of every snapshot; readers that are still at work keep theirs."""

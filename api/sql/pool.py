@@ -15,6 +15,7 @@ import msgspec
 from tonlake.api.errors import RequestInvalid, SqlBusy, SqlUnavailable
 from tonlake.api.sql.job import READY, Damaged, Head, Job
 from tonlake.api.sql.sandbox import Bounds
+from tonlake.lake.duck.database import list_tables
 
 if TYPE_CHECKING:
     from tonlake.api.settings import SqlSettings
@@ -91,13 +92,19 @@ class SqlPool:
             RequestInvalid: the statement cannot be answered, or not within the bounds.
             SqlBusy: too many statements run and wait.
             SqlUnavailable: this machine cannot run them safely.
+            LakeCorrupt: a file that the statement may have read is damaged.
         """
         self._take_place()
         try:
-            return self._run(self._write_job(snapshot, query, form, most_rows))
+            answer = self._run(self._write_job(snapshot, query, form, most_rows))
+        except RequestInvalid:
+            _check_files(snapshot, query)
+            raise
         finally:
             self._places.release()
             self._keep_spare()
+        _check_files(snapshot, query)
+        return answer
 
     def close(self) -> None:
         """End every process; whoever waits for one gets an error."""
@@ -200,6 +207,14 @@ class SqlPool:
         with self._lock:
             if not self._closed and self._spare is None:
                 self._spare = _start()
+
+
+def _check_files(snapshot: Snapshot, query: str) -> None:
+    """Raise the damage of a table that a statement names, if there is any."""
+    for table in list_tables(query):
+        if table in snapshot.damaged:
+            raise snapshot.damaged[table]
+        snapshot.watch.check(table)
 
 
 def _start() -> subprocess.Popen[bytes]:

@@ -178,6 +178,12 @@ class SnapshotViews:
 
 
 @lru_cache(_STATEMENTS_KEPT)
+def list_tables(statement: str) -> tuple[str, ...]:
+    """Return the tables whose files a statement may read."""
+    return tuple(_TABLES_OF[view] for view in list_views(statement) if view in _TABLES_OF)
+
+
+@lru_cache(_STATEMENTS_KEPT)
 def list_views(statement: str) -> tuple[str, ...]:
     """Return the views whose names stand in a statement, those that others are made of first."""
     named = set(_WORD.findall(statement)).intersection(ALL_VIEWS)

@@ -24,8 +24,8 @@ _FEW_BYTES = 1 << 20
 _SPARE = 2_000
 """Files that are remembered beside those of the largest lake: each that is merged would stay."""
 
-_Facts = tuple[int, int, str]
-"""Size, modification time in ns, digest."""
+_Facts = tuple[int, int, int, str]
+"""Size, times of modification and of change in ns, digest."""
 
 
 class _Sound:
@@ -45,7 +45,7 @@ class _Sound:
         except OSError:
             return False
         self.facts[path] = self.facts.pop(path, known)
-        return known == (facts.st_size, facts.st_mtime_ns, sha256)
+        return known == (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, sha256)
 
     def note(self, path: str, facts: _Facts) -> None:
         """Remember a file."""
@@ -97,6 +97,19 @@ def find_damage(
     return damage
 
 
+def find_changed(files: Iterable[tuple[str, DataFile]]) -> list[DataFile]:
+    """Return the files that were written to since this process found them sound.
+
+    Each comes with its absolute path. One that is gone is not returned: a process that has it
+    open or mapped still reads what was sound.
+    """
+    return [
+        file
+        for path, file in files
+        if not _sound.knows(path, file.sha256) and os.path.exists(path)  # noqa: PTH110 - as above
+    ]
+
+
 def _check_files(root: Path, files: Sequence[DataFile]) -> Iterator[LakeCorrupt | None]:
     check = partial(_check_file, root)
     if sum(file.bytes for file in files) <= _FEW_BYTES:
@@ -117,6 +130,8 @@ def _check_file(root: Path, file: DataFile) -> LakeCorrupt | None:
     except OSError as error:
         return LakeCorrupt(file.path, f"it cannot be read ({error.strerror})")
     if digest != file.sha256:
+        _sound.facts.pop(str(path), None)
         return LakeCorrupt(file.path, "its bytes do not give its digest")
-    _sound.note(str(path), (facts.st_size, facts.st_mtime_ns, file.sha256))
+    noted = facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, file.sha256
+    _sound.note(str(path), noted)
     return None

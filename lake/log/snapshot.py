@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.state import RUN_FOLDER, read_commit, read_state
+from tonlake.lake.log.watch import FileWatch
 from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Snapshot:
                 self.damaged.setdefault(error.file.split("/", 1)[0], error)
         # A damaged run says nothing that the data files do not say as well.
         self.runs = tuple(run for run in state.runs if run.path not in broken)
+        self.watch = FileWatch(lake_dir, {})
+        """Checks files by table, and segments as the group ``lookups``; without digests, none."""
 
     @property
     def first_mc_seqno(self) -> int:
@@ -88,4 +91,8 @@ def open_snapshot(
     state = read_state(lake_dir, number) if log is None else log.find(number)
     files = (*state.files, *state.runs)
     damage = find_damage(lake_dir, files, trust_earlier=True) if check_digests else ()
-    return Snapshot(lake_dir, state, damage)
+    snapshot = Snapshot(lake_dir, state, damage)
+    if check_digests:
+        groups = {**snapshot.sound_files(), RUN_FOLDER: snapshot.runs}
+        snapshot.watch = FileWatch(lake_dir, groups)
+    return snapshot

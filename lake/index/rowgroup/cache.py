@@ -116,7 +116,7 @@ class RowGroups:
         is_wished = is_wished or rows <= SMALL_ROWS
         if not is_wished or size_bytes > MOST_GROUP_BYTES:
             return None
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             table = file.read_row_group(number, use_threads=False).combine_chunks()
         group = FewRows(table) if rows <= FEW_ROWS else table
         with self._lock:
@@ -227,6 +227,7 @@ def gather(
         for group, numbers in chosen:
             if len(numbers):
                 rows += _list_rows(group, numbers, columns)
+    snapshot.watch.check(table)
     return rows if is_whole else None
 
 

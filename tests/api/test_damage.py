@@ -1,0 +1,87 @@
+"""A running service whose files are damaged answers what it knows, or 503 with the file's name."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from litestar.testing import TestClient
+
+from tests.patience import patient
+from tonlake.api.app import create_app
+from tonlake.lake.log.snapshot import open_snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tonlake.lake.log.snapshot import Snapshot
+
+QUESTIONS = (
+    "/api/v3/transactions?limit=20&sort=asc",
+    "/api/v3/transactions?limit=3&start_lt=1&exclude_account=0:" + "00" * 32,
+    "/api/v3/messages?limit=5&source=-1:" + "33" * 32,
+    "/api/v3/topAccountsByBalance?limit=5",
+    "/api/v3/jetton/masters?limit=3",
+)
+STATEMENT = "select hash, lt, total_fees from transactions order by lt, hash limit 50"
+
+
+@pytest.fixture
+def lake(demo_lake: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(demo_lake, tmp_path / "lake")
+
+
+@pytest.fixture
+def client(lake: Path) -> Iterator[TestClient[Any]]:
+    settings = patient(http={"cache_mib": 0}, lake={"recheck_s": 0}, sql={"enabled": True})
+    with TestClient(create_app(lake, settings)) as asker:
+        yield asker
+
+
+def _ask(client: TestClient[Any]) -> list[tuple[int, Any]]:
+    answers = [client.get(question) for question in QUESTIONS]
+    answers.append(client.post("/sql", data={"query": STATEMENT}))
+    return [(answer.status_code, answer.text) for answer in answers]
+
+
+def _spoil(lake: Path, path: str, at: float) -> None:
+    data = bytearray((lake / path).read_bytes())
+    data[int(len(data) * at)] ^= 16
+    (lake / path).write_bytes(data)
+
+
+def _list_files(snapshot: Snapshot, group: str) -> list[str]:
+    files = snapshot.runs if group == "lookups" else snapshot.files[group]
+    return [file.path for file in files]
+
+
+@pytest.mark.parametrize("at", [0.3, 0.6, 0.999])
+@pytest.mark.parametrize("group", ["transactions", "messages", "account_states", "lookups"])
+def test_no_damaged_byte_is_served(
+    client: TestClient[Any], lake: Path, group: str, at: float
+) -> None:
+    before = _ask(client)
+    assert {status for status, _ in before} <= {200, 201}
+    paths = _list_files(open_snapshot(lake), group)
+    for path in paths:
+        _spoil(lake, path, at)
+    for _ in range(2):
+        for (status, text), expected in zip(_ask(client), before, strict=True):
+            if status == 503:
+                assert group != "lookups", "SQL answers without segments"
+                assert any(path in text for path in paths)
+            else:
+                assert (status, text) == expected
+
+
+def test_metrics_count_the_files_that_are_read_again(lake: Path) -> None:
+    with TestClient(create_app(lake, patient(lake={"recheck_s": 1}))) as client:
+        client.get(QUESTIONS[0])
+        counted = 0.0
+        while counted == 0.0:
+            lines = client.get("/metrics").text.splitlines()
+            (line,) = (x for x in lines if x.startswith("tonlake_lake_rechecked_files_total "))
+            counted = float(line.split()[1])
+        assert "tonlake_lake_recheck_damaged_files_total 0.0" in lines
