@@ -18,6 +18,8 @@ from tonlake.api.sql.sandbox import Bounds
 from tonlake.lake.duck.database import list_tables
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tonlake.api.settings import SqlSettings
     from tonlake.lake.log.snapshot import Snapshot
 
@@ -98,12 +100,15 @@ class SqlPool:
         try:
             answer = self._run(self._write_job(snapshot, query, form, most_rows))
         except RequestInvalid:
-            _check_files(snapshot, query)
+            _check_files(snapshot, list_tables(query))
+            raise
+        except SqlUnavailable:
+            _check_files(snapshot, snapshot.sound_files())  # a process begins with all tables
             raise
         finally:
             self._places.release()
             self._keep_spare()
-        _check_files(snapshot, query)
+        _check_files(snapshot, list_tables(query))
         return answer
 
     def close(self) -> None:
@@ -209,9 +214,9 @@ class SqlPool:
                 self._spare = _start()
 
 
-def _check_files(snapshot: Snapshot, query: str) -> None:
-    """Raise the damage of a table that a statement names, if there is any."""
-    for table in list_tables(query):
+def _check_files(snapshot: Snapshot, tables: Iterable[str]) -> None:
+    """Raise the damage of a table, if there is any."""
+    for table in tables:
         if table in snapshot.damaged:
             raise snapshot.damaged[table]
         snapshot.watch.check(table)

@@ -10,6 +10,7 @@ from litestar.testing import TestClient
 
 from tests.patience import patient
 from tonlake.api.app import create_app
+from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.snapshot import open_snapshot
 
 if TYPE_CHECKING:
@@ -28,9 +29,17 @@ QUESTIONS = (
 STATEMENT = "select hash, lt, total_fees from transactions order by lt, hash limit 50"
 
 
+def copy_indexed(lake: Path, target: Path) -> Path:
+    """Return a copy of a lake, with an index segment on disk."""
+    shutil.copytree(lake, target)
+    rebuild_index(target)
+    assert open_snapshot(target).runs
+    return target
+
+
 @pytest.fixture
 def lake(demo_lake: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(demo_lake, tmp_path / "lake")
+    return copy_indexed(demo_lake, tmp_path / "lake")
 
 
 @pytest.fixture
@@ -40,13 +49,15 @@ def client(lake: Path) -> Iterator[TestClient[Any]]:
         yield asker
 
 
-def _ask(client: TestClient[Any]) -> list[tuple[int, Any]]:
+def ask(client: TestClient[Any]) -> list[tuple[int, Any]]:
+    """Return status and text of every answer, that of SQL last."""
     answers = [client.get(question) for question in QUESTIONS]
     answers.append(client.post("/sql", data={"query": STATEMENT}))
     return [(answer.status_code, answer.text) for answer in answers]
 
 
-def _spoil(lake: Path, path: str, at: float) -> None:
+def spoil(lake: Path, path: str, at: float) -> None:
+    """Flip a bit of a file, at a place from 0 to 1."""
     data = bytearray((lake / path).read_bytes())
     data[int(len(data) * at)] ^= 16
     (lake / path).write_bytes(data)
@@ -62,13 +73,13 @@ def _list_files(snapshot: Snapshot, group: str) -> list[str]:
 def test_no_damaged_byte_is_served(
     client: TestClient[Any], lake: Path, group: str, at: float
 ) -> None:
-    before = _ask(client)
+    before = ask(client)
     assert {status for status, _ in before} <= {200, 201}
     paths = _list_files(open_snapshot(lake), group)
     for path in paths:
-        _spoil(lake, path, at)
+        spoil(lake, path, at)
     for _ in range(2):
-        for (status, text), expected in zip(_ask(client), before, strict=True):
+        for (status, text), expected in zip(ask(client), before, strict=True):
             if status == 503:
                 assert group != "lookups", "SQL answers without segments"
                 assert any(path in text for path in paths)
