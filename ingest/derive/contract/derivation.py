@@ -7,34 +7,37 @@ end; after one that was killed ``tonlake rebuild contracts`` does.
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.derive.contract.interview import Interview
 from tonlake.ingest.derive.contract.investigation import Investigation
 from tonlake.ingest.derive.contract.known import KnownLake
 from tonlake.ingest.derive.contract.network import Network
 from tonlake.ingest.derive.contract.record import make_history, make_interfaces
-from tonlake.ingest.derive.contract.transfer import list_places, make_moves
+from tonlake.ingest.derive.contract.transfer import list_recipients, make_moves
 from tonlake.ingest.derive.contract.world import Shelf, World
 from tonlake.ingest.derive.tvm.pool import TvmPool
-from tonlake.lake.log.place import Derivation, NewFile
-from tonlake.lake.schema import ACCOUNT_STATES, BLOCKS
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.log.place import Derivation, NewFile, list_places, read_place
+from tonlake.lake.schema import ACCOUNT_STATES, BASE_TABLES, BLOCKS, CONTRACT_TABLES
 from tonlake.lake.schema.contract import INTERFACES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import pyarrow as pa
 
-    from tonlake.ingest.assemble.statecell import CellFinder
     from tonlake.ingest.derive.contract.known import AccountState
     from tonlake.ingest.derive.contract.stack import Address
+    from tonlake.ingest.derive.scope import Scope
     from tonlake.ingest.settings import IngestSections
     from tonlake.lake.log.place import Place
-    from tonlake.lake.log.state import Commit, LogState, Undoing
+    from tonlake.lake.log.state import Commit, DataFile, LogState, Undoing
 
 GAS_LIMIT = 1_000_000
 """Gas limit of a get-method at ingest."""
@@ -80,11 +83,11 @@ class ContractFinder:
         Raises:
             LakeCorrupt: a file that is needed is damaged.
         """
-        found = self.derive(state, rows, place.first)
+        found = self._derive(state, rows, place.first)
         files = [NewFile(name, place, table) for name, table in sorted(found.items())]
         return Derivation(files, frozenset())
 
-    def derive(
+    def _derive(
         self, state: LogState, rows: Mapping[str, pa.Table], first: int
     ) -> dict[str, pa.Table]:
         """Return the tables of contracts of the base rows of a range that begins at ``first``."""
@@ -101,7 +104,7 @@ class ContractFinder:
         self._newest = {each.address: each for each in world.list_states()}
         gone = {
             place
-            for place in list_places(rows)
+            for place in list_recipients(rows)
             if (after := world.find_state(*place)) is None or after.code_hash is None
         }
         before = make_history(investigation.look_back(gone, first) if gone else ())
@@ -120,3 +123,56 @@ def _find_global_id(state: LogState, rows: Mapping[str, pa.Table]) -> int | None
         return state.network.global_id
     blocks = rows.get(BLOCKS.name)
     return None if blocks is None else blocks["global_id"][0].as_py()
+
+
+_BASE = frozenset(table.name for table in BASE_TABLES)
+_DERIVED = frozenset(table.name for table in CONTRACT_TABLES)
+
+
+def rederive_contracts(
+    lake_dir: Path, state: LogState, settings: IngestSections, scope: Scope
+) -> Derivation:
+    """Return the contract files of the ranges in a scope that have blocks.
+
+    Ranges without blocks, which recorded traces have, keep what was recorded.
+
+    Raises:
+        LakeCorrupt: a base file is damaged.
+    """
+    base = {place: files for place, files in _list_base(state).items() if scope.covers(place)}
+    old = frozenset(
+        file.path
+        for file in state.files
+        if file.table in _DERIVED and read_place(file.path) in base
+    )
+    return Derivation(_rederive_ranges(lake_dir, state, settings, base, scope.on_range), old)
+
+
+def _list_base(state: LogState) -> dict[Place, list[DataFile]]:
+    """Return the files of base rows of the ranges that have blocks."""
+    found: dict[Place, list[DataFile]] = {place: [] for place in list_places(state)}
+    for file in state.files:
+        if file.table in _BASE:
+            found[read_place(file.path)].append(file)
+    return {
+        place: files
+        for place, files in found.items()
+        if any(file.table == BLOCKS.name for file in files)
+    }
+
+
+def _rederive_ranges(
+    lake_dir: Path,
+    state: LogState,
+    settings: IngestSections,
+    base: dict[Place, list[DataFile]],
+    on_range: Callable[[int, int], None],
+) -> Iterator[NewFile]:
+    with (
+        closing(CellFinder(lake_dir, settings)) as cells,
+        closing(ContractFinder(lake_dir, settings, cells)) as finder,
+    ):
+        for done, (place, files) in enumerate(base.items(), 1):
+            rows = {file.table: read_rows(lake_dir, file) for file in files}
+            yield from finder(state, rows, place).files
+            on_range(done, len(base))

@@ -96,7 +96,7 @@ def make_moves(
     }
 
 
-def list_places(tables: Mapping[str, pa.Table]) -> Iterator[tuple[Address, int]]:
+def list_recipients(tables: Mapping[str, pa.Table]) -> Iterator[tuple[Address, int]]:
     """Yield who consumed messages that may have moved something, and the masterchain blocks.
 
     Accounts that were no contracts when the messages came are left out.

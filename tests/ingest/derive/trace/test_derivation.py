@@ -20,15 +20,15 @@ from tests.ingest.derive.trace.lakes import (
     states,
     trace_files,
 )
+from tonlake.ingest.derive.stages import rebuild
 from tonlake.ingest.derive.trace.derivation import TraceFiles
-from tonlake.ingest.derive.trace.rebuild import rebuild_traces
+from tonlake.ingest.settings import IngestSections
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.place import is_open
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake
-from tonlake.lake.settings import LakeSettings
 
 
 @settings(deadline=None, max_examples=20)
@@ -43,7 +43,7 @@ def test_ranges_cut_and_shuffled_end_in_the_same_rows(forest: Forest, data: st.D
         assert verify_lake(lake_dir).damage == []
         # Each file is a function of the base rows and the ranges, so nothing is left to rebuild.
         before = trace_files(lake_dir)
-        assert rebuild_traces(lake_dir, LakeSettings()) is None
+        assert rebuild("traces", lake_dir, IngestSections()) is None
         assert trace_files(lake_dir) == before
 
 

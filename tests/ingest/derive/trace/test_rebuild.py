@@ -14,15 +14,15 @@ from tests.ingest.derive.trace.lakes import (
     read_traces,
     trace_files,
 )
+from tonlake.ingest.derive.stages import rebuild
 from tonlake.ingest.derive.trace.derivation import TraceFiles
-from tonlake.ingest.derive.trace.rebuild import rebuild_traces
 from tonlake.ingest.errors import TraceImpossible, TracesMissing
+from tonlake.ingest.settings import IngestSections
 from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.place import derive_nothing
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.verify import verify_lake
-from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +33,7 @@ def test_a_lake_without_traces_must_be_rebuilt_first(tmp_path: Path) -> None:
     commit_forest(tmp_path, forest, 1, 3, derive_nothing)
     with pytest.raises(TracesMissing, match="rebuild traces"):
         commit_forest(tmp_path, forest, 4, 6, TraceFiles(tmp_path))
-    made = rebuild_traces(tmp_path, LakeSettings())
+    made = rebuild("traces", tmp_path, IngestSections())
     assert made is not None
     assert not made.has_blocks
     assert open_snapshot(tmp_path).ranges == ((1, 3),)
@@ -49,7 +49,7 @@ def test_rebuilding_mends_damaged_traces(tmp_path: Path) -> None:
     sound = path.read_bytes()
     path.write_bytes(bytes(len(sound)))
     assert verify_lake(tmp_path).damage
-    assert rebuild_traces(tmp_path, LakeSettings()) is None
+    assert rebuild("traces", tmp_path, IngestSections()) is None
     assert path.read_bytes() == sound
     assert verify_lake(tmp_path).damage == []
 
@@ -62,7 +62,7 @@ def test_a_rebuild_that_fails_leaves_the_lake_as_it_was(tmp_path: Path) -> None:
     path.write_bytes(bytes(path.stat().st_size))
     before = trace_files(tmp_path)
     with pytest.raises(LakeCorrupt, match="messages/day="):
-        rebuild_traces(tmp_path, LakeSettings())
+        rebuild("traces", tmp_path, IngestSections())
     assert trace_files(tmp_path) == before
     assert all((tmp_path / path).exists() for path in before)
 
@@ -74,9 +74,9 @@ def test_a_message_consumed_in_an_earlier_block_cannot_be_rebuilt(tmp_path: Path
     for mc_seqno in (1, 2):
         commit_forest(tmp_path, forest, mc_seqno, mc_seqno, TraceFiles(tmp_path))
     with pytest.raises(TraceImpossible, match="an earlier one"):
-        rebuild_traces(tmp_path, LakeSettings())
+        rebuild("traces", tmp_path, IngestSections())
 
 
 def test_an_empty_lake_has_nothing_to_rebuild(tmp_path: Path) -> None:
     commit_range(tmp_path, {}, first_mc_seqno=1, last_mc_seqno=2, day="1970-01-01", source={})
-    assert rebuild_traces(tmp_path, LakeSettings()) is None
+    assert rebuild("traces", tmp_path, IngestSections()) is None
