@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tonlake.api.chain.cells import read_cell_trees
-from tonlake.api.chain.config import join_params, read_params
-from tonlake.api.chain.place import find_configuration_seqno
+from tonlake.api.chain.place import STATE_UNKNOWN, find_configuration_seqno, name_ranges
+from tonlake.api.errors import LiteServerError
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import graft
 from tonlake.ingest.decode.cell.dictionary_writer import build_hashmap
@@ -108,3 +108,30 @@ def join_libraries(libraries: dict[bytes, bytes]) -> bytes | None:
         for key, boc in sorted(libraries.items())
     ]
     return serialize_boc(tree, [build_hashmap(tree, entries, _HASH_BITS)])
+
+
+_KEY_BITS = 32
+
+
+def read_params(call: Call, master: Mapping[str, Any]) -> dict[int, bytes]:
+    """Return the configuration after a masterchain block: that of its newest key block.
+
+    Raises:
+        LiteServerError: the lake lacks the key block.
+    """
+    key_seqno = find_configuration_seqno(master)
+    rows = call.reader.rows("v2/config_params", mc_seqno=key_seqno)
+    if not rows:
+        raise LiteServerError(
+            f"{STATE_UNKNOWN}: {name_ranges(call)}, "
+            f"and the configuration after {master['seqno']} is that of key block {key_seqno}"
+        )
+    return {row["param"]: row["boc"] for row in rows}
+
+
+def join_params(params: dict[int, bytes]) -> bytes:
+    """Return the dictionary of parameters as bag of cells; equal to the chain's own."""
+    tree = CellTree()
+    by_key = {number & (1 << _KEY_BITS) - 1: boc for number, boc in params.items()}
+    entries = [(key, graft(tree, parse_boc(boc))) for key, boc in sorted(by_key.items())]
+    return serialize_boc(tree, [build_hashmap(tree, entries, _KEY_BITS)])

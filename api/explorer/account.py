@@ -9,8 +9,7 @@ import msgspec
 
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.explorer import chart
-from tonlake.api.explorer.asking import ask_or_say, link, read_address, read_offset
-from tonlake.api.explorer.frame import Question, Shown
+from tonlake.api.explorer.frame import Question, Shown, ask_or_say, link, read_address, read_offset
 from tonlake.api.explorer.sentence import tell_actions
 from tonlake.api.request.params import ConversionError
 from tonlake.api.v3.page.transaction_page import answer_transactions

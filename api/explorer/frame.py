@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from functools import cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlencode
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from litestar import Response
 from litestar.handlers import HTTPRouteHandler
 
-from tonlake.api.explorer import body, form, message
-from tonlake.api.explorer.names import Names
+from tonlake.api.errors import AnswerNotFound, LakeUnavailable, RequestInvalid
+from tonlake.api.explorer.form import FILTERS
+from tonlake.api.explorer.sentence import Names
 from tonlake.api.http.lane import in_lane
 from tonlake.api.request.call import ApiRequest, Call, open_call, read_arguments
-from tonlake.api.request.params import Arguments
+from tonlake.api.request.params import Arguments, ConversionError, parse_any_address, parse_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tonlake.api.text.address import Address
 
 THEMES = ("auto", "light", "dark")
 THEME_COOKIE = "tonlake_theme"
@@ -133,5 +137,54 @@ def load_templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= form.FILTERS | message.FILTERS | body.FILTERS
+    found.filters |= FILTERS
     return found
+
+
+MOST_OFFSET = (1 << 31) - 1
+
+T = TypeVar("T")
+
+
+def ask_or_say(ask: Callable[[], T]) -> T | str:
+    """Return an answer; or, where the lake does not know, the words that say why."""
+    try:
+        return ask()
+    except (AnswerNotFound, LakeUnavailable) as error:
+        return str(error)
+
+
+def link(path: str, **parameters: object) -> str:
+    """Return a path with those parameters that have a value."""
+    given = {name: value for name, value in parameters.items() if value not in (None, "")}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+def read_offset(question: Question) -> int:
+    """Return how many rows of a list to pass over; what is no number is 0."""
+    text = question.argument("offset")
+    return min(int(text), MOST_OFFSET) if text.isascii() and text.isdecimal() else 0
+
+
+def read_hash(question: Question) -> bytes:
+    """Return the hash in the path of a page.
+
+    Raises:
+        RequestInvalid: it is none.
+    """
+    try:
+        return parse_hash(question.parts["hash"])
+    except ConversionError as error:
+        raise RequestInvalid("a hash must be 64 hex digits or 44 base64 characters") from error
+
+
+def read_address(question: Question) -> Address:
+    """Return the address in the path of a page, in any form.
+
+    Raises:
+        RequestInvalid: it is none.
+    """
+    try:
+        return parse_any_address(question.parts["address"])
+    except ConversionError as error:
+        raise RequestInvalid("invalid address in the path") from error

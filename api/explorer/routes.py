@@ -1,31 +1,46 @@
-"""The routes of the explorer."""
+"""The routes of the explorer, and the files that pages load: one style, one script, one mark."""
 
 from __future__ import annotations
 
 from http import HTTPStatus
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
-from litestar import Response, Router, post
+from litestar import Response, Router, get, post
 
-from tonlake.api.explorer import (
-    account,
-    block,
-    lake,
-    search,
-    static_files,
-    token,
-    trace,
-    transaction,
-)
+from tonlake.api.explorer import account, block, search, token, trace, transaction
 from tonlake.api.explorer.frame import HEADERS, THEME_COOKIE, THEMES, Shown, page, render
 from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from litestar.handlers import HTTPRouteHandler
+
 YEAR_S = 365 * 86400
 RETRY_AFTER_S = "1"
+TYPES = {
+    "explorer.css": "text/css; charset=utf-8",
+    "explorer.js": "text/javascript; charset=utf-8",
+    "mark.svg": "image/svg+xml",
+}
+_FILE_HEADERS = {
+    "Cache-Control": "no-cache",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
+}
+
+
+def _make_route(name: str) -> HTTPRouteHandler:
+    content = files("tonlake.api.explorer").joinpath("static", name).read_bytes()
+
+    @get(f"/explorer/{name}", sync_to_thread=False)
+    def answer_file() -> Response[bytes]:
+        """Return a file that pages load."""
+        return Response(content, media_type=TYPES[name], headers=_FILE_HEADERS)
+
+    return answer_file
 
 
 @post("/theme", status_code=303)
@@ -70,9 +85,9 @@ def create_router(describe: Callable[[ApiRequest, Exception], tuple[int, str]]) 
             page("/block/{id:str}", block.show_block),
             page("/jetton/{address:str}", token.show_jetton),
             page("/nft/{address:str}", token.show_nft),
-            page("/lake", lake.show_lake),
+            page("/lake", block.show_lake),
             choose_theme,
-            *static_files.routes,
+            *map(_make_route, TYPES),
         ],
         exception_handlers={Exception: show},
     )

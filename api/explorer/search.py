@@ -8,8 +8,7 @@ from urllib.parse import quote
 
 from tonlake.api.chain.trace import find_trace_ids
 from tonlake.api.errors import AnswerNotFound, LakeUnavailable
-from tonlake.api.explorer.asking import ask_or_say
-from tonlake.api.explorer.frame import Elsewhere, Question, Shown
+from tonlake.api.explorer.frame import Elsewhere, Question, Shown, ask_or_say
 from tonlake.api.request.params import ConversionError, parse_any_address, parse_hash
 from tonlake.api.text.address import Address
 from tonlake.api.v3.page.book import read_accounts

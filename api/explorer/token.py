@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from tonlake.api.errors import AnswerNotFound
-from tonlake.api.explorer.asking import ask_or_say, link, read_address, read_offset
-from tonlake.api.explorer.frame import Elsewhere, Question, Shown
+from tonlake.api.explorer.frame import (
+    Elsewhere,
+    Question,
+    Shown,
+    ask_or_say,
+    link,
+    read_address,
+    read_offset,
+)
 from tonlake.api.v3.page.coverage import check_no_gap
 from tonlake.api.v3.route import jetton as jetton_routes
 from tonlake.api.v3.route import nft as nft_routes

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from tonlake.api.chain.trace import find_trace_ids
 from tonlake.api.errors import AnswerNotFound, RequestInvalid
-from tonlake.api.explorer.asking import ask_or_say, read_hash
-from tonlake.api.explorer.frame import Question, Shown
+from tonlake.api.explorer.chart import draw_tree
+from tonlake.api.explorer.frame import Question, Shown, ask_or_say, read_hash
 from tonlake.api.explorer.sentence import tell_actions
-from tonlake.api.explorer.tree import draw_tree
 from tonlake.api.v3.page.coverage import check_no_gap
 from tonlake.api.v3.route.action import ActionsQuery, get_actions
 from tonlake.api.v3.route.trace import TracesQuery, answer_traces

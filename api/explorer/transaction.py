@@ -8,8 +8,7 @@ import msgspec
 
 from tonlake.api.errors import AnswerNotFound
 from tonlake.api.explorer import chart
-from tonlake.api.explorer.asking import read_hash
-from tonlake.api.explorer.frame import Elsewhere, Question, Shown
+from tonlake.api.explorer.frame import Elsewhere, Question, Shown, read_hash
 from tonlake.api.v3.page.coverage import check_no_gap
 from tonlake.api.v3.page.transaction_page import answer_transactions
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tonlake.api.errors import RequestInvalid, SqlBusy, SqlUnavailable
-from tonlake.api.sql.job import READY, Damaged, Head, Job
 from tonlake.api.sql.sandbox import Bounds
+from tonlake.api.sql.worker import READY, Damaged, Head, Job
 
 if TYPE_CHECKING:
     from tonlake.api.settings import SqlSettings

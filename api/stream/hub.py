@@ -18,11 +18,9 @@ from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tonlake.api.errors import LakeUnavailable, RequestInvalid
-from tonlake.api.stream.body import make_undoing
-from tonlake.api.stream.client import Client
+from tonlake.api.stream.client import Client, ClientIndex
 from tonlake.api.stream.commits import KEPT_COMMITS, CommitRows
-from tonlake.api.stream.event import TYPES, Cursor
-from tonlake.api.stream.index import ClientIndex
+from tonlake.api.stream.event import TYPES, Cursor, make_undoing
 from tonlake.api.stream.rendering import EventMaker
 from tonlake.lake.errors import LakeError
 from tonlake.queries.errors import QueryTimeout

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.api.request.call import Call
 from tonlake.api.request.params import Arguments, parse_hash
-from tonlake.api.stream.body import make_trace_event
-from tonlake.api.stream.sources import place_of, read_sources
+from tonlake.api.stream.commits import place_of, read_sources
+from tonlake.api.stream.event import make_trace_event
 from tonlake.api.text.encoding import encode_bytes
 from tonlake.api.v3.resource.action import Action, render_action
 from tonlake.api.v3.resource.trace import render_trace

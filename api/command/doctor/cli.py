@@ -8,10 +8,14 @@ from pathlib import Path
 import click
 import msgspec
 
-from tonlake.api.command.doctor.finding import Finding, worst_of
-from tonlake.api.command.doctor.lake import check_lake
-from tonlake.api.command.doctor.machine import check_access, check_machine
-from tonlake.api.command.doctor.node import check_node
+from tonlake.api.command.doctor.checks import (
+    Finding,
+    check_access,
+    check_lake,
+    check_machine,
+    check_node,
+    worst_of,
+)
 from tonlake.api.settings import Settings
 from tonlake.lake.command.cli import json_option, read_settings
 from tonlake.lake.errors import LakeError

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tonlake.ingest.assemble.statecell import CellFinder
-from tonlake.ingest.derive.contract.interview import Interview
-from tonlake.ingest.derive.contract.investigation import Investigation
+from tonlake.ingest.derive.contract.detection import ContractDetection
 from tonlake.ingest.derive.contract.known import KnownLake
 from tonlake.ingest.derive.contract.network import Network
 from tonlake.ingest.derive.contract.record import make_history, make_interfaces
+from tonlake.ingest.derive.contract.session import GetMethodSession
 from tonlake.ingest.derive.contract.transfer import list_recipients, make_moves
-from tonlake.ingest.derive.contract.world import Shelf, World
+from tonlake.ingest.derive.contract.world import CellCache, World
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Derivation, NewFile, list_places, read_place
@@ -61,7 +61,7 @@ class ContractFinder:
         self._cells = cells
         self._lake = KnownLake(lake_dir, settings)
         self._newest: dict[Address, AccountState] = {}
-        self._shelf = Shelf.make()
+        self._cache = CellCache.make()
         self._undoings: tuple[Undoing, ...] = ()
         patient = msgspec.structs.replace(settings.tvm, wall_ms=WALL_MS)
         self._tvm = TvmPool(patient)
@@ -95,11 +95,11 @@ class ContractFinder:
         if ACCOUNT_STATES.name not in rows:
             return {}
         if state.undoings != self._undoings:  # cells may have gone with the blocks
-            self._shelf, self._undoings = Shelf.make(), state.undoings
-        world = World(self._lake, state, self._cells, rows, self._shelf)
-        interview = Interview(world, Network(world, first), self._tvm, GAS_LIMIT)
-        investigation = Investigation(world, interview, _find_global_id(state, rows))
-        found = make_history(investigation.run(first))
+            self._cache, self._undoings = CellCache.make(), state.undoings
+        world = World(self._lake, state, self._cells, rows, self._cache)
+        session = GetMethodSession(world, Network(world, first), self._tvm, GAS_LIMIT)
+        detection = ContractDetection(world, session, _find_global_id(state, rows))
+        found = make_history(detection.detect(first))
         found[INTERFACES.name] = make_interfaces(world.list_states(), world)
         self._newest = {each.address: each for each in world.list_states()}
         gone = {
@@ -107,9 +107,9 @@ class ContractFinder:
             for place in list_recipients(rows)
             if (after := world.find_state(*place)) is None or after.code_hash is None
         }
-        before = make_history(investigation.look_back(gone, first) if gone else ())
-        if self._shelf.tree.count > _CELLS_KEPT:
-            self._shelf = Shelf.make()
+        before = make_history(detection.detect_before(gone, first) if gone else ())
+        if self._cache.tree.count > _CELLS_KEPT:
+            self._cache = CellCache.make()
         return found | make_moves(rows, found, before)
 
     def learn(self, commit: Commit) -> None:

@@ -15,9 +15,14 @@ import pyarrow.compute as pc
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.contract.detection import address_fields
 from tonlake.ingest.derive.contract.record import make_table
-from tonlake.ingest.derive.contract.stack import Address, Mismatch, load_address, load_any_address
+from tonlake.ingest.derive.contract.stack import (
+    Address,
+    Mismatch,
+    address_fields,
+    load_address,
+    load_any_address,
+)
 from tonlake.ingest.errors import BocError
 from tonlake.lake.file.values import iter_dicts, iter_tuples, list_values
 from tonlake.lake.schema import MESSAGES, TRANSACTIONS

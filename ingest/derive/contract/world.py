@@ -39,7 +39,7 @@ class NotLoaded(Exception):
         super().__init__(str(address))
 
 
-class Shelf(NamedTuple):
+class CellCache(NamedTuple):
     """Cells that were looked up, in one tree; their places in it, and bags of codes, by hash."""
 
     tree: CellTree
@@ -47,7 +47,7 @@ class Shelf(NamedTuple):
     bags: dict[bytes, bytes]
 
     @classmethod
-    def make(cls) -> Shelf:
+    def make(cls) -> CellCache:
         """Return an empty one."""
         return cls(CellTree(), {}, {})
 
@@ -61,11 +61,11 @@ class World:
         state: LogState,
         finder: CellFinder,
         tables: Mapping[str, pa.Table],
-        shelf: Shelf | None = None,
+        cache: CellCache | None = None,
     ) -> None:
         """Take the rows of a commit, and the lake as it is before them.
 
-        ``shelf`` has cells of commits before it, and gets those that are looked up.
+        ``cache`` has cells of commits before it, and gets those that are looked up.
         """
         self.tables = tables
         self.finder = finder
@@ -73,7 +73,7 @@ class World:
         self._lake = lake
         self._histories = _read_histories(tables.get(ACCOUNT_STATES.name))
         self._before: dict[Address, AccountState | None] = {}
-        self._tree, self._places, self._bags = shelf or Shelf.make()
+        self._tree, self._places, self._bags = cache or CellCache.make()
         self._absent: set[bytes] = set()
 
     def list_rows(

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tonlake.ingest.derive.contract.detection import address_fields, raw_text
 from tonlake.ingest.derive.contract.record import make_table
-from tonlake.ingest.derive.contract.stack import Address, parse_address
+from tonlake.ingest.derive.contract.stack import Address, address_fields, parse_address, raw_text
 from tonlake.ingest.derive.contract.standard.sale import AUCTION, SALE
 from tonlake.ingest.errors import DecodeError
 from tonlake.lake.schema.contract import DEX_POOLS, JETTON_WALLETS, NFT_ITEMS, NFT_SALES

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tonlake.ingest.derive.tvm.emulation import Emulated, EmulationCall, NotAccepted
-from tonlake.ingest.derive.tvm.vmstack import serialize_value
+from tonlake.ingest.derive.tvm.call import Emulated, EmulationCall, NotAccepted
+from tonlake.ingest.derive.tvm.stack import serialize_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable

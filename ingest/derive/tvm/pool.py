@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.ingest.derive.tvm.call import GetMethodCall, Outcome
-from tonlake.ingest.derive.tvm.emulation import Emulated, EmulationCall, NotAccepted
+from tonlake.ingest.derive.tvm.call import (
+    Emulated,
+    EmulationCall,
+    GetMethodCall,
+    NotAccepted,
+    Outcome,
+)
 from tonlake.ingest.derive.tvm.process import WorkerProcess
 from tonlake.ingest.derive.tvm.stack import unpack_value
 from tonlake.ingest.derive.tvm.worker import WorkerSettings, pack_call, pack_emulation

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from tonlake.ingest.decode.block.transaction import decode_transaction
-from tonlake.ingest.derive.tvm.emulation import Emulated, EmulationCall, NotAccepted
+from tonlake.ingest.derive.tvm.call import Emulated, EmulationCall, NotAccepted
 from tonlake.ingest.derive.tvm.message import list_messages, read_destination
 
 if TYPE_CHECKING:

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.ingest.derive.tvm.call import GetMethodCall
-from tonlake.ingest.derive.tvm.channel import Channel
-from tonlake.ingest.derive.tvm.emulation import Emulated, EmulationCall, NotAccepted
+from tonlake.ingest.derive.tvm.call import Emulated, EmulationCall, GetMethodCall, NotAccepted
 from tonlake.ingest.derive.tvm.libemulator import LibraryEmulator
+from tonlake.ingest.derive.tvm.process import Channel
 from tonlake.ingest.derive.tvm.stack import pack_value, unpack_value
 from tonlake.ingest.errors import TvmStackDeep, TvmStackLarge
 
@@ -63,7 +62,7 @@ def load_engine(settings: WorkerSettings) -> Callable[[Any], Answer]:
         ImportError, OSError: no TVM is installed, or its library cannot be loaded.
     """
     # They need tonpy, which not every machine has.
-    from tonlake.ingest.derive.tvm import emulator, engine  # noqa: PLC0415
+    from tonlake.ingest.derive.tvm import engine  # noqa: PLC0415
 
     limits = engine.StackLimits(
         entries=settings.stack_entries,
@@ -78,7 +77,7 @@ def load_engine(settings: WorkerSettings) -> Callable[[Any], Answer]:
     run_emulation = (
         LibraryEmulator(settings.library).run_emulation
         if settings.library
-        else emulator.run_emulation
+        else engine.run_emulation
     )
 
     def emulate(message: list[Any]) -> Answer:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tonlake.api.access.key import add_key, revoke_key
-from tonlake.api.access.keyring import LOOK_EVERY_S, Keyring
+from tonlake.api.access.key import LOOK_EVERY_S, Keyring, add_key, revoke_key
 from tonlake.api.errors import KeyFileInvalid
 
 if TYPE_CHECKING:

@@ -8,8 +8,14 @@ import msgspec
 import pytest
 
 from tests.patience import compose
-from tonlake.api.command.loading import NAMES, SettingName, describe_settings, load_settings
-from tonlake.api.command.renamed import REMOVED, RENAMED
+from tonlake.api.command.loading import (
+    NAMES,
+    REMOVED,
+    RENAMED,
+    SettingName,
+    describe_settings,
+    load_settings,
+)
 from tonlake.api.settings import Settings
 from tonlake.ingest.settings import IngestSections, decode_sections, encode_sections
 from tonlake.lake.errors import SettingsError

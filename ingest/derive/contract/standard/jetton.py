@@ -1,17 +1,41 @@
-"""Jettons (TEP-74, and TEP-89 by its get_wallet_address): masters and wallets."""
+"""Jettons (TEP-74, TEP-89 by get_wallet_address): masters and wallets, and their data cells.
+
+Minter: total_supply:Coins admin:MsgAddress content:^Cell wallet_code:^Cell. Wallet: balance:Coins
+owner:MsgAddress master:MsgAddress wallet_code:^Cell; that of governed jettons has no code, and the
+first version of these a status:uint4 in front.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.contract.detection import Finding, Question, address_fields
-from tonlake.ingest.derive.contract.stack import Mismatch, Results
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.derive.contract.layout import (
+    TRUE,
+    expect_arguments,
+    expect_end,
+    hash_state_init,
+    load_address_slice,
+    make_cell,
+    store_address,
+    take_address,
+)
+from tonlake.ingest.derive.contract.stack import (
+    Address,
+    Cell,
+    Finding,
+    Mismatch,
+    Question,
+    Results,
+    address_fields,
+)
 from tonlake.ingest.derive.contract.standard.content import read_content
 from tonlake.lake.schema.contract import JETTON_MASTERS, JETTON_WALLETS
 
 if TYPE_CHECKING:
-    from tonlake.ingest.derive.contract.detection import Detection
-    from tonlake.ingest.derive.contract.stack import Address
+    from tonlake.ingest.decode.cell.slice import CellSlice
+    from tonlake.ingest.derive.contract.layout import Reader, Subject
+    from tonlake.ingest.derive.contract.stack import Detection, Value
 
 
 def detect_master(me: Address) -> Detection:
@@ -48,3 +72,66 @@ def detect_wallet(me: Address) -> Detection:
         "is_claimed": None if claimed is None else Results(claimed, 1).boolean(),
     }
     return [Finding(JETTON_WALLETS.name, fields)]
+
+
+_STATUS_BITS = 4
+
+
+def _answer_wallet(subject: Subject) -> list[Value]:
+    start = expect_arguments(subject, 0).data.slice()
+    balance, owner = start.load_coins(), load_address_slice(start)
+    return [balance, owner, load_address_slice(start), make_cell(start)]
+
+
+def _answer_governed_wallet(subject: Subject) -> list[Value]:
+    start = expect_arguments(subject, 0).data.slice()
+    return _read_governed_wallet(subject, start)
+
+
+def _answer_wallet_with_status(subject: Subject) -> list[Value]:
+    start = expect_arguments(subject, 0).data.slice()
+    start.skip(_STATUS_BITS)
+    return _read_governed_wallet(subject, start)
+
+
+def _read_governed_wallet(subject: Subject, start: CellSlice) -> list[Value]:
+    balance, owner = start.load_coins(), load_address_slice(start)
+    jetton = load_address_slice(start)
+    expect_end(start)
+    return [balance, owner, jetton, subject.code]
+
+
+def _answer_minter(subject: Subject) -> list[Value]:
+    start = expect_arguments(subject, 0).data.slice()
+    supply, admin = start.load_coins(), load_address_slice(start)
+    return [supply, TRUE, admin, make_cell(start), make_cell(start)]
+
+
+def _answer_address(subject: Subject) -> list[Value]:
+    """Compute the address of the wallet of an owner; it lies in the basechain."""
+    owner = take_address(expect_arguments(subject, 1).arguments[0])
+    start = subject.data.slice()
+    start.load_ref()
+    code = Cell(start.tree, start.load_ref())
+    data = CellBuilder(start.tree).store_coins(0)
+    store_address(store_address(data, owner), subject.address).store_ref(code.root)
+    return [Address(0, hash_state_init(code, data)).slice()]
+
+
+def _list_readers() -> dict[tuple[str, str], Reader]:
+    wallet, minter = "get_wallet_data", "get_jetton_data"
+    plain_wallet = "beb0683ebeb8927fe9fc8ec0a18bc7dd17899689825a121eab46c5a3a860d0ce"
+    plain_minter = "9a0f98dd6fbf225eef8165e4e64417ee931f7eea000653439e7b5dcdc0644cd6"
+    governed = "346250c205f56acfb6afa6fe7b76550805d256c6d8e47dd4f94ff672b47d19d3"
+    with_status = "89468f02c78e570802e39979c8516fc38df07ea76a48357e0536f2ba7b3ee37b"
+    return {
+        (plain_wallet, wallet): _answer_wallet,
+        (governed, wallet): _answer_governed_wallet,
+        (with_status, wallet): _answer_wallet_with_status,
+        (plain_minter, minter): _answer_minter,
+        (plain_minter, "get_wallet_address"): _answer_address,
+    }
+
+
+READERS = _list_readers()
+"""By code hash in hex (that of a library cell where the code is one), and method."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tonlake.ingest.derive.contract.interface import load_interfaces
+from tonlake.ingest.derive.contract.record import load_interfaces
 from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytoniq_core import Builder, Cell, HashMap
 
-from tonlake.api.chain.config import join_params
+from tonlake.api.chain.world import join_params
 from tonlake.ingest.decode.cell.boc import parse_boc
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from tests.ingest.derive.tvm.replay import Replay, is_external, replay_all
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import append_cell
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.tvm.emulation import Emulated, NotAccepted
+from tonlake.ingest.derive.tvm.call import Emulated, NotAccepted
 from tonlake.ingest.derive.tvm.message import build_external_message, read_destination, read_message
 from tonlake.ingest.errors import TvmRefusal
 from tonlake.ingest.run.pipeline import ingest
@@ -24,7 +24,7 @@ from tonlake.ingest.span import Span
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tonlake.ingest.derive.tvm.emulation import EmulationCall
+    from tonlake.ingest.derive.tvm.call import EmulationCall
     from tonlake.ingest.derive.tvm.pool import TvmPool
 
 

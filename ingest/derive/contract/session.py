@@ -13,11 +13,11 @@ import msgspec
 
 from tonlake.ingest.decode.cell.exotic import LIBRARY
 from tonlake.ingest.decode.cell.slice import CellSlice
-from tonlake.ingest.derive.contract.interface import find_method_ids
 from tonlake.ingest.derive.contract.layout import Subject
 from tonlake.ingest.derive.contract.network import join_library
-from tonlake.ingest.derive.contract.reader import find_reader, list_readable
+from tonlake.ingest.derive.contract.record import find_method_ids
 from tonlake.ingest.derive.contract.stack import Cell, Mismatch, from_tvm, to_tvm
+from tonlake.ingest.derive.contract.standard import jetton, multisig, nft_data
 from tonlake.ingest.derive.tvm.call import GetMethodCall, method_id
 from tonlake.ingest.derive.tvm.context import Context, PreviousBlocks, build_c7
 from tonlake.ingest.errors import BocError, TvmError, TvmMissing
@@ -25,10 +25,10 @@ from tonlake.ingest.errors import BocError, TvmError, TvmMissing
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from tonlake.ingest.derive.contract.detection import Question
     from tonlake.ingest.derive.contract.known import AccountState
+    from tonlake.ingest.derive.contract.layout import Reader
     from tonlake.ingest.derive.contract.network import Network
-    from tonlake.ingest.derive.contract.stack import Value
+    from tonlake.ingest.derive.contract.stack import Question, Value
     from tonlake.ingest.derive.contract.world import World
     from tonlake.ingest.derive.tvm.pool import TvmPool
 
@@ -44,7 +44,7 @@ class Code(NamedTuple):
     methods: frozenset[int] | None
 
 
-class Interview:
+class GetMethodSession:
     """Answers questions about contracts at the blocks of one commit."""
 
     def __init__(self, world: World, network: Network, tvm: TvmPool | None, gas_limit: int) -> None:
@@ -206,3 +206,21 @@ def make_key(value: Value) -> Hashable:
         bits = value.bits_left
         return bits, value.peek_uint(bits), tuple(value.tree.hash(kid) for kid in kids)
     return None if value is None else int(value)
+
+
+READERS: dict[tuple[bytes, str], Reader] = {
+    (bytes.fromhex(code_hash), method): reader
+    for module in (jetton, nft_data, multisig)
+    for (code_hash, method), reader in module.READERS.items()
+}
+"""By code hash of the account (that of a library cell where the code is one), and method."""
+
+
+def find_reader(code_hash: bytes, method: str) -> Reader | None:
+    """Return what answers a method of a code, if it is known."""
+    return READERS.get((code_hash, method))
+
+
+def list_readable(code_hash: bytes) -> list[str]:
+    """Return the methods of a code that can be answered from its data."""
+    return [method for code, method in READERS if code == code_hash]
