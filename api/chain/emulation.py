@@ -13,14 +13,13 @@ from tonlake.api.chain.place import find_master
 from tonlake.api.chain.upstream import check_parts
 from tonlake.api.chain.world import (
     find_previous,
-    join_libraries,
     read_libraries,
     read_network_config,
 )
 from tonlake.api.errors import LiteServerError
 from tonlake.api.text.address import Address, WrittenAddress
 from tonlake.ingest.derive.tvm.call import EmulationCall, NotAccepted, split_shard_account
-from tonlake.ingest.derive.tvm.context import build_previous
+from tonlake.ingest.derive.tvm.context import build_previous, join_libraries
 from tonlake.ingest.derive.tvm.message import (
     Fees,
     build_external_message,

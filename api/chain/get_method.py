@@ -8,7 +8,6 @@ from tonlake.api.chain.account import find_state, find_utime, read_cells
 from tonlake.api.chain.place import STATE_UNKNOWN, begins_at_zero_state, name_ranges
 from tonlake.api.chain.world import (
     find_previous,
-    join_libraries,
     read_libraries,
     read_network_config,
 )
@@ -16,7 +15,7 @@ from tonlake.api.errors import LiteServerError, ResultDeep
 from tonlake.api.text.encoding import decode_currencies
 from tonlake.api.text.stack import decode_stack
 from tonlake.ingest.derive.tvm.call import CELL_UNDERFLOW, NO_CODE, GetMethodCall, Outcome
-from tonlake.ingest.derive.tvm.context import Context, build_c7
+from tonlake.ingest.derive.tvm.context import Context, build_c7, join_libraries
 from tonlake.ingest.derive.tvm.pool import STACK_DEPTH
 from tonlake.ingest.derive.tvm.process import HOW_TO_INSTALL
 from tonlake.ingest.errors import TvmMissing, TvmStackDeep

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tonlake.api.chain.cells import read_cell_trees
 from tonlake.api.chain.place import STATE_UNKNOWN, find_configuration_seqno, name_ranges
 from tonlake.api.errors import LiteServerError
-from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.decode.cell.build import graft
-from tonlake.ingest.decode.cell.dictionary_writer import build_hashmap
-from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.tvm.context import MasterId, NetworkConfig, PreviousBlocks
+from tonlake.ingest.derive.tvm.context import MasterId, PreviousBlocks, join_config
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from tonlake.api.request.call import Call
+    from tonlake.ingest.derive.tvm.context import NetworkConfig
 
 LIBRARIES = 256
 """Most public libraries that are read for one get-method."""
 
 _LAST, _STEP = 16, 100
-_HASH_BITS = 256
 _LIBRARY_CELL = re.compile(rb"(?=\x08\x42\x02(.{32}))", re.DOTALL)
 """A library cell in a bag: exotic without references, 33 bytes, of kind 2, and the hash. Other
 bytes may look so, too; no library has their hash."""
-
-_KEPT_CONFIGURATIONS = 8
 
 
 def read_network_config(call: Call, master: Mapping[str, Any]) -> NetworkConfig:
@@ -39,13 +31,7 @@ def read_network_config(call: Call, master: Mapping[str, Any]) -> NetworkConfig:
     Raises:
         LiteServerError: the lake lacks the key block.
     """
-    return _join_config(tuple(read_params(call, master).items()))
-
-
-@lru_cache(_KEPT_CONFIGURATIONS)
-def _join_config(params: tuple[tuple[int, bytes], ...]) -> NetworkConfig:
-    """Return a configuration; joined once, as get-methods mostly ask for the same."""
-    return NetworkConfig(join_params(dict(params)), dict(params))
+    return join_config(tuple(read_params(call, master).items()))
 
 
 def find_previous(call: Call, master: Mapping[str, Any]) -> PreviousBlocks:
@@ -98,21 +84,6 @@ def _find_library_hashes(bags: Iterable[bytes]) -> set[bytes]:
     return {match for boc in bags for match in _LIBRARY_CELL.findall(boc)}
 
 
-def join_libraries(libraries: dict[bytes, bytes]) -> bytes | None:
-    """Return Hashmap 256 ^Cell; None where there is nothing to put in it."""
-    if not libraries:
-        return None
-    tree = CellTree()
-    entries = [
-        (int.from_bytes(key, "big"), graft(tree, parse_boc(boc)))
-        for key, boc in sorted(libraries.items())
-    ]
-    return serialize_boc(tree, [build_hashmap(tree, entries, _HASH_BITS)])
-
-
-_KEY_BITS = 32
-
-
 def read_params(call: Call, master: Mapping[str, Any]) -> dict[int, bytes]:
     """Return the configuration after a masterchain block: that of its newest key block.
 
@@ -127,11 +98,3 @@ def read_params(call: Call, master: Mapping[str, Any]) -> dict[int, bytes]:
             f"and the configuration after {master['seqno']} is that of key block {key_seqno}"
         )
     return {row["param"]: row["boc"] for row in rows}
-
-
-def join_params(params: dict[int, bytes]) -> bytes:
-    """Return the dictionary of parameters as bag of cells; equal to the chain's own."""
-    tree = CellTree()
-    by_key = {number & (1 << _KEY_BITS) - 1: boc for number, boc in params.items()}
-    entries = [(key, graft(tree, parse_boc(boc))) for key, boc in sorted(by_key.items())]
-    return serialize_boc(tree, [build_hashmap(tree, entries, _KEY_BITS)])

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 from litestar import Response, Router, get, post
 
-from tonlake.api.explorer import account, block, search, token, trace, transaction
+from tonlake.api.explorer import account, block, search, token, transaction
 from tonlake.api.explorer.frame import HEADERS, THEME_COOKIE, THEMES, Shown, page, render
 from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
 
@@ -81,7 +81,7 @@ def create_router(describe: Callable[[ApiRequest, Exception], tuple[int, str]]) 
             page("/account/{address:str}", account.show_account),
             page("/search", search.show_search),
             page("/transaction/{hash:str}", transaction.show_transaction),
-            page("/trace/{hash:str}", trace.show_trace),
+            page("/trace/{hash:str}", transaction.show_trace),
             page("/block/{id:str}", block.show_block),
             page("/jetton/{address:str}", token.show_jetton),
             page("/nft/{address:str}", token.show_nft),

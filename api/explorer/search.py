@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from tonlake.api.chain.trace import find_trace_ids
+from tonlake.api.chain.header import find_trace_ids
 from tonlake.api.errors import AnswerNotFound, LakeUnavailable
 from tonlake.api.explorer.frame import Elsewhere, Question, Shown, ask_or_say
 from tonlake.api.request.params import ConversionError, parse_any_address, parse_hash

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from tonlake.api.errors import RateExceeded, ServiceBusy
 from tonlake.api.http.gate import KEY_ID, REFUSAL
 from tonlake.api.metrics.logs import REQUESTS
+from tonlake.lake.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -170,3 +171,21 @@ def _name_reason(refusal: Exception) -> str:
     if isinstance(refusal, ServiceBusy):
         return "busy"
     return "rate" if isinstance(refusal, RateExceeded) else "key"
+
+
+def open_spans(endpoint: str) -> Spans | None:
+    """Return what sends spans to a collector; None where there is no endpoint.
+
+    Raises:
+        SettingsError: the extra [otel] is not installed.
+    """
+    if not endpoint:
+        return None
+    try:
+        from tonlake.api.metrics.spans import Spans  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise SettingsError(
+            f"setting [metrics] otel_endpoint needs tonlake's extra [otel] ({error}): "
+            "pip install 'tonlake[otel]'"
+        ) from error
+    return Spans(endpoint)

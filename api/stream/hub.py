@@ -18,10 +18,10 @@ from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tonlake.api.errors import LakeUnavailable, RequestInvalid
-from tonlake.api.stream.client import Client, ClientIndex
 from tonlake.api.stream.commits import KEPT_COMMITS, CommitRows
 from tonlake.api.stream.event import TYPES, Cursor, make_undoing
 from tonlake.api.stream.rendering import EventMaker
+from tonlake.api.stream.subscription import Client, ClientIndex
 from tonlake.lake.errors import LakeError
 from tonlake.queries.errors import QueryTimeout
 

@@ -21,9 +21,9 @@ from tonlake.api.stream.subscription import StreamQuery, make_subscription, read
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tonlake.api.stream.client import Client
     from tonlake.api.stream.event import Event
     from tonlake.api.stream.hub import Hub
+    from tonlake.api.stream.subscription import Client
 
 PREFIX = "/api/streaming/v2"
 KEEP_ALIVE_S = 15.0

@@ -27,8 +27,7 @@ from tonlake.ingest.span import Span
 from tonlake.lake.commit import commit
 
 if TYPE_CHECKING:
-    from tonlake.ingest.derive.contract.network import Network
-    from tonlake.ingest.derive.contract.world import World
+    from tonlake.ingest.derive.contract.world import Network, World
     from tonlake.ingest.derive.tvm.pool import TvmPool
 
 SETTINGS = compose(

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from tonlake.api.chain.cells import read_cell_trees
 from tonlake.api.chain.place import find_master
-from tonlake.api.chain.world import join_params, read_params
+from tonlake.api.chain.world import read_params
 from tonlake.api.errors import LiteServerError
 from tonlake.api.v2.value import render_base64, render_boc
+from tonlake.ingest.derive.tvm.context import join_params
 
 if TYPE_CHECKING:
     from tonlake.api.request.call import Call

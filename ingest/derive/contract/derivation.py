@@ -15,11 +15,10 @@ import msgspec
 from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.derive.contract.detection import ContractDetection
 from tonlake.ingest.derive.contract.known import KnownLake
-from tonlake.ingest.derive.contract.network import Network
 from tonlake.ingest.derive.contract.record import make_history, make_interfaces
 from tonlake.ingest.derive.contract.session import GetMethodSession
 from tonlake.ingest.derive.contract.transfer import list_recipients, make_moves
-from tonlake.ingest.derive.contract.world import CellCache, World
+from tonlake.ingest.derive.contract.world import CellCache, Network, World
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Derivation, NewFile, list_places, read_place

@@ -75,15 +75,8 @@ def _write_json(value: object) -> str | None:
 
 
 def _describe(state: AccountState) -> Row:
-    return {
-        "workchain": state.workchain,
-        "account": state.account,
-        "mc_seqno": state.mc_seqno,
-        "lt": state.lt,
-        "utime": state.utime,
-        "code_hash": state.code_hash,
-        "data_hash": state.data_hash,
-    }
+    names = ("workchain", "account", "mc_seqno", "lt", "utime", "code_hash", "data_hash")
+    return {name: getattr(state, name) for name in names}
 
 
 METHOD_BITS = 19

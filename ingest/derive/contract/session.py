@@ -14,12 +14,11 @@ import msgspec
 from tonlake.ingest.decode.cell.exotic import LIBRARY
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.derive.contract.layout import Subject
-from tonlake.ingest.derive.contract.network import join_library
 from tonlake.ingest.derive.contract.record import find_method_ids
 from tonlake.ingest.derive.contract.stack import Cell, Mismatch, from_tvm, to_tvm
 from tonlake.ingest.derive.contract.standard import jetton, multisig, nft_data
 from tonlake.ingest.derive.tvm.call import GetMethodCall, method_id
-from tonlake.ingest.derive.tvm.context import Context, PreviousBlocks, build_c7
+from tonlake.ingest.derive.tvm.context import Context, PreviousBlocks, build_c7, join_libraries
 from tonlake.ingest.errors import BocError, TvmError, TvmMissing
 
 if TYPE_CHECKING:
@@ -27,9 +26,8 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.derive.contract.known import AccountState
     from tonlake.ingest.derive.contract.layout import Reader
-    from tonlake.ingest.derive.contract.network import Network
     from tonlake.ingest.derive.contract.stack import Question, Value
-    from tonlake.ingest.derive.contract.world import World
+    from tonlake.ingest.derive.contract.world import Network, World
     from tonlake.ingest.derive.tvm.pool import TvmPool
 
 _GOOD = (0, 1)  # normal and alternative end of a run
@@ -168,7 +166,7 @@ class GetMethodSession:
             c7=build_c7(self._describe(state, bag, mc_seqno)),
             libraries=None
             if code.library is None
-            else join_library(code.library, code.whole.bag()),
+            else join_libraries({code.library: code.whole.bag()}),
             gas_limit=self._gas_limit,
         )
         self._prepared = state, mc_seqno, call

@@ -7,6 +7,7 @@ first version of these a status:uint4 in front.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.decode.cell.build import CellBuilder
@@ -33,7 +34,6 @@ from tonlake.ingest.derive.contract.standard.content import read_content
 from tonlake.lake.schema.contract import JETTON_MASTERS, JETTON_WALLETS
 
 if TYPE_CHECKING:
-    from tonlake.ingest.decode.cell.slice import CellSlice
     from tonlake.ingest.derive.contract.layout import Reader, Subject
     from tonlake.ingest.derive.contract.stack import Detection, Value
 
@@ -83,18 +83,9 @@ def _answer_wallet(subject: Subject) -> list[Value]:
     return [balance, owner, load_address_slice(start), make_cell(start)]
 
 
-def _answer_governed_wallet(subject: Subject) -> list[Value]:
+def _answer_governed_wallet(subject: Subject, *, status_bits: int = 0) -> list[Value]:
     start = expect_arguments(subject, 0).data.slice()
-    return _read_governed_wallet(subject, start)
-
-
-def _answer_wallet_with_status(subject: Subject) -> list[Value]:
-    start = expect_arguments(subject, 0).data.slice()
-    start.skip(_STATUS_BITS)
-    return _read_governed_wallet(subject, start)
-
-
-def _read_governed_wallet(subject: Subject, start: CellSlice) -> list[Value]:
+    start.skip(status_bits)
     balance, owner = start.load_coins(), load_address_slice(start)
     jetton = load_address_slice(start)
     expect_end(start)
@@ -127,7 +118,7 @@ def _list_readers() -> dict[tuple[str, str], Reader]:
     return {
         (plain_wallet, wallet): _answer_wallet,
         (governed, wallet): _answer_governed_wallet,
-        (with_status, wallet): _answer_wallet_with_status,
+        (with_status, wallet): partial(_answer_governed_wallet, status_bits=_STATUS_BITS),
         (plain_minter, minter): _answer_minter,
         (plain_minter, "get_wallet_address"): _answer_address,
     }

@@ -136,21 +136,21 @@ def _ask_records(me: Address) -> Generator[Question, Any, dict[str, Any]]:
 
 TON_SUFFIX = ".ton"
 MAIN_NETWORK, TEST_NETWORK = -239, -3
-ROOTS: dict[int, frozenset[Address]] = {
-    MAIN_NETWORK: frozenset(
-        Address(0, bytes.fromhex(account))
-        for account in (
-            "b774d95eb20543f186c06b371ab88ad704f7e256130caf96189368a7d0cb6ccf",  # .ton
-            "80d78a35f955a14b679faa887ff4cd5bfc0f43b4a4eea2a7e6927f3701b273c2",  # t.me
-        )
-    ),
-    TEST_NETWORK: frozenset(
-        {
-            Address(
-                0, bytes.fromhex("e33ed33a42eb2032059f97d90c706f8400bb256d32139ca707f1564ad699c7dd")
-            )
-        }
-    ),
+ROOTS = {
+    network: frozenset(Address(0, bytes.fromhex(account)) for account in accounts)
+    for network, accounts in (
+        (
+            MAIN_NETWORK,
+            (
+                "b774d95eb20543f186c06b371ab88ad704f7e256130caf96189368a7d0cb6ccf",  # .ton
+                "80d78a35f955a14b679faa887ff4cd5bfc0f43b4a4eea2a7e6927f3701b273c2",  # t.me
+            ),
+        ),
+        (
+            TEST_NETWORK,
+            ("e33ed33a42eb2032059f97d90c706f8400bb256d32139ca707f1564ad699c7dd",),
+        ),
+    )
 }
 """Collections whose items are domains, by global id of the network."""
 

@@ -20,11 +20,10 @@ from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.derive.contract.detection import ContractDetection
 from tonlake.ingest.derive.contract.known import KnownLake
 from tonlake.ingest.derive.contract.layout import Subject
-from tonlake.ingest.derive.contract.network import Network
 from tonlake.ingest.derive.contract.record import load_interfaces, name_interfaces
 from tonlake.ingest.derive.contract.session import GetMethodSession, find_reader, make_key
 from tonlake.ingest.derive.contract.stack import Question, load_address, parse_address
-from tonlake.ingest.derive.contract.world import AccountState, World
+from tonlake.ingest.derive.contract.world import AccountState, Network, World
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.lake.log.state import LogState
 

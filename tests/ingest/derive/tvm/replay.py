@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tests.ingest.bags import read_bags
-from tonlake.api.chain.world import join_params
 from tonlake.ingest.decode.block.account import NONEXIST_HASH
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import graft
@@ -29,6 +28,7 @@ from tonlake.ingest.derive.tvm.context import (
     NetworkConfig,
     PreviousBlocks,
     build_previous,
+    join_params,
 )
 from tonlake.ingest.derive.tvm.message import estimate_unaccepted, list_messages, read_fees
 from tonlake.lake.duck.connection import connect
