@@ -10,7 +10,7 @@ import msgspec
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.explorer import chart
 from tonlake.api.explorer.frame import Question, Shown, ask_or_say, link, read_address, read_offset
-from tonlake.api.explorer.sentence import tell_actions
+from tonlake.api.explorer.sentence import write_actions
 from tonlake.api.request.params import ConversionError
 from tonlake.api.v3.page.transaction_page import answer_transactions
 from tonlake.api.v3.page.transaction_search import TransactionsQuery, find_keys
@@ -24,7 +24,7 @@ from tonlake.api.v3.route.wallet import WalletStatesQuery, get_wallet_states
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonlake.api.explorer.sentence import Told
+    from tonlake.api.explorer.sentence import WrittenAction
     from tonlake.api.text.address import Address
     from tonlake.api.v3.resource.answer import WalletState
 
@@ -101,9 +101,9 @@ def _list_actions(question: Question, address: Address) -> History:
     query = ActionsQuery(account=address, limit=ROWS, offset=0, cursor=after)
     found = get_actions(question.call, query)
     question.names.learn(found.address_book, found.metadata)
-    told: list[Told] = tell_actions(found.actions, question.names)
+    written: list[WrittenAction] = write_actions(found.actions, question.names)
     older = question.call.headers.pop("X-Tonlake-Cursor", "")
-    return _page(question, address, told, cursor=older, is_first=not cursor)
+    return _page(question, address, written, cursor=older, is_first=not cursor)
 
 
 def _list_transactions(question: Question, address: Address) -> History:

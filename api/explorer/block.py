@@ -13,7 +13,7 @@ import msgspec
 from tonlake.api.errors import AnswerNotFound, RequestInvalid
 from tonlake.api.explorer import chart
 from tonlake.api.explorer.frame import Question, Shown, ask_or_say, link, read_offset
-from tonlake.api.explorer.sentence import tell_actions
+from tonlake.api.explorer.sentence import write_actions
 from tonlake.api.request.params import ConversionError, parse_int32, parse_shard
 from tonlake.api.v3.page.transaction_page import answer_transactions
 from tonlake.api.v3.page.transaction_search import TransactionsQuery, find_keys
@@ -25,7 +25,7 @@ from tonlake.lake.log.state import read_commit
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tonlake.api.explorer.sentence import Told
+    from tonlake.api.explorer.sentence import WrittenAction
     from tonlake.api.v3.layout.block import Block
     from tonlake.lake.command.status import Status
     from tonlake.lake.log.state import DataFile, Range
@@ -57,10 +57,10 @@ def show_start(question: Question) -> Shown:
     return Shown("start.html", "Start", values)
 
 
-def _tell_latest(question: Question) -> list[Told]:
+def _tell_latest(question: Question) -> list[WrittenAction]:
     found = get_actions(question.call, ActionsQuery(limit=START_ROWS, offset=0))
     question.names.learn(found.address_book, found.metadata)
-    return tell_actions(found.actions, question.names)
+    return write_actions(found.actions, question.names)
 
 
 def show_blocks(question: Question) -> Shown:

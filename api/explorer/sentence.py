@@ -125,7 +125,7 @@ class Segment(msgspec.Struct, frozen=True):
     optional: bool
 
 
-class Told(msgspec.Struct, frozen=True):
+class WrittenAction(msgspec.Struct, frozen=True):
     """An action in words."""
 
     parts: list[Part]
@@ -153,19 +153,25 @@ def parse_sentence(text: str) -> tuple[Segment, ...]:
     )
 
 
-def tell_actions(actions: Iterable[Action], names: Names) -> list[Told]:
+def write_actions(actions: Iterable[Action], names: Names) -> list[WrittenAction]:
     """Return actions in words; their answer's book and metadata have been learnt before."""
     return [
-        Told(tell(action, names), action.success, action.trace_id, action.end_utime, action.type)
+        WrittenAction(
+            write_action(action, names),
+            action.success,
+            action.trace_id,
+            action.end_utime,
+            action.type,
+        )
         for action in actions
     ]
 
 
-def tell(action: Action, names: Names) -> list[Part]:
+def write_action(action: Action, names: Names) -> list[Part]:
     """Return the sentence of an action."""
     segments = load_sentences().get(action.type)
     if segments is None:
-        return _tell_plainly(action)
+        return _write_plainly(action)
     parts: list[Part] = []
     for segment in segments:
         parts += _fill(segment, action.details, names) or ()
@@ -220,7 +226,7 @@ def _find(details: Details, path: str) -> object:
     return found
 
 
-def _tell_plainly(action: Action) -> list[Part]:
+def _write_plainly(action: Action) -> list[Part]:
     """Say of a type without a sentence what it is, and who takes part."""
     parts = [Part("text", action.type.replace("_", " "))]
     named = [

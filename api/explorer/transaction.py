@@ -11,14 +11,14 @@ from tonlake.api.errors import AnswerNotFound, RequestInvalid
 from tonlake.api.explorer import chart
 from tonlake.api.explorer.chart import draw_tree
 from tonlake.api.explorer.frame import Elsewhere, Question, Shown, ask_or_say, read_hash
-from tonlake.api.explorer.sentence import tell_actions
+from tonlake.api.explorer.sentence import write_actions
 from tonlake.api.v3.page.coverage import check_no_gap
 from tonlake.api.v3.page.transaction_page import answer_transactions
 from tonlake.api.v3.route.action import ActionsQuery, get_actions
 from tonlake.api.v3.route.trace import TracesQuery, answer_traces
 
 if TYPE_CHECKING:
-    from tonlake.api.explorer.sentence import Told
+    from tonlake.api.explorer.sentence import WrittenAction
     from tonlake.api.request.call import Call
     from tonlake.api.v3.layout.transaction import Transaction
     from tonlake.api.v3.resource.trace import Traces
@@ -151,8 +151,8 @@ def _describe(question: Question, found: Traces, trace_id: bytes) -> Shown:
     return Shown("trace.html", f"Trace {trace_id.hex()[:8]}", values)
 
 
-def _tell(question: Question, trace_id: bytes) -> list[Told]:
+def _tell(question: Question, trace_id: bytes) -> list[WrittenAction]:
     query = ActionsQuery(trace_id=(trace_id,), limit=MOST_ACTIONS, offset=0, sort="asc")
     found = get_actions(question.call, query)
     question.names.learn(found.address_book, found.metadata)
-    return tell_actions(found.actions, question.names)
+    return write_actions(found.actions, question.names)

@@ -61,38 +61,29 @@ def parse_cursor(text: str) -> Cursor:
     return Cursor(*map(int, match.groups()))
 
 
-class Event:
+class Event(msgspec.Struct, eq=False, dict=True):
     """One event: what it is filtered by, and its text, which is the same for all clients."""
 
-    def __init__(
-        self,
-        kind: str,
-        body: bytes,
-        *,
-        cursor: Cursor | None = None,
-        accounts: frozenset[str] = frozenset(),
-        norm: bytes | None = None,
-        finality: int = FINALIZED,
-        action: tuple[str, frozenset[str]] | None = None,
-    ) -> None:
-        """Take the parts.
+    kind: str
+    """One of ``TYPES``, or ``INVALIDATED``."""
 
-        Args:
-            kind: One of ``TYPES``, or ``INVALIDATED``.
-            body: JSON object.
-            cursor: Its place; None for what no commit holds, which is never sent again.
-            accounts: Raw addresses that it is about.
-            norm: Normal hash of the message from outside that began it, where known.
-            finality: Index in ``FINALITIES``.
-            action: Type of an action, and the types around it.
-        """
-        self.kind = kind
-        self.body = body
-        self.cursor = cursor
-        self.accounts = accounts
-        self.norm = norm
-        self.finality = finality
-        self.action = action
+    body: bytes
+    """JSON object."""
+
+    cursor: Cursor | None = None
+    """Its place; None for what no commit holds, which is never sent again."""
+
+    accounts: frozenset[str] = frozenset()
+    """Raw addresses that it is about."""
+
+    norm: bytes | None = None
+    """Normal hash of the message from outside that began it, where known."""
+
+    finality: int = FINALIZED
+    """Index in ``FINALITIES``."""
+
+    action: tuple[str, frozenset[str]] | None = None
+    """Type of an action, and the types around it."""
 
     @cached_property
     def frame(self) -> bytes:

@@ -66,6 +66,11 @@ class Subscription(msgspec.Struct, frozen=True):
         """Whether events about all accounts are wanted."""
         return not (self.accounts or self.norms)
 
+    @property
+    def keys(self) -> frozenset[str | bytes | None]:
+        """Accounts and norms that events are wanted about; None alone for all."""
+        return frozenset((None,)) if self.is_open else self.accounts | self.norms
+
     def accepts(self, event: Event) -> bool:
         """Tell whether an event is wanted."""
         if event.kind == UNDONE:
@@ -182,47 +187,36 @@ class ClientIndex:
     def __init__(self) -> None:
         """Know no clients."""
         self.clients: set[Client] = set()
-        self._open: set[Client] = set()
-        self._by_account: dict[str, set[Client]] = {}
-        self._by_norm: dict[bytes, set[Client]] = {}
+        self._by_key: dict[str | bytes | None, set[Client]] = {}
+        """By account or norm; None has those that want events about all accounts."""
 
     @property
     def types(self) -> frozenset[str]:
-        """The types that anybody wants."""
+        """The types that some client wants."""
         return frozenset[str]().union(*(client.subscription.types for client in self.clients))
 
     def add(self, client: Client) -> None:
         """Take in a client."""
         self.clients.add(client)
-        if client.subscription.is_open:
-            self._open.add(client)
-        for account in client.subscription.accounts:
-            self._by_account.setdefault(account, set()).add(client)
-        for norm in client.subscription.norms:
-            self._by_norm.setdefault(norm, set()).add(client)
+        for key in client.subscription.keys:
+            self._by_key.setdefault(key, set()).add(client)
 
     def remove(self, client: Client) -> None:
         """Forget a client, if it is known."""
         if client not in self.clients:
             return
         self.clients.discard(client)
-        self._open.discard(client)
-        for account in client.subscription.accounts:
-            self._by_account[account].discard(client)
-            if not self._by_account[account]:
-                del self._by_account[account]
-        for norm in client.subscription.norms:
-            self._by_norm[norm].discard(client)
-            if not self._by_norm[norm]:
-                del self._by_norm[norm]
+        for key in client.subscription.keys:
+            self._by_key[key].discard(client)
+            if not self._by_key[key]:
+                del self._by_key[key]
 
     def find(self, event: Event) -> set[Client]:
         """Return all clients that may want an event."""
         if event.kind == UNDONE:
             return set(self.clients)
-        found = set(self._open)
-        for account in event.accounts:
-            found |= self._by_account.get(account, set())
-        if event.norm is not None:
-            found |= self._by_norm.get(event.norm, set())
+        found: set[Client] = set()
+        keys: list[str | bytes | None] = [None, *event.accounts, event.norm]
+        for key in keys:
+            found |= self._by_key.get(key, set())
         return found

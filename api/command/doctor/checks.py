@@ -53,6 +53,8 @@ def worst_of(findings: list[Finding]) -> Level:
     return "warning" if "warning" in levels else "ok"
 
 
+FREE_BYTES = 5 << 30
+MANY_FILES = 1000
 OPEN_FILES = 1024
 """Fewer are too few for a large lake's files and the connections of clients."""
 
@@ -115,7 +117,7 @@ def _check_keys(settings: Settings) -> Iterator[Finding]:
         count = len(read_keys(path))
         mode = path.stat().st_mode if path.exists() else 0
     except (KeyFileInvalid, OSError) as error:
-        yield Finding("keys", "problem", str(error), "mend the file, or make keys anew")
+        yield Finding("keys", "problem", str(error), "mend the file, or make new keys")
         return
     if mode & 0o077:
         advice = f"chmod 600 {path}"
@@ -163,10 +165,6 @@ def _compare(lake_dir: Path, first: int, last: int) -> Iterator[Finding]:
         yield Finding("node and lake", "ok", f"{last - ours:,} blocks to ingest")
 
 
-FREE_BYTES = 5 << 30
-MANY_FILES = 1000
-
-
 def check_lake(lake_dir: Path, settings: Settings, *, full: bool) -> Iterator[Finding]:
     """Yield what concerns a lake; ``full`` compares every file with its digest."""
     try:
@@ -180,7 +178,7 @@ def check_lake(lake_dir: Path, settings: Settings, *, full: bool) -> Iterator[Fi
         yield Finding("lake", "problem", str(error), "mv DIR OTHER, and name that in --lake")
         return
     except (LakeError, OSError) as error:
-        advice = "tonlake verify names all damage; restore the file, or ingest anew"
+        advice = "tonlake verify names all damage; restore the file, or ingest again"
         yield Finding("lake", "problem", str(error), advice)
         return
     text = f"masterchain blocks {status.first_mc_seqno}..{status.last_mc_seqno}, "
