@@ -1,7 +1,7 @@
 """API keys and the file that keeps them: salted hashes, never the keys themselves.
 
 A key is ``tl_<id>_<secret>``: the id finds its record, and the secret of 256 random bits proves
-it. Nobody can try so many secrets, so one round of SHA-256 is as good here as a slow hash.
+it. That many secrets cannot be tried, so one round of SHA-256 is as good here as a slow hash.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PARTS = 3
 
 
 class KeyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is known of a key: ``digest`` is SHA-256 of the salt's bytes and the whole key."""
+    """What is known of a key: ``digest`` is SHA-256 of the salt's bytes and the full key."""
 
     id: str
     name: str
@@ -40,7 +40,7 @@ class KeyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     made_at: str
 
     def matches(self, key: str) -> bool:
-        """Tell whether a key is this one, in a time that says nothing about how it differs."""
+        """Tell whether a key is this one, in a time that does not depend on how it differs."""
         return hmac.compare_digest(_digest(self.salt, key), self.digest)
 
 

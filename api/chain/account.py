@@ -68,7 +68,7 @@ def find_state(call: Call, params: AccountParams) -> AccountState:
     master = find_master(call, params.seqno)
     seqno = master["seqno"]
     row = _read_state(call, address, seqno)
-    # A row from before a hole may be out of date, and a missing one says nothing.
+    # A row from before a hole may be out of date, and a missing one proves nothing.
     known = row is not None and row["mc_seqno"] >= find_range_start(call, seqno)
     if not known and not begins_at_zero_state(call, seqno):
         raise LiteServerError(
@@ -109,43 +109,43 @@ def read_cells(call: Call, state: AccountState) -> tuple[bytes | None, bytes | N
     Raises:
         LiteServerError: the lake does not have all of their cells.
     """
-    wanted = (state.code_hash, state.data_hash)
-    cells = read_cell_trees(call.reader, wanted)
-    if not {cell_hash for cell_hash in wanted if cell_hash is not None} <= cells.keys():
+    roots = (state.code_hash, state.data_hash)
+    cells = read_cell_trees(call.reader, roots)
+    if not {cell_hash for cell_hash in roots if cell_hash is not None} <= cells.keys():
         raise LiteServerError(
             f"{STATE_UNKNOWN}: the lake does not begin at the zero state and lacks cells of the "
             f"code or data of {state.address}"
         )
-    code, data = (None if cell_hash is None else cells[cell_hash] for cell_hash in wanted)
+    code, data = (None if cell_hash is None else cells[cell_hash] for cell_hash in roots)
     return code, data
 
 
 def read_shard_account(call: Call, state: AccountState) -> bytes:
-    """Return ShardAccount, the whole state of an account and its last transaction, as a bag.
+    """Return ShardAccount, the full state of an account and its last transaction, as a bag.
 
     Raises:
         LiteServerError: the lake does not have all of its cells.
     """
-    whole = None
+    account = None
     if state.state_hash is not None:
-        whole = read_cell_trees(call.reader, [state.state_hash]).get(state.state_hash)
-        if whole is None:
+        account = read_cell_trees(call.reader, [state.state_hash]).get(state.state_hash)
+        if account is None:
             raise LiteServerError(
                 f"{STATE_UNKNOWN}: the lake does not begin at the zero state and lacks cells of "
                 f"{state.address}"
             )
-    return join_shard_account(whole, state.last_trans_hash, state.last_trans_lt)
+    return join_shard_account(account, state.last_trans_hash, state.last_trans_lt)
 
 
 class WalletKind(msgspec.Struct, frozen=True):
-    """A kind of wallet: its name as the API says it, and the hash of its code."""
+    """A kind of wallet: its name in the API, and the hash of its code."""
 
     name: str
     code_hash: bytes
 
 
 class WalletData(msgspec.Struct, frozen=True):
-    """What a wallet's data says; None where its kind does not keep it."""
+    """Fields of a wallet's data; None where its kind does not keep it."""
 
     seqno: int
     wallet_id: int | None = None
@@ -176,7 +176,7 @@ def read_wallet_data(kind: WalletKind, data: bytes) -> WalletData | None:
     """Read a wallet's data.
 
     Args:
-        kind: What its code hash says it is.
+        kind: Its kind, by the hash of its code.
         data: Its data cell as bag of cells.
 
     Returns:

@@ -44,7 +44,7 @@ LT_STEP = 1_000_000
 
 
 def estimate_fees(call: Call, params: EstimateParams | EstimateCellParams) -> Fees:
-    """Return the fees of a message that is given in parts.
+    """Return the fees of a message in parts.
 
     Raises:
         LiteServerError: a part is no bag of cells, the message cannot run, or the lake lacks the
@@ -59,14 +59,14 @@ def estimate_fees(call: Call, params: EstimateParams | EstimateCellParams) -> Fe
     message = build_external_message(target.workchain, target.account, params.body, init)
     state = find_state(call, AccountParams(address=params.address))
     config = read_network_config(call, state.master)
-    asked = describe_emulation(call, state, message, config)
-    asked = msgspec.structs.replace(asked, ignore_chksig=params.ignore_chksig)
+    emulation = describe_emulation(call, state, message, config)
+    emulation = msgspec.structs.replace(emulation, ignore_chksig=params.ignore_chksig)
     try:
-        made = call.tvm.emulate(asked)
+        made = call.tvm.emulate(emulation)
         if not isinstance(made, NotAccepted):
             return read_fees(made, global_version=config.version)
-        account = None if state.state_hash is None else split_shard_account(asked.account)[0]
-        return estimate_unaccepted(account, message, config.params, asked.now)
+        account = None if state.state_hash is None else split_shard_account(emulation.account)[0]
+        return estimate_unaccepted(account, message, config.params, emulation.now)
     except (TvmRefusal, DecodeError, BocError) as error:
         raise LiteServerError(f"LITE_SERVER_UNKNOWN: cannot run the message: {error}") from error
 

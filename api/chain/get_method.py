@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def run_get_method(
     call: Call, params: AccountParams, method: int, arguments: Sequence[Any]
 ) -> tuple[AccountState, Outcome]:
-    """Run a get-method, its arguments given as JSON; return the state it ran on, and how it ended.
+    """Run a get-method, with arguments as JSON; return the state it ran on, and how it ended.
 
     Raises:
         RequestInvalid, StackTypeUnknown: an argument cannot be read.
@@ -59,7 +59,7 @@ def run_on_state(call: Call, state: AccountState, stack: tuple[StackValue, ...])
     named, libraries = read_libraries(
         call, state.master["seqno"], [code, data or b"", *_list_bags(stack)]
     )
-    asked = GetMethodCall(
+    prepared = GetMethodCall(
         code=code,
         data=data,
         stack=stack,
@@ -67,7 +67,7 @@ def run_on_state(call: Call, state: AccountState, stack: tuple[StackValue, ...])
         libraries=join_libraries(libraries),
     )
     try:
-        outcome = call.tvm.run_get_method(asked)
+        outcome = call.tvm.run_get_method(prepared)
     except TvmStackDeep as error:
         raise ResultDeep(f"Result stack depth >= {STACK_DEPTH}") from error
     missing = sorted(named - libraries.keys())

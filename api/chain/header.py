@@ -51,7 +51,7 @@ def find_first_block(
 ) -> Row | None:
     """Return the first block, in a line of shards, from a logical time or a time on.
 
-    One of both is given; ``v2/first_block`` finds the place.
+    Exactly one of both is set; ``v2/first_block`` finds the place.
     """
     place = reader.one(
         "v2/first_block", workchain=workchain, shards=list(shards), lt=lt, utime=utime

@@ -52,7 +52,7 @@ def send_message(settings: UpstreamSettings, method: str, boc: bytes) -> object:
 
     Raises:
         LiteServerError: it is no message, or no lite server takes it.
-        SendingUnavailable, UpstreamRefusal: as ``ask_upstream`` says.
+        SendingUnavailable, UpstreamRefusal: as for ``ask_upstream``.
     """
     if not sends_by_liteserver(settings):
         return ask_upstream(settings, method, {"boc": encode_bytes(boc)})
@@ -81,7 +81,7 @@ def ask_upstream(settings: UpstreamSettings, method: str, params: dict[str, Any]
     """Return the result that the upstream gives for a method by POST.
 
     Raises:
-        SendingUnavailable: none is set, it cannot be reached, or what it says is no answer.
+        SendingUnavailable: none is set, it cannot be reached, or it gives no valid answer.
         UpstreamRefusal: it refuses; code and text are its own.
     """
     if not settings.url:
@@ -108,7 +108,7 @@ def ask_upstream(settings: UpstreamSettings, method: str, params: dict[str, Any]
 def _read_refusal(status: int, answer: _Answer) -> UpstreamRefusal:
     """Return the error that the upstream means.
 
-    Some servers refuse under status 200 and say the code in the envelope alone, and gateways in
+    Some servers refuse under status 200 with the code in the envelope alone, and gateways in
     front of them put the text where the result would stand.
     """
     stated = (status, answer.code, _NO_STATUS)
@@ -128,8 +128,8 @@ def _exchange(request: urllib.request.Request, timeout_s: float) -> tuple[int, b
         with answer:
             return answer.status, answer.read(_MOST_BYTES)
     except (OSError, HTTPException) as error:
-        said = str(error) or type(error).__name__
-        raise SendingUnavailable(f"the upstream cannot be reached: {said}") from error
+        reason = str(error) or type(error).__name__
+        raise SendingUnavailable(f"the upstream cannot be reached: {reason}") from error
 
 
 BAD_BAG = "INVALID_BAG_OF_CELLS"
@@ -137,7 +137,7 @@ PARTS = ("body", "init_code", "init_data")
 
 
 def check_bag(boc: bytes, name: str) -> None:
-    """Refuse what is no bag of one root, in the words of the node's client library.
+    """Refuse what is no bag of one root, with the text of the node's client library.
 
     Raises:
         LiteServerError: it is none.
@@ -163,7 +163,7 @@ def check_parts(params: EstimateParams | EstimateCellParams) -> None:
 
 
 def send_bag(call: Call, boc: bytes, method: str = "sendBoc") -> Any:  # noqa: ANN401 - as it came
-    """Hand a message on and return what the upstream says.
+    """Hand a message on and return the answer of the upstream.
 
     Raises:
         LiteServerError: it is no bag of cells.

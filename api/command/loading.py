@@ -173,7 +173,7 @@ def _refuse(flat: str, origin: str, shown: str | None = None) -> SettingsError:
 
 def _convert(name: SettingName, value: object, origin: str) -> object:
     try:
-        # The environment holds text alone; a TOML file says which of its values are text.
+        # The environment holds text alone; a TOML file marks which of its values are text.
         return msgspec.convert(value, _TYPES[name], strict=not origin.startswith(PREFIX))
     except msgspec.ValidationError as error:
         raise SettingsError(f"{origin}: setting {name} = {value!r}: {error}") from error

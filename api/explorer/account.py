@@ -99,8 +99,7 @@ def _list_actions(question: Question, address: Address) -> History:
     except ConversionError as error:
         raise RequestInvalid("invalid cursor") from error
     query = ActionsQuery(account=address, limit=ROWS, offset=0, cursor=after)
-    found = get_actions(question.call, query)
-    question.names.learn(found.address_book, found.metadata)
+    found = question.ask(get_actions, query)
     written: list[WrittenAction] = write_actions(found.actions, question.names)
     older = question.call.headers.pop("X-Tonlake-Cursor", "")
     return _page(question, address, written, cursor=older, is_first=not cursor)
@@ -111,24 +110,21 @@ def _list_transactions(question: Question, address: Address) -> History:
     keys = find_keys(
         question.call, TransactionsQuery(account=(address,), limit=ROWS, offset=offset)
     )
-    found = answer_transactions(question.call, keys)
-    question.names.learn(found.address_book)
+    found = question.ask(answer_transactions, keys)
     return _page_by_offset(question, address, found.transactions, offset)
 
 
 def _list_tokens(question: Question, address: Address) -> History:
     offset = read_offset(question)
     query = WalletsQuery(owner_address=(address,), limit=ROWS, offset=offset)
-    found = get_wallets(question.call, query)
-    question.names.learn(found.address_book, found.metadata)
+    found = question.ask(get_wallets, query)
     return _page_by_offset(question, address, found.jetton_wallets, offset)
 
 
 def _list_items(question: Question, address: Address) -> History:
     offset = read_offset(question)
     query = ItemsQuery(owner_address=(address,), limit=ROWS, offset=offset)
-    found = get_items(question.call, query)
-    question.names.learn(found.address_book, found.metadata)
+    found = question.ask(get_items, query)
     return _page_by_offset(question, address, found.nft_items, offset)
 
 

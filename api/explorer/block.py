@@ -52,12 +52,12 @@ def show_start(question: Question) -> Shown:
         "lag": time.time() - blocks[0]["utime"] if blocks else 0,
         "transactions": sum(file.rows for file in snapshot.files["transactions"]),
         "size": sum(file.bytes for each in snapshot.files.values() for file in each),
-        "actions": ask_or_say(lambda: _tell_latest(question)),
+        "actions": ask_or_say(lambda: _list_latest_actions(question)),
     }
     return Shown("start.html", "Start", values)
 
 
-def _tell_latest(question: Question) -> list[WrittenAction]:
+def _list_latest_actions(question: Question) -> list[WrittenAction]:
     found = get_actions(question.call, ActionsQuery(limit=START_ROWS, offset=0))
     question.names.learn(found.address_book, found.metadata)
     return write_actions(found.actions, question.names)
@@ -93,7 +93,7 @@ def _read_before(question: Question) -> int | None:
 
 
 def read_latest(reader: Reader, limit: int, before: int | None = None) -> list[Row]:
-    """Return the newest masterchain blocks held, those before one of them if it is given."""
+    """Return the newest masterchain blocks held, or those before a seqno."""
     first = _find_first(reader.snapshot.ranges, limit, before)
     return reader.rows("explorer/latest_blocks", first=first, before=before, limit=limit)
 
@@ -134,8 +134,7 @@ def show_block(question: Question) -> Shown:
             sort="asc",
         ),
     )
-    listed = answer_transactions(question.call, keys)
-    question.names.learn(listed.address_book)
+    listed = question.ask(answer_transactions, keys)
     here = f"/block/{workchain}:{block.shard.lower()}:{seqno}"
     values = {
         "block": block,
@@ -166,9 +165,9 @@ def _list_committed(question: Question, mc_seqno: int) -> list[Block]:
 
 def _find_next(question: Question, query: BlocksQuery) -> int | None:
     """Return the next seqno of the same shard, where the lake has it."""
-    wanted = msgspec.structs.replace(query, seqno=(query.seqno or 0) + 1)
-    found = ask_or_say(lambda: get_blocks(question.call, wanted).blocks)
-    return wanted.seqno if found and not isinstance(found, str) else None
+    following = msgspec.structs.replace(query, seqno=(query.seqno or 0) + 1)
+    found = ask_or_say(lambda: get_blocks(question.call, following).blocks)
+    return following.seqno if found and not isinstance(found, str) else None
 
 
 _DAY = re.compile(r"/day=([0-9]{4}-[0-9]{2}-[0-9]{2})/")

@@ -54,6 +54,12 @@ class Question(msgspec.Struct, frozen=True):
         """Return a parameter, or "" where there is none."""
         return self.arguments.last(name) or ""
 
+    def ask(self, route: Callable[[Call, Q], A], query: Q) -> A:
+        """Return what a route answers, and remember the names in it."""
+        found: Any = route(self.call, query)
+        self.names.learn(found.address_book, getattr(found, "metadata", None))
+        return found  # type: ignore[no-any-return] # it is what the route returns
+
 
 class Shown(msgspec.Struct):
     """A page: its template, its title, and what it shows."""
@@ -71,7 +77,7 @@ class Elsewhere(msgspec.Struct, frozen=True):
 
 
 def page(path: str, answer: Callable[[Question], Shown | Elsewhere]) -> HTTPRouteHandler:
-    """Return the route of a page; ``answer`` asks the lake and says what to show."""
+    """Return the route of a page; ``answer`` asks the lake and returns what to show."""
 
     def handle(request: ApiRequest) -> Response[bytes]:
         arguments = read_arguments(request)
@@ -82,12 +88,14 @@ def page(path: str, answer: Callable[[Question], Shown | Elsewhere]) -> HTTPRout
         if isinstance(shown, Elsewhere):
             headers = {**HEADERS, "Location": shown.path}
             return Response(b"", status_code=HTTPStatus.SEE_OTHER, headers=headers)
-        tag = f'"{call.reader.snapshot.number}"'
+        snapshot = call.reader.snapshot
+        tag = f'"{snapshot.number}"'
         if shown.template.endswith(FRAGMENT) and request.headers.get("if-none-match") == tag:
             return Response(b"", status_code=HTTPStatus.NOT_MODIFIED, headers=HEADERS)
-        values = {"names": question.names, "notes": list(dict.fromkeys(call.notes))}
+        values: dict[str, Any] = {"names": question.names, "notes": list(dict.fromkeys(call.notes))}
         call.notes.clear()
-        rendered = render(request, shown, values | _describe_lake(call))
+        values |= {"snapshot": snapshot.number, "covered": snapshot.ranges}
+        rendered = render(request, shown, values)
         rendered.headers["ETag"] = tag
         return rendered
 
@@ -122,11 +130,6 @@ def render(request: ApiRequest, shown: Shown, values: dict[str, Any]) -> Respons
     )
 
 
-def _describe_lake(call: Call) -> dict[str, Any]:
-    snapshot = call.reader.snapshot
-    return {"snapshot": snapshot.number, "covered": snapshot.ranges}
-
-
 @cache
 def load_templates() -> Environment:
     """Return the templates; all they put in is escaped, and a misspelt name is an error."""
@@ -144,10 +147,12 @@ def load_templates() -> Environment:
 MOST_OFFSET = (1 << 31) - 1
 
 T = TypeVar("T")
+Q = TypeVar("Q")
+A = TypeVar("A")
 
 
 def ask_or_say(ask: Callable[[], T]) -> T | str:
-    """Return an answer; or, where the lake does not know, the words that say why."""
+    """Return an answer; or, where the lake does not know, the reason as text."""
     try:
         return ask()
     except (AnswerNotFound, LakeUnavailable) as error:
@@ -156,8 +161,8 @@ def ask_or_say(ask: Callable[[], T]) -> T | str:
 
 def link(path: str, **parameters: object) -> str:
     """Return a path with those parameters that have a value."""
-    given = {name: value for name, value in parameters.items() if value not in (None, "")}
-    return f"{path}?{urlencode(given)}" if given else path
+    present = {name: value for name, value in parameters.items() if value not in (None, "")}
+    return f"{path}?{urlencode(present)}" if present else path
 
 
 def read_offset(question: Question) -> int:

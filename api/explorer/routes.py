@@ -67,7 +67,7 @@ def show_error(request: ApiRequest, status: int, text: str) -> Response[Any]:
 
 
 def create_router(describe: Callable[[ApiRequest, Exception], tuple[int, str]]) -> Router:
-    """Return the pages; ``describe`` tells status and text of an error."""
+    """Return the pages; ``describe`` returns status and text of an error."""
 
     def show(request: ApiRequest, error: Exception) -> Response[Any]:
         return show_error(request, *describe(request, error))

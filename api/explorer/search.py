@@ -29,7 +29,7 @@ _DOMAIN = re.compile(r"[^\s/]+\.[^\s/.]+")
 
 
 def show_search(question: Question) -> Shown | Elsewhere:
-    """Lead to the page of what was asked for, or say what was looked for in vain."""
+    """Lead to the page of what was asked for, or show that nothing was found."""
     text = question.argument("q").strip()
     if not text:
         return Elsewhere("/")
@@ -49,30 +49,26 @@ def find_path(call: Call, text: str) -> str | None:
     if match := _BLOCK.fullmatch(text):
         return f"/block/{match[1]}:{match[2].lower()}:{int(match[3])}"
     if _SEQNO.fullmatch(text):
-        return _find_seqno(int(text))
+        return f"/block/-1:8000000000000000:{int(text)}" if int(text) <= INT32_MAX else None
     try:
         return _find_hash(call, parse_hash(text))
     except ConversionError:
         return _find_domain(call, text.lower()) if _DOMAIN.fullmatch(text) else None
 
 
-def _find_seqno(seqno: int) -> str | None:
-    return f"/block/-1:8000000000000000:{seqno}" if seqno <= INT32_MAX else None
-
-
-def _find_hash(call: Call, wanted: bytes) -> str | None:
+def _find_hash(call: Call, digest: bytes) -> str | None:
     """Look among transactions, messages, blocks and account ids, in this order."""
-    if call.reader.rows("v3/transaction_keys_by_hash", hashes=[wanted]):
-        return f"/transaction/{wanted.hex()}"
-    if find_trace_ids(call.reader, msg_hashes=[wanted]):
-        return f"/trace/{wanted.hex()}"
+    if call.reader.rows("v3/transaction_keys_by_hash", hashes=[digest]):
+        return f"/transaction/{digest.hex()}"
+    if find_trace_ids(call.reader, msg_hashes=[digest]):
+        return f"/trace/{digest.hex()}"
     for query in (
-        BlocksQuery(root_hash=wanted, limit=1, offset=0),
-        BlocksQuery(file_hash=wanted, limit=1, offset=0),
+        BlocksQuery(root_hash=digest, limit=1, offset=0),
+        BlocksQuery(file_hash=digest, limit=1, offset=0),
     ):
         if path := _find_block(call, query):
             return path
-    known = read_accounts(call, [Address(workchain, wanted) for workchain in WORKCHAINS])
+    known = read_accounts(call, [Address(workchain, digest) for workchain in WORKCHAINS])
     return next((f"/account/{quote(str(address))}" for address in known), None)
 
 

@@ -1,4 +1,4 @@
-"""What pages call accounts and tokens, and actions in words: one sentence for each type."""
+"""Names of accounts and tokens on pages, and one sentence for each type of action."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Names:
         self._tokens: dict[str, TokenInfo] = {}
 
     def learn(self, book: AddressBook, metadata: Metadata | None = None) -> None:
-        """Take what an answer says of the addresses in it."""
+        """Remember what an answer has about the addresses in it."""
         self._book |= book
         for address, known in (metadata or {}).items():
             for info in known.token_info:
@@ -75,7 +75,7 @@ class Names:
         return text[:MOST_NAME_CHARACTERS] or f"units of {shorten(self.friendly(raw), 4)}"
 
     def digits(self, raw: str | None) -> int:
-        """Return the decimal places of a jetton by its master, 9 unless it says otherwise."""
+        """Return the decimal places of a jetton by its master, 9 where it names none."""
         info = None if raw is None else self._tokens.get(raw)
         if info is None:
             return NANO_DIGITS if raw is None else 0
@@ -85,7 +85,7 @@ class Names:
         return int(text) if known and int(text) <= MOST_DIGITS else NANO_DIGITS
 
     def amount(self, amount: str | int | None, jetton: str | None = None) -> str:
-        """Return an amount in whole units with its symbol; of TON without a jetton."""
+        """Return an amount in units with its symbol; of TON without a jetton."""
         if amount is None:
             return f"an unknown amount of {self.symbol(jetton)}"
         return f"{write_units(amount, self.digits(jetton))} {self.symbol(jetton)}"
@@ -119,14 +119,14 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Segment(msgspec.Struct, frozen=True):
-    """Words and fields in turn, the words first; optional ones may be left out."""
+    """Texts and fields in turn, a text first; optional ones may be left out."""
 
     pieces: tuple[str, ...]
     optional: bool
 
 
 class WrittenAction(msgspec.Struct, frozen=True):
-    """An action in words."""
+    """An action as a sentence."""
 
     parts: list[Part]
     success: bool
@@ -154,7 +154,7 @@ def parse_sentence(text: str) -> tuple[Segment, ...]:
 
 
 def write_actions(actions: Iterable[Action], names: Names) -> list[WrittenAction]:
-    """Return actions in words; their answer's book and metadata have been learnt before."""
+    """Return actions as sentences; the names in them have been learnt before."""
     return [
         WrittenAction(
             write_action(action, names),
@@ -227,7 +227,7 @@ def _find(details: Details, path: str) -> object:
 
 
 def _write_plainly(action: Action) -> list[Part]:
-    """Say of a type without a sentence what it is, and who takes part."""
+    """Return the name of a type without a sentence, and the accounts in it."""
     parts = [Part("text", action.type.replace("_", " "))]
     named = [
         text

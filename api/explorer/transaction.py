@@ -55,8 +55,7 @@ def show_transaction(question: Question) -> Shown | Elsewhere:
     if not keys:
         check_no_gap(question.call.reader)
         raise AnswerNotFound(f"transaction {tx_hash.hex()} not found in this lake")
-    found = answer_transactions(question.call, keys)
-    question.names.learn(found.address_book)
+    found = question.ask(answer_transactions, keys)
     transaction = found.transactions[0]
     values = {
         "each": transaction,
@@ -144,15 +143,14 @@ def _describe(question: Question, found: Traces, trace_id: bytes) -> Shown:
     transactions = [known[each] for each in trace.transactions_order or ()]
     values = {
         "trace": trace,
-        "told": ask_or_say(lambda: _tell(question, trace_id)),
+        "actions": ask_or_say(lambda: _list_actions(question, trace_id)),
         "transactions": transactions,
         "tree": draw_tree(transactions, question.names) if transactions else None,
     }
     return Shown("trace.html", f"Trace {trace_id.hex()[:8]}", values)
 
 
-def _tell(question: Question, trace_id: bytes) -> list[WrittenAction]:
+def _list_actions(question: Question, trace_id: bytes) -> list[WrittenAction]:
     query = ActionsQuery(trace_id=(trace_id,), limit=MOST_ACTIONS, offset=0, sort="asc")
-    found = get_actions(question.call, query)
-    question.names.learn(found.address_book, found.metadata)
+    found = question.ask(get_actions, query)
     return write_actions(found.actions, question.names)

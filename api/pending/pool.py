@@ -101,7 +101,7 @@ class PendingPool:
         publish: Callable[[list[Event]], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Keep none yet; ``publish`` is told what changes, ``clock`` gives seconds."""
+        """Keep none yet; ``publish`` gets the events, ``clock`` gives seconds."""
         self._holder = holder
         self._settings = settings
         self._tvm = tvm
@@ -212,7 +212,7 @@ class PendingPool:
         return trace is not None
 
     def _drop(self, message: PendingMessage) -> None:
-        """Forget a message that will not come into a block, and say so."""
+        """Drop a message that will not come into a block, and publish that."""
         with self._lock:
             self._messages.pop(message.norm, None)
         accounts = frozenset((render_raw(*message.target),))

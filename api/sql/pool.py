@@ -100,7 +100,7 @@ class SqlPool:
             self._keep_spare()
 
     def close(self) -> None:
-        """End every process; whoever waits for one gets an error."""
+        """End every process; a caller that waits for one gets an error."""
         with self._lock:
             self._closed = True
             left = [*self._running, *([self._spare] if self._spare else [])]
@@ -225,7 +225,7 @@ def _bury(process: subprocess.Popen[bytes]) -> None:
 
 
 def _read_head(line: bytes) -> Head | None:
-    """Return what a process says of its answer; None where it says nothing that can be read."""
+    """Return the head of an answer; None where it cannot be read."""
     try:
         return msgspec.json.decode(line, type=Head)
     except msgspec.DecodeError:

@@ -202,9 +202,9 @@ def answer_sql(request: ApiRequest, body: RawBody) -> Response[bytes]:
     """
     arguments = read_arguments(request)
     if request.method == "POST":
-        given = _read_body(body, request.content_type[0])
+        request_body = _read_body(body, request.content_type[0])
         for name in ("query", "format"):
-            value = getattr(given, name)
+            value = getattr(request_body, name)
             if value is not None:
                 arguments.values[name] = [value]
     return _answer(request, arguments)

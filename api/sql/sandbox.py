@@ -199,7 +199,7 @@ def confine(bounds: Bounds, readable: Iterable[Path]) -> None:
 
 
 def _change_user(name: str, readable: Iterable[Path]) -> bool:
-    """Become a user who may read the files, where root runs this; tell whether that was done."""
+    """Become a user who may read the files, where root runs this; return whether that was done."""
     if os.geteuid() != 0:
         return False
     try:

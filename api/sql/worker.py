@@ -1,6 +1,6 @@
 """The process that runs one statement: ``python -m tonlake.api.sql.worker``.
 
-Reads a job from its input, opens the snapshot, gives up everything but reading, says that it is
+Reads a job from its input, opens the snapshot, gives up everything but reading, reports that it is
 ready, and writes one line of JSON (Head) followed by the answer. Nobody trusts it after that.
 """
 
@@ -62,7 +62,7 @@ READY = b"ready\n"
 
 
 _MEMORY_SHARE = 0.75
-"""Part of the allowed memory that DuckDB is told of, so that it is the first to say no."""
+"""Part of the allowed memory that DuckDB may use, so that its own limit is met first."""
 
 
 _EVERY_TYPE = """

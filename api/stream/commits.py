@@ -96,7 +96,7 @@ class CommitRows:
     def read(self, chunk: Chunk, table: str) -> list[Row]:
         """Return the rows of a table that belong to the blocks, in the order of its files.
 
-        Those of the last chunks are kept: nobody changes them.
+        Those of the last chunks are kept: they never change.
 
         Raises:
             LakeCorrupt: a file or the log is damaged.

@@ -37,7 +37,7 @@ _CURSOR = re.compile(r"([0-9]{1,18}):([0-9]{1,18}):([0-9]{1,18})")
 class Cursor(NamedTuple):
     """A place in the stream: commit, masterchain block in it, position in the block.
 
-    As the id of an event it says that this event and all before it were sent.
+    As the id of an event it means that this event and all before it were sent.
     """
 
     commit: int
@@ -140,20 +140,20 @@ def make_event(
     finality: int = FINALIZED,
 ) -> Event:
     """Return an event whose fields are ``body``, those that are UNSET left out."""
-    given = {name: value for name, value in body.items() if value is not msgspec.UNSET}
-    text = write_head(kind, norm, finality) + b"," + msgspec.json.encode(given)[1:]
+    present = {name: value for name, value in body.items() if value is not msgspec.UNSET}
+    text = write_head(kind, norm, finality) + b"," + msgspec.json.encode(present)[1:]
     named = frozenset(account for account in accounts if account)
     return Event(kind, text, accounts=named, norm=norm, finality=finality)
 
 
 def make_undoing(number: int, first: int, last: int) -> Event:
-    """Return the event that tells of masterchain blocks which a commit took out of the lake."""
+    """Return the event of masterchain blocks that a commit took out of the lake."""
     body = {"type": UNDONE, "first_mc_seqno": first, "last_mc_seqno": last}
     return Event(UNDONE, msgspec.json.encode(body), cursor=Cursor(number, first, 1))
 
 
 def write_head(kind: str, norm: bytes | None, finality: int = FINALIZED) -> bytes:
-    """Return how the JSON of an event begins: what all of them say."""
+    """Return how the JSON of an event begins: the fields of all types."""
     head = {"type": kind, "finality": FINALITIES[finality]}
     if norm is not None:
         head["trace_external_hash_norm"] = encode_bytes(norm)

@@ -1,4 +1,4 @@
-"""Events from rows: what the blocks of a commit did, as clients of a stream are told."""
+"""Events from rows: what the blocks of a commit did, as clients of a stream get it."""
 
 from __future__ import annotations
 

@@ -63,31 +63,30 @@ class Subscription(msgspec.Struct, frozen=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether events about all accounts are wanted."""
+        """Whether events are not filtered by account or message."""
         return not (self.accounts or self.norms)
 
     @property
     def keys(self) -> frozenset[str | bytes | None]:
-        """Accounts and norms that events are wanted about; None alone for all."""
+        """Accounts and norms of the filter; None alone for all."""
         return frozenset((None,)) if self.is_open else self.accounts | self.norms
 
     def accepts(self, event: Event) -> bool:
-        """Tell whether an event is wanted."""
+        """Tell whether an event passes the filter."""
         if event.kind == UNDONE:
             return True
         if event.finality < self.min_finality:
             return False
         if event.kind not in self.types and event.kind != INVALIDATED:
             return False
-        if event.action is not None and not self._accepts_action(*event.action):
-            return False
+        if event.action is not None:
+            kind, around = event.action
+            accepted = self.action_types or self.known_types
+            if kind not in accepted or not self.known_types.isdisjoint(around):
+                return False
         return (
             self.is_open or event.norm in self.norms or not self.accounts.isdisjoint(event.accounts)
         )
-
-    def _accepts_action(self, kind: str, around: frozenset[str]) -> bool:
-        wanted = self.action_types or self.known_types
-        return kind in wanted and self.known_types.isdisjoint(around)
 
 
 def make_subscription(query: StreamQuery) -> Subscription:
@@ -161,13 +160,13 @@ class Client:
         return True
 
     def close(self, fault: str) -> None:
-        """Forget what waits, and say why nothing more will come."""
+        """Drop what waits, and record why nothing more will come."""
         self.fault = self.fault or fault
         self._events = []
         self._changed.set()
 
     def pass_over(self, cursor: Cursor) -> None:
-        """Note that nothing up to a place is wanted, or that it was sent."""
+        """Note that everything up to a place was sent, or is filtered out."""
         self.sent = max(self.sent, cursor)
 
     async def take(self, wait_s: float) -> list[Event]:
@@ -188,11 +187,11 @@ class ClientIndex:
         """Know no clients."""
         self.clients: set[Client] = set()
         self._by_key: dict[str | bytes | None, set[Client]] = {}
-        """By account or norm; None has those that want events about all accounts."""
+        """By account or norm; None has those without a filter."""
 
     @property
     def types(self) -> frozenset[str]:
-        """The types that some client wants."""
+        """The types that some client subscribed to."""
         return frozenset[str]().union(*(client.subscription.types for client in self.clients))
 
     def add(self, client: Client) -> None:

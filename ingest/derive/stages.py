@@ -6,18 +6,14 @@ A stage turns the base rows of a commit, and the files of earlier stages, into f
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tonlake.ingest.derive.action.rebuild import rederive_actions
 from tonlake.ingest.derive.contract.derivation import rederive_contracts
 from tonlake.ingest.derive.scope import Scope
 from tonlake.ingest.derive.trace.rebuild import rederive_traces
-from tonlake.ingest.settings import IngestSections
 from tonlake.lake.commit.rewrite import commit_derived
 from tonlake.lake.log.place import Derivation, NewFile
-from tonlake.lake.log.state import LogState
 from tonlake.lake.schema import (
     ACCOUNT_STATES,
     ACTION_TABLES,
@@ -42,16 +38,15 @@ from tonlake.lake.schema.contract import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     import pyarrow as pa
 
+    from tonlake.ingest.settings import IngestSections
     from tonlake.lake.log.place import Derive, Place
-    from tonlake.lake.log.state import Commit
+    from tonlake.lake.log.state import Commit, LogState
     from tonlake.lake.schema.column import Table
-
-Rederive = Callable[[Path, LogState, IngestSections, Scope], Derivation | None]
-"""Derives the files of a stage again for the ranges in a scope; None if no range is."""
 
 
 class Stage(NamedTuple):
@@ -60,7 +55,8 @@ class Stage(NamedTuple):
     name: str
     reads: frozenset[str]
     writes: frozenset[str]
-    rederive: Rederive
+    rederive: Callable[[Path, LogState, IngestSections, Scope], Derivation | None]
+    """Derives the files again for the ranges in a scope; None if no range is."""
 
     spans_ranges: bool = False
     """Whether rows depend on later ranges too, so that a part of a lake cannot bring them along."""

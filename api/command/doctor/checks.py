@@ -37,7 +37,7 @@ Level = Literal["ok", "warning", "problem"]
 
 
 class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that was looked at; ``advice`` says what to do unless it is in order."""
+    """One thing that was looked at; ``advice`` is what to do unless it is in order."""
 
     subject: str
     level: Level
@@ -53,6 +53,11 @@ def worst_of(findings: list[Finding]) -> Level:
     return "warning" if "warning" in levels else "ok"
 
 
+def _judge(subject: str, fine: str, fault: str, advice: str) -> Finding:
+    """Return a fault as warning with advice, or what is fine where there is no fault."""
+    return Finding(subject, "warning", fault, advice) if fault else Finding(subject, "ok", fine)
+
+
 FREE_BYTES = 5 << 30
 MANY_FILES = 1000
 OPEN_FILES = 1024
@@ -62,24 +67,18 @@ OPEN_FILES = 1024
 def check_machine(settings: Settings) -> Iterator[Finding]:
     """Yield what concerns the machine: the decoder, the TVM, memory, open files."""
     yield Finding("decoder", "ok", f"blocks are decoded by: {native.describe()}")
-    if find_spec("tonpy") is None:
-        advice = "pip install 'tonlake[tvm]'"
-        yield Finding("TVM", "warning", HOW_TO_INSTALL, advice)
-    else:
-        yield Finding("TVM", "ok", "get-methods can be run")
+    lacking = HOW_TO_INSTALL if find_spec("tonpy") is None else ""
+    yield _judge("TVM", "get-methods can be run", lacking, "pip install 'tonlake[tvm]'")
     memory_mib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
     wanted_mib = settings.lake.duckdb_memory_mib + settings.http.cache_mib
     text = f"{memory_mib:,} MiB, of which queries and kept answers may take {wanted_mib:,}"
-    if wanted_mib > memory_mib // 2:
-        yield Finding("memory", "warning", text, "lower the setting [lake] duckdb_memory_mib")
-    else:
-        yield Finding("memory", "ok", text)
+    much = text if wanted_mib > memory_mib // 2 else ""
+    yield _judge("memory", text, much, "lower the setting [lake] duckdb_memory_mib")
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    if limit != resource.RLIM_INFINITY and limit < OPEN_FILES:
-        advice = f"ulimit -n {OPEN_FILES * 4}, or LimitNOFILE in the service's unit"
-        yield Finding("open files", "warning", f"only {limit} may be open at once", advice)
-    else:
-        yield Finding("open files", "ok", f"{limit} may be open at once")
+    text = f"{limit} may be open at once"
+    few = f"only {text}" if limit != resource.RLIM_INFINITY and limit < OPEN_FILES else ""
+    advice = f"ulimit -n {OPEN_FILES * 4}, or LimitNOFILE in the service's unit"
+    yield _judge("open files", text, few, advice)
 
 
 def check_access(settings: Settings) -> Iterator[Finding]:
@@ -152,7 +151,7 @@ def _compare(lake_dir: Path, first: int, last: int) -> Iterator[Finding]:
     try:
         ours = open_snapshot(lake_dir, check_digests=False).last_mc_seqno
     except LakeError:
-        return  # the checks of the lake say what is wrong with it
+        return  # the checks of the lake report what is wrong with it
     if first > ours + 1:
         text = f"the lake ends with {ours}, and the node begins with {first}: a hole is certain"
         advice = "ingest soon, keep more on the node (--archive-ttl), or fill it from packages"
@@ -212,12 +211,10 @@ def _check_files(lake_dir: Path, *, full: bool) -> Iterator[Finding]:
 
 
 def _check_state(status: Status, settings: Settings) -> Iterator[Finding]:
-    if status.holes:
-        shown = ", ".join(f"{first}..{last}" for first, last in status.holes[:3])
-        advice = "tonlake ingest with --range over the hole, from a node that has the blocks"
-        yield Finding("holes", "warning", f"{len(status.holes)}: {shown}", advice)
-    else:
-        yield Finding("holes", "ok", "none")
+    shown = ", ".join(f"{first}..{last}" for first, last in status.holes[:3])
+    holes = f"{len(status.holes)}: {shown}" if status.holes else ""
+    advice = "tonlake ingest with --range over the hole, from a node that has the blocks"
+    yield _judge("holes", "none", holes, advice)
     if status.lookups.rows_missing > settings.lake.index_memory_rows:
         text = f"{status.lookups.rows_missing:,} transactions are not indexed"
         yield Finding("index", "warning", text, "tonlake rebuild index --lake DIR")
@@ -233,11 +230,9 @@ def _check_state(status: Status, settings: Settings) -> Iterator[Finding]:
 
 def _check_room(lake_dir: Path) -> Iterator[Finding]:
     free = shutil.disk_usage(lake_dir).free
-    if free < FREE_BYTES:
-        text = f"only {free:,} bytes are free"
-        yield Finding("room", "warning", text, "make room; a commit that finds none is not made")
-    else:
-        yield Finding("room", "ok", f"{free:,} bytes are free")
+    text = f"{free:,} bytes are free"
+    little = f"only {text}" if free < FREE_BYTES else ""
+    yield _judge("room", text, little, "make room; a commit that finds none is not made")
     if not os.access(lake_dir, os.W_OK):
         advice = "fine for serving; ingest needs another user, or other rights"
         yield Finding("rights", "warning", "this user cannot write into the lake", advice)

@@ -46,7 +46,7 @@ WALL_MS = 10_000
 
 _CELLS_KEPT = 5_000
 """Cells kept from one commit to the next, most of them of codes that come again: two megabytes.
-From there on all are let go of."""
+Above it all are dropped."""
 
 
 class ContractFinder:
@@ -66,7 +66,7 @@ class ContractFinder:
         self._tvm = TvmPool(patient)
 
     def close(self) -> None:
-        """Stop the TVM, and let go of the lake."""
+        """Stop the TVM and close the lake."""
         self._tvm.close()
         self._lake.close()
 

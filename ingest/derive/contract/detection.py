@@ -50,7 +50,7 @@ class ActiveDetection:
     """One detector at work on one state."""
 
     def __init__(self, state: AccountState, detector: Detector) -> None:
-        """Begin; nothing is asked yet."""
+        """Begin; nothing is advanced yet."""
         self.state = state
         self.findings: list[Finding] = []
         self._detection: Detection = detector(state.address)
@@ -63,8 +63,8 @@ class ActiveDetection:
             while True:
                 answer = self._ask(session, self._question)
                 self._question = self._detection.send(answer)
-        except NotLoaded as wanted:
-            return wanted.address
+        except NotLoaded as missing:
+            return missing.address
         except StopIteration as end:
             self.findings = end.value
         except (Mismatch, BocError):
@@ -84,7 +84,7 @@ class ContractDetection:
     """Finds out what the accounts of a commit are."""
 
     def __init__(self, world: World, session: GetMethodSession, global_id: int | None) -> None:
-        """Take a commit's world, and who answers; ``global_id`` says which network it is."""
+        """Detect in the states of a commit; ``global_id`` is that of the network, if known."""
         self._world = world
         self._session = session
         self._clues = (
@@ -129,10 +129,10 @@ class ContractDetection:
 
         ``before`` is the first masterchain block of the commit.
         """
-        wanted = sorted(places)
-        self._load({address for address, _ in wanted}, before)
+        ordered = sorted(places)
+        self._load({address for address, _ in ordered}, before)
         active = []
-        for address, mc_seqno in wanted:
+        for address, mc_seqno in ordered:
             state = self._world.find_state(address, mc_seqno - 1)
             if state is None or state.code_hash is None or state.data_hash is None:
                 continue
@@ -147,11 +147,11 @@ class ContractDetection:
         """Drive detectors to their ends, and yield what they found."""
         waiting = active
         for _ in range(_ROUNDS):
-            asked = [(each, each.advance(self._session)) for each in waiting]
-            waiting = [each for each, address in asked if address is not None]
+            advanced = [(each, each.advance(self._session)) for each in waiting]
+            waiting = [each for each, address in advanced if address is not None]
             if not waiting:
                 break
-            self._load({address for _, address in asked if address is not None}, before)
+            self._load({address for _, address in advanced if address is not None}, before)
         for each in active:
             for finding in each.findings:
                 yield each.state, finding

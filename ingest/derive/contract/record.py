@@ -146,12 +146,8 @@ def find_method_ids(tree: CellTree, code: int) -> list[int] | None:
             return _list_keys(tree, start.load_ref())
     except BocError:
         return None
-    return [] if code_is_wallet(tree.hash(code)) else None
-
-
-def code_is_wallet(code_hash: bytes) -> bool:
-    """Tell whether a code is that of a known wallet."""
-    return load_interfaces().by_code.get(code_hash, "").startswith("wallet_")
+    name = load_interfaces().by_code.get(tree.hash(code), "")
+    return [] if name.startswith("wallet_") else None
 
 
 def _list_keys(tree: CellTree, root: int) -> list[int]:

@@ -34,11 +34,11 @@ _GOOD = (0, 1)  # normal and alternative end of a run
 
 
 class Code(NamedTuple):
-    """A code: its cell as the account has it, the library it stands for, and its method ids."""
+    """A code: the cell of the account, its library, the cell it resolves to, and its method ids."""
 
     cell: Cell
     library: bytes | None
-    whole: Cell
+    resolved: Cell
     methods: frozenset[int] | None
 
 
@@ -94,18 +94,18 @@ class GetMethodSession:
         return self._codes[code_hash]
 
     def _read_code(self, code_hash: bytes) -> Code | None:
-        cell = whole = self._world.find_cell(code_hash)
-        if cell is None or whole is None:
+        cell = resolved = self._world.find_cell(code_hash)
+        if cell is None or resolved is None:
             return None
         library = read_library(cell)
         if library is not None:
             self._world.load_cells([library])
-            whole = self._world.find_cell(library)
-            if whole is None:
+            resolved = self._world.find_cell(library)
+            if resolved is None:
                 readable = frozenset(map(method_id, list_readable(code_hash)))
                 return Code(cell, library, cell, readable)
-        methods = find_method_ids(whole.tree, whole.root)
-        return Code(cell, library, whole, None if methods is None else frozenset(methods))
+        methods = find_method_ids(resolved.tree, resolved.root)
+        return Code(cell, library, resolved, None if methods is None else frozenset(methods))
 
     def answer(self, question: Question, state: AccountState, mc_seqno: int) -> list[Value] | None:
         """Return the stack of an answer; None where there is none."""
@@ -166,7 +166,7 @@ class GetMethodSession:
             c7=build_c7(self._describe(state, bag, mc_seqno)),
             libraries=None
             if code.library is None
-            else join_libraries({code.library: code.whole.bag()}),
+            else join_libraries({code.library: code.resolved.bag()}),
             gas_limit=self._gas_limit,
         )
         self._prepared = state, mc_seqno, call
@@ -194,7 +194,7 @@ def read_library(cell: Cell) -> bytes | None:
 
 
 def make_key(value: Value) -> Hashable:
-    """Return what tells an argument from others."""
+    """Return a value that is equal for equal arguments alone."""
     if isinstance(value, Cell):
         return value.hash
     if isinstance(value, tuple | list):

@@ -157,8 +157,8 @@ def _list_chosen(
     if not messages.num_rows:
         return set()
     transactions = tables.get(TRANSACTIONS.name, TRANSACTIONS.empty)
-    wanted = pc.is_in(transactions["hash"], value_set=messages["tx_hash"].combine_chunks())
-    is_chosen = pc.and_(wanted, pc.equal(transactions[column], value))
+    is_theirs = pc.is_in(transactions["hash"], value_set=messages["tx_hash"].combine_chunks())
+    is_chosen = pc.and_(is_theirs, pc.equal(transactions[column], value))
     return set(list_values(transactions["hash"].filter(is_chosen)))
 
 

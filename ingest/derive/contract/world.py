@@ -106,21 +106,21 @@ class World:
 
     def load_states(self, addresses: Iterable[Address], before: int) -> None:
         """Look up the last states that accounts had before a masterchain block."""
-        wanted = set(addresses) - self._before.keys()
-        if not wanted:
+        missing = set(addresses) - self._before.keys()
+        if not missing:
             return
-        states = self._lake.find_states(wanted, self._state, before)
-        self._before |= dict.fromkeys(wanted) | states
+        states = self._lake.find_states(missing, self._state, before)
+        self._before |= dict.fromkeys(missing) | states
 
     def load_cells(self, roots: Iterable[bytes | None]) -> None:
-        """Look up whole cells; ``find_cell`` gives those that were found."""
-        wanted = {root for root in roots if root is not None}
-        wanted -= self._places.keys() | self._absent
-        if not wanted:
+        """Load cells with all below them; ``find_cell`` returns those that were found."""
+        missing = {root for root in roots if root is not None}
+        missing -= self._places.keys() | self._absent
+        if not missing:
             return
         fresh = self.tables.get(STATE_CELLS.name)
-        cells = self.finder.find_trees(wanted, STATE_CELLS.empty if fresh is None else fresh)
-        for root in sorted(wanted):
+        cells = self.finder.find_trees(missing, STATE_CELLS.empty if fresh is None else fresh)
+        for root in sorted(missing):
             try:
                 append_packed(self._tree, root, cells, self._places)
             except (MissingCell, BocError):
@@ -175,7 +175,7 @@ class Network:
     def find_config(self, mc_seqno: int) -> NetworkConfig:
         """Return the configuration after a block.
 
-        Where the lake begins after the last key block, it says the version of the blocks alone.
+        Where the lake begins after the last key block, it has the version of the blocks alone.
         """
         since = max((at for at in self._configs if at <= mc_seqno), default=None)
         if since not in self._joined:
@@ -185,8 +185,8 @@ class Network:
 
     def is_public(self, library: bytes, mc_seqno: int) -> bool:
         """Tell whether a library is public after a block."""
-        said = [at for at in self._changes if at[1] == library and at[0] <= mc_seqno]
-        return bool(said) and max(said)[2]
+        known = [at for at in self._changes if at[1] == library and at[0] <= mc_seqno]
+        return bool(known) and max(known)[2]
 
 
 def _make_params(version: int) -> Params:

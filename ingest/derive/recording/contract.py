@@ -1,6 +1,6 @@
 """Interface records of recorded traces as rows: what their accounts were when they were recorded.
 
-A record is a JSON object: account to kind to fields, in the words of TON Center's tables. Its
+A record is a JSON object: account to kind to fields, with the names of TON Center's tables. Its
 numbers went through floating point, so large ones are not exact.
 """
 

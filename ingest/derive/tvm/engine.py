@@ -48,7 +48,7 @@ FAULTS = (RuntimeError, ValueError, TypeError, python_ton.VmError)
 
 
 class StackLimits(msgspec.Struct, frozen=True):
-    """How much of a resulting stack is given out."""
+    """How much of a resulting stack is returned."""
 
     entries: int
     depth: int
@@ -156,7 +156,7 @@ class _StackReader:
         return TvmOpaque()
 
     def _tuple(self, items: list[Native], depth: int) -> StackValue:
-        """Read a tuple, or the whole list where it is the first pair of one."""
+        """Read a tuple, or the list where it is the first pair of one."""
         self._check_depth(depth)
         if len(items) != _PAIR:
             return tuple(self._value(item, depth) for item in items)
@@ -204,7 +204,7 @@ def _end(rest: Native) -> Native:
 _KEPT_EMULATORS = 8
 _EXIT_CODE = re.compile(r"terminating vm with exit code (-?\d+)")
 _NOT_RUN = "inbound external message rejected"
-"""What the emulator says where there is no code, or no money, to run a message from outside."""
+"""Text of the emulator where there is no code, or no money, to run a message from outside."""
 _RULES = 1
 """Version of the rules of transactions: those since 2020."""
 

@@ -34,7 +34,7 @@ _OWN_COLUMNS = MESSAGES.names[MESSAGES.names.index("msg_hash") :]
 
 
 def read_message(boc: bytes) -> dict[str, Any]:
-    """Return the columns of ``messages`` that a message itself says, from ``msg_hash`` on.
+    """Return the columns of ``messages`` that a message itself has, from ``msg_hash`` on.
 
     Raises:
         BocError: ``boc`` is no bag of cells.

@@ -146,7 +146,7 @@ class Channel:
         Raises:
             EOFError: the other end is gone.
             OSError: likewise.
-            TvmTimeout: nothing whole came before the deadline.
+            TvmTimeout: no complete message before the deadline.
             msgspec.DecodeError: what came is no message.
         """
         length = int.from_bytes(self._read(_LENGTH_BYTES, deadline_s), "big")

@@ -1,7 +1,7 @@
 """Values of the TVM's stack, and the form in which they travel between processes.
 
 An integer is an ``int``, null is None, a tuple is a ``tuple``, and a list of Lisp (pairs that end
-in null, never empty) is a ``list``. Cells, slices and builders are whole bags of cells.
+in null, never empty) is a ``list``. Cells, slices and builders are bags of cells.
 
 On the way null stays, an integer is decimal text, and all else is a list that begins with the
 number of its kind. Nothing that is unpacked can be more than data, whatever a broken process sends.

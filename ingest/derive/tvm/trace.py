@@ -99,7 +99,7 @@ def emulate_trace(
         world: The chain at the moment.
         message: Message as bag, external or internal, to a standard address.
         ignore_chksig: Whether every signature counts as right.
-        most_transactions: The trace is cut after so many.
+        most_transactions: Number of transactions after which the trace is cut.
 
     Raises:
         TvmError: the emulator refuses a message, or does not end with it.

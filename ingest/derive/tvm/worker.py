@@ -93,7 +93,7 @@ def load_engine(settings: WorkerSettings) -> Callable[[Any], Answer]:
         except TvmStackLarge as error:
             return ["large", str(error)]
         except engine.FAULTS as error:
-            if str(error) == _NO_MEMORY:  # nobody knows what is left of this process
+            if str(error) == _NO_MEMORY:  # the state of this process is unknown
                 raise MemoryError from error
             return ["refused", str(error)]
 
@@ -133,16 +133,11 @@ def _pack_emulated(made: Emulated | NotAccepted) -> Answer:
     return ["made", made.transaction, made.account]
 
 
-def limit_resources(settings: WorkerSettings) -> None:
-    """Let the process have so much memory and no more, and leave no core file behind."""
-    resource.setrlimit(resource.RLIMIT_AS, (settings.memory_bytes, settings.memory_bytes))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
 def main() -> None:
     """Run the worker that the command line describes."""
     settings = msgspec.json.decode(sys.argv[2], type=WorkerSettings)
-    limit_resources(settings)
+    resource.setrlimit(resource.RLIMIT_AS, (settings.memory_bytes, settings.memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no core file is left behind
     with socket.socket(fileno=int(sys.argv[1])) as end:
         serve(Channel(end), settings)
 

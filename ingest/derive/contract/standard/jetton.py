@@ -56,13 +56,13 @@ def detect_master(me: Address) -> Detection:
 def detect_wallet(me: Address) -> Detection:
     """Ask get_wallet_data of a wallet, and get_wallet_address of its master.
 
-    Wallets of mintless jettons tell by is_claimed whether the airdrop was taken.
+    For wallets of mintless jettons, is_claimed is whether the airdrop was taken.
     """
     answer = Results((yield Question(me, "get_wallet_data")), 4)
     balance, owner, jetton = answer.amount(), answer.sure_address(), answer.sure_address()
     answer.cell()
-    told = Results((yield Question(jetton, "get_wallet_address", (owner.slice(),))), 1)
-    if told.address() != me:
+    named = Results((yield Question(jetton, "get_wallet_address", (owner.slice(),))), 1)
+    if named.address() != me:
         raise Mismatch("the master names another wallet")
     claimed = yield Question(me, "is_claimed", required=False)
     fields = {

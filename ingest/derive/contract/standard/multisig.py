@@ -68,8 +68,8 @@ def detect_order(me: Address) -> Detection:
     answer = Results((yield Question(me, "get_order_data")), 9)
     multisig, seqno = answer.sure_address(), answer.integer()
     rest = [answer.take() for _ in range(7)]
-    told = Results((yield Question(multisig, "get_order_address", (seqno,))), 1)
-    if told.address() != me:
+    named = Results((yield Question(multisig, "get_order_address", (seqno,))), 1)
+    if named.address() != me:
         raise Mismatch("the multisig wallet names another order")
     fields = {
         **address_fields("multisig", multisig),

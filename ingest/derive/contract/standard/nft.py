@@ -59,8 +59,8 @@ class ItemDetector:
         if collection is None:
             content = _read_maybe(own)
         else:
-            told = yield Question(collection, "get_nft_address_by_index", (index,))
-            if Results(told, 1).address() != me:
+            stack = yield Question(collection, "get_nft_address_by_index", (index,))
+            if Results(stack, 1).address() != me:
                 raise Mismatch("the collection names another item")
             content = yield from _ask_content(collection, index, own)
         domain = None if collection is None else (yield from self._ask_domain(me, collection))
@@ -117,8 +117,8 @@ def _ask_content(
 ) -> Generator[Question, Any, Content | None]:
     if own is None:
         return None
-    told = yield Question(collection, "get_nft_content", (index, own), required=False)
-    return _read_maybe(own if told is None else Results(told, 1).maybe_cell())
+    stack = yield Question(collection, "get_nft_content", (index, own), required=False)
+    return _read_maybe(own if stack is None else Results(stack, 1).maybe_cell())
 
 
 def _read_maybe(cell: Cell | None) -> Content | None:
@@ -126,10 +126,10 @@ def _read_maybe(cell: Cell | None) -> Content | None:
 
 
 def _ask_records(me: Address) -> Generator[Question, Any, dict[str, Any]]:
-    told = yield Question(me, "dnsresolve", (_make_root_name(), _ALL_CATEGORIES), required=False)
-    if told is None:
+    stack = yield Question(me, "dnsresolve", (_make_root_name(), _ALL_CATEGORIES), required=False)
+    if stack is None:
         return read_records(None)
-    answer = Results(told, 2)
+    answer = Results(stack, 2)
     answer.integer()
     return read_records(answer.maybe_cell())
 

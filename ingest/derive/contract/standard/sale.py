@@ -27,7 +27,7 @@ _SALE_V4_VALUES, _AUCTION_V4_VALUES = 13, 26
 
 
 def detect_sale(me: Address) -> Detection:
-    """Ask get_sale_data: the magic in front tells a fixed price from an auction."""
+    """Ask get_sale_data: the magic in front is that of a fixed price or of an auction."""
     stack = yield Question(me, "get_sale_data")
     magic = Results(stack, 1, more=True).integer()
     if magic == _SALE_MAGIC:
@@ -46,7 +46,7 @@ def detect_sale_v4(me: Address) -> Detection:
 def detect_auction_v4(me: Address) -> Detection:
     """Ask get_auction_data_v4."""
     stack: list[Value] = yield Question(me, "get_auction_data_v4")
-    # Where three integers lead, the first of them says whether the auction is activated.
+    # Where three integers lead, the first is whether the auction is activated.
     leading = 1 if len(stack) == _AUCTION_V4_VALUES and isinstance(stack[2], int) else 0
     return [_read_auction(Results(stack[leading:], _AUCTION_V4_VALUES - leading))]
 
@@ -171,8 +171,8 @@ def detect_pool(me: Address) -> Detection:
     is_stable = Results((yield Question(me, "is_stable")), 1).boolean()
     reserves = Results((yield Question(me, "get_reserves")), 2)
     fee = Results((yield Question(me, "get_trade_fee")), 2)
-    told = Results((yield Question(FACTORY, "get_pool_address", (int(is_stable), *slices))), 1)
-    if told.address() != me:
+    named = Results((yield Question(FACTORY, "get_pool_address", (int(is_stable), *slices))), 1)
+    if named.address() != me:
         raise Mismatch("the factory names another pool")
     first, second = map(_read_asset, slices)
     fields = {

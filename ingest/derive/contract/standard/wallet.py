@@ -16,7 +16,6 @@ from tonlake.ingest.derive.contract.record import load_interfaces
 from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
-
     from tonlake.ingest.decode.cell.slice import CellSlice
 
 Layout = tuple[tuple[str, int, bool], ...]
@@ -49,7 +48,7 @@ _LAYOUTS: dict[str, Layout] = {
 
 
 def read_wallet(code_hash: bytes, start: CellSlice | None) -> Fields | None:
-    """Return what a wallet's data say; None where the code is not that of a known wallet.
+    """Return the fields of a wallet's data; None where the code is not that of a known wallet.
 
     Args:
         code_hash: Hash of its code.
