@@ -173,14 +173,9 @@ WALLETS: dict[bytes, WalletKind] = {
 
 
 def read_wallet_data(kind: WalletKind, data: bytes) -> WalletData | None:
-    """Read a wallet's data.
+    """Read a wallet's data cell, a bag of cells.
 
-    Args:
-        kind: Its kind, by the hash of its code.
-        data: Its data cell as bag of cells.
-
-    Returns:
-        None where the data is too short, or an exotic cell: such a wallet cannot work.
+    None where the data is too short, or an exotic cell: such a wallet cannot work.
     """
     try:
         tree = parse_boc(data)

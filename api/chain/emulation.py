@@ -9,13 +9,13 @@ import msgspec
 
 from tonlake.api.chain.account import find_state, find_utime, read_shard_account
 from tonlake.api.chain.arguments import AccountParams
-from tonlake.api.chain.place import find_master
-from tonlake.api.chain.upstream import check_parts
-from tonlake.api.chain.world import (
+from tonlake.api.chain.get_method import (
     find_previous,
     read_libraries,
     read_network_config,
 )
+from tonlake.api.chain.place import find_master
+from tonlake.api.chain.upstream import check_parts
 from tonlake.api.errors import LiteServerError
 from tonlake.api.text.address import Address, WrittenAddress
 from tonlake.ingest.derive.tvm.call import EmulationCall, NotAccepted, split_shard_account
@@ -152,11 +152,8 @@ def emulate_message(
 ) -> EmulatedTrace | NotAccepted:
     """Make all transactions that a message would set off after a masterchain block.
 
-    Args:
-        call: The request.
-        message: Message as bag, external or internal.
-        seqno: The masterchain block; the newest by default.
-        ignore_chksig: Whether every signature counts as right.
+    The message is a bag, external or internal; the block is that of ``seqno`` or the newest. With
+    ``ignore_chksig`` every signature counts as right.
 
     Raises:
         LiteServerError: the lake lacks the block, a state or the configuration.
@@ -166,11 +163,10 @@ def emulate_message(
     if call.tvm is None:
         raise TvmMissing(HOW_TO_INSTALL)
     world = LakeWorld(call, find_master(call, seqno))
-    most = EMULATED_TRANSACTIONS
     return emulate_trace(
         call.tvm.emulate,
         world,
         message,
         ignore_chksig=ignore_chksig,
-        most_transactions=most,
+        most_transactions=EMULATED_TRANSACTIONS,
     )

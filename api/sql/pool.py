@@ -69,10 +69,7 @@ class SqlPool:
     def __init__(self, settings: SqlSettings, *, most_bytes: int, threads: int) -> None:
         """Make the pool; nothing is started before the first statement.
 
-        Args:
-            settings: Bounds of a statement.
-            most_bytes: Largest answer.
-            threads: Threads of DuckDB, in each process.
+        ``most_bytes`` bounds an answer; each process has ``threads`` threads of DuckDB.
         """
         self._settings = settings
         self._most_bytes = most_bytes

@@ -33,11 +33,7 @@ def make_recorded(
 ) -> dict[str, pa.Table]:
     """Return the rows of the contracts that a trace was recorded with.
 
-    Args:
-        records: What was recorded.
-        mc_seqno: Masterchain block that the rows are of: the first of the trace.
-        lt: Logical time of the first transaction.
-        utime: Unix seconds of it.
+    They are of its first masterchain block, with logical time and Unix seconds of its root.
 
     Raises:
         ValueError: an address or a number cannot be read.

@@ -86,11 +86,7 @@ def build_external_message(
 ) -> bytes:
     """Return an external message as wallets send it: no source, no import fee, body by reference.
 
-    Args:
-        workchain: Workchain of the destination.
-        account: Its account id.
-        body: The body's cell as bag.
-        state_init: Code and data to bring along, as bags; (None, None) brings no StateInit.
+    ``state_init`` is code and data as bags, as is the body; (None, None) brings no StateInit.
 
     Raises:
         BocError: a bag is none, or the workchain does not fit 8 bits.
@@ -144,11 +140,7 @@ def estimate_unaccepted(
 ) -> Fees:
     """Return what a message that is not accepted would cost up to there: no gas, no actions.
 
-    Args:
-        account: Account as bag; None if there is none.
-        message: Message as bag.
-        params: The configuration by number.
-        now: Unix seconds.
+    Account and message are bags, ``params`` is the configuration by number, ``now`` Unix seconds.
 
     Raises:
         DecodeError: the configuration lacks the prices, or the message goes to no account.
