@@ -109,20 +109,16 @@ def _answer_address(subject: Subject) -> list[Value]:
     return [Address(0, hash_state_init(code, data)).slice()]
 
 
-def _list_readers() -> dict[tuple[str, str], Reader]:
-    wallet, minter = "get_wallet_data", "get_jetton_data"
-    plain_wallet = "beb0683ebeb8927fe9fc8ec0a18bc7dd17899689825a121eab46c5a3a860d0ce"
-    plain_minter = "9a0f98dd6fbf225eef8165e4e64417ee931f7eea000653439e7b5dcdc0644cd6"
-    governed = "346250c205f56acfb6afa6fe7b76550805d256c6d8e47dd4f94ff672b47d19d3"
-    with_status = "89468f02c78e570802e39979c8516fc38df07ea76a48357e0536f2ba7b3ee37b"
-    return {
-        (plain_wallet, wallet): _answer_wallet,
-        (governed, wallet): _answer_governed_wallet,
-        (with_status, wallet): partial(_answer_governed_wallet, status_bits=_STATUS_BITS),
-        (plain_minter, minter): _answer_minter,
-        (plain_minter, "get_wallet_address"): _answer_address,
-    }
-
-
-READERS = _list_readers()
+_WALLET, _MINTER = "get_wallet_data", "get_jetton_data"
+_PLAIN_WALLET = "beb0683ebeb8927fe9fc8ec0a18bc7dd17899689825a121eab46c5a3a860d0ce"
+_PLAIN_MINTER = "9a0f98dd6fbf225eef8165e4e64417ee931f7eea000653439e7b5dcdc0644cd6"
+_GOVERNED = "346250c205f56acfb6afa6fe7b76550805d256c6d8e47dd4f94ff672b47d19d3"
+_WITH_STATUS = "89468f02c78e570802e39979c8516fc38df07ea76a48357e0536f2ba7b3ee37b"
+READERS: dict[tuple[str, str], Reader] = {
+    (_PLAIN_WALLET, _WALLET): _answer_wallet,
+    (_GOVERNED, _WALLET): _answer_governed_wallet,
+    (_WITH_STATUS, _WALLET): partial(_answer_governed_wallet, status_bits=_STATUS_BITS),
+    (_PLAIN_MINTER, _MINTER): _answer_minter,
+    (_PLAIN_MINTER, "get_wallet_address"): _answer_address,
+}
 """By code hash in hex (that of a library cell where the code is one), and method."""

@@ -155,23 +155,18 @@ def _answer_vesting(subject: Subject) -> list[Value]:
     return [*stack, whitelist]
 
 
-def _list_readers() -> dict[tuple[str, str], Reader]:
-    multisig = "d3d14da9a627f0ec3533341829762af92b9540b21bf03665fac09c2b46eabbac"
-    order = "a01e057fbd4288402b9898d78d67bd4e90254c93c5866879bc2d1d12865436bc"
-    vesting = "b48b531abec3b714638291f7d77ed6dc9f6a2729efca20477137374d4ae8b590"
-    return {
-        (multisig, "get_multisig_data"): _answer_multisig,
-        (multisig, "get_order_address"): _answer_order_address,
-        (order, "get_order_data"): _answer_order,
-        (vesting, "get_vesting_data"): _answer_vesting,
-    }
-
-
-READERS = _list_readers()
+_MULTISIG = "d3d14da9a627f0ec3533341829762af92b9540b21bf03665fac09c2b46eabbac"
+_ORDER = "a01e057fbd4288402b9898d78d67bd4e90254c93c5866879bc2d1d12865436bc"
+VESTING_CODE = bytes.fromhex("b48b531abec3b714638291f7d77ed6dc9f6a2729efca20477137374d4ae8b590")
+READERS: dict[tuple[str, str], Reader] = {
+    (_MULTISIG, "get_multisig_data"): _answer_multisig,
+    (_MULTISIG, "get_order_address"): _answer_order_address,
+    (_ORDER, "get_order_data"): _answer_order,
+    (VESTING_CODE.hex(), "get_vesting_data"): _answer_vesting,
+}
 """By code hash in hex (that of a library cell where the code is one), and method."""
 
 
-VESTING_CODE = bytes.fromhex("b48b531abec3b714638291f7d77ed6dc9f6a2729efca20477137374d4ae8b590")
 _KEY_BITS = 264  # workchain:int8 account:uint256
 
 
