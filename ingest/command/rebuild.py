@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from tonlake.ingest.derive.body.rebuild import rebuild_bodies
-from tonlake.ingest.derive.scope import Scope
 from tonlake.ingest.derive.stages import STAGES, Stage, rebuild
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.settings import IngestSections
+from tonlake.ingest.span import Scope
 from tonlake.lake.command.cli import (
     failing_cleanly,
     lake_option,

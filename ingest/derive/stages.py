@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tonlake.ingest.derive.action.rebuild import rederive_actions
 from tonlake.ingest.derive.contract.derivation import rederive_contracts
-from tonlake.ingest.derive.scope import Scope
 from tonlake.ingest.derive.trace.derivation import rederive_traces
+from tonlake.ingest.span import Scope
 from tonlake.lake.commit.rewrite import commit_derived
 from tonlake.lake.log.place import Derivation, NewFile
 from tonlake.lake.schema import (

@@ -32,10 +32,9 @@ from tonlake.ingest.decode.parallel import Hole, Piece, decode_in_order, join_ta
 from tonlake.ingest.decode.zerostate import decode_zero_states
 from tonlake.ingest.derive.action.derivation import ActionFiles
 from tonlake.ingest.derive.contract.derivation import ContractFinder
-from tonlake.ingest.derive.scope import Scope
 from tonlake.ingest.derive.stages import STAGES, derive_in_order, rebuild
 from tonlake.ingest.derive.trace.derivation import TraceFiles
-from tonlake.ingest.span import Span, missing_spans
+from tonlake.ingest.span import Scope, Span, missing_spans
 from tonlake.lake.commit.commit import Network, commit_range
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.reader import LogReader

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.scope import Scope
 from tonlake.ingest.derive.stages import STAGES, rebuild
-from tonlake.ingest.span import Span
+from tonlake.ingest.span import Scope, Span
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.bytable import list_files
 from tonlake.lake.log.place import read_place

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from tonlake.ingest.derive.scope import Scope
     from tonlake.ingest.settings import IngestSections
+    from tonlake.ingest.span import Scope
     from tonlake.lake.log.state import DataFile, LogState
 
 _COMPARED = ("trace_id", "action_id", "type", "success", "accounts", "details", "amount", "value")

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.derive.contract.known import AccountState
     from tonlake.ingest.derive.contract.stack import Address
-    from tonlake.ingest.derive.scope import Scope
     from tonlake.ingest.settings import IngestSections
+    from tonlake.ingest.span import Scope
     from tonlake.lake.log.place import Place
     from tonlake.lake.log.state import Commit, DataFile, LogState, Undoing
 

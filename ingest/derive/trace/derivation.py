@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from tonlake.ingest.derive.scope import Scope
     from tonlake.ingest.settings import IngestSections
+    from tonlake.ingest.span import Scope
     from tonlake.lake.log.state import Commit, DataFile, LogState
 
 TRACE_TABLES = (TRANSACTION_TRACES.name, TRACES.name, OPEN_EDGES.name)

@@ -13,12 +13,11 @@ from tonlake.api.command.loading import compose_settings
 from tonlake.ingest.command.action import explain_command, find_stored
 from tonlake.ingest.derive.action import derivation, rebuild, table
 from tonlake.ingest.derive.action.rebuild import find_superseded
-from tonlake.ingest.derive.scope import Scope
 from tonlake.ingest.derive.stages import rebuild as rebuild_stage
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
+from tonlake.ingest.span import Scope, Span
 from tonlake.lake.command.cli import rebuild_group
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.file.rows import read_rows

@@ -9,11 +9,10 @@ import msgspec
 import pytest
 
 from tests.patience import compose
-from tonlake.ingest.derive.scope import Scope
 from tonlake.ingest.derive.stages import rebuild
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
+from tonlake.ingest.span import Scope, Span
 from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.log.state import read_state
 from tonlake.lake.schema import CONTRACT_TABLES
