@@ -10,7 +10,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.registry import Collector
 
-from tonlake.api.access.gate import KEY_WANTED, is_own_machine
+from tonlake.api.access.bucket import is_own_machine
+from tonlake.api.access.gate import KEY_WANTED
 from tonlake.api.errors import KeyMissing
 from tonlake.api.http.gate import KEY_ID
 from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from tonlake.api.access.gate import is_own_machine
+from tonlake.api.access.bucket import is_own_machine
 from tonlake.api.access.key import read_keys
 from tonlake.api.errors import KeyFileInvalid
 from tonlake.ingest.decode import native

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tonlake.api.access.gate import TokenBuckets, is_own_machine, name_address
+from tonlake.api.access.bucket import TokenBuckets, is_own_machine, name_address
 
 
 class Clock:
