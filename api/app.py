@@ -33,9 +33,8 @@ from tonlake.api.http.gate import Gate, refuse
 from tonlake.api.http.lane import Lanes
 from tonlake.api.http.metrics import Metrics
 from tonlake.api.http.pulse import Pulse
-from tonlake.api.metrics.collector import ServiceCollector
-from tonlake.api.metrics.meter import Meter
-from tonlake.api.metrics.telemetry import open_spans
+from tonlake.api.metrics.meter import Meter, open_spans
+from tonlake.api.metrics.routes import ServiceCollector
 from tonlake.api.pending.pool import PendingPool
 from tonlake.api.request.call import STARTED_S, join_notes, measure_ms
 from tonlake.api.request.snapshot import SnapshotHolder

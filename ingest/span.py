@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from tonlake.ingest.errors import IngestError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tonlake.ingest.blocks import BlockSource
+    from tonlake.lake.log.place import Place
 
 _GRAMMAR = re.compile(r"(?P<first>-?\d+)?(?P<colon>:)?(?P<last>\d+)?")
 
@@ -83,3 +84,26 @@ def missing_spans(requested: Span, covered: Iterable[Span]) -> Iterator[Span]:
         start = span.last + 1
     if start <= requested.last:
         yield Span(start, requested.last)
+
+
+def _show_nothing(_done: int, _total: int) -> None:
+    """Show no progress."""
+
+
+class Scope(NamedTuple):
+    """The ranges of a rebuild; by default all that are not up to date."""
+
+    everything: bool = False
+    """Whether ranges that this version has derived already are derived again."""
+
+    within: Sequence[Span] | None = None
+    """Masterchain blocks whose ranges, and no others, are derived again; None for all."""
+
+    on_range: Callable[[int, int], None] = _show_nothing
+    """Called after each range with the number of ranges done and of all."""
+
+    def covers(self, place: Place) -> bool:
+        """Tell whether a range begins in the masterchain blocks of ``within``."""
+        return self.within is None or any(
+            span.first <= place.first <= span.last for span in self.within
+        )

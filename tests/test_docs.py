@@ -15,8 +15,7 @@ import yaml
 from click.testing import CliRunner
 
 from tests.ingest.derive.action.scene import Cell, Scene, account
-from tonlake.api.command.config import render_settings
-from tonlake.api.command.loading import NAMES
+from tonlake.api.command.loading import NAMES, render_settings
 from tonlake.api.command.main import main
 from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.interface import Interfaces

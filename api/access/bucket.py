@@ -14,10 +14,10 @@ ASKERS_KEPT = 65_536
 """Askers remembered at once, those seen last; one that is forgotten begins with a full bucket."""
 
 BURST_S = 1
-"""A bucket holds what may be asked in so many seconds: over a minute that is 2 % too much."""
+"""A bucket holds the requests of this many seconds: over a minute that is 2 % too much."""
 
 V6_PREFIX = 64
-"""An address of version 6 stands for its whole network: one asker has as many as it likes."""
+"""An address of version 6 stands for its network: one asker has as many as it likes."""
 
 
 class _Bucket(NamedTuple):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -14,6 +15,9 @@ from tonlake.api.errors import KeyFileInvalid
 from tonlake.api.settings import Settings
 from tonlake.lake.command.cli import json_option, read_settings
 from tonlake.lake.errors import LakeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 KEY_RPS = 10
 """Requests per second of a new API key."""
@@ -57,11 +61,8 @@ def key_group() -> None:
 @keys_option
 def add_command(*, name: str, rps: int, keys: Path | None) -> None:
     """Make a key for NAME and print it; it is not shown again."""
-    path = _open(keys)
-    try:
-        click.echo(add_key(path, name, rps))
-    except KeyFileInvalid as error:
-        _fail(error)
+    with _failing_cleanly():
+        click.echo(add_key(_open(keys), name, rps))
 
 
 @key_group.command("list", epilog="Example: tonlake key list --keys keys.json")
@@ -69,11 +70,8 @@ def add_command(*, name: str, rps: int, keys: Path | None) -> None:
 @json_option
 def list_command(*, keys: Path | None, as_json: bool) -> None:
     """Print the id, limit, day and name of every key."""
-    path = _open(keys)
-    try:
-        records = read_keys(path).values()
-    except KeyFileInvalid as error:
-        _fail(error)
+    with _failing_cleanly():
+        records = read_keys(_open(keys)).values()
     shown = [
         {"id": one.id, "name": one.name, "rps": one.rps, "made_at": one.made_at} for one in records
     ]
@@ -90,12 +88,10 @@ def list_command(*, keys: Path | None, as_json: bool) -> None:
 def revoke_command(*, identity: str, keys: Path | None) -> None:
     """Take away the key that tonlake key list shows as ID."""
     path = _open(keys)
-    try:
+    with _failing_cleanly():
         gone = revoke_key(path, identity)
-    except KeyFileInvalid as error:
-        _fail(error)
-    if gone is None:
-        _fail(KeyFileInvalid(f"{path} has no key {identity!r}; see tonlake key list"))
+        if gone is None:
+            raise KeyFileInvalid(f"{path} has no key {identity!r}; see tonlake key list")
     click.echo(f"revoked: {gone.id} {gone.name}")
 
 
@@ -112,9 +108,13 @@ def _open(keys: Path | None) -> Path:
     return Path(path)
 
 
-def _fail(error: KeyFileInvalid) -> NoReturn:
-    click.echo(f"error: {error}", err=True)
-    sys.exit(EXIT_DATA)
+@contextmanager
+def _failing_cleanly() -> Iterator[None]:
+    try:
+        yield
+    except KeyFileInvalid as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(EXIT_DATA)
 
 
 commands: list[click.Command] = [key_group]

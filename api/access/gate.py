@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from tonlake.api.access.bucket import TokenBuckets, is_own_machine, name_address
-from tonlake.api.access.keyring import Keyring
+from tonlake.api.access.key import Keyring
 from tonlake.api.errors import KeyFileInvalid, KeyMissing, KeyUnknown, RateExceeded
 from tonlake.api.http.gate import KEY_ID
 
@@ -84,5 +84,5 @@ def read_key(scope: Scope) -> str:
     query = scope["query_string"]
     if PARAMETER.encode() not in query:
         return ""
-    given = dict(parse_qsl(query.decode("latin-1")))
-    return given.get(PARAMETER, "").strip()
+    parameters = dict(parse_qsl(query.decode("latin-1")))
+    return parameters.get(PARAMETER, "").strip()

@@ -1,13 +1,14 @@
 """API keys and the file that keeps them: salted hashes, never the keys themselves.
 
 A key is ``tl_<id>_<secret>``: the id finds its record, and the secret of 256 random bits proves
-it. Nobody can try so many secrets, so one round of SHA-256 is as good here as a slow hash.
+it. That many secrets cannot be tried, so one round of SHA-256 is as good here as a slow hash.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 import os
 import secrets
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from tonlake.api.errors import KeyFileInvalid
 from tonlake.lake.log.disk import TEMPORARY_PREFIX, hold_lock, sync_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 PREFIX = "tl"
@@ -29,7 +30,7 @@ _PARTS = 3
 
 
 class KeyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is known of a key: ``digest`` is SHA-256 of the salt's bytes and the whole key."""
+    """What is known of a key: ``digest`` is SHA-256 of the salt's bytes and the full key."""
 
     id: str
     name: str
@@ -39,7 +40,7 @@ class KeyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     made_at: str
 
     def matches(self, key: str) -> bool:
-        """Tell whether a key is this one, in a time that says nothing about how it differs."""
+        """Tell whether a key is this one, in a time that does not depend on how it differs."""
         return hmac.compare_digest(_digest(self.salt, key), self.digest)
 
 
@@ -137,3 +138,56 @@ def _write_keys(path: Path, records: Iterable[KeyRecord]) -> None:
 
 def _digest(salt: str, key: str) -> str:
     return hashlib.sha256(bytes.fromhex(salt) + key.encode("utf-8", "replace")).hexdigest()
+
+
+LOG = logging.getLogger("tonlake.api")
+LOOK_EVERY_S = 1.0
+"""A key that was revoked is refused so much later at most."""
+
+_Look = tuple[int, int, int] | None
+
+
+class Keyring:
+    """Finds the record of a key; used by one thread."""
+
+    def __init__(self, path: Path, clock: Callable[[], float]) -> None:
+        """Read the keys; ``clock`` gives seconds.
+
+        Raises:
+            KeyFileInvalid: the file cannot be read.
+        """
+        self._path, self._clock = path, clock
+        self._looked_s = clock()
+        self._seen = self._look()
+        self._records = self._read()
+
+    def find(self, key: str) -> KeyRecord | None:
+        """Return the record of a key, or None if it is not one of these."""
+        if self._clock() - self._looked_s >= LOOK_EVERY_S:
+            self._looked_s = self._clock()
+            self._refresh()
+        return find_record(self._records, key)
+
+    def _refresh(self) -> None:
+        """Read the file again if it changed; one that cannot be read leaves things as they are."""
+        seen = self._look()
+        if seen == self._seen:
+            return
+        self._seen = seen
+        try:
+            self._records = self._read()
+        except KeyFileInvalid as error:
+            LOG.error("%s; the keys known before go on to hold", error)  # noqa: TRY400 - as one line
+
+    def _read(self) -> dict[str, KeyRecord]:
+        records = read_keys(self._path)
+        if self._seen is None:
+            LOG.warning("the file of keys %s is not there: no key is known until it is", self._path)
+        return records
+
+    def _look(self) -> _Look:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino

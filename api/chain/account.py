@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,9 @@ from tonlake.api.chain.place import (
 )
 from tonlake.api.errors import LiteServerError
 from tonlake.api.text.address import Address
-from tonlake.ingest.derive.tvm.emulation import join_shard_account
+from tonlake.ingest.decode.cell.boc import BocError, parse_boc
+from tonlake.ingest.derive.contract.standard.wallet import read_wallet
+from tonlake.ingest.derive.tvm.call import join_shard_account
 
 if TYPE_CHECKING:
     from tonlake.api.chain.arguments import AccountParams
@@ -65,7 +68,7 @@ def find_state(call: Call, params: AccountParams) -> AccountState:
     master = find_master(call, params.seqno)
     seqno = master["seqno"]
     row = _read_state(call, address, seqno)
-    # A row from before a hole may be out of date, and a missing one says nothing.
+    # A row from before a hole may be out of date, and a missing one proves nothing.
     known = row is not None and row["mc_seqno"] >= find_range_start(call, seqno)
     if not known and not begins_at_zero_state(call, seqno):
         raise LiteServerError(
@@ -106,29 +109,79 @@ def read_cells(call: Call, state: AccountState) -> tuple[bytes | None, bytes | N
     Raises:
         LiteServerError: the lake does not have all of their cells.
     """
-    wanted = (state.code_hash, state.data_hash)
-    cells = read_cell_trees(call.reader, wanted)
-    if not {cell_hash for cell_hash in wanted if cell_hash is not None} <= cells.keys():
+    roots = (state.code_hash, state.data_hash)
+    cells = read_cell_trees(call.reader, roots)
+    if not {cell_hash for cell_hash in roots if cell_hash is not None} <= cells.keys():
         raise LiteServerError(
             f"{STATE_UNKNOWN}: the lake does not begin at the zero state and lacks cells of the "
             f"code or data of {state.address}"
         )
-    code, data = (None if cell_hash is None else cells[cell_hash] for cell_hash in wanted)
+    code, data = (None if cell_hash is None else cells[cell_hash] for cell_hash in roots)
     return code, data
 
 
 def read_shard_account(call: Call, state: AccountState) -> bytes:
-    """Return ShardAccount, the whole state of an account and its last transaction, as a bag.
+    """Return ShardAccount, the full state of an account and its last transaction, as a bag.
 
     Raises:
         LiteServerError: the lake does not have all of its cells.
     """
-    whole = None
+    account = None
     if state.state_hash is not None:
-        whole = read_cell_trees(call.reader, [state.state_hash]).get(state.state_hash)
-        if whole is None:
+        account = read_cell_trees(call.reader, [state.state_hash]).get(state.state_hash)
+        if account is None:
             raise LiteServerError(
                 f"{STATE_UNKNOWN}: the lake does not begin at the zero state and lacks cells of "
                 f"{state.address}"
             )
-    return join_shard_account(whole, state.last_trans_hash, state.last_trans_lt)
+    return join_shard_account(account, state.last_trans_hash, state.last_trans_lt)
+
+
+class WalletKind(msgspec.Struct, frozen=True):
+    """A kind of wallet: its name in the API, and the hash of its code."""
+
+    name: str
+    code_hash: bytes
+
+
+class WalletData(msgspec.Struct, frozen=True):
+    """Fields of a wallet's data; None where its kind does not keep it."""
+
+    seqno: int
+    wallet_id: int | None = None
+    is_signature_allowed: bool | None = None
+
+
+_TABLE: tuple[tuple[str, str], ...] = (
+    ("wallet v1 r1", "oM/CxIruFqJx8s/AtzgtgXVs7LEBfQd/qqs7tgL2how="),
+    ("wallet v1 r2", "1JAvzJ+tdGmPqONTIgpo2g3PcuMryy657gQhfBfTBiw="),
+    ("wallet v1 r3", "WHzHie/xyE9G7DeX5F/ICaFP9a4k8eDHpqmcydyQYf8="),
+    ("wallet v2 r1", "XJpeaMEI4YchoHxC+ZVr+zmtd+xtYktgxXbsiO7mUyk="),
+    ("wallet v2 r2", "/pUw0yQ4Uwg+8u8LTCkIwKv2+hwx6iQ6rKpb+MfXU/E="),
+    ("wallet v3 r1", "thBBpYp5gLlG6PueGY48kE0keZ/6NldOpCUcQaVm9YE="),
+    ("wallet v3 r2", "hNr6RJ+Ypph3ibojI1gHK8D3bcRSQAKl0JGLmnXS1Zk="),
+    ("wallet v4 r1", "ZN1UgFUixb6KnbWc6gEFzPDQh4bKeb64y3nogKjXMi0="),
+    ("wallet v4 r2", "/rX/aCDi/w2Ug+fg1iyBfYRniftK5YDIeIZtlZ2r1cA="),
+    ("wallet v5 beta", "89fKU0k97trCizgZhqhJQDy6w9LFhHea8IEGWvCsS5M="),
+    ("wallet v5 r1", "IINLe3KxEhR+Gy+0V7hOdNGjDwT3N9T2KmaOlVLSty8="),
+)
+WALLETS: dict[bytes, WalletKind] = {
+    code_hash: WalletKind(name, code_hash)
+    for name, code_hash in ((name, base64.b64decode(text)) for name, text in _TABLE)
+}
+"""Kinds of wallets by code hash; highload wallets and others without a seqno are not among them."""
+
+
+def read_wallet_data(kind: WalletKind, data: bytes) -> WalletData | None:
+    """Read a wallet's data cell, a bag of cells.
+
+    None where the data is too short, or an exotic cell: such a wallet cannot work.
+    """
+    try:
+        tree = parse_boc(data)
+        found = read_wallet(kind.code_hash, tree.slice(tree.roots[0]))
+    except BocError:
+        return None
+    if found is None or found["seqno"] is None:
+        return None
+    return WalletData(found["seqno"], found["wallet_id"], found["is_signature_allowed"])

@@ -30,13 +30,13 @@ def read_cell_trees(reader: Reader, hashes: Iterable[bytes | None]) -> dict[byte
     A hash whose cell, or any cell below it, is not in the lake is left out of the result: a part
     is never shown as if it were the whole. None is passed over.
     """
-    wanted = {cell_hash for cell_hash in hashes if cell_hash is not None}
-    found = _CACHE.get_many(reader.snapshot, wanted)
-    missing = sorted(wanted - found.keys())
+    roots = {cell_hash for cell_hash in hashes if cell_hash is not None}
+    found = _CACHE.get_many(reader.snapshot, roots)
+    missing = sorted(roots - found.keys())
     if missing:
-        whole = _assemble(missing, _read_trees(reader, missing))
-        _CACHE.put_many(reader.snapshot, whole)
-        found |= whole
+        bags = _assemble(missing, _read_trees(reader, missing))
+        _CACHE.put_many(reader.snapshot, bags)
+        found |= bags
     return found
 
 

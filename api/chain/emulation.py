@@ -1,28 +1,102 @@
-"""What a message would set off, emulated on the states after a masterchain block of the lake."""
+"""Emulation on the states after a masterchain block: the fees of a message, and what follows."""
 
 from __future__ import annotations
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tonlake.api.chain.account import find_state, read_shard_account
+import msgspec
+
+from tonlake.api.chain.account import find_state, find_utime, read_shard_account
 from tonlake.api.chain.arguments import AccountParams
-from tonlake.api.chain.fee import find_libraries, next_block_lt
+from tonlake.api.chain.get_method import (
+    find_previous,
+    read_libraries,
+    read_network_config,
+)
 from tonlake.api.chain.place import find_master
-from tonlake.api.chain.world import find_previous, read_network_config
+from tonlake.api.chain.upstream import check_parts
+from tonlake.api.errors import LiteServerError
 from tonlake.api.text.address import Address, WrittenAddress
-from tonlake.ingest.derive.tvm.context import build_previous
+from tonlake.ingest.derive.tvm.call import EmulationCall, NotAccepted, split_shard_account
+from tonlake.ingest.derive.tvm.context import build_previous, join_libraries
+from tonlake.ingest.derive.tvm.message import (
+    Fees,
+    build_external_message,
+    estimate_unaccepted,
+    read_fees,
+)
 from tonlake.ingest.derive.tvm.process import HOW_TO_INSTALL
 from tonlake.ingest.derive.tvm.trace import EmulatedTrace, emulate_trace
-from tonlake.ingest.errors import TvmMissing
+from tonlake.ingest.errors import BocError, DecodeError, TvmMissing, TvmRefusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from tonlake.api.chain.account import AccountState
+    from tonlake.api.chain.arguments import EstimateCellParams, EstimateParams
     from tonlake.api.request.call import Call
     from tonlake.ingest.derive.tvm.context import NetworkConfig
-    from tonlake.ingest.derive.tvm.emulation import NotAccepted
     from tonlake.ingest.derive.tvm.stack import StackValue
+
+LT_STEP = 1_000_000
+"""Blocks begin at a logical time that is divisible by this."""
+
+
+def estimate_fees(call: Call, params: EstimateParams | EstimateCellParams) -> Fees:
+    """Return the fees of a message in parts.
+
+    Raises:
+        LiteServerError: a part is no bag of cells, the message cannot run, or the lake lacks the
+            account's state or the configuration.
+        TvmError: it could not be emulated.
+    """
+    if call.tvm is None:
+        raise TvmMissing(HOW_TO_INSTALL)
+    target = params.address.address
+    check_parts(params)
+    init = (params.init_code or None, params.init_data or None)
+    message = build_external_message(target.workchain, target.account, params.body, init)
+    state = find_state(call, AccountParams(address=params.address))
+    config = read_network_config(call, state.master)
+    emulation = describe_emulation(call, state, message, config)
+    emulation = msgspec.structs.replace(emulation, ignore_chksig=params.ignore_chksig)
+    try:
+        made = call.tvm.emulate(emulation)
+        if not isinstance(made, NotAccepted):
+            return read_fees(made, global_version=config.version)
+        account = None if state.state_hash is None else split_shard_account(emulation.account)[0]
+        return estimate_unaccepted(account, message, config.params, emulation.now)
+    except (TvmRefusal, DecodeError, BocError) as error:
+        raise LiteServerError(f"LITE_SERVER_UNKNOWN: cannot run the message: {error}") from error
+
+
+def describe_emulation(
+    call: Call, state: AccountState, message: bytes, config: NetworkConfig
+) -> EmulationCall:
+    """Return what is to be emulated: a message on a state, right after its masterchain block."""
+    account = read_shard_account(call, state)
+    return EmulationCall(
+        account=account,
+        message=message,
+        config=config.root,
+        now=find_utime(call, state),
+        lt=next_block_lt(state.master["end_lt"], state.last_trans_lt),
+        libraries=find_libraries(call, state.master["seqno"], (account, message)),
+        previous=build_previous(find_previous(call, state.master), config.version),
+    )
+
+
+def find_libraries(call: Call, mc_seqno: int, bags: Iterable[bytes]) -> bytes | None:
+    """Return the public libraries that bags of cells name, as Hashmap 256 ^Cell."""
+    _named, found = read_libraries(call, mc_seqno, bags)
+    return join_libraries(found)
+
+
+def next_block_lt(*lts: int) -> int:
+    """Return the logical time at which a block after all of these begins."""
+    return (max(lts) // LT_STEP + 1) * LT_STEP
+
 
 EMULATED_TRANSACTIONS = 256
 """An emulated trace is cut after this many transactions."""
@@ -78,11 +152,8 @@ def emulate_message(
 ) -> EmulatedTrace | NotAccepted:
     """Make all transactions that a message would set off after a masterchain block.
 
-    Args:
-        call: The request.
-        message: Message as bag, external or internal.
-        seqno: The masterchain block; the newest by default.
-        ignore_chksig: Whether every signature counts as right.
+    The message is a bag, external or internal; the block is that of ``seqno`` or the newest. With
+    ``ignore_chksig`` every signature counts as right.
 
     Raises:
         LiteServerError: the lake lacks the block, a state or the configuration.
@@ -92,11 +163,10 @@ def emulate_message(
     if call.tvm is None:
         raise TvmMissing(HOW_TO_INSTALL)
     world = LakeWorld(call, find_master(call, seqno))
-    most = EMULATED_TRANSACTIONS
     return emulate_trace(
         call.tvm.emulate,
         world,
         message,
         ignore_chksig=ignore_chksig,
-        most_transactions=most,
+        most_transactions=EMULATED_TRANSACTIONS,
     )

@@ -1,39 +1,135 @@
-"""Get-methods: the code of an account, run on its state after any block that the lake covers."""
+"""Get-methods: the code of an account, run on its state after any block that the lake covers.
+
+What a contract sees of the network there is the same for all accounts: the configuration, the
+masterchain blocks before, and public libraries.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from tonlake.api.chain.account import find_state, find_utime, read_cells
-from tonlake.api.chain.place import STATE_UNKNOWN, begins_at_zero_state, name_ranges
-from tonlake.api.chain.world import (
-    find_previous,
-    join_libraries,
-    read_libraries,
-    read_network_config,
+from tonlake.api.chain.cells import read_cell_trees
+from tonlake.api.chain.place import (
+    STATE_UNKNOWN,
+    begins_at_zero_state,
+    find_configuration_seqno,
+    name_ranges,
 )
 from tonlake.api.errors import LiteServerError, ResultDeep
 from tonlake.api.text.encoding import decode_currencies
 from tonlake.api.text.stack import decode_stack
 from tonlake.ingest.derive.tvm.call import CELL_UNDERFLOW, NO_CODE, GetMethodCall, Outcome
-from tonlake.ingest.derive.tvm.context import Context, build_c7
+from tonlake.ingest.derive.tvm.context import (
+    Context,
+    MasterId,
+    PreviousBlocks,
+    build_c7,
+    join_config,
+    join_libraries,
+)
 from tonlake.ingest.derive.tvm.pool import STACK_DEPTH
 from tonlake.ingest.derive.tvm.process import HOW_TO_INSTALL
 from tonlake.ingest.errors import TvmMissing, TvmStackDeep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tonlake.api.chain.account import AccountState
     from tonlake.api.chain.arguments import AccountParams
     from tonlake.api.request.call import Call
+    from tonlake.ingest.derive.tvm.context import NetworkConfig
     from tonlake.ingest.derive.tvm.stack import StackValue
+
+LIBRARIES = 256
+"""Most public libraries that are read for one get-method."""
+
+_LAST, _STEP = 16, 100
+_LIBRARY_CELL = re.compile(rb"(?=\x08\x42\x02(.{32}))", re.DOTALL)
+"""A library cell in a bag: exotic without references, 33 bytes, of kind 2, and the hash. Other
+bytes may look so, too; no library has their hash."""
+
+
+def read_network_config(call: Call, master: Mapping[str, Any]) -> NetworkConfig:
+    """Return the configuration after a masterchain block.
+
+    Raises:
+        LiteServerError: the lake lacks the key block.
+    """
+    return join_config(tuple(read_params(call, master).items()))
+
+
+def find_previous(call: Call, master: Mapping[str, Any]) -> PreviousBlocks:
+    """Return the masterchain blocks that a contract can ask for, as far as the lake has them."""
+    seqno: int = master["seqno"]
+    last = range(seqno, max(-1, seqno - _LAST), -1)
+    newest = seqno // _STEP * _STEP
+    hundredths = range(newest, max(-1, newest - _LAST * _STEP), -_STEP)
+    key = find_configuration_seqno(master)
+    rows = call.reader.rows("v2/master_ids", seqnos=sorted({*last, *hundredths, key}))
+    known = {row["seqno"]: MasterId(**row) for row in rows}
+    zero = _identify_zero_state(call)
+    if zero is not None:
+        known[0] = zero
+    return PreviousBlocks(_pick(known, last), known.get(key), _pick(known, hundredths))
+
+
+def _identify_zero_state(call: Call) -> MasterId | None:
+    network = call.reader.snapshot.network
+    if network is None or not (network.zero_state_root_hash and network.zero_state_file_hash):
+        return None
+    hashes = (network.zero_state_root_hash, network.zero_state_file_hash)
+    return MasterId(0, *map(bytes.fromhex, hashes))
+
+
+def _pick(known: dict[int, MasterId], seqnos: Iterable[int]) -> list[MasterId] | None:
+    """Return the blocks of these seqnos, or None unless all are known."""
+    found = [known.get(seqno) for seqno in seqnos]
+    return None if None in found else [block for block in found if block is not None]
+
+
+def read_libraries(
+    call: Call, mc_seqno: int, bags: Iterable[bytes]
+) -> tuple[set[bytes], dict[bytes, bytes]]:
+    """Return the hashes that library cells may name, in libraries too, and those public ones."""
+    named: set[bytes] = set()
+    found: dict[bytes, bytes] = {}
+    fresh = _find_library_hashes(bags)
+    while fresh and len(found) < LIBRARIES:
+        named |= fresh
+        hashes = sorted(fresh)[: LIBRARIES - len(found)]
+        rows = call.reader.rows("v2/libraries", hashes=hashes, mc_seqno=mc_seqno)
+        brought = read_cell_trees(call.reader, [row["hash"] for row in rows])
+        found |= brought
+        fresh = _find_library_hashes(brought.values()) - named
+    return named, found
+
+
+def _find_library_hashes(bags: Iterable[bytes]) -> set[bytes]:
+    return {match for boc in bags for match in _LIBRARY_CELL.findall(boc)}
+
+
+def read_params(call: Call, master: Mapping[str, Any]) -> dict[int, bytes]:
+    """Return the configuration after a masterchain block: that of its newest key block.
+
+    Raises:
+        LiteServerError: the lake lacks the key block.
+    """
+    key_seqno = find_configuration_seqno(master)
+    rows = call.reader.rows("v2/config_params", mc_seqno=key_seqno)
+    if not rows:
+        raise LiteServerError(
+            f"{STATE_UNKNOWN}: {name_ranges(call)}, "
+            f"and the configuration after {master['seqno']} is that of key block {key_seqno}"
+        )
+    return {row["param"]: row["boc"] for row in rows}
 
 
 def run_get_method(
     call: Call, params: AccountParams, method: int, arguments: Sequence[Any]
 ) -> tuple[AccountState, Outcome]:
-    """Run a get-method, its arguments given as JSON; return the state it ran on, and how it ended.
+    """Run a get-method, with arguments as JSON; return the state it ran on, and how it ended.
 
     Raises:
         RequestInvalid, StackTypeUnknown: an argument cannot be read.
@@ -60,7 +156,7 @@ def run_on_state(call: Call, state: AccountState, stack: tuple[StackValue, ...])
     named, libraries = read_libraries(
         call, state.master["seqno"], [code, data or b"", *_list_bags(stack)]
     )
-    asked = GetMethodCall(
+    prepared = GetMethodCall(
         code=code,
         data=data,
         stack=stack,
@@ -68,7 +164,7 @@ def run_on_state(call: Call, state: AccountState, stack: tuple[StackValue, ...])
         libraries=join_libraries(libraries),
     )
     try:
-        outcome = call.tvm.run_get_method(asked)
+        outcome = call.tvm.run_get_method(prepared)
     except TvmStackDeep as error:
         raise ResultDeep(f"Result stack depth >= {STACK_DEPTH}") from error
     missing = sorted(named - libraries.keys())

@@ -1,4 +1,4 @@
-"""Headers of blocks by their place in the chain."""
+"""Headers of blocks by their place in the chain, and traces by what belongs to them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def find_first_block(
 ) -> Row | None:
     """Return the first block, in a line of shards, from a logical time or a time on.
 
-    One of both is given; ``v2/first_block`` finds the place.
+    Exactly one of both is set; ``v2/first_block`` finds the place.
     """
     place = reader.one(
         "v2/first_block", workchain=workchain, shards=list(shards), lt=lt, utime=utime
@@ -78,3 +78,14 @@ def list_block_keys(
         limit=limit,
         offset=offset,
     )
+
+
+def find_trace_ids(
+    reader: Reader, *, tx_hashes: Sequence[bytes] = (), msg_hashes: Sequence[bytes] = ()
+) -> list[bytes]:
+    """Return the traces of transactions or else of messages, each once, in no order."""
+    if tx_hashes:
+        found = reader.rows("v3/trace_ids_of_transactions", hashes=list(tx_hashes))
+    else:
+        found = reader.rows("v3/trace_ids_of_messages", msg_hashes=list(msg_hashes))
+    return [row["trace_id"] for row in found]

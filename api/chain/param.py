@@ -70,7 +70,7 @@ def parse_written_address(text: str) -> WrittenAddress:
 
 
 def parse_account_hash(text: str) -> bytes:
-    """Return an account id, given as a hash or as a whole address."""
+    """Return an account id, from a hash or a full address."""
     try:
         return parse_hash(text)
     except ConversionError as error:
@@ -87,7 +87,7 @@ def _parse_bounded(text: str, bits: int) -> int:
 
 
 def parse_method(text: str) -> int:
-    """Return the id of a get-method, given as number or by its name."""
+    """Return the id of a get-method from a number or its name."""
     if _INTEGER.fullmatch(text):
         return parse_int32(text)
     if not text:
@@ -100,12 +100,12 @@ def parse_bag(text: str) -> bytes:
     plain = text.replace(" ", "+").replace("-", "+").replace("_", "/").rstrip("=")
     try:
         return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
-    except ValueError as error:  # binascii.Error, or what is said of text beyond ASCII
+    except ValueError as error:  # binascii.Error, or text beyond ASCII
         raise ConversionError("the text is no base64") from error
 
 
 def parse_cell_object(value: object) -> bytes:
-    """Return the bag of a cell that is given as ``{"data": {"b64", "len"}, "refs": [...]}``."""
+    """Return the bag of a cell in the form ``{"data": {"b64", "len"}, "refs": [...]}``."""
     try:
         tree = CellTree()
         root = _append_object(tree, msgspec.convert(value, _CellObject))
@@ -114,12 +114,12 @@ def parse_cell_object(value: object) -> bytes:
         raise ConversionError(f"the object is no cell: {error}") from error
 
 
-def _append_object(tree: CellTree, given: _CellObject) -> int:
-    data = int.from_bytes(parse_bag(given.data.b64), "big")
-    left = len(parse_bag(given.data.b64)) * 8 - given.data.len
+def _append_object(tree: CellTree, cell: _CellObject) -> int:
+    data = int.from_bytes(parse_bag(cell.data.b64), "big")
+    left = len(parse_bag(cell.data.b64)) * 8 - cell.data.len
     builder = CellBuilder(tree)
-    kids = [_append_object(tree, kid) for kid in given.refs]
-    builder.store_uint(data >> left if left >= 0 else data << -left, given.data.len)
+    kids = [_append_object(tree, kid) for kid in cell.refs]
+    builder.store_uint(data >> left if left >= 0 else data << -left, cell.data.len)
     for kid in kids:
         builder.store_ref(kid)
     return builder.end()
@@ -133,7 +133,7 @@ class _CellData(msgspec.Struct, frozen=True):
 
 
 class _CellObject(msgspec.Struct, frozen=True):
-    """A cell in the words of the Python server."""
+    """A cell in the form of the Python server."""
 
     data: _CellData
     refs: list[_CellObject] = []
@@ -148,7 +148,7 @@ def parse_list(value: object) -> tuple[Any, ...]:
 
 _HASH = Converter(parse_hash, {"type": "string", "pattern": "^[0-9a-fA-F]{64}$|^.{43,44}$"})
 _INT32 = Converter(parse_int32, {"type": "integer", "format": "int32"})
-# Others are refused by the rules of a method, which say so in their own words.
+# Others are refused by the rules of a method, with texts of their own.
 _POSITIVE = Converter(parse_int32, {"type": "integer", "format": "int32", "minimum": 1})
 _INT64 = Converter(parse_int64, {"type": "string", "pattern": "^-?[0-9]+$"})
 _TEXT = {"type": "string"}
@@ -206,8 +206,8 @@ def _write(name: str, value: object) -> str:
         return ""
     if not isinstance(value, str | int | float):
         raise RequestInvalid(f"failed to parse {name}")
-    whole = isinstance(value, float) and value.is_integer()
-    return str(int(value) if whole else value)
+    is_whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if is_whole else value)
 
 
 def _convert(converter: Converter, name: str, value: object) -> object:

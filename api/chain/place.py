@@ -107,7 +107,7 @@ def find_range_start(call: Call, mc_seqno: int) -> int:
 
 
 def name_ranges(call: Call) -> str:
-    """Say in words which masterchain blocks the lake has."""
+    """Return a text of the masterchain blocks that the lake has."""
     ranges = ", ".join(f"{first}..{last}" for first, last in call.reader.snapshot.ranges)
     return f"the lake covers masterchain {ranges}"
 

@@ -12,10 +12,13 @@ import msgspec
 
 from tonlake.api.errors import LiteServerError, SendingUnavailable, UpstreamRefusal
 from tonlake.api.text.encoding import encode_bytes
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.tvm.message import read_message
 from tonlake.ingest.errors import BocError, DecodeError, ServerRefusal, SourceError
 
 if TYPE_CHECKING:
+    from tonlake.api.chain.arguments import EstimateCellParams, EstimateParams
+    from tonlake.api.request.call import Call
     from tonlake.api.settings import UpstreamSettings
 
 TIMEOUT_MS = 10_000
@@ -49,7 +52,7 @@ def send_message(settings: UpstreamSettings, method: str, boc: bytes) -> object:
 
     Raises:
         LiteServerError: it is no message, or no lite server takes it.
-        SendingUnavailable, UpstreamRefusal: as ``ask_upstream`` says.
+        SendingUnavailable, UpstreamRefusal: as for ``ask_upstream``.
     """
     if not sends_by_liteserver(settings):
         return ask_upstream(settings, method, {"boc": encode_bytes(boc)})
@@ -78,7 +81,7 @@ def ask_upstream(settings: UpstreamSettings, method: str, params: dict[str, Any]
     """Return the result that the upstream gives for a method by POST.
 
     Raises:
-        SendingUnavailable: none is set, it cannot be reached, or what it says is no answer.
+        SendingUnavailable: none is set, it cannot be reached, or it gives no valid answer.
         UpstreamRefusal: it refuses; code and text are its own.
     """
     if not settings.url:
@@ -105,7 +108,7 @@ def ask_upstream(settings: UpstreamSettings, method: str, params: dict[str, Any]
 def _read_refusal(status: int, answer: _Answer) -> UpstreamRefusal:
     """Return the error that the upstream means.
 
-    Some servers refuse under status 200 and say the code in the envelope alone, and gateways in
+    Some servers refuse under status 200 with the code in the envelope alone, and gateways in
     front of them put the text where the result would stand.
     """
     stated = (status, answer.code, _NO_STATUS)
@@ -125,5 +128,54 @@ def _exchange(request: urllib.request.Request, timeout_s: float) -> tuple[int, b
         with answer:
             return answer.status, answer.read(_MOST_BYTES)
     except (OSError, HTTPException) as error:
-        said = str(error) or type(error).__name__
-        raise SendingUnavailable(f"the upstream cannot be reached: {said}") from error
+        reason = str(error) or type(error).__name__
+        raise SendingUnavailable(f"the upstream cannot be reached: {reason}") from error
+
+
+BAD_BAG = "INVALID_BAG_OF_CELLS"
+PARTS = ("body", "init_code", "init_data")
+
+
+def check_bag(boc: bytes, name: str) -> None:
+    """Refuse what is no bag of one root, with the text of the node's client library.
+
+    Raises:
+        LiteServerError: it is none.
+    """
+    try:
+        roots = len(parse_boc(boc).roots)
+    except BocError as error:
+        raise LiteServerError(f"{BAD_BAG}: {name}") from error
+    if roots != 1:
+        raise LiteServerError(f"{BAD_BAG}: {name}")
+
+
+def check_parts(params: EstimateParams | EstimateCellParams) -> None:
+    """Refuse a message of which a part is no bag; code and data may be left out.
+
+    Raises:
+        LiteServerError: a part is none.
+    """
+    for name in PARTS:
+        boc = getattr(params, name)
+        if boc or name == "body":
+            check_bag(boc, name)
+
+
+def send_bag(call: Call, boc: bytes, method: str = "sendBoc") -> Any:  # noqa: ANN401 - as it came
+    """Hand a message on and return the answer of the upstream.
+
+    Raises:
+        LiteServerError: it is no bag of cells.
+        SendingUnavailable, UpstreamRefusal: it could not be handed on, or was refused.
+    """
+    check_bag(boc, "body")
+    answer = send_message(call.settings.upstream, method, boc)
+    keep_pending(call, boc)
+    return answer
+
+
+def keep_pending(call: Call, boc: bytes) -> None:
+    """Keep a message that the upstream took, until it is in a block."""
+    if call.pending is not None:
+        call.pending.add(call, boc)

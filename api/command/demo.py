@@ -130,7 +130,7 @@ def _get(client: TestClient[Any], path: str) -> Any:  # noqa: ANN401 - JSON of a
 
 
 def _check_answers(lake: Path, settings: Settings) -> list[str]:
-    """Ask v2 and v3 the same questions; both must agree. Returns what was found, in words."""
+    """Ask v2 and v3 the same questions; both must agree. Returns what was found, as text."""
     with _open_client(lake, settings) as client:
         last = _get(client, "/api/v3/masterchainInfo")["last"]["seqno"]
         if _get(client, "/api/v2/getMasterchainInfo")["result"]["last"]["seqno"] != last:

@@ -14,7 +14,7 @@ PACKAGES = frozenset({"tonlake"})
 
 
 def find_module(arguments: list[str]) -> tuple[str, list[str]] | None:
-    """Return the module that ``[-P] -m MODULE`` asks for, and what it is given; else None."""
+    """Return the module that ``[-P] -m MODULE`` asks for, and its arguments; else None."""
     rest = arguments[1:] if arguments[:1] == ["-P"] else arguments
     if len(rest) > 1 and rest[0] == "-m" and rest[1].split(".")[0] in PACKAGES:
         return rest[1], rest[2:]
@@ -30,8 +30,8 @@ def run(arguments: list[str]) -> None:
 
         start(args=arguments, prog_name="tonlake")
         return
-    name, given = found
-    sys.argv = [name, *given]
+    name, rest = found
+    sys.argv = [name, *rest]
     runpy.run_module(name, run_name="__main__", alter_sys=True)
 
 

@@ -1,6 +1,7 @@
-"""Where the value of each setting comes from: layers, of which the last that has it counts.
+"""Where the value of each setting comes from, and the command ``tonlake config``, which shows it.
 
-The order is defaults < TOML file (``[http] port``) < environment (``TONLAKE_HTTP_PORT``) < flags.
+Of layers the last that has a value counts: defaults < TOML file (``[http] port``) < environment
+(``TONLAKE_HTTP_PORT``) < flags.
 """
 
 from __future__ import annotations
@@ -9,17 +10,45 @@ import difflib
 import os
 import tomllib
 from collections import Counter
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import click
 import msgspec
 
-from tonlake.api.command.renamed import REMOVED, RENAMED
 from tonlake.api.settings import Settings
+from tonlake.lake.command.cli import failing_cleanly, json_option
 from tonlake.lake.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+RENAMED = {
+    "answer_cache_mib": "http_cache_mib",
+    "build_lookups": "lake_build_index",
+    "fetch_metadata": "metadata_enabled",
+    "lookup_memory_rows": "lake_index_memory_rows",
+    "remembered_rows": "ingest_cached_rows",
+    "upkeep_commits": "lake_maintenance_commits",
+    "v2_max_limit": "http_max_limit",
+    "v3_max_limit": "http_max_limit",
+}
+"""Old names, and section and name of today; what only moved into a section needs no line."""
+
+_REMOVED = """
+checkpoint_commits chunk_bytes compact_memory_rows contract_gas_limit contract_wall_ms
+emulated_transactions follow_heal_s key_rps liteserver_timeout_ms lookup_part_rows
+metadata_attempts metadata_bytes metadata_connections metadata_poll_s metadata_redirects
+metadata_refresh_s metadata_retry_s metadata_timeout_ms open_indexes pending_expiry_s plain_rows
+request_body_bytes sql_queue sql_text_bytes stream_client_events table_rows
+transactions_per_commit tvm_libraries tvm_queue tvm_result_bytes tvm_stack_depth tvm_stack_entries
+tvm_wait_ms upstream_timeout_ms v2_default_count v2_default_limit v2_max_count v3_decode_limit
+v3_default_limit v3_page_transactions v3_trace_transactions
+"""
+REMOVED = frozenset(_REMOVED.split())
+"""Old names whose values are fixed today."""
+
 
 PREFIX = "TONLAKE_"
 CONFIG_VARIABLE = "TONLAKE_CONFIG"
@@ -144,7 +173,7 @@ def _refuse(flat: str, origin: str, shown: str | None = None) -> SettingsError:
 
 def _convert(name: SettingName, value: object, origin: str) -> object:
     try:
-        # The environment holds text alone; a TOML file says which of its values are text.
+        # The environment holds text alone; a TOML file marks which of its values are text.
         return msgspec.convert(value, _TYPES[name], strict=not origin.startswith(PREFIX))
     except msgspec.ValidationError as error:
         raise SettingsError(f"{origin}: setting {name} = {value!r}: {error}") from error
@@ -157,3 +186,81 @@ def describe_settings() -> dict[SettingName, str]:
         name: definitions[_SECTIONS[name.section].__name__]["properties"][name.name]["description"]
         for name in NAMES
     }
+
+
+CONFIG_EXAMPLES = """
+Examples:
+
+\b
+  tonlake config
+  TONLAKE_HTTP_PORT=8082 tonlake config
+  tonlake config --config tonlake.toml --json
+
+The file has a table for each section:
+
+\b
+  [http]
+  port = 8082
+
+The order is: command line, environment (TONLAKE_HTTP_PORT), file (--config, or the one that
+TONLAKE_CONFIG names), default.
+"""
+
+
+@click.command("config", epilog=CONFIG_EXAMPLES)
+@click.option("--config", "config_file", type=click.Path(path_type=Path), help="TOML file.")
+@json_option
+@click.option("--markdown", is_flag=True, help="Print all settings and defaults as Markdown.")
+def config_command(*, config_file: Path | None, as_json: bool, markdown: bool) -> None:
+    """Show every setting: its value, where that comes from, and what it is for."""
+    if markdown:
+        click.echo(render_settings(), nl=False)
+        return
+    with failing_cleanly():
+        settings, origins = load_settings(config_file)
+    rows = [
+        {
+            "section": name.section,
+            "name": name.name,
+            "value": getattr(getattr(settings, name.section), name.name),
+            "origin": origins[name],
+            "doc": doc,
+        }
+        for name, doc in describe_settings().items()
+    ]
+    if as_json:
+        click.echo(msgspec.json.encode(rows))
+        return
+    for section, members in groupby(rows, key=lambda row: row["section"]):
+        click.echo(f"[{section}]")
+        for row in members:
+            value = msgspec.json.encode(row["value"]).decode()
+            click.echo(f"{row['name']} = {value}  ({row['origin']})\n    {row['doc']}")
+
+
+def render_settings() -> str:
+    """Return every setting with its default as Markdown, a table for each section."""
+    defaults, docs = Settings(), describe_settings()
+    lines = [
+        "# Settings",
+        "",
+        "A value is taken from the command line, else from the environment (`port` of `[http]` is",
+        "`TONLAKE_HTTP_PORT`), else from the TOML file that `TONLAKE_CONFIG` names, else it is the",
+        "default. `tonlake config` shows each value and where it came from.",
+    ]
+    for section, names in groupby(NAMES, key=lambda name: name.section):
+        lines += [
+            "",
+            f"## [{section}]",
+            "",
+            "| setting | default | what it does |",
+            "|---|---|---|",
+        ]
+        for name in names:
+            value = msgspec.json.encode(getattr(getattr(defaults, section), name.name)).decode()
+            doc = docs[name].replace("|", "\\|")
+            lines.append(f"| `{name.name}` | `{value}` | {doc} |")
+    return "\n".join(lines) + "\n"
+
+
+commands: list[click.Command] = [config_command]

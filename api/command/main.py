@@ -7,9 +7,9 @@ from importlib.metadata import version
 import click
 
 import tonlake.api.access.cli
-import tonlake.api.command.config
 import tonlake.api.command.demo
 import tonlake.api.command.doctor.cli
+import tonlake.api.command.loading
 import tonlake.api.command.serve
 import tonlake.ingest.command.ingest
 import tonlake.ingest.command.transfer
@@ -46,7 +46,7 @@ for command in (
     spark_group,
     *tonlake.api.access.cli.commands,
     *tonlake.api.command.serve.commands,
-    *tonlake.api.command.config.commands,
+    *tonlake.api.command.loading.commands,
     *tonlake.api.command.demo.commands,
     *tonlake.api.command.doctor.cli.commands,
 ):

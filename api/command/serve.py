@@ -56,7 +56,7 @@ Examples:
   tonlake serve --liteserver global.config.json --lake laptop.lake --follow
 
 With --follow a process beside the server ingests what the node writes; the lake is made if it is
-not there yet. /readyz and tonlake status say how far it is behind.
+not there yet. /readyz and tonlake status show how far it is behind.
 """
 
 DECODE_HELP = """
@@ -104,7 +104,7 @@ def _load_settings(**flags: object) -> Settings:
 def serve_lake(
     lake: Path, settings: Settings, *, host: str, port: int, origin: Origin | None = None
 ) -> None:
-    """Serve a lake until the process is told to stop; prints addresses to click.
+    """Serve a lake until the process is stopped; prints addresses to click.
 
     Port 0 takes a free one. A lake without commits is served as well: it answers 503 until one
     is there. With ``origin`` a process beside this one follows it, and ends with it.
@@ -164,7 +164,7 @@ def _accompanied(origin: Origin | None, lake: Path, settings: Settings) -> Itera
     if settings.metadata.enabled:
         tails.append(Tail(name_fetcher(lake, settings), most_pause_s=pause_s, name="fetcher"))
     if tails:
-        # The server raises the signal anew that ended it: the processes beside it must end too.
+        # The server raises the signal again that ended it: the processes beside it must end too.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     for tail in tails:
         tail.start()
@@ -186,7 +186,7 @@ def decode_block_command(file: Path) -> None:
     """Print every row that a block's bag of cells gives: one JSON object a line.
 
     Hashes are hex, other bytes base64. mc_seqno is null in rows of a shard block: only the
-    masterchain says which of its blocks commits it.
+    masterchain has which of its blocks commits it.
     """
     data = file.read_bytes()
     try:

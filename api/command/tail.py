@@ -17,7 +17,7 @@ STEADY_S = 60.0
 """A process that lived so long has started well: the next pause is short again."""
 
 END_S = 10.0
-"""How long it may take to end before it is killed; a commit is whole or absent all the same."""
+"""How long it may take to end before it is killed; a commit is complete or absent all the same."""
 
 
 class Tail:

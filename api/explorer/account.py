@@ -9,9 +9,8 @@ import msgspec
 
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.explorer import chart
-from tonlake.api.explorer.asking import ask_or_say, link, read_address, read_offset
-from tonlake.api.explorer.frame import Question, Shown
-from tonlake.api.explorer.sentence import tell_actions
+from tonlake.api.explorer.frame import Question, Shown, ask_or_say, link, read_address, read_offset
+from tonlake.api.explorer.sentence import write_actions
 from tonlake.api.request.params import ConversionError
 from tonlake.api.v3.page.transaction_page import answer_transactions
 from tonlake.api.v3.page.transaction_search import TransactionsQuery, find_keys
@@ -25,7 +24,7 @@ from tonlake.api.v3.route.wallet import WalletStatesQuery, get_wallet_states
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonlake.api.explorer.sentence import Told
+    from tonlake.api.explorer.sentence import WrittenAction
     from tonlake.api.text.address import Address
     from tonlake.api.v3.resource.answer import WalletState
 
@@ -100,11 +99,10 @@ def _list_actions(question: Question, address: Address) -> History:
     except ConversionError as error:
         raise RequestInvalid("invalid cursor") from error
     query = ActionsQuery(account=address, limit=ROWS, offset=0, cursor=after)
-    found = get_actions(question.call, query)
-    question.names.learn(found.address_book, found.metadata)
-    told: list[Told] = tell_actions(found.actions, question.names)
+    found = question.ask(get_actions, query)
+    written: list[WrittenAction] = write_actions(found.actions, question.names)
     older = question.call.headers.pop("X-Tonlake-Cursor", "")
-    return _page(question, address, told, cursor=older, is_first=not cursor)
+    return _page(question, address, written, cursor=older, is_first=not cursor)
 
 
 def _list_transactions(question: Question, address: Address) -> History:
@@ -112,24 +110,21 @@ def _list_transactions(question: Question, address: Address) -> History:
     keys = find_keys(
         question.call, TransactionsQuery(account=(address,), limit=ROWS, offset=offset)
     )
-    found = answer_transactions(question.call, keys)
-    question.names.learn(found.address_book)
+    found = question.ask(answer_transactions, keys)
     return _page_by_offset(question, address, found.transactions, offset)
 
 
 def _list_tokens(question: Question, address: Address) -> History:
     offset = read_offset(question)
     query = WalletsQuery(owner_address=(address,), limit=ROWS, offset=offset)
-    found = get_wallets(question.call, query)
-    question.names.learn(found.address_book, found.metadata)
+    found = question.ask(get_wallets, query)
     return _page_by_offset(question, address, found.jetton_wallets, offset)
 
 
 def _list_items(question: Question, address: Address) -> History:
     offset = read_offset(question)
     query = ItemsQuery(owner_address=(address,), limit=ROWS, offset=offset)
-    found = get_items(question.call, query)
-    question.names.learn(found.address_book, found.metadata)
+    found = question.ask(get_items, query)
     return _page_by_offset(question, address, found.nft_items, offset)
 
 

@@ -1,29 +1,34 @@
-"""The start page, the latest blocks, and the page of one block."""
+"""The start page, the latest blocks, the page of one block, and that of the lake itself."""
 
 from __future__ import annotations
 
 import re
 import time
+from collections import Counter
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tonlake.api.errors import AnswerNotFound, RequestInvalid
-from tonlake.api.explorer.asking import ask_or_say, link, read_offset
-from tonlake.api.explorer.frame import Question, Shown
-from tonlake.api.explorer.sentence import tell_actions
+from tonlake.api.explorer import chart
+from tonlake.api.explorer.frame import Question, Shown, ask_or_say, link, read_offset
+from tonlake.api.explorer.sentence import write_actions
 from tonlake.api.request.params import ConversionError, parse_int32, parse_shard
 from tonlake.api.v3.page.transaction_page import answer_transactions
 from tonlake.api.v3.page.transaction_search import TransactionsQuery, find_keys
 from tonlake.api.v3.route.action import ActionsQuery, get_actions
 from tonlake.api.v3.route.block import BlocksQuery, get_blocks
+from tonlake.lake.command.status import read_status
+from tonlake.lake.log.state import read_commit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from tonlake.api.explorer.sentence import Told
+    from tonlake.api.explorer.sentence import WrittenAction
     from tonlake.api.v3.layout.block import Block
-    from tonlake.lake.log.state import Range
+    from tonlake.lake.command.status import Status
+    from tonlake.lake.log.state import DataFile, Range
     from tonlake.queries.reader import Reader
 
 Row = dict[str, Any]
@@ -47,15 +52,15 @@ def show_start(question: Question) -> Shown:
         "lag": time.time() - blocks[0]["utime"] if blocks else 0,
         "transactions": sum(file.rows for file in snapshot.files["transactions"]),
         "size": sum(file.bytes for each in snapshot.files.values() for file in each),
-        "actions": ask_or_say(lambda: _tell_latest(question)),
+        "actions": ask_or_say(lambda: _list_latest_actions(question)),
     }
     return Shown("start.html", "Start", values)
 
 
-def _tell_latest(question: Question) -> list[Told]:
+def _list_latest_actions(question: Question) -> list[WrittenAction]:
     found = get_actions(question.call, ActionsQuery(limit=START_ROWS, offset=0))
     question.names.learn(found.address_book, found.metadata)
-    return tell_actions(found.actions, question.names)
+    return write_actions(found.actions, question.names)
 
 
 def show_blocks(question: Question) -> Shown:
@@ -88,7 +93,7 @@ def _read_before(question: Question) -> int | None:
 
 
 def read_latest(reader: Reader, limit: int, before: int | None = None) -> list[Row]:
-    """Return the newest masterchain blocks held, those before one of them if it is given."""
+    """Return the newest masterchain blocks held, or those before a seqno."""
     first = _find_first(reader.snapshot.ranges, limit, before)
     return reader.rows("explorer/latest_blocks", first=first, before=before, limit=limit)
 
@@ -129,8 +134,7 @@ def show_block(question: Question) -> Shown:
             sort="asc",
         ),
     )
-    listed = answer_transactions(question.call, keys)
-    question.names.learn(listed.address_book)
+    listed = question.ask(answer_transactions, keys)
     here = f"/block/{workchain}:{block.shard.lower()}:{seqno}"
     values = {
         "block": block,
@@ -161,6 +165,56 @@ def _list_committed(question: Question, mc_seqno: int) -> list[Block]:
 
 def _find_next(question: Question, query: BlocksQuery) -> int | None:
     """Return the next seqno of the same shard, where the lake has it."""
-    wanted = msgspec.structs.replace(query, seqno=(query.seqno or 0) + 1)
-    found = ask_or_say(lambda: get_blocks(question.call, wanted).blocks)
-    return wanted.seqno if found and not isinstance(found, str) else None
+    following = msgspec.structs.replace(query, seqno=(query.seqno or 0) + 1)
+    found = ask_or_say(lambda: get_blocks(question.call, following).blocks)
+    return following.seqno if found and not isinstance(found, str) else None
+
+
+_DAY = re.compile(r"/day=([0-9]{4}-[0-9]{2}-[0-9]{2})/")
+PERCENT = 100
+
+
+class TableBar(msgspec.Struct, frozen=True):
+    """The size of a table, and how it compares with the largest, in percent."""
+
+    name: str
+    rows: int
+    bytes: int
+    percent: float
+
+
+def show_lake(question: Question) -> Shown:
+    """Show what the lake covers, its tables by size, and its lag."""
+    snapshot = question.call.reader.snapshot
+    status = read_status(snapshot, read_commit(snapshot.lake_dir, snapshot.number)[0])
+    newest = read_latest(question.call.reader, 1)
+    values = {
+        "status": status,
+        "lag": time.time() - newest[0]["utime"] if newest else None,
+        "newest_utime": newest[0]["utime"] if newest else None,
+        "calendar": chart.fill_calendar(count_days(snapshot.files["transactions"])),
+        "tables": compare_tables(status),
+        "empty": sorted(name for name, table in status.tables.items() if not table.rows),
+        "damaged": {name: str(error) for name, error in snapshot.damaged.items()},
+    }
+    return Shown("lake.html", "The lake", values)
+
+
+def count_days(files: Iterable[DataFile]) -> dict[date, int]:
+    """Return the rows of files by the day in their paths (UTC)."""
+    rows: Counter[date] = Counter()
+    for file in files:
+        if match := _DAY.search(file.path):
+            rows[date.fromisoformat(match[1])] += file.rows
+    return dict(rows)
+
+
+def compare_tables(status: Status) -> list[TableBar]:
+    """Return the tables that have rows, the largest first."""
+    most = max((table.bytes for table in status.tables.values()), default=0)
+    bars = [
+        TableBar(name, table.rows, table.bytes, round(PERCENT * table.bytes / most, 2))
+        for name, table in status.tables.items()
+        if table.rows
+    ]
+    return sorted(bars, key=lambda bar: -bar.bytes)

@@ -1,10 +1,18 @@
-"""How pages write amounts, times, sizes, hashes and addresses; each is a filter of templates."""
+"""How pages write amounts, times, hashes, messages and bodies; most are filters of templates."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tonlake.api.v3.layout.message import Message
 
 NANO_DIGITS = 9
 """Decimal places of TON: amounts are nanoton."""
@@ -17,6 +25,16 @@ MOST_DIGITS = 255
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _STEP = 1000
+MOST_CHARACTERS = 20_000
+"""A decoded body above this is cut on a page; the API has all of it."""
+
+MOST_DEPTH = 40
+"""What is nested deeper stays as it is."""
+
+_TYPE = "@type"
+_NUMBERS = frozenset({"var_uint", "var_int"})
+_SOMETHING = "something_from_maybe"
+_NOTHING = frozenset({"nothing_from_maybe", "addr_none"})
 
 
 def write_units(amount: str | int | None, digits: int = NANO_DIGITS) -> str:
@@ -98,6 +116,62 @@ def shorten(text: str, keep: int = 6) -> str:
     return text if len(text) <= 2 * keep + 1 else f"{text[:keep]}…{text[-keep:]}"
 
 
+def name_call(message: Message | None) -> str:
+    """Return what a message asks for: the name of its op-code, else the op-code itself."""
+    if message is None:
+        return ""
+    name = message.decoded_opcode or write_opcode(message.opcode)
+    return f"bounced {name}".strip() if message.bounced else name
+
+
+def write_opcode(opcode: str | int | None) -> str:
+    """Return an op-code as hex, whatever form the settings give it; "" for none."""
+    if opcode is None:
+        return ""
+    return f"0x{opcode & 0xFFFFFFFF:08x}" if isinstance(opcode, int) else opcode
+
+
+def sum_values(messages: Iterable[Message]) -> int:
+    """Return the nanoton that messages carry together."""
+    return sum(int(message.value or 0) for message in messages)
+
+
+def write_body(message: Message) -> str:
+    """Return a message's decoded body as indented JSON; "" where no layout fits."""
+    content = message.message_content
+    if content is None or content.decoded is None:
+        return ""
+    encoded = msgspec.json.encode(unwrap(content.decoded))
+    text = msgspec.json.format(encoded, indent=2).decode()
+    if len(text) <= MOST_CHARACTERS:
+        return text
+    return f"{text[:MOST_CHARACTERS]}\n… ({len(text):,} characters in all)"
+
+
+def unwrap(value: Any, depth: int = 0) -> Any:  # noqa: ANN401 - bodies hold any JSON
+    """Return a value with amounts as their number, addresses raw, and options as what they hold."""
+    if depth > MOST_DEPTH:
+        return value
+    if isinstance(value, list):
+        return [unwrap(each, depth + 1) for each in value]
+    if isinstance(value, dict):
+        return _unwrap_object(value, depth)
+    return value
+
+
+def _unwrap_object(value: dict[str, Any], depth: int) -> object:
+    kind = value.get(_TYPE)
+    if kind in _NOTHING:
+        return None
+    if kind in _NUMBERS and "value" in value:
+        return value["value"]
+    if kind == "addr_std" and "workchain_id" in value and "address" in value:
+        return f"{value['workchain_id']}:{value['address']}"
+    if kind == _SOMETHING and set(value) == {_TYPE, "value"}:
+        return unwrap(value["value"], depth + 1)
+    return {name: unwrap(each, depth + 1) for name, each in value.items()}
+
+
 FILTERS = {
     "ton": write_ton,
     "units": write_units,
@@ -109,4 +183,7 @@ FILTERS = {
     "duration": write_duration,
     "hex": write_hex,
     "shorten": shorten,
+    "called": name_call,
+    "sent": sum_values,
+    "body": write_body,
 }

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from functools import cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlencode
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from litestar import Response
 from litestar.handlers import HTTPRouteHandler
 
-from tonlake.api.explorer import body, form, message
-from tonlake.api.explorer.names import Names
+from tonlake.api.errors import AnswerNotFound, LakeUnavailable, RequestInvalid
+from tonlake.api.explorer.form import FILTERS
+from tonlake.api.explorer.sentence import Names
 from tonlake.api.http.lane import in_lane
 from tonlake.api.request.call import ApiRequest, Call, open_call, read_arguments
-from tonlake.api.request.params import Arguments
+from tonlake.api.request.params import Arguments, ConversionError, parse_any_address, parse_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tonlake.api.text.address import Address
 
 THEMES = ("auto", "light", "dark")
 THEME_COOKIE = "tonlake_theme"
@@ -50,6 +54,12 @@ class Question(msgspec.Struct, frozen=True):
         """Return a parameter, or "" where there is none."""
         return self.arguments.last(name) or ""
 
+    def ask(self, route: Callable[[Call, Q], A], query: Q) -> A:
+        """Return what a route answers, and remember the names in it."""
+        found: Any = route(self.call, query)
+        self.names.learn(found.address_book, getattr(found, "metadata", None))
+        return found  # type: ignore[no-any-return] # it is what the route returns
+
 
 class Shown(msgspec.Struct):
     """A page: its template, its title, and what it shows."""
@@ -67,7 +77,7 @@ class Elsewhere(msgspec.Struct, frozen=True):
 
 
 def page(path: str, answer: Callable[[Question], Shown | Elsewhere]) -> HTTPRouteHandler:
-    """Return the route of a page; ``answer`` asks the lake and says what to show."""
+    """Return the route of a page; ``answer`` asks the lake and returns what to show."""
 
     def handle(request: ApiRequest) -> Response[bytes]:
         arguments = read_arguments(request)
@@ -78,12 +88,14 @@ def page(path: str, answer: Callable[[Question], Shown | Elsewhere]) -> HTTPRout
         if isinstance(shown, Elsewhere):
             headers = {**HEADERS, "Location": shown.path}
             return Response(b"", status_code=HTTPStatus.SEE_OTHER, headers=headers)
-        tag = f'"{call.reader.snapshot.number}"'
+        snapshot = call.reader.snapshot
+        tag = f'"{snapshot.number}"'
         if shown.template.endswith(FRAGMENT) and request.headers.get("if-none-match") == tag:
             return Response(b"", status_code=HTTPStatus.NOT_MODIFIED, headers=HEADERS)
-        values = {"names": question.names, "notes": list(dict.fromkeys(call.notes))}
+        values: dict[str, Any] = {"names": question.names, "notes": list(dict.fromkeys(call.notes))}
         call.notes.clear()
-        rendered = render(request, shown, values | _describe_lake(call))
+        values |= {"snapshot": snapshot.number, "covered": snapshot.ranges}
+        rendered = render(request, shown, values)
         rendered.headers["ETag"] = tag
         return rendered
 
@@ -118,11 +130,6 @@ def render(request: ApiRequest, shown: Shown, values: dict[str, Any]) -> Respons
     )
 
 
-def _describe_lake(call: Call) -> dict[str, Any]:
-    snapshot = call.reader.snapshot
-    return {"snapshot": snapshot.number, "covered": snapshot.ranges}
-
-
 @cache
 def load_templates() -> Environment:
     """Return the templates; all they put in is escaped, and a misspelt name is an error."""
@@ -133,5 +140,56 @@ def load_templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= form.FILTERS | message.FILTERS | body.FILTERS
+    found.filters |= FILTERS
     return found
+
+
+MOST_OFFSET = (1 << 31) - 1
+
+T = TypeVar("T")
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+
+def ask_or_say(ask: Callable[[], T]) -> T | str:
+    """Return an answer; or, where the lake does not know, the reason as text."""
+    try:
+        return ask()
+    except (AnswerNotFound, LakeUnavailable) as error:
+        return str(error)
+
+
+def link(path: str, **parameters: object) -> str:
+    """Return a path with those parameters that have a value."""
+    present = {name: value for name, value in parameters.items() if value not in (None, "")}
+    return f"{path}?{urlencode(present)}" if present else path
+
+
+def read_offset(question: Question) -> int:
+    """Return how many rows of a list to pass over; what is no number is 0."""
+    text = question.argument("offset")
+    return min(int(text), MOST_OFFSET) if text.isascii() and text.isdecimal() else 0
+
+
+def read_hash(question: Question) -> bytes:
+    """Return the hash in the path of a page.
+
+    Raises:
+        RequestInvalid: it is none.
+    """
+    try:
+        return parse_hash(question.parts["hash"])
+    except ConversionError as error:
+        raise RequestInvalid("a hash must be 64 hex digits or 44 base64 characters") from error
+
+
+def read_address(question: Question) -> Address:
+    """Return the address in the path of a page, in any form.
+
+    Raises:
+        RequestInvalid: it is none.
+    """
+    try:
+        return parse_any_address(question.parts["address"])
+    except ConversionError as error:
+        raise RequestInvalid("invalid address in the path") from error

@@ -1,4 +1,4 @@
-"""Actions in words: one sentence for each type, and a plain one for types without."""
+"""Names of accounts and tokens on pages, and one sentence for each type of action."""
 
 from __future__ import annotations
 
@@ -9,11 +9,96 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tonlake.api.errors import AddressInvalid
+from tonlake.api.explorer.form import MOST_DIGITS, NANO_DIGITS, shorten, write_units
+from tonlake.api.text.address import parse_address
+from tonlake.api.v3.page.book import describe_addresses
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tonlake.api.explorer.names import Names
+    from tonlake.api.request.call import Call
     from tonlake.api.v3.resource.action import Action
+    from tonlake.api.v3.resource.answer import AddressBook, AddressBookRow, Metadata, TokenInfo
+
+MOST_NAME_CHARACTERS = 40
+"""Names are strangers' texts: what is longer is cut."""
+
+_TOKENS = ("jetton_masters", "nft_collections", "nft_items")
+
+
+class Names:
+    """Friendly forms, domains and token names by raw address."""
+
+    def __init__(self, call: Call) -> None:
+        """Begin with nothing; addresses that no answer described are looked up when needed."""
+        self._call = call
+        self._book: AddressBook = {}
+        self._tokens: dict[str, TokenInfo] = {}
+
+    def learn(self, book: AddressBook, metadata: Metadata | None = None) -> None:
+        """Remember what an answer has about the addresses in it."""
+        self._book |= book
+        for address, known in (metadata or {}).items():
+            for info in known.token_info:
+                if info.type in _TOKENS:
+                    self._tokens[address] = info
+
+    def friendly(self, raw: str) -> str:
+        """Return the form people write; raw where there is none."""
+        row = self._look_up(raw)
+        return raw if row is None or row.user_friendly is None else row.user_friendly
+
+    def label(self, raw: str) -> str:
+        """Return what to call an account: its domain, its token's name, or its address cut."""
+        row = self._look_up(raw)
+        if row is not None and row.domain:
+            return row.domain[:MOST_NAME_CHARACTERS]
+        return self.token_name(raw) or shorten(self.friendly(raw), 5)
+
+    def interfaces(self, raw: str) -> list[str]:
+        """Return what an account's contract is known to be."""
+        row = self._look_up(raw)
+        return [] if row is None else row.interfaces or []
+
+    def token_name(self, raw: str) -> str:
+        """Return the name of a token contract, or ""."""
+        info = self._tokens.get(raw)
+        return (info.name or "")[:MOST_NAME_CHARACTERS] if info is not None else ""
+
+    def symbol(self, raw: str | None) -> str:
+        """Return the symbol of a jetton by its master; None is TON itself."""
+        if raw is None:
+            return "TON"
+        info = self._tokens.get(raw)
+        text = "" if info is None else info.symbol or info.name or ""
+        return text[:MOST_NAME_CHARACTERS] or f"units of {shorten(self.friendly(raw), 4)}"
+
+    def digits(self, raw: str | None) -> int:
+        """Return the decimal places of a jetton by its master, 9 where it names none."""
+        info = None if raw is None else self._tokens.get(raw)
+        if info is None:
+            return NANO_DIGITS if raw is None else 0
+        extra = info.extra or {}
+        text = str(extra.get("decimals", NANO_DIGITS))
+        known = text.isascii() and text.isdecimal() and len(text) <= len(str(MOST_DIGITS))
+        return int(text) if known and int(text) <= MOST_DIGITS else NANO_DIGITS
+
+    def amount(self, amount: str | int | None, jetton: str | None = None) -> str:
+        """Return an amount in units with its symbol; of TON without a jetton."""
+        if amount is None:
+            return f"an unknown amount of {self.symbol(jetton)}"
+        return f"{write_units(amount, self.digits(jetton))} {self.symbol(jetton)}"
+
+    def _look_up(self, raw: str) -> AddressBookRow | None:
+        if raw not in self._book:
+            try:
+                address = parse_address(raw)
+            except AddressInvalid:
+                return None
+            self._book[raw] = describe_addresses(self._call, [address])[address]
+        return self._book[raw]
+
 
 Details = dict[str, Any]
 
@@ -34,14 +119,14 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Segment(msgspec.Struct, frozen=True):
-    """Words and fields in turn, the words first; optional ones may be left out."""
+    """Texts and fields in turn, a text first; optional ones may be left out."""
 
     pieces: tuple[str, ...]
     optional: bool
 
 
-class Told(msgspec.Struct, frozen=True):
-    """An action in words."""
+class WrittenAction(msgspec.Struct, frozen=True):
+    """An action as a sentence."""
 
     parts: list[Part]
     success: bool
@@ -68,19 +153,25 @@ def parse_sentence(text: str) -> tuple[Segment, ...]:
     )
 
 
-def tell_actions(actions: Iterable[Action], names: Names) -> list[Told]:
-    """Return actions in words; their answer's book and metadata have been learnt before."""
+def write_actions(actions: Iterable[Action], names: Names) -> list[WrittenAction]:
+    """Return actions as sentences; the names in them have been learnt before."""
     return [
-        Told(tell(action, names), action.success, action.trace_id, action.end_utime, action.type)
+        WrittenAction(
+            write_action(action, names),
+            action.success,
+            action.trace_id,
+            action.end_utime,
+            action.type,
+        )
         for action in actions
     ]
 
 
-def tell(action: Action, names: Names) -> list[Part]:
+def write_action(action: Action, names: Names) -> list[Part]:
     """Return the sentence of an action."""
     segments = load_sentences().get(action.type)
     if segments is None:
-        return _tell_plainly(action)
+        return _write_plainly(action)
     parts: list[Part] = []
     for segment in segments:
         parts += _fill(segment, action.details, names) or ()
@@ -135,8 +226,8 @@ def _find(details: Details, path: str) -> object:
     return found
 
 
-def _tell_plainly(action: Action) -> list[Part]:
-    """Say of a type without a sentence what it is, and who takes part."""
+def _write_plainly(action: Action) -> list[Part]:
+    """Return the name of a type without a sentence, and the accounts in it."""
     parts = [Part("text", action.type.replace("_", " "))]
     named = [
         text

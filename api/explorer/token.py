@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from tonlake.api.errors import AnswerNotFound
-from tonlake.api.explorer.asking import ask_or_say, link, read_address, read_offset
-from tonlake.api.explorer.frame import Elsewhere, Question, Shown
+from tonlake.api.explorer.frame import (
+    Elsewhere,
+    Question,
+    Shown,
+    ask_or_say,
+    link,
+    read_address,
+    read_offset,
+)
 from tonlake.api.v3.page.coverage import check_no_gap
 from tonlake.api.v3.route import jetton as jetton_routes
 from tonlake.api.v3.route import nft as nft_routes
@@ -23,7 +30,7 @@ Listed = tuple[list[Any], str, str]
 
 ROWS = 25
 MOST_CONTENT_CHARACTERS = 2000
-"""What a token says of itself may be long; one field of it is cut here."""
+"""The content of a token may be long; one field of it is cut here."""
 
 
 def show_jetton(question: Question) -> Shown:
@@ -60,24 +67,21 @@ def _list_holders(question: Question, address: Address) -> Listed:
     query = jetton_routes.WalletsQuery(
         jetton_address=(address,), exclude_zero_balance=True, sort="desc", limit=ROWS, offset=offset
     )
-    found = jetton_routes.get_wallets(question.call, query)
-    question.names.learn(found.address_book, found.metadata)
+    found = question.ask(jetton_routes.get_wallets, query)
     return _page(question, "jetton", address, found.jetton_wallets)
 
 
 def _list_transfers(question: Question, address: Address) -> Listed:
     offset = read_offset(question)
     query = jetton_routes.TransfersQuery(jetton_master=address, limit=ROWS, offset=offset)
-    found = jetton_routes.get_transfers(question.call, query)
-    question.names.learn(found.address_book, found.metadata)
+    found = question.ask(jetton_routes.get_transfers, query)
     return _page(question, "jetton", address, found.jetton_transfers)
 
 
 def _list_burns(question: Question, address: Address) -> Listed:
     offset = read_offset(question)
     query = jetton_routes.BurnsQuery(jetton_master=address, limit=ROWS, offset=offset)
-    found = jetton_routes.get_burns(question.call, query)
-    question.names.learn(found.address_book, found.metadata)
+    found = question.ask(jetton_routes.get_burns, query)
     return _page(question, "jetton", address, found.jetton_burns)
 
 
@@ -98,13 +102,11 @@ def show_nft(question: Question) -> Shown | Elsewhere:
     """
     address = read_address(question)
     query = nft_routes.ItemsQuery(address=(address,), limit=1, offset=0)
-    items = nft_routes.get_items(question.call, query)
-    question.names.learn(items.address_book, items.metadata)
+    items = question.ask(nft_routes.get_items, query)
     if items.nft_items:
         return _show_item(question, address, items.nft_items[0])
-    wanted = nft_routes.CollectionsQuery(collection_address=(address,), limit=1, offset=0)
-    found = nft_routes.get_collections(question.call, wanted)
-    question.names.learn(found.address_book, found.metadata)
+    by_address = nft_routes.CollectionsQuery(collection_address=(address,), limit=1, offset=0)
+    found = question.ask(nft_routes.get_collections, by_address)
     if found.nft_collections:
         return _show_collection(question, address, found.nft_collections[0])
     check_no_gap(question.call.reader)
@@ -133,16 +135,14 @@ def _show_collection(question: Question, address: Address, collection: NFTCollec
 def _list_moves(question: Question, address: Address) -> Listed:
     offset = read_offset(question)
     query = nft_routes.TransfersQuery(item_address=(address,), limit=ROWS, offset=offset)
-    found = nft_routes.get_transfers(question.call, query)
-    question.names.learn(found.address_book, found.metadata)
+    found = question.ask(nft_routes.get_transfers, query)
     return _page(question, "nft", address, found.nft_transfers)
 
 
 def _list_items(question: Question, address: Address) -> Listed:
     offset = read_offset(question)
     query = nft_routes.ItemsQuery(collection_address=(address,), limit=ROWS, offset=offset)
-    found = nft_routes.get_items(question.call, query)
-    question.names.learn(found.address_book, found.metadata)
+    found = question.ask(nft_routes.get_items, query)
     return _page(question, "nft", address, found.nft_items)
 
 
@@ -154,7 +154,7 @@ def _page(question: Question, kind: str, address: Address, rows: list[Any]) -> L
 
 
 def clip_content(content: dict[str, object] | None) -> dict[str, str] | None:
-    """Return what a token says of itself as text, long fields cut."""
+    """Return the content of a token as text, long fields cut."""
     if content is None:
         return None
     return {name: str(value)[:MOST_CONTENT_CHARACTERS] for name, value in content.items()}

@@ -1,4 +1,4 @@
-"""The page of a transaction: its phases, what it cost, and its messages."""
+"""The pages of a transaction, with its phases, fees and messages, and of a trace."""
 
 from __future__ import annotations
 
@@ -6,15 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.api.errors import AnswerNotFound
+from tonlake.api.chain.header import find_trace_ids
+from tonlake.api.errors import AnswerNotFound, RequestInvalid
 from tonlake.api.explorer import chart
-from tonlake.api.explorer.asking import read_hash
-from tonlake.api.explorer.frame import Elsewhere, Question, Shown
+from tonlake.api.explorer.chart import draw_tree
+from tonlake.api.explorer.frame import Elsewhere, Question, Shown, ask_or_say, read_hash
+from tonlake.api.explorer.sentence import write_actions
 from tonlake.api.v3.page.coverage import check_no_gap
 from tonlake.api.v3.page.transaction_page import answer_transactions
+from tonlake.api.v3.route.action import ActionsQuery, get_actions
+from tonlake.api.v3.route.trace import TracesQuery, answer_traces
 
 if TYPE_CHECKING:
+    from tonlake.api.explorer.sentence import WrittenAction
+    from tonlake.api.request.call import Call
     from tonlake.api.v3.layout.transaction import Transaction
+    from tonlake.api.v3.resource.trace import Traces
 
 Facts = dict[str, Any]
 
@@ -48,8 +55,7 @@ def show_transaction(question: Question) -> Shown | Elsewhere:
     if not keys:
         check_no_gap(question.call.reader)
         raise AnswerNotFound(f"transaction {tx_hash.hex()} not found in this lake")
-    found = answer_transactions(question.call, keys)
-    question.names.learn(found.address_book)
+    found = question.ask(answer_transactions, keys)
     transaction = found.transactions[0]
     values = {
         "each": transaction,
@@ -95,3 +101,56 @@ def split_fees(transaction: Transaction) -> dict[str, int]:
 
 def _read(phase: object, name: str) -> int:
     return int(getattr(phase, name, None) or 0)
+
+
+MOST_ACTIONS = 100
+
+
+def show_trace(question: Question) -> Shown:
+    """Show a trace by its id, or by a transaction or message in it.
+
+    Raises:
+        AnswerNotFound: there is none.
+        NotCovered: the lake has gaps, and it may lie there.
+    """
+    trace_id = find_trace(question.call, read_hash(question))
+    try:
+        found = answer_traces(question.call, TracesQuery(trace_id=(trace_id,), limit=1, offset=0))
+    except RequestInvalid as error:
+        text = {"text": f"This trace is too large to show: {error}"}
+        return Shown("error.html", "Trace", text, status=422)
+    return _describe(question, found, trace_id)
+
+
+def find_trace(call: Call, any_hash: bytes) -> bytes:
+    """Return the id of the trace of a transaction or message.
+
+    Raises:
+        AnswerNotFound, NotCovered: as for the page.
+    """
+    ids = find_trace_ids(call.reader, tx_hashes=[any_hash])
+    ids = ids or find_trace_ids(call.reader, msg_hashes=[any_hash])
+    if not ids:
+        check_no_gap(call.reader)
+        raise AnswerNotFound(f"no trace with transaction or message {any_hash.hex()}")
+    return ids[0]
+
+
+def _describe(question: Question, found: Traces, trace_id: bytes) -> Shown:
+    question.names.learn(found.address_book, found.metadata)
+    trace = found.traces[0]
+    known = trace.transactions or {}
+    transactions = [known[each] for each in trace.transactions_order or ()]
+    values = {
+        "trace": trace,
+        "actions": ask_or_say(lambda: _list_actions(question, trace_id)),
+        "transactions": transactions,
+        "tree": draw_tree(transactions, question.names) if transactions else None,
+    }
+    return Shown("trace.html", f"Trace {trace_id.hex()[:8]}", values)
+
+
+def _list_actions(question: Question, trace_id: bytes) -> list[WrittenAction]:
+    query = ActionsQuery(trace_id=(trace_id,), limit=MOST_ACTIONS, offset=0, sort="asc")
+    found = question.ask(get_actions, query)
+    return write_actions(found.actions, question.names)

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from tonlake.api.errors import RateExceeded, ServiceBusy
 from tonlake.api.http.gate import KEY_ID, REFUSAL
 from tonlake.api.metrics.logs import REQUESTS
+from tonlake.lake.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,7 +26,7 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 
 UNKNOWN_ROUTE = "unknown"
 STREAM_PREFIX = "/api/streaming/"
-"""Streams last as long as their clients like, which says nothing about the service."""
+"""Streams last as long as their clients like, which is no measure of the service."""
 
 METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS", "WEBSOCKET"})
 OTHER_METHOD = "other"
@@ -45,7 +46,7 @@ class Meter:
         clock: Callable[[], float] = time.perf_counter,
         spans: Spans | None = None,
     ) -> None:
-        """Begin with nothing; ``clock`` gives seconds, ``spans`` are told of what is counted."""
+        """Begin with nothing; ``clock`` gives seconds, ``spans`` trace what is counted."""
         self.registry = CollectorRegistry()
         self._clock, self._log = clock, log_requests
         self.spans = spans
@@ -151,7 +152,7 @@ class Meter:
         return method, route
 
     def _find_labelled(self, route: str, method: str, status: str) -> tuple[Counter, Histogram]:
-        """Return what counts requests of these labels; to look it up anew takes longer."""
+        """Return what counts requests of these labels; prometheus_client finds them more slowly."""
         labels = route, method, status
         found = self._known.get(labels)
         if found is None:
@@ -170,3 +171,21 @@ def _name_reason(refusal: Exception) -> str:
     if isinstance(refusal, ServiceBusy):
         return "busy"
     return "rate" if isinstance(refusal, RateExceeded) else "key"
+
+
+def open_spans(endpoint: str) -> Spans | None:
+    """Return what sends spans to a collector; None where there is no endpoint.
+
+    Raises:
+        SettingsError: the extra [otel] is not installed.
+    """
+    if not endpoint:
+        return None
+    try:
+        from tonlake.api.metrics.spans import Spans  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise SettingsError(
+            f"setting [metrics] otel_endpoint needs tonlake's extra [otel] ({error}): "
+            "pip install 'tonlake[otel]'"
+        ) from error
+    return Spans(endpoint)

@@ -2,20 +2,117 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from litestar import Response, get
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.registry import Collector
 
 from tonlake.api.access.bucket import is_own_machine
 from tonlake.api.access.gate import KEY_WANTED
 from tonlake.api.errors import KeyMissing
 from tonlake.api.http.gate import KEY_ID
 from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
+from tonlake.lake.errors import LakeError
+from tonlake.lake.log.following import measure_lag
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from tonlake.api.http.cache import ResponseCache
     from tonlake.api.metrics.meter import Meter
+    from tonlake.api.request.snapshot import SnapshotHolder
     from tonlake.api.settings import Settings
+    from tonlake.ingest.derive.tvm.pool import TvmPool
+    from tonlake.lake.log.snapshot import Snapshot
+    from tonlake.lake.maintenance.recheck import Recheck
+
+
+class ServiceCollector(Collector):
+    """Reads the state of a service's parts; no data file is opened for it."""
+
+    def __init__(
+        self,
+        holder: SnapshotHolder,
+        cache: ResponseCache,
+        tvm: TvmPool,
+        recheck: Recheck,
+        count_clients: Callable[[], int],
+    ) -> None:
+        """Take the parts, and what counts the clients of streams."""
+        self._holder, self._cache, self._tvm = holder, cache, tvm
+        self._recheck = recheck
+        self._count_clients = count_clients
+
+    def describe(self) -> Iterable[Metric]:
+        """Return nothing: to look at the lake when the registry is made would be too early."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield every figure; without a lake all but those of the lake."""
+        info = GaugeMetricFamily("tonlake_info", "The program", labels=("version",))
+        info.add_metric((version("tonlake"),), 1)
+        yield info
+        try:
+            snapshot = self._holder.reader().snapshot
+        except LakeError:
+            yield _gauge("lake_ready", "Whether the lake can be read", 0)
+        else:
+            yield _gauge("lake_ready", "Whether the lake can be read", 1)
+            yield from _read_lake(snapshot)
+        yield _counter("answer_cache_hits", "Answers sent again", self._cache.hits)
+        yield _counter("answer_cache_misses", "Answers that were not kept", self._cache.misses)
+        yield _gauge("answer_cache_bytes", "Memory of kept answers", self._cache.size_bytes)
+        rechecked, damaged = self._recheck.checked_files, self._recheck.damaged_files
+        yield _counter("lake_rechecked_files", "Files read again and compared", rechecked)
+        yield _counter("lake_recheck_damaged_files", "Files found damaged by that", damaged)
+        tvm = self._tvm.measure()
+        yield _gauge("tvm_workers", "Processes of the TVM that live", tvm.alive)
+        yield _gauge("tvm_busy", "Calls of the TVM at work", tvm.busy)
+        yield _gauge("tvm_waiting", "Calls that wait for a process", tvm.waiting)
+        yield _counter("tvm_starts", "Processes of the TVM started", tvm.starts)
+        yield _counter("tvm_restarts", "Processes started in place of a lost one", tvm.restarts)
+        yield _gauge("stream_clients", "Clients of streams", self._count_clients())
+
+
+def _read_lake(snapshot: Snapshot) -> Iterator[Metric]:
+    lag = measure_lag(snapshot.lake_dir, snapshot)
+    yield _counter("lake_commits", "Commits of the lake", snapshot.number)
+    yield _gauge("lake_first_mc_seqno", "Oldest masterchain block", snapshot.first_mc_seqno)
+    yield _gauge("lake_last_mc_seqno", "Newest masterchain block", snapshot.last_mc_seqno)
+    yield _gauge("lake_missing_mc_blocks", "Masterchain blocks missing in between", lag.holes)
+    yield _gauge("lake_holes", "Stretches of missing blocks", len(snapshot.ranges) - 1)
+    yield _gauge("lake_damaged_tables", "Tables with a damaged file", len(snapshot.damaged))
+    if lag.lag_s is not None:
+        yield _gauge("lake_lag_seconds", "Time the lake is behind its node", lag.lag_s)
+    if lag.block_age_s is not None:
+        yield _gauge("lake_block_age_seconds", "Age of the newest block", lag.block_age_s)
+    if lag.node_last_mc_seqno is not None:
+        yield _gauge("node_last_mc_seqno", "Newest block of the node", lag.node_last_mc_seqno)
+    sizes = {
+        "bytes": _gauge_by_table("lake_table_bytes", "Size of a table's files"),
+        "rows": _gauge_by_table("lake_table_rows", "Rows of a table"),
+        "files": _gauge_by_table("lake_table_files", "Files of a table"),
+    }
+    for name, files in snapshot.files.items():
+        sizes["bytes"].add_metric((name,), sum(file.bytes for file in files))
+        sizes["rows"].add_metric((name,), sum(file.rows for file in files))
+        sizes["files"].add_metric((name,), len(files))
+    yield from sizes.values()
+
+
+def _gauge(name: str, text: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"tonlake_{name}", text, value=value)
+
+
+def _gauge_by_table(name: str, text: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"tonlake_{name}", text, labels=("table",))
+
+
+def _counter(name: str, text: str, value: float) -> Metric:
+    return CounterMetricFamily(f"tonlake_{name}", text, value=value)
 
 
 @get("/metrics", sync_to_thread=True)

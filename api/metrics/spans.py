@@ -1,6 +1,6 @@
 """Spans of requests and named queries, sent to a collector of OpenTelemetry.
 
-This module needs the extra [otel]; ``telemetry`` loads it if it is configured. A span has
+This module needs the extra [otel]; ``meter`` loads it if it is configured. A span has
 the values of metric labels: route, method, status, name of a query. It has no path or parameter of
 a client, no key and no address.
 """

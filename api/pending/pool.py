@@ -11,17 +11,25 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from tonlake.api.chain.emulation import emulate_message
 from tonlake.api.errors import ApiError
-from tonlake.api.pending.event import make_events
 from tonlake.api.request.call import Call
 from tonlake.api.request.params import Arguments
-from tonlake.api.stream.body import write_head
-from tonlake.api.stream.event import INVALIDATED, PENDING, Event
+from tonlake.api.stream.event import (
+    INVALIDATED,
+    PENDING,
+    TRANSACTIONS,
+    Event,
+    make_action_event,
+    make_trace_event,
+    write_head,
+)
 from tonlake.api.text.address import render_raw
 from tonlake.api.v3.resource.pending_trace import PendingTrace
 from tonlake.ingest.derive.action.version import expand_names
-from tonlake.ingest.derive.tvm.emulation import NotAccepted
+from tonlake.ingest.derive.tvm.call import NotAccepted
 from tonlake.ingest.derive.tvm.message import read_message
 from tonlake.ingest.errors import IngestError
 from tonlake.lake.errors import LakeError
@@ -33,6 +41,22 @@ if TYPE_CHECKING:
     from tonlake.api.request.snapshot import SnapshotHolder
     from tonlake.api.settings import Settings
     from tonlake.ingest.derive.tvm.pool import TvmPool
+
+
+def make_events(trace: PendingTrace, types: frozenset[str]) -> list[Event]:
+    """Return the events of a pending trace, in the order of those of blocks."""
+    events = []
+    for shown in trace.transactions.values():
+        text = msgspec.json.encode(shown)
+        body = write_head(TRANSACTIONS, trace.norm, PENDING) + b',"transactions":[%b]}' % text
+        accounts = frozenset((shown.account,))
+        events.append(
+            Event(TRANSACTIONS, body, accounts=accounts, norm=trace.norm, finality=PENDING)
+        )
+    events.append(make_trace_event(trace.render(types), trace.norm, PENDING))
+    events += [make_action_event(row, PENDING) for row in trace.action_rows]
+    return events
+
 
 EXPIRY_S = 120
 """Seconds until a message that is in no block is given up."""
@@ -77,7 +101,7 @@ class PendingPool:
         publish: Callable[[list[Event]], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Keep none yet; ``publish`` is told what changes, ``clock`` gives seconds."""
+        """Keep none yet; ``publish`` gets the events, ``clock`` gives seconds."""
         self._holder = holder
         self._settings = settings
         self._tvm = tvm
@@ -188,7 +212,7 @@ class PendingPool:
         return trace is not None
 
     def _drop(self, message: PendingMessage) -> None:
-        """Forget a message that will not come into a block, and say so."""
+        """Drop a message that will not come into a block, and publish that."""
         with self._lock:
             self._messages.pop(message.norm, None)
         accounts = frozenset((render_raw(*message.target),))

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tonlake.api.errors import RequestInvalid, SqlBusy, SqlUnavailable
-from tonlake.api.sql.job import READY, Damaged, Head, Job
 from tonlake.api.sql.sandbox import Bounds
+from tonlake.api.sql.worker import READY, Damaged, Head, Job
 from tonlake.lake.duck.database import list_tables
 
 if TYPE_CHECKING:
@@ -72,10 +72,7 @@ class SqlPool:
     def __init__(self, settings: SqlSettings, *, most_bytes: int, threads: int) -> None:
         """Make the pool; nothing is started before the first statement.
 
-        Args:
-            settings: Bounds of a statement.
-            most_bytes: Largest answer.
-            threads: Threads of DuckDB, in each process.
+        ``most_bytes`` bounds an answer; each process has ``threads`` threads of DuckDB.
         """
         self._settings = settings
         self._most_bytes = most_bytes
@@ -112,7 +109,7 @@ class SqlPool:
         return answer
 
     def close(self) -> None:
-        """End every process; whoever waits for one gets an error."""
+        """End every process; a caller that waits for one gets an error."""
         with self._lock:
             self._closed = True
             left = [*self._running, *([self._spare] if self._spare else [])]
@@ -245,7 +242,7 @@ def _bury(process: subprocess.Popen[bytes]) -> None:
 
 
 def _read_head(line: bytes) -> Head | None:
-    """Return what a process says of its answer; None where it says nothing that can be read."""
+    """Return the head of an answer; None where it cannot be read."""
     try:
         return msgspec.json.decode(line, type=Head)
     except msgspec.DecodeError:

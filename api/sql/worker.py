@@ -1,6 +1,6 @@
 """The process that runs one statement: ``python -m tonlake.api.sql.worker``.
 
-Reads a job from its input, opens the snapshot, gives up everything but reading, says that it is
+Reads a job from its input, opens the snapshot, gives up everything but reading, reports that it is
 ready, and writes one line of JSON (Head) followed by the answer. Nobody trusts it after that.
 """
 
@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from tonlake.api.errors import SqlUnavailable
 from tonlake.api.request.table_format import JSON, WRITERS
-from tonlake.api.sql.job import READY, Head, Job
-from tonlake.api.sql.sandbox import confine
+from tonlake.api.sql.sandbox import Bounds, confine
 from tonlake.lake.duck.answer import ENCODER, ask_connection, naming_the_fault, plain_rows
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt, LakeError
@@ -27,8 +26,43 @@ from tonlake.lake.settings import LakeSettings
 if TYPE_CHECKING:
     import duckdb
 
+
+class Damaged(msgspec.Struct, frozen=True):
+    """A data file that is not to be read, and why."""
+
+    file: str
+    reason: str
+
+
+class Job(msgspec.Struct, frozen=True):
+    """One statement, the snapshot that it is about, and what the answer may be like."""
+
+    lake_dir: str
+    snapshot: int
+    damaged: tuple[Damaged, ...]
+    query: str
+    form: str
+    most_rows: int
+    most_bytes: int
+    memory_mib: int
+    threads: int
+    bounds: Bounds
+
+
+class Head(msgspec.Struct, frozen=True):
+    """What precedes an answer: its rows, and whether these are all; or what went wrong."""
+
+    error: str | None = None
+    rows: int = 0
+    complete: bool = True
+
+
+READY = b"ready\n"
+"""The process holds its bounds; the statement's time begins."""
+
+
 _MEMORY_SHARE = 0.75
-"""Part of the allowed memory that DuckDB is told of, so that it is the first to say no."""
+"""Part of the allowed memory that DuckDB may use, so that its own limit is met first."""
 
 
 _EVERY_TYPE = """

@@ -1,1 +1,1 @@
-"""Events as they happen: what commits bring, and what is pending, sent to whoever asked for it."""
+"""Events as they happen: what commits bring, and what is pending, sent to subscribers."""

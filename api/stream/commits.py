@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow.compute as pc
 
+from tonlake.lake import schema
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.state import read_commit, read_state
 from tonlake.lake.schema import MESSAGES, TABLES, TRACES, TRANSACTIONS
+from tonlake.lake.schema.account import ACCOUNT_STATES
 from tonlake.lake.schema.action import ACTIONS
 
 if TYPE_CHECKING:
@@ -94,7 +96,7 @@ class CommitRows:
     def read(self, chunk: Chunk, table: str) -> list[Row]:
         """Return the rows of a table that belong to the blocks, in the order of its files.
 
-        Those of the last chunks are kept: nobody changes them.
+        Those of the last chunks are kept: they never change.
 
         Raises:
             LakeCorrupt: a file or the log is damaged.
@@ -165,3 +167,33 @@ def _list_own(commit: Commit, table: str) -> list[DataFile]:
     return [
         file for file in commit.added if file.table == table and read_place(file.path)[:2] == span
     ]
+
+
+class Sources(NamedTuple):
+    """What transactions are written from, by their hashes; states by account and hash."""
+
+    rows: dict[bytes, Row]
+    messages: dict[bytes, list[Row]]
+    states: dict[tuple[int, bytes, bytes], Row]
+
+
+def read_sources(reader: CommitRows, chunk: Chunk) -> Sources:
+    """Return what the transactions of some blocks are written from.
+
+    Raises:
+        LakeCorrupt: a file or the log is damaged.
+    """
+    rows = {row["hash"]: row for row in reader.read(chunk, schema.TRANSACTIONS.name)}
+    messages: dict[bytes, list[Row]] = {tx_hash: [] for tx_hash in rows}
+    for message in reader.read(chunk, schema.MESSAGES.name):
+        messages[message["tx_hash"]].append(message)
+    states = {
+        (row["workchain"], row["account"], row["hash"]): row
+        for row in reader.read(chunk, ACCOUNT_STATES.name)
+    }
+    return Sources(rows, messages, states)
+
+
+def place_of(row: Row) -> tuple[int, int, bytes]:
+    """Return by what transactions are ordered."""
+    return row["lt"], row["workchain"], row["account"]

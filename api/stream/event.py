@@ -1,12 +1,21 @@
-"""One event, the place at which it stands in the stream, and how both are written."""
+"""One event, its place in the stream, and its text, which is equal for all clients."""
 
 from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 from tonlake.api.request.params import INT64_MAX, ConversionError
+from tonlake.api.text.encoding import encode_bytes
+from tonlake.api.v3.resource.action import render_action
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tonlake.api.v3.resource.trace import Trace
 
 TRANSACTIONS, STATES, JETTONS = "transactions", "account_state_change", "jettons_change"
 TRACES, ACTIONS, INVALIDATED = "trace", "actions", "trace_invalidated"
@@ -28,7 +37,7 @@ _CURSOR = re.compile(r"([0-9]{1,18}):([0-9]{1,18}):([0-9]{1,18})")
 class Cursor(NamedTuple):
     """A place in the stream: commit, masterchain block in it, position in the block.
 
-    As the id of an event it says that this event and all before it were sent.
+    As the id of an event it means that this event and all before it were sent.
     """
 
     commit: int
@@ -52,38 +61,29 @@ def parse_cursor(text: str) -> Cursor:
     return Cursor(*map(int, match.groups()))
 
 
-class Event:
+class Event(msgspec.Struct, eq=False, dict=True):
     """One event: what it is filtered by, and its text, which is the same for all clients."""
 
-    def __init__(
-        self,
-        kind: str,
-        body: bytes,
-        *,
-        cursor: Cursor | None = None,
-        accounts: frozenset[str] = frozenset(),
-        norm: bytes | None = None,
-        finality: int = FINALIZED,
-        action: tuple[str, frozenset[str]] | None = None,
-    ) -> None:
-        """Take the parts.
+    kind: str
+    """One of ``TYPES``, or ``INVALIDATED``."""
 
-        Args:
-            kind: One of ``TYPES``, or ``INVALIDATED``.
-            body: JSON object.
-            cursor: Its place; None for what no commit holds, which is never sent again.
-            accounts: Raw addresses that it is about.
-            norm: Normal hash of the message from outside that began it, where known.
-            finality: Index in ``FINALITIES``.
-            action: Type of an action, and the types around it.
-        """
-        self.kind = kind
-        self.body = body
-        self.cursor = cursor
-        self.accounts = accounts
-        self.norm = norm
-        self.finality = finality
-        self.action = action
+    body: bytes
+    """JSON object."""
+
+    cursor: Cursor | None = None
+    """Its place; None for what no commit holds, which is never sent again."""
+
+    accounts: frozenset[str] = frozenset()
+    """Raw addresses that it is about."""
+
+    norm: bytes | None = None
+    """Normal hash of the message from outside that began it, where known."""
+
+    finality: int = FINALIZED
+    """Index in ``FINALITIES``."""
+
+    action: tuple[str, frozenset[str]] | None = None
+    """Type of an action, and the types around it."""
 
     @cached_property
     def frame(self) -> bytes:
@@ -97,3 +97,64 @@ class Event:
         if self.cursor is None:
             return self.body.decode()
         return f'{{"event_id":"{self.cursor}",{self.body[1:].decode()}'
+
+
+Row = dict[str, Any]
+
+
+def make_trace_event(trace: Trace, norm: bytes | None, finality: int = FINALIZED) -> Event:
+    """Return the event of a trace with its transactions and actions."""
+    body = {
+        "trace_id": trace.trace_id,
+        "is_incomplete": trace.is_incomplete,
+        "trace": trace.trace,
+        "transactions": trace.transactions,
+        "actions": trace.actions,
+    }
+    transactions = trace.transactions or {}
+    accounts = {transaction.account for transaction in transactions.values()}
+    return make_event(TRACES, body, accounts, norm=norm, finality=finality)
+
+
+def make_action_event(row: Row, finality: int) -> Event:
+    """Return the event of an action, a row of ``actions``."""
+    action = render_action(row)
+    action.finality = FINALITIES[finality]
+    event = make_event(
+        ACTIONS,
+        {"actions": [action]},
+        row["accounts"],
+        norm=row["trace_external_hash_norm"],
+        finality=finality,
+    )
+    event.action = row["type"], frozenset(row["ancestor_type"] or ())
+    return event
+
+
+def make_event(
+    kind: str,
+    body: dict[str, Any],
+    accounts: Iterable[str | None],
+    *,
+    norm: bytes | None = None,
+    finality: int = FINALIZED,
+) -> Event:
+    """Return an event whose fields are ``body``, those that are UNSET left out."""
+    present = {name: value for name, value in body.items() if value is not msgspec.UNSET}
+    text = write_head(kind, norm, finality) + b"," + msgspec.json.encode(present)[1:]
+    named = frozenset(account for account in accounts if account)
+    return Event(kind, text, accounts=named, norm=norm, finality=finality)
+
+
+def make_undoing(number: int, first: int, last: int) -> Event:
+    """Return the event of masterchain blocks that a commit took out of the lake."""
+    body = {"type": UNDONE, "first_mc_seqno": first, "last_mc_seqno": last}
+    return Event(UNDONE, msgspec.json.encode(body), cursor=Cursor(number, first, 1))
+
+
+def write_head(kind: str, norm: bytes | None, finality: int = FINALIZED) -> bytes:
+    """Return how the JSON of an event begins: the fields of all types."""
+    head = {"type": kind, "finality": FINALITIES[finality]}
+    if norm is not None:
+        head["trace_external_hash_norm"] = encode_bytes(norm)
+    return msgspec.json.encode(head)[:-1]

@@ -3,7 +3,7 @@
 Commits are read by one task, in order; every event is made once, and offered to the clients that
 may want it. A client that gives the id of the last event it got is first sent what came since,
 read from the lake by the same code, and then joins between two commits: nothing is left out and
-nothing comes twice, whether or not the server was started anew in between.
+nothing comes twice, whether or not the server was restarted in between.
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tonlake.api.errors import LakeUnavailable, RequestInvalid
-from tonlake.api.stream.body import make_undoing
-from tonlake.api.stream.client import Client
 from tonlake.api.stream.commits import KEPT_COMMITS, CommitRows
-from tonlake.api.stream.event import TYPES, Cursor
-from tonlake.api.stream.index import ClientIndex
+from tonlake.api.stream.event import TYPES, Cursor, make_undoing
 from tonlake.api.stream.rendering import EventMaker
+from tonlake.api.stream.subscription import Client, ClientIndex
 from tonlake.lake.errors import LakeError
 from tonlake.queries.errors import QueryTimeout
 
@@ -104,7 +102,7 @@ class Hub:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
-        # Threads go on when nobody waits for them any more, and read what is closed after this.
+        # Threads outlive the tasks that wait for them, and read what is closed after this.
         await asyncio.gather(*self._threads, return_exceptions=True)
         self._readers.shutdown(wait=False)
 
@@ -113,7 +111,7 @@ class Hub:
         return len(self._clients)
 
     def end_clients(self) -> None:
-        """Close all clients; they are told so."""
+        """Close all clients; each is sent the reason."""
         for client in self._clients:
             client.close(STOPPED)
 
@@ -164,21 +162,21 @@ class Hub:
             self.leave(client)
 
     async def _list_past(self, client: Client) -> AsyncGenerator[list[Event], None]:
-        """Yield what the client wants of past commits, in order; then it is told of new ones."""
+        """Yield what the client wants of past commits, in order, then add it to the live ones."""
         while True:
             for number in range(max(1, client.sent.commit), self._newest + 1):
                 async for events in self._read(number, client.subscription.types, client.sent):
-                    after, wanted = client.sent, client.subscription
-                    yield [one for one in events if _is_after(one, after) and wanted.accepts(one)]
+                    after, accepts = client.sent, client.subscription.accepts
+                    yield [one for one in events if (one.cursor or after) > after and accepts(one)]
                 client.pass_over(Cursor(number + 1))
             async with self._turn:
                 if client.sent.commit > self._newest:
                     self._live.add(client)
                     return
 
-    async def _in_thread(self, work: Callable[..., T], *given: object) -> T:
-        """Run something in a thread; it is known until it has ended, whoever waits for it."""
-        future = asyncio.get_running_loop().run_in_executor(self._readers, work, *given)
+    async def _in_thread(self, work: Callable[..., T], *arguments: object) -> T:
+        """Run something in a thread, which is tracked until it has ended."""
+        future = asyncio.get_running_loop().run_in_executor(self._readers, work, *arguments)
         self._threads.add(future)
         future.add_done_callback(self._threads.discard)
         return await asyncio.shield(future)
@@ -248,7 +246,7 @@ class Hub:
             yield sorted(events, key=lambda event: event.cursor or after)
 
     def _plan(self, number: int) -> _Plan:
-        """Look up what there is to tell of a commit; it is kept for a while."""
+        """Return the plan of a commit, which is kept for a while."""
         undone = self._rows.find_undone(number)
         undoing = None if undone is None else make_undoing(number, *undone)
         plan = _Plan(undoing, self._rows.list_chunks(number))
@@ -272,11 +270,7 @@ class Hub:
 
 
 class _Plan(NamedTuple):
-    """What there is to tell of a commit: that it undid blocks, or what its blocks did."""
+    """The events of a commit: that it undid blocks, or those of its blocks."""
 
     undoing: Event | None
     chunks: list[Chunk]
-
-
-def _is_after(event: Event, cursor: Cursor) -> bool:
-    return event.cursor is not None and event.cursor > cursor

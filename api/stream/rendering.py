@@ -1,4 +1,4 @@
-"""Events from rows: what the blocks of a commit did, as clients of a stream are told."""
+"""Events from rows: what the blocks of a commit did, as clients of a stream get it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.api.stream.body import make_action_event, make_event, write_head
+from tonlake.api.stream.commits import place_of, read_sources
 from tonlake.api.stream.event import (
     ACTIONS,
     FINALIZED,
@@ -19,8 +19,10 @@ from tonlake.api.stream.event import (
     TYPES,
     Cursor,
     Event,
+    make_action_event,
+    make_event,
+    write_head,
 )
-from tonlake.api.stream.sources import place_of, read_sources
 from tonlake.api.stream.tracing import TraceMaker
 from tonlake.api.text.address import render_raw
 from tonlake.api.text.encoding import encode_account, encode_number

@@ -15,19 +15,19 @@ from litestar.response import Stream
 from tonlake.api.errors import ApiError, RequestInvalid
 from tonlake.api.request.call import SHARED_PARAMETERS, ApiRequest, note_warnings, read_arguments
 from tonlake.api.request.params import ConversionError, converters_of, read_query
-from tonlake.api.stream.event import Cursor, parse_cursor
+from tonlake.api.stream.event import parse_cursor
 from tonlake.api.stream.subscription import StreamQuery, make_subscription, read_json_query
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tonlake.api.stream.client import Client
     from tonlake.api.stream.event import Event
     from tonlake.api.stream.hub import Hub
+    from tonlake.api.stream.subscription import Client
 
 PREFIX = "/api/streaming/v2"
 KEEP_ALIVE_S = 15.0
-"""A client to which nothing was sent for so long is told how far it is."""
+"""A client to which nothing was sent for this long is sent its position."""
 
 PIECE_BYTES = 64 << 10
 """Bytes, about, that are handed to a connection at once."""
@@ -78,10 +78,10 @@ def _stream(request: ApiRequest, query: StreamQuery) -> Stream:
 
 async def _write_frames(hub: Hub, client: Client) -> AsyncIterator[bytes]:
     """Yield what is sent to a client of server-sent events."""
-    told = {"status": "subscribed", "last_event_id": str(client.sent)}
+    state = {"status": "subscribed", "last_event_id": str(client.sent)}
     yield b"id: %s\nevent: subscribed\ndata: %b\n\n" % (
         str(client.sent).encode(),
-        msgspec.json.encode(told),
+        msgspec.json.encode(state),
     )
     async with aclosing(hub.follow(client, KEEP_ALIVE_S)) as batches:
         async for events in batches:
@@ -89,8 +89,8 @@ async def _write_frames(hub: Hub, client: Client) -> AsyncIterator[bytes]:
                 yield b"id: %s\n\n" % str(client.sent).encode()
             for part in _cut(events):
                 yield b"".join(event.frame for event in part)
-                client.pass_over(_last_cursor(part, client.sent))
-    yield b"event: error\ndata: %b\n\n" % _tell_end(client)
+                client.pass_over(max(event.cursor or client.sent for event in part))
+    yield b"event: error\ndata: %b\n\n" % _write_end(client)
 
 
 def _cut(events: list[Event]) -> list[list[Event]]:
@@ -106,13 +106,9 @@ def _cut(events: list[Event]) -> list[list[Event]]:
     return parts
 
 
-def _last_cursor(events: list[Event], before: Cursor) -> Cursor:
-    return max((one.cursor for one in events if one.cursor is not None), default=before)
-
-
-def _tell_end(client: Client) -> bytes:
-    told = {"type": "error", "error": client.fault, "last_event_id": str(client.sent)}
-    return msgspec.json.encode(told)
+def _write_end(client: Client) -> bytes:
+    state = {"type": "error", "error": client.fault, "last_event_id": str(client.sent)}
+    return msgspec.json.encode(state)
 
 
 def _decode(text: bytes | str) -> object:
@@ -145,22 +141,22 @@ class _Session:
         self._task: asyncio.Task[None] | None = None
 
     async def take(self, text: str) -> None:
-        """Do what a message says, and answer it."""
-        given: object = None
+        """Carry out the operation of a message, and answer it."""
+        message: object = None
         client = None
         try:
-            given = _decode(text)
-            answer, client = await self._obey(given)
+            message = _decode(text)
+            answer, client = await self._obey(message)
         except ApiError as error:
             answer = {"error": str(error)}
-        if isinstance(given, dict) and "id" in given:
-            answer = {"id": given["id"]} | answer
+        if isinstance(message, dict) and "id" in message:
+            answer = {"id": message["id"]} | answer
         await self._send(answer)
         if client is not None:
             self._task = asyncio.create_task(self._run(client))
 
-    async def _obey(self, given: object) -> tuple[dict[str, Any], Client | None]:
-        name = given.get("operation") if isinstance(given, dict) else None
+    async def _obey(self, message: object) -> tuple[dict[str, Any], Client | None]:
+        name = message.get("operation") if isinstance(message, dict) else None
         if name == "ping":
             return {"status": "pong"}, None
         if name == "unsubscribe":
@@ -168,7 +164,7 @@ class _Session:
             return {"status": "unsubscribed"}, None
         if name != "subscribe":
             raise RequestInvalid("operation should be one of: subscribe, unsubscribe, ping")
-        query = read_json_query(given)
+        query = read_json_query(message)
         subscription = make_subscription(query)
         await self.stop()
         client = self._hub.join(subscription, query.last_event_id)
@@ -191,7 +187,7 @@ class _Session:
                     for event in events:
                         await self._socket.send_text(event.message)
                         client.pass_over(event.cursor or client.sent)
-            await self._socket.send_text(_tell_end(client).decode())
+            await self._socket.send_text(_write_end(client).decode())
             await self._socket.close(_CLOSE_TRY_AGAIN)
 
     async def _send(self, answer: dict[str, Any]) -> None:

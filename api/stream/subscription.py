@@ -1,7 +1,9 @@
-"""What a client of a stream asks for, and whether an event is among it."""
+"""What a client of a stream asks for, and the events that wait for it, within a bound."""
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -61,26 +63,30 @@ class Subscription(msgspec.Struct, frozen=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether events about all accounts are wanted."""
+        """Whether events are not filtered by account or message."""
         return not (self.accounts or self.norms)
 
+    @property
+    def keys(self) -> frozenset[str | bytes | None]:
+        """Accounts and norms of the filter; None alone for all."""
+        return frozenset((None,)) if self.is_open else self.accounts | self.norms
+
     def accepts(self, event: Event) -> bool:
-        """Tell whether an event is wanted."""
+        """Tell whether an event passes the filter."""
         if event.kind == UNDONE:
             return True
         if event.finality < self.min_finality:
             return False
         if event.kind not in self.types and event.kind != INVALIDATED:
             return False
-        if event.action is not None and not self._accepts_action(*event.action):
-            return False
+        if event.action is not None:
+            kind, around = event.action
+            accepted = self.action_types or self.known_types
+            if kind not in accepted or not self.known_types.isdisjoint(around):
+                return False
         return (
             self.is_open or event.norm in self.norms or not self.accounts.isdisjoint(event.accounts)
         )
-
-    def _accepts_action(self, kind: str, around: frozenset[str]) -> bool:
-        wanted = self.action_types or self.known_types
-        return kind in wanted and self.known_types.isdisjoint(around)
 
 
 def make_subscription(query: StreamQuery) -> Subscription:
@@ -126,3 +132,90 @@ def _list_texts(name: str, value: Any) -> Iterable[str]:  # noqa: ANN401 - any J
     if not all(isinstance(text, str) for text in texts):
         raise RequestInvalid(f'schema: error converting value for "{name}"')
     return texts
+
+
+TOO_SLOW = "more than {most} events waited for this client: come back with last_event_id"
+
+
+class Client:
+    """What a client asked for, the events that wait for it, and how far it was sent them."""
+
+    def __init__(self, subscription: Subscription, cursor: Cursor, most_events: int) -> None:
+        """Take the subscription, the place after which it begins, and the bound."""
+        self.subscription = subscription
+        self.sent = cursor
+        self.fault: str | None = None
+        """Why it is closed."""
+        self._most_events = most_events
+        self._events: list[Event] = []
+        self._changed = asyncio.Event()
+
+    def push(self, event: Event) -> bool:
+        """Let an event wait; False closes the client, for which too many wait already."""
+        if len(self._events) >= self._most_events:
+            self.close(TOO_SLOW.format(most=self._most_events))
+            return False
+        self._events.append(event)
+        self._changed.set()
+        return True
+
+    def close(self, fault: str) -> None:
+        """Drop what waits, and record why nothing more will come."""
+        self.fault = self.fault or fault
+        self._events = []
+        self._changed.set()
+
+    def pass_over(self, cursor: Cursor) -> None:
+        """Note that everything up to a place was sent, or is filtered out."""
+        self.sent = max(self.sent, cursor)
+
+    async def take(self, wait_s: float) -> list[Event]:
+        """Return what waits, in order; [] if there is nothing for so long, or no more to come."""
+        if not self._events and self.fault is None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await self._changed.wait()
+        self._changed.clear()
+        events, self._events = self._events, []
+        return events
+
+
+class ClientIndex:
+    """Clients by what they ask for, so that an event is not offered to all of them."""
+
+    def __init__(self) -> None:
+        """Know no clients."""
+        self.clients: set[Client] = set()
+        self._by_key: dict[str | bytes | None, set[Client]] = {}
+        """By account or norm; None has those without a filter."""
+
+    @property
+    def types(self) -> frozenset[str]:
+        """The types that some client subscribed to."""
+        return frozenset[str]().union(*(client.subscription.types for client in self.clients))
+
+    def add(self, client: Client) -> None:
+        """Take in a client."""
+        self.clients.add(client)
+        for key in client.subscription.keys:
+            self._by_key.setdefault(key, set()).add(client)
+
+    def remove(self, client: Client) -> None:
+        """Forget a client, if it is known."""
+        if client not in self.clients:
+            return
+        self.clients.discard(client)
+        for key in client.subscription.keys:
+            self._by_key[key].discard(client)
+            if not self._by_key[key]:
+                del self._by_key[key]
+
+    def find(self, event: Event) -> set[Client]:
+        """Return all clients that may want an event."""
+        if event.kind == UNDONE:
+            return set(self.clients)
+        found: set[Client] = set()
+        keys: list[str | bytes | None] = [None, *event.accounts, event.norm]
+        for key in keys:
+            found |= self._by_key.get(key, set())
+        return found

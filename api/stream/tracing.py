@@ -1,8 +1,8 @@
 """Events of traces: put together from the blocks at hand and those shortly before them.
 
-A trace is told when its last transaction is committed. Transactions of its earlier blocks were
-written when those were read, and are kept for a while; a server that has just started reads the
-earlier blocks again. Only a trace that took very long is asked of the newest lake.
+The event of a trace is sent when its last transaction is committed. Transactions of its earlier
+blocks were written when those were read, and are kept for a while; a server that has just started
+reads the earlier blocks again. Only a trace that took very long is read from the newest lake.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.api.request.call import Call
 from tonlake.api.request.params import Arguments, parse_hash
-from tonlake.api.stream.body import make_trace_event
-from tonlake.api.stream.sources import place_of, read_sources
+from tonlake.api.stream.commits import place_of, read_sources
+from tonlake.api.stream.event import make_trace_event
 from tonlake.api.text.encoding import encode_bytes
 from tonlake.api.v3.resource.action import Action, render_action
 from tonlake.api.v3.resource.trace import render_trace
@@ -40,7 +40,7 @@ TRACES_AT_ONCE = 4_000
 """Transactions, about, of the traces that are read together."""
 
 NEAR_COMMITS = 100
-"""A trace that began this many commits before is asked of the newest lake."""
+"""A trace that began this many commits before is read from the newest lake."""
 
 KEPT_TRANSACTIONS = 10_000
 """Transactions that are kept, about, for traces that are not complete."""
@@ -99,19 +99,19 @@ class TraceMaker:
 
     def _compose(self, chunk: Chunk, rows: Sequence[Row]) -> dict[bytes, Trace]:
         """Return the traces whose transactions are all in these blocks and those shortly before."""
-        wanted = {row["trace_id"]: row for row in rows}
-        members: _Members = {trace_id: [] for trace_id in wanted}
+        ended = {row["trace_id"]: row for row in rows}
+        members: _Members = {trace_id: [] for trace_id in ended}
         first = min((row["mc_seqno_start"] for row in rows), default=chunk.first)
         for part in self._list_back(chunk, first):
-            for trace_id in part.keys() & wanted.keys():
+            for trace_id in part.keys() & ended.keys():
                 members[trace_id] += part[trace_id]
-        whole: dict[bytes, Trace] = {}
-        for trace_id, row in wanted.items():
+        complete: dict[bytes, Trace] = {}
+        for trace_id, row in ended.items():
             found = sorted(members[trace_id], key=lambda one: place_of(one.row))
             if len(found) == row["transactions"]:
                 known = {encode_bytes(one.row["hash"]): one.written for one in found}
-                whole[trace_id] = render_trace(row, [one.row for one in found], known)
-        return whole
+                complete[trace_id] = render_trace(row, [one.row for one in found], known)
+        return complete
 
     def _list_back(self, chunk: Chunk, first: int) -> Iterator[_Members]:
         """Yield what is in the blocks, and in those before back to ``first``, newest first.

@@ -1,4 +1,4 @@
-"""What people ask of actions on the command line."""
+"""The commands ``tonlake classify`` and ``tonlake explain``."""
 
 from __future__ import annotations
 
@@ -15,18 +15,15 @@ import pyarrow.compute as pc
 from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.explanation import explain
 from tonlake.ingest.derive.action.gathering import gather_sources
-from tonlake.ingest.derive.action.rebuild import rebuild_actions
 from tonlake.ingest.derive.action.row import show_actions
 from tonlake.ingest.derive.action.stored import read_stored
 from tonlake.ingest.derive.recording.action import read_traces
 from tonlake.ingest.errors import IngestError
-from tonlake.ingest.settings import IngestSections
-from tonlake.lake.command.cli import failing_cleanly, lake_option, read_settings, tell_rebuilt
+from tonlake.lake.command.cli import failing_cleanly
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Place
 from tonlake.lake.log.state import read_state
 from tonlake.lake.schema import TRACES
-from tonlake.lake.schema.action import ACTIONS, SUPERSEDED_ACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,21 +136,6 @@ def find_stored(lake_dir: Path, trace_id: bytes) -> tuple[Trace, Interfaces] | N
             sources = gather_sources(lake_dir, state, row, {}, Place(0, 0, ""))
             return next(read_stored(row, sources), None)
     return None
-
-
-@click.command("actions", epilog="Example: tonlake rebuild actions --lake mainnet.lake")
-@lake_option
-@click.option("--all", "everything", is_flag=True, help="Also ranges of this very version.")
-def rebuild_actions_command(*, lake_dir: Path, everything: bool) -> None:
-    """Classify traces of ranges that another version of the classifier did, or none.
-
-    Base tables and traces stay as they are. Where the version now says something else, the rows
-    of the version before are kept in superseded_actions.
-    """
-    with failing_cleanly():
-        settings = read_settings(IngestSections)
-        commit = rebuild_actions(lake_dir, settings.lake, everything=everything)
-    tell_rebuilt(commit, "actions", (ACTIONS.name, SUPERSEDED_ACTIONS.name))
 
 
 commands: list[click.Command] = [classify_command, explain_command]

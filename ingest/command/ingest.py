@@ -15,11 +15,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as ProgressBar
 
 from tonlake.ingest.command.action import commands as action_commands
-from tonlake.ingest.command.action import rebuild_actions_command
-from tonlake.ingest.command.body import rebuild_bodies_command
-from tonlake.ingest.command.contract import rebuild_contracts_command
 from tonlake.ingest.command.metadata import commands as metadata_commands
-from tonlake.ingest.command.trace import rebuild_traces_command, replay_recording
+from tonlake.ingest.command.rebuild import commands as rebuild_commands
+from tonlake.ingest.command.trace import replay_recording
 from tonlake.ingest.command.upgrade import upgrade_command
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.heap import keep_freed_memory
@@ -217,10 +215,8 @@ def print_report(report: IngestReport, *, as_json: bool) -> None:
         click.echo(f"stopped before masterchain {report.stopped_at}: not complete yet", err=True)
 
 
-rebuild_group.add_command(rebuild_traces_command)
-rebuild_group.add_command(rebuild_bodies_command)
-rebuild_group.add_command(rebuild_actions_command)
-rebuild_group.add_command(rebuild_contracts_command)
+for rebuild_command in rebuild_commands:
+    rebuild_group.add_command(rebuild_command)
 commands: list[click.Command] = [
     ingest_command,
     upgrade_command,

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from tonlake.ingest.derive.action.rebuild import rebuild_actions
-from tonlake.ingest.derive.trace.rebuild import rebuild_traces
+from tonlake.ingest.derive.stages import STAGES, rebuild
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.settings import IngestSections
 from tonlake.lake.command.cli import (
@@ -117,7 +116,7 @@ def import_command(*, folder: Path, lake_dir: Path, as_json: bool) -> None:
     click.echo(
         f"{lake_dir}: masterchain {_write_ranges(report.ranges)}: {report.commits:,} commit(s), "
         f"{report.files:,} files, {report.rows:,} rows, {report.bytes:,} bytes, all checked"
-        + ("; traces and actions were derived anew" if report.derive else "")
+        + ("; traces and actions were derived again" if report.derive else "")
     )
 
 
@@ -125,8 +124,9 @@ def _derive(lake_dir: Path, settings: IngestSections, *, spanning: bool) -> None
     """Make what a part of a lake cannot bring along."""
     if spanning:
         try:
-            rebuild_traces(lake_dir, settings.lake)
-            rebuild_actions(lake_dir, settings.lake)
+            for stage in STAGES:
+                if stage.spans_ranges:
+                    rebuild(stage.name, lake_dir, settings)
         except IngestError as error:
             raise click.ClickException(str(error)) from error
     if settings.lake.build_index:

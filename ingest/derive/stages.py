@@ -1,4 +1,4 @@
-"""The stages of derivation, in their order: what each reads and what each writes.
+"""The stages of derivation, in their order: what each reads, what it writes, how it is rebuilt.
 
 A stage turns the base rows of a commit, and the files of earlier stages, into files of its own.
 ``tonlake.lake.commit.commit`` runs all of them before it takes the lock of the log.
@@ -8,6 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from tonlake.ingest.derive.action.rebuild import rederive_actions
+from tonlake.ingest.derive.contract.derivation import rederive_contracts
+from tonlake.ingest.derive.trace.derivation import rederive_traces
+from tonlake.ingest.span import Scope
+from tonlake.lake.commit.rewrite import commit_derived
 from tonlake.lake.log.place import Derivation, NewFile
 from tonlake.lake.schema import (
     ACCOUNT_STATES,
@@ -25,6 +30,7 @@ from tonlake.lake.schema import (
 )
 from tonlake.lake.schema.contract import (
     DEX_POOLS,
+    INTERFACES,
     JETTON_WALLETS,
     MULTISIG_ORDERS,
     NFT_ITEMS,
@@ -32,12 +38,14 @@ from tonlake.lake.schema.contract import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     import pyarrow as pa
 
+    from tonlake.ingest.settings import IngestSections
     from tonlake.lake.log.place import Derive, Place
-    from tonlake.lake.log.state import LogState
+    from tonlake.lake.log.state import Commit, LogState
     from tonlake.lake.schema.column import Table
 
 
@@ -47,6 +55,23 @@ class Stage(NamedTuple):
     name: str
     reads: frozenset[str]
     writes: frozenset[str]
+    rederive: Callable[[Path, LogState, IngestSections, Scope], Derivation | None]
+    """Derives the files again for the ranges in a scope; None if no range is."""
+
+    spans_ranges: bool = False
+    """Whether rows depend on later ranges too, so that a part of a lake cannot bring them along."""
+
+    follows_earlier: bool = False
+    """Whether rows depend on earlier ranges, so that ranges added before theirs change them."""
+
+    marker: tuple[str, str] | None = None
+    """A base table, and the derived one that every range with rows of it has files of."""
+
+    has_versions: bool = False
+    """Whether a rebuild passes over ranges that this version has derived already."""
+
+    enabled: Callable[[IngestSections], bool] = lambda _settings: True
+    """Whether the settings let ingest derive the stage."""
 
 
 class Step(Protocol):
@@ -63,23 +88,41 @@ class Step(Protocol):
         """Return the files that follow from base rows and from the files of earlier stages."""
 
 
-def _stage(name: str, reads: Sequence[Table], writes: Sequence[Table]) -> Stage:
-    return Stage(name, frozenset(t.name for t in reads), frozenset(t.name for t in writes))
+def _names(*tables: Table) -> frozenset[str]:
+    return frozenset(table.name for table in tables)
 
 
 _CHAIN = (TRANSACTIONS, MESSAGES)
 _STATES = (ACCOUNT_STATES, STATE_CELLS)
 
 STAGES = (
-    _stage("traces", _CHAIN, (TRANSACTION_TRACES, TRACES, OPEN_EDGES)),
-    _stage("contracts", (*_CHAIN, *_STATES, BLOCKS, CONFIG_PARAMS, LIBRARIES), CONTRACT_TABLES),
-    _stage(
+    Stage(
+        "traces",
+        reads=_names(*_CHAIN),
+        writes=_names(TRANSACTION_TRACES, TRACES, OPEN_EDGES),
+        rederive=rederive_traces,
+        spans_ranges=True,
+        marker=(TRANSACTIONS.name, TRANSACTION_TRACES.name),
+    ),
+    Stage(
+        "contracts",
+        reads=_names(*_CHAIN, *_STATES, BLOCKS, CONFIG_PARAMS, LIBRARIES),
+        writes=_names(*CONTRACT_TABLES),
+        rederive=rederive_contracts,
+        follows_earlier=True,
+        marker=(ACCOUNT_STATES.name, INTERFACES.name),
+        enabled=lambda settings: settings.ingest.detect_contracts,
+    ),
+    Stage(
         "actions",
-        (
-            *(*_CHAIN, *_STATES, TRANSACTION_TRACES, TRACES),
-            *(JETTON_WALLETS, NFT_ITEMS, NFT_SALES, DEX_POOLS, MULTISIG_ORDERS),
-        ),
-        ACTION_TABLES,
+        reads=_names(*_CHAIN, *_STATES, TRANSACTION_TRACES, TRACES)
+        | _names(JETTON_WALLETS, NFT_ITEMS, NFT_SALES, DEX_POOLS, MULTISIG_ORDERS),
+        writes=_names(*ACTION_TABLES),
+        rederive=rederive_actions,
+        spans_ranges=True,
+        follows_earlier=True,
+        has_versions=True,
+        enabled=lambda settings: settings.ingest.classify_actions,
     ),
 )
 """All stages in the order in which they run."""
@@ -102,3 +145,27 @@ def derive_in_order(steps: Mapping[str, Step]) -> Derive:
         return Derivation(files, removed)
 
     return derive
+
+
+def rebuild(
+    name: str, lake_dir: Path, settings: IngestSections, scope: Scope | None = None
+) -> Commit | None:
+    """Derive the files of a stage again and commit them; None if nothing differs.
+
+    Args:
+        name: Name of the stage; the tables that it reads stay as they are.
+        lake_dir: Folder of the lake.
+        settings: File options, and limits of get-methods.
+        scope: Ranges to derive again; traces are always derived from all ranges.
+
+    Raises:
+        LakeNotFound: the folder holds no lake.
+        LakeCorrupt: a file that is needed is damaged.
+        TraceImpossible: the messages are not those of a chain.
+    """
+    (stage,) = (stage for stage in STAGES if stage.name == name)
+
+    def derive(state: LogState) -> Derivation | None:
+        return stage.rederive(lake_dir, state, settings, scope or Scope())
+
+    return commit_derived(lake_dir, settings.lake, derive)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.assemble.border import find_last_common, read_heads
-from tonlake.ingest.derive.trace.reopening import reopen_traces
+from tonlake.ingest.derive.trace.derivation import reopen_traces
 from tonlake.ingest.errors import BlockPruned, IngestError, SourceError
 from tonlake.ingest.run.pipeline import IngestReport, Pipeline
 from tonlake.ingest.run.status import FollowerStatus

@@ -31,12 +31,10 @@ from tonlake.ingest.assemble.version import VersionRegistry
 from tonlake.ingest.decode.parallel import Hole, Piece, decode_in_order, join_tables
 from tonlake.ingest.decode.zerostate import decode_zero_states
 from tonlake.ingest.derive.action.derivation import ActionFiles
-from tonlake.ingest.derive.action.rebuild import rebuild_actions
 from tonlake.ingest.derive.contract.derivation import ContractFinder
-from tonlake.ingest.derive.contract.rebuild import rebuild_contracts
-from tonlake.ingest.derive.stages import derive_in_order
+from tonlake.ingest.derive.stages import STAGES, derive_in_order, rebuild
 from tonlake.ingest.derive.trace.derivation import TraceFiles
-from tonlake.ingest.span import Span, missing_spans
+from tonlake.ingest.span import Scope, Span, missing_spans
 from tonlake.lake.commit.commit import Network, commit_range
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.reader import LogReader
@@ -174,8 +172,12 @@ class Pipeline:
         if completed is not None:  # what was remembered of these states is not so any more
             self.contracts.close()
             self.contracts = ContractFinder(self.lake_dir, self.settings, self.cells)
-        if rebuild_contracts(self.lake_dir, self.settings, within=later):
-            rebuild_actions(self.lake_dir, self.settings.lake, within=later)
+        scope = Scope(within=later)
+        for stage in STAGES:
+            if not stage.follows_earlier:
+                continue
+            if not rebuild(stage.name, self.lake_dir, self.settings, scope):
+                break  # what later stages read is as it was
 
     def _bring_span(self, span: Span) -> None:
         batch = Batch(self.settings.ingest)

@@ -17,12 +17,10 @@ from tests.patience import compose
 from tonlake.api.settings import Settings
 from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.derive.contract.derivation import GAS_LIMIT
-from tonlake.ingest.derive.contract.interview import Interview
-from tonlake.ingest.derive.contract.investigation import Investigation
+from tonlake.ingest.derive.contract.detection import ContractDetection
 from tonlake.ingest.derive.contract.known import KnownLake
-from tonlake.ingest.derive.contract.network import Network
-from tonlake.ingest.derive.contract.reader import find_reader
-from tonlake.ingest.derive.contract.world import World
+from tonlake.ingest.derive.contract.session import GetMethodSession, find_reader
+from tonlake.ingest.derive.contract.world import Network, World
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.settings import TvmSettings
@@ -37,9 +35,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tonlake.ingest.derive.contract.detection import Question
     from tonlake.ingest.derive.contract.known import AccountState
-    from tonlake.ingest.derive.contract.stack import Value
+    from tonlake.ingest.derive.contract.stack import Question, Value
 
 AREA = "contracts, demo node"
 MOST_RATIO = 3.0
@@ -51,7 +48,7 @@ _PLAIN = compose(
 _DETECTING = compose(ingest={"classify_actions": False}, lake={"build_index": False})
 
 
-class ByMachine(Interview):
+class ByMachine(GetMethodSession):
     """Leaves data cells alone: every answer is that of a get-method which was run."""
 
     def answer(self, question: Question, state: AccountState, mc_seqno: int) -> list[Value] | None:
@@ -102,7 +99,7 @@ def _measure_detection(lake_dir: Path, rounds: int) -> list[Figure]:
     state = read_state(lake_dir)
     rows = {file.table: read_rows(lake_dir, file) for file in state.files if file.table in _BASE}
     figures = []
-    for name, way in (("by data cell", Interview), ("by the machine", ByMachine)):
+    for name, way in (("by data cell", GetMethodSession), ("by the machine", ByMachine)):
         before_s = _measure_cpu_s()
         with closing(TvmPool(TvmSettings())) as pool:
             tvm = pool if way is ByMachine else None
@@ -121,7 +118,7 @@ def _measure_detection(lake_dir: Path, rounds: int) -> list[Figure]:
 
 
 def _detect(
-    lake_dir: Path, rows: dict[str, pa.Table], way: type[Interview], tvm: TvmPool | None
+    lake_dir: Path, rows: dict[str, pa.Table], way: type[GetMethodSession], tvm: TvmPool | None
 ) -> int:
     """Detect what every state is; return the number of those whose codes can be read."""
     settings = Settings()
@@ -130,8 +127,8 @@ def _detect(
         closing(CellFinder(lake_dir, settings)) as finder,
     ):
         world = World(lake, read_state(lake_dir), finder, rows)
-        interview = way(world, Network(world, 1), tvm, GAS_LIMIT)
-        found = {state for state, _finding in Investigation(world, interview, None).run(1)}
+        session = way(world, Network(world, 1), tvm, GAS_LIMIT)
+        found = {state for state, _finding in ContractDetection(world, session, None).detect(1)}
     count = sum(map(_is_readable, found))
     if not count:
         raise LookupError("no contract of the demo node was detected")

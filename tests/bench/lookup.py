@@ -20,7 +20,7 @@ from tests.bench.peer.store import load_peer, open_rows
 from tests.bench.postgres import find_server, running_server
 from tests.bench.questions import ask_questions, list_questions
 from tonlake.api.settings import Settings
-from tonlake.ingest.derive.trace.rebuild import rebuild_traces
+from tonlake.ingest.derive.stages import rebuild
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.snapshot import open_snapshot
 
@@ -82,7 +82,7 @@ def build_lake(lake_dir: Path, transactions: int, seed: int) -> dict[str, float]
         "rows, their generator included": lambda: make_lake(
             lake_dir, transactions=transactions, seed=seed, lookups=False
         ),
-        "traces": lambda: rebuild_traces(lake_dir, settings.lake),
+        "traces": lambda: rebuild("traces", lake_dir, settings),
         "look-ups": lambda: rebuild_index(lake_dir, everything=True),
     }
     took = {}

@@ -20,15 +20,14 @@ from unittest import mock
 from tests.lake.killed import serve_orders
 from tests.patience import compose
 from tonlake.ingest.derive.contract import derivation
-from tonlake.ingest.derive.contract.interview import Interview
+from tonlake.ingest.derive.contract.session import GetMethodSession
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.commit import commit
 
 if TYPE_CHECKING:
-    from tonlake.ingest.derive.contract.network import Network
-    from tonlake.ingest.derive.contract.world import World
+    from tonlake.ingest.derive.contract.world import Network, World
     from tonlake.ingest.derive.tvm.pool import TvmPool
 
 SETTINGS = compose(
@@ -38,9 +37,9 @@ SETTINGS = compose(
 
 def ask_data_alone(
     world: World, network: Network, _tvm: TvmPool | None, gas_limit: int
-) -> Interview:
-    """Make an interview of contracts whose data can be read."""
-    return Interview(world, network, None, gas_limit)
+) -> GetMethodSession:
+    """Make an session of contracts whose data can be read."""
+    return GetMethodSession(world, network, None, gas_limit)
 
 
 def bring(node: Path, lake: Path) -> None:
@@ -54,7 +53,7 @@ def main() -> None:
     node = Path(sys.argv[1])
     mock.patch.object(commit, "CHECKPOINT_COMMITS", 2).start()
     if "tvm" not in sys.argv[2:]:
-        mock.patch.object(derivation, "Interview", ask_data_alone).start()
+        mock.patch.object(derivation, "GetMethodSession", ask_data_alone).start()
     serve_orders(partial(bring, node))
 
 

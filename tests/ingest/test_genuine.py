@@ -12,7 +12,7 @@ import pytest
 from tests.ingest.derive.trace.test_network import check_traces
 from tests.ingest.facts import check_accounts, check_blocks, check_transactions
 from tests.patience import compose
-from tonlake.ingest.derive.trace.rebuild import rebuild_traces
+from tonlake.ingest.derive.stages import rebuild
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
@@ -71,5 +71,5 @@ def test_a_genuine_database_ingests_whole(
     if last_expected is not None:
         check_accounts(tmp_path / "lake", facts)
     check_traces(tmp_path / "lake")
-    assert rebuild_traces(tmp_path / "lake", settings.lake) is None
+    assert rebuild("traces", tmp_path / "lake", settings) is None
     assert not verify_lake(tmp_path / "lake").damage

@@ -14,7 +14,8 @@ import pytest
 from tests.lake.chain import Chain, commit_chain
 from tests.lake.holdings import commit_holdings
 from tests.queries.asking import CONTRACTS, Asking
-from tonlake.ingest.derive.trace.rebuild import rebuild_traces
+from tonlake.ingest.derive.stages import rebuild
+from tonlake.ingest.settings import IngestSections
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index import index as index_module
 from tonlake.lake.index.answer import ANSWERS
@@ -61,7 +62,7 @@ def make_traced(lake: Path) -> Path:
     chain = Chain(11, accounts=5)
     for at in range(1, 25, 2):
         commit_chain(lake, chain, at, at + 1)
-    rebuild_traces(lake, SETTINGS)
+    rebuild("traces", lake, IngestSections())
     rebuild_index(lake)
     for at in range(25, 29):
         commit_chain(lake, chain, at, at)
@@ -73,7 +74,7 @@ def make_stale(lake: Path) -> Path:
     chain = Chain(12, accounts=5)
     commit_chain(lake, chain, 1, 12)
     rebuild_index(lake)
-    rebuild_traces(lake, SETTINGS)
+    rebuild("traces", lake, IngestSections())
     return lake
 
 

@@ -1,1 +1,1 @@
-"""Looks at a node, a lake and a configuration, and says what to do."""
+"""Checks of a node, a lake and a configuration, each with advice."""

@@ -8,10 +8,14 @@ from pathlib import Path
 import click
 import msgspec
 
-from tonlake.api.command.doctor.finding import Finding, worst_of
-from tonlake.api.command.doctor.lake import check_lake
-from tonlake.api.command.doctor.machine import check_access, check_machine
-from tonlake.api.command.doctor.node import check_node
+from tonlake.api.command.doctor.checks import (
+    Finding,
+    check_access,
+    check_lake,
+    check_machine,
+    check_node,
+    worst_of,
+)
 from tonlake.api.settings import Settings
 from tonlake.lake.command.cli import json_option, read_settings
 from tonlake.lake.errors import LakeError
@@ -37,7 +41,7 @@ The exit code is 0 where all is well, 3 with warnings, and 1 with problems.
 @click.option("--full", is_flag=True, help="Compare every file of the lake with its digest.")
 @json_option
 def doctor_command(*, node: Path | None, lake_dir: Path | None, full: bool, as_json: bool) -> None:
-    """Look at settings, machine, node and lake, and say what to do; nothing is changed."""
+    """Check settings, machine, node and lake, and print advice; nothing is changed."""
     findings = examine(node, lake_dir, full=full)
     worst = worst_of(findings)
     if as_json:

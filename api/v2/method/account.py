@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.api.chain.account import (
+    WALLETS,
     AccountState,
     find_state,
     find_utime,
     read_cells,
     read_shard_account,
+    read_wallet_data,
 )
-from tonlake.api.chain.wallet import WALLETS, read_wallet_data
 from tonlake.api.v2.method.contract import describe_contract
 from tonlake.api.v2.suspension import is_suspended
 from tonlake.api.v2.value import (

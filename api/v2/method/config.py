@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tonlake.api.chain.cells import read_cell_trees
-from tonlake.api.chain.config import join_params, read_params
+from tonlake.api.chain.get_method import read_params
 from tonlake.api.chain.place import find_master
 from tonlake.api.errors import LiteServerError
 from tonlake.api.v2.value import render_base64, render_boc
+from tonlake.ingest.derive.tvm.context import join_params
 
 if TYPE_CHECKING:
     from tonlake.api.request.call import Call

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.api.chain.fee import estimate_fees
+from tonlake.api.chain.emulation import estimate_fees
 
 if TYPE_CHECKING:
     from tonlake.api.chain.arguments import EstimateCellParams, EstimateParams

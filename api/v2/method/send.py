@@ -5,8 +5,14 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from tonlake.api.chain.send import PARTS, check_parts, keep_pending, send_bag
-from tonlake.api.chain.upstream import ask_upstream, sends_by_liteserver
+from tonlake.api.chain.upstream import (
+    PARTS,
+    ask_upstream,
+    check_parts,
+    keep_pending,
+    send_bag,
+    sends_by_liteserver,
+)
 from tonlake.api.v2.value import render_base64
 from tonlake.ingest.derive.tvm.message import build_external_message
 from tonlake.ingest.errors import BocError

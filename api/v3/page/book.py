@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.api.chain.wallet import WALLETS
+from tonlake.api.chain.account import WALLETS
 from tonlake.api.errors import AddressInvalid
 from tonlake.api.text.address import Address, find_tag, render_friendly
 from tonlake.api.text.native import NATIVE

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from tonlake.ingest.derive.contract.interface import load_interfaces
+from tonlake.ingest.derive.contract.record import load_interfaces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

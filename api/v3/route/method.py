@@ -10,7 +10,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotations
 
 from tonlake.api.chain.arguments import EstimateParams, GetMethodParams
-from tonlake.api.chain.fee import estimate_fees
+from tonlake.api.chain.emulation import estimate_fees
 from tonlake.api.chain.get_method import run_get_method
 from tonlake.api.chain.param import read_params
 from tonlake.api.errors import GetMethodFailed, ResultDeep, StackTypeUnknown

@@ -13,7 +13,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotations
 from msgspec import UNSET
 
-from tonlake.api.chain.send import check_bag, send_bag
+from tonlake.api.chain.upstream import check_bag, send_bag
 from tonlake.api.errors import LiteServerError, RequestInvalid, SendingUnavailable
 from tonlake.api.http.lane import in_lane
 from tonlake.api.request.call import (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from tonlake.api.chain.trace import find_trace_ids
+from tonlake.api.chain.header import find_trace_ids
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.request.params import (
     INT64_MAX,

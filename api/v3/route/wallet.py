@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
-from tonlake.api.chain.wallet import WALLETS, WalletData, read_wallet_data
+from tonlake.api.chain.account import WALLETS, WalletData, read_wallet_data
 from tonlake.api.errors import AnswerConflict, CredentialMissing
 from tonlake.api.request.params import Addresses, Flag, Int32, OneAddress, Query
 from tonlake.api.text.encoding import decode_currencies, encode_bytes, encode_optional

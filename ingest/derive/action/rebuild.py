@@ -10,70 +10,46 @@ import pyarrow.compute as pc
 from tonlake.ingest.derive.action.derivation import classify_traces, list_action_files, make_range
 from tonlake.ingest.derive.action.gathering import gather_sources
 from tonlake.ingest.derive.action.precedence import CLASSIFIER_VERSION
-from tonlake.lake.commit.rewrite import commit_derived
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Derivation, NewFile, Place, list_places, read_place
 from tonlake.lake.schema import TRACES
 from tonlake.lake.schema.action import ACTION_RANGES, ACTIONS, SUPERSEDED_ACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from tonlake.ingest.span import Span
-    from tonlake.lake.log.state import Commit, DataFile, LogState
-    from tonlake.lake.settings import LakeSettings
+    from tonlake.ingest.settings import IngestSections
+    from tonlake.ingest.span import Scope
+    from tonlake.lake.log.state import DataFile, LogState
 
 _COMPARED = ("trace_id", "action_id", "type", "success", "accounts", "details", "amount", "value")
 """Columns in which actions of two versions are told apart."""
 
 
-def rebuild_actions(
-    lake_dir: Path,
-    settings: LakeSettings,
-    *,
-    everything: bool = False,
-    on_range: Callable[[int, int], None] = lambda _done, _all: None,
-    within: Sequence[Span] | None = None,
-) -> Commit | None:
-    """Classify ranges that were not, or by another version; None if there are none.
+def rederive_actions(
+    lake_dir: Path, state: LogState, _settings: IngestSections, scope: Scope
+) -> Derivation | None:
+    """Return the action files of ranges that another version classified, or none did.
 
-    Args:
-        lake_dir: Folder of the lake.
-        settings: File options.
-        everything: Classify also the ranges that this version has classified already.
-        on_range: Called after each range with the number of ranges done and of all.
-        within: Masterchain blocks whose ranges, and no others, are classified again as what is
-            known of their accounts changed; nothing is said to be superseded by that.
+    With ``scope.within`` they are those of the ranges there that are classified already, as what is
+    known of their accounts changed; their rows supersede none.
 
     Raises:
-        LakeNotFound: the folder holds no lake.
         LakeCorrupt: a file that is needed is damaged.
     """
-
-    def derive(state: LogState) -> Derivation | None:
-        mine = list_action_files(state)
-        places = list_places(state)
-        if within is not None:
-            places = [each for each in places if each in mine and _is_within(each, within)]
-        elif not everything:
-            places = [
-                each for each in places if not _is_current(lake_dir, each, mine.get(each, {}))
-            ]
-        if not places:
-            return None
-        return Derivation(
-            files=_derive_all(lake_dir, state, places, on_range, keeps_old=within is None),
-            removed=frozenset(
-                file.path for place in places for file in mine.get(place, {}).values()
-            ),
-        )
-
-    return commit_derived(lake_dir, settings, derive)
-
-
-def _is_within(place: Place, spans: Sequence[Span]) -> bool:
-    return any(span.first <= place.first <= span.last for span in spans)
+    mine = list_action_files(state)
+    places = [each for each in list_places(state) if scope.covers(each)]
+    if scope.within is not None:
+        places = [each for each in places if each in mine]
+    elif not scope.everything:
+        places = [each for each in places if not _is_current(lake_dir, each, mine.get(each, {}))]
+    if not places:
+        return None
+    return Derivation(
+        files=_derive_all(lake_dir, state, places, scope.on_range, keeps_old=scope.within is None),
+        removed=frozenset(file.path for place in places for file in mine.get(place, {}).values()),
+    )
 
 
 def _is_current(lake_dir: Path, place: Place, files: Mapping[str, DataFile]) -> bool:

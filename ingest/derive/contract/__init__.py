@@ -1,1 +1,1 @@
-"""What accounts are: wallets, jettons, NFTs, names, multisigs, vesting; told by code and data."""
+"""What accounts are: wallets, jettons, NFTs, names, multisigs, vesting, by code and data."""

@@ -7,34 +7,36 @@ end; after one that was killed ``tonlake rebuild contracts`` does.
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from tonlake.ingest.derive.contract.interview import Interview
-from tonlake.ingest.derive.contract.investigation import Investigation
+from tonlake.ingest.assemble.statecell import CellFinder
+from tonlake.ingest.derive.contract.detection import ContractDetection
 from tonlake.ingest.derive.contract.known import KnownLake
-from tonlake.ingest.derive.contract.network import Network
 from tonlake.ingest.derive.contract.record import make_history, make_interfaces
-from tonlake.ingest.derive.contract.transfer import list_places, make_moves
-from tonlake.ingest.derive.contract.world import Shelf, World
+from tonlake.ingest.derive.contract.session import GetMethodSession
+from tonlake.ingest.derive.contract.transfer import list_recipients, make_moves
+from tonlake.ingest.derive.contract.world import CellCache, Network, World
 from tonlake.ingest.derive.tvm.pool import TvmPool
-from tonlake.lake.log.place import Derivation, NewFile
-from tonlake.lake.schema import ACCOUNT_STATES, BLOCKS
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.log.place import Derivation, NewFile, list_places, read_place
+from tonlake.lake.schema import ACCOUNT_STATES, BASE_TABLES, BLOCKS, CONTRACT_TABLES
 from tonlake.lake.schema.contract import INTERFACES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import pyarrow as pa
 
-    from tonlake.ingest.assemble.statecell import CellFinder
     from tonlake.ingest.derive.contract.known import AccountState
     from tonlake.ingest.derive.contract.stack import Address
     from tonlake.ingest.settings import IngestSections
+    from tonlake.ingest.span import Scope
     from tonlake.lake.log.place import Place
-    from tonlake.lake.log.state import Commit, LogState, Undoing
+    from tonlake.lake.log.state import Commit, DataFile, LogState, Undoing
 
 GAS_LIMIT = 1_000_000
 """Gas limit of a get-method at ingest."""
@@ -44,7 +46,7 @@ WALL_MS = 10_000
 
 _CELLS_KEPT = 5_000
 """Cells kept from one commit to the next, most of them of codes that come again: two megabytes.
-From there on all are let go of."""
+Above it all are dropped."""
 
 
 class ContractFinder:
@@ -58,13 +60,13 @@ class ContractFinder:
         self._cells = cells
         self._lake = KnownLake(lake_dir, settings)
         self._newest: dict[Address, AccountState] = {}
-        self._shelf = Shelf.make()
+        self._cache = CellCache.make()
         self._undoings: tuple[Undoing, ...] = ()
         patient = msgspec.structs.replace(settings.tvm, wall_ms=WALL_MS)
         self._tvm = TvmPool(patient)
 
     def close(self) -> None:
-        """Stop the TVM, and let go of the lake."""
+        """Stop the TVM and close the lake."""
         self._tvm.close()
         self._lake.close()
 
@@ -80,11 +82,11 @@ class ContractFinder:
         Raises:
             LakeCorrupt: a file that is needed is damaged.
         """
-        found = self.derive(state, rows, place.first)
+        found = self._derive(state, rows, place.first)
         files = [NewFile(name, place, table) for name, table in sorted(found.items())]
         return Derivation(files, frozenset())
 
-    def derive(
+    def _derive(
         self, state: LogState, rows: Mapping[str, pa.Table], first: int
     ) -> dict[str, pa.Table]:
         """Return the tables of contracts of the base rows of a range that begins at ``first``."""
@@ -92,21 +94,21 @@ class ContractFinder:
         if ACCOUNT_STATES.name not in rows:
             return {}
         if state.undoings != self._undoings:  # cells may have gone with the blocks
-            self._shelf, self._undoings = Shelf.make(), state.undoings
-        world = World(self._lake, state, self._cells, rows, self._shelf)
-        interview = Interview(world, Network(world, first), self._tvm, GAS_LIMIT)
-        investigation = Investigation(world, interview, _find_global_id(state, rows))
-        found = make_history(investigation.run(first))
+            self._cache, self._undoings = CellCache.make(), state.undoings
+        world = World(self._lake, state, self._cells, rows, self._cache)
+        session = GetMethodSession(world, Network(world, first), self._tvm, GAS_LIMIT)
+        detection = ContractDetection(world, session, _find_global_id(state, rows))
+        found = make_history(detection.detect(first))
         found[INTERFACES.name] = make_interfaces(world.list_states(), world)
         self._newest = {each.address: each for each in world.list_states()}
         gone = {
             place
-            for place in list_places(rows)
+            for place in list_recipients(rows)
             if (after := world.find_state(*place)) is None or after.code_hash is None
         }
-        before = make_history(investigation.look_back(gone, first) if gone else ())
-        if self._shelf.tree.count > _CELLS_KEPT:
-            self._shelf = Shelf.make()
+        before = make_history(detection.detect_before(gone, first) if gone else ())
+        if self._cache.tree.count > _CELLS_KEPT:
+            self._cache = CellCache.make()
         return found | make_moves(rows, found, before)
 
     def learn(self, commit: Commit) -> None:
@@ -120,3 +122,56 @@ def _find_global_id(state: LogState, rows: Mapping[str, pa.Table]) -> int | None
         return state.network.global_id
     blocks = rows.get(BLOCKS.name)
     return None if blocks is None else blocks["global_id"][0].as_py()
+
+
+_BASE = frozenset(table.name for table in BASE_TABLES)
+_DERIVED = frozenset(table.name for table in CONTRACT_TABLES)
+
+
+def rederive_contracts(
+    lake_dir: Path, state: LogState, settings: IngestSections, scope: Scope
+) -> Derivation:
+    """Return the contract files of the ranges in a scope that have blocks.
+
+    Ranges without blocks, which recorded traces have, keep what was recorded.
+
+    Raises:
+        LakeCorrupt: a base file is damaged.
+    """
+    base = {place: files for place, files in _list_base(state).items() if scope.covers(place)}
+    old = frozenset(
+        file.path
+        for file in state.files
+        if file.table in _DERIVED and read_place(file.path) in base
+    )
+    return Derivation(_rederive_ranges(lake_dir, state, settings, base, scope.on_range), old)
+
+
+def _list_base(state: LogState) -> dict[Place, list[DataFile]]:
+    """Return the files of base rows of the ranges that have blocks."""
+    found: dict[Place, list[DataFile]] = {place: [] for place in list_places(state)}
+    for file in state.files:
+        if file.table in _BASE:
+            found[read_place(file.path)].append(file)
+    return {
+        place: files
+        for place, files in found.items()
+        if any(file.table == BLOCKS.name for file in files)
+    }
+
+
+def _rederive_ranges(
+    lake_dir: Path,
+    state: LogState,
+    settings: IngestSections,
+    base: dict[Place, list[DataFile]],
+    on_range: Callable[[int, int], None],
+) -> Iterator[NewFile]:
+    with (
+        closing(CellFinder(lake_dir, settings)) as cells,
+        closing(ContractFinder(lake_dir, settings, cells)) as finder,
+    ):
+        for done, (place, files) in enumerate(base.items(), 1):
+            rows = {file.table: read_rows(lake_dir, file) for file in files}
+            yield from finder(state, rows, place).files
+            on_range(done, len(base))

@@ -1,48 +1,185 @@
-"""What a detector is: questions about contracts in, findings out, whoever answers the questions.
-
-A detector is a generator. It yields questions and is sent the stack of each answer; it returns
-what it found. An answer that fails, or has another shape, raises Mismatch in it: it is no such
-contract. So it reads in order, while the one who drives it may gather questions of many.
-"""
+"""All contracts of a commit: detectors driven over its states, questions about others gathered."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from tonlake.ingest.derive.contract.stack import Address, Value
+from tonlake.ingest.derive.contract.stack import Finding, Mismatch
+from tonlake.ingest.derive.contract.standard.jetton import detect_master, detect_wallet
+from tonlake.ingest.derive.contract.standard.multisig import (
+    VESTING_CODE,
+    detect_multisig,
+    detect_order,
+    detect_vesting,
+)
+from tonlake.ingest.derive.contract.standard.nft import ItemDetector, detect_collection
+from tonlake.ingest.derive.contract.standard.sale import CODE_HASHES as POOLS
+from tonlake.ingest.derive.contract.standard.sale import (
+    detect_auction_v4,
+    detect_pool,
+    detect_sale,
+    detect_sale_v4,
+    detect_telemint,
+)
+from tonlake.ingest.derive.contract.standard.wallet import read_wallet
+from tonlake.ingest.derive.contract.world import NotLoaded
+from tonlake.ingest.errors import BocError
+from tonlake.lake.schema.contract import WALLETS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tonlake.ingest.derive.contract.known import AccountState
+    from tonlake.ingest.derive.contract.session import GetMethodSession
+    from tonlake.ingest.derive.contract.stack import Address, Detection, Detector, Question, Value
+    from tonlake.ingest.derive.contract.world import World
+
+_ROUNDS = 8
+"""Times that questions about accounts not looked up yet are gathered; detectors ask of two."""
 
 
-class Question(NamedTuple):
-    """A get-method that is to be asked, and of whom.
+class Clue(NamedTuple):
+    """The get-method that makes a detector worth while, and the only codes it is for, if any."""
 
-    Where the answer is not ``required``, None is sent in place of a failure.
-    """
-
-    address: Address
     method: str
-    arguments: tuple[Value, ...] = ()
-    required: bool = True
+    detector: Detector
+    codes: frozenset[bytes] | None = None
 
 
-class Finding(NamedTuple):
-    """A row of a table of contracts, without the columns about the account."""
+class ActiveDetection:
+    """One detector at work on one state."""
 
-    table: str
-    fields: dict[str, Any]
+    def __init__(self, state: AccountState, detector: Detector) -> None:
+        """Begin; nothing is advanced yet."""
+        self.state = state
+        self.findings: list[Finding] = []
+        self._detection: Detection = detector(state.address)
+        self._question: Question | None = None
+
+    def advance(self, session: GetMethodSession) -> Address | None:
+        """Go on until the end, or until a state must be looked up: that of the account returned."""
+        try:
+            self._question = self._question or next(self._detection)
+            while True:
+                answer = self._ask(session, self._question)
+                self._question = self._detection.send(answer)
+        except NotLoaded as missing:
+            return missing.address
+        except StopIteration as end:
+            self.findings = end.value
+        except (Mismatch, BocError):
+            self._detection.close()
+        return None
+
+    def _ask(self, session: GetMethodSession, question: Question) -> list[Value] | None:
+        try:
+            return session.ask(question, self.state.mc_seqno)
+        except Mismatch:
+            if question.required:
+                raise
+            return None
 
 
-Detection = Generator[Question, Any, list[Finding]]
+class ContractDetection:
+    """Finds out what the accounts of a commit are."""
 
-Detector = Callable[[Address], Detection]
+    def __init__(self, world: World, session: GetMethodSession, global_id: int | None) -> None:
+        """Detect in the states of a commit; ``global_id`` is that of the network, if known."""
+        self._world = world
+        self._session = session
+        self._clues = (
+            Clue("get_wallet_data", detect_wallet),
+            Clue("get_jetton_data", detect_master),
+            Clue("get_collection_data", detect_collection),
+            Clue("get_nft_data", ItemDetector(global_id)),
+            Clue("get_sale_data", detect_sale),
+            Clue("get_fix_price_data_v4", detect_sale_v4),
+            Clue("get_auction_data_v4", detect_auction_v4),
+            Clue("get_telemint_token_name", detect_telemint),
+            Clue("get_multisig_data", detect_multisig),
+            Clue("get_order_data", detect_order),
+            Clue("get_vesting_data", detect_vesting, frozenset({VESTING_CODE})),
+            Clue("get_assets", detect_pool, POOLS),
+        )
 
+    def detect(self, before: int) -> Iterator[tuple[AccountState, Finding]]:
+        """Yield every finding; ``before`` is the first masterchain block of the commit."""
+        states = list(self._world.list_states())
+        self._world.load_cells({state.code_hash for state in states})
+        codes = {state.code_hash for state in states if state.code_hash is not None}
+        clues = {code_hash: [*self._find_clues(code_hash)] for code_hash in codes}
+        suspects = [
+            (state, clue)
+            for state in states
+            if state.code_hash is not None and state.data_hash is not None
+            for clue in clues[state.code_hash]
+        ]
+        self._world.load_cells(
+            {state.data_hash for state, _ in suspects} | {s.data_hash for s in states}
+        )
+        yield from self._read_wallets(states)
+        yield from self._settle(
+            [ActiveDetection(state, clue.detector) for state, clue in suspects], before
+        )
 
-def address_fields(name: str, address: Address | None) -> dict[str, Any]:
-    """Return the two columns of an address."""
-    workchain, account = (None, None) if address is None else address
-    return {f"{name}_workchain": workchain, name: account}
+    def detect_before(
+        self, places: Iterable[tuple[Address, int]], before: int
+    ) -> Iterator[tuple[AccountState, Finding]]:
+        """Yield what accounts were before masterchain blocks of the commit, as of the one before.
 
+        ``before`` is the first masterchain block of the commit.
+        """
+        ordered = sorted(places)
+        self._load({address for address, _ in ordered}, before)
+        active = []
+        for address, mc_seqno in ordered:
+            state = self._world.find_state(address, mc_seqno - 1)
+            if state is None or state.code_hash is None or state.data_hash is None:
+                continue
+            clues = self._find_clues(state.code_hash)
+            then = state._replace(mc_seqno=mc_seqno - 1)
+            active += [ActiveDetection(then, clue.detector) for clue in clues]
+        yield from self._settle(active, before)
 
-def raw_text(address: Address | None) -> str | None:
-    """Return the raw form of an address, if there is one."""
-    return None if address is None else str(address)
+    def _settle(
+        self, active: list[ActiveDetection], before: int
+    ) -> Iterator[tuple[AccountState, Finding]]:
+        """Drive detectors to their ends, and yield what they found."""
+        waiting = active
+        for _ in range(_ROUNDS):
+            advanced = [(each, each.advance(self._session)) for each in waiting]
+            waiting = [each for each, address in advanced if address is not None]
+            if not waiting:
+                break
+            self._load({address for _, address in advanced if address is not None}, before)
+        for each in active:
+            for finding in each.findings:
+                yield each.state, finding
+
+    def _find_clues(self, code_hash: bytes) -> Iterator[Clue]:
+        for clue in self._clues:
+            if clue.codes is not None and code_hash not in clue.codes:
+                continue
+            if self._session.has_method(code_hash, clue.method):
+                yield clue
+
+    def _read_wallets(self, states: list[AccountState]) -> Iterator[tuple[AccountState, Finding]]:
+        for state in states:
+            if state.code_hash is None:
+                continue
+            data = self._world.find_cell(state.data_hash)
+            try:
+                start = None if data is None else data.slice()
+            except BocError:
+                start = None
+            fields = read_wallet(state.code_hash, start)
+            if fields is not None:
+                yield state, Finding(WALLETS.name, fields)
+
+    def _load(self, addresses: set[Address], before: int) -> None:
+        self._world.load_states(addresses, before)
+        states = (self._world.find_state(address, before - 1) for address in sorted(addresses))
+        found = [state for state in states if state is not None]
+        self._world.load_cells(
+            {state.code_hash for state in found} | {state.data_hash for state in found}
+        )

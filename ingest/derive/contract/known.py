@@ -1,4 +1,4 @@
-"""What a lake says of accounts and of the network, remembered from commit to commit."""
+"""States of accounts and rows of small tables of a lake, kept from commit to commit."""
 
 from __future__ import annotations
 
@@ -124,22 +124,20 @@ from states_as_of('picked', $before - 1)
 _NEVER = 1 << 62
 
 
-def _ask_newest(
-    connection: DuckDBPyConnection, wanted: set[Address]
-) -> dict[Address, AccountState]:
-    states = _read_before(connection, wanted, _NEVER)
-    return {address: state for address, state in states.items() if address in wanted}
+def _ask_newest(connection: DuckDBPyConnection, keys: set[Address]) -> dict[Address, AccountState]:
+    states = _read_before(connection, keys, _NEVER)
+    return {address: state for address, state in states.items() if address in keys}
 
 
 def _ask_earlier(
-    connection: DuckDBPyConnection, wanted: set[tuple[Address, int]]
+    connection: DuckDBPyConnection, keys: set[tuple[Address, int]]
 ) -> dict[tuple[Address, int], AccountState]:
     found: dict[tuple[Address, int], AccountState] = {}
-    for before in {before for _address, before in wanted}:
-        addresses = {address for address, at in wanted if at == before}
+    for before in {before for _address, before in keys}:
+        addresses = {address for address, at in keys if at == before}
         states = _read_before(connection, addresses, before)
         found |= {(address, before): state for address, state in states.items()}
-    return {key: found[key] for key in wanted if key in found}
+    return {key: found[key] for key in keys if key in found}
 
 
 def _read_before(

@@ -1,20 +1,30 @@
-"""Findings to rows: the tables of contracts of one commit."""
+"""Rows of the tables of contracts, and the names of what a code can do.
+
+The names are those of TON Center, by the hash of a code and by the get-methods in it, of which none
+is run; their table is ``interfaces.txt``.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import base64
+from functools import lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
 
-from tonlake.ingest.derive.contract.interface import name_interfaces, read_method_ids
+from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.derive.tvm.call import method_id
+from tonlake.ingest.errors import BocError
 from tonlake.lake.schema.contract import HISTORY_TABLES, INTERFACES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
-    from tonlake.ingest.derive.contract.detection import Finding
+    from tonlake.ingest.decode.cell.tree import CellTree
     from tonlake.ingest.derive.contract.known import AccountState
+    from tonlake.ingest.derive.contract.stack import Finding
     from tonlake.ingest.derive.contract.world import World
     from tonlake.lake.schema import Table
 
@@ -65,12 +75,80 @@ def _write_json(value: object) -> str | None:
 
 
 def _describe(state: AccountState) -> Row:
-    return {
-        "workchain": state.workchain,
-        "account": state.account,
-        "mc_seqno": state.mc_seqno,
-        "lt": state.lt,
-        "utime": state.utime,
-        "code_hash": state.code_hash,
-        "data_hash": state.data_hash,
-    }
+    names = ("workchain", "account", "mc_seqno", "lt", "utime", "code_hash", "data_hash")
+    return {name: getattr(state, name) for name in names}
+
+
+METHOD_BITS = 19
+_SET_CODEPAGE = 0xFF00  # SETCP0
+_PUSH_DICTIONARY = 0xF4A413  # DICTPUSHCONST 19, with a dictionary
+
+
+class InterfaceTable(NamedTuple):
+    """The one name of a code hash, and the method ids behind each name that has some."""
+
+    by_code: dict[bytes, str]
+    by_methods: dict[str, frozenset[int]]
+
+
+@lru_cache(1)
+def load_interfaces() -> InterfaceTable:
+    """Return the table of names."""
+    table = InterfaceTable({}, {})
+    text = (files("tonlake.ingest.derive.contract") / "interfaces.txt").read_text(encoding="utf-8")
+    for line in text.splitlines():
+        if line.startswith("#"):
+            continue
+        name, methods, hashes = line.split("\t")
+        table.by_code.update((base64.b64decode(code_hash), name) for code_hash in hashes.split())
+        if methods:
+            table.by_methods[name] = frozenset(map(method_id, methods.split()))
+    return table
+
+
+def name_interfaces(code_hash: bytes, methods: Collection[int] | None) -> list[str] | None:
+    """Return the interface names of a code, sorted; None where none fits.
+
+    Args:
+        code_hash: Hash of the code cell, of the library cell where it is one.
+        methods: Method ids in the code; None where they are not known.
+    """
+    table = load_interfaces()
+    if code_hash in table.by_code:
+        return [table.by_code[code_hash]]
+    present = frozenset(methods or ())
+    return sorted(name for name, needed in table.by_methods.items() if needed <= present) or None
+
+
+def read_method_ids(tree: CellTree, code: int) -> list[int] | None:
+    """Return the ids of all methods that a code's selector knows, ascending.
+
+    Compilers put them into one dictionary: ``SETCP0``, ``DICTPUSHCONST 19``. None where the code
+    begins otherwise, as a library cell does.
+    """
+    try:
+        start = tree.slice(code)
+        if start.load_uint(16) != _SET_CODEPAGE or start.load_uint(24) != _PUSH_DICTIONARY:
+            return None
+        return _list_keys(tree, start.load_ref())
+    except BocError:
+        return None
+
+
+def find_method_ids(tree: CellTree, code: int) -> list[int] | None:
+    """Return the ids of all methods of a code whose selector may stand behind other instructions.
+
+    None where no dictionary of methods is found: the code may have any method.
+    """
+    try:
+        start = tree.slice(code)
+        if _PUSH_DICTIONARY.to_bytes(3, "big") in tree.payload(code) and start.refs_left:
+            return _list_keys(tree, start.load_ref())
+    except BocError:
+        return None
+    name = load_interfaces().by_code.get(tree.hash(code), "")
+    return [] if name.startswith("wallet_") else None
+
+
+def _list_keys(tree: CellTree, root: int) -> list[int]:
+    return [key for key, _value in iter_hashmap(tree, root, METHOD_BITS)]

@@ -15,9 +15,14 @@ import pyarrow.compute as pc
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.contract.detection import address_fields
 from tonlake.ingest.derive.contract.record import make_table
-from tonlake.ingest.derive.contract.stack import Address, Mismatch, load_address, load_any_address
+from tonlake.ingest.derive.contract.stack import (
+    Address,
+    Mismatch,
+    address_fields,
+    load_address,
+    load_any_address,
+)
 from tonlake.ingest.errors import BocError
 from tonlake.lake.file.values import iter_dicts, iter_tuples, list_values
 from tonlake.lake.schema import MESSAGES, TRANSACTIONS
@@ -96,7 +101,7 @@ def make_moves(
     }
 
 
-def list_places(tables: Mapping[str, pa.Table]) -> Iterator[tuple[Address, int]]:
+def list_recipients(tables: Mapping[str, pa.Table]) -> Iterator[tuple[Address, int]]:
     """Yield who consumed messages that may have moved something, and the masterchain blocks.
 
     Accounts that were no contracts when the messages came are left out.
@@ -152,8 +157,8 @@ def _list_chosen(
     if not messages.num_rows:
         return set()
     transactions = tables.get(TRANSACTIONS.name, TRANSACTIONS.empty)
-    wanted = pc.is_in(transactions["hash"], value_set=messages["tx_hash"].combine_chunks())
-    is_chosen = pc.and_(wanted, pc.equal(transactions[column], value))
+    is_theirs = pc.is_in(transactions["hash"], value_set=messages["tx_hash"].combine_chunks())
+    is_chosen = pc.and_(is_theirs, pc.equal(transactions[column], value))
     return set(list_values(transactions["hash"].filter(is_chosen)))
 
 

@@ -1,6 +1,6 @@
-"""What a commit knows of the chain: states of accounts at any of its blocks, their cells, and more.
+"""What a commit knows of the chain: states of accounts, their cells, configurations and libraries.
 
-Rows of the commit at hand come first; what they lack is looked up in the lake, as it is below the
+Rows of the commit at hand come first; what they lack is read from the lake, as it is below the
 commit's first masterchain block. So the answers are the same whenever a commit is derived again.
 """
 
@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.record import append_packed
 from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.contract.known import STATE_COLUMNS, AccountState
 from tonlake.ingest.derive.contract.stack import Address, Cell
+from tonlake.ingest.derive.tvm.context import NetworkConfig, join_config
 from tonlake.ingest.errors import BocError, MissingCell
 from tonlake.lake.file.values import iter_tuples
-from tonlake.lake.schema import ACCOUNT_STATES, STATE_CELLS
+from tonlake.lake.schema import ACCOUNT_STATES, BLOCKS, CONFIG_PARAMS, LIBRARIES, STATE_CELLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,7 +42,7 @@ class NotLoaded(Exception):
         super().__init__(str(address))
 
 
-class Shelf(NamedTuple):
+class CellCache(NamedTuple):
     """Cells that were looked up, in one tree; their places in it, and bags of codes, by hash."""
 
     tree: CellTree
@@ -47,7 +50,7 @@ class Shelf(NamedTuple):
     bags: dict[bytes, bytes]
 
     @classmethod
-    def make(cls) -> Shelf:
+    def make(cls) -> CellCache:
         """Return an empty one."""
         return cls(CellTree(), {}, {})
 
@@ -61,11 +64,11 @@ class World:
         state: LogState,
         finder: CellFinder,
         tables: Mapping[str, pa.Table],
-        shelf: Shelf | None = None,
+        cache: CellCache | None = None,
     ) -> None:
         """Take the rows of a commit, and the lake as it is before them.
 
-        ``shelf`` has cells of commits before it, and gets those that are looked up.
+        ``cache`` has cells of commits before it, and gets those that are looked up.
         """
         self.tables = tables
         self.finder = finder
@@ -73,7 +76,7 @@ class World:
         self._lake = lake
         self._histories = _read_histories(tables.get(ACCOUNT_STATES.name))
         self._before: dict[Address, AccountState | None] = {}
-        self._tree, self._places, self._bags = shelf or Shelf.make()
+        self._tree, self._places, self._bags = cache or CellCache.make()
         self._absent: set[bytes] = set()
 
     def list_rows(
@@ -103,21 +106,21 @@ class World:
 
     def load_states(self, addresses: Iterable[Address], before: int) -> None:
         """Look up the last states that accounts had before a masterchain block."""
-        wanted = set(addresses) - self._before.keys()
-        if not wanted:
+        missing = set(addresses) - self._before.keys()
+        if not missing:
             return
-        states = self._lake.find_states(wanted, self._state, before)
-        self._before |= dict.fromkeys(wanted) | states
+        states = self._lake.find_states(missing, self._state, before)
+        self._before |= dict.fromkeys(missing) | states
 
     def load_cells(self, roots: Iterable[bytes | None]) -> None:
-        """Look up whole cells; ``find_cell`` gives those that were found."""
-        wanted = {root for root in roots if root is not None}
-        wanted -= self._places.keys() | self._absent
-        if not wanted:
+        """Load cells with all below them; ``find_cell`` returns those that were found."""
+        missing = {root for root in roots if root is not None}
+        missing -= self._places.keys() | self._absent
+        if not missing:
             return
         fresh = self.tables.get(STATE_CELLS.name)
-        cells = self.finder.find_trees(wanted, STATE_CELLS.empty if fresh is None else fresh)
-        for root in sorted(wanted):
+        cells = self.finder.find_trees(missing, STATE_CELLS.empty if fresh is None else fresh)
+        for root in sorted(missing):
             try:
                 append_packed(self._tree, root, cells, self._places)
             except (MissingCell, BocError):
@@ -152,3 +155,70 @@ def _read_histories(states: pa.Table | None) -> dict[Address, list[AccountState]
             history.pop()
         history.append(state)
     return histories
+
+
+_VERSION_PARAM, _VERSION_TAG = 8, 0xC4  # capabilities#c4 version:uint32 capabilities:uint64
+
+Params = dict[int, bytes]
+
+
+class Network:
+    """Configurations and libraries of one commit and of the lake before it."""
+
+    def __init__(self, world: World, first: int) -> None:
+        """Read them for the masterchain blocks from ``first`` on."""
+        self._configs = _read_configs(world, first)
+        self._version = _read_version(world)
+        self._changes = _read_libraries(world, first)
+        self._joined: dict[int | None, NetworkConfig] = {}
+
+    def find_config(self, mc_seqno: int) -> NetworkConfig:
+        """Return the configuration after a block.
+
+        Where the lake begins after the last key block, it has the version of the blocks alone.
+        """
+        since = max((at for at in self._configs if at <= mc_seqno), default=None)
+        if since not in self._joined:
+            params = _make_params(self._version) if since is None else self._configs[since]
+            self._joined[since] = join_config(tuple(sorted(params.items())))
+        return self._joined[since]
+
+    def is_public(self, library: bytes, mc_seqno: int) -> bool:
+        """Tell whether a library is public after a block."""
+        known = [at for at in self._changes if at[1] == library and at[0] <= mc_seqno]
+        return bool(known) and max(known)[2]
+
+
+def _make_params(version: int) -> Params:
+    builder = CellBuilder().store_uint(_VERSION_TAG, 8).store_uint(version, 32).store_uint(0, 64)
+    return {_VERSION_PARAM: serialize_boc(builder.tree, [builder.end()])}
+
+
+def _read_configs(world: World, first: int) -> dict[int, Params]:
+    columns = ("mc_seqno", "param", "boc")
+    newest = next(world.list_rows(CONFIG_PARAMS.name, columns, first), [])
+    last = max((row[0] for row in newest), default=0)
+    rows = [row for row in newest if row[0] == last]
+    fresh = world.tables.get(CONFIG_PARAMS.name)
+    if fresh is not None:
+        rows += zip(*(fresh[name].to_pylist() for name in columns), strict=True)
+    configs: dict[int, Params] = {}
+    for mc_seqno, param, boc in rows:
+        configs.setdefault(mc_seqno, {})[param] = boc
+    return configs
+
+
+def _read_version(world: World) -> int:
+    """Return the greatest global version that blocks of the commit were made with."""
+    blocks = world.tables.get(BLOCKS.name)
+    versions = () if blocks is None else blocks["gen_software_version"].to_pylist()
+    return max((version for version in versions if version is not None), default=0)
+
+
+def _read_libraries(world: World, first: int) -> list[tuple[int, bytes, bool]]:
+    columns = ("mc_seqno", "hash", "present")
+    rows = [row for file in world.list_rows(LIBRARIES.name, columns, first) for row in file]
+    fresh = world.tables.get(LIBRARIES.name)
+    if fresh is not None:
+        rows += zip(*(fresh[name].to_pylist() for name in columns), strict=True)
+    return [(mc_seqno, library, present) for mc_seqno, library, present in rows]

@@ -1,6 +1,6 @@
 """Interface records of recorded traces as rows: what their accounts were when they were recorded.
 
-A record is a JSON object: account to kind to fields, in the words of TON Center's tables. Its
+A record is a JSON object: account to kind to fields, with the names of TON Center's tables. Its
 numbers went through floating point, so large ones are not exact.
 """
 
@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tonlake.ingest.derive.contract.detection import address_fields, raw_text
 from tonlake.ingest.derive.contract.record import make_table
-from tonlake.ingest.derive.contract.stack import Address, parse_address
+from tonlake.ingest.derive.contract.stack import Address, address_fields, parse_address, raw_text
 from tonlake.ingest.derive.contract.standard.sale import AUCTION, SALE
 from tonlake.ingest.errors import DecodeError
 from tonlake.lake.schema.contract import DEX_POOLS, JETTON_WALLETS, NFT_ITEMS, NFT_SALES
@@ -34,11 +33,7 @@ def make_recorded(
 ) -> dict[str, pa.Table]:
     """Return the rows of the contracts that a trace was recorded with.
 
-    Args:
-        records: What was recorded.
-        mc_seqno: Masterchain block that the rows are of: the first of the trace.
-        lt: Logical time of the first transaction.
-        utime: Unix seconds of it.
+    They are of its first masterchain block, with logical time and Unix seconds of its root.
 
     Raises:
         ValueError: an address or a number cannot be read.

@@ -76,16 +76,16 @@ def replay_traces(path: Path, lake_dir: Path, settings: IngestSections) -> Repla
 
 
 def leave_out_repeated(traces: Iterable[Recorded]) -> list[Recorded]:
-    """Return traces without those that stand in another one, whole or as far as they had grown.
+    """Return traces without those that stand in another one, in full or as far as they had grown.
 
     Raises:
         RecordingMalformed: two traces share transactions, and neither has all of the other.
     """
-    given = list(traces)
-    hashes = [set(each.tables[TRANSACTIONS.name]["hash"].to_pylist()) for each in given]
+    listed = list(traces)
+    hashes = [set(each.tables[TRANSACTIONS.name]["hash"].to_pylist()) for each in listed]
     kept: list[int] = []
     seen: set[bytes] = set()
-    for index in sorted(range(len(given)), key=lambda each: -len(hashes[each])):
+    for index in sorted(range(len(listed)), key=lambda each: -len(hashes[each])):
         shared = hashes[index] & seen
         if shared == hashes[index]:
             continue
@@ -96,7 +96,7 @@ def leave_out_repeated(traces: Iterable[Recorded]) -> list[Recorded]:
             )
         kept.append(index)
         seen |= hashes[index]
-    return [given[index] for index in sorted(kept)]
+    return [listed[index] for index in sorted(kept)]
 
 
 def join_overlapping(traces: Iterable[Recorded]) -> Iterator[Recorded]:

@@ -1,7 +1,7 @@
 """Recorded traces to rows: one JSON object a line, with transactions, messages and their cells.
 
 A transaction has the columns that an indexer keeps of it; its cell, and most of what its phases
-did, are lost. A message has its whole cell, from which its row is decoded; only messages to the
+did, are lost. A message has its full cell, from which its row is decoded; only messages to the
 outside may lack it, as the address they went to is lost. What is lost is NULL.
 """
 

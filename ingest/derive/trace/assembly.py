@@ -2,9 +2,9 @@
 
 A trace is a tree: its root is a transaction without an in message, with one from outside the
 chain, or with one made by the validators; every other transaction hangs on the one that sent
-its in message. What a batch cannot know is kept as open edges: messages sent and not consumed,
-and messages consumed and sent by nobody known. Batches may come in any order: the next one joins
-its messages to the open edges of all before it, so the end depends on the rows alone.
+its in message. What a batch cannot know is kept as open edges: messages sent and not consumed, and
+messages consumed with no known sender. Batches may come in any order: the next one joins its
+messages to the open edges of all before it, so the end depends on the rows alone.
 
 An internal message is found by its hash and created_lt. A message from outside is no key, as the
 same one may be executed many times; each execution is a root.
@@ -180,7 +180,7 @@ def _find_roots(parents: pa.Array) -> pa.Array:
     at = pc.coalesce(parents, _count(len(parents)))
     for _ in range(len(parents).bit_length()):
         before, at = at, at.take(at)
-        if at.equals(before):  # nobody has far to go: traces are flat
+        if at.equals(before):  # soon: traces are flat
             break
     if parents.take(at).null_count < len(parents):
         raise TraceImpossible(

@@ -1,4 +1,9 @@
-"""What is asked of the TVM, and what it answers."""
+"""Calls of the TVM and of the emulator, and what they answer.
+
+The emulator is the node's own code for ordinary and tick-tock transactions: what it makes from the
+state before a transaction, its message and its block's seed, time and configuration is that
+transaction, bit for bit.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,10 @@ import binascii
 
 import msgspec
 
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.stack import StackValue
 
 NO_CODE = -13
@@ -42,3 +51,71 @@ class Outcome(msgspec.Struct, frozen=True):
 def method_id(name: str) -> int:
     """Return the id that compilers give a get-method: CRC-16/XMODEM of its name, and bit 16."""
     return binascii.crc_hqx(name.encode(), 0) | _METHOD_MARK
+
+
+_HASH_BYTES, _LT_BITS = 32, 64
+
+
+class EmulationCall(msgspec.Struct, frozen=True):
+    """One transaction to be made; cells are bags."""
+
+    account: bytes
+    """ShardAccount: the state before, and its last transaction."""
+    message: bytes | None
+    """Message, external or internal; None makes a tick-tock transaction."""
+    config: bytes
+    """Hashmap 32 ^Cell: the configuration after the masterchain block that is referred to."""
+    now: int
+    """Unix seconds of the block."""
+    lt: int
+    """Logical time of the transaction, at the least."""
+    libraries: bytes | None = None
+    """Hashmap 256 ^Cell: the libraries that library cells are replaced by."""
+    previous: StackValue = None
+    """PrevBlocksInfo as of that masterchain block (module ``context``)."""
+    rand_seed: bytes = bytes(_HASH_BYTES)
+    """Seed of the block."""
+    ignore_chksig: bool = False
+    """Whether every signature counts as right."""
+    is_tock: bool = False
+    """Of a tick-tock transaction: tock."""
+
+
+class Emulated(msgspec.Struct, frozen=True):
+    """A transaction that was made, and the ShardAccount after it, as bags."""
+
+    transaction: bytes
+    account: bytes
+
+
+class NotAccepted(msgspec.Struct, frozen=True):
+    """An external message that the contract does not accept: there is no transaction.
+
+    ``exit_code`` is None where the run ended without one: the contract returned, or there is no
+    code to run.
+    """
+
+    exit_code: int | None
+
+
+def join_shard_account(account: bytes | None, last_trans_hash: bytes, last_trans_lt: int) -> bytes:
+    """Return ShardAccount: account_descr$_ account:^Account last_trans_hash last_trans_lt.
+
+    Without a state it is account_none$0, what an account is before its first message.
+    """
+    if account is None:
+        tree = CellTree()
+        root = CellBuilder(tree).store_bit(0).end()
+    else:
+        tree = parse_boc(account)
+        root = tree.roots[0]
+    builder = CellBuilder(tree).store_ref(root).store_bytes(last_trans_hash)
+    return serialize_boc(tree, [builder.store_uint(last_trans_lt, _LT_BITS).end()])
+
+
+def split_shard_account(boc: bytes) -> tuple[bytes, bytes, int]:
+    """Return Account as bag, last_trans_hash and last_trans_lt of ShardAccount."""
+    tree = parse_boc(boc)
+    start = tree.slice(tree.roots[0])
+    account = serialize_boc(tree, [start.load_ref()])
+    return account, start.load_bytes(_HASH_BYTES), start.load_uint(_LT_BITS)

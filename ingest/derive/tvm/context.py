@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 import msgspec
 
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.build import CellBuilder, graft
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.dictionary_writer import build_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
@@ -29,8 +29,10 @@ _VERSION_TAG = 0xC4  # capabilities#c4 version:uint32 capabilities:uint64
 _CURRENCY_BITS, _AMOUNT_LENGTH_BITS = 32, 5  # HashmapE 32 (VarUInteger 32)
 _ADDR_STD = 0b100  # addr_std$10 without anycast
 
+_PARAM_BITS, _LIBRARY_BITS = 32, 256
+_CONFIGS_KEPT = 8
 _PARAMS_KEPT = 64
-"""What was read of so many parameters, each at a moment, is kept: runs of one commit share them."""
+"""Parameters, each at a moment, of which the reading is kept: calls of one commit share them."""
 
 
 class NetworkConfig(msgspec.Struct, frozen=True):
@@ -44,6 +46,32 @@ class NetworkConfig(msgspec.Struct, frozen=True):
         """Global version (ConfigParam 8); 0 where it is not set."""
         boc = self.params.get(_VERSION_PARAM)
         return 0 if boc is None else _read_version(boc)
+
+
+def join_params(params: Mapping[int, bytes]) -> bytes:
+    """Return the dictionary of parameters, Hashmap 32 ^Cell; equal to the chain's own."""
+    by_key = {number & (1 << _PARAM_BITS) - 1: boc for number, boc in params.items()}
+    return _join_cells(by_key, _PARAM_BITS)
+
+
+@lru_cache(_CONFIGS_KEPT)
+def join_config(params: tuple[tuple[int, bytes], ...]) -> NetworkConfig:
+    """Return the configuration of some parameters; most calls ask for the same."""
+    return NetworkConfig(join_params(dict(params)), dict(params))
+
+
+def join_libraries(libraries: Mapping[bytes, bytes]) -> bytes | None:
+    """Return Hashmap 256 ^Cell of libraries by their hashes; None where there are none."""
+    if not libraries:
+        return None
+    by_key = {int.from_bytes(key, "big"): boc for key, boc in libraries.items()}
+    return _join_cells(by_key, _LIBRARY_BITS)
+
+
+def _join_cells(cells: Mapping[int, bytes], key_bits: int) -> bytes:
+    tree = CellTree()
+    entries = [(key, graft(tree, parse_boc(boc))) for key, boc in sorted(cells.items())]
+    return serialize_boc(tree, [build_hashmap(tree, entries, key_bits)])
 
 
 class MasterId(msgspec.Struct, frozen=True):

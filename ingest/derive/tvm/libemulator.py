@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tonlake.ingest.derive.tvm.emulation import Emulated, EmulationCall, NotAccepted
-from tonlake.ingest.derive.tvm.vmstack import serialize_value
+from tonlake.ingest.derive.tvm.call import Emulated, EmulationCall, NotAccepted
+from tonlake.ingest.derive.tvm.stack import serialize_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +76,7 @@ class LibraryEmulator:
             LibraryFault: the library refuses the input.
         """
         library = self._library
-        # 0: the log says how a run ended, and no more
+        # 0: the log has how a run ended, and no more
         handle = library.transaction_emulator_create(_write(call.config), 0)
         if not handle:
             raise LibraryFault("the configuration is none")

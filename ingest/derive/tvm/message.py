@@ -1,13 +1,19 @@
-"""Messages as bags: read, built, and taken out of transactions.
+"""Messages as bags: read, built, taken out of transactions, and their fees.
 
-TL-B: message$_ info:CommonMsgInfo init:(Maybe (Either StateInit ^StateInit)) body:(Either X ^X).
+TL-B: message$_ info:CommonMsgInfo init:(Maybe (Either StateInit ^StateInit)) body:(Either X ^X);
+msg_forward_prices#ea (parameters 24, 25), storage_prices#cc (parameter 18). Formulas are those of
+``MsgPrices::compute_fwd_fees`` and ``StoragePrices::compute_storage_fees`` of the node.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from tonlake.ingest.decode.block.account import read_account
 from tonlake.ingest.decode.block.message import MessageDecoder
+from tonlake.ingest.decode.block.transaction import decode_transaction
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, graft
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
@@ -16,6 +22,11 @@ from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import BocError, DecodeError
 from tonlake.lake.schema import MESSAGES
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tonlake.ingest.derive.tvm.call import Emulated
+
 _OUT_KEY_BITS = 15
 _EXT_IN = 0b10
 _ADDR_NONE, _ADDR_STD = 0b00, 0b100
@@ -23,7 +34,7 @@ _OWN_COLUMNS = MESSAGES.names[MESSAGES.names.index("msg_hash") :]
 
 
 def read_message(boc: bytes) -> dict[str, Any]:
-    """Return the columns of ``messages`` that a message itself says, from ``msg_hash`` on.
+    """Return the columns of ``messages`` that a message itself has, from ``msg_hash`` on.
 
     Raises:
         BocError: ``boc`` is no bag of cells.
@@ -75,11 +86,7 @@ def build_external_message(
 ) -> bytes:
     """Return an external message as wallets send it: no source, no import fee, body by reference.
 
-    Args:
-        workchain: Workchain of the destination.
-        account: Its account id.
-        body: The body's cell as bag.
-        state_init: Code and data to bring along, as bags; (None, None) brings no StateInit.
+    ``state_init`` is code and data as bags, as is the body; (None, None) brings no StateInit.
 
     Raises:
         BocError: a bag is none, or the workchain does not fit 8 bits.
@@ -96,3 +103,155 @@ def build_external_message(
         builder.store_uint(0b11, 2).store_ref(init.end())
     builder.store_bit(1).store_ref(graft(tree, parse_boc(body)))
     return serialize_boc(tree, [builder.end()])
+
+
+MASTERCHAIN = -1
+_STORAGE_PRICES = 18
+_MASTERCHAIN_MESSAGES, _MESSAGES = 24, 25
+_CONFIG_ACCOUNT, _SPECIAL_ACCOUNTS = 0, 31
+_ACCOUNT_BITS = 256
+_MESSAGE_TAG, _STORAGE_TAG = 0xEA, 0xCC
+_FRACTION_BITS = 16
+_UTIME_BITS = 32
+
+
+class Fees(msgspec.Struct, frozen=True):
+    """What a message costs its account, in nanoton."""
+
+    in_fwd_fee: int
+    storage_fee: int
+    gas_fee: int
+    fwd_fee: int
+
+
+def read_fees(made: Emulated, *, global_version: int) -> Fees:
+    """Return the fees of an emulated external message.
+
+    What is left of total_fees after storage, gas and actions is the price of bringing it in.
+    """
+    row, _messages = decode_transaction(made.transaction, global_version=global_version)
+    storage, gas = row["storage_fees_collected"] or 0, row["compute_gas_fees"] or 0
+    left = row["total_fees"] - storage - gas - (row["action_total_action_fees"] or 0)
+    return Fees(left, storage, gas, row["action_total_fwd_fees"] or 0)
+
+
+def estimate_unaccepted(
+    account: bytes | None, message: bytes, params: Mapping[int, bytes], now: int
+) -> Fees:
+    """Return what a message that is not accepted would cost up to there: no gas, no actions.
+
+    Account and message are bags, ``params`` is the configuration by number, ``now`` Unix seconds.
+
+    Raises:
+        DecodeError: the configuration lacks the prices, or the message goes to no account.
+    """
+    workchain, address = read_destination(message)
+    if is_special(params, workchain, address):
+        return Fees(0, 0, 0, 0)
+    is_masterchain = workchain == MASTERCHAIN
+    price = compute_forward_fee(message, params, is_masterchain=is_masterchain)
+    storage = compute_storage_fee(account, params, now, is_masterchain=is_masterchain)
+    return Fees(price, storage, 0, 0)
+
+
+def is_special(params: Mapping[int, bytes], workchain: int, account: bytes) -> bool:
+    """Tell whether an account is one of those that pay nothing.
+
+    TL-B: config_addr:bits256 (parameter 0), fundamental_smc_addr:(HashmapE 256 True) (31).
+    """
+    if workchain != MASTERCHAIN:
+        return False
+    special = set()
+    if _CONFIG_ACCOUNT in params:
+        tree = parse_boc(params[_CONFIG_ACCOUNT])
+        special.add(tree.slice(tree.roots[0]).load_uint(_ACCOUNT_BITS))
+    if _SPECIAL_ACCOUNTS in params:
+        tree = parse_boc(params[_SPECIAL_ACCOUNTS])
+        root = tree.slice(tree.roots[0]).load_maybe_ref()
+        if root is not None:
+            special |= {key for key, _leaf in iter_hashmap(tree, root, _ACCOUNT_BITS)}
+    return int.from_bytes(account, "big") in special
+
+
+def compute_forward_fee(
+    message: bytes, params: Mapping[int, bytes], *, is_masterchain: bool
+) -> int:
+    """Return the price of bringing a message: of its cells but the root, each counted once.
+
+    Raises:
+        DecodeError: the configuration lacks the prices.
+    """
+    number = _MASTERCHAIN_MESSAGES if is_masterchain else _MESSAGES
+    tree = parse_boc(_find(params, number))
+    start = tree.slice(tree.roots[0])
+    if start.load_uint(8) != _MESSAGE_TAG:
+        raise DecodeError(f"configuration parameter {number} holds no prices of messages")
+    lump, bit_price, cell_price = (start.load_uint(64) for _ in range(3))
+    bits, cells = _measure(parse_boc(message))
+    return lump + _round_up(bit_price * bits + cell_price * cells)
+
+
+def compute_storage_fee(
+    account: bytes | None, params: Mapping[int, bytes], now: int, *, is_masterchain: bool
+) -> int:
+    """Return what an account owes for its storage since it last paid.
+
+    Raises:
+        DecodeError: the configuration lacks the prices.
+    """
+    if account is None:
+        return 0
+    tree = parse_boc(account)
+    state = read_account(tree, tree.roots[0])
+    paid = state.storage_last_paid or 0
+    if not paid or now <= paid:
+        return 0
+    total, until = 0, now
+    for since, (bit_price, cell_price) in reversed(_read_storage_prices(params, is_masterchain)):
+        start = max(since, paid)
+        if until > start:
+            per_s = (state.storage_bits or 0) * bit_price + (state.storage_cells or 0) * cell_price
+            total += per_s * (until - start)
+            until = start
+    return _round_up(total)
+
+
+def _read_storage_prices(
+    params: Mapping[int, bytes],
+    is_masterchain: bool,  # noqa: FBT001 - one of two columns
+) -> list[tuple[int, tuple[int, int]]]:
+    """Return the times from which prices hold, ascending, with prices of a bit and of a cell."""
+    tree = parse_boc(_find(params, _STORAGE_PRICES))
+    found = []
+    for since, start in iter_hashmap(tree, tree.roots[0], _UTIME_BITS):
+        if start.load_uint(8) != _STORAGE_TAG:
+            raise DecodeError("configuration parameter 18 holds no prices of storage")
+        start.skip(_UTIME_BITS)
+        prices = [start.load_uint(64) for _ in range(4)]
+        found.append((since, (prices[2], prices[3]) if is_masterchain else (prices[0], prices[1])))
+    return found
+
+
+def _measure(tree: CellTree) -> tuple[int, int]:
+    """Return the bits and the number of all cells under the root, equal ones counted once."""
+    todo = list(tree.refs(tree.roots[0]))
+    seen: set[bytes] = set()
+    bits = 0
+    while todo:
+        cell = todo.pop()
+        if tree.hash(cell) not in seen:
+            seen.add(tree.hash(cell))
+            bits += tree.bit_length(cell)
+            todo.extend(tree.refs(cell))
+    return bits, len(seen)
+
+
+def _find(params: Mapping[int, bytes], number: int) -> bytes:
+    if number not in params:
+        raise DecodeError(f"the configuration has no parameter {number}")
+    return params[number]
+
+
+def _round_up(price: int) -> int:
+    """Return nanoton of a price in 65536ths, rounded up."""
+    return -(-price >> _FRACTION_BITS)

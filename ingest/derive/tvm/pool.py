@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.ingest.derive.tvm.call import GetMethodCall, Outcome
-from tonlake.ingest.derive.tvm.emulation import Emulated, EmulationCall, NotAccepted
+from tonlake.ingest.derive.tvm.call import (
+    Emulated,
+    EmulationCall,
+    GetMethodCall,
+    NotAccepted,
+    Outcome,
+)
 from tonlake.ingest.derive.tvm.process import WorkerProcess
 from tonlake.ingest.derive.tvm.stack import unpack_value
 from tonlake.ingest.derive.tvm.worker import WorkerSettings, pack_call, pack_emulation
@@ -95,7 +100,7 @@ class TvmPool:
         return _read_outcome(self._ask(pack_call(call)))
 
     def emulate(self, call: EmulationCall) -> Emulated | NotAccepted:
-        """Make a transaction; say so where the contract does not accept the message.
+        """Make a transaction, or return that the contract does not accept the message.
 
         Raises:
             TvmMissing, TvmBusy, TvmTimeout, TvmCrash, TvmRefusal: as ``run_get_method``.
@@ -173,7 +178,7 @@ def _distrust() -> Iterator[None]:
 
 
 def _read_outcome(answer: list[Any]) -> Outcome:
-    """Return the outcome that a worker wrote; what it says is not trusted."""
+    """Return the outcome that a worker wrote; its content is not trusted."""
     with _distrust():
         _word, exit_code, gas_used, packed = answer
         stack = tuple(unpack_value(value) for value in packed)

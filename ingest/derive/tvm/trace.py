@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from tonlake.ingest.decode.block.transaction import decode_transaction
-from tonlake.ingest.derive.tvm.emulation import Emulated, EmulationCall, NotAccepted
+from tonlake.ingest.derive.tvm.call import Emulated, EmulationCall, NotAccepted
 from tonlake.ingest.derive.tvm.message import list_messages, read_destination
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def emulate_trace(
         world: The chain at the moment.
         message: Message as bag, external or internal, to a standard address.
         ignore_chksig: Whether every signature counts as right.
-        most_transactions: The trace is cut after so many.
+        most_transactions: Number of transactions after which the trace is cut.
 
     Raises:
         TvmError: the emulator refuses a message, or does not end with it.

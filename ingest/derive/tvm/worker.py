@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.ingest.derive.tvm.call import GetMethodCall
-from tonlake.ingest.derive.tvm.channel import Channel
-from tonlake.ingest.derive.tvm.emulation import Emulated, EmulationCall, NotAccepted
+from tonlake.ingest.derive.tvm.call import Emulated, EmulationCall, GetMethodCall, NotAccepted
 from tonlake.ingest.derive.tvm.libemulator import LibraryEmulator
+from tonlake.ingest.derive.tvm.process import Channel
 from tonlake.ingest.derive.tvm.stack import pack_value, unpack_value
 from tonlake.ingest.errors import TvmStackDeep, TvmStackLarge
 
@@ -63,7 +62,7 @@ def load_engine(settings: WorkerSettings) -> Callable[[Any], Answer]:
         ImportError, OSError: no TVM is installed, or its library cannot be loaded.
     """
     # They need tonpy, which not every machine has.
-    from tonlake.ingest.derive.tvm import emulator, engine  # noqa: PLC0415
+    from tonlake.ingest.derive.tvm import engine  # noqa: PLC0415
 
     limits = engine.StackLimits(
         entries=settings.stack_entries,
@@ -78,7 +77,7 @@ def load_engine(settings: WorkerSettings) -> Callable[[Any], Answer]:
     run_emulation = (
         LibraryEmulator(settings.library).run_emulation
         if settings.library
-        else emulator.run_emulation
+        else engine.run_emulation
     )
 
     def emulate(message: list[Any]) -> Answer:
@@ -94,7 +93,7 @@ def load_engine(settings: WorkerSettings) -> Callable[[Any], Answer]:
         except TvmStackLarge as error:
             return ["large", str(error)]
         except engine.FAULTS as error:
-            if str(error) == _NO_MEMORY:  # nobody knows what is left of this process
+            if str(error) == _NO_MEMORY:  # the state of this process is unknown
                 raise MemoryError from error
             return ["refused", str(error)]
 
@@ -134,16 +133,11 @@ def _pack_emulated(made: Emulated | NotAccepted) -> Answer:
     return ["made", made.transaction, made.account]
 
 
-def limit_resources(settings: WorkerSettings) -> None:
-    """Let the process have so much memory and no more, and leave no core file behind."""
-    resource.setrlimit(resource.RLIMIT_AS, (settings.memory_bytes, settings.memory_bytes))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
 def main() -> None:
     """Run the worker that the command line describes."""
     settings = msgspec.json.decode(sys.argv[2], type=WorkerSettings)
-    limit_resources(settings)
+    resource.setrlimit(resource.RLIMIT_AS, (settings.memory_bytes, settings.memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no core file is left behind
     with socket.socket(fileno=int(sys.argv[1])) as end:
         serve(Channel(end), settings)
 

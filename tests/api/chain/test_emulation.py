@@ -17,7 +17,7 @@ from tonlake.api.request.params import Arguments
 from tonlake.ingest.decode.block.recipe import rebuild_transaction
 from tonlake.ingest.decode.block.transaction import decode_transaction
 from tonlake.ingest.decode.cell.writer import serialize_single
-from tonlake.ingest.derive.tvm.emulation import NotAccepted
+from tonlake.ingest.derive.tvm.call import NotAccepted
 from tonlake.ingest.derive.tvm.message import list_messages, read_message
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.derive.tvm.trace import EmulatedTrace

@@ -10,9 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tonlake.api.explorer import form
-from tonlake.api.explorer.body import MOST_CHARACTERS, unwrap, write_body
-from tonlake.api.explorer.message import name_call, sum_values, write_opcode
-from tonlake.api.explorer.names import Names
+from tonlake.api.explorer.form import (
+    MOST_CHARACTERS,
+    name_call,
+    sum_values,
+    unwrap,
+    write_body,
+    write_opcode,
+)
+from tonlake.api.explorer.sentence import Names
 from tonlake.api.v3.layout.message import Message, MessageContent
 from tonlake.api.v3.resource.answer import AddressMetadata, TokenInfo
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tonlake.api.explorer.sentence import Part, load_sentences, parse_sentence, tell
+from tonlake.api.explorer.sentence import Part, load_sentences, parse_sentence, write_action
 from tonlake.api.v3.resource.action import Action, load_fields
 
 ANN, BOB, GOLD = (f"0:{digit * 64}" for digit in "ABC")
@@ -43,7 +43,7 @@ def _action(kind: str, **details: Any) -> Action:
 
 
 def _words(kind: str, **details: Any) -> str:
-    parts = tell(_action(kind, **details), Book())  # type: ignore[arg-type]
+    parts = write_action(_action(kind, **details), Book())  # type: ignore[arg-type]
     return "".join({ANN: "Ann", BOB: "Bob"}.get(part.text, part.text) for part in parts)
 
 
@@ -90,7 +90,7 @@ def test_values_of_objects() -> None:
 
 
 def test_a_type_without_sentence_is_told_plainly() -> None:
-    told = tell(_action("new_thing", who=ANN, whom=BOB, again=ANN, n="5"), Book())  # type: ignore[arg-type]
+    told = write_action(_action("new_thing", who=ANN, whom=BOB, again=ANN, n="5"), Book())  # type: ignore[arg-type]
     assert told == [
         Part("text", "new thing"),
         Part("text", " between "),
@@ -101,7 +101,7 @@ def test_a_type_without_sentence_is_told_plainly() -> None:
 
 
 def test_long_comments_are_cut_and_keys_are_no_accounts() -> None:
-    parts = tell(
+    parts = write_action(
         _action("ton_transfer", source="javascript:alert(1)", value="x", comment="y" * 9999),
         Book(),  # type: ignore[arg-type]
     )

@@ -14,7 +14,7 @@ from litestar.testing import TestClient
 
 from tests.patience import compose, patient
 from tonlake.api.app import create_app
-from tonlake.api.metrics import telemetry
+from tonlake.api.metrics import meter
 from tonlake.api.settings import Settings
 from tonlake.lake.errors import SettingsError
 
@@ -119,8 +119,8 @@ def test_nothing_is_loaded_where_nothing_is_asked_for(demo_lake: Path) -> None:
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tonlake.api.metrics.spans", None)
     with pytest.raises(SettingsError, match=r"otel_endpoint needs tonlake's extra \[otel\]"):
-        telemetry.open_spans("http://127.0.0.1:4318")
-    assert telemetry.open_spans("") is None
+        meter.open_spans("http://127.0.0.1:4318")
+    assert meter.open_spans("") is None
 
 
 @pytest.mark.parametrize("endpoint", ["collector:4318", "ftp://collector", "http://c/?key=1"])

@@ -26,7 +26,7 @@ from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.v3.resource.pending_trace import PendingTrace
 from tonlake.ingest.decode.cell.writer import serialize_single
 from tonlake.ingest.derive.action.stored import SOURCES
-from tonlake.ingest.derive.tvm.emulation import NotAccepted
+from tonlake.ingest.derive.tvm.call import NotAccepted
 from tonlake.ingest.derive.tvm.message import list_messages, read_message
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.lake.duck.connection import connect

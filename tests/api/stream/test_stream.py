@@ -20,7 +20,7 @@ from tonlake.api.app import create_app
 from tonlake.api.stream import hub
 from tonlake.api.stream.event import TYPES, Cursor, Event
 from tonlake.api.stream.subscription import StreamQuery, make_subscription
-from tonlake.ingest.derive.trace.reopening import reopen_traces
+from tonlake.ingest.derive.trace.derivation import reopen_traces
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.undo import undo_after

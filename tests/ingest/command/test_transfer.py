@@ -92,7 +92,7 @@ def test_days_that_arrive_one_by_one_make_the_same_traces(tmp_path: Path) -> Non
         assert run("export", "--lake", source, "--days", day, "--to", folder).exit_code == 0
         done = run("import", folder, "--lake", copy)
         assert done.exit_code == 0, done.output
-        assert "traces and actions were derived anew" in done.stdout
+        assert "traces and actions were derived again" in done.stdout
     assert read_traces(copy) == read_traces(source) == expected_rows(forest)
     assert verify_lake(copy).damage == []
 

@@ -88,7 +88,7 @@ def _read_value(value: CellSlice) -> bytes:
 
 
 def load_snake(start: CellSlice) -> bytes:
-    """Read whole bytes to the end of the cell, then those of its first child, and so on.
+    """Read the full bytes to the end of the cell, then those of its first child, and so on.
 
     Raises:
         BocError: an exotic cell, or more than ``MAX_CELLS``.

@@ -1,28 +1,31 @@
-"""NFTs (TEP-62): collections and items; items of name roots (TEP-81) with their records."""
+"""NFTs (TEP-62): collections and items; domains (TEP-81) with their names and records."""
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.slice import CellSlice
-from tonlake.ingest.derive.contract.detection import Finding, Question, address_fields
-from tonlake.ingest.derive.contract.stack import Mismatch, Results
-from tonlake.ingest.derive.contract.standard.content import read_content
-from tonlake.ingest.derive.contract.standard.domain import (
-    ROOTS,
-    TON_SUFFIX,
-    join_labels,
-    read_records,
-    read_text,
+from tonlake.ingest.derive.contract.stack import (
+    Address,
+    Cell,
+    Finding,
+    Mismatch,
+    Question,
+    Results,
+    address_fields,
+    load_address,
 )
+from tonlake.ingest.derive.contract.standard.content import load_snake, read_content
+from tonlake.ingest.errors import BocError
 from tonlake.lake.schema.contract import DNS_RECORDS, NFT_COLLECTIONS, NFT_ITEMS
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from tonlake.ingest.derive.contract.detection import Detection
-    from tonlake.ingest.derive.contract.stack import Address, Cell
+    from tonlake.ingest.derive.contract.stack import Detection
     from tonlake.ingest.derive.contract.standard.content import Content
 
 _ALL_CATEGORIES = 0
@@ -56,8 +59,8 @@ class ItemDetector:
         if collection is None:
             content = _read_maybe(own)
         else:
-            told = yield Question(collection, "get_nft_address_by_index", (index,))
-            if Results(told, 1).address() != me:
+            stack = yield Question(collection, "get_nft_address_by_index", (index,))
+            if Results(stack, 1).address() != me:
                 raise Mismatch("the collection names another item")
             content = yield from _ask_content(collection, index, own)
         domain = None if collection is None else (yield from self._ask_domain(me, collection))
@@ -114,8 +117,8 @@ def _ask_content(
 ) -> Generator[Question, Any, Content | None]:
     if own is None:
         return None
-    told = yield Question(collection, "get_nft_content", (index, own), required=False)
-    return _read_maybe(own if told is None else Results(told, 1).maybe_cell())
+    stack = yield Question(collection, "get_nft_content", (index, own), required=False)
+    return _read_maybe(own if stack is None else Results(stack, 1).maybe_cell())
 
 
 def _read_maybe(cell: Cell | None) -> Content | None:
@@ -123,9 +126,104 @@ def _read_maybe(cell: Cell | None) -> Content | None:
 
 
 def _ask_records(me: Address) -> Generator[Question, Any, dict[str, Any]]:
-    told = yield Question(me, "dnsresolve", (_make_root_name(), _ALL_CATEGORIES), required=False)
-    if told is None:
+    stack = yield Question(me, "dnsresolve", (_make_root_name(), _ALL_CATEGORIES), required=False)
+    if stack is None:
         return read_records(None)
-    answer = Results(told, 2)
+    answer = Results(stack, 2)
     answer.integer()
     return read_records(answer.maybe_cell())
+
+
+TON_SUFFIX = ".ton"
+MAIN_NETWORK, TEST_NETWORK = -239, -3
+ROOTS = {
+    network: frozenset(Address(0, bytes.fromhex(account)) for account in accounts)
+    for network, accounts in (
+        (
+            MAIN_NETWORK,
+            (
+                "b774d95eb20543f186c06b371ab88ad704f7e256130caf96189368a7d0cb6ccf",  # .ton
+                "80d78a35f955a14b679faa887ff4cd5bfc0f43b4a4eea2a7e6927f3701b273c2",  # t.me
+            ),
+        ),
+        (
+            TEST_NETWORK,
+            ("e33ed33a42eb2032059f97d90c706f8400bb256d32139ca707f1564ad699c7dd",),
+        ),
+    )
+}
+"""Collections whose items are domains, by global id of the network."""
+
+_KEY_BITS = 256
+_NEXT_RESOLVER, _SMC_ADDRESS, _ADNL_ADDRESS, _STORAGE = 0xBA93, 0x9FD3, 0xAD01, 0x7473
+_COLUMNS = {
+    "dns_next_resolver": ("next_resolver", _NEXT_RESOLVER),
+    "wallet": ("wallet", _SMC_ADDRESS),
+    "site": ("site_adnl", _ADNL_ADDRESS),
+    "storage": ("storage_bag_id", _STORAGE),
+}
+_CATEGORIES = {
+    int.from_bytes(sha256(category.encode()).digest(), "big"): found
+    for category, found in _COLUMNS.items()
+}
+_ADDRESSES = (_NEXT_RESOLVER, _SMC_ADDRESS)
+NO_RECORDS: dict[str, Any] = {
+    **address_fields("next_resolver", None),
+    **address_fields("wallet", None),
+    "site_adnl": None,
+    "storage_bag_id": None,
+}
+
+
+def read_text(start: CellSlice) -> str:
+    """Return the text of a slice, and of the chain of cells after it.
+
+    Raises:
+        Mismatch: it is no UTF-8.
+    """
+    try:
+        return load_snake(start.copy()).decode("utf-8").replace("\0", "")
+    except UnicodeDecodeError as error:
+        raise Mismatch("a name that is no UTF-8") from error
+
+
+def join_labels(start: CellSlice) -> str:
+    """Return ``name.t.me`` for the labels ``me``, ``t``, ``name``, each ended by a zero byte.
+
+    Raises:
+        Mismatch: it is no UTF-8.
+    """
+    try:
+        text = load_snake(start.copy()).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Mismatch("a domain that is no UTF-8") from error
+    return ".".join(reversed([label for label in text.split("\0") if label]))
+
+
+def read_records(records: Cell | None) -> dict[str, Any]:
+    """Return the columns of the records of a domain (HashmapE 256 ^DNSRecord).
+
+    A record of another kind than its category has is left out.
+    """
+    found = dict(NO_RECORDS)
+    if records is None:
+        return found
+    try:
+        for key, value in iter_hashmap(records.tree, records.root, _KEY_BITS):
+            if key in _CATEGORIES:
+                found |= _read_record(*_CATEGORIES[key], value)
+    except BocError:
+        return found
+    return found
+
+
+def _read_record(column: str, tag: int, value: CellSlice) -> dict[str, Any]:
+    try:
+        record = value.tree.slice(value.load_ref()) if value.refs_left else value
+        if record.load_uint(16) != tag:
+            return {}
+        if tag in _ADDRESSES:
+            return address_fields(column, load_address(record))
+        return {column: record.load_bytes(32)}
+    except (BocError, Mismatch):
+        return {}

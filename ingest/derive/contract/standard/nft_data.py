@@ -15,6 +15,7 @@ too short, and so does its reader.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.decode.cell.build import CellBuilder
@@ -124,15 +125,15 @@ def _answer_collection(subject: Subject) -> list[Value]:
 
 
 def _answer_names(subject: Subject) -> list[Value]:
-    """Answer get_collection_data of the collection of domains, which nobody owns."""
+    """Answer get_collection_data of the collection of domains, which has no owner."""
     start = expect_arguments(subject, 0).data.slice()
     content = make_cell(start)
     start.load_ref()
-    nobody = CellBuilder().store_uint(0, 2)
-    return [-1, content, nobody.tree.slice(nobody.end())]
+    owner = CellBuilder().store_uint(0, 2)  # addr_none
+    return [-1, content, owner.tree.slice(owner.end())]
 
 
-def _compute_address(subject: Subject, index_bits: int) -> list[Value]:
+def _compute_address(subject: Subject, *, index_bits: int) -> list[Value]:
     """Compute the address of the item of an index; it lies in the basechain."""
     index = take_integer(expect_arguments(subject, 1).arguments[0])
     start = subject.data.slice()
@@ -140,14 +141,6 @@ def _compute_address(subject: Subject, index_bits: int) -> list[Value]:
     code = Cell(start.tree, start.load_ref())
     data = CellBuilder(start.tree).store_uint(index, index_bits)
     return [Address(0, hash_state_init(code, store_address(data, subject.address))).slice()]
-
-
-def _answer_item_address(subject: Subject) -> list[Value]:
-    return _compute_address(subject, _INDEX_BITS)
-
-
-def _answer_domain_address(subject: Subject) -> list[Value]:
-    return _compute_address(subject, _NAME_BITS)
 
 
 def _answer_content(subject: Subject) -> list[Value]:
@@ -191,11 +184,11 @@ def _list_readers() -> dict[tuple[str, str], Reader]:
         "64bb2d4661b5f2dc1a83bf5cbbe09e92ac0b460a1b879a5519386fca4c348bca",
     ):
         found[code, "get_collection_data"] = _answer_collection
-        found[code, "get_nft_address_by_index"] = _answer_item_address
+        found[code, "get_nft_address_by_index"] = partial(_compute_address, index_bits=_INDEX_BITS)
         found[code, "get_nft_content"] = _answer_content
     names = "eec5bbc25065628799468860d8fd48031585f649c32fa382c888ba48831625a3"
     found[names, "get_collection_data"] = _answer_names
-    found[names, "get_nft_address_by_index"] = _answer_domain_address
+    found[names, "get_nft_address_by_index"] = partial(_compute_address, index_bits=_NAME_BITS)
     found[names, "get_nft_content"] = _answer_domain_content
     domain = "8b5ffc9ebfd39064d8d5f56e4659c826bb7593923f5ca48728be4d60af6f51f9"
     found[domain, "get_nft_data"] = _answer_domain_item

@@ -1,17 +1,24 @@
-"""Contracts that sell an NFT: fixed prices and auctions of Getgems, and auctions of Telemint."""
+"""Contracts that trade: sales and auctions of NFTs (Getgems, Telemint), and pools of DeDust."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tonlake.ingest.derive.contract.detection import Finding, Question, address_fields, raw_text
-from tonlake.ingest.derive.contract.stack import Mismatch, Results
-from tonlake.ingest.derive.contract.standard.domain import read_text
-from tonlake.lake.schema.contract import NFT_SALES
+from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.derive.contract.stack import (
+    Address,
+    Finding,
+    Mismatch,
+    Question,
+    Results,
+    address_fields,
+    raw_text,
+)
+from tonlake.ingest.derive.contract.standard.nft import read_text
+from tonlake.lake.schema.contract import DEX_POOLS, NFT_SALES
 
 if TYPE_CHECKING:
-    from tonlake.ingest.derive.contract.detection import Detection
-    from tonlake.ingest.derive.contract.stack import Address, Value
+    from tonlake.ingest.derive.contract.stack import Detection, Value
 
 SALE, AUCTION, TELEMINT = "getgems_sale", "getgems_auction", "telemint"
 _SALE_MAGIC, _AUCTION_MAGIC = 0x46495850, 0x415543  # "FIXP", "AUC"
@@ -20,7 +27,7 @@ _SALE_V4_VALUES, _AUCTION_V4_VALUES = 13, 26
 
 
 def detect_sale(me: Address) -> Detection:
-    """Ask get_sale_data: the magic in front tells a fixed price from an auction."""
+    """Ask get_sale_data: the magic in front is that of a fixed price or of an auction."""
     stack = yield Question(me, "get_sale_data")
     magic = Results(stack, 1, more=True).integer()
     if magic == _SALE_MAGIC:
@@ -39,7 +46,7 @@ def detect_sale_v4(me: Address) -> Detection:
 def detect_auction_v4(me: Address) -> Detection:
     """Ask get_auction_data_v4."""
     stack: list[Value] = yield Question(me, "get_auction_data_v4")
-    # Where three integers lead, the first of them says whether the auction is activated.
+    # Where three integers lead, the first is whether the auction is activated.
     leading = 1 if len(stack) == _AUCTION_V4_VALUES and isinstance(stack[2], int) else 0
     return [_read_auction(Results(stack[leading:], _AUCTION_V4_VALUES - leading))]
 
@@ -139,3 +146,55 @@ def _make_finding(
         "details": details,
     }
     return Finding(NFT_SALES.name, fields)
+
+
+CODE_HASHES = frozenset(
+    map(
+        bytes.fromhex,
+        (
+            "1275095b6da3911292406f4f4386f9e780099b854c6dee9ee2895ddce70927c1",
+            "778f0d3fe6482c50888970df5e787f40f3a4ab282170c035a5920877058c99d3",
+            "c0f9d14fbc8e14f0d72cba2214165eee35836ab174130912baf9dbfa43ead562",
+        ),
+    )
+)
+FACTORY = Address(
+    0, bytes.fromhex("5f0564fb5f604783db57031ce1cf668a88d4d4d6da6de4db222b4b920d6fd800")
+)
+_NATIVE, _JETTON = 0b0000, 0b0001
+
+
+def detect_pool(me: Address) -> Detection:
+    """Ask a pool for its assets, type, reserves and fee, and the factory for its address."""
+    assets = Results((yield Question(me, "get_assets")), 2)
+    slices = (assets.take(), assets.take())
+    is_stable = Results((yield Question(me, "is_stable")), 1).boolean()
+    reserves = Results((yield Question(me, "get_reserves")), 2)
+    fee = Results((yield Question(me, "get_trade_fee")), 2)
+    named = Results((yield Question(FACTORY, "get_pool_address", (int(is_stable), *slices))), 1)
+    if named.address() != me:
+        raise Mismatch("the factory names another pool")
+    first, second = map(_read_asset, slices)
+    fields = {
+        "dex": "dedust",
+        "pool_type": "stable" if is_stable else "volatile",
+        "asset_1": raw_text(first),
+        "asset_2": raw_text(second),
+        "reserve_1": reserves.amount(),
+        "reserve_2": reserves.amount(),
+        "fee": f"{fee.integer()}/{fee.integer()}",
+    }
+    return [Finding(DEX_POOLS.name, fields)]
+
+
+def _read_asset(value: Value) -> Address | None:
+    """Read native$0000 or jetton$0001 workchain_id:int8 address:uint256."""
+    if not isinstance(value, CellSlice):
+        raise Mismatch("no slice where an asset is expected")
+    start = value.copy()
+    kind = start.load_uint(4)
+    if kind == _NATIVE:
+        return None
+    if kind != _JETTON:
+        raise Mismatch("an asset that is neither TON nor a jetton")
+    return Address(start.load_int(8), start.load_bytes(32))

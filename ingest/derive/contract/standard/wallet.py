@@ -12,107 +12,65 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tonlake.ingest.derive.contract.interface import load_interfaces
+from tonlake.ingest.derive.contract.record import load_interfaces
 from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tonlake.ingest.decode.cell.slice import CellSlice
 
-_PREFIX = "wallet_"
-_KEY_BYTES = 32
+Layout = tuple[tuple[str, int, bool], ...]
+"""Column, bits and whether it is signed of each field; "" is passed over, a key is bytes."""
 
 Fields = dict[str, Any]
 """Columns of ``wallets`` beside those of the account."""
 
+_SEQNO, _WALLET_ID, _KEY = ("seqno", 32, False), ("wallet_id", 32, True), ("public_key", 256, False)
+_ALLOWED, _UNSIGNED_ID = ("is_signature_allowed", 1, False), ("wallet_id", 32, False)
+_PLAIN: Layout = (_SEQNO, _KEY)
+_NUMBERED: Layout = (_SEQNO, _WALLET_ID, _KEY)
+_HIGHLOAD_V2: Layout = (_UNSIGNED_ID, ("", 64, False), _KEY)
+# v5 beta as TON Center reads it: the first bits of the 33 and of the 80 are what v5 has there.
+_V5_BETA: Layout = (_ALLOWED, _SEQNO, _WALLET_ID, ("", 33 + 80 - 65, False), _KEY)
+
+_LAYOUTS: dict[str, Layout] = {
+    **dict.fromkeys(("wallet_v1r1", "wallet_v1r2", "wallet_v1r3"), _PLAIN),
+    **dict.fromkeys(("wallet_v2r1", "wallet_v2r2"), _PLAIN),
+    **dict.fromkeys(("wallet_v3r1", "wallet_v3r2", "wallet_v4r1", "wallet_v4r2"), _NUMBERED),
+    **dict.fromkeys(("wallet_highload_v1r1", "wallet_highload_v1r2"), _NUMBERED),
+    **dict.fromkeys(("wallet_highload_v2", "wallet_highload_v2r1"), _HIGHLOAD_V2),
+    "wallet_highload_v2r2": _HIGHLOAD_V2,
+    "wallet_highload_v3r1": (_KEY, _UNSIGNED_ID),
+    "wallet_v5_beta": _V5_BETA,
+    "wallet_v5r1": (_ALLOWED, *_NUMBERED),
+    "wallet_vesting": _NUMBERED,
+    "wallet_preprocessed_v2": (_KEY, ("seqno", 16, False)),
+}
+
 
 def read_wallet(code_hash: bytes, start: CellSlice | None) -> Fields | None:
-    """Return what a wallet's data say; None where the code is not that of a known wallet.
+    """Return the fields of a wallet's data; None where the code is not that of a known wallet.
 
     Args:
         code_hash: Hash of its code.
         start: Its data cell; None where it cannot be read, and all but the kind stays unknown.
     """
     kind = load_interfaces().by_code.get(code_hash, "")
-    if not kind.startswith(_PREFIX) or kind not in _READERS:
+    if kind not in _LAYOUTS:
         return None
-    fields: Fields = {
-        "kind": kind,
-        **dict.fromkeys(("seqno", "wallet_id", "public_key", "is_signature_allowed")),
-    }
+    columns = ("seqno", "wallet_id", "public_key", "is_signature_allowed")
+    unknown: Fields = {"kind": kind, **dict.fromkeys(columns)}
     if start is None:
-        return fields
+        return unknown
+    fields = dict(unknown)
     try:
-        return fields | _READERS[kind](start)
+        for column, bits, is_signed in _LAYOUTS[kind]:
+            if not column:
+                start.skip(bits)
+            elif column == "public_key":
+                fields[column] = start.load_bytes(bits // 8)
+            else:
+                number = start.load_int(bits) if is_signed else start.load_uint(bits)
+                fields[column] = bool(number) if bits == 1 else number
     except BocError:
-        return fields
-
-
-def _read_plain(start: CellSlice) -> Fields:
-    return {"seqno": start.load_uint(32), "public_key": start.load_bytes(_KEY_BYTES)}
-
-
-def _read_numbered(start: CellSlice) -> Fields:
-    seqno, wallet_id = start.load_uint(32), start.load_int(32)
-    return {
-        "seqno": seqno,
-        "wallet_id": wallet_id,
-        "public_key": start.load_bytes(_KEY_BYTES),
-    }
-
-
-def _read_v5(start: CellSlice) -> Fields:
-    allowed = start.load_bit()
-    return {"is_signature_allowed": allowed, **_read_numbered(start)}
-
-
-def _read_v5_beta(start: CellSlice) -> Fields:
-    # As TON Center reads it: the first bits of the 33 and of the 80 stand for what v5 has there.
-    twin = start.copy()
-    fields = {
-        "is_signature_allowed": start.load_bit(),
-        "seqno": start.load_uint(32),
-        "wallet_id": start.load_int(32),
-    }
-    twin.skip(33 + 80)
-    return {**fields, "public_key": twin.load_bytes(_KEY_BYTES)}
-
-
-def _read_highload_v2(start: CellSlice) -> Fields:
-    wallet_id = start.load_uint(32)
-    start.skip(64)
-    return {"wallet_id": wallet_id, "public_key": start.load_bytes(_KEY_BYTES)}
-
-
-def _read_highload_v3(start: CellSlice) -> Fields:
-    key = start.load_bytes(_KEY_BYTES)
-    return {"public_key": key, "wallet_id": start.load_uint(32)}
-
-
-def _read_preprocessed(start: CellSlice) -> Fields:
-    key = start.load_bytes(_KEY_BYTES)
-    return {"public_key": key, "seqno": start.load_uint(16)}
-
-
-_READERS: dict[str, Callable[[CellSlice], Fields]] = {
-    "wallet_v1r1": _read_plain,
-    "wallet_v1r2": _read_plain,
-    "wallet_v1r3": _read_plain,
-    "wallet_v2r1": _read_plain,
-    "wallet_v2r2": _read_plain,
-    "wallet_v3r1": _read_numbered,
-    "wallet_v3r2": _read_numbered,
-    "wallet_v4r1": _read_numbered,
-    "wallet_v4r2": _read_numbered,
-    "wallet_v5_beta": _read_v5_beta,
-    "wallet_v5r1": _read_v5,
-    "wallet_highload_v1r1": _read_numbered,
-    "wallet_highload_v1r2": _read_numbered,
-    "wallet_highload_v2": _read_highload_v2,
-    "wallet_highload_v2r1": _read_highload_v2,
-    "wallet_highload_v2r2": _read_highload_v2,
-    "wallet_highload_v3r1": _read_highload_v3,
-    "wallet_preprocessed_v2": _read_preprocessed,
-    "wallet_vesting": _read_numbered,
-}
+        return unknown
+    return fields

@@ -12,10 +12,13 @@ from click.testing import CliRunner
 
 from tests.patience import compose
 from tonlake.api.access.key import add_key
-from tonlake.api.command.doctor.finding import Finding, worst_of
-from tonlake.api.command.doctor.lake import check_lake
-from tonlake.api.command.doctor.machine import check_access
-from tonlake.api.command.doctor.node import check_node
+from tonlake.api.command.doctor.checks import (
+    Finding,
+    check_access,
+    check_lake,
+    check_node,
+    worst_of,
+)
 from tonlake.api.command.main import main
 from tonlake.api.settings import Settings
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytoniq_core import Builder, Cell, HashMap
 
-from tonlake.api.chain.config import join_params
 from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.derive.tvm.context import join_params
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytoniq_core import Builder
 
-from tonlake.api.chain.wallet import WALLETS, read_wallet_data
+from tonlake.api.chain.account import WALLETS, read_wallet_data
 from tonlake.api.v2.method.contract import CONTRACTS, describe_contract
 
 WORD = st.integers(0, (1 << 32) - 1)

@@ -13,8 +13,8 @@ from litestar.testing import TestClient
 from tests.patience import PATIENT, compose
 from tonlake.api.app import create_app
 from tonlake.api.v3.resource.action import load_fields, render_details
-from tonlake.ingest.derive.action.rebuild import rebuild_actions
 from tonlake.ingest.derive.action.version import NAMES, V1, expand_names
+from tonlake.ingest.derive.stages import rebuild
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
@@ -176,7 +176,7 @@ def test_what_nobody_classified_is_not_empty(demo_node: Path, tmp_path: Path) ->
         answer = service.get("/api/v3/actions")
         assert answer.status_code == 503
         assert "tonlake rebuild actions" in answer.json()["error"]
-    rebuild_actions(tmp_path, settings.lake)
+    rebuild("actions", tmp_path, settings)
     with TestClient(create_app(tmp_path, PATIENT)) as service:
         answer = service.get("/api/v3/actions")
         assert answer.status_code == 200

@@ -10,13 +10,15 @@ import pytest
 from click.testing import CliRunner
 
 from tonlake.api.command.loading import compose_settings
-from tonlake.ingest.command.action import explain_command, find_stored, rebuild_actions_command
+from tonlake.ingest.command.action import explain_command, find_stored
 from tonlake.ingest.derive.action import derivation, rebuild, table
-from tonlake.ingest.derive.action.rebuild import find_superseded, rebuild_actions
+from tonlake.ingest.derive.action.rebuild import find_superseded
+from tonlake.ingest.derive.stages import rebuild as rebuild_stage
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
+from tonlake.ingest.span import Scope, Span
+from tonlake.lake.command.cli import rebuild_group
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.snapshot import open_snapshot
@@ -61,7 +63,7 @@ def test_actions_do_not_depend_on_commits(pieces: Path, demo_lake: Path) -> None
 
 
 def test_all_anew_is_the_same(pieces: Path, demo_lake: Path) -> None:
-    rebuild_actions(pieces, LakeSettings(), everything=True)
+    rebuild_stage("actions", pieces, IngestSections(), Scope(everything=True))
     assert read_table(pieces, ACTIONS.name) == read_table(demo_lake, ACTIONS.name)
 
 
@@ -93,7 +95,7 @@ def test_every_account_of_an_action_finds_it(demo_lake: Path) -> None:
 
 
 def test_nothing_to_rebuild(pieces: Path) -> None:
-    assert rebuild_actions(pieces, LakeSettings()) is None
+    assert rebuild_stage("actions", pieces, IngestSections()) is None
 
 
 def test_another_version_leaves_what_was_said_before(
@@ -104,7 +106,7 @@ def test_another_version_leaves_what_was_said_before(
         monkeypatch.setattr(module, "CLASSIFIER_VERSION", 99)
     monkeypatch.setattr(rebuild, "_COMPARED", ("trace_id", "classifier_version"))
     runner = CliRunner()
-    answer = runner.invoke(rebuild_actions_command, ["--lake", str(pieces)], obj=compose_settings)
+    answer = runner.invoke(rebuild_group, ["actions", "--lake", str(pieces)], obj=compose_settings)
     assert answer.exit_code == 0, answer.output
     assert {row["classifier_version"] for row in read_table(pieces, ACTIONS.name)} == {99}
     assert read_table(pieces, SUPERSEDED_ACTIONS.name) == before

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from click.testing import CliRunner
 
 from tonlake.api.command.loading import compose_settings
-from tonlake.ingest.command.body import rebuild_bodies_command
+from tonlake.ingest.command.rebuild import rebuild_bodies_command
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.body.body import decode_message_body
 from tonlake.ingest.derive.body.rebuild import rebuild_bodies

@@ -17,16 +17,13 @@ from tonlake.ingest.decode.block.account import StateAt, Touched, make_row, read
 from tonlake.ingest.decode.block.statecell import StateCells
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.rows import RowSet
-from tonlake.ingest.derive.contract.detection import Question
-from tonlake.ingest.derive.contract.interface import load_interfaces, name_interfaces
-from tonlake.ingest.derive.contract.interview import Interview, make_key
-from tonlake.ingest.derive.contract.investigation import Investigation
+from tonlake.ingest.derive.contract.detection import ContractDetection
 from tonlake.ingest.derive.contract.known import KnownLake
 from tonlake.ingest.derive.contract.layout import Subject
-from tonlake.ingest.derive.contract.network import Network
-from tonlake.ingest.derive.contract.reader import find_reader
-from tonlake.ingest.derive.contract.stack import load_address, parse_address
-from tonlake.ingest.derive.contract.world import AccountState, World
+from tonlake.ingest.derive.contract.record import load_interfaces, name_interfaces
+from tonlake.ingest.derive.contract.session import GetMethodSession, find_reader, make_key
+from tonlake.ingest.derive.contract.stack import Question, load_address, parse_address
+from tonlake.ingest.derive.contract.world import AccountState, Network, World
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.lake.log.state import LogState
 
@@ -80,9 +77,9 @@ def world(recorded: list[Row], tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 @pytest.fixture(scope="module")
-def interview(world: World, tvm: None) -> Iterator[Interview]:  # noqa: ARG001 - skips
+def session(world: World, tvm: None) -> Iterator[GetMethodSession]:  # noqa: ARG001 - skips
     with closing(TvmPool(SETTINGS.tvm)) as pool:
-        yield Interview(world, Network(world, 1), pool, GAS)
+        yield GetMethodSession(world, Network(world, 1), pool, GAS)
 
 
 def test_states_are_read_as_recorded(recorded: list[Row], world: World) -> None:
@@ -103,10 +100,10 @@ def test_states_are_read_as_recorded(recorded: list[Row], world: World) -> None:
 
 
 def test_every_state_gets_the_interface_of_its_code(
-    recorded: list[Row], world: World, interview: Interview
+    recorded: list[Row], world: World, session: GetMethodSession
 ) -> None:
     """Wallets by their versions, with the seqno and the key that their code tells."""
-    found = list(Investigation(world, interview, -239).run(1))
+    found = list(ContractDetection(world, session, -239).detect(1))
     wallets = {state.address: finding for state, finding in found if finding.table == "wallets"}
     kinds = Counter(finding.fields["kind"] for finding in wallets.values())
     assert kinds == {
@@ -130,9 +127,9 @@ def test_every_state_gets_the_interface_of_its_code(
             ("public_key", "get_public_key"),
             ("wallet_id", "get_subwallet_id"),
         ):
-            if not interview.has_method(state.code_hash, method):
+            if not session.has_method(state.code_hash, method):
                 continue
-            told = interview.run_tvm(Question(state.address, method), state, 1)
+            told = session.run_tvm(Question(state.address, method), state, 1)
             assert told is not None
             known = finding.fields[column]
             size = 1 << 32
@@ -226,10 +223,10 @@ def test_deployed_wallets_tell_owner_and_master(
         closing(TvmPool(SETTINGS.tvm)) as pool,
     ):
         world = World(lake, LogState(), finder, {"state_cells": cells})
-        interview = Interview(world, Network(world, 1), pool, GAS)
+        session = GetMethodSession(world, Network(world, 1), pool, GAS)
         for record, state in deployments:
             world.load_cells([state.code_hash, state.data_hash])
-            for name, stack in answer_twice(world, interview, state).items():
+            for name, stack in answer_twice(world, session, state).items():
                 owner, jetton = (load_address(value.copy()) for value in stack[1:3])
                 wanted = tuple(parse_address(record[name]) for name in ("owner", "jetton"))
                 assert (owner, jetton) == wanted
@@ -238,7 +235,9 @@ def test_deployed_wallets_tell_owner_and_master(
     assert told_by["tvm"] > 10, told_by
 
 
-def answer_twice(world: World, interview: Interview, state: AccountState) -> dict[str, list[Any]]:
+def answer_twice(
+    world: World, session: GetMethodSession, state: AccountState
+) -> dict[str, list[Any]]:
     """Return what data and machine say, each if it can; where both can, it is the same."""
     assert state.code_hash is not None
     code, data = world.find_cell(state.code_hash), world.find_cell(state.data_hash)
@@ -246,8 +245,8 @@ def answer_twice(world: World, interview: Interview, state: AccountState) -> dic
     assert data is not None
     told: dict[str, list[Any]] = {}
     question = Question(state.address, "get_wallet_data")
-    if interview.has_method(state.code_hash, question.method):
-        ran = interview.run_tvm(question, state, 1)
+    if session.has_method(state.code_hash, question.method):
+        ran = session.run_tvm(question, state, 1)
         told |= {} if ran is None else {"tvm": ran}
     reader = find_reader(state.code_hash, question.method)
     if reader is not None:

@@ -16,6 +16,7 @@ from tonlake.ingest.derive.contract.derivation import ContractFinder
 from tonlake.ingest.derive.contract.transfer import make_moves
 from tonlake.ingest.settings import IngestSections
 from tonlake.lake.commit.commit import commit_range
+from tonlake.lake.log.place import Place
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.schema import ACCOUNT_STATES, MESSAGES
 from tonlake.lake.schema.contract import (
@@ -154,7 +155,9 @@ def derive(lake_dir: Path, rows: dict[str, pa.Table], first: int) -> dict[str, p
         closing(CellFinder(lake_dir, settings)) as cells,
         closing(ContractFinder(lake_dir, settings, cells)) as finder,
     ):
-        return finder.derive(LogReader(lake_dir).read(), rows, first)
+        place = Place(first, first, "2026-01-01")
+        made = finder(LogReader(lake_dir).read(), rows, place)
+        return {file.table: file.rows for file in made.files}
 
 
 @pytest.mark.parametrize("is_linked", [False, True, None])

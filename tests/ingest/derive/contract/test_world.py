@@ -12,7 +12,7 @@ from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.record import pack_cell
 from tonlake.ingest.derive.contract.known import KnownLake
-from tonlake.ingest.derive.contract.world import Shelf, World
+from tonlake.ingest.derive.contract.world import CellCache, World
 from tonlake.ingest.settings import IngestSections
 from tonlake.lake.log.state import LogState
 from tonlake.lake.schema import STATE_CELLS
@@ -30,14 +30,14 @@ def test_a_shelf_has_what_was_looked_up(tmp_path: Path, *, is_kept: bool) -> Non
     cell, refs = pack_cell(builder.tree, root)
     row = {"mc_seqno": 1, "hash": builder.tree.hash(root), "cell": cell, "refs": refs}
     rows = {STATE_CELLS.name: pa.Table.from_pylist([row], schema=STATE_CELLS.arrow)}
-    shelf = Shelf.make()
+    cache = CellCache.make()
     with (
         closing(KnownLake(tmp_path, SETTINGS)) as lake,
         closing(CellFinder(tmp_path, SETTINGS)) as finder,
     ):
-        first = World(lake, LogState(), finder, rows, shelf)
+        first = World(lake, LogState(), finder, rows, cache)
         first.load_cells([row["hash"]])
-        second = World(lake, LogState(), finder, {}, shelf if is_kept else None)
+        second = World(lake, LogState(), finder, {}, cache if is_kept else None)
         second.load_cells([row["hash"]])
         one, two = first.find_cell(row["hash"]), second.find_cell(row["hash"])
         assert one is not None

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tests.ingest.bags import read_bags
-from tonlake.api.chain.config import join_params
 from tonlake.ingest.decode.block.account import NONEXIST_HASH
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import graft
@@ -17,21 +16,21 @@ from tonlake.ingest.decode.cell.dictionary_writer import build_hashmap
 from tonlake.ingest.decode.cell.record import assemble_boc
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.tvm.context import (
-    MasterId,
-    NetworkConfig,
-    PreviousBlocks,
-    build_previous,
-)
-from tonlake.ingest.derive.tvm.emulation import (
+from tonlake.ingest.derive.tvm.call import (
     Emulated,
     EmulationCall,
     NotAccepted,
     join_shard_account,
     split_shard_account,
 )
-from tonlake.ingest.derive.tvm.fee import estimate_unaccepted, read_fees
-from tonlake.ingest.derive.tvm.message import list_messages
+from tonlake.ingest.derive.tvm.context import (
+    MasterId,
+    NetworkConfig,
+    PreviousBlocks,
+    build_previous,
+    join_params,
+)
+from tonlake.ingest.derive.tvm.message import estimate_unaccepted, list_messages, read_fees
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings

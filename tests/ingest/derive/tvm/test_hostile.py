@@ -19,8 +19,7 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, graft
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc, serialize_single
-from tonlake.ingest.derive.tvm.call import Outcome
-from tonlake.ingest.derive.tvm.emulation import Emulated, EmulationCall, join_shard_account
+from tonlake.ingest.derive.tvm.call import Emulated, EmulationCall, Outcome, join_shard_account
 from tonlake.ingest.errors import BocError, TvmError
 
 if TYPE_CHECKING:

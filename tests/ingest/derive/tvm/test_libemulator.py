@@ -9,7 +9,7 @@ import pytest
 
 from tests.ingest.derive.tvm.replay import Replay, replay_all
 from tests.patience import compose
-from tonlake.ingest.derive.tvm.emulation import EmulationCall
+from tonlake.ingest.derive.tvm.call import EmulationCall
 from tonlake.ingest.derive.tvm.libemulator import LibraryEmulator
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.errors import TvmMissing

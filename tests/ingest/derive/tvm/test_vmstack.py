@@ -11,8 +11,7 @@ from pytoniq_core import Cell, Slice
 from pytoniq_core.tlb.vm_stack import VmStackValue, VmTuple
 
 from tonlake.ingest.decode.cell.writer import serialize_single
-from tonlake.ingest.derive.tvm.stack import TvmCell, TvmOpaque, TvmSlice
-from tonlake.ingest.derive.tvm.vmstack import serialize_value
+from tonlake.ingest.derive.tvm.stack import TvmCell, TvmOpaque, TvmSlice, serialize_value
 
 BAG = serialize_single(b"\x00\x04\xab\xcd")
 INTEGERS = st.integers(-(1 << 256), (1 << 256) - 1) | st.integers(-10, 10)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tonlake.ingest.derive.contract.interview import Interview
-from tonlake.ingest.derive.contract.investigation import Investigation
-from tonlake.ingest.derive.contract.network import Network
+from tonlake.ingest.derive.contract.detection import ContractDetection
+from tonlake.ingest.derive.contract.session import GetMethodSession
+from tonlake.ingest.derive.contract.world import Network
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 
@@ -119,12 +119,12 @@ def test_wallets_tell_seqno_and_key(lake: duckdb.DuckDBPyConnection, facts: Fact
 
 def test_the_same_is_found_without_a_tvm(demo_world: World, demo_lake: Path) -> None:
     """All contracts of the demo node are standard ones, but for one kind of domain."""
-    interview = Interview(demo_world, Network(demo_world, FIRST), None, 1)
+    session = GetMethodSession(demo_world, Network(demo_world, FIRST), None, 1)
     found = [
         (finding.table, state.workchain, state.account, state.mc_seqno)
-        for state, finding in Investigation(demo_world, interview, GLOBAL_ID).run(FIRST)
+        for state, finding in ContractDetection(demo_world, session, GLOBAL_ID).detect(FIRST)
     ]
-    assert interview.runs == 0
+    assert session.runs == 0
     with connect(open_snapshot(demo_lake)) as lake:
         for table in ("wallets", "jetton_wallets", "jetton_masters", "nft_collections"):
             rows = lake.view(table).project("workchain, account, mc_seqno").fetchall()

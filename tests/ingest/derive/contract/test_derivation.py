@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from tests.patience import compose
-from tonlake.ingest.derive.contract.rebuild import rebuild_contracts
+from tonlake.ingest.derive.stages import rebuild
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
+from tonlake.ingest.span import Scope, Span
 from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.log.state import read_state
 from tonlake.lake.schema import CONTRACT_TABLES
@@ -50,7 +50,8 @@ def test_a_rebuild_changes_nothing(in_order: Path) -> None:
     files = list_files(in_order)
     assert len(files) > 10
     done: list[tuple[int, int]] = []
-    assert rebuild_contracts(in_order, SMALL, lambda *told: done.append(told)) is None
+    scope = Scope(on_range=lambda *counts: done.append(counts))
+    assert rebuild("contracts", in_order, SMALL, scope) is None
     assert done == [(1, 2), (2, 2)]
     assert list_files(in_order) == files
 
@@ -68,11 +69,11 @@ def test_a_lake_without_contracts_gets_them_later(
     )
     bring(demo_node, tmp_path, *SPANS, settings=settings)
     assert list_files(tmp_path) == set()
-    commit = rebuild_contracts(tmp_path, settings)
+    commit = rebuild("contracts", tmp_path, settings)
     assert commit is not None
     assert {file.path for file in commit.added} == list_files(in_order) == list_files(tmp_path)
 
 
 def test_no_lake(tmp_path: Path) -> None:
     with pytest.raises(LakeNotFound):
-        rebuild_contracts(tmp_path, SMALL)
+        rebuild("contracts", tmp_path, SMALL)

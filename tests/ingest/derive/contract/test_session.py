@@ -9,14 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.derive.contract.detection import Question
-from tonlake.ingest.derive.contract.interview import Interview, make_key
-from tonlake.ingest.derive.contract.investigation import Investigation
+from tonlake.ingest.derive.contract.detection import ContractDetection
 from tonlake.ingest.derive.contract.layout import Subject, store_address
-from tonlake.ingest.derive.contract.network import Network
-from tonlake.ingest.derive.contract.reader import READERS, find_reader, list_readable
-from tonlake.ingest.derive.contract.stack import Address, Cell
-from tonlake.ingest.derive.contract.world import AccountState
+from tonlake.ingest.derive.contract.session import (
+    READERS,
+    GetMethodSession,
+    find_reader,
+    list_readable,
+    make_key,
+)
+from tonlake.ingest.derive.contract.stack import Address, Cell, Question
+from tonlake.ingest.derive.contract.world import AccountState, Network
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.settings import TvmSettings
 
@@ -38,7 +41,7 @@ def pool(tvm: None) -> Iterator[TvmPool]:  # noqa: ARG001 - skips
     made.close()
 
 
-class Doubting(Interview):
+class Doubting(GetMethodSession):
     """Asks the TVM as well wherever data were read, and keeps what differs."""
 
     def __init__(self, world: World, pool: TvmPool) -> None:
@@ -59,10 +62,10 @@ class Doubting(Interview):
 
 
 def test_data_and_machine_agree_on_every_state(demo_world: World, pool: TvmPool) -> None:
-    interview = Doubting(demo_world, pool)
-    assert list(Investigation(demo_world, interview, -777).run(1))
-    assert interview.doubts == []
-    assert interview.agreed > 200
+    session = Doubting(demo_world, pool)
+    assert list(ContractDetection(demo_world, session, -777).detect(1))
+    assert session.doubts == []
+    assert session.agreed > 200
 
 
 ADDRESSES = st.builds(Address, st.sampled_from((0, -1)), st.binary(min_size=32, max_size=32))
@@ -84,10 +87,10 @@ def test_data_and_machine_agree_on_made_wallets(
     assert reader is not None
     told = reader(Subject(owner, code, cell, ()))
     assert [told[0], told[3]] == [balance, code]
-    interview = Interview(demo_world, Network(demo_world, 1), pool, GAS)
+    session = GetMethodSession(demo_world, Network(demo_world, 1), pool, GAS)
     demo_world.made[cell.hash] = cell
     state = AccountState(0, bytes(32), 1, 0, 1, 10**9, None, WALLET, cell.hash)
-    ran = interview.run_tvm(Question(state.address, "get_wallet_data"), state, 1)
+    ran = session.run_tvm(Question(state.address, "get_wallet_data"), state, 1)
     assert make_key(told) == make_key(ran)
 
 
@@ -136,12 +139,12 @@ def test_data_and_machine_agree_on_damaged_states(
     assert data is not None
     damaged = made.draw(st.composite(damage)(data))
     demo_world.made[damaged.hash] = damaged
-    interview = Interview(demo_world, Network(demo_world, 1), pool, GAS)
-    assert interview.has_method(code_hash, method)
+    session = GetMethodSession(demo_world, Network(demo_world, 1), pool, GAS)
+    assert session.has_method(code_hash, method)
     question = Question(state.address, method)
     subject = state._replace(data_hash=damaged.hash)
-    told = interview.answer(question, subject, 1)
-    ran = interview.run_tvm(question, subject, 1)
+    told = session.answer(question, subject, 1)
+    ran = session.run_tvm(question, subject, 1)
     assert make_key(told) == make_key(ran)
 
 

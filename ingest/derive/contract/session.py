@@ -13,38 +13,36 @@ import msgspec
 
 from tonlake.ingest.decode.cell.exotic import LIBRARY
 from tonlake.ingest.decode.cell.slice import CellSlice
-from tonlake.ingest.derive.contract.interface import find_method_ids
 from tonlake.ingest.derive.contract.layout import Subject
-from tonlake.ingest.derive.contract.network import join_library
-from tonlake.ingest.derive.contract.reader import find_reader, list_readable
+from tonlake.ingest.derive.contract.record import find_method_ids
 from tonlake.ingest.derive.contract.stack import Cell, Mismatch, from_tvm, to_tvm
+from tonlake.ingest.derive.contract.standard import jetton, multisig, nft_data
 from tonlake.ingest.derive.tvm.call import GetMethodCall, method_id
-from tonlake.ingest.derive.tvm.context import Context, PreviousBlocks, build_c7
+from tonlake.ingest.derive.tvm.context import Context, PreviousBlocks, build_c7, join_libraries
 from tonlake.ingest.errors import BocError, TvmError, TvmMissing
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from tonlake.ingest.derive.contract.detection import Question
     from tonlake.ingest.derive.contract.known import AccountState
-    from tonlake.ingest.derive.contract.network import Network
-    from tonlake.ingest.derive.contract.stack import Value
-    from tonlake.ingest.derive.contract.world import World
+    from tonlake.ingest.derive.contract.layout import Reader
+    from tonlake.ingest.derive.contract.stack import Question, Value
+    from tonlake.ingest.derive.contract.world import Network, World
     from tonlake.ingest.derive.tvm.pool import TvmPool
 
 _GOOD = (0, 1)  # normal and alternative end of a run
 
 
 class Code(NamedTuple):
-    """A code: its cell as the account has it, the library it stands for, and its method ids."""
+    """A code: the cell of the account, its library, the cell it resolves to, and its method ids."""
 
     cell: Cell
     library: bytes | None
-    whole: Cell
+    resolved: Cell
     methods: frozenset[int] | None
 
 
-class Interview:
+class GetMethodSession:
     """Answers questions about contracts at the blocks of one commit."""
 
     def __init__(self, world: World, network: Network, tvm: TvmPool | None, gas_limit: int) -> None:
@@ -96,18 +94,18 @@ class Interview:
         return self._codes[code_hash]
 
     def _read_code(self, code_hash: bytes) -> Code | None:
-        cell = whole = self._world.find_cell(code_hash)
-        if cell is None or whole is None:
+        cell = resolved = self._world.find_cell(code_hash)
+        if cell is None or resolved is None:
             return None
         library = read_library(cell)
         if library is not None:
             self._world.load_cells([library])
-            whole = self._world.find_cell(library)
-            if whole is None:
+            resolved = self._world.find_cell(library)
+            if resolved is None:
                 readable = frozenset(map(method_id, list_readable(code_hash)))
                 return Code(cell, library, cell, readable)
-        methods = find_method_ids(whole.tree, whole.root)
-        return Code(cell, library, whole, None if methods is None else frozenset(methods))
+        methods = find_method_ids(resolved.tree, resolved.root)
+        return Code(cell, library, resolved, None if methods is None else frozenset(methods))
 
     def answer(self, question: Question, state: AccountState, mc_seqno: int) -> list[Value] | None:
         """Return the stack of an answer; None where there is none."""
@@ -168,7 +166,7 @@ class Interview:
             c7=build_c7(self._describe(state, bag, mc_seqno)),
             libraries=None
             if code.library is None
-            else join_library(code.library, code.whole.bag()),
+            else join_libraries({code.library: code.resolved.bag()}),
             gas_limit=self._gas_limit,
         )
         self._prepared = state, mc_seqno, call
@@ -196,7 +194,7 @@ def read_library(cell: Cell) -> bytes | None:
 
 
 def make_key(value: Value) -> Hashable:
-    """Return what tells an argument from others."""
+    """Return a value that is equal for equal arguments alone."""
     if isinstance(value, Cell):
         return value.hash
     if isinstance(value, tuple | list):
@@ -206,3 +204,21 @@ def make_key(value: Value) -> Hashable:
         bits = value.bits_left
         return bits, value.peek_uint(bits), tuple(value.tree.hash(kid) for kid in kids)
     return None if value is None else int(value)
+
+
+READERS: dict[tuple[bytes, str], Reader] = {
+    (bytes.fromhex(code_hash), method): reader
+    for module in (jetton, nft_data, multisig)
+    for (code_hash, method), reader in module.READERS.items()
+}
+"""By code hash of the account (that of a library cell where the code is one), and method."""
+
+
+def find_reader(code_hash: bytes, method: str) -> Reader | None:
+    """Return what answers a method of a code, if it is known."""
+    return READERS.get((code_hash, method))
+
+
+def list_readable(code_hash: bytes) -> list[str]:
+    """Return the methods of a code that can be answered from its data."""
+    return [method for code, method in READERS if code == code_hash]

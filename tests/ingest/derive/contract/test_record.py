@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.ingest.hashmaps import build_hashmap
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.derive.contract.interface import (
+from tonlake.ingest.derive.contract.record import (
     METHOD_BITS,
     find_method_ids,
     load_interfaces,

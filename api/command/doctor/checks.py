@@ -1,0 +1,238 @@
+"""What the doctor looks at: this machine, the settings, a node's folder, and a lake."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+from contextlib import closing
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from tonlake.api.access.bucket import is_own_machine
+from tonlake.api.access.key import read_keys
+from tonlake.api.errors import KeyFileInvalid
+from tonlake.ingest.decode import native
+from tonlake.ingest.derive.tvm.process import HOW_TO_INSTALL
+from tonlake.ingest.errors import IngestError
+from tonlake.ingest.source.node.source import open_node
+from tonlake.lake.command.status import read_status
+from tonlake.lake.duck.connection import name_root
+from tonlake.lake.errors import LakeError, LakeMisplaced, LakeNotFound
+from tonlake.lake.log.following import find_lateness
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import read_commit
+from tonlake.lake.maintenance.verify import verify_lake
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tonlake.api.settings import Settings
+    from tonlake.lake.command.status import Status
+
+Level = Literal["ok", "warning", "problem"]
+
+
+class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing that was looked at; ``advice`` is what to do unless it is in order."""
+
+    subject: str
+    level: Level
+    text: str
+    advice: str = ""
+
+
+def worst_of(findings: list[Finding]) -> Level:
+    """Return the level of the worst finding."""
+    levels = {one.level for one in findings}
+    if "problem" in levels:
+        return "problem"
+    return "warning" if "warning" in levels else "ok"
+
+
+def _judge(subject: str, fine: str, fault: str, advice: str) -> Finding:
+    """Return a fault as warning with advice, or what is fine where there is no fault."""
+    return Finding(subject, "warning", fault, advice) if fault else Finding(subject, "ok", fine)
+
+
+FREE_BYTES = 5 << 30
+MANY_FILES = 1000
+OPEN_FILES = 1024
+"""Fewer are too few for a large lake's files and the connections of clients."""
+
+
+def check_machine(settings: Settings) -> Iterator[Finding]:
+    """Yield what concerns the machine: the decoder, the TVM, memory, open files."""
+    yield Finding("decoder", "ok", f"blocks are decoded by: {native.describe()}")
+    lacking = HOW_TO_INSTALL if find_spec("tonpy") is None else ""
+    yield _judge("TVM", "get-methods can be run", lacking, "pip install 'tonlake[tvm]'")
+    memory_mib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
+    wanted_mib = settings.lake.duckdb_memory_mib + settings.http.cache_mib
+    text = f"{memory_mib:,} MiB, of which queries and kept answers may take {wanted_mib:,}"
+    much = text if wanted_mib > memory_mib // 2 else ""
+    yield _judge("memory", text, much, "lower the setting [lake] duckdb_memory_mib")
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    text = f"{limit} may be open at once"
+    few = f"only {text}" if limit != resource.RLIM_INFINITY and limit < OPEN_FILES else ""
+    advice = f"ulimit -n {OPEN_FILES * 4}, or LimitNOFILE in the service's unit"
+    yield _judge("open files", text, few, advice)
+
+
+def check_access(settings: Settings) -> Iterator[Finding]:
+    """Yield what concerns those who may ask: address, keys, limits, the upstream."""
+    own = is_own_machine(settings.http.host)
+    if own:
+        yield Finding("address", "ok", f"{settings.http.host}: this machine alone may ask")
+    elif settings.access.rate_limits == "off" and not settings.access.keys_required:
+        yield Finding(
+            "address",
+            "warning",
+            f"{settings.http.host}: others may ask as often as they like",
+            "set [access] rate_limits to auto, or keys_required with keys_file",
+        )
+    else:
+        yield Finding("address", "ok", f"{settings.http.host}: others may ask, within limits")
+    yield from _check_keys(settings)
+    library = settings.tvm.emulator_library
+    if library and not Path(library).is_file():
+        advice = "name the file in the setting [tvm] emulator_library, or leave it unset"
+        yield Finding("emulator", "problem", f"there is no {library}", advice)
+    if settings.upstream.url.startswith("http://"):
+        text = "messages and the upstream's key are sent without encryption"
+        yield Finding("upstream", "warning", text, "use https in the setting [upstream] url")
+
+
+def _check_keys(settings: Settings) -> Iterator[Finding]:
+    if not settings.access.keys_file:
+        if settings.access.keys_required:
+            advice = "name the file in the setting [access] keys_file"
+            yield Finding("keys", "problem", "keys are required and there is no file", advice)
+        return
+    path = Path(settings.access.keys_file)
+    try:
+        count = len(read_keys(path))
+        mode = path.stat().st_mode if path.exists() else 0
+    except (KeyFileInvalid, OSError) as error:
+        yield Finding("keys", "problem", str(error), "mend the file, or make new keys")
+        return
+    if mode & 0o077:
+        advice = f"chmod 600 {path}"
+        yield Finding("keys", "warning", f"{path} can be read or written by others", advice)
+    elif not count:
+        advice = f"tonlake key add NAME --keys {path}"
+        yield Finding("keys", "warning", f"{path} holds no key", advice)
+    else:
+        yield Finding("keys", "ok", f"{count} keys")
+
+
+def check_node(db_dir: Path, lake_dir: Path | None) -> Iterator[Finding]:
+    """Yield what concerns a node's folder, and the lake that is made of it."""
+    try:
+        with closing(open_node(db_dir)) as source:
+            first, last = source.first_mc_seqno(), source.last_mc_seqno()
+            if not last:
+                advice = "wait until the node has blocks"
+                yield Finding("node", "problem", "it has no complete block", advice)
+                return
+            source.read_bundle(last)
+    except (IngestError, OSError) as error:
+        advice = "name the folder that holds archive, files and state, readable by this user"
+        yield Finding("node", "problem", str(error), advice)
+        return
+    yield Finding("node", "ok", f"complete masterchain blocks {first}..{last}")
+    if lake_dir is not None:
+        yield from _compare(lake_dir, first, last)
+
+
+def _compare(lake_dir: Path, first: int, last: int) -> Iterator[Finding]:
+    try:
+        ours = open_snapshot(lake_dir, check_digests=False).last_mc_seqno
+    except LakeError:
+        return  # the checks of the lake report what is wrong with it
+    if first > ours + 1:
+        text = f"the lake ends with {ours}, and the node begins with {first}: a hole is certain"
+        advice = "ingest soon, keep more on the node (--archive-ttl), or fill it from packages"
+        yield Finding("node and lake", "warning", text, advice)
+    elif ours > last:
+        text = f"the lake has {ours}, and the node ends with {last}"
+        advice = "wait until the node has caught up; is it the node of this lake?"
+        yield Finding("node and lake", "warning", text, advice)
+    else:
+        yield Finding("node and lake", "ok", f"{last - ours:,} blocks to ingest")
+
+
+def check_lake(lake_dir: Path, settings: Settings, *, full: bool) -> Iterator[Finding]:
+    """Yield what concerns a lake; ``full`` compares every file with its digest."""
+    try:
+        name_root(lake_dir)
+        snapshot = open_snapshot(lake_dir, check_digests=False)
+        status = read_status(snapshot, read_commit(lake_dir, snapshot.number)[0])
+    except LakeNotFound as error:
+        yield Finding("lake", "problem", str(error), "tonlake ingest --node DIR --lake DIR")
+        return
+    except LakeMisplaced as error:
+        yield Finding("lake", "problem", str(error), "mv DIR OTHER, and name that in --lake")
+        return
+    except (LakeError, OSError) as error:
+        advice = "tonlake verify names all damage; restore the file, or ingest again"
+        yield Finding("lake", "problem", str(error), advice)
+        return
+    text = f"masterchain blocks {status.first_mc_seqno}..{status.last_mc_seqno}, "
+    text += f"{status.bytes:,} bytes, {status.snapshot:,} commits"
+    yield Finding("lake", "ok", text)
+    yield from _check_files(lake_dir, full=full)
+    yield from _check_state(status, settings)
+    yield from _check_room(lake_dir)
+
+
+def _check_files(lake_dir: Path, *, full: bool) -> Iterator[Finding]:
+    """Yield damage: of digests, or of names and sizes alone."""
+    if full:
+        report = verify_lake(lake_dir)
+        damage = [f"{one.file}: {one.reason}" for one in report.damage]
+    else:
+        snapshot = open_snapshot(lake_dir, check_digests=False)
+        damage = []
+        for file in (file for files in snapshot.files.values() for file in files):
+            path = lake_dir / file.path
+            if not path.is_file():
+                damage.append(f"{file.path}: it is missing")
+            elif path.stat().st_size != file.bytes:
+                damage.append(f"{file.path}: it has another size than committed")
+    if damage:
+        advice = "restore the file from a copy, or ingest into a new folder"
+        yield Finding("files", "problem", f"{len(damage)} damaged: {damage[0]}", advice)
+    else:
+        text = "every digest is right" if full else "all there, sizes are right (--full: digests)"
+        yield Finding("files", "ok", text)
+
+
+def _check_state(status: Status, settings: Settings) -> Iterator[Finding]:
+    shown = ", ".join(f"{first}..{last}" for first, last in status.holes[:3])
+    holes = f"{len(status.holes)}: {shown}" if status.holes else ""
+    advice = "tonlake ingest with --range over the hole, from a node that has the blocks"
+    yield _judge("holes", "none", holes, advice)
+    if status.lookups.rows_missing > settings.lake.index_memory_rows:
+        text = f"{status.lookups.rows_missing:,} transactions are not indexed"
+        yield Finding("index", "warning", text, "tonlake rebuild index --lake DIR")
+    files = sum(table.files for table in status.tables.values())
+    if files > MANY_FILES:
+        text = f"{files:,} files make queries slow"
+        yield Finding("small files", "warning", text, "tonlake compact --lake DIR")
+    late = find_lateness(status.lag, settings.follow.ready_lag_s, followed=False)
+    if late is not None:
+        advice = "look at the follower's log: tonlake ingest --follow"
+        yield Finding("lag", "warning", late, advice)
+
+
+def _check_room(lake_dir: Path) -> Iterator[Finding]:
+    free = shutil.disk_usage(lake_dir).free
+    text = f"{free:,} bytes are free"
+    little = f"only {text}" if free < FREE_BYTES else ""
+    yield _judge("room", text, little, "make room; a commit that finds none is not made")
+    if not os.access(lake_dir, os.W_OK):
+        advice = "fine for serving; ingest needs another user, or other rights"
+        yield Finding("rights", "warning", "this user cannot write into the lake", advice)

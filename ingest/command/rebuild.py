@@ -1,0 +1,83 @@
+"""The commands ``tonlake rebuild``: one for each stage of derivation, and one for bodies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tonlake.ingest.derive.body.rebuild import rebuild_bodies
+from tonlake.ingest.derive.stages import STAGES, Stage, rebuild
+from tonlake.ingest.errors import IngestError
+from tonlake.ingest.settings import IngestSections
+from tonlake.ingest.span import Scope
+from tonlake.lake.command.cli import (
+    failing_cleanly,
+    lake_option,
+    read_settings,
+    show_progress,
+    tell_rebuilt,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_HELP = {
+    "traces": "Drop all traces and derive them from the transactions and messages of the lake.",
+    "contracts": """Drop what is known of wallets, jettons, NFTs and other contracts, and detect
+    them again.
+
+    Needed after ranges were ingested out of order, without a TVM, or with detect_contracts off.""",
+    "actions": """Classify traces of ranges that another version of the classifier did, or none.
+
+    Base tables and traces stay as they are. Where the result differs, the rows of the version
+    before are kept in superseded_actions.""",
+}
+_BODY_EXAMPLES = """
+Examples:
+
+\b
+  tonlake rebuild bodies --lake mainnet.lake
+  tonlake sql "select decoded_opcode, count(*) from decoded_messages group by 1" \\
+      --lake mainnet.lake
+
+Ingest does not do this by itself: it would take longer than all the rest of it.
+"""
+_all_option = click.option(
+    "--all", "everything", is_flag=True, help="Also ranges that this version has derived."
+)
+
+
+def _make_command(stage: Stage) -> click.Command:
+    @click.command(
+        stage.name,
+        help=_HELP[stage.name],
+        epilog=f"Example: tonlake rebuild {stage.name} --lake mainnet.lake",
+    )
+    @lake_option
+    def command(*, lake_dir: Path, everything: bool = True) -> None:
+        with failing_cleanly(), show_progress("ranges") as show:
+            settings = read_settings(IngestSections)
+            scope = Scope(everything=everything, on_range=show)
+            try:
+                commit = rebuild(stage.name, lake_dir, settings, scope)
+            except IngestError as error:
+                raise click.ClickException(str(error)) from error
+        added = () if commit is None else commit.added
+        tell_rebuilt(commit, stage.name, sorted({file.table for file in added}))
+
+    return _all_option(command) if stage.has_versions else command
+
+
+@click.command("bodies", epilog=_BODY_EXAMPLES)
+@lake_option
+@_all_option
+def rebuild_bodies_command(*, lake_dir: Path, everything: bool) -> None:
+    """Decode message bodies into a table, of all ranges that have none decoded yet."""
+    with failing_cleanly(), show_progress("ranges") as show:
+        settings = read_settings(IngestSections).lake
+        count = rebuild_bodies(lake_dir, settings, everything=everything, on_range=show)
+    click.echo(f"bodies of {count:,} range(s) decoded" if count else "all bodies are decoded")
+
+
+commands: list[click.Command] = [*map(_make_command, STAGES), rebuild_bodies_command]
