@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from tonlake.ingest.assemble.chain import list_heads
 from tonlake.ingest.errors import SourceError
 from tonlake.lake.file.rows import read_rows
-from tonlake.lake.log.bytable import list_files
-from tonlake.lake.log.place import read_place
+from tonlake.lake.log.place import list_files, read_place
 from tonlake.lake.schema import BLOCKS
 
 if TYPE_CHECKING:

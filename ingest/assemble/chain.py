@@ -11,8 +11,7 @@ from tonlake.ingest.errors import SourceError
 from tonlake.ingest.span import Span, missing_spans
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.file.values import iter_tuples
-from tonlake.lake.log.bytable import list_files
-from tonlake.lake.log.place import read_place
+from tonlake.lake.log.place import list_files, read_place
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.schema import BLOCKS
 

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tonlake.lake.duck.connection import connect
-from tonlake.lake.log.bytable import list_files
+from tonlake.lake.log.place import list_files
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import merge_ranges
 

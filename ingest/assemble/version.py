@@ -18,8 +18,7 @@ from tonlake.ingest.decode.block.header import MASTERCHAIN
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.errors import BlockUnavailable
 from tonlake.lake.file.rows import read_rows
-from tonlake.lake.log.bytable import list_files
-from tonlake.lake.log.place import read_place
+from tonlake.lake.log.place import list_files, read_place
 from tonlake.lake.schema import BLOCKS, CONFIG_PARAMS
 
 if TYPE_CHECKING:

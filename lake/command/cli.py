@@ -12,10 +12,8 @@ import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from tonlake.lake.command.dbt import render_dbt
-from tonlake.lake.command.dictionary import render_json, render_markdown
-from tonlake.lake.command.folder import LakeFolder
-from tonlake.lake.command.statement import StatementCommand, read_statement
+from tonlake.lake.command.argument import LakeFolder, StatementCommand, read_statement
+from tonlake.lake.command.dictionary import render_dbt, render_json, render_markdown
 from tonlake.lake.command.status import read_status, render_status
 from tonlake.lake.duck.answer import (
     TABLE_ROWS,

@@ -12,8 +12,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, NoReturn
 
-from tonlake.lake.process.arenas import hold_little
-from tonlake.lake.process.lean import without_pandas
+from tonlake.lake.process.memory import hold_little, without_pandas
 
 if TYPE_CHECKING:
     from collections.abc import Callable

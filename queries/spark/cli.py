@@ -13,8 +13,7 @@ from tonlake.lake.command.cli import failing_cleanly
 from tonlake.lake.duck.answer import TABLE_ROWS, TEXT_WRITERS, write_table
 from tonlake.lake.errors import EngineError
 from tonlake.lake.spark.cli import conf_option, master_option, read_pairs
-from tonlake.lake.spark.session import open_session
-from tonlake.lake.spark.tables import open_lake
+from tonlake.lake.spark.tables import open_lake, open_session
 from tonlake.queries.errors import QueryError, QueryUnknown
 from tonlake.queries.loader import load_queries
 from tonlake.queries.spark.parameter import read_parameters

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import secrets
-from importlib import import_module
 from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from msgspec.structs import astuple
 from tonlake.ingest.blocks import BlockId, McBundle
 from tonlake.ingest.decode.native.arrow import make_table
 from tonlake.ingest.decode.rows import keep_first_cells
+from tonlake.lake.native import load_extension
 from tonlake.lake.schema import BASE_TABLES
 
 if TYPE_CHECKING:
@@ -39,12 +39,9 @@ _MASTERCHAIN = -1
 
 def _load() -> tuple[Any, str]:
     """Return the extension, or None and why it is not used."""
-    if os.environ.get("TONLAKE_NATIVE", "1") == "0":
-        return None, "TONLAKE_NATIVE=0"
-    try:
-        core = import_module("tonlake.ingest.decode.native._core")
-    except ImportError as error:
-        return None, f"the extension is not built: {error}"
+    core, reason = load_extension("tonlake.ingest.decode.native._core")
+    if core is None:
+        return None, reason
     columns = {
         table.name: tuple((column.name, column.type) for column in table.columns)
         for table in BASE_TABLES

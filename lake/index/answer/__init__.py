@@ -8,10 +8,8 @@ from tonlake.lake.index.answer import (
     accounts,
     actions,
     blocks,
-    cells,
     contracts,
     messages,
-    tokens,
     traces,
     transactions,
     transfers,
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     Answer = Callable[[Index, Mapping[str, Any]], list[Any]]
 
 ANSWERS: dict[str, Answer] = {
-    "cells": cells.find_cells,
+    "cells": accounts.find_cells,
     "v2/account_state": accounts.find_newest_state,
     "v2/block_transactions": transactions.list_block_page,
     "v2/shards": blocks.list_shards,
@@ -53,7 +51,6 @@ ANSWERS: dict[str, Answer] = {
     "v3/transactions": transactions.read_transactions,
     "v3/transactions_of_messages": messages.list_ends,
     **contracts.ANSWERS,
-    **tokens.ANSWERS,
     **transfers.ANSWERS,
 }
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tonlake.lake.index.index import Index
     from tonlake.lake.index.segment.contracts import RunTable
 
+
 Row = dict[str, Any]
 Account = tuple[int, bytes]
 Sales = dict[Account, Row]
@@ -183,6 +184,27 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 }
 """The columns of addresses that each query is asked by."""
 
+
+def _find_newest(name: str, index: Index, asked: Mapping[str, Any]) -> list[Row]:
+    tables = index.tables(name)
+    accounts = sorted(set(zip(asked["workchains"], asked["accounts"], strict=True)))
+    found = (_find_row(tables, account) for account in accounts)
+    return [row for row in found if row is not None]
+
+
+def _find_row(tables: Sequence[RunTable], account: Account) -> Row | None:
+    for table in reversed(tables):
+        for number in reversed(table.list_rows("account", account[1])):
+            row = table.read(number)
+            if address_of(row, "account") == account:
+                return row
+    return None
+
+
 ANSWERS: dict[str, Callable[[Index, Mapping[str, Any]], list[Row]]] = {
-    f"v3/{name}": partial(_find_page, name) for name in ORDERS
+    **{f"v3/{name}": partial(_find_page, name) for name in ORDERS},
+    "v3/token_collections": partial(_find_newest, "nft_collections"),
+    "v3/token_items": partial(_find_newest, "nft_items"),
+    "v3/token_masters": partial(_find_newest, "jetton_masters"),
+    "v3/token_wallets": partial(_find_newest, "jetton_wallets"),
 }

@@ -13,7 +13,6 @@ from operator import itemgetter
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.lake.file.values import iter_tuples, list_values
-from tonlake.lake.index.segment.account import ID_BYTES, Account, account_id, split_account_id
 from tonlake.lake.index.segment.coding import Around
 from tonlake.lake.index.segment.contracts import write_contracts
 from tonlake.lake.index.segment.ends import EndsBuilder
@@ -27,6 +26,7 @@ from tonlake.lake.index.segment.record import (
     STATE_COLUMNS,
     TRANSACTION_COLUMNS,
 )
+from tonlake.lake.index.segment.segment import ID_BYTES, Account, account_id, split_account_id
 from tonlake.lake.index.segment.shape import RecordEncoder
 from tonlake.lake.index.segment.traces import TracesBuilder
 

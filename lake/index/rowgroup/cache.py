@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tonlake.lake.index.rowgroup.lists import FEW_ROWS, FewRows
-from tonlake.lake.index.rowgroup.predicate import AnyOf, bracket, may_hold
+from tonlake.lake.index.rowgroup.predicate import FEW_ROWS, AnyOf, FewRows, bracket, may_hold
 from tonlake.lake.log.place import read_place
 
 if TYPE_CHECKING:

@@ -1,9 +1,14 @@
-r"""The file of a run: named arrays of packed numbers or bytes, one after the other.
+r"""The file of a segment: named arrays of packed numbers or bytes, one after the other.
 
 Layout: ``TLRUN\x00\x01\n``, the arrays (each at a multiple of 8), a JSON table of contents, the
-length of that table as 8 bytes little-endian, and the first eight bytes again. Numbers are as
-module ``numbers`` packs them. A run is read through a memory map: nothing is copied but what is
-asked for.
+length of that table as 8 bytes little-endian, and the first eight bytes again. The file is read
+through a memory map: nothing is copied but what is asked for.
+
+Packed numbers take as many bits as the widest of them needs, little-endian: the least number (8
+bytes, signed), the count (8), the bits of each (1), the low bits that were cut off each before (1),
+6 zero bytes; then what each is above the least, one after the other, the least significant bit
+first; then 8 zero bytes, so that each can be read as a part of one word. Widths of 58 to 63 bits
+would not fit into a word with the bits before them, and are 64.
 """
 
 from __future__ import annotations
@@ -15,20 +20,42 @@ from typing import IO, TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.lake.errors import LakeCorrupt
-from tonlake.lake.index.segment.numbers import open_numbers, pack_numbers
+from tonlake.lake.index.segment.native import NATIVE
 
 if TYPE_CHECKING:
+    from array import array
     from pathlib import Path
 
-    from tonlake.lake.index.segment.numbers import Words
     from tonlake.lake.log.state import Range
 
+    Words = array[int] | memoryview
     Bytes = bytes | bytearray | memoryview
+
 
 MAGIC = b"TLRUN\x00\x01\n"
 _TAIL = struct.Struct("<Q8s")
 _ALIGNMENT = 8
 _BYTES, _NUMBERS = "B", "N"
+
+
+def pack_numbers(values: Words, cut_bits: int = 0) -> bytes:
+    """Return signed 64-bit numbers packed.
+
+    Args:
+        values: Items of code ``q``.
+        cut_bits: Low bits that they had before, for the reader to cut off what it looks for.
+    """
+    packed: bytes = NATIVE.pack_numbers(values, cut_bits)
+    return packed
+
+
+def open_numbers(data: memoryview) -> Any:  # noqa: ANN401 - of the extension
+    """Return packed numbers as a sequence with ``find``.
+
+    Raises:
+        ValueError: they are damaged.
+    """
+    return NATIVE.Numbers(data)
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -22,8 +22,7 @@ from tonlake.lake.index.segment.native import NATIVE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tonlake.lake.index.segment.file import RunWriter
-    from tonlake.lake.index.segment.numbers import Words
+    from tonlake.lake.index.segment.file import RunWriter, Words
 
 KEY_BYTES = 8
 

@@ -1,24 +1,79 @@
-"""One run, open for reading: where keys are, and the records behind them."""
+"""An open segment: where keys are, and the records behind them, which the extension reads."""
 
 from __future__ import annotations
 
+import struct
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tonlake.lake.errors import LakeCorrupt
-from tonlake.lake.index.segment.account import ID_BYTES, account_id, read_accounts, split_account_id
 from tonlake.lake.index.segment.contracts import open_tables
+from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.index.segment.postings import Postings, cut_hash
-from tonlake.lake.index.segment.reading import open_source
+from tonlake.lake.index.segment.record import BODY, IN_HASH, KINDS, MESSAGE_HASH, Record
 from tonlake.lake.index.segment.traces import RunTraces
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tonlake.lake.index.segment.account import Account
     from tonlake.lake.index.segment.file import RunFile
+
+
+_ARRAYS = (
+    *("records", "record.at", "hash", "hash_after", "lt", "now", "mc_seqno", "root", "other"),
+    *("account.row", "account.id", "state.at", "state", "ended.at", "ended.data"),
+)
+
+_Shape = tuple[int, bytes, tuple[Any, ...]]
+
+
+def open_source(arrays: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the extension
+    """Return what reads the records of an open run.
+
+    Raises:
+        ValueError: its shapes are damaged.
+        KeyError: it lacks an array.
+    """
+    named = tuple(getattr(arrays[name], "data", arrays[name]) for name in _ARRAYS)
+    found, hashes = msgspec.msgpack.decode(
+        arrays["shape"], type=tuple[list[_Shape], tuple[bytes, ...]]
+    )
+    if any(len(shape[1]) != len(shape[2]) for shape in found):
+        raise ValueError("a shape of the run is damaged")
+    types = (*(kind.row_type for kind in KINDS), Record)
+    widths = tuple(kind.width for kind in KINDS)
+    places = IN_HASH, MESSAGE_HASH, BODY
+    return NATIVE.Source(named, tuple(found), hashes, types, widths, places)
+
+
+Account = tuple[bytes, int]
+"""Account id and workchain: the order of a run."""
+
+ID_BYTES = 36
+
+_WORKCHAIN = struct.Struct(">I")
+_ID = struct.Struct(">32sI")
+_SIGN = 1 << 31
+
+
+def account_id(account: bytes, workchain: int) -> bytes:
+    """Return 36 bytes that sort by account, then workchain."""
+    return account + _WORKCHAIN.pack(workchain + _SIGN)
+
+
+def split_account_id(identity: bytes) -> Account:
+    """Return account and workchain."""
+    return identity[:32], _WORKCHAIN.unpack(identity[32:])[0] - _SIGN
+
+
+def read_accounts(ids: memoryview, numbers: Iterable[int]) -> Iterator[Account]:
+    """Yield account and workchain of some of the ids that stand one after the other."""
+    for number in numbers:
+        account, biased = _ID.unpack_from(ids, number * ID_BYTES)
+        yield account, biased - _SIGN
+
 
 _HASH_BYTES = 32
 
