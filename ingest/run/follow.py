@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.assemble.border import find_last_common, read_heads
+from tonlake.ingest.assemble.chain import find_last_common, read_heads
 from tonlake.ingest.derive.trace.reopening import reopen_traces
 from tonlake.ingest.errors import BlockPruned, IngestError, SourceError
 from tonlake.ingest.run.pipeline import IngestReport, Pipeline

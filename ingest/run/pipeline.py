@@ -13,7 +13,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tonlake.ingest.assemble.batch import Batch
+from tonlake.ingest.assemble.batch import Batch, split_by_day
 from tonlake.ingest.assemble.chain import (
     MASTERCHAIN,
     Borders,
@@ -22,12 +22,10 @@ from tonlake.ingest.assemble.chain import (
     list_heads,
     read_chain,
 )
-from tonlake.ingest.assemble.chunk import NOT_YET, explain_hole, read_chunks
+from tonlake.ingest.assemble.chunk import NOT_YET, VersionRegistry, explain_hole, read_chunks
 from tonlake.ingest.assemble.currency import CurrencyRegistry, complete_states
-from tonlake.ingest.assemble.day import split_by_day
 from tonlake.ingest.assemble.library import LibraryRegistry
 from tonlake.ingest.assemble.statecell import CellFinder
-from tonlake.ingest.assemble.version import VersionRegistry
 from tonlake.ingest.decode.parallel import Hole, Piece, decode_in_order, join_tables
 from tonlake.ingest.decode.zerostate import decode_zero_states
 from tonlake.ingest.derive.action.derivation import ActionFiles

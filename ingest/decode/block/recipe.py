@@ -26,8 +26,7 @@ from tonlake.ingest.decode.block.size import size_action, size_description, size
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import append_cell, graft, pack_head
 from tonlake.ingest.decode.cell.dictionary_writer import build_hashmap
-from tonlake.ingest.decode.cell.head import count_bits
-from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.tree import CellTree, count_bits
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.decode.native import rebuild_bag
 from tonlake.ingest.errors import BocError, DecodeError

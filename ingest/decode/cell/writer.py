@@ -9,7 +9,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonlake.ingest.decode.cell.crc32c import crc32c as compute_crc32c
+from tonlake.ingest.decode.cell.envelope import crc32c as compute_crc32c
 from tonlake.ingest.decode.cell.order import canonical_order
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tonlake.ingest.assemble.memory import Memory
+from tonlake.ingest.assemble.statecell import Memory
 from tonlake.ingest.derive.contract.stack import Address
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import list_files, read_place
