@@ -17,6 +17,7 @@ from tonlake.api.v3.page.transaction_page import answer_transactions
 from tonlake.api.v3.page.transaction_search import TransactionsQuery, find_keys
 from tonlake.api.v3.route.action import ActionsQuery, get_actions
 from tonlake.api.v3.route.block import BlocksQuery, get_blocks
+from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +33,6 @@ START_ROWS = 8
 PAGE_ROWS = 25
 BLOCK_ROWS = 50
 MOST_COMMITTED = 1000
-MASTERCHAIN = -1
 _ID = re.compile(r"(-?[0-9]{1,10}):([0-9a-fA-F]{16}):([0-9]{1,10})")
 
 

@@ -9,6 +9,7 @@ import msgspec
 from tonlake.ingest.blocks import McHead
 from tonlake.ingest.errors import SourceError
 from tonlake.ingest.span import Span, missing_spans
+from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.file.values import iter_tuples
 from tonlake.lake.log.place import list_files, read_place
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from tonlake.lake.log.state import LogState, Range
 
 
-MASTERCHAIN = -1
 _LINK = ("root_hash", "prev_root_hash")
 
 

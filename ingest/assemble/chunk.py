@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 
 from tonlake.ingest.blocks import KeyMark
 from tonlake.ingest.decode.block.config import VERSION_PARAM, find_zero_version, read_version
-from tonlake.ingest.decode.block.header import MASTERCHAIN
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.parallel import Hole
 from tonlake.ingest.errors import BlockNotYet, BlockUnavailable
+from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import list_files, read_place
 from tonlake.lake.schema import BLOCKS, CONFIG_PARAMS

@@ -17,6 +17,7 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.record import assemble_boc
 from tonlake.ingest.errors import MissingCell
+from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.file.values import iter_tuples
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from tonlake.lake.settings import LakeSettings
 
 _KEY_BITS = 256
-_MASTERCHAIN = -1
 
 Publishers = dict[bytes, set[bytes]]
 """Library -> accounts that publish it."""
@@ -86,7 +86,7 @@ class LibraryRegistry:
         states = tables["account_states"]
         states = states.filter(
             pc.and_(
-                pc.equal(states["workchain"], _MASTERCHAIN),
+                pc.equal(states["workchain"], MASTERCHAIN),
                 pc.is_in(states["account"], pa.array(sorted(accounts), pa.binary(32))),
             )
         )

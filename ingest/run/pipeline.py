@@ -14,14 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.assemble.batch import Batch, split_by_day
-from tonlake.ingest.assemble.chain import (
-    MASTERCHAIN,
-    Borders,
-    Chain,
-    keep_border,
-    list_heads,
-    read_chain,
-)
+from tonlake.ingest.assemble.chain import Borders, Chain, keep_border, list_heads, read_chain
 from tonlake.ingest.assemble.chunk import NOT_YET, VersionRegistry, explain_hole, read_chunks
 from tonlake.ingest.assemble.currency import CurrencyRegistry, complete_states
 from tonlake.ingest.assemble.library import LibraryRegistry
@@ -35,6 +28,7 @@ from tonlake.ingest.derive.contract.rebuild import rebuild_contracts
 from tonlake.ingest.derive.stages import derive_in_order
 from tonlake.ingest.derive.trace.derivation import TraceFiles
 from tonlake.ingest.span import Span, missing_spans
+from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.commit.commit import Network, commit_range
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.reader import LogReader

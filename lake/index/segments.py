@@ -13,6 +13,7 @@ from tonlake.lake.index.segment.postings import cut_hash
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from tonlake.lake.account import AccountId
     from tonlake.lake.index.segment.contracts import RunTable
     from tonlake.lake.index.segment.postings import Postings
     from tonlake.lake.index.segment.segment import Run
@@ -31,20 +32,18 @@ class Ranking:
     def __init__(self, runs: Sequence[Run]) -> None:
         """Take runs in the order of their ranges."""
         self._base = max(runs, key=lambda run: len(run.richest))
-        newest: dict[tuple[bytes, int], Ranked | None] = {}
+        newest: dict[AccountId, Ranked | None] = {}
         for run in reversed(runs):
             if run is self._base:
                 self._skip_known(newest, runs)
                 continue
             for number in run.richest:
-                account, workchain = run.account_of(number)
-                ranked = (run.balance[number], workchain, account)
-                newest.setdefault((account, workchain), ranked)
+                account = run.account_of(number)
+                newest.setdefault(account, (run.balance[number], *account))
         self._out = sorted(
             place
-            for account, workchain in newest
-            if (place := self._place_of(account, workchain)) is not None
-            and newest[account, workchain] is not None
+            for account, ranked in newest.items()
+            if ranked is not None and (place := self._place_of(account)) is not None
         )
         self._in = sorted(filter(None, newest.values()), key=_order)
         self._first: list[Ranked] | None = None
@@ -75,27 +74,24 @@ class Ranking:
             self._first = self._base.rank_accounts(0, _KEPT)
         return self._first[first:last]
 
-    def _skip_known(
-        self, newest: dict[tuple[bytes, int], Ranked | None], runs: Sequence[Run]
-    ) -> None:
+    def _skip_known(self, newest: dict[AccountId, Ranked | None], runs: Sequence[Run]) -> None:
         """Note accounts of earlier runs whose place in the base is newer."""
         earlier = runs[: [run is self._base for run in runs].index(True)]
         for run in earlier:
             for number in run.richest:
-                account, workchain = run.account_of(number)
-                if self._base.newest_states([(workchain, account)])[0] is not None:
-                    newest.setdefault((account, workchain), None)
+                account = run.account_of(number)
+                if self._base.newest_states([account])[0] is not None:
+                    newest.setdefault(account, None)
 
     def _ranked(self, place: int) -> Ranked:
         number = self._base.richest[place]
-        account, workchain = self._base.account_of(number)
-        return self._base.balance[number], workchain, account
+        return self._base.balance[number], *self._base.account_of(number)
 
-    def _place_of(self, account: bytes, workchain: int) -> int | None:
-        number = self._base.find_account(account, workchain)
+    def _place_of(self, account: AccountId) -> int | None:
+        number = self._base.find_account(account)
         if number is None:
             return None
-        wanted = _order((self._base.balance[number], workchain, account))
+        wanted = _order((self._base.balance[number], *account))
         places = range(len(self._base.richest))
         place = bisect_left(places, wanted, key=lambda at: _order(self._ranked(at)))
         known = place < len(places) and self._base.richest[place] == number
@@ -128,11 +124,11 @@ class Segments:
                 return Hit(run, row)
         return None
 
-    def list_account(self, account: bytes, workchain: int) -> list[Listed]:
+    def list_account(self, account: AccountId) -> list[Listed]:
         """Return the transactions of an account, run by run."""
         found = []
         for run in self.runs:
-            number = run.find_account(account, workchain)
+            number = run.find_account(account)
             if number is not None:
                 start, end = run.rows_of(number)
                 found.append(Listed(run, range(end), start, end))
@@ -205,8 +201,8 @@ class Segments:
         for run in self.runs:
             for row in _rows_at(run.trace, cut_hash(trace_id)):
                 if run.traces.trace_of(row) == trace_id:
-                    account, workchain = run.account_of(run.account_number(row))
-                    found.append((run.lt[row], workchain, account, Hit(run, row)))
+                    account = run.account_of(run.account_number(row))
+                    found.append((run.lt[row], *account, Hit(run, row)))
         return [item[-1] for item in sorted(found, key=itemgetter(0, 1, 2))]
 
     def list_tables(self, name: str) -> list[RunTable] | None:
@@ -216,8 +212,8 @@ class Segments:
         found = (run.tables.get(name) for run in self.runs if run.tables)
         return [table for table in found if table is not None]
 
-    def newest_states(self, accounts: Sequence[tuple[int, bytes]]) -> list[Any]:
-        """Return the newest states of accounts by workchain and account id, None without one."""
+    def newest_states(self, accounts: Sequence[AccountId]) -> list[Any]:
+        """Return the newest states of accounts, None without one."""
         if len(self.runs) == 1:
             return self.runs[0].newest_states(list(accounts))
         states: list[Any] = [None] * len(accounts)

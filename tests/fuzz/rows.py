@@ -102,7 +102,7 @@ def read_all(data: bytes) -> Counter[str]:
         check("trace", lambda row=row: run._source.read_traces([row]))  # type: ignore[misc]
         check("ends", lambda row=row: run.find_other_ends(run.read_records([row])[0].messages))  # type: ignore[misc]
     for number in range(min(accounts, MOST_ROWS)):
-        check("state", lambda number=number: run.newest_states([run.account_of(number)[::-1]]))  # type: ignore[misc]
+        check("state", lambda number=number: run.newest_states([run.account_of(number)]))  # type: ignore[misc]
     return refused
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import astuple
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.block.account import Touched
 from tonlake.ingest.decode.block.config import config_rows
-from tonlake.ingest.decode.block.header import MASTERCHAIN, read_extra, read_header, read_parts
+from tonlake.ingest.decode.block.header import read_extra, read_header, read_parts
 from tonlake.ingest.decode.block.shard import read_shard_tops, skip_currencies
 from tonlake.ingest.decode.block.statecell import StateCells
 from tonlake.ingest.decode.block.transaction import Place, TransactionDecoder
@@ -20,6 +20,7 @@ from tonlake.ingest.decode.cell.dictionary import iter_hashmap, iter_hashmap_sli
 from tonlake.ingest.decode.heap import without_collector
 from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.errors import BlockCorrupt, BocError, DecodeError
+from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.schema import BLOCKS
 
 if TYPE_CHECKING:

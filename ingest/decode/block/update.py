@@ -19,7 +19,7 @@ from tonlake.ingest.decode.block.account import (
     make_row,
     read_account,
 )
-from tonlake.ingest.decode.block.header import MASTERCHAIN, check_tag, read_parts
+from tonlake.ingest.decode.block.header import check_tag, read_parts
 from tonlake.ingest.decode.block.state import (
     find_accounts,
     read_libraries,
@@ -31,6 +31,7 @@ from tonlake.ingest.decode.cell.dictionary import iter_hashmap_slice, load_label
 from tonlake.ingest.decode.cell.exotic import PRUNED
 from tonlake.ingest.decode.cell.tree import MAX_LEVEL
 from tonlake.ingest.errors import DecodeError
+from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

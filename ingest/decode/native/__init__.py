@@ -20,6 +20,7 @@ from msgspec.structs import astuple
 from tonlake.ingest.blocks import BlockId, McBundle
 from tonlake.ingest.decode.native.arrow import make_table
 from tonlake.ingest.decode.rows import keep_first_cells
+from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.native import load_extension
 from tonlake.lake.schema import BASE_TABLES
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["decode_bundles", "decode_natively", "describe", "is_used", "rebuild_bag"]
 
 _SEED_BITS = 64
-_MASTERCHAIN = -1
 
 
 def _load() -> tuple[Any, str]:
@@ -125,7 +125,7 @@ def _list_tops(parts: Sequence[Tables], mc_seqno: int) -> set[BlockId]:
     return {
         BlockId(*(row[name] for name in BlockId.__struct_fields__))
         for row in rows
-        if row["workchain"] != _MASTERCHAIN
+        if row["workchain"] != MASTERCHAIN
     }
 
 

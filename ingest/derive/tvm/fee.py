@@ -16,6 +16,7 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.derive.tvm.message import read_destination
 from tonlake.ingest.errors import DecodeError
+from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from tonlake.ingest.decode.cell.tree import CellTree
     from tonlake.ingest.derive.tvm.emulation import Emulated
 
-MASTERCHAIN = -1
 _STORAGE_PRICES = 18
 _MASTERCHAIN_MESSAGES, _MESSAGES = 24, 25
 _CONFIG_ACCOUNT, _SPECIAL_ACCOUNTS = 0, 31

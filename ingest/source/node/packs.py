@@ -23,8 +23,9 @@ from tonlake.ingest.errors import (
     SourceError,
 )
 from tonlake.ingest.source.node.bundle import Tops, collect_committed, read_previous, read_tops
-from tonlake.ingest.source.node.handle import MASTERCHAIN, name_mc_block
+from tonlake.ingest.source.node.handle import name_mc_block
 from tonlake.ingest.source.node.packgroup import PackGroup, list_packages
+from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet

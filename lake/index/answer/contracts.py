@@ -10,25 +10,25 @@ from tonlake.lake.index.index import Declined
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from tonlake.lake.account import AccountId
     from tonlake.lake.index.index import Index
     from tonlake.lake.index.segment.contracts import RunTable
 
 
 Row = dict[str, Any]
-Account = tuple[int, bytes]
-Sales = dict[Account, Row]
+Sales = dict["AccountId", Row]
 """Sales by the account of the contract."""
 
 MOST_ROWS = 1000
 """Rows that are read one by one; the SQL answers where more are needed."""
 
 
-def address_of(row: Row, column: str) -> Account:
+def address_of(row: Row, column: str) -> AccountId:
     """Return the address in a column of a row."""
     return row["workchain" if column == "account" else f"{column}_workchain"], row[column]
 
 
-def pair_accounts(parameters: Mapping[str, Any], column: str) -> set[Account]:
+def pair_accounts(parameters: Mapping[str, Any], column: str) -> set[AccountId]:
     """Return the addresses in the two parameters of a query that list those of a column."""
     prefix = "" if column == "account" else f"{column}_"
     pairs = zip(parameters[f"{prefix}workchains"], parameters[f"{column}s"], strict=True)
@@ -48,7 +48,7 @@ def _find_page(name: str, index: Index, bound: Mapping[str, Any]) -> list[Row]:
 
 
 def _find_sales(
-    index: Index, wanted: Mapping[str, set[Account]], bound: Mapping[str, Any]
+    index: Index, wanted: Mapping[str, set[AccountId]], bound: Mapping[str, Any]
 ) -> Sales:
     """Return the sales of the owners that are asked for, but those of names by themselves."""
     tables, owners = index.tables("nft_sales"), wanted.get("owner", set())
@@ -61,7 +61,7 @@ def _find_sales(
 
 
 def _read_history(
-    tables: Sequence[RunTable], wanted: Mapping[str, set[Account]], sales: Sales
+    tables: Sequence[RunTable], wanted: Mapping[str, set[AccountId]], sales: Sales
 ) -> list[Row]:
     """Return all rows of the accounts that may be asked for."""
     if not wanted:
@@ -77,13 +77,13 @@ def _read_history(
     return _list_rows(tables, "account", accounts)
 
 
-def _count_rows(tables: Sequence[RunTable], column: str, addresses: Iterable[Account]) -> int:
+def _count_rows(tables: Sequence[RunTable], column: str, addresses: Iterable[AccountId]) -> int:
     hashes = {account for _, account in addresses}
     return sum(len(table.list_rows(column, each)) for table in tables for each in hashes)
 
 
 def _list_rows(
-    tables: Sequence[RunTable], column: str, addresses: Collection[Account]
+    tables: Sequence[RunTable], column: str, addresses: Collection[AccountId]
 ) -> list[Row]:
     """Return all rows that have one of the addresses in a column."""
     if _count_rows(tables, column, addresses) > MOST_ROWS:
@@ -100,8 +100,8 @@ def _list_rows(
 
 def _read_states(rows: Iterable[Row], mc_seqno: int | None) -> list[Row]:
     """Return the last row of each account at a block, with the first time of those up to it."""
-    states: dict[Account, Row] = {}
-    first_lts: dict[Account, int] = {}
+    states: dict[AccountId, Row] = {}
+    first_lts: dict[AccountId, int] = {}
     for row in rows:
         if mc_seqno is None or row["mc_seqno"] <= mc_seqno:
             account = address_of(row, "account")
@@ -113,7 +113,7 @@ def _read_states(rows: Iterable[Row], mc_seqno: int | None) -> list[Row]:
 
 
 def _is_wanted(
-    row: Row, wanted: Mapping[str, set[Account]], sales: Sales, bound: Mapping[str, Any]
+    row: Row, wanted: Mapping[str, set[AccountId]], sales: Sales, bound: Mapping[str, Any]
 ) -> bool:
     if bound.get("indexes") and row["item_index"] not in bound["indexes"]:
         return False
@@ -192,7 +192,7 @@ def _find_newest(name: str, index: Index, asked: Mapping[str, Any]) -> list[Row]
     return [row for row in found if row is not None]
 
 
-def _find_row(tables: Sequence[RunTable], account: Account) -> Row | None:
+def _find_row(tables: Sequence[RunTable], account: AccountId) -> Row | None:
     for table in reversed(tables):
         for number in reversed(table.list_rows("account", account[1])):
             row = table.read(number)

@@ -34,7 +34,7 @@ def list_account_page(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
         listed.cut(asked["start_lt"], asked["end_lt"]).cut_time(
             asked["start_utime"], asked["end_utime"]
         )
-        for listed in index.segments.list_account(asked["account"], asked["workchain"])
+        for listed in index.segments.list_account((asked["workchain"], asked["account"]))
     ]
     return _cut_page(lists, asked)
 

@@ -15,6 +15,7 @@ from tonlake.lake.index.index import Declined
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from tonlake.lake.account import AccountId
     from tonlake.lake.index.index import Index
     from tonlake.lake.index.segment.contracts import RunTable
 
@@ -40,7 +41,7 @@ class _Wanted(NamedTuple):
     """Columns of which one must have one of the addresses."""
 
     columns: tuple[str, ...]
-    addresses: set[tuple[int, bytes]]
+    addresses: set[AccountId]
 
 
 class _Listed(NamedTuple):

@@ -36,8 +36,8 @@ class Hit(msgspec.Struct, frozen=True, gc=False):
 _COLUMNS: dict[str, Callable[[Run, int], Any]] = {
     "hash": lambda run, row: run.hash_of(row),
     "lt": lambda run, row: run.lt[row],
-    "workchain": lambda run, row: run.account_of(run.account_number(row))[1],
-    "account": lambda run, row: run.account_of(run.account_number(row))[0],
+    "workchain": lambda run, row: run.account_of(run.account_number(row))[0],
+    "account": lambda run, row: run.account_of(run.account_number(row))[1],
     "trace_id": lambda run, row: run.traces.trace_of(row),
     "parent_hash": lambda run, row: run.traces.parent_of(row),
 }
@@ -171,8 +171,7 @@ def _take(
         if taken >= most and lt != last_lt:
             return
         last_lt = lt
-        account, workchain = run.account_of(run.account_number(row))
-        yield lt, workchain, account, Hit(run, row)
+        yield lt, *run.account_of(run.account_number(row)), Hit(run, row)
 
 
 def read_timed_page(
@@ -205,8 +204,7 @@ def _take_timed(
         if taken >= most and moment != last:
             return
         last = moment
-        account, workchain = run.account_of(run.account_number(row))
-        yield *moment, workchain, account, Hit(run, row)
+        yield *moment, *run.account_of(run.account_number(row)), Hit(run, row)
 
 
 Found = tuple["Run", "Postings", int, int]

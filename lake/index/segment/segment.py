@@ -18,6 +18,7 @@ from tonlake.lake.index.segment.traces import RunTraces
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from tonlake.lake.account import AccountId
     from tonlake.lake.index.segment.file import RunFile
 
 
@@ -48,9 +49,6 @@ def open_source(arrays: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the exte
     return NATIVE.Source(named, tuple(found), hashes, types, widths, places)
 
 
-Account = tuple[bytes, int]
-"""Account id and workchain: the order of a run."""
-
 ID_BYTES = 36
 
 _WORKCHAIN = struct.Struct(">I")
@@ -58,21 +56,21 @@ _ID = struct.Struct(">32sI")
 _SIGN = 1 << 31
 
 
-def account_id(account: bytes, workchain: int) -> bytes:
-    """Return 36 bytes that sort by account, then workchain."""
-    return account + _WORKCHAIN.pack(workchain + _SIGN)
+def pack_account(account: AccountId) -> bytes:
+    """Return 36 bytes that sort by the 32 bytes of the account, then by workchain."""
+    return account[1] + _WORKCHAIN.pack(account[0] + _SIGN)
 
 
-def split_account_id(identity: bytes) -> Account:
-    """Return account and workchain."""
-    return identity[:32], _WORKCHAIN.unpack(identity[32:])[0] - _SIGN
+def unpack_account(packed: bytes) -> AccountId:
+    """Return the account of 36 bytes."""
+    return _WORKCHAIN.unpack(packed[32:])[0] - _SIGN, packed[:32]
 
 
-def read_accounts(ids: memoryview, numbers: Iterable[int]) -> Iterator[Account]:
-    """Yield account and workchain of some of the ids that stand one after the other."""
+def read_accounts(ids: memoryview, numbers: Iterable[int]) -> Iterator[AccountId]:
+    """Yield some of the accounts that stand one after the other, 36 bytes each."""
     for number in numbers:
         account, biased = _ID.unpack_from(ids, number * ID_BYTES)
-        yield account, biased - _SIGN
+        yield biased - _SIGN, account
 
 
 _HASH_BYTES = 32
@@ -120,34 +118,29 @@ class Run:
         """Return the hash of the transaction in a row."""
         return bytes(self._hash[row * _HASH_BYTES : (row + 1) * _HASH_BYTES])
 
-    def find_account(self, account: bytes, workchain: int) -> int | None:
+    def find_account(self, account: AccountId) -> int | None:
         """Return an account's number, or None."""
-        key, wanted = cut_hash(account), account_id(account, workchain)
-        at = self._account_key.find(key)
+        packed = pack_account(account)
+        at = self._account_key.find(cut_hash(packed))
         while 0 <= at < len(self._account_key):
             found = self._id_of(at)
-            if found == wanted:
+            if found == packed:
                 return int(at)
-            if found > wanted:
+            if found > packed:
                 break
             at += 1
         return None
 
-    def account_of(self, number: int) -> Account:
+    def account_of(self, number: int) -> AccountId:
         """Return the account of a number."""
-        return split_account_id(self._id_of(number))
+        return unpack_account(self._id_of(number))
 
     def rank_accounts(self, first: int, last: int) -> list[tuple[int, int, bytes]]:
         """Return balance, workchain and account at places of ``richest``."""
         numbers = self.richest[first:last]
-        balances, accounts = (
-            map(self.balance.__getitem__, numbers),
-            read_accounts(self._id, numbers),
-        )
-        return [
-            (balance, workchain, account)
-            for balance, (account, workchain) in zip(balances, accounts, strict=True)
-        ]
+        balances = map(self.balance.__getitem__, numbers)
+        accounts = read_accounts(self._id, numbers)
+        return [(balance, *account) for balance, account in zip(balances, accounts, strict=True)]
 
     def _id_of(self, number: int) -> bytes:
         return bytes(self._id[number * ID_BYTES : (number + 1) * ID_BYTES])
@@ -157,8 +150,8 @@ class Run:
         start, end = self._account_row[number : number + 2]
         return start, end
 
-    def newest_states(self, accounts: list[tuple[int, bytes]]) -> list[Any]:
-        """Return the newest states of accounts by workchain and account id, None without one."""
+    def newest_states(self, accounts: list[AccountId]) -> list[Any]:
+        """Return the newest states of accounts, None without one."""
         states: list[Any] = self._source.read_states(accounts)
         return states
 

@@ -156,7 +156,7 @@ def check_accounts(lookups: Segments, tables: dict[str, list[Row]]) -> None:
             for row in tables["transactions"]
             if (row["workchain"], row["account"]) == (workchain, account)
         ]
-        lists = lookups.list_account(account, workchain)
+        lists = lookups.list_account((workchain, account))
         for descending in (True, False):
             wanted = in_order(rows, descending=descending)
             for offset, limit in PAGES:
@@ -273,7 +273,7 @@ def test_pages_of_many_runs_join_without_gap_or_overlap(tmp_path: Path) -> None:
     assert lookups is not None
     assert len(lookups.runs) > 3
     for workchain, account in chain.accounts:
-        lists = lookups.list_account(account, workchain)
+        lists = lookups.list_account((workchain, account))
         whole = hashes_of(lookups, lists, descending=True, offset=0, limit=10**6)
         pages = [
             tx_hash

@@ -93,7 +93,7 @@ def test_a_run_that_lacks_an_array_is_corrupt(chained: Path) -> None:
 
 def test_states_by_account(chained: Path) -> None:
     run = Run(RunFile(compose(chained), "whole"))
-    accounts = [run.account_of(number)[::-1] for number in range(len(run.balance))]
+    accounts = [run.account_of(number) for number in range(len(run.balance))]
     states = run.newest_states(accounts)
     latest = connect(open_snapshot(chained)).table("latest_account_states").to_arrow_table()
     wanted = {(row["workchain"], row["account"]): row["hash"] for row in latest.to_pylist()}
