@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.lake import schema
-from tonlake.lake.schema.account import ACCOUNT_STATES
+from tonlake.lake.schema.transaction import ACCOUNT_STATES
 
 if TYPE_CHECKING:
     from tonlake.api.stream.commits import Chunk, CommitRows

@@ -23,6 +23,7 @@ from tonlake.lake.duck.answer import (
     write_parquet,
     write_table,
 )
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.duck.views import write_views
 from tonlake.lake.errors import LakeError
 from tonlake.lake.index.builder.rebuild import rebuild_index
@@ -179,7 +180,7 @@ def sql_command(
 def _write_answer(
     snapshot: Snapshot, query: str, settings: LakeSettings, output_format: str, path: Path | None
 ) -> None:
-    batches = ask(snapshot, query, settings)
+    batches = ask(connect(snapshot, settings), snapshot, query)
     with naming_the_fault(snapshot):
         if output_format == "parquet":
             with path.open("wb") if path else nullcontext(sys.stdout.buffer) as stream:

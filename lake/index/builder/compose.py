@@ -13,7 +13,6 @@ from operator import itemgetter
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.lake.file.values import iter_tuples, list_values
-from tonlake.lake.index.segment.coding import Around
 from tonlake.lake.index.segment.contracts import write_contracts
 from tonlake.lake.index.segment.ends import EndsBuilder
 from tonlake.lake.index.segment.file import RunWriter
@@ -25,6 +24,7 @@ from tonlake.lake.index.segment.record import (
     MESSAGE_COLUMNS,
     STATE_COLUMNS,
     TRANSACTION_COLUMNS,
+    Around,
 )
 from tonlake.lake.index.segment.segment import ID_BYTES, pack_account, unpack_account
 from tonlake.lake.index.segment.shape import RecordEncoder

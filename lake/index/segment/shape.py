@@ -25,15 +25,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.lake.index.segment.coding import (
-    Around,
-    InBody,
-    append_number,
-    base_of,
-    find_opcode,
-    fold,
-    reverse_bits,
-)
 from tonlake.lake.index.segment.record import (
     BODY,
     FACTS,
@@ -43,6 +34,13 @@ from tonlake.lake.index.segment.record import (
     STATE,
     TRACE,
     TRANSACTION,
+    Around,
+    InBody,
+    append_number,
+    base_of,
+    find_opcode,
+    fold,
+    reverse_bits,
 )
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from tests.lake.chain import Chain, commit_chain, commit_made
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.builder import rebuild
 from tonlake.lake.index.builder.rebuild import rebuild_index
-from tonlake.lake.index.opening import open_segments
+from tonlake.lake.index.index import open_segments
 from tonlake.lake.index.page.merge import MOST_MERGED, read_page, read_timed_page
 from tonlake.lake.index.segment.record import (
     FACT_COLUMNS,

@@ -25,7 +25,7 @@ from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.index.builder.rebuild import rebuild_index
-from tonlake.lake.index.opening import open_segments
+from tonlake.lake.index.index import open_segments
 from tonlake.lake.log.crash import POINTS
 from tonlake.lake.log.place import list_places
 from tonlake.lake.log.snapshot import open_snapshot

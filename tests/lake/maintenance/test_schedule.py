@@ -12,7 +12,7 @@ import msgspec
 
 from tests.lake.chain import Chain, commit_chain
 from tonlake.lake.command.status import read_status
-from tonlake.lake.index.opening import open_segments
+from tonlake.lake.index.index import open_segments
 from tonlake.lake.log.place import list_places
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_commit, read_state

@@ -20,7 +20,7 @@ from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.index.builder import rebuild
 from tonlake.lake.index.builder.place import RUN_FORMAT, range_of
 from tonlake.lake.index.builder.rebuild import rebuild_index
-from tonlake.lake.index.opening import open_segments
+from tonlake.lake.index.index import open_segments
 from tonlake.lake.index.segment.file import RunFile
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import RUN_FOLDER, read_commit, read_state

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.lake.holdings import Holdings, commit_holdings
 from tonlake.lake.index.builder.rebuild import rebuild_index
-from tonlake.lake.index.opening import open_segments
+from tonlake.lake.index.index import open_segments
 from tonlake.lake.index.segment.contracts import INDEXED, RunTable, open_tables, write_contracts
 from tonlake.lake.index.segment.file import RunFile, RunWriter
 from tonlake.lake.log.snapshot import open_snapshot

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tests.lake.chain import Chain, commit_chain
 from tonlake.lake.file.rows import read_rows
-from tonlake.lake.index import opening
-from tonlake.lake.index.opening import open_segments
+from tonlake.lake.index import index as opening
+from tonlake.lake.index.index import open_segments
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
 
