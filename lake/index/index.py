@@ -21,9 +21,9 @@ from tonlake.lake.index.builder.place import (
 )
 from tonlake.lake.index.rowgroup.cache import gather
 from tonlake.lake.index.rowgroup.cells import CellStore, open_cells
-from tonlake.lake.index.segment.file import RunFile, map_run
+from tonlake.lake.index.segment.file import SegmentFile, map_segment
 from tonlake.lake.index.segment.native import NATIVE
-from tonlake.lake.index.segment.segment import Run
+from tonlake.lake.index.segment.segment import Segment
 from tonlake.lake.index.segments import Segments
 from tonlake.lake.log.state import subtract_ranges
 
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 
     from tonlake.lake.index.builder.gather import Read
     from tonlake.lake.index.rowgroup.predicate import Bounds
-    from tonlake.lake.index.segment.contracts import RunTable
+    from tonlake.lake.index.segment.contracts import SegmentTable
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.log.state import DataFile, Range
     from tonlake.lake.settings import LakeSettings
 
 
 _SPARE = 16
-"""Runs kept for other snapshots, beside twice as many as the newest one has."""
+"""Segments kept for other snapshots, beside twice as many as the newest one has."""
 
 _TOGETHER = 8
-"""More would make single runs too many to search, fewer would compose every commit too often."""
+"""More leave too many single segments to search, fewer compose each commit too often."""
 
 _READ_BYTES = 2 << 20
 """So many bytes of rows are kept: four dozen commits of a dozen transactions."""
@@ -54,27 +54,27 @@ _Key = tuple[str, ...]
 
 
 class _Kept:
-    """Runs opened or composed last; what they are made of never changes."""
+    """Segments opened or composed last; what they are made of never changes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._runs: OrderedDict[_Key, Run] = OrderedDict()
+        self._segments: OrderedDict[_Key, Segment] = OrderedDict()
 
-    def get(self, key: _Key) -> Run | None:
+    def get(self, key: _Key) -> Segment | None:
         with self._lock:
-            if key in self._runs:
-                self._runs.move_to_end(key)
-            return self._runs.get(key)
+            if key in self._segments:
+                self._segments.move_to_end(key)
+            return self._segments.get(key)
 
-    def put(self, key: _Key, run: Run) -> Run:
+    def put(self, key: _Key, segment: Segment) -> Segment:
         with self._lock:
-            self._runs[key] = run
-        return run
+            self._segments[key] = segment
+        return segment
 
     def shrink(self, most: int) -> None:
         with self._lock:
-            while len(self._runs) > most:
-                self._runs.popitem(last=False)
+            while len(self._segments) > most:
+                self._segments.popitem(last=False)
 
 
 class _Read:
@@ -123,34 +123,34 @@ _read = _Read()
 def open_segments(snapshot: Snapshot, settings: LakeSettings) -> Segments | None:
     """Return the segments of a snapshot, which cover all of it.
 
-    None where more rows are without a run than are looked up in memory, or where one of their
+    None where more rows are without a segment than are looked up in memory, or where one of their
     files is damaged: then the named queries answer alone.
     """
-    made = [run for run in snapshot.runs if is_readable(run)]
-    covered = [range_of(run) for run in made]
+    made = [segment for segment in snapshot.runs if is_readable(segment)]
+    covered = [range_of(segment) for segment in made]
     files = [file for table in snapshot.files.values() for file in table]
     pieces = subtract_ranges(snapshot.ranges, covered)
     loose = [(piece, files_within(files, piece)) for piece in pieces]
     if sum(count_rows(found) for _, found in loose) > settings.index_memory_rows:
         return None
     try:
-        runs = [_open_run(snapshot.lake_dir, run) for run in made]
+        segments = [_open_segment(snapshot.lake_dir, segment) for segment in made]
         for piece, found in loose:
-            runs += _compose_piece(snapshot.lake_dir, found, piece)
+            segments += _compose_piece(snapshot.lake_dir, found, piece)
     except LakeCorrupt:
         return None
-    _kept.shrink(2 * len(runs) + _SPARE)
-    stale = any(run.traces != digest_derived(files, range_of(run)) for run in made)
-    return Segments(runs, stale=stale)
+    _kept.shrink(2 * len(segments) + _SPARE)
+    stale = any(segment.traces != digest_derived(files, range_of(segment)) for segment in made)
+    return Segments(segments, stale=stale)
 
 
-def _open_run(lake_dir: Path, run: DataFile) -> Run:
-    key = (str(lake_dir), run.path, run.sha256)
-    return _kept.get(key) or _kept.put(key, Run(map_run(lake_dir, run.path)))
+def _open_segment(lake_dir: Path, segment: DataFile) -> Segment:
+    key = (str(lake_dir), segment.path, segment.sha256)
+    return _kept.get(key) or _kept.put(key, Segment(map_segment(lake_dir, segment.path)))
 
 
-def _compose_piece(lake_dir: Path, files: Sequence[DataFile], piece: Range) -> Iterator[Run]:
-    """Yield the runs of a piece: few of them, of which a new commit seldom changes more than one.
+def _compose_piece(lake_dir: Path, files: Sequence[DataFile], piece: Range) -> Iterator[Segment]:
+    """Yield the segments of a piece: few, of which a new commit seldom changes more than one.
 
     Commits are composed one by one until there are enough to be composed together, by powers of
     ``_TOGETHER``: 21 are 8 + 8 and five single ones. So each is composed about twice.
@@ -169,16 +169,16 @@ def _compose_piece(lake_dir: Path, files: Sequence[DataFile], piece: Range) -> I
             size //= _TOGETHER
 
 
-def _compose(lake_dir: Path, files: Sequence[DataFile], mc_range: Range, read: Read) -> Run:
+def _compose(lake_dir: Path, files: Sequence[DataFile], mc_range: Range, read: Read) -> Segment:
     paths = (file.path for file in files)
     key = (str(lake_dir), f"{mc_range[0]}-{mc_range[1]}", *paths)
-    return _kept.get(key) or _kept.put(key, compose_run(lake_dir, files, mc_range, read))
+    return _kept.get(key) or _kept.put(key, compose_segment(lake_dir, files, mc_range, read))
 
 
-def compose_run(
+def compose_segment(
     lake_dir: Path, files: Sequence[DataFile], mc_range: Range, read: Read = read_rows
-) -> Run:
-    """Return a run of the files' rows in memory.
+) -> Segment:
+    """Return a segment of the files' rows in memory.
 
     Raises:
         LakeCorrupt: a file is missing or damaged.
@@ -188,7 +188,7 @@ def compose_run(
     composer.add_part(gather_all(lake_dir, files, mc_range, read))
     composer.add_ended_traces(gather_ended(lake_dir, files, mc_range, read))
     composer.finish(mc_range, gather_contracts(lake_dir, files, mc_range, read))
-    return Run(RunFile(stream.getvalue(), f"{mc_range[0]}-{mc_range[1]} in memory"))
+    return Segment(SegmentFile(stream.getvalue(), f"{mc_range[0]}-{mc_range[1]} in memory"))
 
 
 Row = dict[str, Any]
@@ -250,7 +250,7 @@ class Index:
             raise Declined
         return self._cells
 
-    def tables(self, name: str) -> list[RunTable]:
+    def tables(self, name: str) -> list[SegmentTable]:
         """Return a table of contracts or transfers, segment by segment.
 
         Raises:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from tonlake.lake.account import AccountId
     from tonlake.lake.index.index import Index
-    from tonlake.lake.index.segment.contracts import RunTable
+    from tonlake.lake.index.segment.contracts import SegmentTable
 
 
 Row = dict[str, Any]
@@ -61,7 +61,7 @@ def _find_sales(
 
 
 def _read_history(
-    tables: Sequence[RunTable], wanted: Mapping[str, set[AccountId]], sales: Sales
+    tables: Sequence[SegmentTable], wanted: Mapping[str, set[AccountId]], sales: Sales
 ) -> list[Row]:
     """Return all rows of the accounts that may be asked for."""
     if not wanted:
@@ -77,13 +77,13 @@ def _read_history(
     return _list_rows(tables, "account", accounts)
 
 
-def _count_rows(tables: Sequence[RunTable], column: str, addresses: Iterable[AccountId]) -> int:
+def _count_rows(tables: Sequence[SegmentTable], column: str, addresses: Iterable[AccountId]) -> int:
     hashes = {account for _, account in addresses}
     return sum(len(table.list_rows(column, each)) for table in tables for each in hashes)
 
 
 def _list_rows(
-    tables: Sequence[RunTable], column: str, addresses: Collection[AccountId]
+    tables: Sequence[SegmentTable], column: str, addresses: Collection[AccountId]
 ) -> list[Row]:
     """Return all rows that have one of the addresses in a column."""
     if _count_rows(tables, column, addresses) > MOST_ROWS:
@@ -192,7 +192,7 @@ def _find_newest(name: str, index: Index, asked: Mapping[str, Any]) -> list[Row]
     return [row for row in found if row is not None]
 
 
-def _find_row(tables: Sequence[RunTable], account: AccountId) -> Row | None:
+def _find_row(tables: Sequence[SegmentTable], account: AccountId) -> Row | None:
     for table in reversed(tables):
         for number in reversed(table.list_rows("account", account[1])):
             row = table.read(number)

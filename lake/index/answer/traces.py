@@ -60,7 +60,7 @@ def list_account_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     if sum(listed.size for listed in lists) > MOST_OF_ACCOUNT:
         raise Declined
     found = dict.fromkeys(
-        listed.run.traces.trace_of(row)
+        listed.segment.traces.trace_of(row)
         for listed in lists
         for row in listed.rows[listed.start : listed.end]
     )

@@ -114,7 +114,9 @@ def _list_of_blocks(
     if sum(listed.size for listed in lists) > MOST_OF_BLOCKS:
         raise Declined
     hits = [
-        Hit(listed.run, row) for listed in lists for row in listed.rows[listed.start : listed.end]
+        Hit(listed.segment, row)
+        for listed in lists
+        for row in listed.rows[listed.start : listed.end]
     ]
     rows = (record.row for record in segments.read_records(hits))
     return [

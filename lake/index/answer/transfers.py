@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tonlake.lake.account import AccountId
     from tonlake.lake.index.index import Index
-    from tonlake.lake.index.segment.contracts import RunTable
+    from tonlake.lake.index.segment.contracts import SegmentTable
 
 Row = dict[str, Any]
 
@@ -45,9 +45,9 @@ class _Wanted(NamedTuple):
 
 
 class _Listed(NamedTuple):
-    """Rows ``start..end`` among some of one run, which stand by logical time."""
+    """Rows ``start..end`` among some of one segment, which stand by logical time."""
 
-    table: RunTable
+    table: SegmentTable
     numbers: Sequence[int]
     start: int
     end: int
@@ -65,7 +65,7 @@ class _Listed(NamedTuple):
         lt: int = self.table.order[self.numbers[at]]
         return lt
 
-    def places(self, *, descending: bool) -> Iterator[tuple[int, int, int, RunTable]]:
+    def places(self, *, descending: bool) -> Iterator[tuple[int, int, int, SegmentTable]]:
         """Yield logical time, which table, number and table of each row."""
         found = range(self.start, self.end)
         for at in reversed(found) if descending else found:
@@ -112,7 +112,7 @@ def _counts(column: str, bound: Mapping[str, Any]) -> bool:
     return column not in _DIRECTIONS or bound[_DIRECTIONS[column]]
 
 
-def _list_places(tables: Sequence[RunTable], wanted: Sequence[_Wanted]) -> list[_Listed]:
+def _list_places(tables: Sequence[SegmentTable], wanted: Sequence[_Wanted]) -> list[_Listed]:
     """Return the rows that have what fewest rows have; all where anything will do, if few."""
     if not wanted:
         if sum(len(table.order) for table in tables) > MOST_ROWS:
@@ -131,7 +131,7 @@ def _list_places(tables: Sequence[RunTable], wanted: Sequence[_Wanted]) -> list[
     return min(choices, key=lambda choice: sum(listed.end for listed in choice))
 
 
-def _list(table: RunTable, numbers: Sequence[int]) -> _Listed:
+def _list(table: SegmentTable, numbers: Sequence[int]) -> _Listed:
     return _Listed(table, numbers, 0, len(numbers))
 
 

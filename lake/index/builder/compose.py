@@ -1,4 +1,4 @@
-"""A run from rows: the rows of one range of masterchain blocks, account by account.
+"""A segment from rows: the rows of one range of masterchain blocks, account by account.
 
 Rows come in parts, each the whole of its accounts, the accounts ascending from part to part; so
 that a range of any size is composed in the memory of one part and of the arrays of keys.
@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from tonlake.lake.file.values import iter_tuples, list_values
 from tonlake.lake.index.segment.contracts import write_contracts
 from tonlake.lake.index.segment.ends import EndsBuilder
-from tonlake.lake.index.segment.file import RunWriter
+from tonlake.lake.index.segment.file import SegmentWriter
 from tonlake.lake.index.segment.postings import KEY_BYTES, count_cut_bits, cut_hash, write_postings
 from tonlake.lake.index.segment.record import (
     ABORTED,
@@ -51,11 +51,11 @@ class _Transaction(NamedTuple):
 
 
 class Composer:
-    """Writes one run; ``add_part`` for every part, then ``finish``."""
+    """Writes one segment; ``add_part`` for every part, then ``finish``."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         """Begin the file: the records come first, as they are the bulk."""
-        self._writer = RunWriter(stream)
+        self._writer = SegmentWriter(stream)
         self._writer.begin("records")
         self._encoder = RecordEncoder()
         self._record_at = array("q")

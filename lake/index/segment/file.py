@@ -67,7 +67,7 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Contents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Table of contents of a run."""
+    """Table of contents of a segment."""
 
     first_mc_seqno: int
     last_mc_seqno: int
@@ -75,8 +75,8 @@ class Contents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parts: dict[str, Part]
 
 
-class RunWriter:
-    """Writes a run from front to back; ``begin`` opens a part, ``write`` appends to it."""
+class SegmentWriter:
+    """Writes a segment from front to back; ``begin`` opens a part, ``write`` appends to it."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         """Begin the file."""
@@ -118,14 +118,14 @@ class RunWriter:
         self._open = None
 
 
-class RunFile:
-    """An open run: its contents, and each array: numbers as a sequence, bytes as a view."""
+class SegmentFile:
+    """An open segment: its contents, and each array: numbers as a sequence, bytes as a view."""
 
     def __init__(self, data: bytes | mmap.mmap, name: str) -> None:
         """Read the table of contents.
 
         Raises:
-            LakeCorrupt: the bytes are no run.
+            LakeCorrupt: the bytes are no segment.
         """
         self.data = data
         self.name = name
@@ -152,14 +152,14 @@ def _open_part(view: memoryview, code: str) -> Any:  # noqa: ANN401 - bytes or n
     return view
 
 
-def map_run(lake_dir: Path, path: str) -> RunFile:
-    """Open a run of the lake through a memory map.
+def map_segment(lake_dir: Path, path: str) -> SegmentFile:
+    """Open a segment of the lake through a memory map.
 
     Raises:
-        LakeCorrupt: it is missing, or no run.
+        LakeCorrupt: it is missing, or no segment.
     """
     try:
         with (lake_dir / path).open("rb") as stream:
-            return RunFile(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ), path)
+            return SegmentFile(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ), path)
     except (OSError, ValueError) as error:
         raise LakeCorrupt(path, f"it cannot be read ({error})") from error

@@ -182,7 +182,7 @@ TRACE = _make_kind(
 KINDS = (TRANSACTION, MESSAGE, FACTS, STATE, TRACE)
 
 Record: Any = make_row_type("Record", ("row", "messages", "before", "after"))
-"""``before`` and ``after`` are None where the run does not have the state."""
+"""``before`` and ``after`` are None where the segment does not have the state."""
 
 ABORTED = TRANSACTION_COLUMNS.index("aborted")
 HASH_BEFORE = TRANSACTION_COLUMNS.index("account_state_hash_before")

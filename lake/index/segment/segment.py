@@ -13,13 +13,13 @@ from tonlake.lake.index.segment.contracts import open_tables
 from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.index.segment.postings import Postings, cut_hash
 from tonlake.lake.index.segment.record import BODY, IN_HASH, KINDS, MESSAGE_HASH, Record
-from tonlake.lake.index.segment.traces import RunTraces
+from tonlake.lake.index.segment.traces import SegmentTraces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tonlake.lake.account import AccountId
-    from tonlake.lake.index.segment.file import RunFile
+    from tonlake.lake.index.segment.file import SegmentFile
 
 
 _ARRAYS = (
@@ -31,7 +31,7 @@ _Shape = tuple[int, bytes, tuple[Any, ...]]
 
 
 def open_source(arrays: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the extension
-    """Return what reads the records of an open run.
+    """Return what reads the records of an open segment.
 
     Raises:
         ValueError: its shapes are damaged.
@@ -42,7 +42,7 @@ def open_source(arrays: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the exte
         arrays["shape"], type=tuple[list[_Shape], tuple[bytes, ...]]
     )
     if any(len(shape[1]) != len(shape[2]) for shape in found):
-        raise ValueError("a shape of the run is damaged")
+        raise ValueError("a shape of the segment is damaged")
     types = (*(kind.row_type for kind in KINDS), Record)
     widths = tuple(kind.width for kind in KINDS)
     places = IN_HASH, MESSAGE_HASH, BODY
@@ -76,10 +76,10 @@ def read_accounts(ids: memoryview, numbers: Iterable[int]) -> Iterator[AccountId
 _HASH_BYTES = 32
 
 
-class Run:
+class Segment:
     """The index of one unbroken range of masterchain blocks."""
 
-    def __init__(self, file: RunFile) -> None:
+    def __init__(self, file: SegmentFile) -> None:
         """Take an open file.
 
         Raises:
@@ -100,7 +100,7 @@ class Run:
         self.transaction, self.block = Postings(arrays, "transaction"), Postings(arrays, "block")
         self.message, self.body = Postings(arrays, "message"), Postings(arrays, "body")
         self.opcode, self.failed = Postings(arrays, "opcode"), Postings(arrays, "failed")
-        self.trace, self.traces = Postings(arrays, "trace"), RunTraces(arrays, self._source)
+        self.trace, self.traces = Postings(arrays, "trace"), SegmentTraces(arrays, self._source)
         self.tables = open_tables(arrays)
         self._hash, self._id = arrays["hash"], arrays["account.id"]
         self._account_key, self._account_row = arrays["account.key"], arrays["account.row"]

@@ -1,4 +1,4 @@
-"""Records of a run, written: each row as the number of its shape and what the shape leaves open.
+"""Records of a segment: each row is the number of its shape, and what the shape leaves open.
 
 A shape has the constant columns of a row (NULL, flags, names, zeroes, very short bytes), and its
 other columns are open: their values follow in the record. All numbers are written with seven bits a
@@ -8,8 +8,8 @@ message, 3 and 4 bytes of an earlier place of all records (32 of them, or their 
 hash of the state before, 6 the literal bytes behind the bytes of an earlier place that the column
 before has, and from 7 on literal bytes, that many more than 7. So that bytes which come again (both
 ends of a message, bodies) are written once: hashes do not compress. A hash of few
-values is its number among those of the run, from 1 on; or 0, and bytes. A shard is its bits from
-the last to the first as a number. An opcode that stands in its message's body is part of the shape,
+values is its number among those of the segment, from 1 on; or 0, and bytes. A shard is its bits
+from the last to the first as a number. An opcode that stands in its message's body is part of the shape,
 as its place there.
 
 A record is the state after, the state before, the transaction, and its messages,
@@ -102,7 +102,7 @@ def _open_columns(
 
 
 class RecordEncoder:
-    """Writes the rows of one run; ``at`` is where in all records the next one will stand."""
+    """Writes the rows of one segment; ``at`` is where in all records the next one will stand."""
 
     def __init__(self) -> None:
         """Begin without shapes."""
@@ -216,7 +216,7 @@ class RecordEncoder:
                 self._append_rare(out, code, value)
             else:
                 number = fold(value - base_of(code, around, values[at - 1]))
-                # As ``append_number`` does: half of all numbers of a run are written here.
+                # As ``append_number`` does: half of all numbers of a segment are written here.
                 while number > 0x7F:  # noqa: PLR2004 - seven bits
                     out.append(number & 0x7F | 0x80)
                     number >>= 7

@@ -271,7 +271,7 @@ def test_pages_of_many_runs_join_without_gap_or_overlap(tmp_path: Path) -> None:
             rebuild_index(lake)
     lookups = open_segments(open_snapshot(lake), SETTINGS)
     assert lookups is not None
-    assert len(lookups.runs) > 3
+    assert len(lookups.segments) > 3
     for workchain, account in chain.accounts:
         lists = lookups.list_account((workchain, account))
         whole = hashes_of(lookups, lists, descending=True, offset=0, limit=10**6)
