@@ -49,10 +49,7 @@ class Watch:
 
     @contextmanager
     def limit(self, busy: Interruptible, limit_s: float) -> Iterator[None]:
-        """Interrupt ``busy`` once the block has taken ``limit_s``, and again until it has ended.
-
-        Nothing is interrupted after the block.
-        """
+        """Interrupt ``busy`` once the block has taken ``limit_s``, and again until it has ended."""
         query, due_s = object(), time.monotonic() + limit_s
         with self._changed:
             self._queries[query] = due_s, busy
@@ -182,10 +179,9 @@ class Reader:
             self._observe(name, time.perf_counter() - started_s, answered_by)
 
     def lasting_rows(self, name: str, **parameters: object) -> Sequence[Mapping[str, Any]]:
-        """Answer a query as ``rows``, once for all readers of the snapshot.
+        """Answer a query once for all readers of the snapshot.
 
-        For the few questions whose parameters follow from the snapshot, not from a request: all
-        answers are kept as long as the snapshot is.
+        Only for the few questions whose parameters follow from the snapshot: all answers are kept.
         """
         return self.lasting(f"{name} {parameters}", lambda: self.rows(name, **parameters))
 
@@ -220,13 +216,13 @@ class Reader:
             raise damage from error
 
 
-def bind_parameters(query: Query, given: dict[str, object]) -> dict[str, object]:
-    """Complete ``given`` with the defaults of the query's header.
+def bind_parameters(query: Query, parameters: dict[str, object]) -> dict[str, object]:
+    """Complete ``parameters`` with the defaults of the query's header.
 
     Raises:
         ParameterMismatch: one is missing, or one too many.
     """
-    bound = {**query.defaults, **given}
+    bound = {**query.defaults, **parameters}
     if len(bound) == len(query.defaults) and REQUIRED not in bound.values():
         return bound
     missing = sorted(name for name, value in bound.items() if value is REQUIRED)

@@ -47,10 +47,7 @@ class VersionRegistry:
         self._marks: dict[int, KeyMark | None] = {}
 
     def attach(self, bundle: McBundle) -> McBundle:
-        """Return the bundle with the versions of the configurations that its blocks name.
-
-        Unknown ones are left out.
-        """
+        """Return the bundle with the known versions of the configurations that its blocks name."""
         mark = bundle.mark
         if mark is None:
             return bundle
@@ -140,8 +137,8 @@ def read_chunks(
     """Yield the blocks of a span in order, and in their places the holes.
 
     File hashes of shard blocks may be unchecked: pass holes found by decoding to ``explain_hole``.
-    A chunk ends at a hole, at ``chunk_bytes``, and at every ``mc_blocks_per_chunk``-th block of
-    the span, so that a span cut there gives the same chunks. A block not there yet ends them all.
+    A chunk ends at a hole, at ``CHUNK_BYTES``, and at every ``mc_blocks_per_chunk``-th block of
+    the span. A block not there yet ends them all.
     """
     chunk: list[McBundle] = []
     size_bytes = 0

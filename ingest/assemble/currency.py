@@ -78,14 +78,8 @@ def complete_states(
 ) -> Commit | None:
     """Fill in what ranges of the lake left open whose dictionaries came with an earlier range.
 
-    Index segments over what changed are dropped; the next rebuild builds them. None if nothing
-    changed.
-
-    Args:
-        lake_dir: Folder of the lake.
-        settings: File options.
-        finder: Finds cells of the lake.
-        within: Masterchain blocks whose ranges are looked at.
+    Only ranges within the spans ``within`` are looked at. Index segments over what changed are
+    dropped; the next rebuild builds them. None if nothing changed.
 
     Raises:
         LakeNotFound: the folder holds no lake.

@@ -41,7 +41,7 @@ class LibraryRegistry:
     """The publishers of every public library, carried from commit to commit of one run."""
 
     def __init__(self, lake_dir: Path, settings: LakeSettings, finder: CellFinder) -> None:
-        """Begin from what ``lake_dir`` says; it need not be there yet."""
+        """Begin from the rows of ``lake_dir``, which need not be there yet."""
         self._lake_dir = lake_dir
         self._settings = settings
         self._finder = finder

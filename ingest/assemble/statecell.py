@@ -151,8 +151,7 @@ class CellFinder:
     def find_trees(self, roots: set[bytes], fresh: pa.Table, *, in_lake: bool = True) -> Cells:
         """Find the cells under ``roots``, level by level, as far as they are known.
 
-        ``fresh`` are rows of ``state_cells`` that the lake does not have yet; with ``in_lake``
-        the lake is searched for what they lack.
+        They are searched in ``fresh``, rows of ``state_cells`` to be committed, then in the lake.
         """
         found: Cells = {}
         keys = set(roots)

@@ -75,8 +75,8 @@ def ingest(
 ) -> IngestReport:
     """Bring every masterchain block of ``wanted`` that the lake lacks into the lake.
 
-    A block that is pruned, was never had or is corrupt becomes a hole in the report and the
-    rest goes on; a block that is not there yet ends the run.
+    A block that is pruned, was never had or is corrupt becomes a hole in the report; a block that
+    is not there yet ends the ingest.
 
     Raises:
         SourceError: the source holds another network or chain than the lake.
@@ -137,9 +137,9 @@ class Pipeline:
         *,
         stop_at_hole: bool = False,
     ) -> IngestReport:
-        """Bring what the lake lacks of ``wanted``; does and raises what ``ingest`` says.
+        """Bring what the lake lacks of ``wanted``; see ``ingest``.
 
-        With ``stop_at_hole`` a block that cannot be given ends the run, as one not yet there.
+        With ``stop_at_hole`` an unavailable block ends the ingest, as one not yet there.
         """
         self._stop_at_hole = stop_at_hole
         self.on_progress = on_progress or _ignore
@@ -185,7 +185,7 @@ class Pipeline:
         self._flush(batch)
 
     def _decode(self, span: Span) -> Iterator[list[Piece | Hole]]:
-        """Yield what the blocks of a span say, in order."""
+        """Yield the rows of the blocks of a span, in order."""
         return decode_in_order(self._chunks(span), workers=self.workers)
 
     def _chunks(self, span: Span) -> Iterator[list[McBundle]]:
@@ -236,7 +236,7 @@ class Pipeline:
     def _learn(self, tables: dict[str, pa.Table], commit: Commit) -> None:
         """Remember what the next commits are likely to ask the lake about."""
         self.traces.learn(commit)
-        if self.contracts is not None:  # nobody else asks about more than a cell now and then
+        if self.contracts is not None:  # others seldom ask for a cell
             self.cells.learn(tables["state_cells"], commit)
             self.contracts.learn(commit)
         self.newest = list_heads(tables["blocks"])[commit.last_mc_seqno]

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _COUNTED = ("int32", "int64", "time")
 _ASCENDING = ("lt", "seqno", "seqno_start", "seqno_end", "utime", "now", "time")
-"""Columns that lie close together in a commit, so that their least and greatest values tell
-whether its files have what is asked for; of all others each commit has the whole range."""
+"""Columns that lie close together in a commit, so that their least and greatest values show
+whether its files have what is asked for; of all others each commit has the complete range."""
 
 _NO_ROWS = b"\x16\x00\x19\x0c"
 """What stands in the footer of a file without rows for their number and their row groups: fields 3
@@ -78,7 +78,7 @@ class _Plan(NamedTuple):
     """The footer behind the row groups."""
 
     bounded: bytes
-    """Of each column, whether its least and greatest value are told: 0 or 1."""
+    """Of each column, whether its least and greatest value are written: 0 or 1."""
 
     sorted: bytes
     """Numbers of the columns that the rows are ordered by."""
@@ -87,8 +87,8 @@ class _Plan(NamedTuple):
 def encode_plain(rows: pa.Table, table: Table) -> bytes | None:
     """Return the file of rows, in the table's order; None where pyarrow is to write it.
 
-    That is where there is no extension, rows have NULLs in what they are ordered by, columns are
-    not those of the schema, or one has more than 1,024 values.
+    That is without the extension, for other columns than the schema's, NULLs in sort columns,
+    and lists of more than 1,024 values.
     """
     if NATIVE is None or not rows.num_rows or not rows.schema.equals(table.arrow):
         return None
@@ -143,7 +143,7 @@ _LOOKED_UP = frozenset(
     {"hash", "root_hash", "file_hash", "msg_hash", "hash_norm", "in_msg_hash"}
     | {"trace_id", "parent_hash", "uri"}
 )
-"""What people look a row up by: a bloom filter tells which row groups to leave alone."""
+"""What people look a row up by: a bloom filter shows which row groups to skip."""
 
 _FEW_ROWS = 1_000
 """Up to here rows are sorted sooner than seen to be in order."""
@@ -156,7 +156,7 @@ A filter takes a power of two of bytes: 64 KiB for 65,536 hashes, and twice that
 
 
 def encode_parquet(rows: pa.Table, table: Table, settings: LakeSettings) -> pa.Buffer:
-    """Return the whole Parquet file of ``rows``, which have the schema's fields already."""
+    """Return the Parquet file of ``rows``, which have the schema's fields already."""
     if rows.num_rows <= min(PLAIN_ROWS, settings.row_group_rows):
         data = encode_plain(rows, table)
         if data is not None:
@@ -173,16 +173,9 @@ def write_parquet(
     settings: LakeSettings,
     most_rows: int,
 ) -> int:
-    """Write rows that are in order already, and return their number.
+    """Write rows that are in order already, at most ``most_rows``, and return their number.
 
     The bytes depend on the rows alone, not on how they are cut into pieces.
-
-    Args:
-        sink: Where the file goes.
-        pieces: The rows, with the schema's fields.
-        table: Whose rows they are.
-        settings: Row groups and compression.
-        most_rows: Rows that there can be in all.
     """
     count = 0
     options = (
@@ -226,10 +219,10 @@ def _cut_groups(pieces: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
         if count < size:
             continue
         joined = pa.concat_tables(held)
-        whole = count - count % size
-        for start in range(0, whole, size):
+        even = count - count % size
+        for start in range(0, even, size):
             yield joined.slice(start, size).combine_chunks()
-        held, count = [joined.slice(whole)], count - whole
+        held, count = [joined.slice(even)], count - even
     if count:
         yield pa.concat_tables(held).combine_chunks()
 
@@ -241,10 +234,10 @@ def _repeats(column: Column) -> bool:
 
 
 def _may_mislead(column: Column) -> bool:
-    """Tell whether statistics of a column could make DuckDB answer wrongly.
+    """Whether statistics of a column could make DuckDB answer wrongly.
 
     Version 2.0.0 takes every row for NULL (``is null``) where a column of bytes without a
-    dictionary has NULLs and a single value. The least and greatest of hashes say nothing anyway.
+    dictionary has NULLs and a single value.
     """
     return column.nullable and column.type in {"hash", "bytes"} and not _repeats(column)
 
@@ -259,9 +252,9 @@ def sort_rows(rows: pa.Table, table: Table) -> pa.Table:
 
 
 def _are_in_order(rows: pa.Table, names: Sequence[str]) -> bool:
-    """Tell whether each row may stand behind the one before it; False where a key has NULLs.
+    """Whether each row may stand behind the one before it; False where a key has NULLs.
 
-    Blocks come in the order of most tables, and to see that takes a third of what it takes to sort.
+    Most rows come in order, and to see that takes a third of the time of sorting.
     """
     is_right: pa.Array | None = None
     for name in reversed(names):

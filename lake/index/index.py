@@ -123,8 +123,7 @@ _read = _Read()
 def open_segments(snapshot: Snapshot, settings: LakeSettings) -> Segments | None:
     """Return the segments of a snapshot, which cover all of it.
 
-    None where more rows are without a segment than are looked up in memory, or where one of their
-    files is damaged: then the named queries answer alone.
+    None where too many rows have no segment, or a file of them is damaged: then SQL answers.
     """
     made = [segment for segment in snapshot.runs if is_readable(segment)]
     covered = [range_of(segment) for segment in made]
@@ -152,8 +151,7 @@ def _open_segment(lake_dir: Path, segment: DataFile) -> Segment:
 def _compose_piece(lake_dir: Path, files: Sequence[DataFile], piece: Range) -> Iterator[Segment]:
     """Yield the segments of a piece: few, of which a new commit seldom changes more than one.
 
-    Commits are composed one by one until there are enough to be composed together, by powers of
-    ``_TOGETHER``: 21 are 8 + 8 and five single ones. So each is composed about twice.
+    Commits are composed by powers of ``_TOGETHER``: 21 are 8 + 8 and five single ones.
     """
     commits = cut_range(files, piece)
     at, size = 0, 1

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
-from tonlake.lake.index.page.merge import Hit, Listed, Wanted, read_messages
+from tonlake.lake.index.page.merge import Hit, Listed, MessageQuery, read_messages
 from tonlake.lake.index.segment.ends import NO_LT, opcode_key
 from tonlake.lake.index.segment.postings import cut_hash
 
@@ -93,9 +93,9 @@ class Ranking:
         number = self._base.find_account(account)
         if number is None:
             return None
-        wanted = _order((self._base.balance[number], *account))
+        rank = _order((self._base.balance[number], *account))
         places = range(len(self._base.richest))
-        place = bisect_left(places, wanted, key=lambda at: _order(self._ranked(at)))
+        place = bisect_left(places, rank, key=lambda at: _order(self._ranked(at)))
         known = place < len(places) and self._base.richest[place] == number
         return place if known else None
 
@@ -164,7 +164,7 @@ class Segments:
         return found
 
     def find_other_ends(self, lines: Sequence[Any]) -> dict[int, list[Any]]:
-        """Return the other ends of messages by number, given one end of each.
+        """Return the other ends of messages by number, from one end of each.
 
         No two ends of a message share a time: one is at a source, one later.
         """
@@ -183,8 +183,8 @@ class Segments:
         """
         key = opcode_key(opcode)
         found = [(segment, segment.opcode, *segment.opcode.find(key)) for segment in self.segments]
-        wanted = Wanted("opcode", opcode, descending, offset, limit)
-        return read_messages(found, wanted)
+        query = MessageQuery("opcode", opcode, descending, offset, limit)
+        return read_messages(found, query)
 
     def read_body_messages(
         self, body_hash: bytes, *, descending: bool, offset: int, limit: int
@@ -192,8 +192,8 @@ class Segments:
         """Return a page of messages with a body, as ``read_opcode_messages`` does."""
         key = cut_hash(body_hash)
         found = [(segment, segment.body, *segment.body.find(key)) for segment in self.segments]
-        wanted = Wanted("body_hash", body_hash, descending, offset, limit)
-        return read_messages(found, wanted)
+        query = MessageQuery("body_hash", body_hash, descending, offset, limit)
+        return read_messages(found, query)
 
     def find_trace(self, trace_id: bytes) -> Row | None:
         """Return the row of a complete trace; None where there is none, or it is not complete."""

@@ -1,7 +1,7 @@
 """Where a data file stands: ``<table>/day=YYYY-MM-DD/<range>-<digest>.parquet``.
 
 The range is that of the masterchain blocks whose rows the file has, such as ``1-500``, or it is
-``open``: derived rows of the whole lake that are not final, one file a table.
+``open``: derived rows of any block that are not final, one file a table.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Place(NamedTuple):
 
 
 def path_at(table: str, place: Place, sha256: str) -> str:
-    """Return the path in the lake of a table's file at a place, given its digest in hex."""
+    """Return the path in the lake of a table's file at a place, by its digest in hex."""
     stem = "open" if place.is_open else f"{place.first}-{place.last}"
     return f"{table}/day={place.day}/{stem}-{sha256[:_DIGEST_LETTERS]}.parquet"
 
@@ -54,7 +54,7 @@ class NewFile(NamedTuple):
     rows: pa.Table
 
     def path(self, sha256: str) -> str:
-        """Return the file's path in the lake, given the digest of its bytes in hex."""
+        """Return the file's path in the lake, by the digest of its bytes in hex."""
         return path_at(self.table, self.place, sha256)
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 _MC_SEQNO = {TRACES.name: "mc_seqno_end"}
-"""Column that says a row's masterchain block, where it is not ``mc_seqno``."""
+"""Column of a row's masterchain block, where it is not ``mc_seqno``."""
 
 
 def cut_files(
@@ -119,13 +119,8 @@ def undo_after(
 ) -> Commit | None:
     """Take every masterchain block after ``last_kept`` out of the lake; None if there is none.
 
-    Args:
-        lake_dir: Folder of the lake.
-        last_kept: Newest masterchain block that is part of the chain.
-        settings: File options.
-        most_mc_blocks: More are not undone without a person's consent.
-        source: Fingerprint of what says so.
-        reopen: Makes the files of derived rows that become unfinished again.
+    ``source`` is a fingerprint of the node, and ``reopen`` makes the files of derived rows that
+    become unfinished again.
 
     Raises:
         UndoRefused: more than ``most_mc_blocks`` blocks would go, or all of them.
@@ -139,13 +134,17 @@ def undo_after(
             return None
         first_gone = last_kept + 1
         day = _check_border(state, last_kept, most_mc_blocks)
-        gone = {file.path for file in state.files if _goes(file.path, first_gone)}
-        wanted = Derivation(reopen(state, first_gone), frozenset(gone))
+        gone = {
+            file.path
+            for file in state.files
+            if is_open(file.path) or read_place(file.path).last >= first_gone
+        }
+        reopened = Derivation(reopen(state, first_gone), frozenset(gone))
         spanning = [file for file in state.files if _spans(file.path, last_kept)]
         with ExitStack() as undo:
             cut = cut_files(lake_dir, spanning, last_kept, settings)
             undo.callback(lambda: remove_files(lake_dir, cut))
-            changes = write_changes(lake_dir, state, wanted, settings)
+            changes = write_changes(lake_dir, state, reopened, settings)
             undo.pop_all()
         runs = tuple(run for run in state.runs if range_of(run)[1] <= last_kept)
         begin_grace(lake_dir, (run.path for run in state.runs if run not in runs))
@@ -170,13 +169,8 @@ def undo_after(
     return commit
 
 
-def _goes(path: str, first_gone: int) -> bool:
-    """Tell whether a file goes: it has blocks that do, or what was unfinished after them."""
-    return is_open(path) or read_place(path).last >= first_gone
-
-
 def _spans(path: str, last_kept: int) -> bool:
-    """Tell whether a file has blocks on both sides of the border."""
+    """Whether a file has blocks on both sides of the border."""
     place = read_place(path)
     return not place.is_open and place.first <= last_kept < place.last
 

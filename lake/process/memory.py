@@ -27,19 +27,19 @@ def share_with_arrow() -> None:
     """Let Arrow take its memory from the C library, as all else here does; before it is loaded.
 
     By default it takes it from an allocator of its own, which keeps tens of megabytes that are
-    free. ``pa.set_memory_pool`` comes too late: it does not reach what reads Parquet. Processes
-    that this one starts do likewise; whoever set the variable has decided.
+    free. ``pa.set_memory_pool`` comes too late: it does not reach what reads Parquet. Child
+    processes do likewise; a value set before stays.
     """
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 
 def hold_little(every_s: float = 10.0) -> bool:
-    """Let this process hold little more memory than it uses from now on; tell whether it can.
+    """Hold little more memory than is used from now on; return whether that is possible.
 
-    By default glibc's allocator begins an arena for each thread, up to eight a core, none of which
-    lends what it has free or gives it back: a server with thirty threads kept a third of its memory
-    so. All threads share two of them here (``mallopt(3)``), and every ``every_s`` seconds their
-    free pages are given back (``malloc_trim(3)``). With another C library nothing is changed.
+    By default glibc's allocator begins an arena for each thread, up to eight a core, and none
+    returns what it has free: a server with thirty threads kept a third of its memory so. Here all
+    threads share two (``mallopt(3)``), and every ``every_s`` seconds free pages are returned
+    (``malloc_trim(3)``). With another C library nothing is changed.
     """
     library = ctypes.CDLL(None)
     set_option, trim = getattr(library, "mallopt", None), getattr(library, "malloc_trim", None)
@@ -62,7 +62,7 @@ _NAME = "pandas"
 def without_pandas() -> Iterator[None]:
     """Let pandas look as if it were not installed while the block runs, unless it is loaded.
 
-    Arrow loads it as soon as it is given a Python list or number, in case that is one of pandas':
+    Arrow loads it as soon as it takes a Python list or number, in case that is one of pandas':
     0.7 s of CPU and 40 MiB in every process, and one that keeps a lake up is begun every few
     seconds. Nothing of tonlake takes or gives what is pandas'.
     """
@@ -77,8 +77,7 @@ def without_pandas() -> Iterator[None]:
 class _Hiding(MetaPathFinder, Loader):
     """Finds pandas before others do, and cannot load it.
 
-    To find nothing would leave it to them, and to raise here would fail who only asks whether it
-    is there (``importlib.util.find_spec``).
+    ``importlib.util.find_spec`` must work, so the error is raised on loading only.
     """
 
     def find_spec(

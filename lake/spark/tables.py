@@ -41,11 +41,7 @@ _CHOSEN = {
 
 @contextmanager
 def open_session(master: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
-    """Give a session, and stop it afterwards.
-
-    Args:
-        master: Where Spark runs, such as ``local[8]`` or ``spark://host:7077``.
-        conf: Spark's own settings, which go before those chosen here.
+    """Give a session, and stop it afterwards; ``conf`` takes precedence over the settings here.
 
     Raises:
         EngineError: Spark or Java is not installed, or Spark fails at what it is asked.
@@ -119,11 +115,8 @@ def open_lake(
 ) -> SparkLake:
     """Open a lake as of commit ``number``, the newest by default.
 
-    Args:
-        session: Spark.
-        place: Folder of the lake, or its URL on a Hadoop file system (``s3a://bucket/my.lake``).
-        number: Commit.
-        check_digests: Compare files with their digests first; only files of a local path are.
+    ``place`` is its folder, or its URL on a Hadoop file system (``s3a://bucket/my.lake``). Only
+    files of a local path are compared with their digests.
 
     Raises:
         LakeNotFound, SnapshotNotFound, LakeCorrupt: as ``open_snapshot``.
@@ -140,7 +133,7 @@ def open_lake(
 
 
 def _copy_log(session: SparkSession, root: str, target: Path, number: int | None) -> None:
-    """Copy what of the log says the state after a commit: a checkpoint and what follows."""
+    """Copy the part of the log that gives a state: a checkpoint and the entries after it."""
     from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - an extra
     from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
 
@@ -149,9 +142,9 @@ def _copy_log(session: SparkSession, root: str, target: Path, number: int | None
         named = {row.path.rsplit("/", 1)[1]: row.path for row in entries.select("path").collect()}
     except (PySparkException, Py4JJavaError) as error:
         raise LakeNotFound(f"Spark finds no lake at {root}: {error}") from error
-    wanted = _needed({name for name in named if _ENTRY.fullmatch(name)}, number)
+    needed = _needed({name for name in named if _ENTRY.fullmatch(name)}, number)
     (target / LOG_FOLDER).mkdir()
-    rows = session.read.format("binaryFile").load([named[name] for name in wanted])
+    rows = session.read.format("binaryFile").load([named[name] for name in needed])
     for row in rows.select("path", "content").toLocalIterator():
         (target / LOG_FOLDER / row.path.rsplit("/", 1)[1]).write_bytes(bytes(row.content))
 

@@ -103,10 +103,6 @@ class _Generator(Spark.Generator):  # type: ignore[misc]  # its types are not lo
 def translate_query(query: Query, parameters: Mapping[str, object]) -> str:
     """Return a named query with its parameters as one statement for Spark.
 
-    Args:
-        query: The query.
-        parameters: A value for each of its parameters.
-
     Raises:
         QueryMalformed: sqlglot cannot read the statement.
     """
@@ -218,12 +214,11 @@ def _one_of(value: exp.Expression, items: list[exp.Expression]) -> exp.Expressio
         return exp.false()
     found = exp.In(this=value.copy(), expressions=items)
     # To Spark rows with NULL at the same place are equal; in SQL they are not.
-    known = [part.copy().is_(exp.null()).not_() for part in _parts(value)]
+    known = [
+        part.copy().is_(exp.null()).not_()
+        for part in (value.expressions if isinstance(value, exp.Tuple) else ())
+    ]
     return exp.paren(exp.and_(found, *known), copy=False)
-
-
-def _parts(value: exp.Expression) -> list[exp.Expression]:
-    return list(value.expressions) if isinstance(value, exp.Tuple) else []
 
 
 def _contain(node: exp.Expression) -> exp.Expression:

@@ -67,7 +67,7 @@ def decode_in_python(
 ) -> dict[str, pa.Table]:
     """Do what ``decode_bundles`` does without the native decoder: the reference for it.
 
-    ``tops`` are blocks that a masterchain block names that was checked before these bundles.
+    ``tops`` are blocks named by a masterchain block that was checked before these bundles.
     """
     rows = RowSet()
     cells = StateCells(rows.table("state_cells"))

@@ -107,8 +107,8 @@ def _read_accounts(
 def _find_carried(tree: CellTree, old: int, extra: int, pruned: set[bytes]) -> list[CellAt]:
     """Find pruned cells that no account had before: parts of messages that waited in the queue.
 
-    The node prunes whatever the old state holds in any place. That includes a cell that came with a
-    message out of the shard's own queue; the block's extra has the complete message.
+    The node prunes whatever the old state holds in any place, also in the shard's own queue; the
+    block's extra has the complete message.
     """
     accounts = [(state.accounts, 0) for state in read_state_sides(tree, old)]
     sides = list(iter_depths(tree, accounts))

@@ -55,7 +55,7 @@ class CellTree:
 
     ``cells`` holds d1, d2 and data of each cell (without in-cell hashes), ``links`` the indices of
     its children; ``roots`` are the roots of the bag; ``data`` the bytes that were parsed. ``plans``
-    say how bags of a shape are written (module ``writer``).
+    are how bags of a shape are written (module ``writer``).
     """
 
     __slots__ = (

@@ -31,7 +31,7 @@ _SINGLE_HEAD = _MAGIC + bytes((1, 1, 1, 1, 0))
 class Plan(NamedTuple):
     """How to write bags of one shape.
 
-    ``places`` says where each cell of the bag was met; ``parts`` are its bytes, with nothing in
+    ``places`` are where each cell of the bag was met; ``parts`` are its bytes, with nothing in
     place of each cell, and behind that the cell's references.
     """
 

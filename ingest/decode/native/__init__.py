@@ -70,8 +70,8 @@ _seed = secrets.randbits(_SEED_BITS)
 def rebuild_bag(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> bytes | None:
     """Return the bag of a transaction's cells, if its rows give the hash that its row has.
 
-    None where they do not, where the extension knows less than the reference does, and without it.
-    Rows and the order of messages are those of ``tonlake.ingest.decode.block.recipe``.
+    None where they do not, or the extension is not there or declines; rows are those of
+    ``tonlake.ingest.decode.block.recipe``.
 
     Raises:
         KeyError: a row lacks a column.

@@ -39,13 +39,10 @@ class ServerPool:
         *,
         mc_seqno: int = 0,
     ) -> T:
-        """Return ``read(answer)`` of the first answer that it accepts.
+        """Return ``read(answer)`` of the first answer to ``liteServer.<name>`` that it accepts.
 
-        Args:
-            name: The query, ``liteServer.<name>``.
-            data: Its fields.
-            read: Raises ServerFault for an answer that cannot be right: another server is asked.
-            mc_seqno: Masterchain block that a server should have.
+        ``read`` raises ServerFault for an answer that cannot be right: another server is asked.
+        Servers without block ``mc_seqno`` come last.
 
         Raises:
             ServerRefusal: those that can be reached answer with errors.

@@ -92,7 +92,7 @@ class LiteSource:
         """Ask the servers for their newest block.
 
         Raises:
-            SourceError: none answers, or they are of another network than the file says.
+            SourceError: none answers, or they are of another network than the file names.
         """
         self._config = config
         self._poll_s = settings.poll_ms / 1000

@@ -56,15 +56,10 @@ ANSWERS: dict[str, Answer] = {
 
 
 def find_answer(index: Index, name: str, parameters: Mapping[str, Any]) -> list[Any] | None:
-    """Return the rows of a query, or None where the SQL is to be run.
+    """Return the rows of a registered query, or None where the SQL is to be run.
 
     Rows have at least the columns of the query. They are dicts, or light objects whose columns
-    are read by name as those of dicts are.
-
-    Args:
-        index: The index of the snapshot.
-        name: Name of the query, which must be registered.
-        parameters: All parameters of the query, defaults filled in.
+    are read by name as those of dicts are. ``parameters`` include defaults.
     """
     try:
         return ANSWERS[name](index, parameters)

@@ -38,20 +38,20 @@ def pair_accounts(parameters: Mapping[str, Any], column: str) -> set[AccountId]:
 def _find_page(name: str, index: Index, bound: Mapping[str, Any]) -> list[Row]:
     tables = index.tables(name)
     listed = {column: pair_accounts(bound, column) for column in COLUMNS[name]}
-    wanted = {column: addresses for column, addresses in listed.items() if addresses}
-    sales = _find_sales(index, wanted, bound) if bound.get("include_on_sale") else {}
-    states = _read_states(_read_history(tables, wanted, sales), bound["mc_seqno"])
-    found = [row for row in states if _is_wanted(row, wanted, sales, bound)]
+    filters = {column: addresses for column, addresses in listed.items() if addresses}
+    sales = _find_sales(index, filters, bound) if bound.get("include_on_sale") else {}
+    states = _read_states(_read_history(tables, filters, sales), bound["mc_seqno"])
+    found = [row for row in states if _passes(row, filters, sales, bound)]
     order = ORDERS[name]
     found.sort(key=lambda row: (*order(row, sales, bound), row["workchain"], row["account"]))
     return found[bound["offset"] :][: bound["limit"]]
 
 
 def _find_sales(
-    index: Index, wanted: Mapping[str, set[AccountId]], bound: Mapping[str, Any]
+    index: Index, filters: Mapping[str, set[AccountId]], bound: Mapping[str, Any]
 ) -> Sales:
     """Return the sales of the owners that are asked for, but those of names by themselves."""
-    tables, owners = index.tables("nft_sales"), wanted.get("owner", set())
+    tables, owners = index.tables("nft_sales"), filters.get("owner", set())
     accounts = {address_of(row, "account") for row in _list_rows(tables, "nft_owner", owners)}
     rows = _list_rows(tables, "account", accounts)
     states = _read_states((row for row in rows if row["kind"] != "telemint"), bound["mc_seqno"])
@@ -61,15 +61,15 @@ def _find_sales(
 
 
 def _read_history(
-    tables: Sequence[SegmentTable], wanted: Mapping[str, set[AccountId]], sales: Sales
+    tables: Sequence[SegmentTable], filters: Mapping[str, set[AccountId]], sales: Sales
 ) -> list[Row]:
     """Return all rows of the accounts that may be asked for."""
-    if not wanted:
+    if not filters:
         if sum(len(table.order) for table in tables) > MOST_ROWS:
             raise Declined
         return [table.read(number) for table in tables for number in range(len(table.order))]
-    column = min(wanted, key=lambda column: _count_rows(tables, column, wanted[column]))
-    accounts = wanted[column]
+    column = min(filters, key=lambda column: _count_rows(tables, column, filters[column]))
+    accounts = filters[column]
     if column != "account":
         accounts = {address_of(row, "account") for row in _list_rows(tables, column, accounts)}
     if column == "owner":
@@ -112,8 +112,8 @@ def _read_states(rows: Iterable[Row], mc_seqno: int | None) -> list[Row]:
     return [{**row, "first_lt": first_lts[account]} for account, row in states.items()]
 
 
-def _is_wanted(
-    row: Row, wanted: Mapping[str, set[AccountId]], sales: Sales, bound: Mapping[str, Any]
+def _passes(
+    row: Row, filters: Mapping[str, set[AccountId]], sales: Sales, bound: Mapping[str, Any]
 ) -> bool:
     if bound.get("indexes") and row["item_index"] not in bound["indexes"]:
         return False
@@ -122,7 +122,7 @@ def _is_wanted(
     return all(
         address_of(row, column) in addresses
         or (column == "owner" and _find_sale(row, sales) is not None)
-        for column, addresses in wanted.items()
+        for column, addresses in filters.items()
     )
 
 

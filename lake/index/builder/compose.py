@@ -1,6 +1,6 @@
 """A segment from rows: the rows of one range of masterchain blocks, account by account.
 
-Rows come in parts, each the whole of its accounts, the accounts ascending from part to part; so
+Rows come in parts, each with all rows of its accounts, the accounts ascending from part to part; so
 that a range of any size is composed in the memory of one part and of the arrays of keys.
 """
 

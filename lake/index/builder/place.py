@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tonlake.lake.log.state import DataFile, Range
 
 SEGMENT_FORMAT = 10
-"""Version of the layout of segments; those of another are not read, and made anew by a rebuild."""
+"""Version of the layout of segments; others are rebuilt, not read."""
 
 _DIGEST_LETTERS = 16
 _DERIVED = frozenset({"transaction_traces", *INDEXED})
@@ -27,7 +27,7 @@ _PATH = re.compile(r"\w+/(\d+)-(\d+)-[0-9a-f]+\.run")
 
 
 def segment_path(mc_range: Range, sha256: str) -> str:
-    """Return the path of a segment in the lake, given the digest of its bytes in hex."""
+    """Return the path of a segment in the lake, by the digest of its bytes in hex."""
     return f"{RUN_FOLDER}/{mc_range[0]}-{mc_range[1]}-{sha256[:_DIGEST_LETTERS]}.run"
 
 
@@ -44,7 +44,7 @@ def range_of(segment: DataFile) -> Range:
 
 
 def is_readable(segment: DataFile) -> bool:
-    """Tell whether this version reads a segment; the blocks of others count as without one."""
+    """Whether this version reads a segment; the blocks of others count as without one."""
     return segment.schema_version == SEGMENT_FORMAT
 
 
@@ -74,7 +74,7 @@ def count_rows(files: Iterable[DataFile]) -> int:
 
 
 def digest_derived(files: Iterable[DataFile], mc_range: Range) -> str:
-    """Return the digest of the paths of the files that say traces and contracts of a range."""
+    """Return the digest of the paths of the files with traces and contracts of a range."""
     named = (file for file in files if file.table in _DERIVED)
     paths = sorted(file.path for file in files_within(named, mc_range))
     return hashlib.sha256("\n".join(paths).encode()).hexdigest()

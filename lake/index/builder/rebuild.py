@@ -65,18 +65,18 @@ def rebuild_index(
         return None
     log = LogReader(lake_dir)
     state = log.find()
-    wanted, kept = _plan(state, () if everything else _usable_segments(lake_dir, state))
-    if not wanted and kept == state.runs:
+    planned, kept = _plan(state, () if everything else _usable_segments(lake_dir, state))
+    if not planned and kept == state.runs:
         return None
     make_folder(lake_dir / RUN_FOLDER)
-    made = [_make_segment(lake_dir, state, mc_range, on_part) for mc_range in wanted]
+    made = [_make_segment(lake_dir, state, mc_range, on_part) for mc_range in planned]
     sync_folder(lake_dir / RUN_FOLDER)
     with hold_lock(lake_dir / LOCK_FILE):
         now = log.find()
         if now.undoings != state.undoings:
             return None  # Some of the blocks may be others by now; the next rebuild makes segments.
         # Another rebuild may have ended meanwhile; what overlaps ours gives way to it.
-        others = [segment for segment in now.runs if not any(_meets(segment, at) for at in wanted)]
+        others = [segment for segment in now.runs if not any(_meets(segment, at) for at in planned)]
         begin_grace(lake_dir, (segment.path for segment in made))
         return commit_maintenance(lake_dir, now, runs=(*others, *made))
 
@@ -98,10 +98,6 @@ def _meets(segment: DataFile, mc_range: Range) -> bool:
     return first <= mc_range[1] and mc_range[0] <= last
 
 
-def _touches(segment: DataFile, mc_range: Range) -> bool:
-    return _meets(segment, (mc_range[0] - 1, mc_range[1] + 1))
-
-
 def _plan(
     state: LogState, segments: tuple[DataFile, ...]
 ) -> tuple[list[Range], tuple[DataFile, ...]]:
@@ -111,21 +107,21 @@ def _plan(
     much larger, so that few remain, and each row is written a few times at most.
     """
     kept = segments
-    wanted = []
+    planned = []
     for first, last in subtract_ranges(state.ranges, map(range_of, segments)):
         piece = (first, last)
         rows = 1 + count_rows(files_within(state.files, piece))
         while joined := [
             segment
             for segment in kept
-            if _touches(segment, piece) and segment.rows < rows * _GROWTH
+            if _meets(segment, (piece[0] - 1, piece[1] + 1)) and segment.rows < rows * _GROWTH
         ]:
             ends = [end for segment in joined for end in range_of(segment)]
             piece = (min(piece[0], *ends), max(piece[1], *ends))
             rows += sum(segment.rows for segment in joined)
             kept = tuple(segment for segment in kept if segment not in joined)
-        wanted.append(piece)
-    return wanted, kept
+        planned.append(piece)
+    return planned, kept
 
 
 def _make_segment(

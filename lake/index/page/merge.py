@@ -211,7 +211,7 @@ Found = tuple["Segment", "Postings", int, int]
 """A segment, its postings, and where those of the key begin and end."""
 
 
-class Wanted(NamedTuple):
+class MessageQuery(NamedTuple):
     """Messages whose ``column`` has a value, and which page of them."""
 
     column: str
@@ -221,42 +221,42 @@ class Wanted(NamedTuple):
     limit: int
 
 
-def read_messages(found: Sequence[Found], wanted: Wanted) -> list[Any] | None:
+def read_messages(found: Sequence[Found], query: MessageQuery) -> list[Any] | None:
     """Return the rows of a page of messages, each once; of two ends either one.
 
     None where the page cannot be cut without reading too much: it is deep and several segments have
     some of it, or hashes share a key.
     """
     found = [item for item in found if item[2] < item[3]]
-    first, last = wanted.offset, wanted.offset + wanted.limit
+    first, last = query.offset, query.offset + query.limit
     if len(found) > 1:
         if last * len(found) > MOST_MERGED:
             return None
         first = 0
     rows: dict[bytes, Any] = {}
     for item in found:
-        lines = _read_slice(item, wanted, first, last)
+        lines = _read_slice(item, query, first, last)
         if lines is None:
             return None
         if len(found) == 1:  # has each once, in this order
-            return lines[::-1] if wanted.descending else lines
+            return lines[::-1] if query.descending else lines
         for line in lines:
             rows.setdefault(line.msg_hash, line)
-    page = sorted(rows.values(), key=creation_of, reverse=wanted.descending)
-    return page[wanted.offset : last]
+    page = sorted(rows.values(), key=creation_of, reverse=query.descending)
+    return page[query.offset : last]
 
 
-def _read_slice(item: Found, wanted: Wanted, first: int, last: int) -> list[Any] | None:
+def _read_slice(item: Found, query: MessageQuery, first: int, last: int) -> list[Any] | None:
     """Return a message for each entry of one segment's slice, or None if the key was another's."""
     segment, postings, start, end = item
-    if wanted.descending:
+    if query.descending:
         slice_ = slice(max(start, end - last), max(start, end - first))
     else:
         slice_ = slice(min(end, start + first), min(end, start + last))
     places = zip(postings.rows[slice_], postings.places[slice_], strict=True)
     lines = segment.read_lines(list(places))
-    values = map(attrgetter(wanted.column), lines)
-    return None if any(map(ne, values, repeat(wanted.value))) else lines
+    values = map(attrgetter(query.column), lines)
+    return None if any(map(ne, values, repeat(query.value))) else lines
 
 
 def creation_of(line: Any) -> tuple[int, bytes]:  # noqa: ANN401 - a MessageRow

@@ -21,7 +21,7 @@ Extent = tuple[Any, Any]
 
 
 class AnyOf:
-    """Values of which any is wanted: at least one."""
+    """Values of which any fits: at least one."""
 
     def __init__(self, values: Iterable[Any]) -> None:
         """Take the values, in any order."""
@@ -30,23 +30,23 @@ class AnyOf:
 
 
 Bounds = Extent | AnyOf
-"""The least and the greatest value wanted of a column, or some values."""
+"""The least and the greatest value that fits, or some values."""
 
 
-def bracket(wanted: Bounds) -> Extent:
-    """Return the least and the greatest value that is wanted."""
-    return (wanted.values[0], wanted.values[-1]) if isinstance(wanted, AnyOf) else wanted
+def bracket(bound: Bounds) -> Extent:
+    """Return the least and the greatest value that fits."""
+    return (bound.values[0], bound.values[-1]) if isinstance(bound, AnyOf) else bound
 
 
-def may_hold(extent: Extent | None, wanted: Bounds) -> bool:
-    """Tell whether a column of this extent, or of an unknown one, may have what is wanted."""
+def may_hold(extent: Extent | None, bound: Bounds) -> bool:
+    """Whether a column of this extent, or of an unknown one, may have what fits."""
     if extent is None:
         return True
     first, last = extent
-    if isinstance(wanted, AnyOf):
-        at = bisect_left(wanted.values, first)
-        return at < len(wanted.values) and bool(wanted.values[at] <= last)
-    return bool(first <= wanted[1] and last >= wanted[0])
+    if isinstance(bound, AnyOf):
+        at = bisect_left(bound.values, first)
+        return at < len(bound.values) and bool(bound.values[at] <= last)
+    return bool(first <= bound[1] and last >= bound[0])
 
 
 FEW_ROWS = 16
@@ -57,7 +57,7 @@ _VALUE_BYTES = 64
 
 
 class FewRows:
-    """The rows of one group, by column; nobody may change a value of them."""
+    """The rows of one group, by column; they are never changed."""
 
     def __init__(self, group: pa.Table) -> None:
         """Take the values of a row group."""
@@ -74,12 +74,12 @@ class FewRows:
             KeyError: the group lacks a column.
         """
         found: Sequence[int] = range(self.num_rows)
-        for name, wanted in bounds.items():
+        for name, bound in bounds.items():
             column = self._columns[name]
-            if isinstance(wanted, AnyOf):
-                found = [at for at in found if column[at] in wanted.members]
+            if isinstance(bound, AnyOf):
+                found = [at for at in found if column[at] in bound.members]
                 continue
-            first, last = wanted
+            first, last = bound
             if first != last:
                 values = ((at, column[at]) for at in found)
                 found = [at for at, value in values if value is not None and first <= value <= last]

@@ -80,7 +80,7 @@ _REPEATED = "content"
 
 
 def write_contracts(writer: SegmentWriter, parts: Iterable[tuple[str, pa.Table]]) -> None:
-    """Write the rows of tables, given in parts by name, those of one table together."""
+    """Write rows that come in parts by table, those of one table together."""
     pool = _Pool()
     for name, tables in groupby(parts, key=itemgetter(0)):
         _TableWriter(writer, INDEXED[name], pool).write(table for _, table in tables)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NO_OPCODE = 1 << 32
 NO_LT = (1 << 63) - 1
-"""Creation of messages that do not say it: after all others."""
+"""Creation of messages without one: after all others."""
 
 _HASH, _NORM, _BODY, _OPCODE, _CREATED = (
     MESSAGE_COLUMNS.index(name)

@@ -39,12 +39,7 @@ _BYTES, _NUMBERS = "B", "N"
 
 
 def pack_numbers(values: Words, cut_bits: int = 0) -> bytes:
-    """Return signed 64-bit numbers packed.
-
-    Args:
-        values: Items of code ``q``.
-        cut_bits: Low bits that they had before, for the reader to cut off what it looks for.
-    """
+    """Return signed 64-bit numbers packed, after ``cut_bits`` low bits were cut off each."""
     packed: bytes = NATIVE.pack_numbers(values, cut_bits)
     return packed
 
@@ -96,12 +91,12 @@ class SegmentWriter:
         self._at += self._stream.write(data)
 
     def add(self, name: str, data: Bytes) -> None:
-        """Write a whole array of bytes."""
+        """Write an array of bytes."""
         self.begin(name)
         self.write(data)
 
     def add_numbers(self, name: str, values: Words, cut_bits: int = 0) -> None:
-        """Write a whole array of numbers, given as ``pack_numbers`` takes them."""
+        """Write an array of numbers, as ``pack_numbers`` takes them."""
         self.begin(name, _NUMBERS)
         self.write(pack_numbers(values, cut_bits))
 

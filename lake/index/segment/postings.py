@@ -2,8 +2,8 @@
 
 Three arrays ``<name>.key`` (sorted, each key once), ``<name>.end`` (where its rows end) and
 ``<name>.row``. The key of a hash is as many of its first bits as hashes seldom share in a segment
-of that size, so what is found must be compared with the complete hash. Where most keys have one row,
-``end`` is left out, and a key stands as often as it has rows.
+of that size, so what is found must be compared with the complete hash. Where most keys have one
+row, ``end`` is left out, and a key stands as often as it has rows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def cut_hash(value: bytes | bytearray) -> int:
 
 
 def count_cut_bits(count: int) -> int:
-    """Return how many of the last of 64 bits are cut off the keys of so many hashes."""
+    """Return how many of the last of 64 bits are cut off the keys of ``count`` hashes."""
     return 8 * KEY_BYTES - max(_FEWEST_BITS, count.bit_length() + _SPARE_BITS)
 
 
@@ -65,9 +65,8 @@ def write_postings(
             the key first. A column ``place`` is written as well, as ``<name>.place``: a message's
             place in its record.
         unique: Rows that equal another one in the key and in these columns are left out.
-        hashed: Whether keys are of hashes; others are written whole.
-        apart: Whether the keys of hashes have as many more bits, of 63, as tell all of the segment
-            apart.
+        hashed: Whether keys are of hashes; others are written in full.
+        apart: Whether keys of hashes have as many more bits, of 63, as distinguish them all.
     """
     count = len(columns["key"])
     cut_bits = count_cut_bits(count) if hashed else 0
@@ -176,13 +175,13 @@ def as_arrow(values: array[int]) -> pa.Array:
 
 def item_bytes(values: pa.Array | pa.ChunkedArray) -> memoryview:
     """Return the items of fixed-width values without NULLs as plain bytes."""
-    whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    width = whole.type.bit_width // 8
-    first = whole.offset * width
-    buffer = whole.buffers()[1]
+    joined = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    width = joined.type.bit_width // 8
+    first = joined.offset * width
+    buffer = joined.buffers()[1]
     if buffer is None:
         return memoryview(b"")
-    return memoryview(buffer)[first : first + len(whole) * width]
+    return memoryview(buffer)[first : first + len(joined) * width]
 
 
 class Postings:
@@ -207,7 +206,7 @@ class Postings:
     def find_between(self, first: int, last: int) -> tuple[int, int]:
         """Return where the rows of a span of keys, both ends included, begin and end in ``rows``.
 
-        They stand by key, and those of one key as they were written. Not for keys of hashes.
+        They are ordered by key. Not for keys of hashes.
         """
         low = bisect_left(self._keys, first)
         high = bisect_right(self._keys, last)
@@ -225,10 +224,7 @@ class Postings:
     ) -> list[tuple[int, int]]:
         """Return the rows of each hash that are not of its own time, with the hash's number.
 
-        Args:
-            times: The logical time of each row.
-            hashes: What is looked for.
-            own: The time that is left out, for each hash.
+        ``times`` are the logical times of all rows, ``own`` the time to leave out for each hash.
         """
         packed = self._keys, self._ends, self.rows, times
         views = (None if numbers is None else numbers.data for numbers in packed)

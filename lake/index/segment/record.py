@@ -3,7 +3,7 @@
 Five kinds of rows stand in a segment. What each column needs is one letter, its code: ``.`` for
 what is always part of the shape (module ``shape``), ``i`` for whole numbers, ``l`` for those close
 to the transaction's logical time, ``p`` to that of the account's transaction before, ``t`` to its
-unix seconds, ``g`` to gas that costs what the column before says, ``r`` for shards, ``b`` for
+unix seconds, ``g`` to gas that costs the column before, ``r`` for shards, ``b`` for
 bytes, ``n`` for those that go with the column before, ``h`` for hashes of few values, ``o`` for the
 first bytes of a body as a number, ``s`` for text, ``a`` for whole numbers without bound.
 """
@@ -74,12 +74,12 @@ def reverse_bits(value: int) -> int:
 
 
 def divide_fees(fees: int | None) -> int:
-    """Return how much gas was probably used, given what it cost."""
+    """Return how much gas was probably used, by its cost."""
     return fees // _GAS_PRICE if fees is not None and fees > 0 else 0
 
 
 def base_of(code: str, around: Around, before: int | None) -> int:
-    """Return what a number is close to, given its code and the column before."""
+    """Return what a number is close to, by its code and the column before."""
     if code == "l":
         return around.lt
     if code == "t":

@@ -161,17 +161,17 @@ class Segment:
         return records
 
     def read_lines(self, places: Sequence[tuple[int, int]]) -> list[Any]:
-        """Return messages, given the row and the place in its record of each."""
+        """Return messages by row and place in its record."""
         lines: list[Any] = self._source.read_lines(places)
         return lines
 
     def find_other_ends(self, lines: Sequence[Any]) -> list[tuple[int, Any]]:
-        """Return the ends of messages of other times, given one end of each, with its number."""
+        """Return the other ends of messages, each with the number of its line."""
         others = self.message.find_others(
             self.lt, [line.msg_hash for line in lines], [line.tx_lt for line in lines]
         )
-        wanted = [(row, lines[number].msg_hash) for number, row in others]
-        ends = self._source.read_ends(wanted) if wanted else []
+        places = [(row, lines[number].msg_hash) for number, row in others]
+        ends = self._source.read_ends(places) if places else []
         return [
             (number, end)
             for (number, _), end in zip(others, ends, strict=True)

@@ -7,10 +7,10 @@ what it needs: 0 the own account, 1 the hash of the transaction before, 2 the ha
 message, 3 and 4 bytes of an earlier place of all records (32 of them, or their number first), 5 the
 hash of the state before, 6 the literal bytes behind the bytes of an earlier place that the column
 before has, and from 7 on literal bytes, that many more than 7. So that bytes which come again (both
-ends of a message, bodies) are written once: hashes do not compress. A hash of few
-values is its number among those of the segment, from 1 on; or 0, and bytes. A shard is its bits
-from the last to the first as a number. An opcode that stands in its message's body is part of the shape,
-as its place there.
+ends of a message, bodies) are written once: hashes do not compress. A hash of few values is its
+number among those of the segment, from 1 on; or 0, and bytes. A shard is its bits from the last to
+the first as a number. An opcode that stands in its message's body is part of the shape, as its
+place there.
 
 A record is the state after, the state before, the transaction, and its messages,
 their number first. A state is 0 where it is not known, 1 where it is that after the record before,
@@ -121,14 +121,10 @@ class RecordEncoder:
         messages: Sequence[Sequence[Any]],
         states: tuple[State, State],
     ) -> bytes:
-        """Return a record.
+        """Return a record of a transaction's columns and those of its messages.
 
-        Args:
-            around: What it may refer to.
-            columns: Those of the transaction.
-            messages: Columns of each.
-            states: Facts of the states before and after; None where it is not known, ``...``
-                where it is that after the record before.
+        ``states`` are facts of the states before and after: None where unknown, ``...`` where it is
+        that after the record before.
         """
         out = bytearray()
         before, after = states
@@ -154,7 +150,7 @@ class RecordEncoder:
     def encode_trace(
         self, trace_id: bytes, root: tuple[int, int, int] | None, values: Sequence[Any]
     ) -> bytes:
-        """Return a complete trace, given its root's row, logical time and unix seconds, if known.
+        """Return a complete trace, with its root's row, logical time and unix seconds, if known.
 
         ``values`` are its columns without the trace id.
         """

@@ -72,7 +72,7 @@ class TracesBuilder:
         times: array[int],
         encoder: RecordEncoder,
     ) -> None:
-        """Write the arrays, given the keys of the transactions' hashes, logical and other times."""
+        """Write the arrays; ``keys`` are of transaction hashes, ``times`` in unix seconds."""
         numbers: dict[bytes, int] = {_NONE: 0}
         trace_keys, roots = self._find_rows(self._ids, keys, numbers)
         _, parents = self._find_rows(self._parents, keys, numbers)
