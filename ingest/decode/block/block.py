@@ -12,7 +12,7 @@ from tonlake.ingest.decode.block.account import Touched
 from tonlake.ingest.decode.block.config import config_rows
 from tonlake.ingest.decode.block.header import read_extra, read_header, read_parts
 from tonlake.ingest.decode.block.shard import read_shard_tops, skip_currencies
-from tonlake.ingest.decode.block.statecell import StateCells
+from tonlake.ingest.decode.block.state import StateCells
 from tonlake.ingest.decode.block.transaction import Place, TransactionDecoder
 from tonlake.ingest.decode.block.update import decode_update
 from tonlake.ingest.decode.cell.boc import parse_boc

@@ -22,11 +22,12 @@ from tonlake.ingest.decode.block.account import (
 from tonlake.ingest.decode.block.header import check_tag, read_parts
 from tonlake.ingest.decode.block.state import (
     find_accounts,
+    iter_cells,
+    iter_depths,
     read_libraries,
     read_state,
     read_state_sides,
 )
-from tonlake.ingest.decode.block.statecell import iter_cells, iter_depths
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap_slice, load_label
 from tonlake.ingest.decode.cell.exotic import PRUNED
 from tonlake.ingest.decode.cell.tree import MAX_LEVEL
@@ -38,8 +39,7 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.decode.block.account import AccountRow
     from tonlake.ingest.decode.block.header import BlockHeader
-    from tonlake.ingest.decode.block.state import ShardState
-    from tonlake.ingest.decode.block.statecell import CellAt, StateCells
+    from tonlake.ingest.decode.block.state import CellAt, ShardState, StateCells
     from tonlake.ingest.decode.cell.boc import CellTree
     from tonlake.ingest.decode.cell.slice import CellSlice
     from tonlake.ingest.decode.rows import RowSet
