@@ -1,4 +1,4 @@
-"""The lake: rows in Parquet files, and the log that says which of them are true.
+"""The lake: rows in Parquet files, and the log that lists those that are live.
 
 schema/      the one description of every table and column
 writer       rows to Parquet files

@@ -31,7 +31,7 @@ class SettingsError(LakeError):
 
 
 class LakeMisplaced(LakeError):
-    """DuckDB cannot take the path of the lake's folder; the message says what to do."""
+    """DuckDB cannot take the path of the lake's folder; the message has advice."""
 
 
 class LakeNotFound(LakeError):
@@ -46,7 +46,7 @@ class LakeCorrupt(LakeError):
     """A file is missing, or its bytes are not those that were committed."""
 
     def __init__(self, file: str, reason: str) -> None:
-        """Name the damaged ``file``, relative to the lake, and say how that shows."""
+        """Name the damaged ``file``, relative to the lake, and how that shows."""
         self.file = file
         self.reason = reason
         super().__init__(
@@ -99,7 +99,7 @@ class PieceRefused(LakeError):
 
 
 class EngineError(LakeError):
-    """Apache Spark is not installed, or failed; the message says how to get it, or what it said."""
+    """Apache Spark is not installed, or failed; the message has advice, or its error."""
 
 
 class QueryError(LakeError):

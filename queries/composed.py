@@ -1,4 +1,4 @@
-"""Questions whose rows come from several queries: whole transactions and whole messages."""
+"""Questions whose rows come from several queries: transactions and messages, complete."""
 
 from __future__ import annotations
 
@@ -49,8 +49,10 @@ def _compose_transactions(reader: Reader, asked: Mapping[str, Any]) -> list[Any]
     for line in sorted(lines, key=itemgetter("direction", "msg_index")):
         messages[line["tx_hash"]].append(line)
     rows = [found[tx_hash] for tx_hash in hashes]
-    wanted = {_state_key(row, when) for row in rows for when in ("before", "after")}
-    workchains, accounts, state_hashes = (list(part) for part in zip(*sorted(wanted), strict=True))
+    state_keys = {_state_key(row, when) for row in rows for when in ("before", "after")}
+    workchains, accounts, state_hashes = (
+        list(part) for part in zip(*sorted(state_keys), strict=True)
+    )
     states = {
         (row["workchain"], row["account"], row["hash"]): row
         for row in reader.rows(
@@ -105,7 +107,7 @@ def find_composed(name: str) -> Composed | None:
             sql="",
             parameters={keys.name: keys},
             defaults={keys.name: REQUIRED},
-            doc="Whole transactions.",
+            doc="Transactions with messages and states.",
             returns="records",
         )
         return Composed(query, _compose_transactions)

@@ -23,7 +23,7 @@ from tonlake.ingest.derive.tvm import pool
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
-from tonlake.lake.spark.session import open_session
+from tonlake.lake.spark.tables import open_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,8 +19,7 @@ from tonlake.api.command.loading import NAMES, render_settings
 from tonlake.api.command.main import main
 from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.interface import Interfaces
-from tonlake.lake.command.dbt import SOURCE, render_dbt
-from tonlake.lake.command.dictionary import render_markdown
+from tonlake.lake.command.dictionary import SOURCE, render_dbt, render_markdown
 from tonlake.lake.duck.views import write_views
 
 if TYPE_CHECKING:

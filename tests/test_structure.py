@@ -33,14 +33,26 @@ def _name(path: Path) -> str:
 
 
 def _imported_packages(tree: ast.AST) -> set[str]:
-    found: set[str] = set()
+    """Return the names below ``tonlake`` that are imported."""
+    names: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[0] for alias in node.names}
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
-            found.add((node.module or "").split(".")[0])
-    return found & set(PACKAGES)
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    parts = [name.split(".") for name in names]
+    assert not {first for first, *_ in parts} & set(PACKAGES), "packages are below tonlake"
+    return {rest[0] for first, *rest in parts if first == "tonlake"}
+
+
+def test_an_import_against_the_direction_is_found() -> None:
+    for line in (
+        "import tonlake.api.app",
+        "from tonlake.api import app",
+        "from tonlake import api",
+    ):
+        assert _imported_packages(ast.parse(line)) == {"api"}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=_name)
@@ -68,3 +80,26 @@ def test_no_sql_text_is_built(path: Path) -> None:
 def test_only_the_lake_composes_sql_text(path: Path) -> None:
     used = AUDITED & {node.id for node in ast.walk(_parse(path)) if isinstance(node, ast.Name)}
     assert not used or path.relative_to(ROOT).parts[0] == "lake"
+
+
+def test_the_masterchain_has_one_definition() -> None:
+    found = [
+        _name(path)
+        for path in MODULES
+        for node in _parse(path).body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name) and target.id.lstrip("_") == "MASTERCHAIN"
+    ]
+    assert found == ["lake/account.py"]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=_name)
+def test_accounts_are_named_workchain_first(path: Path) -> None:
+    """One ``AccountId`` in the lake; elsewhere the two may be apart, in the same order."""
+    for node in ast.walk(_parse(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            every = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            names = [one.arg for one in every if one.arg in {"workchain", "account"}]
+            assert names != ["account", "workchain"], node.name
+            assert len(names) <= 1 or path.relative_to(ROOT).parts[0] != "lake", node.name

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tonlake.lake.account import MASTERCHAIN
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -11,7 +13,6 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-MASTERCHAIN = -1
 _MOST_SHARDS = 2_000
 """Blocks of one seqno, each of another shard, at the very most."""
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tonlake.api.chain import header
 from tonlake.api.errors import LiteServerError
+from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
     Row = Mapping[str, Any]
 
-MASTERCHAIN = -1
 MASTERCHAIN_SHARD = -(1 << 63)
 SEQNO_UNKNOWN = "LITE_SERVER_NOTREADY: seqno not in db"
 BLOCK_UNKNOWN = "LITE_SERVER_NOTREADY: block not in db"

@@ -61,12 +61,12 @@ def send_message(settings: UpstreamSettings, method: str, boc: bytes) -> object:
     except (BocError, DecodeError) as error:
         raise LiteServerError(f"LITE_SERVER_UNKNOWN: {error}") from error
     # It takes half a second to load, which those who never send do without.
-    from tonlake.ingest.source.liteserver import sending  # noqa: PLC0415
+    from tonlake.ingest.source.liteserver import pool  # noqa: PLC0415
 
     try:
-        sending.send_message(Path(settings.liteserver), boc, TIMEOUT_MS)
+        pool.send_message(Path(settings.liteserver), boc, TIMEOUT_MS)
     except ServerRefusal as error:
-        kind = sending.ERROR_KINDS.get(error.code, "UNKNOWN")
+        kind = pool.ERROR_KINDS.get(error.code, "UNKNOWN")
         raise LiteServerError(f"LITE_SERVER_{kind}: {error.message}") from error
     except SourceError as error:
         raise SendingUnavailable(f"no lite server can be reached: {error}") from error

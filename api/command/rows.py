@@ -14,6 +14,7 @@ from tonlake.ingest.decode.block.header import read_header
 from tonlake.ingest.decode.block.recipe import restore_bags
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.errors import DecodeError
+from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.schema import MESSAGES, TABLES, TRANSACTIONS
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from tonlake.lake.schema import Table
 
-MASTERCHAIN = -1
 UNKNOWN_MC_SEQNO = 0
 
 _WRITERS: dict[str, Callable[[Any], Any]] = {

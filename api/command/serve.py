@@ -28,7 +28,7 @@ from tonlake.ingest.run.tail import name_command
 from tonlake.ingest.source.origin import Origin
 from tonlake.lake.command.cli import LAKE_FOLDER
 from tonlake.lake.errors import LakeError, SettingsError
-from tonlake.lake.process.arenas import hold_little
+from tonlake.lake.process.memory import hold_little
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

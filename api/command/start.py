@@ -5,8 +5,7 @@ from __future__ import annotations
 import signal
 from typing import Any
 
-from tonlake.lake.process.arenas import share_with_arrow
-from tonlake.lake.process.lean import without_pandas
+from tonlake.lake.process.memory import share_with_arrow, without_pandas
 
 
 def start(**options: Any) -> None:  # noqa: ANN401 - those of click

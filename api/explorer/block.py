@@ -19,6 +19,7 @@ from tonlake.api.v3.page.transaction_page import answer_transactions
 from tonlake.api.v3.page.transaction_search import TransactionsQuery, find_keys
 from tonlake.api.v3.route.action import ActionsQuery, get_actions
 from tonlake.api.v3.route.block import BlocksQuery, get_blocks
+from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.command.status import read_status
 from tonlake.lake.log.state import read_commit
 
@@ -37,7 +38,6 @@ START_ROWS = 8
 PAGE_ROWS = 25
 BLOCK_ROWS = 50
 MOST_COMMITTED = 1000
-MASTERCHAIN = -1
 _ID = re.compile(r"(-?[0-9]{1,10}):([0-9a-fA-F]{16}):([0-9]{1,10})")
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from tonlake.api.errors import SqlUnavailable
 from tonlake.api.request.table_format import JSON, WRITERS
 from tonlake.api.sql.sandbox import Bounds, confine
-from tonlake.lake.duck.answer import ENCODER, ask_connection, naming_the_fault, plain_rows
+from tonlake.lake.duck.answer import ENCODER, ask, naming_the_fault, plain_rows
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt, LakeError
 from tonlake.lake.log.snapshot import Snapshot
@@ -91,7 +91,7 @@ def answer_job(job: Job) -> tuple[Head, bytes]:
     files = (files[0].path for files in snapshot.files.values() if files)
     confine(job.bounds, (lake_dir.absolute() / path for path in files))
     _say(READY)
-    reader = ask_connection(connection, snapshot, job.query)
+    reader = ask(connection, snapshot, job.query)
     with naming_the_fault(snapshot):
         table, complete = take_rows(reader, job.most_rows)
         body = write_answer(table, job.form, job.snapshot, complete=complete)

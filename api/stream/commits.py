@@ -18,8 +18,8 @@ from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.state import read_commit, read_state
 from tonlake.lake.schema import MESSAGES, TABLES, TRACES, TRANSACTIONS
-from tonlake.lake.schema.account import ACCOUNT_STATES
 from tonlake.lake.schema.action import ACTIONS
+from tonlake.lake.schema.transaction import ACCOUNT_STATES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

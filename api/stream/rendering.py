@@ -28,9 +28,9 @@ from tonlake.api.text.address import render_raw
 from tonlake.api.text.encoding import encode_account, encode_number
 from tonlake.api.v3.resource.transaction import find_writer, render_state, render_transaction
 from tonlake.lake import schema
-from tonlake.lake.schema.account import ACCOUNT_STATES
 from tonlake.lake.schema.action import ACTIONS as ACTIONS_TABLE
 from tonlake.lake.schema.contract import JETTON_WALLETS
+from tonlake.lake.schema.transaction import ACCOUNT_STATES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""The chain of masterchain blocks: ranges in the lake, and checks that new blocks link to it."""
+"""The chain of masterchain blocks: ranges in the lake, links of new blocks, and the fork point."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import msgspec
 from tonlake.ingest.blocks import McHead
 from tonlake.ingest.errors import SourceError
 from tonlake.ingest.span import Span, missing_spans
+from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.file.values import iter_tuples
-from tonlake.lake.log.bytable import list_files
-from tonlake.lake.log.place import read_place
+from tonlake.lake.log.place import list_files, read_place
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.schema import BLOCKS
 
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from tonlake.ingest.blocks import BlockSource
     from tonlake.lake.log.place import Place
+    from tonlake.lake.log.state import LogState, Range
 
-MASTERCHAIN = -1
+
 _LINK = ("root_hash", "prev_root_hash")
 
 
@@ -116,3 +118,54 @@ def list_masterchain(blocks: pa.Table, columns: Sequence[str]) -> Iterator[list[
     for workchain, *values in iter_tuples(blocks, ("workchain", *columns)):
         if workchain == MASTERCHAIN:
             yield values
+
+
+def read_heads(lake_dir: Path, state: LogState, seqnos: Range) -> dict[int, McHead]:
+    """Return the masterchain blocks of a lake in a range, by seqno."""
+    first, last = seqnos
+    found: dict[int, McHead] = {}
+    for file in list_files(state, BLOCKS.name):
+        place = read_place(file.path)
+        if place.last < first or place.first > last:
+            continue
+        rows = read_rows(lake_dir, file, ("workchain", "seqno", "root_hash", "gen_utime"))
+        found |= list_heads(rows)
+    return {at: head for at, head in found.items() if first <= at <= last}
+
+
+def find_last_common(
+    source: BlockSource, lake_dir: Path, state: LogState, node_last: int, *, most_mc_blocks: int
+) -> int:
+    """Return the newest masterchain block of the lake that the node has as well.
+
+    That is the lake's newest one where the node continues from it, or no longer has it.
+
+    Raises:
+        SourceError: the chains differ further back than that.
+    """
+    newest = state.ranges[-1][1]
+    top = min(newest, node_last)
+    if _is_same(source, lake_dir, state, (top, top)) is not None:
+        return top
+    oldest = max(1, top - most_mc_blocks)
+    common = _is_same(source, lake_dir, state, (oldest, top - 1))
+    if common is None:
+        raise SourceError(
+            f"the lake's masterchain blocks {oldest} to {top} are not the node's: it follows"
+            " another chain; name another node, or another lake"
+        )
+    return common
+
+
+def _is_same(source: BlockSource, lake_dir: Path, state: LogState, seqnos: Range) -> int | None:
+    """Return the newest block of a range that the node has too, or no longer has."""
+    ours = read_heads(lake_dir, state, seqnos)
+    for mc_seqno in range(seqnos[1], seqnos[0] - 1, -1):
+        theirs = source.find_head(mc_seqno)
+        if mc_seqno not in ours or theirs is None:
+            if mc_seqno == seqnos[1]:
+                return mc_seqno
+            continue
+        if theirs.root_hash == ours[mc_seqno].root_hash:
+            return mc_seqno
+    return None

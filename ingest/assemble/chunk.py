@@ -1,19 +1,115 @@
-"""Masterchain blocks in chunks for decoding, the same for one process and for many."""
+"""Masterchain blocks in chunks for decoding, each with the global version it was made under.
+
+The version decides the meaning of fields whose bits did not change. Every block names the key block
+whose configuration it was made under; the version is read from that key block, or from a lake that
+has its parameters.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
+import pyarrow.compute as pc
+
+from tonlake.ingest.blocks import KeyMark
+from tonlake.ingest.decode.block.config import VERSION_PARAM, find_zero_version, read_version
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.parallel import Hole
 from tonlake.ingest.errors import BlockNotYet, BlockUnavailable
+from tonlake.lake.account import MASTERCHAIN
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.log.place import list_files, read_place
+from tonlake.lake.schema import BLOCKS, CONFIG_PARAMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tonlake.ingest.assemble.version import VersionRegistry
     from tonlake.ingest.blocks import BlockSource, McBundle
     from tonlake.ingest.settings import IngestSettings
     from tonlake.ingest.span import Span
+    from tonlake.lake.log.reader import LogReader
+
+
+KEYS_BACK = 2
+"""Shards lag behind the masterchain: their blocks may name the key block before the last one."""
+
+KEYS_KEPT = 100
+
+
+class VersionRegistry:
+    """Marks of key blocks of one source and of the lake that it fills; each is read once."""
+
+    def __init__(self, source: BlockSource, log: LogReader | None = None) -> None:
+        """Begin with none; the lake of ``log`` knows key blocks that the source has lost."""
+        self._source = source
+        self._log = log
+        self._marks: dict[int, KeyMark | None] = {}
+
+    def attach(self, bundle: McBundle) -> McBundle:
+        """Return the bundle with the known versions of the configurations that its blocks name."""
+        mark = bundle.mark
+        if mark is None:
+            return bundle
+        if mark.version is not None:
+            self._keep(bundle.mc_seqno, mark)
+        versions: dict[int, int] = {}
+        for _ in range(KEYS_BACK):
+            key_seqno = mark.before
+            mark = self._look_up(key_seqno)
+            if mark is None or mark.version is None:
+                break
+            versions[key_seqno] = mark.version
+        return msgspec.structs.replace(bundle, versions=versions)
+
+    def _look_up(self, key_seqno: int) -> KeyMark | None:
+        if key_seqno not in self._marks:
+            found = self._ask_source(key_seqno)
+            if found is None and self._log is not None:
+                found = read_stored(self._log, key_seqno)
+            self._keep(key_seqno, found)
+        return self._marks[key_seqno]
+
+    def _keep(self, key_seqno: int, mark: KeyMark | None) -> None:
+        if len(self._marks) >= KEYS_KEPT:
+            self._marks.clear()
+        self._marks[key_seqno] = mark
+
+    def _ask_source(self, key_seqno: int) -> KeyMark | None:
+        if key_seqno == 0:
+            for state in self._source.zero_states():
+                if state.workchain == MASTERCHAIN:
+                    return KeyMark(0, find_zero_version(state.data))
+            return None
+        try:
+            return self._source.read_unchecked(key_seqno).mark
+        except BlockUnavailable:
+            return None
+
+
+def read_stored(log: LogReader, key_seqno: int) -> KeyMark | None:
+    """Return what a lake has of a key block, or of the zero state as 0; None if nothing."""
+    is_param = (pc.field("mc_seqno") == key_seqno) & (pc.field("param") == VERSION_PARAM)
+    bags = _read_column(log, CONFIG_PARAMS.name, key_seqno, "boc", is_param)
+    if not bags:
+        return None
+    tree = parse_boc(bags[0])
+    is_block = (pc.field("workchain") == MASTERCHAIN) & (pc.field("seqno") == key_seqno)
+    before = _read_column(log, BLOCKS.name, key_seqno, "prev_key_block_seqno", is_block)
+    return KeyMark(before[0] if before else 0, read_version(tree, tree.roots[0]))
+
+
+def _read_column(
+    log: LogReader, table: str, mc_seqno: int, column: str, where: pc.Expression
+) -> list[Any]:
+    """Return a column of rows of one masterchain block; the zero state stands with the first."""
+    found: list[Any] = []
+    for file in list_files(log.read(), table):
+        place = read_place(file.path)
+        if place.first <= max(mc_seqno, 1) <= place.last:
+            found += read_rows(log.lake_dir, file, (column,), where)[column].to_pylist()
+    return found
+
 
 CHUNK_BYTES = 4 << 20
 """A chunk is cut once it holds this many bytes."""
@@ -41,8 +137,8 @@ def read_chunks(
     """Yield the blocks of a span in order, and in their places the holes.
 
     File hashes of shard blocks may be unchecked: pass holes found by decoding to ``explain_hole``.
-    A chunk ends at a hole, at ``chunk_bytes``, and at every ``mc_blocks_per_chunk``-th block of
-    the span, so that a span cut there gives the same chunks. A block not there yet ends them all.
+    A chunk ends at a hole, at ``CHUNK_BYTES``, and at every ``mc_blocks_per_chunk``-th block of
+    the span. A block not there yet ends them all.
     """
     chunk: list[McBundle] = []
     size_bytes = 0

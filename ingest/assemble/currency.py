@@ -21,9 +21,8 @@ from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.file.datafile import write_changes
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.index.builder.place import range_of
-from tonlake.lake.log.bytable import list_files
 from tonlake.lake.log.disk import LOCK_FILE, hold_lock
-from tonlake.lake.log.place import Derivation, NewFile, read_place
+from tonlake.lake.log.place import Derivation, NewFile, list_files, read_place
 from tonlake.lake.log.state import overlaps, read_state
 from tonlake.lake.schema import ACCOUNT_STATES, STATE_CELLS
 
@@ -79,14 +78,8 @@ def complete_states(
 ) -> Commit | None:
     """Fill in what ranges of the lake left open whose dictionaries came with an earlier range.
 
-    Index segments over what changed are dropped; the next rebuild builds them. None if nothing
-    changed.
-
-    Args:
-        lake_dir: Folder of the lake.
-        settings: File options.
-        finder: Finds cells of the lake.
-        within: Masterchain blocks whose ranges are looked at.
+    Only ranges within the spans ``within`` are looked at. Index segments over what changed are
+    dropped; the next rebuild builds them. None if nothing changed.
 
     Raises:
         LakeNotFound: the folder holds no lake.

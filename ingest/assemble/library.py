@@ -17,6 +17,7 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.record import assemble_boc
 from tonlake.ingest.errors import MissingCell
+from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.file.values import iter_tuples
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from tonlake.lake.settings import LakeSettings
 
 _KEY_BITS = 256
-_MASTERCHAIN = -1
 
 Publishers = dict[bytes, set[bytes]]
 """Library -> accounts that publish it."""
@@ -41,7 +41,7 @@ class LibraryRegistry:
     """The publishers of every public library, carried from commit to commit of one run."""
 
     def __init__(self, lake_dir: Path, settings: LakeSettings, finder: CellFinder) -> None:
-        """Begin from what ``lake_dir`` says; it need not be there yet."""
+        """Begin from the rows of ``lake_dir``, which need not be there yet."""
         self._lake_dir = lake_dir
         self._settings = settings
         self._finder = finder
@@ -86,7 +86,7 @@ class LibraryRegistry:
         states = tables["account_states"]
         states = states.filter(
             pc.and_(
-                pc.equal(states["workchain"], _MASTERCHAIN),
+                pc.equal(states["workchain"], MASTERCHAIN),
                 pc.is_in(states["account"], pa.array(sorted(accounts), pa.binary(32))),
             )
         )

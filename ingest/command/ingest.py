@@ -146,7 +146,7 @@ def _run(
 
 
 def _follow(origin: Origin, lake: Path, settings: IngestSections, *, as_json: bool) -> None:
-    """Ingest every new masterchain block until the process is told to stop.
+    """Ingest every new masterchain block until the process is interrupted.
 
     Raises:
         NetworkMismatch, UndoRefused: a person has to decide.

@@ -1,4 +1,4 @@
-"""The command that fetches what tokens say of themselves outside of the chain."""
+"""The command that fetches off-chain token metadata."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def name_fetcher(lake: Path, settings: IngestSections) -> list[str]:
 @click.command("fetch-metadata", epilog=EXAMPLES)
 @lake_option
 @click.option("--most", type=click.IntRange(min=1), help="Most addresses to ask.  [default: all]")
-@click.option("--again", is_flag=True, help="Ask those as well that were fetched or given up.")
+@click.option(
+    "--again", is_flag=True, help="Ask those as well that were fetched, or failed too often."
+)
 @json_option
 def fetch_metadata_command(*, lake_dir: Path, most: int | None, again: bool, as_json: bool) -> None:
     """Fetch token content that the chain only names, and keep it in a table of its own."""

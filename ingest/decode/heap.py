@@ -30,8 +30,7 @@ _KEPT_BYTES = 1 << 30
 def keep_freed_memory() -> bool:
     """Let this process keep the memory that it frees; False where the C library is not glibc.
 
-    Arrow's memory then comes from the same heap as the decoder's, so that one can have what the
-    other let go of. The most that is held is what was needed at once.
+    Arrow then shares the decoder's heap. The most that is held is what was needed at once.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
@@ -45,10 +44,7 @@ def keep_freed_memory() -> bool:
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """Search for no cyclic garbage meanwhile: for work that makes many rows and no cycles.
-
-    Where several threads do this at once, the search begins again when the first is done.
-    """
+    """Search for no cyclic garbage meanwhile: for work that makes many rows and no cycles."""
     if not gc.isenabled():
         yield
         return

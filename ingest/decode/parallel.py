@@ -17,9 +17,8 @@ import pyarrow as pa
 
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.block.block import decode_bundles
-from tonlake.ingest.decode.proof import list_proofs
 from tonlake.ingest.decode.queue import list_queue_sizes
-from tonlake.ingest.decode.rows import keep_first_cells
+from tonlake.ingest.decode.rows import Row, keep_first_cells, make_table
 from tonlake.ingest.errors import IngestError
 from tonlake.lake.schema import BLOCK_PROOFS, QUEUE_SIZES
 
@@ -27,6 +26,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tonlake.ingest.blocks import McBundle
+
+
+def list_proofs(bundles: Sequence[McBundle]) -> pa.Table:
+    """Return the proofs that came with blocks; they are kept as they are."""
+    rows: list[Row] = [
+        (
+            *(block.id.workchain, block.id.shard, block.id.seqno, bundle.mc_seqno),
+            block.proof,
+            block.mc_extra,
+        )
+        for bundle in bundles
+        for block in bundle.blocks
+        if block.proof is not None
+    ]
+    return make_table(BLOCK_PROOFS, rows)
 
 
 class Hole(msgspec.Struct, frozen=True):

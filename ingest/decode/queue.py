@@ -124,8 +124,7 @@ def _count_leaves(root: int, read_links: Callable[[int], Links]) -> int | None:
 def _read_info(value: int, bits: int) -> int | None:
     """Read the bits of OutMsgQueueInfo; None where they do not hold the size.
 
-    What stands behind ``extra`` in a form that is not known (older states have ihr_pending there,
-    and later ones may have more) is no reason to refuse a block.
+    Unknown forms of ``extra`` (older states have ihr_pending there) refuse no block.
     """
     left = bits
 

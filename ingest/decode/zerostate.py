@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from tonlake.ingest.decode.block.account import StateAt, Touched, make_row, read_account
 from tonlake.ingest.decode.block.config import read_params
-from tonlake.ingest.decode.block.library import read_all_libraries
 from tonlake.ingest.decode.block.state import (
+    StateCells,
     iter_shard_accounts,
     read_config,
     read_libraries,
     read_state,
 )
-from tonlake.ingest.decode.block.statecell import StateCells
+from tonlake.ingest.decode.block.update import read_all_libraries
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.errors import BlockCorrupt, DecodeError

@@ -1,1 +1,1 @@
-"""What tokens say of themselves outside of the chain, fetched where somebody wants it."""
+"""Off-chain token metadata, fetched on request."""

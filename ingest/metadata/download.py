@@ -100,7 +100,7 @@ class Downloader:
         return _check_url(self._settings.ipfs_gateway + path)
 
     def _ask(self, url: httpx.URL, backend: CheckedBackend) -> bytes | httpx.URL:
-        """Return the body of the answer, or where it says to go."""
+        """Return the body of the answer, or where it redirects to."""
         target = httpcore.URL(
             scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
         )
@@ -143,7 +143,7 @@ class Downloader:
 
 
 def _check_url(text: str) -> httpx.URL:
-    """Read an address that may be asked, as far as that can be told from its text."""
+    """Read an address that may be asked, as far as its text shows."""
     if len(text) > MOST_URI_CHARS:
         raise FetchRefused(f"an address of more than {MOST_URI_CHARS} characters")
     try:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 CONNECTIONS = 8
 """Token contents that are fetched at the same time."""
 ATTEMPTS = 5
-"""Failed attempts after which token content is given up."""
+"""Failed attempts after which token content is not fetched any more."""
 RETRY_S = 60
 """Seconds before a failed fetch is tried again, doubled each time."""
 REFRESH_S = 604_800
@@ -46,7 +46,7 @@ REFRESH_S = 604_800
 
 LISTED, BATCH = 65_536, 1024
 """Addresses listed at a time, which takes a look at all tokens, and asked for one commit: each
-commit writes the files anew that it adds to."""
+commit rewrites the files that it adds to."""
 
 _TABLES = ("jetton_masters", "nft_collections", "nft_items", OFFCHAIN_METADATA.name)
 _MOST_PAUSE_S = 86_400
@@ -104,15 +104,10 @@ def fetch_metadata(
     downloader: Fetches | None = None,
     read_clock: Callable[[], float] = time.time,
 ) -> FetchReport:
-    """Ask every address of token content that is due, and keep what comes of it in the lake.
+    """Ask at most ``most`` addresses of token content that are due, and commit the responses.
 
-    Args:
-        lake_dir: Folder of the lake.
-        settings: Limits, back-off and file options.
-        everything: Ask those as well that were fetched or given up before now.
-        most: Most addresses to ask; None: all.
-        downloader: Who fetches, by default as the settings say.
-        read_clock: Tells the Unix seconds.
+    With ``everything`` those are asked as well that were fetched, or failed too often.
+    ``read_clock`` returns Unix seconds.
 
     Raises:
         LakeNotFound: the folder holds no lake.
@@ -144,17 +139,17 @@ def list_due(
     lake_dir: Path, settings: LakeSettings, now_s: int, *, everything: bool, most: int
 ) -> list[Due]:
     """Return the addresses that are to be asked at a moment, at most ``most``."""
-    # What the lake says of tokens is not served from here: no need to read all of it first.
+    # Nothing is served from here, so digests need not be checked.
     snapshot = open_snapshot(lake_dir, check_digests=False)
     text = (files("tonlake.ingest.metadata") / "due.sql").read_text(encoding="utf-8")
-    given = {
+    parameters = {
         "now": now_s,
         "everything": everything,
         "most_chars": MOST_URI_CHARS,
         "most_rows": most,
     }
     with connect(snapshot, settings, tables=_TABLES) as connection:
-        return [Due(*row) for row in connection.execute(text, given).fetchall()]
+        return [Due(*row) for row in connection.execute(text, parameters).fetchall()]
 
 
 def _try(fetches: Fetches, due: Due, now_s: int) -> Row:
@@ -188,7 +183,7 @@ def _judge(error: FetchError) -> str:
 
 
 def _plan_retry(attempts: int, now_s: int) -> int | None:
-    """Return when to try again after so many failures; None: not any more."""
+    """Return when to try again after this many failures; None: not any more."""
     if attempts >= ATTEMPTS:
         return None
     return now_s + min(RETRY_S << (attempts - 1), _MOST_PAUSE_S)

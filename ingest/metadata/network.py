@@ -2,7 +2,7 @@
 
 A name is resolved once for each connection, every address it has is checked, and it is one of
 these addresses that the connection goes to: what the name means a moment later plays no part.
-Proxies of the environment are not used, as they would resolve names anew.
+Proxies of the environment are not used, as they would resolve names again.
 """
 
 from __future__ import annotations

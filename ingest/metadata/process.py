@@ -65,7 +65,7 @@ def main() -> NoReturn:
 
 
 def _fetch(lake: Path, settings: IngestSections) -> int:
-    """Fetch until this process is told to end; return the exit code when it cannot go on."""
+    """Fetch until SIGTERM; return the exit code when it cannot go on."""
     try:
         keep_fetching(lake, settings, on_report=lambda report: _tell(describe_report(report)))
     except LakeError as error:

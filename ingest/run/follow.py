@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.assemble.border import find_last_common, read_heads
+from tonlake.ingest.assemble.chain import find_last_common, read_heads
 from tonlake.ingest.derive.trace.derivation import reopen_traces
 from tonlake.ingest.errors import BlockPruned, IngestError, SourceError
 from tonlake.ingest.run.pipeline import IngestReport, Pipeline
@@ -23,7 +23,7 @@ from tonlake.lake import errors as lake_errors
 from tonlake.lake.errors import LakeError, NetworkMismatch, UndoRefused
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.maintenance.orphan import list_orphans, sweep_orphans
-from tonlake.lake.maintenance.schedule import Upkeep
+from tonlake.lake.maintenance.schedule import Maintenance
 from tonlake.lake.maintenance.undo import undo_after
 
 if TYPE_CHECKING:
@@ -59,14 +59,10 @@ class Follower:
         notify: Callable[[str], None],
         on_report: Callable[[IngestReport], None] = lambda _report: None,
     ) -> None:
-        """Open nothing yet.
+        """Open nothing; ``open_source`` is called again after the node's files could not be read.
 
-        Args:
-            open_source: Opens the node's files; called again after they could not be read.
-            lake_dir: Folder of the lake.
-            settings: How often to look, and how patient to be.
-            notify: Receives one line of text for the operator.
-            on_report: Takes the report of every step that brought something.
+        ``notify`` takes a line of text for the operator, ``on_report`` the report of every step
+        that brought something.
         """
         self._open_source = open_source
         self._lake_dir = lake_dir
@@ -75,7 +71,9 @@ class Follower:
         self._on_report = on_report
         self._source: BlockSource | None = None
         self._pipeline: Pipeline | None = None
-        self._upkeep = Upkeep(lake_dir, settings.lake, lambda why: notify(f"upkeep failed: {why}"))
+        self._maintenance = Maintenance(
+            lake_dir, settings.lake, lambda why: notify(f"maintenance failed: {why}")
+        )
         self._seen: tuple[int, McHead | None] | None = None
         self._stuck: tuple[int, float] | None = None
         self._shorter_since_s: float | None = None
@@ -91,7 +89,7 @@ class Follower:
         """Close the node and the lake, and write the final status."""
         self._let_go()
         self._wakeup.close()
-        self._upkeep.wait()
+        self._maintenance.wait()
         self._status.write(problem, has_looked=problem is None, stopped=problem is None)
 
     def run(self, is_over: Callable[[], bool]) -> None:
@@ -232,7 +230,7 @@ class Follower:
         pipeline.workers = (os.cpu_count() or 1) if len(span) >= MANY_MC_BLOCKS else 1
         report = pipeline.bring(span, stop_at_hole=stop_at_hole)
         many = self._settings.lake.maintenance_commits if len(span) >= MANY_MC_BLOCKS else 0
-        self._upkeep.count(max(report.commits, many))
+        self._maintenance.count(max(report.commits, many))
         if report.commits:
             self._newest = pipeline.newest
             self._on_report(report)

@@ -13,21 +13,12 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tonlake.ingest.assemble.batch import Batch
-from tonlake.ingest.assemble.chain import (
-    MASTERCHAIN,
-    Borders,
-    Chain,
-    keep_border,
-    list_heads,
-    read_chain,
-)
-from tonlake.ingest.assemble.chunk import NOT_YET, explain_hole, read_chunks
+from tonlake.ingest.assemble.batch import Batch, split_by_day
+from tonlake.ingest.assemble.chain import Borders, Chain, keep_border, list_heads, read_chain
+from tonlake.ingest.assemble.chunk import NOT_YET, VersionRegistry, explain_hole, read_chunks
 from tonlake.ingest.assemble.currency import CurrencyRegistry, complete_states
-from tonlake.ingest.assemble.day import split_by_day
 from tonlake.ingest.assemble.library import LibraryRegistry
 from tonlake.ingest.assemble.statecell import CellFinder
-from tonlake.ingest.assemble.version import VersionRegistry
 from tonlake.ingest.decode.parallel import Hole, Piece, decode_in_order, join_tables
 from tonlake.ingest.decode.zerostate import decode_zero_states
 from tonlake.ingest.derive.action.derivation import ActionFiles
@@ -35,6 +26,7 @@ from tonlake.ingest.derive.contract.derivation import ContractFinder
 from tonlake.ingest.derive.stages import STAGES, derive_in_order, rebuild
 from tonlake.ingest.derive.trace.derivation import TraceFiles
 from tonlake.ingest.span import Scope, Span, missing_spans
+from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.commit.commit import Network, commit_range
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.reader import LogReader
@@ -81,8 +73,8 @@ def ingest(
 ) -> IngestReport:
     """Bring every masterchain block of ``wanted`` that the lake lacks into the lake.
 
-    A block that is pruned, was never had or is corrupt becomes a hole in the report and the
-    rest goes on; a block that is not there yet ends the run.
+    A block that is pruned, was never had or is corrupt becomes a hole in the report; a block that
+    is not there yet ends the ingest.
 
     Raises:
         SourceError: the source holds another network or chain than the lake.
@@ -143,9 +135,9 @@ class Pipeline:
         *,
         stop_at_hole: bool = False,
     ) -> IngestReport:
-        """Bring what the lake lacks of ``wanted``; does and raises what ``ingest`` says.
+        """Bring what the lake lacks of ``wanted``; see ``ingest``.
 
-        With ``stop_at_hole`` a block that cannot be given ends the run, as one not yet there.
+        With ``stop_at_hole`` an unavailable block ends the ingest, as one not yet there.
         """
         self._stop_at_hole = stop_at_hole
         self.on_progress = on_progress or _ignore
@@ -195,7 +187,7 @@ class Pipeline:
         self._flush(batch)
 
     def _decode(self, span: Span) -> Iterator[list[Piece | Hole]]:
-        """Yield what the blocks of a span say, in order."""
+        """Yield the rows of the blocks of a span, in order."""
         return decode_in_order(self._chunks(span), workers=self.workers)
 
     def _chunks(self, span: Span) -> Iterator[list[McBundle]]:
@@ -246,7 +238,7 @@ class Pipeline:
     def _learn(self, tables: dict[str, pa.Table], commit: Commit) -> None:
         """Remember what the next commits are likely to ask the lake about."""
         self.traces.learn(commit)
-        if self.contracts is not None:  # nobody else asks about more than a cell now and then
+        if self.contracts is not None:  # others seldom ask for a cell
             self.cells.learn(tables["state_cells"], commit)
             self.contracts.learn(commit)
         self.newest = list_heads(tables["blocks"])[commit.last_mc_seqno]

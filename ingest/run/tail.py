@@ -24,7 +24,7 @@ def name_command(origin: Origin, lake: Path, settings: IngestSections) -> list[s
 
 
 def follow_origin(origin: Origin, lake: Path, settings: IngestSections) -> int:
-    """Follow a node, or a network, until this process is told to end; return its exit code."""
+    """Follow a node, or a network, until SIGTERM; return its exit code."""
     # Loaded here, where pandas is hidden: Arrow would load it for what some modules begin with.
     from tonlake.ingest.run.follow import Follower  # noqa: PLC0415 - as above
 

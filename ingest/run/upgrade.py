@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from tonlake.ingest.derive.stages import STAGES, rebuild
 from tonlake.ingest.span import Scope, Span
 from tonlake.lake.index.builder.rebuild import rebuild_index
-from tonlake.lake.log.bytable import list_files
-from tonlake.lake.log.place import read_place
+from tonlake.lake.log.place import list_files, read_place
 from tonlake.lake.log.state import read_state
 
 if TYPE_CHECKING:

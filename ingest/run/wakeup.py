@@ -46,11 +46,7 @@ class Wakeup:
                     pass
 
     def _open(self) -> None:
-        """Open the pipe if there is one.
-
-        For writing as well: else it would be at its end, and wake all the time, from when the node
-        closes it until another opens it.
-        """
+        """Open the pipe if there is one; for writing too, or each close would end the waiting."""
         if self._path is None:
             return
         with suppress(OSError):

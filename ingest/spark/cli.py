@@ -17,7 +17,7 @@ from tonlake.lake.command.cli import LAKE_FOLDER, failing_cleanly, read_settings
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.spark.cli import conf_option, master_option, read_pairs
-from tonlake.lake.spark.session import open_session
+from tonlake.lake.spark.tables import open_session
 
 if TYPE_CHECKING:
     from pathlib import Path

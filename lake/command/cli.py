@@ -12,10 +12,8 @@ import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from tonlake.lake.command.dbt import render_dbt
-from tonlake.lake.command.dictionary import render_json, render_markdown
-from tonlake.lake.command.folder import LakeFolder
-from tonlake.lake.command.statement import StatementCommand, read_statement
+from tonlake.lake.command.argument import LakeFolder, StatementCommand, read_statement
+from tonlake.lake.command.dictionary import render_dbt, render_json, render_markdown
 from tonlake.lake.command.status import read_status, render_status
 from tonlake.lake.duck.answer import (
     TABLE_ROWS,
@@ -25,6 +23,7 @@ from tonlake.lake.duck.answer import (
     write_parquet,
     write_table,
 )
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.duck.views import write_views
 from tonlake.lake.errors import LakeError
 from tonlake.lake.index.builder.rebuild import rebuild_index
@@ -60,8 +59,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON f
 def read_settings(kind: type[S]) -> S:
     """Return the settings of the running command, as the sections that it reads.
 
-    The program that has the command composes its settings as a struct derived from ``kind``; the
-    object of click's context is the function that loads them.
+    The object of click's context is the function that loads them, a struct derived from ``kind``.
 
     Raises:
         SettingsError: an unknown name or a bad value.
@@ -88,7 +86,7 @@ def failing_cleanly() -> Iterator[None]:
 @lake_option
 @json_option
 def status_command(*, lake_dir: Path, as_json: bool) -> None:
-    """Say what the lake holds: ranges, holes, sizes by table, the last commit."""
+    """Show what the lake holds: ranges, holes, sizes by table, the last commit."""
     with failing_cleanly():
         snapshot = open_snapshot(lake_dir, check_digests=False)
         status = read_status(snapshot, read_commit(lake_dir, snapshot.number)[0])
@@ -181,7 +179,7 @@ def sql_command(
 def _write_answer(
     snapshot: Snapshot, query: str, settings: LakeSettings, output_format: str, path: Path | None
 ) -> None:
-    batches = ask(snapshot, query, settings)
+    batches = ask(connect(snapshot, settings), snapshot, query)
     with naming_the_fault(snapshot):
         if output_format == "parquet":
             with path.open("wb") if path else nullcontext(sys.stdout.buffer) as stream:
@@ -238,14 +236,14 @@ def schema_command(*, output_format: str) -> None:
 
 
 def tell_rebuilt(commit: Commit | None, noun: str, tables: Iterable[str]) -> None:
-    """Say what was made anew, with the rows that a commit added to some tables."""
+    """Print what was rebuilt, with the rows that a commit added to some tables."""
     if commit is None:
         click.echo(f"nothing differs from the {noun} that were there")
         return
     rows = {name: sum(file.rows for file in commit.added if file.table == name) for name in tables}
-    told = ", ".join(f"{count:,} {name}" for name, count in rows.items())
+    counts = ", ".join(f"{count:,} {name}" for name, count in rows.items())
     click.echo(
-        f"commit {commit.number}: {len(commit.added)} files" + (f" with {told}" if told else "")
+        f"commit {commit.number}: {len(commit.added)} files" + (f" with {counts}" if counts else "")
     )
 
 

@@ -1,4 +1,4 @@
-"""A range of masterchain blocks, with all its tables, into the lake: whole or not at all.
+"""A range of masterchain blocks, with all its tables, into the lake: all or nothing.
 
 1. Data files are written under temporary names, synced, renamed; then their folders are synced.
 2. ``_log/<N>.json`` is made exclusively (a hard link to a synced temporary file) and its folder
@@ -68,7 +68,7 @@ ATTEMPTS = 5
 """How often rows are derived until no other commit comes between; maintenance alone can."""
 
 
-def commit_range(  # noqa: PLR0913 - one for each thing that a commit says
+def commit_range(  # noqa: PLR0913 - one for each part of a commit
     lake_dir: Path,
     tables: Mapping[str, pa.Table],
     *,
@@ -84,19 +84,9 @@ def commit_range(  # noqa: PLR0913 - one for each thing that a commit says
     """Add all rows of the masterchain blocks ``first_mc_seqno..last_mc_seqno``, both included.
 
     Tables that are missing count as empty. Rows of mc_seqno 0, a zero state, belong to the
-    range that begins at 1. The lake is made if it is not there yet.
-
-    Args:
-        lake_dir: Folder of the lake.
-        tables: Rows by table name, with the schema's columns, in any order of rows.
-        first_mc_seqno: First masterchain block of the range.
-        last_mc_seqno: Last one.
-        day: UTC day of these masterchain blocks, ``YYYY-MM-DD``.
-        source: Fingerprint of where the rows come from.
-        network: Network of the rows, where known.
-        settings: File options.
-        derive: Makes the derived rows that follow from these.
-        log: Reads on where the one who commits knows the log already.
+    range that begins at 1. A lake that does not exist is created. ``day`` is the UTC day of the
+    blocks (``YYYY-MM-DD``), ``source`` a fingerprint of where the rows come from; ``derive``
+    returns the derived rows that follow from these, and ``log`` is a reader of this lake's log.
 
     Raises:
         RowsRejected: rows that do not fit the schema or the range.
@@ -120,8 +110,8 @@ def commit_range(  # noqa: PLR0913 - one for each thing that a commit says
                 state = reader.read()
                 if not still_holds(expected, state):
                     continue
-                wanted = _join(rows, place, derived)
-                changes = write_changes(lake_dir, state, wanted, settings)
+                files = _join(rows, place, derived)
+                changes = write_changes(lake_dir, state, files, settings)
                 commit = _describe(state, place, rows, changes, source, network)
                 append_commit(lake_dir, state, commit)
                 return commit

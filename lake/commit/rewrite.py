@@ -77,14 +77,14 @@ def commit_derived(
     with hold_lock(lake_dir / QUEUE_FILE):
         for _attempt in range(ATTEMPTS):
             expected = read_state(lake_dir)
-            wanted = derive(expected)
-            if wanted is None:
+            derivation = derive(expected)
+            if derivation is None:
                 return None
-            with _spool(lake_dir, wanted.files) as spooled, hold_lock(lake_dir / LOCK_FILE):
+            with _spool(lake_dir, derivation.files) as spooled, hold_lock(lake_dir / LOCK_FILE):
                 state = read_state(lake_dir)
                 if not still_holds(expected, state):
                     continue
-                ready = Derivation(spooled, wanted.removed)
+                ready = Derivation(spooled, derivation.removed)
                 added, removed = write_changes(lake_dir, state, ready, settings)
                 if not added and not removed:
                     return None
@@ -94,7 +94,7 @@ def commit_derived(
 
 @contextmanager
 def _spool(lake_dir: Path, files: Iterable[NewFile]) -> Iterator[Iterator[NewFile]]:
-    """Keep rows on disk until they are committed: those of a whole lake need not fit into memory.
+    """Keep rows on disk until they are committed: those of a large lake need not fit into memory.
 
     Yields:
         The files in their order, read one at a time.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tonlake.lake.schema import Table
 
 MC_SEQNO = "mc_seqno"
-"""The column that says where a row belongs; derived rows that span blocks have none."""
+"""Column of a row's masterchain block; derived rows that span blocks have none."""
 
 
 def check_tables(tables: Mapping[str, pa.Table], mc_range: Range, day: str) -> dict[str, pa.Table]:
@@ -31,7 +31,7 @@ def check_tables(tables: Mapping[str, pa.Table], mc_range: Range, day: str) -> d
     if not 1 <= first <= last:
         raise RowsRejected(f"{first}..{last} is no range of masterchain blocks")
     if not _is_day(day):
-        raise RowsRejected(f"{day!r} is no day; YYYY-MM-DD is wanted")
+        raise RowsRejected(f"{day!r} is no day; it must be YYYY-MM-DD")
     unknown = sorted(set(tables) - set(TABLES))
     if unknown:
         raise RowsRejected(f"the schema has no table {', '.join(unknown)}")
@@ -76,7 +76,7 @@ def _take_schema(rows: pa.Table, table: Table) -> pa.Table:
     for values, field in zip(rows.columns, table.arrow, strict=True):
         if values.type != field.type:
             raise RowsRejected(
-                f"{table.name}.{field.name} is {values.type}, and the schema says {field.type}"
+                f"{table.name}.{field.name} is {values.type}, and the schema has {field.type}"
             )
     return pa.table(rows.columns, schema=table.arrow)
 

@@ -19,14 +19,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tonlake.lake.duck.connection import connect, find_damage_behind
+from tonlake.lake.duck.connection import find_damage_behind
 from tonlake.lake.errors import QueryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.lake.settings import LakeSettings
 
 TABLE_ROWS = 1000
 """Most rows that are printed as a table."""
@@ -36,23 +35,14 @@ _WRITING = re.compile(r"\b(copy|export|attach|install|load)\b", re.IGNORECASE)
 _UNLIMITED_WIDTH = 1 << 16
 
 
-def ask(snapshot: Snapshot, query: str, settings: LakeSettings) -> pa.RecordBatchReader:
-    """Return the answer to one read-only statement, batch by batch.
+def ask(
+    connection: duckdb.DuckDBPyConnection, snapshot: Snapshot, query: str
+) -> pa.RecordBatchReader:
+    """Return the answer of a connection on the snapshot to a read-only statement, batch by batch.
 
     Raises:
         QueryError: no statement, several, one that writes, or one that DuckDB refuses.
         LakeCorrupt: the statement asks a table that is damaged.
-    """
-    return ask_connection(connect(snapshot, settings), snapshot, query)
-
-
-def ask_connection(
-    connection: duckdb.DuckDBPyConnection, snapshot: Snapshot, query: str
-) -> pa.RecordBatchReader:
-    """Return the answer of a connection on the snapshot; ``ask`` makes one for each question.
-
-    Raises:
-        QueryError, LakeCorrupt: as ``ask``.
     """
     with naming_the_fault(snapshot):
         _check_statement(connection, query)
@@ -74,7 +64,7 @@ def naming_the_fault(snapshot: Snapshot) -> Iterator[None]:
 def _check_statement(connection: duckdb.DuckDBPyConnection, query: str) -> None:
     statements = connection.extract_statements(query)
     if len(statements) != 1:
-        raise QueryError(f"one statement is wanted, and there are {len(statements)}")
+        raise QueryError(f"exactly one statement is allowed, and there are {len(statements)}")
     kind = statements[0].type.name
     # EXPLAIN ANALYZE runs its statement, and a PIVOT may stand inside a COPY.
     reading = kind == "SELECT" or (kind in {"EXPLAIN", "MULTI"} and not _WRITING.search(query))

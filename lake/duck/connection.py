@@ -76,13 +76,10 @@ def name_root(lake_dir: Path) -> str:
 
 
 def check_root(root: str) -> str:
-    """Return the path of a lake's folder if DuckDB can take it as it is.
-
-    It takes paths as UTF-8, and some characters in them for patterns, which cannot be quoted
-    everywhere: it would read the files of another lake that the pattern fits.
+    """Return the path of a lake's folder if DuckDB can take it: UTF-8, and nothing like a pattern.
 
     Raises:
-        LakeMisplaced: it cannot.
+        LakeMisplaced: it cannot; a pattern might match the files of another lake.
     """
     shown = root.encode(errors="surrogateescape").decode(errors="backslashreplace")
     odd = sorted(set(root) & _PATTERN_CHARACTERS)
@@ -163,18 +160,18 @@ def lock_database(connection: DuckDBPyConnection) -> None:
 
 
 def render_views(
-    root: str, tables: Mapping[str, tuple[DataFile, ...]], wanted: Iterable[str]
+    root: str, tables: Mapping[str, tuple[DataFile, ...]], views: Iterable[str]
 ) -> Iterator[str]:
-    """Yield the SQL text of those views of ``wanted`` whose tables are all in ``tables``.
+    """Yield the SQL text of those views of ``views`` whose tables are all in ``tables``.
 
-    ``wanted`` has the views that a view is made of before it.
+    ``views`` has the views that a view is made of before it.
     """
 
     def show_paths(paths: list[str]) -> str:
         return f"[{', '.join(quote(f'{root}/{path}') for path in paths)}]"
 
     table_of = {VIEW_NAMES.get(name, name): name for name in tables}
-    for view in wanted:
+    for view in views:
         if view in table_of:
             name = table_of[view]
             yield render_view(TABLES[name], tables[name], show_paths)

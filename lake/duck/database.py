@@ -96,7 +96,7 @@ class Engine:
         return cursor
 
     def make_schema(self, schema: str) -> None:
-        """Make a schema, and drop those that nobody reads any more."""
+        """Make a schema, and drop those without readers."""
         with self._lock:
             connection = self._open()
             while self._released:
@@ -107,10 +107,7 @@ class Engine:
             connection.execute(fill_statement("create schema {schema}", schema=Name(schema)))
 
     def release(self, schema: str) -> None:
-        """Take note that nobody reads a schema: the next that is made takes it away.
-
-        Called wherever the interpreter finds the last reader gone, so it waits for nothing.
-        """
+        """Let the next schema drop this one; called by finalizers, so it waits for nothing."""
         self._released.append(schema)
 
     def render(self, snapshot: Snapshot, views: list[str]) -> str:
@@ -158,7 +155,7 @@ class SnapshotViews:
     def provide(self, statement: str) -> None:
         """Make the views that a statement names, and those that they are made of.
 
-        A damaged table has none, so that the statement fails (``Snapshot.blame`` says why).
+        A damaged table has none, so that the statement fails (``find_damage_behind``).
         """
         views = list_views(statement)
         if self._made.issuperset(views):

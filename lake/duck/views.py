@@ -45,9 +45,7 @@ _PARTITION_DOC = "UTC day of the masterchain block, from the folder's name"
 def write_views(lake_dir: Path, root: str | None = None) -> list[Path]:
     """Write ``views.sql`` and ``catalog.duckdb`` of the newest snapshot into the lake's folder.
 
-    Args:
-        lake_dir: Folder of the lake.
-        root: Path by which readers reach the lake; by default its absolute path here.
+    ``root`` is the path by which readers reach the lake, by default its absolute path here.
 
     Raises:
         LakeError: there is no lake, a file of it is damaged, or DuckDB cannot take its path.

@@ -29,7 +29,7 @@ class Changes(NamedTuple):
 
 
 def write_changes(
-    lake_dir: Path, state: LogState, wanted: Derivation, settings: LakeSettings
+    lake_dir: Path, state: LogState, derivation: Derivation, settings: LakeSettings
 ) -> Changes:
     """Write files, and return how the live files of ``state`` change with them.
 
@@ -44,7 +44,7 @@ def write_changes(
     with ExitStack() as undo:
         undo.callback(lambda: remove_files(lake_dir, _only_new(written, live)))
         with NewFiles("file") as files:
-            for file in wanted.files:
+            for file in derivation.files:
                 if file.rows.num_rows:
                     _write_file(lake_dir, file, settings, files, written)
             files.finish()
@@ -52,7 +52,7 @@ def write_changes(
         sync_folders(sorted({(lake_dir / file.path).parent for file in written}))
         reach("commit.folders_synced")
         undo.pop_all()
-    removed = sorted(live.intersection(wanted.removed) - {file.path for file in written})
+    removed = sorted(live.intersection(derivation.removed) - {file.path for file in written})
     begin_grace(lake_dir, removed)
     return Changes(tuple(_only_new(written, live)), tuple(removed))
 

@@ -34,11 +34,7 @@ def merge_rows(
 ) -> Iterator[pa.Table]:
     """Yield the rows of all pieces in the table's order; equal keys keep the order they came in.
 
-    Args:
-        pieces: Rows with the table's schema, in any order.
-        table: Whose order.
-        memory_rows: Rows that may be held in memory.
-        folder: Where rows wait that are more than that.
+    At most ``memory_rows`` are held in memory, the others wait in a file in ``folder``.
 
     Raises:
         LakeFull: no room for them.
@@ -98,7 +94,7 @@ class _Head(NamedTuple):
 def _merge(parts: Iterable[Iterator[pa.Table]], table: Table) -> Iterator[pa.Table]:
     heads = [head for part in parts if (head := _next_head(part, table)) is not None]
     while heads:
-        # What begins beyond the first window's end has nothing to say yet.
+        # What begins beyond the first window's end is not needed yet.
         bound = min(head.last for head in heads)
         at_work = [number for number, head in enumerate(heads) if head.first <= bound]
         joined = pa.concat_tables([heads[number].window for number in at_work])

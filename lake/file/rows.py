@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _FEW_ROWS = 1_000
 _FEW_BYTES = 1 << 20
-"""A file of no more bytes is read whole: asked for column by column it takes twice the time."""
+"""A file of no more bytes is read at once: asked for column by column it takes twice the time."""
 
 
 def read_rows(
@@ -45,18 +45,18 @@ def read_rows(
         raise LakeCorrupt(file.path, f"it cannot be read ({error.strerror})") from error
     if hashlib.sha256(data).hexdigest() != file.sha256:
         raise LakeCorrupt(file.path, "its bytes do not give its digest")
-    wanted = _pick_fields(file.table, None if columns is None else tuple(columns))
+    fields = _pick_fields(file.table, None if columns is None else tuple(columns))
     # Without the threads of a data set: those may still be starting when a short command
     # ends, which aborts the process.
     source = pq.ParquetFile(pa.BufferReader(data), pre_buffer=False)  # it is in memory already
     if where is None:
         # Names that the file lacks are passed over.
-        rows = source.read(wanted.names, use_threads=file.rows > _FEW_ROWS)
+        rows = source.read(fields.names, use_threads=file.rows > _FEW_ROWS)
     else:
-        held = set(source.schema_arrow.names)  # made anew whenever it is asked for
-        present = [name for name in wanted.names if name in held]
+        held = set(source.schema_arrow.names)  # rebuilt on every access
+        present = [name for name in fields.names if name in held]
         rows = pq.read_table(pa.BufferReader(data), columns=present, filters=where)
-    return _fill_fields(rows, wanted)
+    return _fill_fields(rows, fields)
 
 
 def stream_rows(lake_dir: Path, file: DataFile, rows_at_once: int) -> Iterator[pa.Table]:

@@ -1,22 +1,193 @@
-"""What may answer questions about one snapshot without SQL."""
+"""What may answer questions about a snapshot without SQL: segments on disk and in memory, cells."""
 
 from __future__ import annotations
 
+import io
+import threading
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from tonlake.lake.index.opening import open_segments
+from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.index.builder.compose import Composer
+from tonlake.lake.index.builder.gather import gather_all, gather_contracts, gather_ended
+from tonlake.lake.index.builder.place import (
+    count_rows,
+    cut_range,
+    digest_derived,
+    files_within,
+    is_readable,
+    range_of,
+)
 from tonlake.lake.index.rowgroup.cache import gather
 from tonlake.lake.index.rowgroup.cells import CellStore, open_cells
+from tonlake.lake.index.segment.file import SegmentFile, map_segment
 from tonlake.lake.index.segment.native import NATIVE
+from tonlake.lake.index.segment.segment import Segment
+from tonlake.lake.index.segments import Segments
+from tonlake.lake.log.state import subtract_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
+    import pyarrow as pa
+
+    from tonlake.lake.index.builder.gather import Read
     from tonlake.lake.index.rowgroup.predicate import Bounds
-    from tonlake.lake.index.segment.contracts import RunTable
-    from tonlake.lake.index.segments import Segments
+    from tonlake.lake.index.segment.contracts import SegmentTable
     from tonlake.lake.log.snapshot import Snapshot
+    from tonlake.lake.log.state import DataFile, Range
     from tonlake.lake.settings import LakeSettings
+
+
+_SPARE = 16
+"""Segments kept for other snapshots, beside twice as many as the newest one has."""
+
+_TOGETHER = 8
+"""More leave too many single segments to search, fewer compose each commit too often."""
+
+_READ_BYTES = 2 << 20
+"""So many bytes of rows are kept: four dozen commits of a dozen transactions."""
+
+_Key = tuple[str, ...]
+
+
+class _Kept:
+    """Segments opened or composed last; what they are made of never changes."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._segments: OrderedDict[_Key, Segment] = OrderedDict()
+
+    def get(self, key: _Key) -> Segment | None:
+        with self._lock:
+            if key in self._segments:
+                self._segments.move_to_end(key)
+            return self._segments.get(key)
+
+    def put(self, key: _Key, segment: Segment) -> Segment:
+        with self._lock:
+            self._segments[key] = segment
+        return segment
+
+    def shrink(self, most: int) -> None:
+        with self._lock:
+            while len(self._segments) > most:
+                self._segments.popitem(last=False)
+
+
+class _Read:
+    """Rows of files read last: to read small ones takes as long as to compose them.
+
+    A commit is composed alone, and once more with seven others: then its rows are let go.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._rows: OrderedDict[_Key, tuple[int, pa.Table]] = OrderedDict()
+        self._bytes = 0
+
+    def keep(
+        self, lake_dir: Path, file: DataFile, columns: Sequence[str] | None = None, /
+    ) -> pa.Table:
+        """Return the rows of a file, and keep them for ``take``."""
+        rows = self.take(lake_dir, file, columns)
+        with self._lock:
+            self._pop(lake_dir, file)  # Another thread may have been as quick.
+            size = rows.get_total_buffer_size()  # of a file that packs well many times its own
+            self._rows[str(lake_dir), file.path, file.sha256] = size, rows
+            self._bytes += size
+            while self._bytes > _READ_BYTES:
+                self._bytes -= self._rows.popitem(last=False)[1][0]
+        return rows
+
+    def take(
+        self, lake_dir: Path, file: DataFile, columns: Sequence[str] | None = None, /
+    ) -> pa.Table:
+        """Return the rows of a file; kept ones are let go. Of a table, all ask for the same."""
+        with self._lock:
+            rows = self._pop(lake_dir, file)
+        return read_rows(lake_dir, file, columns) if rows is None else rows
+
+    def _pop(self, lake_dir: Path, file: DataFile) -> pa.Table | None:
+        size, rows = self._rows.pop((str(lake_dir), file.path, file.sha256), (0, None))
+        self._bytes -= size
+        return rows
+
+
+_kept = _Kept()
+_read = _Read()
+
+
+def open_segments(snapshot: Snapshot, settings: LakeSettings) -> Segments | None:
+    """Return the segments of a snapshot, which cover all of it.
+
+    None where too many rows have no segment, or a file of them is damaged: then SQL answers.
+    """
+    made = [segment for segment in snapshot.runs if is_readable(segment)]
+    covered = [range_of(segment) for segment in made]
+    files = [file for table in snapshot.files.values() for file in table]
+    pieces = subtract_ranges(snapshot.ranges, covered)
+    loose = [(piece, files_within(files, piece)) for piece in pieces]
+    if sum(count_rows(found) for _, found in loose) > settings.index_memory_rows:
+        return None
+    try:
+        segments = [_open_segment(snapshot.lake_dir, segment) for segment in made]
+        for piece, found in loose:
+            segments += _compose_piece(snapshot.lake_dir, found, piece)
+    except LakeCorrupt:
+        return None
+    _kept.shrink(2 * len(segments) + _SPARE)
+    stale = any(segment.traces != digest_derived(files, range_of(segment)) for segment in made)
+    return Segments(segments, stale=stale)
+
+
+def _open_segment(lake_dir: Path, segment: DataFile) -> Segment:
+    key = (str(lake_dir), segment.path, segment.sha256)
+    return _kept.get(key) or _kept.put(key, Segment(map_segment(lake_dir, segment.path)))
+
+
+def _compose_piece(lake_dir: Path, files: Sequence[DataFile], piece: Range) -> Iterator[Segment]:
+    """Yield the segments of a piece: few, of which a new commit seldom changes more than one.
+
+    Commits are composed by powers of ``_TOGETHER``: 21 are 8 + 8 and five single ones.
+    """
+    commits = cut_range(files, piece)
+    at, size = 0, 1
+    while 2 * size * _TOGETHER <= len(commits):
+        size *= _TOGETHER
+    while at < len(commits):
+        if at + size <= len(commits):
+            mc_range = commits[at][0], commits[at + size - 1][1]
+            read = _read.keep if size == 1 else _read.take
+            yield _compose(lake_dir, files_within(files, mc_range), mc_range, read)
+            at += size
+        else:
+            size //= _TOGETHER
+
+
+def _compose(lake_dir: Path, files: Sequence[DataFile], mc_range: Range, read: Read) -> Segment:
+    paths = (file.path for file in files)
+    key = (str(lake_dir), f"{mc_range[0]}-{mc_range[1]}", *paths)
+    return _kept.get(key) or _kept.put(key, compose_segment(lake_dir, files, mc_range, read))
+
+
+def compose_segment(
+    lake_dir: Path, files: Sequence[DataFile], mc_range: Range, read: Read = read_rows
+) -> Segment:
+    """Return a segment of the files' rows in memory.
+
+    Raises:
+        LakeCorrupt: a file is missing or damaged.
+    """
+    stream = io.BytesIO()
+    composer = Composer(stream)
+    composer.add_part(gather_all(lake_dir, files, mc_range, read))
+    composer.add_ended_traces(gather_ended(lake_dir, files, mc_range, read))
+    composer.finish(mc_range, gather_contracts(lake_dir, files, mc_range, read))
+    return Segment(SegmentFile(stream.getvalue(), f"{mc_range[0]}-{mc_range[1]} in memory"))
+
 
 Row = dict[str, Any]
 
@@ -77,7 +248,7 @@ class Index:
             raise Declined
         return self._cells
 
-    def tables(self, name: str) -> list[RunTable]:
+    def tables(self, name: str) -> list[SegmentTable]:
         """Return a table of contracts or transfers, segment by segment.
 
         Raises:

@@ -48,10 +48,10 @@ _passes: Counter[str] = Counter()
 
 def reach(point: str) -> None:
     """Pass the named point: die here with SIGKILL if the environment asks for it."""
-    wanted = os.environ.get(VARIABLE)
-    if wanted is None:
+    setting = os.environ.get(VARIABLE)
+    if setting is None:
         return
-    name, _, count = wanted.partition(":")
+    name, _, count = setting.partition(":")
     if name != point:
         return
     _passes[point] += 1

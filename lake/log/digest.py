@@ -36,7 +36,7 @@ class _Sound:
         self._most = 0
 
     def knows(self, path: str, sha256: str) -> bool:
-        """Tell whether a file of this digest was found sound, and nobody wrote to it since."""
+        """Whether a file of this digest was found sound and has not changed since."""
         known = self.facts.get(path)
         if known is None:
             return False
@@ -52,10 +52,7 @@ class _Sound:
         self.facts[path] = facts
 
     def forget(self, listed: int) -> None:
-        """Forget files that nobody asked about for long, after so many were asked about at once.
-
-        Some ask about a few of a lake's files, others about all: the others' are to stay.
-        """
+        """Forget the files checked longest ago; twice the largest number checked at once stay."""
         self._most = max(self._most, listed)
         surplus = len(self.facts) - 2 * self._most - _SPARE
         for path in list(islice(self.facts, max(0, surplus))):
@@ -74,11 +71,8 @@ def find_damage(
 ) -> list[LakeCorrupt]:
     """Read every file and return an error for each that is not what was committed.
 
-    Args:
-        lake_dir: Folder of the lake.
-        files: Files to read.
-        trust_earlier: Skip files that this process found sound and nobody wrote to since.
-        on_file: Called after each file.
+    With ``trust_earlier`` files are skipped that this process found sound and that have not
+    changed since. ``on_file`` is called after each file.
     """
     root = lake_dir.absolute()
     listed = list(files)

@@ -47,7 +47,7 @@ def encode_entry(body: msgspec.Struct) -> tuple[bytes, str]:
 
 
 def read_body(lake_dir: Path, file: str, kind: type[_Body]) -> tuple[_Body, str]:
-    """Return what a file of the log says, and its digest.
+    """Return the body of a file of the log, and its digest.
 
     Raises:
         LakeCorrupt: it is missing or damaged.

@@ -1,6 +1,6 @@
-"""How far a follower is: a note beside the log, which the one who follows a node keeps up to date.
+"""How far a follower is: a status file beside the log, which the follower keeps up to date.
 
-The note is no part of the lake: it may be missing or old, and nothing but figures follow from it.
+It is no part of the lake: it may be missing or old, and only figures depend on it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ NOTE_FILE = "_follow.json"
 
 
 class Following(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a follower says of itself; times are Unix seconds, seqnos 0 where there is no block.
+    """Status of a follower; times are Unix seconds, seqnos 0 where there is no block.
 
-    ``problem`` says why it does not go on just now; ``stopped`` that it was told to stop.
+    ``problem`` is why it does not go on just now; ``stopped`` that it ended on request.
     """
 
     pid: int
@@ -41,7 +41,7 @@ class Lag(msgspec.Struct, frozen=True):
     """How far a lake is behind its node.
 
     ``lag_s`` is the chain's time between the newest blocks of node and lake, and the time since
-    the follower last looked; None where nobody follows. ``block_age_s`` is the age of the lake's
+    the follower last looked; None without a follower. ``block_age_s`` is the age of the lake's
     newest block by this machine's clock. ``holes`` is the number of masterchain blocks that are
     missing between the lake's first and last.
     """
@@ -55,7 +55,7 @@ class Lag(msgspec.Struct, frozen=True):
 
 
 def write_following(lake_dir: Path, following: Following) -> None:
-    """Replace the note; a machine without room for it goes on without."""
+    """Replace the status file; without room for it nothing is written."""
     temporary = lake_dir / f"{NOTE_FILE}.{os.getpid()}"
     with suppress(OSError):
         temporary.write_bytes(msgspec.json.encode(following))
@@ -63,7 +63,7 @@ def write_following(lake_dir: Path, following: Following) -> None:
 
 
 def read_following(lake_dir: Path) -> Following | None:
-    """Return the note of the one who follows; None if nobody does or it cannot be read."""
+    """Return the status of the follower; None if there is none or it cannot be read."""
     try:
         found = msgspec.json.decode((lake_dir / NOTE_FILE).read_bytes(), type=Following)
     except (OSError, msgspec.DecodeError):

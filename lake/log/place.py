@@ -1,7 +1,7 @@
 """Where a data file stands: ``<table>/day=YYYY-MM-DD/<range>-<digest>.parquet``.
 
 The range is that of the masterchain blocks whose rows the file has, such as ``1-500``, or it is
-``open``: derived rows of the whole lake that are not final, one file a table.
+``open``: derived rows of any block that are not final, one file a table.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from tonlake.lake.log.state import LogState
+    from tonlake.lake.log.state import DataFile, LogState
+
 
 _DIGEST_LETTERS = 16
 _PATH = re.compile(
@@ -40,7 +41,7 @@ class Place(NamedTuple):
 
 
 def path_at(table: str, place: Place, sha256: str) -> str:
-    """Return the path in the lake of a table's file at a place, given its digest in hex."""
+    """Return the path in the lake of a table's file at a place, by its digest in hex."""
     stem = "open" if place.is_open else f"{place.first}-{place.last}"
     return f"{table}/day={place.day}/{stem}-{sha256[:_DIGEST_LETTERS]}.parquet"
 
@@ -53,7 +54,7 @@ class NewFile(NamedTuple):
     rows: pa.Table
 
     def path(self, sha256: str) -> str:
-        """Return the file's path in the lake, given the digest of its bytes in hex."""
+        """Return the file's path in the lake, by the digest of its bytes in hex."""
         return path_at(self.table, self.place, sha256)
 
 
@@ -97,3 +98,35 @@ def list_places(state: LogState) -> list[Place]:
     """Return the places of the commits that brought the lake's ranges, in order."""
     places = {read_place(file.path) for file in state.files}
     return sorted(place for place in places if not place.is_open)
+
+
+_STATES_KEPT = 2
+
+
+class _Files:
+    """The files of a state, which are those of another only if they are the same object."""
+
+    __slots__ = ("files",)
+
+    def __init__(self, files: tuple[DataFile, ...]) -> None:
+        self.files = files
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Files) and self.files is other.files
+
+    def __hash__(self) -> int:
+        return id(self.files)
+
+
+def list_files(state: LogState, *tables: str) -> list[DataFile]:
+    """Return the live files of some tables: table by table, each in the order of the state."""
+    by_table = _group(_Files(state.files))
+    return [file for table in tables for file in by_table.get(table, ())]
+
+
+@lru_cache(_STATES_KEPT)
+def _group(files: _Files) -> Mapping[str, list[DataFile]]:
+    by_table: dict[str, list[DataFile]] = {}
+    for file in files.files:
+        by_table.setdefault(file.table, []).append(file)
+    return by_table

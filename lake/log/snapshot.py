@@ -45,7 +45,7 @@ class Snapshot:
             broken.add(error.file)
             if not error.file.startswith(f"{RUN_FOLDER}/"):
                 self.damaged.setdefault(error.file.split("/", 1)[0], error)
-        # A damaged run says nothing that the data files do not say as well.
+        # A damaged segment holds nothing that the data files lack.
         self.runs = tuple(run for run in state.runs if run.path not in broken)
         self.watch = FileWatch(lake_dir, {})
         """Checks files by table, and segments as the group ``lookups``; without digests, none."""
@@ -77,11 +77,10 @@ def open_snapshot(
     check_digests: bool = True,
     log: LogReader | None = None,
 ) -> Snapshot:
-    """Open the lake as of commit ``number``, the newest by default.
+    """Open the lake as of commit ``number``, the newest by default; ``log`` is a reader of its log.
 
     With ``check_digests`` every file that this process has not checked yet is read and compared
     with its digest. Damage of a data file does not stop the other tables from being asked.
-    ``log`` reads on where the one who opens knows the log already.
 
     Raises:
         LakeNotFound: the folder holds no commit.

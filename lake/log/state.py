@@ -1,4 +1,4 @@
-"""The log of commits: what an entry says, and which files and ranges are live after it.
+"""The log of commits: what an entry holds, and which files and ranges are live after it.
 
 ``_log/<N>.json`` is one commit, N counting from 1 without a gap. ``_log/<N>.checkpoint.json``
 holds the sum of the commits 1..N, to save readers from replaying them. Either is one JSON object
@@ -36,7 +36,7 @@ class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
     An index segment (lake.index) is one as well: of the table ``lookups``, its rows transactions.
     It is right about traces and contracts as long as ``traces`` is the digest of the paths of the
-    files that say them for its range.
+    files that hold them for its range.
     """
 
     path: str
@@ -61,7 +61,7 @@ class Commit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``shards`` maps ``workchain:shard`` (shard as 16 hex digits) to the seqnos of its blocks, and
     ``previous`` is the digest of the entry before. A commit without blocks replaces files whose
-    rows the lake has anyway; its range is that of the whole lake, or, where it is ``undone``, that
+    rows the lake has anyway; its range is that of the lake, or, where it is ``undone``, that
     of the blocks which are no part of the chain any more and are gone from here on. ``runs`` are
     all index segments from this commit on, or None where they stay as they are.
     """
@@ -150,13 +150,13 @@ def subtract_ranges(ranges: Iterable[Range], covered: Iterable[Range]) -> tuple[
     return tuple(left)
 
 
-def overlaps(ranges: tuple[Range, ...], wanted: Range) -> list[Range]:
-    """Return those of ``ranges`` that share a seqno with ``wanted``."""
-    return [known for known in ranges if wanted[0] <= known[1] and known[0] <= wanted[1]]
+def overlaps(ranges: tuple[Range, ...], mc_range: Range) -> list[Range]:
+    """Return those of ``ranges`` that share a seqno with ``mc_range``."""
+    return [known for known in ranges if mc_range[0] <= known[1] and known[0] <= mc_range[1]]
 
 
 def join_networks(known: Network | None, new: Network | None) -> Network | None:
-    """Return what both say together.
+    """Return what both know together.
 
     Raises:
         NetworkMismatch: they are two networks.
@@ -251,10 +251,7 @@ def read_state(lake_dir: Path, number: int | None = None) -> LogState:
 
 
 def _nearest_checkpoint(lake_dir: Path, checkpoints: list[int]) -> LogState:
-    """Return the newest sound checkpoint.
-
-    A damaged one only costs time, as the entries themselves say the same; verify names it.
-    """
+    """Return the newest sound checkpoint; a damaged one only costs time, and verify names it."""
     for number in reversed(checkpoints):
         try:
             return read_checkpoint(lake_dir, number)

@@ -1,12 +1,12 @@
 """Small files to large ones: the files of consecutive commits become as if of one commit.
 
-What is merged is a whole stretch of masterchain blocks, of all tables at once: so every place of
-the lake still has one file a table. Rows stay as they are, but for what a commit has once and
+A merge covers a range of masterchain blocks, of all tables at once: so every place of the lake
+still has one file a table. Rows stay as they are, but for what a commit has once and
 several commits have several times, such as state cells, which the merged file has once.
 
 Files are merged without the lock, and then committed if the lake still has all that was merged:
-a commit that replaced one of them meanwhile wins, and the work is planned anew. Each stretch is
-a commit of its own. The files it replaces stay for the grace time, for readers at work.
+a commit that replaced one of them meanwhile wins, and the work is planned again. Each merge
+is a commit of its own. The files it replaces stay for the grace time, for readers at work.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tonlake.lake.log.disk import (
 from tonlake.lake.log.place import path_at, read_place
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import DataFile, read_state
-from tonlake.lake.maintenance.stretch import Stretch, list_stretches
+from tonlake.lake.maintenance.plan import Merge, plan_merges
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 
 if TYPE_CHECKING:
@@ -77,12 +77,9 @@ def compact_lake(
 ) -> CompactReport:
     """Merge small files until nothing is left to merge; readers and writers go on meanwhile.
 
-    Args:
-        lake_dir: Folder of the lake.
-        settings: Sizes and memory.
-        depth: ``tail`` merges what a follower's commits leave behind, a few rows of many commits
-            at a time, so that each row is written a few times in all.
-        on_files: Called with the number of files merged so far and of all.
+    With ``depth`` ``tail`` what a follower's commits leave behind is merged, a few rows of many
+    commits at a time, so that each row is written a few times in all. ``on_files`` is called with
+    the number of files merged so far and of all.
 
     Raises:
         LakeNotFound: the folder holds no lake.
@@ -90,29 +87,29 @@ def compact_lake(
         LakeFull: no room; the same is true.
     """
     report, log = CompactReport(), LogReader(lake_dir)
-    while stretches := list_stretches(log.find(), settings, depth):
-        todo = report.files_before + sum(len(stretch.files) for stretch in stretches)
-        for stretch in stretches:
-            added = _merge_stretch(lake_dir, stretch, settings)
-            if _commit_stretch(lake_dir, log, stretch, added) is None:
+    while merges := plan_merges(log.find(), settings, depth):
+        todo = report.files_before + sum(len(merge.files) for merge in merges)
+        for merge in merges:
+            added = _write_merge(lake_dir, merge, settings)
+            if _commit_merge(lake_dir, log, merge, added) is None:
                 break
             report.commits += 1
-            report.files_before += len(stretch.files)
+            report.files_before += len(merge.files)
             report.files_after += len(added)
-            report.bytes_before += sum(file.bytes for file in stretch.files)
+            report.bytes_before += sum(file.bytes for file in merge.files)
             report.bytes_after += sum(file.bytes for file in added)
             report.rows += sum(file.rows for file in added)
             on_files(report.files_before, todo)
     return report
 
 
-def _merge_stretch(lake_dir: Path, stretch: Stretch, settings: LakeSettings) -> list[DataFile]:
-    """Write the merged files of a stretch, one a table."""
+def _write_merge(lake_dir: Path, merge: Merge, settings: LakeSettings) -> list[DataFile]:
+    """Write the files of a merge, one a table."""
     added: list[DataFile] = []
     try:
-        for name in sorted({file.table for file in stretch.files}):
-            files = [file for file in stretch.files if file.table == name]
-            added.append(_merge_files(lake_dir, stretch, files, settings))
+        for name in sorted({file.table for file in merge.files}):
+            files = [file for file in merge.files if file.table == name]
+            added.append(_merge_files(lake_dir, merge, files, settings))
     except BaseException:
         _remove_unless_live(lake_dir, added)
         raise
@@ -124,19 +121,19 @@ def _merge_stretch(lake_dir: Path, stretch: Stretch, settings: LakeSettings) -> 
 
 
 def _merge_files(
-    lake_dir: Path, stretch: Stretch, files: list[DataFile], settings: LakeSettings
+    lake_dir: Path, merge: Merge, files: list[DataFile], settings: LakeSettings
 ) -> DataFile:
     table = TABLES[files[0].table]
     ordered = sorted(files, key=lambda file: read_place(file.path))
     pieces = (
         rows for file in ordered for rows in stream_rows(lake_dir, file, settings.row_group_rows)
     )
-    folder = make_table_folder(lake_dir, table, stretch.place)
+    folder = make_table_folder(lake_dir, table, merge.place)
     merged = merge_rows(pieces, table, MEMORY_ROWS, folder)
     if table.name in _ONCE:
         merged = _keep_first(merged, _ONCE[table.name])
     most_rows = sum(file.rows for file in files)
-    return write_stream(lake_dir, table, stretch.place, merged, most_rows, settings)
+    return write_stream(lake_dir, table, merge.place, merged, most_rows, settings)
 
 
 def make_table_folder(lake_dir: Path, table: Table, place: Place) -> Path:
@@ -181,14 +178,14 @@ def _keep_first(pieces: Iterable[pa.Table], name: str) -> Iterator[pa.Table]:
         yield piece.filter(is_new)
 
 
-def _commit_stretch(
-    lake_dir: Path, log: LogReader, stretch: Stretch, added: list[DataFile]
+def _commit_merge(
+    lake_dir: Path, log: LogReader, merge: Merge, added: list[DataFile]
 ) -> Commit | None:
     """Commit merged files; None if the lake has changed where they come from."""
     with hold_lock(lake_dir / LOCK_FILE):
         state = log.find()
         live = {file.path for file in state.files}
-        removed = {file.path for file in stretch.files}
+        removed = {file.path for file in merge.files}
         if not removed <= live or not all((lake_dir / file.path).exists() for file in added):
             remove_files(lake_dir, (file for file in added if file.path not in live))
             return None

@@ -33,13 +33,13 @@ def list_orphans(lake_dir: Path, state: LogState) -> list[Path]:
 def sweep_orphans(
     lake_dir: Path, grace_s: int, among: Collection[Path] | None = None
 ) -> list[Path]:
-    """Remove the orphans that nobody wrote to for ``grace_s`` seconds, and return them.
+    """Remove the orphans unchanged for ``grace_s`` seconds, and return them.
 
-    Only those ``among`` some paths go, where these are given. Nothing is removed while another
+    With ``among`` only those among some paths go. Nothing is removed while another
     writer is at work, or when the folder holds no log.
 
     Raises:
-        LakeCorrupt: the log is damaged, so that nobody knows which files are live.
+        LakeCorrupt: the log is damaged, so live files are unknown.
     """
     if not (lake_dir / LOG_FOLDER).is_dir():
         return []

@@ -37,12 +37,9 @@ NICENESS = 10
 
 
 def keep_up(lake_dir: Path, settings: LakeSettings) -> int:
-    """Build missing index segments and merge small files, as settings allow.
+    """Build missing index segments, then merge small files, as settings allow; return the commits.
 
-    The number of commits that it took is returned.
-
-    The index comes first: files of blocks that have none are left as they are, so that these
-    blocks stay cheap to look up in memory.
+    Files of blocks without an index are not merged, so that these stay cheap to read.
 
     Raises:
         LakeError: the lake is damaged or full; what was done before stays.
@@ -51,13 +48,13 @@ def keep_up(lake_dir: Path, settings: LakeSettings) -> int:
     return made + compact_lake(lake_dir, settings, depth="tail").commits
 
 
-class Upkeep:
+class Maintenance:
     """Keeps a lake up in a process beside one that commits, which never waits for it."""
 
     def __init__(
         self, lake_dir: Path, settings: LakeSettings, on_failure: Callable[[str], None]
     ) -> None:
-        """Begin with work that is due; ``on_failure`` is told of failures, and it is tried again.
+        """Begin with work that is due; ``on_failure`` takes failures; the work is tried again.
 
         What was left by one that was killed is made up for at the first commit: counted from
         nothing, a lake whose writer is killed often would never be kept up.
@@ -71,13 +68,13 @@ class Upkeep:
     def count(self, commits: int) -> None:
         """Take note of new commits, and start work when it is due and none is under way."""
         self._commits += commits
-        wanted = self._settings.maintenance_commits
+        due_after = self._settings.maintenance_commits
         busy = self._thread is not None and self._thread.is_alive()
-        if wanted == 0 or self._commits < wanted or busy:
+        if due_after == 0 or self._commits < due_after or busy:
             return
         self._commits = 0
-        # A daemon, as a commit is whole or absent wherever the process ends.
-        self._thread = threading.Thread(target=self._work, name="upkeep", daemon=True)
+        # A daemon, as a commit is complete or absent wherever the process ends.
+        self._thread = threading.Thread(target=self._work, name="maintenance", daemon=True)
         self._thread.start()
 
     def wait(self) -> None:
@@ -107,12 +104,12 @@ class Upkeep:
         ) as process:
             if process.stdin is None or process.stdout is None:
                 raise OSError("no pipe to the process that keeps the lake up")
-            with suppress(BrokenPipeError):  # how it ended is told below
+            with suppress(BrokenPipeError):  # its exit is reported below
                 process.stdin.write(msgspec.json.encode(self._settings) + b"\n")
                 process.stdin.flush()
-            told = process.stdout.read().decode("utf-8", "replace")
+            failure = process.stdout.read().decode("utf-8", "replace")
         if process.returncode:
-            raise OSError(told or f"its process ended with code {process.returncode}")
+            raise OSError(failure or f"its process ended with code {process.returncode}")
 
 
 def main() -> NoReturn:

@@ -1,18 +1,20 @@
 """The schema: the single definition of every table."""
 
-from tonlake.lake.schema.account import ACCOUNT_STATES, STATE_CELLS
 from tonlake.lake.schema.action import ACTION_TABLES
-from tonlake.lake.schema.block import BLOCKS, SHARD_BLOCKS
+from tonlake.lake.schema.block import (
+    BLOCK_PROOFS,
+    BLOCKS,
+    CONFIG_PARAMS,
+    LIBRARIES,
+    QUEUE_SIZES,
+    SHARD_BLOCKS,
+)
 from tonlake.lake.schema.body import MESSAGE_BODIES
 from tonlake.lake.schema.column import ARROW_TYPES, Column, Table
-from tonlake.lake.schema.config import CONFIG_PARAMS, LIBRARIES
 from tonlake.lake.schema.contract import CONTRACT_TABLES
-from tonlake.lake.schema.message import MESSAGES
 from tonlake.lake.schema.metadata import OFFCHAIN_METADATA
-from tonlake.lake.schema.proof import BLOCK_PROOFS
-from tonlake.lake.schema.queue import QUEUE_SIZES
 from tonlake.lake.schema.trace import OPEN_EDGES, TRACES, TRANSACTION_TRACES
-from tonlake.lake.schema.transaction import TRANSACTIONS
+from tonlake.lake.schema.transaction import ACCOUNT_STATES, MESSAGES, STATE_CELLS, TRANSACTIONS
 
 SCHEMA_VERSION = 2
 """Raised when a column is added, so that old files can be bridged by views."""

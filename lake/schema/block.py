@@ -1,4 +1,4 @@
-"""Tables about blocks: headers, and the shard tops that each masterchain block commits."""
+"""Tables about blocks and the masterchain: headers, shard tops, proofs, queues, configuration."""
 
 from tonlake.lake.schema.column import Column, Table, optional
 
@@ -73,5 +73,82 @@ SHARD_BLOCKS = Table(
         Column("start_lt", "int64", "First logical time of the top block"),
         Column("end_lt", "int64", "End logical time of the top block"),
         Column("gen_utime", "int64", "Unix seconds of the top block"),
+    ),
+)
+
+
+BLOCK_PROOFS = Table(
+    name="block_proofs",
+    doc=(
+        "One row per block with a proof in the source: Merkle proof of the header (BlockProof) "
+        "and, in the masterchain, validator signatures."
+    ),
+    key=("workchain", "shard", "seqno"),
+    sort=("mc_seqno", "workchain", "shard", "seqno"),
+    columns=(
+        *BLOCK_KEY,
+        Column("mc_seqno", "int64", "Masterchain block that commits the block (or itself)"),
+        Column(
+            "proof",
+            "bytes",
+            "BlockProof as bag of cells: Merkle proof of the header; in the masterchain also "
+            "signatures",
+        ),
+        Column(
+            "mc_extra",
+            "bytes",
+            "Masterchain: McBlockExtra as bag of cells, with the shard tops",
+            nullable=True,
+        ),
+    ),
+)
+
+
+QUEUE_SIZES = Table(
+    name="queue_sizes",
+    doc=(
+        "One row per block: size of its shard's outbound message queue after the block "
+        "(OutMsgQueueInfo of the resulting state)."
+    ),
+    key=("workchain", "shard", "seqno"),
+    sort=("mc_seqno", "workchain", "shard", "seqno"),
+    columns=(
+        *BLOCK_KEY,
+        Column("mc_seqno", "int64", "Masterchain block that commits the block (or itself)"),
+        Column(
+            "out_queue_size",
+            "int64",
+            "Messages in the queue, without the dispatch queue; NULL: the state has no counter "
+            "(before 2024) and the block does not contain the complete queue",
+            nullable=True,
+        ),
+    ),
+)
+
+
+CONFIG_PARAMS = Table(
+    name="config_params",
+    doc="All configuration parameters at each key block and at the zero state (mc_seqno 0).",
+    key=("mc_seqno", "param"),
+    sort=("mc_seqno", "param"),
+    columns=(
+        Column("mc_seqno", "int64", "Key block; parameters are valid until the next one"),
+        Column("utime", "int64", "Unix seconds of the key block"),
+        Column("param", "int32", "Parameter number, signed"),
+        Column("hash", "hash", "Hash of the parameter's cell"),
+        Column("boc", "bytes", "The parameter's cell as bag of cells"),
+    ),
+)
+
+LIBRARIES = Table(
+    name="libraries",
+    doc="Changes of the public library collection of the masterchain (LibDescr).",
+    key=("mc_seqno", "hash"),
+    sort=("mc_seqno", "hash"),
+    columns=(
+        Column("mc_seqno", "int64", "Masterchain block of the change"),
+        Column("hash", "hash", "Hash of the library's root cell"),
+        Column("present", "bool", "True: published or changed; false: removed"),
+        Column("publishers", "hashes", "Masterchain accounts that publish it"),
     ),
 )

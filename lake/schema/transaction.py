@@ -1,6 +1,70 @@
-"""Table of transactions, phases flattened. TL-B: transaction$0111, TransactionDescr, Tr*Phase."""
+"""Tables of transactions (phases flattened), messages and account states.
+
+TL-B: transaction$0111, TransactionDescr, Tr*Phase, message$_, CommonMsgInfo, account$1.
+"""
 
 from tonlake.lake.schema.column import Column, Table, optional
+
+ACCOUNT_STATES = Table(
+    name="account_states",
+    doc=(
+        "One row per account and block that touched it: the state after the block. "
+        "Rows of a zero state have mc_seqno 0, block_seqno 0 and last_trans_lt 0."
+    ),
+    key=("workchain", "account", "mc_seqno", "block_seqno"),
+    sort=("workchain", "account", "mc_seqno", "block_seqno"),
+    columns=(
+        Column("workchain", "int32", "Workchain of the account"),
+        Column("account", "hash", "Account id, 32 bytes"),
+        Column("mc_seqno", "int64", "Masterchain block that commits the block"),
+        Column("shard", "int64", "Shard of the block, signed 64-bit"),
+        Column("block_seqno", "int64", "Seqno of the block inside its shard"),
+        Column("utime", "int64", "Unix seconds of the block"),
+        Column("hash", "hash", "Hash of the Account cell"),
+        Column("account_status", "text", "uninit, frozen, active, nonexist"),
+        Column("balance", "int64", "Nanoton; 0 if nonexist"),
+        Column("extra_currencies", "json", "Extra currencies, id to amount", nullable=True),
+        Column("last_trans_lt", "int64", "Logical time of the account's last transaction"),
+        Column("last_trans_hash", "hash", "Its hash; zeroes in a zero state"),
+        *optional(
+            Column("frozen_hash", "hash", "frozen: hash of the state that was frozen"),
+            Column("code_hash", "hash", "active: hash of the code cell (of the library cell)"),
+            Column("data_hash", "hash", "active: hash of the data cell"),
+            Column("library_hash", "hash", "active: root of the account's library dictionary"),
+            Column("fixed_prefix_length", "int8", "StateInit.fixed_prefix_length"),
+            Column("special_tick", "bool", "StateInit.special.tick"),
+            Column("special_tock", "bool", "StateInit.special.tock"),
+            Column("storage_cells", "int64", "StorageUsed.cells"),
+            Column("storage_bits", "int64", "StorageUsed.bits"),
+            Column("storage_last_paid", "int64", "Unix seconds of the last storage payment"),
+            Column("storage_due_payment", "int64", "Nanoton due for storage"),
+            Column("storage_last_trans_lt", "int64", "AccountStorage.last_trans_lt"),
+            Column(
+                "extra_currencies_hash",
+                "hash",
+                "Root of the extra-currency dictionary; set with extra_currencies NULL when the "
+                "dictionary lies in a block before the lake's first",
+            ),
+        ),
+    ),
+)
+
+STATE_CELLS = Table(
+    name="state_cells",
+    doc=(
+        "Cells of touched accounts and of public libraries, by hash. Unique in each file; the "
+        "view is unique overall."
+    ),
+    key=("hash",),
+    sort=("hash",),
+    columns=(
+        Column("hash", "hash", "Representation hash the cell has in the state"),
+        Column("mc_seqno", "int64", "Masterchain block whose commit added it"),
+        Column("cell", "bytes", "Descriptors d1, d2 and data, as in a bag of cells"),
+        Column("refs", "hashes", "Hashes of the child cells, in order"),
+    ),
+)
+
 
 _IDENTITY = (
     Column("workchain", "int32", "Workchain of the account"),
@@ -128,6 +192,70 @@ TRANSACTIONS = Table(
                 "message, in first (1: StateInit in a reference, 2: body in a reference, 4: "
                 "external address), then those addresses, each after its length in bits (2 bytes)",
             ),
+        ),
+    ),
+)
+
+
+MESSAGES = Table(
+    name="messages",
+    doc=(
+        "One row per message and transaction: 'in' where consumed, 'out' where produced. The view "
+        "traced_messages joins the trace (transaction_traces: tx_hash = hash, tx_lt = lt), "
+        "decoded_messages the decoded body (message_bodies)."
+    ),
+    key=("tx_hash", "direction", "msg_index"),
+    sort=("tx_lt", "tx_workchain", "tx_account", "direction", "msg_index"),
+    columns=(
+        Column("tx_workchain", "int32", "Workchain of the transaction's account"),
+        Column("tx_account", "hash", "Account of the transaction"),
+        Column("tx_lt", "int64", "Logical time of the transaction"),
+        Column("tx_hash", "hash", "Hash of the transaction"),
+        Column("mc_seqno", "int64", "Masterchain block that commits the transaction"),
+        Column("now", "int64", "Unix seconds of the transaction"),
+        Column("direction", "text", "in or out"),
+        Column("msg_index", "int32", "Index among the out messages, from 0; 0 for in"),
+        Column("msg_hash", "hash", "Hash of the message cell as stored in the transaction"),
+        Column("hash_norm", "hash", "ext_in: hash of the normal form (TEP-467)", nullable=True),
+        Column("kind", "text", "int, ext_in or ext_out"),
+        *optional(
+            Column("source_workchain", "int32", "Workchain of the source"),
+            Column("source", "hash", "Source account id; NULL unless source_kind is std"),
+        ),
+        Column("source_kind", "text", "std, none, extern or var (MsgAddress constructor)"),
+        *optional(
+            Column("destination_workchain", "int32", "Workchain of the destination"),
+            Column("destination", "hash", "Destination; NULL unless destination_kind is std"),
+        ),
+        Column(
+            "destination_kind",
+            "text",
+            "std, none, extern or var (MsgAddress constructor)",
+            nullable=True,
+        ),
+        *optional(
+            Column("value", "int64", "int: value in nanoton"),
+            Column("value_extra_currencies", "json", "int: extra currencies, id to amount"),
+            Column("fwd_fee", "int64", "int: remaining forward fee, nanoton"),
+            Column("ihr_fee", "int64", "int: IHR fee; 0 from global version 12 (ConfigParam 8)"),
+            Column(
+                "extra_flags",
+                "amount",
+                "int: extra_flags, from global version 12 (ConfigParam 8)",
+            ),
+            Column("created_lt", "int64", "int and ext_out: logical time of creation"),
+            Column("created_at", "int64", "int and ext_out: unix seconds of creation"),
+            Column("ihr_disabled", "bool", "int: IHR is disabled"),
+            Column("bounce", "bool", "int: bounce if processing fails"),
+            Column("bounced", "bool", "int: this is a bounced message"),
+            Column("import_fee", "int64", "ext_in: import fee; NULL above 2^63-1"),
+            Column("opcode", "int32", "First 32 bits of the body, signed; NULL if shorter"),
+        ),
+        Column("body_hash", "hash", "Hash of the body cell"),
+        Column("body", "bytes", "Body as bag of cells", nullable=True),
+        *optional(
+            Column("init_state_hash", "hash", "Hash of the StateInit cell"),
+            Column("init_state", "bytes", "StateInit as bag of cells"),
         ),
     ),
 )

@@ -25,17 +25,17 @@ conf_option = click.option(
     "--conf",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A setting of Spark's own; may be given several times.",
+    help="A setting of Spark's own; may be repeated.",
 )
 
 
-def read_pairs(given: Sequence[str], option: str) -> dict[str, str]:
+def read_pairs(options: Sequence[str], option: str) -> dict[str, str]:
     """Return ``NAME=VALUE`` texts as a dict.
 
     Raises:
         UsageError: one has no equals sign.
     """
-    pairs = [text.partition("=") for text in given]
+    pairs = [text.partition("=") for text in options]
     for name, sign, _value in pairs:
         if not sign:
             raise click.UsageError(f"{option} {name}: write NAME=VALUE")

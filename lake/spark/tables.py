@@ -1,22 +1,84 @@
-"""The tables of one snapshot as Spark data frames, on a local path or any Hadoop file system."""
+"""A Spark session, and the tables of one snapshot as its data frames, on any Hadoop file system."""
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 import tempfile
+import warnings
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tonlake.lake.errors import LakeNotFound
+from tonlake.lake.errors import EngineError, LakeNotFound
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import LOG_FOLDER
 from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from pyspark.sql import DataFrame, SparkSession
 
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.schema import Table
+
+
+_ADVICE = "install it with: pip install 'tonlake[spark]', and Java 17 beside it"
+_LOCAL = {
+    # A machine need not be able to resolve its own name.
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.ui.enabled": "false",
+}
+_CHOSEN = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+}
+
+
+@contextmanager
+def open_session(master: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
+    """Give a session, and stop it afterwards; ``conf`` takes precedence over the settings here.
+
+    Raises:
+        EngineError: Spark or Java is not installed, or Spark fails at what it is asked.
+    """
+    try:
+        from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - an extra
+        from pyspark.errors import PySparkException  # noqa: PLC0415 - as above
+    except ImportError as error:
+        raise EngineError(f"Apache Spark is not installed ({error}); {_ADVICE}") from error
+    session = None
+    try:
+        session = _start(master, conf)
+        yield session
+    except (PySparkException, Py4JJavaError) as error:
+        raise EngineError(f"Spark: {error}" if session else f"{error}; {_ADVICE}") from error
+    except FileNotFoundError as error:
+        if session:
+            raise
+        raise EngineError(f"Spark does not start: {error}; {_ADVICE}") from error
+    finally:
+        if session:
+            session.stop()
+
+
+def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
+    # About versions of pandas, which the lake does not use.
+    warnings.filterwarnings("ignore", "PySpark does not yet", FutureWarning)
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("tonlake").master(master)
+    chosen = _CHOSEN | (_LOCAL if master.startswith("local") else {}) | dict(conf)
+    for name, value in chosen.items():
+        builder = builder.config(name, value)
+    session: SparkSession = builder.getOrCreate()
+    return session
+
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://.*")
 _ENTRY = re.compile(r"([1-9][0-9]*)(\.checkpoint)?\.json")
@@ -53,11 +115,8 @@ def open_lake(
 ) -> SparkLake:
     """Open a lake as of commit ``number``, the newest by default.
 
-    Args:
-        session: Spark.
-        place: Folder of the lake, or its URL on a Hadoop file system (``s3a://bucket/my.lake``).
-        number: Commit.
-        check_digests: Compare files with their digests first; only files of a local path are.
+    ``place`` is its folder, or its URL on a Hadoop file system (``s3a://bucket/my.lake``). Only
+    files of a local path are compared with their digests.
 
     Raises:
         LakeNotFound, SnapshotNotFound, LakeCorrupt: as ``open_snapshot``.
@@ -74,7 +133,7 @@ def open_lake(
 
 
 def _copy_log(session: SparkSession, root: str, target: Path, number: int | None) -> None:
-    """Copy what of the log says the state after a commit: a checkpoint and what follows."""
+    """Copy the part of the log that gives a state: a checkpoint and the entries after it."""
     from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - an extra
     from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
 
@@ -83,9 +142,9 @@ def _copy_log(session: SparkSession, root: str, target: Path, number: int | None
         named = {row.path.rsplit("/", 1)[1]: row.path for row in entries.select("path").collect()}
     except (PySparkException, Py4JJavaError) as error:
         raise LakeNotFound(f"Spark finds no lake at {root}: {error}") from error
-    wanted = _needed({name for name in named if _ENTRY.fullmatch(name)}, number)
+    needed = _needed({name for name in named if _ENTRY.fullmatch(name)}, number)
     (target / LOG_FOLDER).mkdir()
-    rows = session.read.format("binaryFile").load([named[name] for name in wanted])
+    rows = session.read.format("binaryFile").load([named[name] for name in needed])
     for row in rows.select("path", "content").toLocalIterator():
         (target / LOG_FOLDER / row.path.rsplit("/", 1)[1]).write_bytes(bytes(row.content))
 

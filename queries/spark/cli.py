@@ -13,16 +13,58 @@ from tonlake.lake.command.cli import failing_cleanly
 from tonlake.lake.duck.answer import TABLE_ROWS, TEXT_WRITERS, write_table
 from tonlake.lake.errors import EngineError
 from tonlake.lake.spark.cli import conf_option, master_option, read_pairs
-from tonlake.lake.spark.session import open_session
-from tonlake.lake.spark.tables import open_lake
-from tonlake.queries.errors import QueryError, QueryUnknown
+from tonlake.lake.spark.tables import open_lake, open_session
+from tonlake.queries.errors import ParameterMismatch, QueryError, QueryUnknown
 from tonlake.queries.loader import load_queries
-from tonlake.queries.spark.parameter import read_parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import pyarrow as pa
+
+    from tonlake.queries.loader import Parameter, Query
+
+
+_WORDS = {"true": True, "false": False}
+
+
+def read_parameters(query: Query, options: Mapping[str, str]) -> dict[str, object]:
+    """Return the values of parameters; ``null`` is NULL, bytes are hex, lists have commas.
+
+    Raises:
+        ParameterMismatch: the query has no such parameter, or it is of another type.
+    """
+    unknown = sorted(options.keys() - query.parameters.keys())
+    if unknown:
+        known = ", ".join(query.parameters) or "none"
+        raise ParameterMismatch(f"query {query.name} takes no {unknown[0]!r}; it takes: {known}")
+    values = {name: _read(query.parameters[name], text) for name, text in options.items()}
+    # A missing list filters nothing.
+    lists = {name for name, item in query.parameters.items() if item.type.endswith("[]")}
+    return {name: [] for name in lists} | values
+
+
+def _read(parameter: Parameter, text: str) -> object:
+    if text == "null":
+        return None
+    element = parameter.type.removesuffix("[]")
+    try:
+        if element == parameter.type:
+            return _read_one(element, text)
+        return [_read_one(element, item.strip()) for item in text.split(",") if item.strip()]
+    except (ValueError, KeyError) as error:
+        raise ParameterMismatch(
+            f"parameter {parameter.name}={text}: {parameter.type} is expected"
+        ) from error
+
+
+def _read_one(kind: str, text: str) -> object:
+    if kind == "boolean":
+        return _WORDS[text]
+    if kind == "blob":
+        return bytes.fromhex(text)
+    return text if kind == "text" else int(text)
+
 
 EXIT_DATA = 1
 EXAMPLES = """
@@ -35,14 +77,14 @@ Examples:
   tonlake spark sql v3/accounts_by_balance --lake mainnet.lake -p limit=1000000 --to richest
   tonlake spark sql v3/blocks -p limit=5 --translate
 
-Bytes are written as hex, lists with commas; a list that is not given is empty.
+Bytes are written as hex, lists with commas; a missing list is empty.
 """
 
 
 @click.command("sql", epilog=EXAMPLES)
 @click.argument("name", required=False)
 @click.option("--lake", "place", help="Folder of the lake, or its URL as Hadoop knows it.")
-@click.option("-p", "--param", "given", multiple=True, metavar="NAME=VALUE", help="A parameter.")
+@click.option("-p", "--param", "options", multiple=True, metavar="NAME=VALUE", help="A parameter.")
 @click.option("--list", "listing", is_flag=True, help="Print every query and what it takes.")
 @click.option("--translate", is_flag=True, help="Print the query in Spark's SQL, and stop.")
 @click.option(
@@ -61,7 +103,7 @@ def spark_sql_command(  # noqa: PLR0913 - one for each option
     *,
     name: str | None,
     place: str | None,
-    given: tuple[str, ...],
+    options: tuple[str, ...],
     listing: bool,
     translate: bool,
     output_format: str,
@@ -77,7 +119,7 @@ def spark_sql_command(  # noqa: PLR0913 - one for each option
     if name is None or (place is None and not translate):
         raise click.UsageError("name a query and a --lake, or ask for --list")
     with failing_cleanly(), _refusing_questions():
-        parameters = _read_given(name, given)
+        parameters = _read_options(name, options)
         if translate or place is None:
             click.echo(_translate(name, parameters))
             return
@@ -102,11 +144,11 @@ def _refusing_questions() -> Iterator[None]:
         sys.exit(EXIT_DATA)
 
 
-def _read_given(name: str, given: tuple[str, ...]) -> dict[str, object]:
+def _read_options(name: str, options: tuple[str, ...]) -> dict[str, object]:
     query = load_queries().get(name)
     if query is None:
         raise QueryUnknown(f"no query is called {name!r}; see: tonlake spark sql --list")
-    return read_parameters(query, read_pairs(given, "--param"))
+    return read_parameters(query, read_pairs(options, "--param"))
 
 
 def _translate(name: str, parameters: dict[str, object]) -> str:

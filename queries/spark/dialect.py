@@ -1,26 +1,85 @@
 """DuckDB's SQL in Spark's words: sqlglot's rules, and in this one place what they do not know.
 
 Parameters become literals of their declared types, so ``in (select unnest($hashes))`` becomes a
-list of constants, which Spark pushes down into the scan of Parquet files.
+list of constants, which Spark pushes down into the scan of Parquet files. The macros of
+``lake/duck/sql/query_macros.sql``, which Spark cannot create, are expanded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 import sqlglot
 from sqlglot import exp, transforms
 from sqlglot.dialects.dialect import rename_func
 from sqlglot.dialects.spark import Spark
 
+from tonlake.lake.duck.connection import read_sql
 from tonlake.queries.errors import QueryMalformed
-from tonlake.queries.spark.macro import expand_macros
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tonlake.queries.loader import Query
+
+
+class _Macro(NamedTuple):
+    parameters: tuple[str, ...]
+    body: exp.Expression
+
+
+def expand_macros(tree: exp.Expression) -> exp.Expression:
+    """Return the statement with every call of a macro replaced by the macro's body."""
+    return _expand_all(tree, _load_macros())
+
+
+@cache
+def _load_macros() -> Mapping[str, _Macro]:
+    macros: dict[str, _Macro] = {}
+    for statement in sqlglot.parse(read_sql("query_macros"), read="duckdb"):
+        if isinstance(statement, exp.Create):
+            parameters = tuple(parameter.name for parameter in statement.this.expressions)
+            body = _expand_all(statement.expression, macros)  # those above it
+            macros[statement.this.this.name] = _Macro(parameters, body)
+    return macros
+
+
+def _expand_all(tree: exp.Expression, macros: Mapping[str, _Macro]) -> exp.Expression:
+    def expand(node: exp.Expression) -> exp.Expression:
+        called = node.this if isinstance(node, exp.Table) else node
+        if not isinstance(called, exp.Anonymous) or called.name.lower() not in macros:
+            return node
+        arguments = [_expand_all(argument, macros) for argument in called.expressions]
+        body = _substitute(macros[called.name.lower()], arguments)
+        if called is node:
+            return exp.paren(body, copy=False)
+        return exp.Subquery(this=body.transform(_name_relation), alias=node.args.get("alias"))
+
+    return tree.transform(expand)
+
+
+def _substitute(macro: _Macro, arguments: Sequence[exp.Expression]) -> exp.Expression:
+    """Return the body with arguments in place of parameters."""
+    values = dict(zip(macro.parameters, arguments, strict=True))
+
+    def replace(node: exp.Expression) -> exp.Expression:
+        if not isinstance(node, exp.Column) or node.table or node.name not in values:
+            return node
+        return values[node.name].copy()
+
+    return macro.body.transform(replace)
+
+
+def _name_relation(node: exp.Expression) -> exp.Expression:
+    """Replace ``query_table('name')`` by the name; a parameter stays until it has a value."""
+    called = node.this if isinstance(node, exp.Table) else None
+    if not isinstance(called, exp.Anonymous) or called.name.lower() != "query_table":
+        return node
+    name = called.expressions[0]
+    return exp.to_table(name.name) if isinstance(name, exp.Literal) else node
+
 
 _TYPES = {
     "boolean": "boolean",
@@ -43,10 +102,6 @@ class _Generator(Spark.Generator):  # type: ignore[misc]  # its types are not lo
 
 def translate_query(query: Query, parameters: Mapping[str, object]) -> str:
     """Return a named query with its parameters as one statement for Spark.
-
-    Args:
-        query: The query.
-        parameters: A value for each of its parameters.
 
     Raises:
         QueryMalformed: sqlglot cannot read the statement.
@@ -159,12 +214,11 @@ def _one_of(value: exp.Expression, items: list[exp.Expression]) -> exp.Expressio
         return exp.false()
     found = exp.In(this=value.copy(), expressions=items)
     # To Spark rows with NULL at the same place are equal; in SQL they are not.
-    known = [part.copy().is_(exp.null()).not_() for part in _parts(value)]
+    known = [
+        part.copy().is_(exp.null()).not_()
+        for part in (value.expressions if isinstance(value, exp.Tuple) else ())
+    ]
     return exp.paren(exp.and_(found, *known), copy=False)
-
-
-def _parts(value: exp.Expression) -> list[exp.Expression]:
-    return list(value.expressions) if isinstance(value, exp.Tuple) else []
 
 
 def _contain(node: exp.Expression) -> exp.Expression:

@@ -30,7 +30,7 @@ from tests.lake.chain import Chain, commit_made
 from tonlake.lake.commit import commit
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeFull
-from tonlake.lake.index.opening import open_segments
+from tonlake.lake.index.index import open_segments
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.orphan import sweep_orphans

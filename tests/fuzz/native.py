@@ -35,6 +35,7 @@ from tonlake.ingest.decode.block.header import read_header
 from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
 from tonlake.ingest.decode.cell.exotic import ORDINARY
 from tonlake.ingest.errors import BocError, IngestError
+from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,7 +50,6 @@ BLOCK_EVERY = 20
 """One of so many cases is a block, and one a transaction's rows; the others are bags, which take a
 fraction of the time."""
 REPORT_EVERY_S = 30
-MASTERCHAIN = -1
 
 
 def load(path: Path) -> Any:

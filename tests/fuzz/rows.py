@@ -1,6 +1,6 @@
-"""Damaged look-up runs through the reader of records: nothing but an error or a wrong value.
+"""Damaged look-up segments through the reader of records: nothing but an error or a wrong value.
 
-``make fuzz`` runs this with the extension built with AddressSanitizer and
+``make fuzz`` segments this with the extension built with AddressSanitizer and
 UndefinedBehaviorSanitizer: what either finds ends the process.
 """
 
@@ -12,7 +12,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -21,9 +21,9 @@ from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.index.builder.compose import Composer
 from tonlake.lake.index.builder.gather import gather_all
 from tonlake.lake.index.builder.rebuild import rebuild_index
-from tonlake.lake.index.segment.file import RunFile
+from tonlake.lake.index.segment.file import SegmentFile
 from tonlake.lake.index.segment.native import NATIVE
-from tonlake.lake.index.segment.segment import Run
+from tonlake.lake.index.segment.segment import Segment
 from tonlake.lake.log.state import read_state
 from tonlake.lake.schema import TRACES
 
@@ -35,7 +35,7 @@ MOST_ROWS = 60
 
 
 def compose(lake: Path) -> bytes:
-    """Return one run with the masterchain blocks 1..12 of a lake, and made-up traces."""
+    """Return one segment with the masterchain blocks 1..12 of a lake, and made-up traces."""
     rows = gather_all(lake, read_state(lake).files, (1, 12))
     stream = io.BytesIO()
     composer = Composer(stream)
@@ -81,46 +81,52 @@ def damage(whole: bytes, choices: Random) -> bytes:
 
 
 def read_all(data: bytes) -> Counter[str]:
-    """Read every record, line and state of a run, and count what was refused."""
+    """Read every record, line and state of a segment, and count what was refused."""
     refused: Counter[str] = Counter()
     try:
-        run = Run(RunFile(data, "damaged"))
-        rows, accounts = len(run.lt), len(run.balance)
+        segment = Segment(SegmentFile(data, "damaged"))
+        rows, accounts = len(segment.lt), len(segment.balance)
     except REFUSALS:
         return Counter(("open",))
 
-    def check(name: str, read: Callable[[], object]) -> None:
+    def check(name: str, read: Callable[..., object], *inputs: Any) -> None:
         try:
-            read()
+            read(*inputs)
         except REFUSALS:
             refused[name] += 1
 
+    def read_ends(row: int) -> object:
+        return segment.find_other_ends(segment.read_records([row])[0].messages)
+
+    def read_state(number: int) -> object:
+        return segment.newest_states([segment.account_of(number)])
+
     for row in range(min(rows, MOST_ROWS)):
-        check("record", lambda row=row: run.read_records([row]))  # type: ignore[misc]
+        check("record", segment.read_records, [row])
         for place in range(2):
-            check("line", lambda at=(row, place): run.read_lines([at]))  # type: ignore[misc]
-        check("trace", lambda row=row: run._source.read_traces([row]))  # type: ignore[misc]
-        check("ends", lambda row=row: run.find_other_ends(run.read_records([row])[0].messages))  # type: ignore[misc]
+            check("line", segment.read_lines, [(row, place)])
+        check("trace", segment._source.read_traces, [row])
+        check("ends", read_ends, row)
     for number in range(min(accounts, MOST_ROWS)):
-        check("state", lambda number=number: run.newest_states([run.account_of(number)[::-1]]))  # type: ignore[misc]
+        check("state", read_state, number)
     return refused
 
 
-def make_run(folder: Path) -> bytes:
-    """Return the run that is damaged: the same every time."""
+def make_segment(folder: Path) -> bytes:
+    """Return the segment that is damaged: the same every time."""
     commit_chain(folder / "lake", Chain(8), 1, 12)
     rebuild_index(folder / "lake")
     return compose(folder / "lake")
 
 
 def main() -> None:
-    """Read the arguments and run."""
+    """Read the arguments and segment."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        whole = make_run(Path(folder))
+        whole = make_segment(Path(folder))
     choices = Random(arguments.seed)  # noqa: S311 - repeatable, no secret
     refused: Counter[str] = Counter()
     for _ in range(arguments.cases):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.decode.block.statecell import iter_cells
+from tonlake.ingest.decode.block.state import iter_cells
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.exotic import MERKLE_PROOF, MERKLE_UPDATE, PRUNED
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from tonlake.api.chain.account import ZERO_HASH
 from tonlake.api.chain.place import (
     BLOCK_UNKNOWN,
-    MASTERCHAIN,
     find_block,
     find_block_at_lt,
     find_block_at_utime,
@@ -17,6 +16,7 @@ from tonlake.api.chain.place import (
 from tonlake.api.errors import LiteServerError
 from tonlake.api.v2.method.transaction import render_in_block
 from tonlake.api.v2.value import render_base64, render_block_id, render_block_of
+from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

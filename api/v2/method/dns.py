@@ -14,7 +14,7 @@ from tonlake.api.chain.get_method import run_on_state
 from tonlake.api.errors import LiteServerError
 from tonlake.api.text.address import Address, WrittenAddress
 from tonlake.api.v2.value import render_account, render_base64, render_boc
-from tonlake.ingest.decode.block.address import read_address
+from tonlake.ingest.decode.block.currency import read_address
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap

@@ -5,17 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tonlake.api.chain import header
-from tonlake.api.chain.place import (
-    BLOCK_UNKNOWN,
-    MASTERCHAIN,
-    find_block,
-    find_master,
-    list_ancestors,
-)
+from tonlake.api.chain.place import BLOCK_UNKNOWN, find_block, find_master, list_ancestors
 from tonlake.api.errors import LiteServerError
 from tonlake.api.v2.value import render_base64, render_block_of, render_boc
 from tonlake.ingest.decode.block.proof import prove_header, prove_shards, read_signatures
 from tonlake.ingest.errors import BocError, DecodeError
+from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from tonlake.api.v3.layout.block import Block
 from tonlake.api.v3.layout.build import make_builder
+from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     Row = Mapping[str, Any]
 
-_MASTERCHAIN = {"workchain": -1, "shard": -(1 << 63)}
+_MASTERCHAIN_SHARD = {"workchain": MASTERCHAIN, "shard": -(1 << 63)}
 
 
 def render_block(row: Row) -> Block:
@@ -28,4 +29,4 @@ def list_sources(row: Row) -> tuple[Any, ...]:
         {"workchain": workchain, "shard": row[f"{name}_shard"], "seqno": row[f"{name}_seqno"]}
         for name in (names if row["prev2_seqno"] is not None else names[:1])
     ]
-    return row, _MASTERCHAIN | {"seqno": row["mc_seqno"]}, previous
+    return row, _MASTERCHAIN_SHARD | {"seqno": row["mc_seqno"]}, previous

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tonlake.api.v3.resource.transaction import render_transaction
 from tonlake.ingest.decode.block.transaction import decode_transaction
+from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from tonlake.api.v3.layout.transaction import Transaction
 
 Row = dict[str, Any]
-
-MASTERCHAIN = -1
 
 
 def render_decoded(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from tonlake.ingest.decode.block.currency import read_extra_currencies
-from tonlake.ingest.decode.block.statecell import iter_cells
+from tonlake.ingest.decode.block.state import iter_cells
 from tonlake.ingest.decode.cell.exotic import PRUNED
 from tonlake.ingest.errors import DecodeError, IngestError
 

@@ -10,9 +10,9 @@ from msgspec.structs import astuple
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.block.account import Touched
 from tonlake.ingest.decode.block.config import config_rows
-from tonlake.ingest.decode.block.header import MASTERCHAIN, read_extra, read_header, read_parts
+from tonlake.ingest.decode.block.header import read_extra, read_header, read_parts
 from tonlake.ingest.decode.block.shard import read_shard_tops, skip_currencies
-from tonlake.ingest.decode.block.statecell import StateCells
+from tonlake.ingest.decode.block.state import StateCells
 from tonlake.ingest.decode.block.transaction import Place, TransactionDecoder
 from tonlake.ingest.decode.block.update import decode_update
 from tonlake.ingest.decode.cell.boc import parse_boc
@@ -20,6 +20,7 @@ from tonlake.ingest.decode.cell.dictionary import iter_hashmap, iter_hashmap_sli
 from tonlake.ingest.decode.heap import without_collector
 from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.errors import BlockCorrupt, BocError, DecodeError
+from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.schema import BLOCKS
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def decode_in_python(
 ) -> dict[str, pa.Table]:
     """Do what ``decode_bundles`` does without the native decoder: the reference for it.
 
-    ``tops`` are blocks that a masterchain block names that was checked before these bundles.
+    ``tops`` are blocks named by a masterchain block that was checked before these bundles.
     """
     rows = RowSet()
     cells = StateCells(rows.table("state_cells"))

@@ -1,4 +1,4 @@
-"""Amounts: Grams, other VarUIntegers, and CurrencyCollection.
+"""Fields of TL-B cells: Grams, other VarUIntegers, CurrencyCollection, MsgAddress.
 
 Fields here and in the modules beside are read from the bits of a cell taken as one integer. A
 place in the cell is ``left``, the number of bits after it: reading n bits takes n from it, and then
@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.errors import DecodeError
 
 if TYPE_CHECKING:
     from tonlake.ingest.decode.cell.tree import CellTree
+
 
 INT64_MAX = (1 << 63) - 1
 _CURRENCY_ID_BITS = 32
@@ -69,3 +71,53 @@ def read_extra_currencies(tree: CellTree, root: int) -> str | None:
         for currency, amount in iter_hashmap(tree, root, _CURRENCY_ID_BITS)
     }
     return msgspec.json.encode(amounts).decode()
+
+
+Address = tuple[str, int | None, bytes | None, int]
+"""Constructor (std, none, extern or var), workchain and account of std, and the new place."""
+
+_STD_BITS = 267
+_MASK_256 = (1 << 256) - 1
+_MAX_ANYCAST_DEPTH = 30
+_PLAIN_STD = 0b100
+_NONE, _EXTERN, _STD = 0, 1, 2
+
+
+def read_address(value: int, left: int) -> Address:
+    """Read any MsgAddress that is not the last field of its cell."""
+    if value >> (left - 3) & 7 == _PLAIN_STD:
+        left -= _STD_BITS
+        number = value >> left
+        workchain = number >> 256 & 0xFF
+        account = (number & _MASK_256).to_bytes(32, "big")
+        return "std", workchain - (workchain >> 7 << 8), account, left
+    left -= 2
+    tag = value >> left & 3
+    if tag == _NONE:
+        return "none", None, None, left
+    if tag == _EXTERN:
+        left -= 9
+        return "extern", None, None, left - (value >> left & 0x1FF)
+    return _read_internal(value, left, is_std=tag == _STD)
+
+
+def _read_internal(value: int, left: int, *, is_std: bool) -> Address:
+    """Read what follows the tag of addr_std or addr_var, with an anycast part."""
+    left -= 1
+    depth = prefix = 0
+    if value >> left & 1:
+        left -= 5
+        depth = value >> left & 31
+        if not 0 < depth <= _MAX_ANYCAST_DEPTH:
+            raise DecodeError(f"anycast address with a prefix of {depth} bits")
+        left -= depth
+        prefix = value >> left & ((1 << depth) - 1)
+    if not is_std:
+        left -= 9
+        return "var", None, None, left - 32 - (value >> left & 0x1FF)
+    left -= _STD_BITS - 3
+    number = value >> left
+    workchain = number >> 256 & 0xFF
+    rest = 256 - depth
+    account = (number & ((1 << rest) - 1) | prefix << rest).to_bytes(32, "big")
+    return "std", workchain - (workchain >> 7 << 8), account, left

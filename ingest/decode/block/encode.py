@@ -39,9 +39,8 @@ def join_bits(*parts: Bits) -> Bits:
 def encode_root(columns: Sequence[Any]) -> bytes:
     """Return the head of transaction$0111 over three cells: fees have no extra currencies.
 
-    Args:
-        columns: account, lt, prev_trans_hash, prev_trans_lt, now, orig_status, end_status,
-            outmsg_cnt and total_fees.
+    ``columns`` are account, lt, prev_trans_hash, prev_trans_lt, now, orig_status, end_status,
+    outmsg_cnt and total_fees.
     """
     account, lt, prev_hash, prev_lt, now, before, after, out_count, fees = columns
     lts = lt.to_bytes(8, "big"), prev_lt.to_bytes(8, "big")
@@ -63,9 +62,8 @@ def encode_root(columns: Sequence[Any]) -> bytes:
 def encode_description(columns: Sequence[Any]) -> list[bytes]:
     """Return the heads of TransactionDescr and of what it refers to: compute and action phase.
 
-    Args:
-        columns: Those from ``descr`` to the last of split_info; ``descr`` is one of ``NAMED``, and
-            nothing is credited in extra currencies.
+    ``columns`` are those from ``descr``, one of ``NAMED``, to the last of split_info; nothing is
+    credited in extra currencies.
     """
     descr, aborted, destroyed, credit_first, is_tock = columns[:5]
     storage, credit, compute = columns[6:9], columns[9:12], columns[12:27]
@@ -94,9 +92,8 @@ def encode_description(columns: Sequence[Any]) -> list[bytes]:
 def encode_info(columns: Sequence[Any], external: Bits | None = None) -> Bits | None:
     """Return CommonMsgInfo, or None where it does not follow from the columns.
 
-    Args:
-        columns: Those of a message from ``kind`` to ``import_fee``.
-        external: addr_extern, where ext_in has one as source, or ext_out as destination.
+    ``columns`` are those of a message from ``kind`` to ``import_fee``; ``external`` is the
+    addr_extern that ext_in has as source, or ext_out as destination.
     """
     kind, source_workchain, source, source_kind, to_workchain, to, to_kind, *rest = columns
     is_from, is_to = kind == "ext_in", kind == "ext_out"

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from tonlake.ingest.decode.cell.boc import CellTree
     from tonlake.ingest.decode.cell.slice import CellSlice
 
-MASTERCHAIN = -1
 SHARD_PREFIX_MAX_BITS = 60
 """ShardIdent.shard_pfx_bits:(#<= 60)."""
 

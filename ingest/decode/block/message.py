@@ -10,9 +10,9 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tonlake.ingest.decode.block.address import read_address
 from tonlake.ingest.decode.block.currency import (
     INT64_MAX,
+    read_address,
     read_extra_currencies,
     read_grams,
     sign_int32,

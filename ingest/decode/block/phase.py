@@ -18,7 +18,7 @@ from tonlake.ingest.decode.block.currency import (
     read_var_uint7,
     sign_int32,
 )
-from tonlake.ingest.decode.cell.head import read_bits
+from tonlake.ingest.decode.cell.tree import read_bits
 from tonlake.ingest.errors import DecodeError
 
 if TYPE_CHECKING:

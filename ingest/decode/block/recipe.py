@@ -11,6 +11,7 @@ row keeps the bag of cells.
 from __future__ import annotations
 
 from functools import cache, lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.ingest.decode.block.encode import (
@@ -26,8 +27,7 @@ from tonlake.ingest.decode.block.size import size_action, size_description, size
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import append_cell, graft, pack_head
 from tonlake.ingest.decode.cell.dictionary_writer import build_hashmap
-from tonlake.ingest.decode.cell.head import count_bits
-from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.tree import CellTree, count_bits
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.decode.native import rebuild_bag
 from tonlake.ingest.errors import BocError, DecodeError
@@ -140,11 +140,7 @@ def _is_action_usual(cell: bytes) -> bool:
 
 
 def list_usual_messages(tree: CellTree, cell: int, out_count: int) -> list[int] | None:
-    """Return the messages of a transaction, the in message first, where their places are usual.
-
-    None where the cell above all messages or the map of the outgoing ones, of which there are to
-    be ``out_count``, are not as the node writes them.
-    """
+    """Return the messages, the in message first; None where the cells above are unusual."""
     cells, links = tree.cells, tree.links
     kids = links[cell]
     has_out = out_count > 0
@@ -193,15 +189,13 @@ def _list_map_heads(count: int) -> tuple[bytes, ...]:
 def rebuild_transaction(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> bytes:
     """Return the bag of a transaction's cells, made from its row and the rows of its messages.
 
-    Args:
-        row: Of ``transactions``, every column; its ``recipe`` is not NULL.
-        messages: Of ``messages``, every column, in any order.
+    All columns are needed, ``recipe`` not NULL; messages come in any order.
 
     Raises:
         DecodeError: they do not give a transaction of the row's hash.
     """
     try:
-        placed = sorted(messages, key=_by_place)
+        placed = sorted(messages, key=itemgetter("direction", "msg_index"))
         bag = rebuild_bag(row, placed)
         if bag is not None:
             return bag
@@ -231,10 +225,6 @@ def restore_bags(rows: Iterable[dict[str, Any]], messages: Iterable[Mapping[str,
     for row in rows:
         if row["recipe"] is not None:
             row["boc"] = rebuild_transaction(row, by_transaction.get(row["hash"], []))
-
-
-def _by_place(message: Mapping[str, Any]) -> tuple[str, int]:
-    return message["direction"], message["msg_index"]
 
 
 def _rebuild(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> tuple[CellTree, int]:

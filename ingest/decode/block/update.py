@@ -1,8 +1,10 @@
 """A block's Merkle update to rows: states of touched accounts, library changes, new cells.
 
-TL-B: !merkle_update#04 old_hash new_hash old_depth new_depth ^old ^new. The new side holds every
-cell that the state did not have before; what it had is a pruned branch, whose cell was met in an
-earlier update or in the zero state, with one exception that ``_find_carried`` makes good.
+TL-B: !merkle_update#04 old_hash new_hash old_depth new_depth ^old ^new;
+ShardStateUnsplit.libraries:(HashmapE 256 LibDescr), shared_lib_descr$00 lib:^Cell
+publishers:(Hashmap 256 True). The new side holds every cell that the state did not have before;
+what it had is a pruned branch, whose cell was met in an earlier update or in the zero state, with
+one exception that ``_find_carried`` makes good.
 """
 
 from __future__ import annotations
@@ -17,21 +19,29 @@ from tonlake.ingest.decode.block.account import (
     make_row,
     read_account,
 )
-from tonlake.ingest.decode.block.header import MASTERCHAIN, read_parts
-from tonlake.ingest.decode.block.library import read_library_changes
-from tonlake.ingest.decode.block.state import find_accounts, read_state, read_state_sides
-from tonlake.ingest.decode.block.statecell import iter_cells, iter_depths
+from tonlake.ingest.decode.block.header import check_tag, read_parts
+from tonlake.ingest.decode.block.state import (
+    find_accounts,
+    iter_cells,
+    iter_depths,
+    read_libraries,
+    read_state,
+    read_state_sides,
+)
+from tonlake.ingest.decode.cell.dictionary import iter_hashmap_slice, load_label
 from tonlake.ingest.decode.cell.exotic import PRUNED
 from tonlake.ingest.decode.cell.tree import MAX_LEVEL
 from tonlake.ingest.errors import DecodeError
+from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tonlake.ingest.decode.block.account import AccountRow
     from tonlake.ingest.decode.block.header import BlockHeader
-    from tonlake.ingest.decode.block.statecell import CellAt, StateCells
+    from tonlake.ingest.decode.block.state import CellAt, ShardState, StateCells
     from tonlake.ingest.decode.cell.boc import CellTree
+    from tonlake.ingest.decode.cell.slice import CellSlice
     from tonlake.ingest.decode.rows import RowSet
 
 
@@ -97,8 +107,8 @@ def _read_accounts(
 def _find_carried(tree: CellTree, old: int, extra: int, pruned: set[bytes]) -> list[CellAt]:
     """Find pruned cells that no account had before: parts of messages that waited in the queue.
 
-    The node prunes whatever the old state holds in any place. That includes a cell that came with a
-    message out of the shard's own queue; the block's extra has the complete message.
+    The node prunes whatever the old state holds in any place, also in the shard's own queue; the
+    block's extra has the complete message.
     """
     accounts = [(state.accounts, 0) for state in read_state_sides(tree, old)]
     sides = list(iter_depths(tree, accounts))
@@ -117,3 +127,94 @@ def _find_carried(tree: CellTree, old: int, extra: int, pruned: set[bytes]) -> l
         for cell, _ in iter_cells(tree, [(extra, 0)])
         if tree.hash(cell) in missing and tree.kind(cell) != PRUNED
     ]
+
+
+LibraryRow = tuple[int, bytes, bool, list[bytes]]
+"""A row of the table ``libraries``."""
+
+Entry = tuple[int, list[bytes]]
+"""LibDescr: the library's root cell and its publishers."""
+
+_KEY_BITS = 256
+
+
+def read_library_changes(
+    tree: CellTree, old: int, new: int, mc_seqno: int
+) -> tuple[list[LibraryRow], list[int]]:
+    """Compare the libraries on both sides of an update; return rows and the new library cells.
+
+    What is pruned did not change. If the update prunes some publishers as unchanged, the row
+    names the others.
+    """
+    state = read_state(tree, new)
+    if tree.kind(state.totals) == PRUNED:
+        return [], []
+    after, nodes = _walk(tree, _find_root(tree, state), frozenset())
+    sides = read_state_sides(tree, old)
+    old_root = _find_root(tree, sides[0]) if sides else None
+    before, _ = _walk(tree, old_root, frozenset())
+    # A branch that the new side has too, shown or pruned, lost nothing.
+    replaced, _ = _walk(tree, old_root, nodes)
+    rows, contents = [], []
+    for key, (library, publishers) in after.items():
+        if key not in before or _describe(tree, before[key]) != _describe(tree, after[key]):
+            rows.append((mc_seqno, key, True, publishers))
+            contents.append(library)
+    rows += [(mc_seqno, key, False, []) for key in replaced if key not in after]
+    return rows, contents
+
+
+def read_all_libraries(
+    tree: CellTree, root: int | None, mc_seqno: int
+) -> list[tuple[LibraryRow, int]]:
+    """Return a row and the library's cell for every entry of a complete dictionary."""
+    entries, _ = _walk(tree, root, frozenset())
+    return [
+        ((mc_seqno, key, True, publishers), library)
+        for key, (library, publishers) in entries.items()
+    ]
+
+
+def _walk(
+    tree: CellTree, root: int | None, unchanged: frozenset[bytes]
+) -> tuple[dict[bytes, Entry], frozenset[bytes]]:
+    """Return the entries that are there and not under an ``unchanged`` node, and all node hashes.
+
+    A node is met once: two places of one dictionary never hold equal nodes, since the key of an
+    entry is the hash of its library.
+    """
+    entries: dict[bytes, Entry] = {}
+    met: set[bytes] = set()
+    todo = [] if root is None else [(root, 0, _KEY_BITS)]
+    while todo:
+        cell, key, left = todo.pop()
+        node_hash = tree.hash(cell, 0)
+        if node_hash in met or node_hash in unchanged:
+            continue
+        met.add(node_hash)
+        if tree.kind(cell) == PRUNED:
+            continue
+        node = tree.slice(cell)
+        key, left = load_label(node, left, key)
+        if not left:
+            entries[key.to_bytes(32, "big")] = _read_entry(node)
+            continue
+        zero, one = node.load_ref(), node.load_ref()
+        todo += [(one, key << 1 | 1, left - 1), (zero, key << 1, left - 1)]
+    return entries, frozenset(met)
+
+
+def _read_entry(node: CellSlice) -> Entry:
+    check_tag(node, 2, 0, "library description")
+    library = node.load_ref()
+    publishers = iter_hashmap_slice(node, _KEY_BITS, skip_pruned=True)
+    return library, [publisher.to_bytes(32, "big") for publisher, _ in publishers]
+
+
+def _describe(tree: CellTree, entry: Entry) -> tuple[bytes, list[bytes]]:
+    return tree.hash(entry[0], 0), entry[1]
+
+
+def _find_root(tree: CellTree, state: ShardState) -> int | None:
+    """Return the root of the libraries; None where there are none, or nothing of them is shown."""
+    return None if tree.kind(state.totals) == PRUNED else read_libraries(tree, state)

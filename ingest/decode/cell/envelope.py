@@ -1,4 +1,4 @@
-"""The head of a bag of cells: forms, flags, sizes and roots. TL-B: serialized_boc*.
+"""The head of a bag of cells: forms, flags, sizes, roots, CRC-32C. TL-B: serialized_boc*.
 
 Every size is compared with the bytes at hand before anything is allocated for it.
 """
@@ -7,8 +7,33 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tonlake.ingest.decode.cell.crc32c import crc32c
 from tonlake.ingest.errors import BocError
+
+_POLYNOMIAL = 0x82F63B78
+
+
+def _make_table() -> list[int]:
+    """Return the remainder of every byte value, for the reflected polynomial."""
+    table = []
+    for byte in range(256):
+        value = byte
+        for _ in range(8):
+            value = value >> 1 ^ (_POLYNOMIAL if value & 1 else 0)
+        table.append(value)
+    return table
+
+
+_TABLE = _make_table()
+
+
+def crc32c(data: bytes) -> int:
+    """Return the CRC-32C of ``data``; a bag of cells stores it little-endian."""
+    value = 0xFFFFFFFF
+    table = _TABLE
+    for byte in data:
+        value = value >> 8 ^ table[(value ^ byte) & 0xFF]
+    return value ^ 0xFFFFFFFF
+
 
 MAX_ROOTS = 16384
 """Most roots the node accepts (``BagOfCells::default_max_roots``)."""

@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.decode.cell.digest import MAX_DEPTH, Digests
-from tonlake.ingest.decode.cell.exotic import HASH_BYTES, ORDINARY, PRUNED, exotic_mask
-from tonlake.ingest.decode.cell.head import count_bits, read_bits
+from tonlake.ingest.decode.cell.exotic import HASH_BYTES, KIND_NAMES, ORDINARY, PRUNED, exotic_mask
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.errors import BocError
 
@@ -20,8 +19,32 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.decode.cell.writer import Plan
 
-MAX_LEVEL = 3
+
 _EXOTIC_BIT = 8
+# Bits from the end tag of the data on, by the last byte.
+_TAG_BITS = [(last & -last).bit_length() for last in range(256)]
+_from_bytes = int.from_bytes
+
+
+def read_bits(head: bytes) -> tuple[int, int]:
+    """Return the data of an ordinary cell as one integer, and its number of bits."""
+    if head[0] & _EXOTIC_BIT:
+        name = KIND_NAMES[head[2]]
+        raise BocError(f"a {name} cell stands where an ordinary cell is needed")
+    if not head[1] & 1:
+        return _from_bytes(head[2:], "big"), head[1] << 2
+    tag = _TAG_BITS[head[-1]]
+    return _from_bytes(head[2:], "big") >> tag, (len(head) - 2 << 3) - tag
+
+
+def count_bits(head: bytes) -> int:
+    """Return the number of data bits of a cell."""
+    if not head[1] & 1:
+        return head[1] << 2
+    return (len(head) - 2 << 3) - _TAG_BITS[head[-1]]
+
+
+MAX_LEVEL = 3
 _NOT_MEASURED = 1 << 16
 # A pruned branch that hides one level, with 36 bytes of data: the commonest exotic cell.
 _PRUNED_ONCE = bytes((0x28, 72, PRUNED, 1))
@@ -32,7 +55,7 @@ class CellTree:
 
     ``cells`` holds d1, d2 and data of each cell (without in-cell hashes), ``links`` the indices of
     its children; ``roots`` are the roots of the bag; ``data`` the bytes that were parsed. ``plans``
-    say how bags of a shape are written (module ``writer``).
+    are how bags of a shape are written (module ``writer``).
     """
 
     __slots__ = (

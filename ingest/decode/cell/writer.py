@@ -9,7 +9,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonlake.ingest.decode.cell.crc32c import crc32c as compute_crc32c
+from tonlake.ingest.decode.cell.envelope import crc32c as compute_crc32c
 from tonlake.ingest.decode.cell.order import canonical_order
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _SINGLE_HEAD = _MAGIC + bytes((1, 1, 1, 1, 0))
 class Plan(NamedTuple):
     """How to write bags of one shape.
 
-    ``places`` says where each cell of the bag was met; ``parts`` are its bytes, with nothing in
+    ``places`` are where each cell of the bag was met; ``parts`` are its bytes, with nothing in
     place of each cell, and behind that the cell's references.
     """
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import secrets
-from importlib import import_module
 from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,8 @@ from msgspec.structs import astuple
 from tonlake.ingest.blocks import BlockId, McBundle
 from tonlake.ingest.decode.native.arrow import make_table
 from tonlake.ingest.decode.rows import keep_first_cells
+from tonlake.lake.account import MASTERCHAIN
+from tonlake.lake.native import load_extension
 from tonlake.lake.schema import BASE_TABLES
 
 if TYPE_CHECKING:
@@ -34,17 +35,13 @@ if TYPE_CHECKING:
 __all__ = ["decode_bundles", "decode_natively", "describe", "is_used", "rebuild_bag"]
 
 _SEED_BITS = 64
-_MASTERCHAIN = -1
 
 
 def _load() -> tuple[Any, str]:
     """Return the extension, or None and why it is not used."""
-    if os.environ.get("TONLAKE_NATIVE", "1") == "0":
-        return None, "TONLAKE_NATIVE=0"
-    try:
-        core = import_module("tonlake.ingest.decode.native._core")
-    except ImportError as error:
-        return None, f"the extension is not built: {error}"
+    core, reason = load_extension("tonlake.ingest.decode.native._core")
+    if core is None:
+        return None, reason
     columns = {
         table.name: tuple((column.name, column.type) for column in table.columns)
         for table in BASE_TABLES
@@ -73,8 +70,8 @@ _seed = secrets.randbits(_SEED_BITS)
 def rebuild_bag(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> bytes | None:
     """Return the bag of a transaction's cells, if its rows give the hash that its row has.
 
-    None where they do not, where the extension knows less than the reference does, and without it.
-    Rows and the order of messages are those of ``tonlake.ingest.decode.block.recipe``.
+    None where they do not, or the extension is not there or declines; rows are those of
+    ``tonlake.ingest.decode.block.recipe``.
 
     Raises:
         KeyError: a row lacks a column.
@@ -128,7 +125,7 @@ def _list_tops(parts: Sequence[Tables], mc_seqno: int) -> set[BlockId]:
     return {
         BlockId(*(row[name] for name in BlockId.__struct_fields__))
         for row in rows
-        if row["workchain"] != _MASTERCHAIN
+        if row["workchain"] != MASTERCHAIN
     }
 
 

@@ -1,4 +1,4 @@
-/* The cells that account states are made of, kept once by hash. As in ingest/decode/block/statecell.py:
+/* The cells that account states are made of, kept once by hash. As in ingest/decode/block/state.py:
    a cell is kept with the hash, level and child hashes it has in the state. */
 #include "decoder.h"
 

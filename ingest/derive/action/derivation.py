@@ -18,8 +18,7 @@ from tonlake.ingest.derive.action.precedence import CLASSIFIER_VERSION
 from tonlake.ingest.derive.action.stored import Rows, read_stored
 from tonlake.ingest.derive.action.table import ActionRows
 from tonlake.lake.file.rows import read_rows
-from tonlake.lake.log.bytable import list_files
-from tonlake.lake.log.place import Derivation, NewFile, Place, read_place
+from tonlake.lake.log.place import Derivation, NewFile, Place, list_files, read_place
 from tonlake.lake.schema import TRACES, TRANSACTION_TRACES
 from tonlake.lake.schema.action import ACTION_RANGES, ACTION_TABLES, ACTIONS, SUPERSEDED_ACTIONS
 

@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 
 from tonlake.ingest.derive.action.stored import SOURCES, Rows, list_data_hashes
 from tonlake.lake.file.rows import read_rows
-from tonlake.lake.log.bytable import list_files
-from tonlake.lake.log.place import Place, read_place
+from tonlake.lake.log.place import Place, list_files, read_place
 from tonlake.lake.schema import MESSAGES, STATE_CELLS, TABLES, TRANSACTION_TRACES, TRANSACTIONS
 
 if TYPE_CHECKING:

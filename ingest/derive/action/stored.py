@@ -18,7 +18,6 @@ from tonlake.ingest.derive.action.interface import DNS_ITEM, Facts, Interfaces
 from tonlake.ingest.derive.action.model import Message, Trace, Transaction
 from tonlake.lake.file.values import iter_dicts, iter_tuples
 from tonlake.lake.schema import MESSAGES, TRANSACTION_TRACES, TRANSACTIONS
-from tonlake.lake.schema.account import ACCOUNT_STATES, STATE_CELLS
 from tonlake.lake.schema.contract import (
     DEX_POOLS,
     JETTON_WALLETS,
@@ -26,6 +25,7 @@ from tonlake.lake.schema.contract import (
     NFT_ITEMS,
     NFT_SALES,
 )
+from tonlake.lake.schema.transaction import ACCOUNT_STATES, STATE_CELLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

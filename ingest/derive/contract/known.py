@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tonlake.ingest.assemble.memory import Memory
+from tonlake.ingest.assemble.statecell import Memory
 from tonlake.ingest.derive.contract.stack import Address
 from tonlake.lake.file.rows import read_rows
-from tonlake.lake.log.bytable import list_files
-from tonlake.lake.log.place import read_place
+from tonlake.lake.log.place import list_files, read_place
 from tonlake.lake.schema import ACCOUNT_STATES
 
 if TYPE_CHECKING:

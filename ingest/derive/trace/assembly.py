@@ -19,12 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.errors import TraceImpossible
+from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.schema.trace import OPEN_EDGES, TRACES, TRANSACTION_TRACES
 
 if TYPE_CHECKING:
     from tonlake.lake.schema import Table
 
-MASTERCHAIN = pa.scalar(-1, pa.int32())
+_SYSTEM_WORKCHAIN = pa.scalar(MASTERCHAIN, pa.int32())
 SYSTEM = pa.scalar(bytes(32), pa.binary(32))
 """Account that messages made by the validators name as their source, in the masterchain: fees
 for the elector and minted coins (block.tlb: McBlockExtra.recover_create_msg, mint_msg)."""
@@ -113,7 +114,7 @@ def _take_arrivals(batch: pa.Table, messages: pa.Table) -> pa.Table:
     starts_block = pc.equal(pc.multiply(pc.divide(created_lt, LT_ALIGN), LT_ALIGN), created_lt)
     is_zero = pc.equal(rows["source"], SYSTEM)
     is_system = pc.and_(
-        pc.and_(is_zero, pc.equal(rows["source_workchain"], MASTERCHAIN)), starts_block
+        pc.and_(is_zero, pc.equal(rows["source_workchain"], _SYSTEM_WORKCHAIN)), starts_block
     )
     from_chain = pc.if_else(_is_true(is_system), _text("sys"), _text("ord"))
     edge = pc.if_else(_is(rows["kind"], "ext_in"), _text("ext"), from_chain)

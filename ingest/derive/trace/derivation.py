@@ -27,8 +27,15 @@ from tonlake.ingest.derive.trace.assembly import (
 from tonlake.ingest.errors import TraceImpossible, TracesMissing
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.file.writer import sort_rows
-from tonlake.lake.log.bytable import list_files
-from tonlake.lake.log.place import Derivation, NewFile, Place, is_open, list_places, read_place
+from tonlake.lake.log.place import (
+    Derivation,
+    NewFile,
+    Place,
+    is_open,
+    list_files,
+    list_places,
+    read_place,
+)
 from tonlake.lake.schema import (
     MESSAGES,
     OPEN_EDGES,

@@ -20,6 +20,7 @@ from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import BocError, DecodeError
+from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.schema import MESSAGES
 
 if TYPE_CHECKING:
@@ -105,7 +106,6 @@ def build_external_message(
     return serialize_boc(tree, [builder.end()])
 
 
-MASTERCHAIN = -1
 _STORAGE_PRICES = 18
 _MASTERCHAIN_MESSAGES, _MESSAGES = 24, 25
 _CONFIG_ACCOUNT, _SPECIAL_ACCOUNTS = 0, 31

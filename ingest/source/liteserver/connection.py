@@ -119,8 +119,7 @@ class Connection:
     async def _exchange(self, name: str, data: Answer) -> tuple[Answer, str]:
         """Return an answer, and the TL type that it should have.
 
-        Servers hang up on clients at any time: over a connection that was there before, a
-        question is asked once more.
+        Servers hang up at any time: over a connection opened before, the query is sent once more.
         """
         known = self._client
         try:

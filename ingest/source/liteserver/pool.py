@@ -6,13 +6,16 @@ import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
 from tonlake.ingest.errors import ServerFault, ServerRefusal
+from tonlake.ingest.source.liteserver.config import read_config
 from tonlake.ingest.source.liteserver.connection import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from pathlib import Path
 
-    from tonlake.ingest.source.liteserver.config import LiteServer
+    from tonlake.ingest.source.liteserver.config import LiteServer, NetworkConfig
     from tonlake.ingest.source.liteserver.connection import Answer
+
 
 T = TypeVar("T")
 
@@ -36,13 +39,10 @@ class ServerPool:
         *,
         mc_seqno: int = 0,
     ) -> T:
-        """Return ``read(answer)`` of the first answer that it accepts.
+        """Return ``read(answer)`` of the first answer to ``liteServer.<name>`` that it accepts.
 
-        Args:
-            name: The query, ``liteServer.<name>``.
-            data: Its fields.
-            read: Raises ServerFault for an answer that cannot be right: another server is asked.
-            mc_seqno: Masterchain block that a server should have.
+        ``read`` raises ServerFault for an answer that cannot be right: another server is asked.
+        Servers without block ``mc_seqno`` come last.
 
         Raises:
             ServerRefusal: those that can be reached answer with errors.
@@ -103,3 +103,34 @@ class ServerPool:
         self._turn = (self._turn + 1) % len(self.connections)
         in_turn = self.connections[self._turn :] + self.connections[: self._turn]
         return sorted(in_turn, key=lambda one: (one.is_avoided, one.last_mc_seqno < mc_seqno))
+
+
+ERROR_KINDS = {
+    601: "FAILURE",
+    602: "ERROR",
+    603: "WARNING",
+    621: "PROTOVIOLATION",
+    651: "NOTREADY",
+    652: "TIMEOUT",
+    653: "CANCELLED",
+}
+"""Names of the node's error codes (common/errorcode.h); all others are UNKNOWN."""
+
+
+def send_message(config: Path, boc: bytes, timeout_ms: int) -> None:
+    """Hand a message from outside to the first lite server that takes it.
+
+    Raises:
+        SourceError: the configuration cannot be read.
+        ServerRefusal: those that can be reached refuse it.
+        ServerFault: none can be reached.
+    """
+    asyncio.run(_send(read_config(config), boc, timeout_ms))
+
+
+async def _send(config: NetworkConfig, boc: bytes, timeout_ms: int) -> None:
+    pool = ServerPool(config.servers, timeout_ms=timeout_ms, parallel_queries=1)
+    try:
+        await pool.ask("sendMessage", {"body": boc}, bool)
+    finally:
+        await pool.close()

@@ -13,7 +13,8 @@ from tonlake.ingest.decode.block.header import read_own_info, read_parts
 from tonlake.ingest.errors import BocError, DecodeError, ServerFault
 from tonlake.ingest.source.liteserver.proof import open_proof
 from tonlake.ingest.source.liteserver.signatures import ProofInvalid, check_link
-from tonlake.ingest.source.node.handle import MASTERCHAIN, MASTERCHAIN_SHARD
+from tonlake.ingest.source.node.handle import MASTERCHAIN_SHARD
+from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     from tonlake.ingest.source.liteserver.connection import Answer, Connection

@@ -7,14 +7,15 @@ to blocks that the configuration file names; shard ids come from masterchain and
 
 from __future__ import annotations
 
+import asyncio
+import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tonlake.ingest.blocks import BlockId, McBundle, McHead, ZeroState
 from tonlake.ingest.decode.block.config import find_zero_states
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.errors import BlockNotYet, BlockUnavailable, ServerRefusal, SourceError
-from tonlake.ingest.source.liteserver.background import Background
 from tonlake.ingest.source.liteserver.config import read_config
 from tonlake.ingest.source.liteserver.pool import ServerPool
 from tonlake.ingest.source.liteserver.query import LiteServerQueries
@@ -22,12 +23,60 @@ from tonlake.ingest.source.liteserver.window import WindowReader
 from tonlake.ingest.source.node.handle import name_mc_block
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
     from concurrent.futures import Future
     from pathlib import Path
+    from typing import Any
 
     from tonlake.ingest.settings import LiteServerSettings
     from tonlake.ingest.source.liteserver.config import NetworkConfig
     from tonlake.ingest.source.liteserver.window import Window
+
+
+T = TypeVar("T")
+
+
+class Background:
+    """Runs coroutines in one thread; connections stay alive between calls."""
+
+    def __init__(self) -> None:
+        """Start the thread."""
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="loop", daemon=True)
+        self._thread.start()
+
+    def start(self, asked: Coroutine[Any, Any, T]) -> Future[T]:
+        """Begin to run a coroutine."""
+        return asyncio.run_coroutine_threadsafe(asked, self._loop)
+
+    def wait(self, future: Future[T]) -> T:
+        """Return what comes of it; an interrupted wait ends it, too."""
+        try:
+            return future.result()
+        finally:
+            future.cancel()
+
+    def run(self, asked: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine to its end, and return what comes of it."""
+        return self.wait(self.start(asked))
+
+    def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """End what still runs, do a last thing, and end the thread."""
+        if self._loop.is_closed():
+            return
+        self.run(_cancel_others())
+        self.run(last())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _cancel_others() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
 
 TIMEOUT_MS = 10_000
 """Milliseconds a lite server may take; then another one is asked."""
@@ -43,7 +92,7 @@ class LiteSource:
         """Ask the servers for their newest block.
 
         Raises:
-            SourceError: none answers, or they are of another network than the file says.
+            SourceError: none answers, or they are of another network than the file names.
         """
         self._config = config
         self._poll_s = settings.poll_ms / 1000

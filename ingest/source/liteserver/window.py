@@ -95,7 +95,7 @@ class WindowReader:
         block_id = block.raw.id
         if isinstance(before, _McBlock) and before.raw.id.root_hash != block.before.root_hash:
             raise SourceError(
-                f"the lite servers tell of different chains: {block_id} does not follow"
+                f"the lite servers have different chains: {block_id} does not follow"
                 f" {before.raw.id}, which they name as the block before it"
             )
         for known in self._known:
@@ -119,7 +119,7 @@ class WindowReader:
         if isinstance(block, BlockUnavailable):
             raise block
         if isinstance(before, BlockUnavailable):
-            reason = f"its shard blocks cannot be told without the one before it. {before}"
+            reason = f"its shard blocks are unknown without the one before it. {before}"
             raise type(before)(reason, block=name_mc_block(mc_seqno))
         earlier = set() if before is None else set(before.tops.committed_by)
         shards = await self._ask_shards(block.tops.new, earlier, mc_seqno)

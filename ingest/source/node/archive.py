@@ -9,7 +9,7 @@ import msgspec
 from tonlake.ingest.blocks import BlockId, McBundle, McHead, RawBlock
 from tonlake.ingest.errors import BlockCorrupt, BlockNeverHad, BlockPruned, SourceError
 from tonlake.ingest.source.node.bundle import Tops, collect_committed, read_tops
-from tonlake.ingest.source.node.handle import MASTERCHAIN, name_mc_block
+from tonlake.ingest.source.node.handle import name_mc_block
 from tonlake.ingest.source.node.slice import Slice, SliceCache, name_index, name_package_folder
 from tonlake.ingest.source.node.stored import (
     check_followers,
@@ -18,6 +18,7 @@ from tonlake.ingest.source.node.stored import (
     read_block,
     read_proven_block,
 )
+from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tonlake.ingest.errors import SourceError
-from tonlake.ingest.source.node.handle import MASTERCHAIN
 from tonlake.ingest.source.node.tl import (
     BOOL_FALSE,
     INDEX_KEY,
@@ -19,6 +18,7 @@ from tonlake.ingest.source.node.tl import (
     TlReader,
     pack_constructor,
 )
+from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     from tonlake.ingest.source.node.followed import FollowedStore

@@ -17,9 +17,9 @@ from tonlake.ingest.source.node.tl import (
     pack_block_id,
     pack_constructor,
 )
+from tonlake.lake.account import MASTERCHAIN
 
 HANDLE_PREFIX = pack_constructor(BLOCK_HANDLE_KEY)
-MASTERCHAIN = -1
 MASTERCHAIN_SHARD = -(1 << 63)
 
 

@@ -20,7 +20,7 @@ import msgspec
 
 from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.errors import EntryFlaw
-from tonlake.ingest.source.node.handle import MASTERCHAIN
+from tonlake.lake.account import MASTERCHAIN
 
 FILE_MAGIC = 0xAE8FDD01
 FILE_HEADER_BYTES = 4

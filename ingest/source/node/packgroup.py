@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from tonlake.ingest.blocks import BlockId, RawBlock
 from tonlake.ingest.errors import BlockCorrupt, EntryFlaw
-from tonlake.ingest.source.node.handle import MASTERCHAIN
 from tonlake.ingest.source.node.package import PackageScan, read_block_entry
+from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -23,8 +23,9 @@ from tonlake.ingest.errors import (
     SourceError,
 )
 from tonlake.ingest.source.node.bundle import Tops, collect_committed, read_previous, read_tops
-from tonlake.ingest.source.node.handle import MASTERCHAIN, name_mc_block
+from tonlake.ingest.source.node.handle import name_mc_block
 from tonlake.ingest.source.node.packgroup import PackGroup, list_packages
+from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -207,7 +208,7 @@ class PackSource:
         except BlockUnavailable as error:
             if group.number == mc_seqno:
                 return None
-            reason = f"its shard blocks cannot be told without the one before it. {error}"
+            reason = f"its shard blocks are unknown without the one before it. {error}"
             raise type(error)(reason, block=name_mc_block(mc_seqno)) from error
 
     def _missing(self, group: PackGroup, block_id: BlockId, mc_seqno: int) -> BlockUnavailable:
@@ -226,11 +227,7 @@ class PackSource:
 
 
 def open_packs(folder: Path, *, open_groups: int = OPEN_INDEXES) -> PackSource:
-    """Open the archive packages under a folder.
-
-    Args:
-        folder: Where to look, folders in it included.
-        open_groups: Most packages whose block lists are kept.
+    """Open the archive packages anywhere under a folder; ``open_groups`` block lists are kept.
 
     Raises:
         SourceError: there are none.

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.errors import SourceError
-from tonlake.ingest.source.node.handle import MASTERCHAIN, MASTERCHAIN_SHARD
+from tonlake.ingest.source.node.handle import MASTERCHAIN_SHARD
 from tonlake.ingest.source.node.state import read_init_block, read_shard_client
+from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     from tonlake.ingest.source.node.archive import Archive

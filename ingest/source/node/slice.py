@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 from tonlake.ingest.errors import SourceError
 from tonlake.ingest.source.node.followed import FollowedStore
 from tonlake.ingest.source.node.handle import (
-    MASTERCHAIN,
     MASTERCHAIN_SHARD,
     BlockHandle,
     HandleFlag,
@@ -39,6 +38,7 @@ from tonlake.ingest.source.node.tl import (
     pack_block_id,
     pack_constructor,
 )
+from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

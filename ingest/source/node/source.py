@@ -20,13 +20,14 @@ from tonlake.ingest.errors import (
 from tonlake.ingest.source.node.archive import Archive
 from tonlake.ingest.source.node.followed import FollowedStore
 from tonlake.ingest.source.node.globalindex import GlobalIndex
-from tonlake.ingest.source.node.handle import MASTERCHAIN, name_mc_block
+from tonlake.ingest.source.node.handle import name_mc_block
 from tonlake.ingest.source.node.packs import OPEN_INDEXES
 from tonlake.ingest.source.node.scratch import Scratch
 from tonlake.ingest.source.node.shardclient import ShardClient
 from tonlake.ingest.source.node.slice import SliceCache
 from tonlake.ingest.source.node.state import check_version, read_init_block, read_shard_client
 from tonlake.ingest.source.node.zerofile import read_zero_states
+from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,10 +8,8 @@ from tonlake.lake.index.answer import (
     accounts,
     actions,
     blocks,
-    cells,
     contracts,
     messages,
-    tokens,
     traces,
     transactions,
     transfers,
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     Answer = Callable[[Index, Mapping[str, Any]], list[Any]]
 
 ANSWERS: dict[str, Answer] = {
-    "cells": cells.find_cells,
+    "cells": accounts.find_cells,
     "v2/account_state": accounts.find_newest_state,
     "v2/block_transactions": transactions.list_block_page,
     "v2/shards": blocks.list_shards,
@@ -53,21 +51,15 @@ ANSWERS: dict[str, Answer] = {
     "v3/transactions": transactions.read_transactions,
     "v3/transactions_of_messages": messages.list_ends,
     **contracts.ANSWERS,
-    **tokens.ANSWERS,
     **transfers.ANSWERS,
 }
 
 
 def find_answer(index: Index, name: str, parameters: Mapping[str, Any]) -> list[Any] | None:
-    """Return the rows of a query, or None where the SQL is to be run.
+    """Return the rows of a registered query, or None where the SQL is to be run.
 
     Rows have at least the columns of the query. They are dicts, or light objects whose columns
-    are read by name as those of dicts are.
-
-    Args:
-        index: The index of the snapshot.
-        name: Name of the query, which must be registered.
-        parameters: All parameters of the query, defaults filled in.
+    are read by name as those of dicts are. ``parameters`` include defaults.
     """
     try:
         return ANSWERS[name](index, parameters)

@@ -1,4 +1,4 @@
-"""Newest states of accounts, and accounts by balance, from segments."""
+"""Newest states of accounts, accounts by balance, and cells of states."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tonlake.lake.index.index import Index
+
 
 Row = dict[str, Any]
 
@@ -45,3 +46,9 @@ def rank_accounts(index: Index, asked: Mapping[str, Any]) -> list[Row]:
         {"workchain": workchain, "account": account, "balance": balance}
         for balance, workchain, account in ranked
     ]
+
+
+def find_cells(index: Index, asked: Mapping[str, Any]) -> list[Row]:
+    """Answer ``cells``."""
+    found = index.cells.find(asked["hashes"])
+    return [{"hash": key, "cell": cell, "refs": refs} for key, (cell, refs) in found.items()]

@@ -56,7 +56,7 @@ def find_by_key(index: Index, asked: Mapping[str, Any]) -> list[Row]:
 
 
 def _cut_page(rows: list[Row], filters: Mapping[str, Any]) -> list[Row]:
-    """Return the page of rows that pass what the filters say of any action, in its order."""
+    """Return the page of rows that pass the filters, in their order."""
     types, excluded = set(filters["types"]), set(filters["excluded"])
     hidden_under = set(filters["hidden_under"])
     by_time, descending = filters["by_time"], filters["descending"]

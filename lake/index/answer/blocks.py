@@ -5,6 +5,7 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.index.index import Declined
 from tonlake.lake.index.rowgroup.cache import MOST_ROWS
 from tonlake.lake.schema.block import BLOCKS, SHARD_BLOCKS
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-MASTERCHAIN = -1
 
 _COLUMNS = tuple(name for name in BLOCKS.names if name != "time")
 _PLACE = ("workchain", "shard", "seqno")

@@ -10,24 +10,25 @@ from tonlake.lake.index.index import Declined
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from tonlake.lake.account import AccountId
     from tonlake.lake.index.index import Index
-    from tonlake.lake.index.segment.contracts import RunTable
+    from tonlake.lake.index.segment.contracts import SegmentTable
+
 
 Row = dict[str, Any]
-Account = tuple[int, bytes]
-Sales = dict[Account, Row]
+Sales = dict["AccountId", Row]
 """Sales by the account of the contract."""
 
 MOST_ROWS = 1000
 """Rows that are read one by one; the SQL answers where more are needed."""
 
 
-def address_of(row: Row, column: str) -> Account:
+def address_of(row: Row, column: str) -> AccountId:
     """Return the address in a column of a row."""
     return row["workchain" if column == "account" else f"{column}_workchain"], row[column]
 
 
-def pair_accounts(parameters: Mapping[str, Any], column: str) -> set[Account]:
+def pair_accounts(parameters: Mapping[str, Any], column: str) -> set[AccountId]:
     """Return the addresses in the two parameters of a query that list those of a column."""
     prefix = "" if column == "account" else f"{column}_"
     pairs = zip(parameters[f"{prefix}workchains"], parameters[f"{column}s"], strict=True)
@@ -37,20 +38,20 @@ def pair_accounts(parameters: Mapping[str, Any], column: str) -> set[Account]:
 def _find_page(name: str, index: Index, bound: Mapping[str, Any]) -> list[Row]:
     tables = index.tables(name)
     listed = {column: pair_accounts(bound, column) for column in COLUMNS[name]}
-    wanted = {column: addresses for column, addresses in listed.items() if addresses}
-    sales = _find_sales(index, wanted, bound) if bound.get("include_on_sale") else {}
-    states = _read_states(_read_history(tables, wanted, sales), bound["mc_seqno"])
-    found = [row for row in states if _is_wanted(row, wanted, sales, bound)]
+    filters = {column: addresses for column, addresses in listed.items() if addresses}
+    sales = _find_sales(index, filters, bound) if bound.get("include_on_sale") else {}
+    states = _read_states(_read_history(tables, filters, sales), bound["mc_seqno"])
+    found = [row for row in states if _passes(row, filters, sales, bound)]
     order = ORDERS[name]
     found.sort(key=lambda row: (*order(row, sales, bound), row["workchain"], row["account"]))
     return found[bound["offset"] :][: bound["limit"]]
 
 
 def _find_sales(
-    index: Index, wanted: Mapping[str, set[Account]], bound: Mapping[str, Any]
+    index: Index, filters: Mapping[str, set[AccountId]], bound: Mapping[str, Any]
 ) -> Sales:
     """Return the sales of the owners that are asked for, but those of names by themselves."""
-    tables, owners = index.tables("nft_sales"), wanted.get("owner", set())
+    tables, owners = index.tables("nft_sales"), filters.get("owner", set())
     accounts = {address_of(row, "account") for row in _list_rows(tables, "nft_owner", owners)}
     rows = _list_rows(tables, "account", accounts)
     states = _read_states((row for row in rows if row["kind"] != "telemint"), bound["mc_seqno"])
@@ -60,15 +61,15 @@ def _find_sales(
 
 
 def _read_history(
-    tables: Sequence[RunTable], wanted: Mapping[str, set[Account]], sales: Sales
+    tables: Sequence[SegmentTable], filters: Mapping[str, set[AccountId]], sales: Sales
 ) -> list[Row]:
     """Return all rows of the accounts that may be asked for."""
-    if not wanted:
+    if not filters:
         if sum(len(table.order) for table in tables) > MOST_ROWS:
             raise Declined
         return [table.read(number) for table in tables for number in range(len(table.order))]
-    column = min(wanted, key=lambda column: _count_rows(tables, column, wanted[column]))
-    accounts = wanted[column]
+    column = min(filters, key=lambda column: _count_rows(tables, column, filters[column]))
+    accounts = filters[column]
     if column != "account":
         accounts = {address_of(row, "account") for row in _list_rows(tables, column, accounts)}
     if column == "owner":
@@ -76,13 +77,13 @@ def _read_history(
     return _list_rows(tables, "account", accounts)
 
 
-def _count_rows(tables: Sequence[RunTable], column: str, addresses: Iterable[Account]) -> int:
+def _count_rows(tables: Sequence[SegmentTable], column: str, addresses: Iterable[AccountId]) -> int:
     hashes = {account for _, account in addresses}
     return sum(len(table.list_rows(column, each)) for table in tables for each in hashes)
 
 
 def _list_rows(
-    tables: Sequence[RunTable], column: str, addresses: Collection[Account]
+    tables: Sequence[SegmentTable], column: str, addresses: Collection[AccountId]
 ) -> list[Row]:
     """Return all rows that have one of the addresses in a column."""
     if _count_rows(tables, column, addresses) > MOST_ROWS:
@@ -99,8 +100,8 @@ def _list_rows(
 
 def _read_states(rows: Iterable[Row], mc_seqno: int | None) -> list[Row]:
     """Return the last row of each account at a block, with the first time of those up to it."""
-    states: dict[Account, Row] = {}
-    first_lts: dict[Account, int] = {}
+    states: dict[AccountId, Row] = {}
+    first_lts: dict[AccountId, int] = {}
     for row in rows:
         if mc_seqno is None or row["mc_seqno"] <= mc_seqno:
             account = address_of(row, "account")
@@ -111,8 +112,8 @@ def _read_states(rows: Iterable[Row], mc_seqno: int | None) -> list[Row]:
     return [{**row, "first_lt": first_lts[account]} for account, row in states.items()]
 
 
-def _is_wanted(
-    row: Row, wanted: Mapping[str, set[Account]], sales: Sales, bound: Mapping[str, Any]
+def _passes(
+    row: Row, filters: Mapping[str, set[AccountId]], sales: Sales, bound: Mapping[str, Any]
 ) -> bool:
     if bound.get("indexes") and row["item_index"] not in bound["indexes"]:
         return False
@@ -121,7 +122,7 @@ def _is_wanted(
     return all(
         address_of(row, column) in addresses
         or (column == "owner" and _find_sale(row, sales) is not None)
-        for column, addresses in wanted.items()
+        for column, addresses in filters.items()
     )
 
 
@@ -183,6 +184,27 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 }
 """The columns of addresses that each query is asked by."""
 
+
+def _find_newest(name: str, index: Index, asked: Mapping[str, Any]) -> list[Row]:
+    tables = index.tables(name)
+    accounts = sorted(set(zip(asked["workchains"], asked["accounts"], strict=True)))
+    found = (_find_row(tables, account) for account in accounts)
+    return [row for row in found if row is not None]
+
+
+def _find_row(tables: Sequence[SegmentTable], account: AccountId) -> Row | None:
+    for table in reversed(tables):
+        for number in reversed(table.list_rows("account", account[1])):
+            row = table.read(number)
+            if address_of(row, "account") == account:
+                return row
+    return None
+
+
 ANSWERS: dict[str, Callable[[Index, Mapping[str, Any]], list[Row]]] = {
-    f"v3/{name}": partial(_find_page, name) for name in ORDERS
+    **{f"v3/{name}": partial(_find_page, name) for name in ORDERS},
+    "v3/token_collections": partial(_find_newest, "nft_collections"),
+    "v3/token_items": partial(_find_newest, "nft_items"),
+    "v3/token_masters": partial(_find_newest, "jetton_masters"),
+    "v3/token_wallets": partial(_find_newest, "jetton_wallets"),
 }

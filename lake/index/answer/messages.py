@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.index.answer.transactions import cut_sorted
 from tonlake.lake.index.index import Declined
-from tonlake.lake.index.page.messages import creation_of
+from tonlake.lake.index.page.merge import creation_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -56,11 +56,11 @@ def find_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
 def list_account_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     """Answer ``v3/traces_of_account`` without filters, of accounts with few transactions."""
     segments = index.traces
-    lists = segments.list_account(asked["account"], asked["workchain"])
+    lists = segments.list_account((asked["workchain"], asked["account"]))
     if sum(listed.size for listed in lists) > MOST_OF_ACCOUNT:
         raise Declined
     found = dict.fromkeys(
-        listed.run.traces.trace_of(row)
+        listed.segment.traces.trace_of(row)
         for listed in lists
         for row in listed.rows[listed.start : listed.end]
     )

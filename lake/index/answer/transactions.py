@@ -34,7 +34,7 @@ def list_account_page(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
         listed.cut(asked["start_lt"], asked["end_lt"]).cut_time(
             asked["start_utime"], asked["end_utime"]
         )
-        for listed in index.segments.list_account(asked["account"], asked["workchain"])
+        for listed in index.segments.list_account((asked["workchain"], asked["account"]))
     ]
     return _cut_page(lists, asked)
 
@@ -114,7 +114,9 @@ def _list_of_blocks(
     if sum(listed.size for listed in lists) > MOST_OF_BLOCKS:
         raise Declined
     hits = [
-        Hit(listed.run, row) for listed in lists for row in listed.rows[listed.start : listed.end]
+        Hit(listed.segment, row)
+        for listed in lists
+        for row in listed.rows[listed.start : listed.end]
     ]
     rows = (record.row for record in segments.read_records(hits))
     return [

@@ -15,8 +15,9 @@ from tonlake.lake.index.index import Declined
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from tonlake.lake.account import AccountId
     from tonlake.lake.index.index import Index
-    from tonlake.lake.index.segment.contracts import RunTable
+    from tonlake.lake.index.segment.contracts import SegmentTable
 
 Row = dict[str, Any]
 
@@ -33,20 +34,20 @@ _DIRECTIONS = {
     **dict.fromkeys(("source", "old_owner"), "outgoing"),
     **dict.fromkeys(("destination", "new_owner"), "incoming"),
 }
-"""Columns that count only where a parameter says so."""
+"""Columns that count only where a parameter is true."""
 
 
-class _Wanted(NamedTuple):
+class _Filter(NamedTuple):
     """Columns of which one must have one of the addresses."""
 
     columns: tuple[str, ...]
-    addresses: set[tuple[int, bytes]]
+    addresses: set[AccountId]
 
 
 class _Listed(NamedTuple):
-    """Rows ``start..end`` among some of one run, which stand by logical time."""
+    """Rows ``start..end`` among some of one segment, which stand by logical time."""
 
-    table: RunTable
+    table: SegmentTable
     numbers: Sequence[int]
     start: int
     end: int
@@ -64,7 +65,7 @@ class _Listed(NamedTuple):
         lt: int = self.table.order[self.numbers[at]]
         return lt
 
-    def places(self, *, descending: bool) -> Iterator[tuple[int, int, int, RunTable]]:
+    def places(self, *, descending: bool) -> Iterator[tuple[int, int, int, SegmentTable]]:
         """Yield logical time, which table, number and table of each row."""
         found = range(self.start, self.end)
         for at in reversed(found) if descending else found:
@@ -72,8 +73,8 @@ class _Listed(NamedTuple):
 
 
 def _find_page(name: str, index: Index, bound: Mapping[str, Any]) -> list[Row]:
-    wanted = _list_wanted(name, bound)
-    lists = _list_places(index.tables(name), wanted)
+    filters = _list_filters(name, bound)
+    lists = _list_places(index.tables(name), filters)
     by_time, descending = bound["by_time"], bound["descending"]
     found: list[Row] = []
     most, read = bound["offset"] + bound["limit"], 0
@@ -87,7 +88,7 @@ def _find_page(name: str, index: Index, bound: Mapping[str, Any]) -> list[Row]:
         for (_, number), same in groupby(places, key=itemgetter(1, 2)):
             read += 1
             row = next(same)[3].read(number)
-            if _is_wanted(row, name, wanted, bound):
+            if _passes(row, name, filters, bound):
                 found.append(row)
         if read > MOST_ROWS:
             raise Declined
@@ -96,24 +97,24 @@ def _find_page(name: str, index: Index, bound: Mapping[str, Any]) -> list[Row]:
     return found[bound["offset"] : most]
 
 
-def _list_wanted(name: str, bound: Mapping[str, Any]) -> list[_Wanted]:
+def _list_filters(name: str, bound: Mapping[str, Any]) -> list[_Filter]:
     named = (
         (
-            tuple(column for column in columns if _counts(column, bound)),
+            tuple(
+                column
+                for column in columns
+                if column not in _DIRECTIONS or bound[_DIRECTIONS[column]]
+            ),
             pair_accounts(bound, prefix),
         )
         for prefix, columns in COLUMNS[name].items()
     )
-    return [_Wanted(columns, addresses) for columns, addresses in named if addresses]
+    return [_Filter(columns, addresses) for columns, addresses in named if addresses]
 
 
-def _counts(column: str, bound: Mapping[str, Any]) -> bool:
-    return column not in _DIRECTIONS or bound[_DIRECTIONS[column]]
-
-
-def _list_places(tables: Sequence[RunTable], wanted: Sequence[_Wanted]) -> list[_Listed]:
+def _list_places(tables: Sequence[SegmentTable], filters: Sequence[_Filter]) -> list[_Listed]:
     """Return the rows that have what fewest rows have; all where anything will do, if few."""
-    if not wanted:
+    if not filters:
         if sum(len(table.order) for table in tables) > MOST_ROWS:
             raise Declined
         every = ((table, range(len(table.order))) for table in tables)
@@ -125,16 +126,16 @@ def _list_places(tables: Sequence[RunTable], wanted: Sequence[_Wanted]) -> list[
             for column in one.columns
             for account in {account for _, account in one.addresses}
         ]
-        for one in wanted
+        for one in filters
     ]
     return min(choices, key=lambda choice: sum(listed.end for listed in choice))
 
 
-def _list(table: RunTable, numbers: Sequence[int]) -> _Listed:
+def _list(table: SegmentTable, numbers: Sequence[int]) -> _Listed:
     return _Listed(table, numbers, 0, len(numbers))
 
 
-def _is_wanted(row: Row, name: str, wanted: Sequence[_Wanted], bound: Mapping[str, Any]) -> bool:
+def _passes(row: Row, name: str, filters: Sequence[_Filter], bound: Mapping[str, Any]) -> bool:
     if name == "jetton_transfers" and row["aborted"]:
         return False
     if bound["start_utime"] is not None and row["now"] < bound["start_utime"]:
@@ -142,7 +143,7 @@ def _is_wanted(row: Row, name: str, wanted: Sequence[_Wanted], bound: Mapping[st
     if bound["end_utime"] is not None and row["now"] > bound["end_utime"]:
         return False
     return all(
-        any(address_of(row, column) in one.addresses for column in one.columns) for one in wanted
+        any(address_of(row, column) in one.addresses for column in one.columns) for one in filters
     )
 
 

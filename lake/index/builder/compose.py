@@ -1,6 +1,6 @@
-"""A run from rows: the rows of one range of masterchain blocks, account by account.
+"""A segment from rows: the rows of one range of masterchain blocks, account by account.
 
-Rows come in parts, each the whole of its accounts, the accounts ascending from part to part; so
+Rows come in parts, each with all rows of its accounts, the accounts ascending from part to part; so
 that a range of any size is composed in the memory of one part and of the arrays of keys.
 """
 
@@ -13,11 +13,9 @@ from operator import itemgetter
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.lake.file.values import iter_tuples, list_values
-from tonlake.lake.index.segment.account import ID_BYTES, Account, account_id, split_account_id
-from tonlake.lake.index.segment.coding import Around
 from tonlake.lake.index.segment.contracts import write_contracts
 from tonlake.lake.index.segment.ends import EndsBuilder
-from tonlake.lake.index.segment.file import RunWriter
+from tonlake.lake.index.segment.file import SegmentWriter
 from tonlake.lake.index.segment.postings import KEY_BYTES, count_cut_bits, cut_hash, write_postings
 from tonlake.lake.index.segment.record import (
     ABORTED,
@@ -26,7 +24,9 @@ from tonlake.lake.index.segment.record import (
     MESSAGE_COLUMNS,
     STATE_COLUMNS,
     TRANSACTION_COLUMNS,
+    Around,
 )
+from tonlake.lake.index.segment.segment import ID_BYTES, pack_account, unpack_account
 from tonlake.lake.index.segment.shape import RecordEncoder
 from tonlake.lake.index.segment.traces import TracesBuilder
 
@@ -35,12 +35,13 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from tonlake.lake.account import AccountId
     from tonlake.lake.log.state import Range
 
 
 class _Transaction(NamedTuple):
-    account: bytes
     workchain: int
+    account: bytes
     lt: int
     hash: bytes
     now: int
@@ -50,11 +51,11 @@ class _Transaction(NamedTuple):
 
 
 class Composer:
-    """Writes one run; ``add_part`` for every part, then ``finish``."""
+    """Writes one segment; ``add_part`` for every part, then ``finish``."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         """Begin the file: the records come first, as they are the bulk."""
-        self._writer = RunWriter(stream)
+        self._writer = SegmentWriter(stream)
         self._writer.begin("records")
         self._encoder = RecordEncoder()
         self._record_at = array("q")
@@ -72,7 +73,7 @@ class Composer:
         messages = _group_messages(tables["messages"])
         self._traces.learn(tables["transaction_traces"])
         known = {account: list(rows) for account, rows in history}
-        for account in sorted(known.keys() | states.keys()):
+        for account in sorted(known.keys() | states.keys(), key=itemgetter(1, 0)):
             self._add_account(account, known.get(account, []), states.get(account, {}), messages)
 
     def add_ended_traces(self, traces: pa.Table) -> None:
@@ -81,12 +82,12 @@ class Composer:
 
     def _add_account(
         self,
-        account: Account,
+        account: AccountId,
         history: Iterable[_Transaction],
         states: dict[bytes, tuple[Any, ...]],
         messages: Mapping[bytes, list[tuple[Any, ...]]],
     ) -> None:
-        self._account += account_id(*account)
+        self._account += pack_account(account)
         self._account_row.append(len(self._lt))
         before: _Transaction | None = None
         for row in history:
@@ -188,8 +189,7 @@ class Composer:
 
         def rank(number: int) -> tuple[int, int, bytes]:
             at = number * ID_BYTES
-            account, workchain = split_account_id(bytes(self._account[at : at + ID_BYTES]))
-            return -self._balance[number], workchain, account
+            return -self._balance[number], *unpack_account(bytes(self._account[at : at + ID_BYTES]))
 
         return array("q", sorted(known, key=rank))
 
@@ -208,11 +208,11 @@ _pick_facts = itemgetter(*map(STATE_COLUMNS.index, FACT_COLUMNS))
 
 
 def _list_transactions(table: pa.Table) -> list[_Transaction]:
-    """Return transactions by account and logical time."""
+    """Return transactions by account id, workchain and logical time."""
     fixed = iter_tuples(table, _Transaction._fields[:-1])
     rest = iter_tuples(table, TRANSACTION_COLUMNS)
     rows = (_Transaction._make((*head, columns)) for head, columns in zip(fixed, rest, strict=True))
-    return sorted(rows, key=itemgetter(0, 1, 2))
+    return sorted(rows, key=itemgetter(1, 0, 2))
 
 
 def _group_messages(table: pa.Table) -> dict[bytes, list[tuple[Any, ...]]]:
@@ -230,12 +230,12 @@ def _group_messages(table: pa.Table) -> dict[bytes, list[tuple[Any, ...]]]:
 _MESSAGE_ORDER = tuple(map(MESSAGE_COLUMNS.index, ("direction", "msg_index")))
 
 
-def _group_states(table: pa.Table) -> dict[Account, dict[bytes, tuple[Any, ...]]]:
+def _group_states(table: pa.Table) -> dict[AccountId, dict[bytes, tuple[Any, ...]]]:
     """Return states by account and by hash, those of an account by the block they follow."""
-    found: dict[Account, dict[bytes, tuple[Any, ...]]] = {}
+    found: dict[AccountId, dict[bytes, tuple[Any, ...]]] = {}
     at = STATE_COLUMNS.index("hash")
     order = iter_tuples(table, ("mc_seqno", "block_seqno"))
-    accounts = iter_tuples(table, ("account", "workchain"))
+    accounts = iter_tuples(table, ("workchain", "account"))
     rows = zip(order, accounts, iter_tuples(table, STATE_COLUMNS), strict=True)
     for _, account, row in sorted(rows, key=itemgetter(0)):
         states = found.setdefault(account, {})

@@ -1,4 +1,4 @@
-"""The base rows that a run is made of, in parts that fit into memory."""
+"""The base rows that a segment is made of, in parts that fit into memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "account_states": ("workchain", "account", "block_seqno", *STATE_COLUMNS),
     "transaction_traces": ("account", "hash", "mc_seqno", "trace_id", "parent_hash"),
 }
-"""Tables and columns that runs are made of; and complete traces, which belong to no account."""
+"""Tables and columns that segments are made of; and complete traces, which belong to no account."""
 
 _ACCOUNT = {"messages": "tx_account"}
 """Name of the column that has a row's account, where it is not ``account``."""

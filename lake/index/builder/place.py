@@ -1,4 +1,4 @@
-"""Which run or memory covers which masterchain blocks."""
+"""Which segment or memory covers which masterchain blocks."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from tonlake.lake.log.state import DataFile, Range
 
-RUN_FORMAT = 10
-"""Version of the layout of runs; those of another are not read, and made anew by a rebuild."""
+SEGMENT_FORMAT = 10
+"""Version of the layout of segments; others are rebuilt, not read."""
 
 _DIGEST_LETTERS = 16
 _DERIVED = frozenset({"transaction_traces", *INDEXED})
@@ -26,30 +26,30 @@ _READ = frozenset({*SOURCES, TRACES.name, *INDEXED})
 _PATH = re.compile(r"\w+/(\d+)-(\d+)-[0-9a-f]+\.run")
 
 
-def run_path(mc_range: Range, sha256: str) -> str:
-    """Return the path of a run in the lake, given the digest of its bytes in hex."""
+def segment_path(mc_range: Range, sha256: str) -> str:
+    """Return the path of a segment in the lake, by the digest of its bytes in hex."""
     return f"{RUN_FOLDER}/{mc_range[0]}-{mc_range[1]}-{sha256[:_DIGEST_LETTERS]}.run"
 
 
-def range_of(run: DataFile) -> Range:
-    """Return the masterchain blocks that a run covers.
+def range_of(segment: DataFile) -> Range:
+    """Return the masterchain blocks that a segment covers.
 
     Raises:
-        ValueError: it is no path of a run.
+        ValueError: it is no path of a segment.
     """
-    match = _PATH.fullmatch(run.path)
+    match = _PATH.fullmatch(segment.path)
     if match is None:
-        raise ValueError(f"{run.path!r} is no path of an index segment")
+        raise ValueError(f"{segment.path!r} is no path of an index segment")
     return int(match[1]), int(match[2])
 
 
-def is_readable(run: DataFile) -> bool:
-    """Tell whether this version reads a run; the blocks of others count as without one."""
-    return run.schema_version == RUN_FORMAT
+def is_readable(segment: DataFile) -> bool:
+    """Whether this version reads a segment; the blocks of others count as without one."""
+    return segment.schema_version == SEGMENT_FORMAT
 
 
 def files_within(files: Iterable[DataFile], mc_range: Range) -> list[DataFile]:
-    """Return the files that runs are made of and that may have rows of a range."""
+    """Return the files that segments are made of and that may have rows of a range."""
     first, last = mc_range
     found = []
     for file in files:
@@ -74,7 +74,7 @@ def count_rows(files: Iterable[DataFile]) -> int:
 
 
 def digest_derived(files: Iterable[DataFile], mc_range: Range) -> str:
-    """Return the digest of the paths of the files that say traces and contracts of a range."""
+    """Return the digest of the paths of the files with traces and contracts of a range."""
     named = (file for file in files if file.table in _DERIVED)
     paths = sorted(file.path for file in files_within(named, mc_range))
     return hashlib.sha256("\n".join(paths).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Runs on disk: made from the data files, and committed."""
+"""Segments on disk: made from the data files, and committed."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.index.builder.compose import Composer
 from tonlake.lake.index.builder.gather import gather_contracts, gather_ended, gather_parts
 from tonlake.lake.index.builder.place import (
-    RUN_FORMAT,
+    SEGMENT_FORMAT,
     count_rows,
     digest_derived,
     files_within,
     is_readable,
     range_of,
-    run_path,
+    segment_path,
 )
 from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.log.crash import reach
@@ -41,7 +41,7 @@ BLOCK_ROWS = 50_000
 """Transactions held in memory while a segment is built."""
 
 _GROWTH = 4
-"""A run is made together with the one before it, unless that has this many times its rows."""
+"""A segment is made together with the one before it, unless that has this many times its rows."""
 
 
 def rebuild_index(
@@ -50,17 +50,11 @@ def rebuild_index(
     everything: bool = False,
     on_part: Callable[[int], None] = lambda _rows: None,
 ) -> Commit | None:
-    """Make runs for all blocks that have none, and commit them; None if there are no such blocks.
+    """Build and commit the segments that are missing, damaged or of another format.
 
-    None as well if blocks were undone meanwhile, and without the extension.
-
-    Readers and writers go on meanwhile: the lock is held for the commit alone. What is damaged or
-    of another format is made anew as well.
-
-    Args:
-        lake_dir: Folder of the lake.
-        everything: Make all runs anew.
-        on_part: Called with the number of transactions after every part.
+    None if none are, if blocks were undone meanwhile, and without the extension. Readers and
+    writers go on: the lock is held for the commit alone. ``everything`` rebuilds all segments;
+    ``on_part`` is called with the number of transactions after every part.
 
     Raises:
         LakeNotFound: the folder holds no lake.
@@ -71,70 +65,72 @@ def rebuild_index(
         return None
     log = LogReader(lake_dir)
     state = log.find()
-    wanted, kept = _plan(state, () if everything else _usable_runs(lake_dir, state))
-    if not wanted and kept == state.runs:
+    planned, kept = _plan(state, () if everything else _usable_segments(lake_dir, state))
+    if not planned and kept == state.runs:
         return None
     make_folder(lake_dir / RUN_FOLDER)
-    made = [_make_run(lake_dir, state, mc_range, on_part) for mc_range in wanted]
+    made = [_make_segment(lake_dir, state, mc_range, on_part) for mc_range in planned]
     sync_folder(lake_dir / RUN_FOLDER)
     with hold_lock(lake_dir / LOCK_FILE):
         now = log.find()
         if now.undoings != state.undoings:
-            return None  # Some of the blocks may be others by now; the next rebuild makes runs.
+            return None  # Some of the blocks may be others by now; the next rebuild makes segments.
         # Another rebuild may have ended meanwhile; what overlaps ours gives way to it.
-        others = [run for run in now.runs if not any(_meets(run, at) for at in wanted)]
-        begin_grace(lake_dir, (run.path for run in made))
+        others = [segment for segment in now.runs if not any(_meets(segment, at) for at in planned)]
+        begin_grace(lake_dir, (segment.path for segment in made))
         return commit_maintenance(lake_dir, now, runs=(*others, *made))
 
 
-def _usable_runs(lake_dir: Path, state: LogState) -> tuple[DataFile, ...]:
-    """Return the runs that are sound, of this format, and right about traces and contracts."""
+def _usable_segments(lake_dir: Path, state: LogState) -> tuple[DataFile, ...]:
+    """Return the segments that are sound, of this format, and right about traces and contracts."""
     damaged = {error.file for error in find_damage(lake_dir, state.runs, trust_earlier=True)}
     return tuple(
-        run
-        for run in state.runs
-        if is_readable(run)
-        and run.path not in damaged
-        and run.traces == digest_derived(state.files, range_of(run))
+        segment
+        for segment in state.runs
+        if is_readable(segment)
+        and segment.path not in damaged
+        and segment.traces == digest_derived(state.files, range_of(segment))
     )
 
 
-def _meets(run: DataFile, mc_range: Range) -> bool:
-    first, last = range_of(run)
+def _meets(segment: DataFile, mc_range: Range) -> bool:
+    first, last = range_of(segment)
     return first <= mc_range[1] and mc_range[0] <= last
 
 
-def _touches(run: DataFile, mc_range: Range) -> bool:
-    return _meets(run, (mc_range[0] - 1, mc_range[1] + 1))
+def _plan(
+    state: LogState, segments: tuple[DataFile, ...]
+) -> tuple[list[Range], tuple[DataFile, ...]]:
+    """Return the ranges to make, and the segments that stay.
 
-
-def _plan(state: LogState, runs: tuple[DataFile, ...]) -> tuple[list[Range], tuple[DataFile, ...]]:
-    """Return the ranges to make, and the runs that stay.
-
-    A run never spans a hole. Runs beside a new range are made together with it unless they are
-    much larger, so that few runs remain, and each row is written a few times at most.
+    A segment never spans a hole. Segments beside a new range are rebuilt with it unless they are
+    much larger, so that few remain, and each row is written a few times at most.
     """
-    kept = runs
-    wanted = []
-    for first, last in subtract_ranges(state.ranges, map(range_of, runs)):
+    kept = segments
+    planned = []
+    for first, last in subtract_ranges(state.ranges, map(range_of, segments)):
         piece = (first, last)
         rows = 1 + count_rows(files_within(state.files, piece))
-        while joined := [run for run in kept if _touches(run, piece) and run.rows < rows * _GROWTH]:
-            ends = [end for run in joined for end in range_of(run)]
+        while joined := [
+            segment
+            for segment in kept
+            if _meets(segment, (piece[0] - 1, piece[1] + 1)) and segment.rows < rows * _GROWTH
+        ]:
+            ends = [end for segment in joined for end in range_of(segment)]
             piece = (min(piece[0], *ends), max(piece[1], *ends))
-            rows += sum(run.rows for run in joined)
-            kept = tuple(run for run in kept if run not in joined)
-        wanted.append(piece)
-    return wanted, kept
+            rows += sum(segment.rows for segment in joined)
+            kept = tuple(segment for segment in kept if segment not in joined)
+        planned.append(piece)
+    return planned, kept
 
 
-def _make_run(
+def _make_segment(
     lake_dir: Path,
     state: LogState,
     mc_range: Range,
     on_part: Callable[[int], None],
 ) -> DataFile:
-    """Write one run durably under its own name."""
+    """Write one segment durably under its own name."""
     folder = lake_dir / RUN_FOLDER
     files = files_within(state.files, mc_range)
     with open_temporary(folder, "run") as (stream, temporary):
@@ -146,8 +142,8 @@ def _make_run(
         rows = composer.finish(mc_range, gather_contracts(lake_dir, files, mc_range))
         sha256 = seal_file(stream, "run")
         size = temporary.stat().st_size
-        path = run_path(mc_range, sha256)
+        path = segment_path(mc_range, sha256)
         temporary.replace(lake_dir / path)
     reach("run.renamed")
     derived = digest_derived(files, mc_range)
-    return DataFile(path, RUN_FOLDER, rows, size, sha256, RUN_FORMAT, derived)
+    return DataFile(path, RUN_FOLDER, rows, size, sha256, SEGMENT_FORMAT, derived)

@@ -1,18 +1,21 @@
-"""Pages over several runs: rows of many sorted lists in one order, without reading them all."""
+"""Pages over several segments: rows of sorted lists in one order, without reading them all."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from itertools import repeat
-from operator import eq
+from operator import attrgetter, eq, ne
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from tonlake.lake.index.segment.ends import NO_LT
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tonlake.lake.index.segment.segment import Run
+    from tonlake.lake.index.segment.postings import Postings
+    from tonlake.lake.index.segment.segment import Segment
 
 
 MOST_MERGED = 10_000
@@ -20,30 +23,30 @@ MOST_MERGED = 10_000
 
 
 class Hit(msgspec.Struct, frozen=True, gc=False):
-    """A transaction found: its ``Run`` and its row there; its key is read by column name."""
+    """A transaction found: its ``Segment`` and its row there; its key is read by column name."""
 
-    run: Any
+    segment: Any
     row: int
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a column
         """Return a column of ``transaction_traces``."""
-        return _COLUMNS[name](self.run, self.row)
+        return _COLUMNS[name](self.segment, self.row)
 
 
-_COLUMNS: dict[str, Callable[[Run, int], Any]] = {
-    "hash": lambda run, row: run.hash_of(row),
-    "lt": lambda run, row: run.lt[row],
-    "workchain": lambda run, row: run.account_of(run.account_number(row))[1],
-    "account": lambda run, row: run.account_of(run.account_number(row))[0],
-    "trace_id": lambda run, row: run.traces.trace_of(row),
-    "parent_hash": lambda run, row: run.traces.parent_of(row),
+_COLUMNS: dict[str, Callable[[Segment, int], Any]] = {
+    "hash": lambda segment, row: segment.hash_of(row),
+    "lt": lambda segment, row: segment.lt[row],
+    "workchain": lambda segment, row: segment.account_of(segment.account_number(row))[0],
+    "account": lambda segment, row: segment.account_of(segment.account_number(row))[1],
+    "trace_id": lambda segment, row: segment.traces.trace_of(row),
+    "parent_hash": lambda segment, row: segment.traces.parent_of(row),
 }
 
 
 class Listed(NamedTuple):
-    """Rows of one run by ascending logical time: those at ``start..end`` of ``rows``."""
+    """Rows of one segment by ascending logical time: those at ``start..end`` of ``rows``."""
 
-    run: Run
+    segment: Segment
     rows: Sequence[int]
     start: int
     end: int
@@ -55,12 +58,12 @@ class Listed(NamedTuple):
 
     def lt_at(self, at: int) -> int:
         """Return the logical time of a place in ``rows``."""
-        lt: int = self.run.lt[self.rows[at]]
+        lt: int = self.segment.lt[self.rows[at]]
         return lt
 
     def now_at(self, at: int) -> int:
         """Return the unix seconds of a place in ``rows``; of one account they ascend as well."""
-        now: int = self.run.now[self.rows[at]]
+        now: int = self.segment.now[self.rows[at]]
         return now
 
     def below(self, lt: int) -> int:
@@ -121,14 +124,14 @@ def _slice(listed: Listed, *, descending: bool, offset: int, limit: int) -> list
         start = min(listed.end, listed.start + offset)
         end = min(listed.end, start + limit)
     if isinstance(listed.rows, range):  # of one account, so of different times
-        hits = list(map(Hit, repeat(listed.run), listed.rows[start:end]))
+        hits = list(map(Hit, repeat(listed.segment), listed.rows[start:end]))
         return hits[::-1] if descending else hits
-    lts = listed.run.lt
+    lts = listed.segment.lt
     seen = range(max(listed.start, start - 1), min(listed.end, end + 1))
     around = [lts[listed.rows[at]] for at in seen]
     if any(map(eq, around, around[1:])):
         return None
-    hits = list(map(Hit, repeat(listed.run), listed.rows[start:end]))
+    hits = list(map(Hit, repeat(listed.segment), listed.rows[start:end]))
     return hits[::-1] if descending else hits
 
 
@@ -160,16 +163,15 @@ def _take(
     listed: Listed, places: Sequence[int], most: int
 ) -> Iterator[tuple[int, int, bytes, Hit]]:
     """Yield the rows of ``places``: ``most``, and then all others of the last one's time."""
-    run, rows = listed.run, listed.rows
+    segment, rows = listed.segment, listed.rows
     last_lt: int | None = None
     for taken, at in enumerate(places):
         row = rows[at]
-        lt = run.lt[row]
+        lt = segment.lt[row]
         if taken >= most and lt != last_lt:
             return
         last_lt = lt
-        account, workchain = run.account_of(run.account_number(row))
-        yield lt, workchain, account, Hit(run, row)
+        yield lt, *segment.account_of(segment.account_number(row)), Hit(segment, row)
 
 
 def read_timed_page(
@@ -193,14 +195,70 @@ def _take_timed(
     listed: Listed, most: int, *, descending: bool
 ) -> Iterator[tuple[int, int, int, bytes, Hit]]:
     """Yield ``most`` rows from one end, and then all others of the last one's moment."""
-    run, rows = listed.run, listed.rows
+    segment, rows = listed.segment, listed.rows
     places = range(listed.start, listed.end)
     last: tuple[int, int] | None = None
     for taken, at in enumerate(reversed(places) if descending else places):
         row = rows[at]
-        moment = run.now[row], run.lt[row]
+        moment = segment.now[row], segment.lt[row]
         if taken >= most and moment != last:
             return
         last = moment
-        account, workchain = run.account_of(run.account_number(row))
-        yield *moment, workchain, account, Hit(run, row)
+        yield *moment, *segment.account_of(segment.account_number(row)), Hit(segment, row)
+
+
+Found = tuple["Segment", "Postings", int, int]
+"""A segment, its postings, and where those of the key begin and end."""
+
+
+class MessageQuery(NamedTuple):
+    """Messages whose ``column`` has a value, and which page of them."""
+
+    column: str
+    value: object
+    descending: bool
+    offset: int
+    limit: int
+
+
+def read_messages(found: Sequence[Found], query: MessageQuery) -> list[Any] | None:
+    """Return the rows of a page of messages, each once; of two ends either one.
+
+    None where the page cannot be cut without reading too much: it is deep and several segments have
+    some of it, or hashes share a key.
+    """
+    found = [item for item in found if item[2] < item[3]]
+    first, last = query.offset, query.offset + query.limit
+    if len(found) > 1:
+        if last * len(found) > MOST_MERGED:
+            return None
+        first = 0
+    rows: dict[bytes, Any] = {}
+    for item in found:
+        lines = _read_slice(item, query, first, last)
+        if lines is None:
+            return None
+        if len(found) == 1:  # has each once, in this order
+            return lines[::-1] if query.descending else lines
+        for line in lines:
+            rows.setdefault(line.msg_hash, line)
+    page = sorted(rows.values(), key=creation_of, reverse=query.descending)
+    return page[query.offset : last]
+
+
+def _read_slice(item: Found, query: MessageQuery, first: int, last: int) -> list[Any] | None:
+    """Return a message for each entry of one segment's slice, or None if the key was another's."""
+    segment, postings, start, end = item
+    if query.descending:
+        slice_ = slice(max(start, end - last), max(start, end - first))
+    else:
+        slice_ = slice(min(end, start + first), min(end, start + last))
+    places = zip(postings.rows[slice_], postings.places[slice_], strict=True)
+    lines = segment.read_lines(list(places))
+    values = map(attrgetter(query.column), lines)
+    return None if any(map(ne, values, repeat(query.value))) else lines
+
+
+def creation_of(line: Any) -> tuple[int, bytes]:  # noqa: ANN401 - a MessageRow
+    """Return what messages stand by: creation, those without one last, then hash."""
+    return NO_LT if line.created_lt is None else line.created_lt, line.msg_hash

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tonlake.lake.index.rowgroup.lists import FEW_ROWS, FewRows
-from tonlake.lake.index.rowgroup.predicate import AnyOf, bracket, may_hold
+from tonlake.lake.index.rowgroup.predicate import FEW_ROWS, AnyOf, FewRows, bracket, may_hold
 from tonlake.lake.log.place import read_place
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 KEPT_BYTES = 96 << 20
 MOST_GROUP_BYTES = 24 << 20
-"""Larger row groups are never decoded whole."""
+"""Larger row groups are never decoded."""
 
 SMALL_ROWS = 2_000
 """Row groups of so few rows are decoded when they are first asked for: it costs no more."""
@@ -80,8 +79,8 @@ class RowGroups:
     def read(self, path: str, bounds: Mapping[str, Bounds], most: float) -> list[Decoded] | None:
         """Return the row groups of a file that may have rows within bounds, all their columns.
 
-        None where they count more than ``most``, or where one is too large, or was not asked for
-        before: what is asked for once only is not worth decoding whole, unless it is small.
+        None where they count more than ``most``, one is too large, or a large one is asked for the
+        first time.
         """
         footer = self._open(path)
         numbers = footer.find(bounds)
@@ -145,7 +144,7 @@ class RowGroups:
 
 
 def _weigh(rows: int) -> float:
-    """Return what a row group of so many rows counts of a large one."""
+    """Return what a row group of ``rows`` rows counts of a large one."""
     return 1 if rows > SMALL_ROWS else max(SMALL_SHARE, rows / max(1, SMALL_ROWS))
 
 
@@ -157,9 +156,9 @@ def _count_bytes(group: Decoded) -> int:
 
 
 class _Footer:
-    """What a file says of its row groups, as far as that was asked for.
+    """The footer of a file, as far as it was read: sizes and extents of its row groups.
 
-    The whole of it takes 60 to 80 kB of memory, and a lake that follows a node has thousands of
+    All of it takes 60 to 80 kB of memory, and a lake that follows a node has thousands of
     files: so it is read once more when another column is asked for.
     """
 
@@ -176,19 +175,19 @@ class _Footer:
         """
         self._read([name for name in bounds if name not in self._extents])
         numbers = list(range(len(self.sizes)))
-        for name, wanted in bounds.items():
+        for name, bound in bounds.items():
             extents = self._extents[name]
-            numbers = [number for number in numbers if may_hold(extents[number], wanted)]
+            numbers = [number for number in numbers if may_hold(extents[number], bound)]
         return numbers
 
     def _read(self, names: Sequence[str]) -> None:
         """Read sizes, and the extents of columns."""
         if self.sizes and not names:
             return
-        told = pq.read_metadata(self._path)
-        groups = [told.row_group(number) for number in range(told.num_row_groups)]
-        # Not asked of ``told.schema``, which holds what holds it: both would stay for minutes.
-        numbers = range(told.num_columns if groups else 0)
+        footer = pq.read_metadata(self._path)
+        groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+        # Not asked of ``footer.schema``, which holds what holds it: both would stay for minutes.
+        numbers = range(footer.num_columns if groups else 0)
         places = {groups[0].column(at).path_in_schema: at for at in numbers}
         for name in names:
             columns = (group.column(places[name]).statistics for group in groups)
@@ -209,7 +208,7 @@ def gather(
     """Return the rows of a table within bounds, in no order; None where a query is to be asked."""
     if table in snapshot.damaged:
         return None
-    if any(None in bracket(wanted) for wanted in bounds.values()):
+    if any(None in bracket(bound) for bound in bounds.values()):
         return []  # as NULL equals nothing
     _KEPT.forget_gone(snapshot)
     rows: list[Row] = []
@@ -219,7 +218,7 @@ def gather(
             groups = _KEPT.read(f"{folder}/{path}", bounds, left)
             chosen = [(group, _find(group, bounds)) for group in groups or ()]
         except (OSError, KeyError, OverflowError, pa.ArrowInvalid):
-            return None  # the query says what is wrong, or knows the older form of a file
+            return None  # the query names the fault, or knows the older form of a file
         is_whole = is_whole and groups is not None
         left -= sum(_weigh(group.num_rows) for group in groups or ())
         if len(rows) + sum(len(numbers) for _, numbers in chosen) > MOST_ROWS:
@@ -232,13 +231,13 @@ def gather(
 
 
 def _list_paths(snapshot: Snapshot, table: str, bounds: Mapping[str, Bounds]) -> Iterator[str]:
-    """Yield the files that may have rows within bounds, as far as their names tell."""
-    wanted = bounds.get("mc_seqno", (0, _NO_END))
+    """Yield the files that may have rows within bounds, as far as their names show."""
+    bound = bounds.get("mc_seqno", (0, _NO_END))
     for file in snapshot.files[table]:
         place = read_place(file.path)
         # The zero state's rows, of masterchain block 0, came with block 1.
         first = place.first if place.first > 1 else 0
-        if place.is_open or may_hold((first, place.last), wanted):
+        if place.is_open or may_hold((first, place.last), bound):
             yield file.path
 
 
@@ -247,13 +246,13 @@ def _find(group: Decoded, bounds: Mapping[str, Bounds]) -> Sequence[int] | pa.Ar
     if isinstance(group, FewRows):
         return group.find(bounds)
     mask = None
-    for name, wanted in bounds.items():
+    for name, bound in bounds.items():
         column = group[name]
-        if isinstance(wanted, AnyOf):
-            fits = pc.is_in(column, pa.array(wanted.values, column.type))
+        if isinstance(bound, AnyOf):
+            fits = pc.is_in(column, pa.array(bound.values, column.type))
         else:
-            low, high = (pa.scalar(value, column.type) for value in wanted)
-            if wanted[0] == wanted[1]:
+            low, high = (pa.scalar(value, column.type) for value in bound)
+            if bound[0] == bound[1]:
                 fits = pc.equal(column, low)
             else:
                 fits = pc.and_(pc.greater_equal(column, low), pc.less_equal(column, high))

@@ -34,9 +34,9 @@ class CellFile:
 
     def __init__(self, rows: pa.Table) -> None:
         """Take ``hash``, ``cell`` and ``refs``, sorted by hash."""
-        whole = rows.combine_chunks()
-        hashes = whole["hash"].combine_chunks()
-        self._cells, self._refs = whole["cell"].combine_chunks(), whole["refs"].combine_chunks()
+        joined = rows.combine_chunks()
+        hashes = joined["hash"].combine_chunks()
+        self._cells, self._refs = joined["cell"].combine_chunks(), joined["refs"].combine_chunks()
         first = hashes.offset * _HASH_BYTES
         data = memoryview(hashes.buffers()[1] or b"")
         self._hashes = data[first : first + len(hashes) * _HASH_BYTES]
@@ -83,17 +83,17 @@ class _Kept:
 
     def open(self, lake_dir: Path, listed: Iterable[DataFile]) -> list[CellFile]:
         """Return files in memory, the largest first; read those that are not there yet."""
-        wanted = {(lake_dir, file.sha256): file for file in sorted(listed, key=lambda f: -f.rows)}
+        by_key = {(lake_dir, file.sha256): file for file in sorted(listed, key=lambda f: -f.rows)}
         files = self._files
-        if not wanted.keys() <= files.keys():
+        if not by_key.keys() <= files.keys():
             with self._lock:
                 files = {
                     key: self._files.get(key)
                     or CellFile(read_rows(lake_dir, file, ("hash", "cell", "refs")))
-                    for key, file in wanted.items()
+                    for key, file in by_key.items()
                 }
                 self._files = files
-        return [files[key] for key in wanted]
+        return [files[key] for key in by_key]
 
 
 _kept = _Kept()

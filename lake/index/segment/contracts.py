@@ -1,4 +1,4 @@
-"""Contracts and moves in a run: rows of jettons and NFTs by the addresses that stand in them.
+"""Contracts and moves in a segment: rows of jettons and NFTs by the addresses that stand in them.
 
 ``<table>.data`` are the rows, each a MessagePack array of its columns, and ``<table>.at`` where
 they begin. ``<table>.order`` has for each row what the rows of a table follow each other by, and
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tonlake.lake.index.segment.file import RunWriter
+    from tonlake.lake.index.segment.file import SegmentWriter
 
 Row = dict[str, Any]
 
@@ -33,7 +33,7 @@ HASHES = "contract.hash"
 
 _HASH_BYTES = 32
 _REMEMBERED = 500_000
-"""So many addresses are remembered at most while a run is made: about 100 MB."""
+"""So many addresses are remembered at most while a segment is made: about 100 MB."""
 
 _REMEMBERED_TEXTS = 10_000
 _MOST_INT = (1 << 63) - 1
@@ -42,7 +42,7 @@ _decode = msgspec.msgpack.Decoder(type=list[Any]).decode
 
 
 class Indexed(NamedTuple):
-    """A table in runs: the columns whose addresses lead to its rows, and what orders those."""
+    """A table in segments: the columns whose addresses lead to its rows, and what orders those."""
 
     name: str
     addresses: tuple[str, ...]
@@ -79,8 +79,8 @@ _UNIQUE = frozenset({"data_hash", "tx_hash"})
 _REPEATED = "content"
 
 
-def write_contracts(writer: RunWriter, parts: Iterable[tuple[str, pa.Table]]) -> None:
-    """Write the rows of tables, given in parts by name, those of one table together."""
+def write_contracts(writer: SegmentWriter, parts: Iterable[tuple[str, pa.Table]]) -> None:
+    """Write rows that come in parts by table, those of one table together."""
     pool = _Pool()
     for name, tables in groupby(parts, key=itemgetter(0)):
         _TableWriter(writer, INDEXED[name], pool).write(table for _, table in tables)
@@ -107,7 +107,7 @@ class _Pool:
 class _TableWriter:
     """Writes the arrays of one table."""
 
-    def __init__(self, writer: RunWriter, table: Indexed, pool: _Pool) -> None:
+    def __init__(self, writer: SegmentWriter, table: Indexed, pool: _Pool) -> None:
         self._writer, self._table, self._pool = writer, table, pool
         names = table.columns
         self._pooled = [at for at in table.places_of("hash") if names[at] not in _UNIQUE]
@@ -162,11 +162,11 @@ def _write_amount(amount: int) -> int | str:
     return amount if -_MOST_INT <= amount <= _MOST_INT else str(amount)
 
 
-class RunTable:
-    """The rows of one table of an open run."""
+class SegmentTable:
+    """The rows of one table of an open segment."""
 
     def __init__(self, arrays: Mapping[str, Any], table: Indexed) -> None:
-        """Take the arrays of an open run.
+        """Take the arrays of an open segment.
 
         Raises:
             KeyError: it lacks one.
@@ -208,8 +208,8 @@ class RunTable:
         return rows
 
 
-def open_tables(arrays: Mapping[str, Any]) -> dict[str, RunTable] | None:
-    """Return the tables of an open run that have rows; None where it was made without them.
+def open_tables(arrays: Mapping[str, Any]) -> dict[str, SegmentTable] | None:
+    """Return the tables of an open segment that have rows; None where it was made without them.
 
     Raises:
         KeyError: it lacks an array.
@@ -217,4 +217,4 @@ def open_tables(arrays: Mapping[str, Any]) -> dict[str, RunTable] | None:
     if HASHES not in arrays:
         return None
     present = (table for table in INDEXED.values() if f"{table.name}.at" in arrays)
-    return {table.name: RunTable(arrays, table) for table in present}
+    return {table.name: SegmentTable(arrays, table) for table in present}

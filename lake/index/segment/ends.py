@@ -14,11 +14,11 @@ from tonlake.lake.index.segment.record import MESSAGE_COLUMNS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tonlake.lake.index.segment.file import RunWriter
+    from tonlake.lake.index.segment.file import SegmentWriter
 
 NO_OPCODE = 1 << 32
 NO_LT = (1 << 63) - 1
-"""Creation of messages that do not say it: after all others."""
+"""Creation of messages without one: after all others."""
 
 _HASH, _NORM, _BODY, _OPCODE, _CREATED = (
     MESSAGE_COLUMNS.index(name)
@@ -32,7 +32,7 @@ def opcode_key(opcode: int) -> int:
 
 
 class EndsBuilder:
-    """Collects the ends of messages of one run."""
+    """Collects the ends of messages of one segment."""
 
     def __init__(self) -> None:
         """Begin with none."""
@@ -56,7 +56,7 @@ class EndsBuilder:
             self._norm.append(cut_hash(norm))
             self._norm_row.append(row)
 
-    def write(self, writer: RunWriter) -> None:
+    def write(self, writer: SegmentWriter) -> None:
         """Write all postings.
 
         ``message``: ends by hash, and by normal form. ``opcode`` and ``body``: messages, each

@@ -1,9 +1,14 @@
-r"""The file of a run: named arrays of packed numbers or bytes, one after the other.
+r"""The file of a segment: named arrays of packed numbers or bytes, one after the other.
 
 Layout: ``TLRUN\x00\x01\n``, the arrays (each at a multiple of 8), a JSON table of contents, the
-length of that table as 8 bytes little-endian, and the first eight bytes again. Numbers are as
-module ``numbers`` packs them. A run is read through a memory map: nothing is copied but what is
-asked for.
+length of that table as 8 bytes little-endian, and the first eight bytes again. The file is read
+through a memory map: nothing is copied but what is asked for.
+
+Packed numbers take as many bits as the widest of them needs, little-endian: the least number (8
+bytes, signed), the count (8), the bits of each (1), the low bits that were cut off each before (1),
+6 zero bytes; then what each is above the least, one after the other, the least significant bit
+first; then 8 zero bytes, so that each can be read as a part of one word. Widths of 58 to 63 bits
+would not fit into a word with the bits before them, and are 64.
 """
 
 from __future__ import annotations
@@ -15,20 +20,37 @@ from typing import IO, TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.lake.errors import LakeCorrupt
-from tonlake.lake.index.segment.numbers import open_numbers, pack_numbers
+from tonlake.lake.index.segment.native import NATIVE
 
 if TYPE_CHECKING:
+    from array import array
     from pathlib import Path
 
-    from tonlake.lake.index.segment.numbers import Words
     from tonlake.lake.log.state import Range
 
+    Words = array[int] | memoryview
     Bytes = bytes | bytearray | memoryview
+
 
 MAGIC = b"TLRUN\x00\x01\n"
 _TAIL = struct.Struct("<Q8s")
 _ALIGNMENT = 8
 _BYTES, _NUMBERS = "B", "N"
+
+
+def pack_numbers(values: Words, cut_bits: int = 0) -> bytes:
+    """Return signed 64-bit numbers packed, after ``cut_bits`` low bits were cut off each."""
+    packed: bytes = NATIVE.pack_numbers(values, cut_bits)
+    return packed
+
+
+def open_numbers(data: memoryview) -> Any:  # noqa: ANN401 - of the extension
+    """Return packed numbers as a sequence with ``find``.
+
+    Raises:
+        ValueError: they are damaged.
+    """
+    return NATIVE.Numbers(data)
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,7 +62,7 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Contents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Table of contents of a run."""
+    """Table of contents of a segment."""
 
     first_mc_seqno: int
     last_mc_seqno: int
@@ -48,8 +70,8 @@ class Contents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parts: dict[str, Part]
 
 
-class RunWriter:
-    """Writes a run from front to back; ``begin`` opens a part, ``write`` appends to it."""
+class SegmentWriter:
+    """Writes a segment from front to back; ``begin`` opens a part, ``write`` appends to it."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         """Begin the file."""
@@ -69,12 +91,12 @@ class RunWriter:
         self._at += self._stream.write(data)
 
     def add(self, name: str, data: Bytes) -> None:
-        """Write a whole array of bytes."""
+        """Write an array of bytes."""
         self.begin(name)
         self.write(data)
 
     def add_numbers(self, name: str, values: Words, cut_bits: int = 0) -> None:
-        """Write a whole array of numbers, given as ``pack_numbers`` takes them."""
+        """Write an array of numbers, as ``pack_numbers`` takes them."""
         self.begin(name, _NUMBERS)
         self.write(pack_numbers(values, cut_bits))
 
@@ -91,14 +113,14 @@ class RunWriter:
         self._open = None
 
 
-class RunFile:
-    """An open run: its contents, and each array: numbers as a sequence, bytes as a view."""
+class SegmentFile:
+    """An open segment: its contents, and each array: numbers as a sequence, bytes as a view."""
 
     def __init__(self, data: bytes | mmap.mmap, name: str) -> None:
         """Read the table of contents.
 
         Raises:
-            LakeCorrupt: the bytes are no run.
+            LakeCorrupt: the bytes are no segment.
         """
         self.data = data
         self.name = name
@@ -125,14 +147,14 @@ def _open_part(view: memoryview, code: str) -> Any:  # noqa: ANN401 - bytes or n
     return view
 
 
-def map_run(lake_dir: Path, path: str) -> RunFile:
-    """Open a run of the lake through a memory map.
+def map_segment(lake_dir: Path, path: str) -> SegmentFile:
+    """Open a segment of the lake through a memory map.
 
     Raises:
-        LakeCorrupt: it is missing, or no run.
+        LakeCorrupt: it is missing, or no segment.
     """
     try:
         with (lake_dir / path).open("rb") as stream:
-            return RunFile(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ), path)
+            return SegmentFile(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ), path)
     except (OSError, ValueError) as error:
         raise LakeCorrupt(path, f"it cannot be read ({error})") from error

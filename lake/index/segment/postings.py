@@ -1,9 +1,9 @@
 """Postings: for each key, the rows it is found in, in an order of their own.
 
 Three arrays ``<name>.key`` (sorted, each key once), ``<name>.end`` (where its rows end) and
-``<name>.row``. The key of a hash is as many of its first bits as hashes seldom share in a run of
-that size, so what is found must be compared with the whole hash. Where most keys have one row,
-``end`` is left out, and a key stands as often as it has rows.
+``<name>.row``. The key of a hash is as many of its first bits as hashes seldom share in a segment
+of that size, so what is found must be compared with the complete hash. Where most keys have one
+row, ``end`` is left out, and a key stands as often as it has rows.
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ from tonlake.lake.index.segment.native import NATIVE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tonlake.lake.index.segment.file import RunWriter
-    from tonlake.lake.index.segment.numbers import Words
+    from tonlake.lake.index.segment.file import SegmentWriter, Words
 
 KEY_BYTES = 8
 
 _FEWEST_BITS = 32
 _SPARE_BITS = 16
-"""A hash that a run lacks has the key of another one in it once in 2 to the power of this."""
+"""A hash that a segment lacks has the key of another one in it once in 2 to the power of this."""
 
 _MOST_REPEATED = 1 / 3
 """So many of all rows have the key of the row before at most, where keys are repeated."""
@@ -44,12 +43,12 @@ def cut_hash(value: bytes | bytearray) -> int:
 
 
 def count_cut_bits(count: int) -> int:
-    """Return how many of the last of 64 bits are cut off the keys of so many hashes."""
+    """Return how many of the last of 64 bits are cut off the keys of ``count`` hashes."""
     return 8 * KEY_BYTES - max(_FEWEST_BITS, count.bit_length() + _SPARE_BITS)
 
 
 def write_postings(
-    writer: RunWriter,
+    writer: SegmentWriter,
     name: str,
     columns: Mapping[str, array[int]],
     unique: Sequence[str] = ("row",),
@@ -60,15 +59,14 @@ def write_postings(
     """Write the three arrays of a table with the columns ``key`` and ``row``, and others.
 
     Args:
-        writer: The run.
+        writer: The segment.
         name: Name of the postings.
         columns: The table. Its rows are ordered by all columns, in the order in which those stand,
             the key first. A column ``place`` is written as well, as ``<name>.place``: a message's
             place in its record.
         unique: Rows that equal another one in the key and in these columns are left out.
-        hashed: Whether keys are of hashes; others are written whole.
-        apart: Whether the keys of hashes have as many more bits, of 63, as tell all of the run
-            apart.
+        hashed: Whether keys are of hashes; others are written in full.
+        apart: Whether keys of hashes have as many more bits, of 63, as distinguish them all.
     """
     count = len(columns["key"])
     cut_bits = count_cut_bits(count) if hashed else 0
@@ -133,11 +131,11 @@ def _list_many(columns: Mapping[str, array[int]], unique: Sequence[str], cut_bit
     table = table.set_column(table.column_names.index("key"), "key", keys)
     table = table.sort_by([(column, "ascending") for column in table.column_names])
     table = _drop_twins(table.combine_chunks(), ("key", *unique))
-    runs = pc.run_end_encode(table["key"].combine_chunks(), run_end_type=pa.int64())
+    segments = pc.run_end_encode(table["key"].combine_chunks(), run_end_type=pa.int64())
     return _Listed(
         _list_words(table["key"]),
-        _list_words(runs.values),
-        _list_words(runs.run_ends),
+        _list_words(segments.values),
+        _list_words(segments.run_ends),
         _list_words(table["row"]),
         _list_words(table["place"]) if "place" in columns else None,
     )
@@ -177,20 +175,20 @@ def as_arrow(values: array[int]) -> pa.Array:
 
 def item_bytes(values: pa.Array | pa.ChunkedArray) -> memoryview:
     """Return the items of fixed-width values without NULLs as plain bytes."""
-    whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    width = whole.type.bit_width // 8
-    first = whole.offset * width
-    buffer = whole.buffers()[1]
+    joined = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    width = joined.type.bit_width // 8
+    first = joined.offset * width
+    buffer = joined.buffers()[1]
     if buffer is None:
         return memoryview(b"")
-    return memoryview(buffer)[first : first + len(whole) * width]
+    return memoryview(buffer)[first : first + len(joined) * width]
 
 
 class Postings:
-    """Postings of a run, open for reading."""
+    """Postings of a segment, open for reading."""
 
     def __init__(self, arrays: Mapping[str, Any], name: str) -> None:
-        """Take the arrays of an open run."""
+        """Take the arrays of an open segment."""
         self._keys = arrays[f"{name}.key"]
         self._ends = arrays.get(f"{name}.end")
         self.rows = arrays[f"{name}.row"]
@@ -208,7 +206,7 @@ class Postings:
     def find_between(self, first: int, last: int) -> tuple[int, int]:
         """Return where the rows of a span of keys, both ends included, begin and end in ``rows``.
 
-        They stand by key, and those of one key as they were written. Not for keys of hashes.
+        They are ordered by key. Not for keys of hashes.
         """
         low = bisect_left(self._keys, first)
         high = bisect_right(self._keys, last)
@@ -226,10 +224,7 @@ class Postings:
     ) -> list[tuple[int, int]]:
         """Return the rows of each hash that are not of its own time, with the hash's number.
 
-        Args:
-            times: The logical time of each row.
-            hashes: What is looked for.
-            own: The time that is left out, for each hash.
+        ``times`` are the logical times of all rows, ``own`` the time to leave out for each hash.
         """
         packed = self._keys, self._ends, self.rows, times
         views = (None if numbers is None else numbers.data for numbers in packed)

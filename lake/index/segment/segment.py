@@ -1,32 +1,85 @@
-"""One run, open for reading: where keys are, and the records behind them."""
+"""An open segment: where keys are, and the records behind them, which the extension reads."""
 
 from __future__ import annotations
 
+import struct
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tonlake.lake.errors import LakeCorrupt
-from tonlake.lake.index.segment.account import ID_BYTES, account_id, read_accounts, split_account_id
 from tonlake.lake.index.segment.contracts import open_tables
+from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.index.segment.postings import Postings, cut_hash
-from tonlake.lake.index.segment.reading import open_source
-from tonlake.lake.index.segment.traces import RunTraces
+from tonlake.lake.index.segment.record import BODY, IN_HASH, KINDS, MESSAGE_HASH, Record
+from tonlake.lake.index.segment.traces import SegmentTraces
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tonlake.lake.index.segment.account import Account
-    from tonlake.lake.index.segment.file import RunFile
+    from tonlake.lake.account import AccountId
+    from tonlake.lake.index.segment.file import SegmentFile
+
+
+_ARRAYS = (
+    *("records", "record.at", "hash", "hash_after", "lt", "now", "mc_seqno", "root", "other"),
+    *("account.row", "account.id", "state.at", "state", "ended.at", "ended.data"),
+)
+
+_Shape = tuple[int, bytes, tuple[Any, ...]]
+
+
+def open_source(arrays: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the extension
+    """Return what reads the records of an open segment.
+
+    Raises:
+        ValueError: its shapes are damaged.
+        KeyError: it lacks an array.
+    """
+    named = tuple(getattr(arrays[name], "data", arrays[name]) for name in _ARRAYS)
+    found, hashes = msgspec.msgpack.decode(
+        arrays["shape"], type=tuple[list[_Shape], tuple[bytes, ...]]
+    )
+    if any(len(shape[1]) != len(shape[2]) for shape in found):
+        raise ValueError("a shape of the segment is damaged")
+    types = (*(kind.row_type for kind in KINDS), Record)
+    widths = tuple(kind.width for kind in KINDS)
+    places = IN_HASH, MESSAGE_HASH, BODY
+    return NATIVE.Source(named, tuple(found), hashes, types, widths, places)
+
+
+ID_BYTES = 36
+
+_WORKCHAIN = struct.Struct(">I")
+_ID = struct.Struct(">32sI")
+_SIGN = 1 << 31
+
+
+def pack_account(account: AccountId) -> bytes:
+    """Return 36 bytes that sort by the 32 bytes of the account, then by workchain."""
+    return account[1] + _WORKCHAIN.pack(account[0] + _SIGN)
+
+
+def unpack_account(packed: bytes) -> AccountId:
+    """Return the account of 36 bytes."""
+    return _WORKCHAIN.unpack(packed[32:])[0] - _SIGN, packed[:32]
+
+
+def read_accounts(ids: memoryview, numbers: Iterable[int]) -> Iterator[AccountId]:
+    """Yield some of the accounts that stand one after the other, 36 bytes each."""
+    for number in numbers:
+        account, biased = _ID.unpack_from(ids, number * ID_BYTES)
+        yield biased - _SIGN, account
+
 
 _HASH_BYTES = 32
 
 
-class Run:
+class Segment:
     """The index of one unbroken range of masterchain blocks."""
 
-    def __init__(self, file: RunFile) -> None:
+    def __init__(self, file: SegmentFile) -> None:
         """Take an open file.
 
         Raises:
@@ -47,7 +100,7 @@ class Run:
         self.transaction, self.block = Postings(arrays, "transaction"), Postings(arrays, "block")
         self.message, self.body = Postings(arrays, "message"), Postings(arrays, "body")
         self.opcode, self.failed = Postings(arrays, "opcode"), Postings(arrays, "failed")
-        self.trace, self.traces = Postings(arrays, "trace"), RunTraces(arrays, self._source)
+        self.trace, self.traces = Postings(arrays, "trace"), SegmentTraces(arrays, self._source)
         self.tables = open_tables(arrays)
         self._hash, self._id = arrays["hash"], arrays["account.id"]
         self._account_key, self._account_row = arrays["account.key"], arrays["account.row"]
@@ -65,34 +118,29 @@ class Run:
         """Return the hash of the transaction in a row."""
         return bytes(self._hash[row * _HASH_BYTES : (row + 1) * _HASH_BYTES])
 
-    def find_account(self, account: bytes, workchain: int) -> int | None:
+    def find_account(self, account: AccountId) -> int | None:
         """Return an account's number, or None."""
-        key, wanted = cut_hash(account), account_id(account, workchain)
-        at = self._account_key.find(key)
+        packed = pack_account(account)
+        at = self._account_key.find(cut_hash(packed))
         while 0 <= at < len(self._account_key):
             found = self._id_of(at)
-            if found == wanted:
+            if found == packed:
                 return int(at)
-            if found > wanted:
+            if found > packed:
                 break
             at += 1
         return None
 
-    def account_of(self, number: int) -> Account:
+    def account_of(self, number: int) -> AccountId:
         """Return the account of a number."""
-        return split_account_id(self._id_of(number))
+        return unpack_account(self._id_of(number))
 
     def rank_accounts(self, first: int, last: int) -> list[tuple[int, int, bytes]]:
         """Return balance, workchain and account at places of ``richest``."""
         numbers = self.richest[first:last]
-        balances, accounts = (
-            map(self.balance.__getitem__, numbers),
-            read_accounts(self._id, numbers),
-        )
-        return [
-            (balance, workchain, account)
-            for balance, (account, workchain) in zip(balances, accounts, strict=True)
-        ]
+        balances = map(self.balance.__getitem__, numbers)
+        accounts = read_accounts(self._id, numbers)
+        return [(balance, *account) for balance, account in zip(balances, accounts, strict=True)]
 
     def _id_of(self, number: int) -> bytes:
         return bytes(self._id[number * ID_BYTES : (number + 1) * ID_BYTES])
@@ -102,8 +150,8 @@ class Run:
         start, end = self._account_row[number : number + 2]
         return start, end
 
-    def newest_states(self, accounts: list[tuple[int, bytes]]) -> list[Any]:
-        """Return the newest states of accounts by workchain and account id, None without one."""
+    def newest_states(self, accounts: list[AccountId]) -> list[Any]:
+        """Return the newest states of accounts, None without one."""
         states: list[Any] = self._source.read_states(accounts)
         return states
 
@@ -113,17 +161,17 @@ class Run:
         return records
 
     def read_lines(self, places: Sequence[tuple[int, int]]) -> list[Any]:
-        """Return messages, given the row and the place in its record of each."""
+        """Return messages by row and place in its record."""
         lines: list[Any] = self._source.read_lines(places)
         return lines
 
     def find_other_ends(self, lines: Sequence[Any]) -> list[tuple[int, Any]]:
-        """Return the ends of messages of other times, given one end of each, with its number."""
+        """Return the other ends of messages, each with the number of its line."""
         others = self.message.find_others(
             self.lt, [line.msg_hash for line in lines], [line.tx_lt for line in lines]
         )
-        wanted = [(row, lines[number].msg_hash) for number, row in others]
-        ends = self._source.read_ends(wanted) if wanted else []
+        places = [(row, lines[number].msg_hash) for number, row in others]
+        ends = self._source.read_ends(places) if places else []
         return [
             (number, end)
             for (number, _), end in zip(others, ends, strict=True)

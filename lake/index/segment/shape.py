@@ -1,4 +1,4 @@
-"""Records of a run, written: each row as the number of its shape and what the shape leaves open.
+"""Records of a segment: each row is the number of its shape, and what the shape leaves open.
 
 A shape has the constant columns of a row (NULL, flags, names, zeroes, very short bytes), and its
 other columns are open: their values follow in the record. All numbers are written with seven bits a
@@ -7,10 +7,10 @@ what it needs: 0 the own account, 1 the hash of the transaction before, 2 the ha
 message, 3 and 4 bytes of an earlier place of all records (32 of them, or their number first), 5 the
 hash of the state before, 6 the literal bytes behind the bytes of an earlier place that the column
 before has, and from 7 on literal bytes, that many more than 7. So that bytes which come again (both
-ends of a message, bodies) are written once: hashes do not compress. A hash of few
-values is its number among those of the run, from 1 on; or 0, and bytes. A shard is its bits from
-the last to the first as a number. An opcode that stands in its message's body is part of the shape,
-as its place there.
+ends of a message, bodies) are written once: hashes do not compress. A hash of few values is its
+number among those of the segment, from 1 on; or 0, and bytes. A shard is its bits from the last to
+the first as a number. An opcode that stands in its message's body is part of the shape, as its
+place there.
 
 A record is the state after, the state before, the transaction, and its messages,
 their number first. A state is 0 where it is not known, 1 where it is that after the record before,
@@ -25,15 +25,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.lake.index.segment.coding import (
-    Around,
-    InBody,
-    append_number,
-    base_of,
-    find_opcode,
-    fold,
-    reverse_bits,
-)
 from tonlake.lake.index.segment.record import (
     BODY,
     FACTS,
@@ -43,6 +34,13 @@ from tonlake.lake.index.segment.record import (
     STATE,
     TRACE,
     TRANSACTION,
+    Around,
+    InBody,
+    append_number,
+    base_of,
+    find_opcode,
+    fold,
+    reverse_bits,
 )
 
 if TYPE_CHECKING:
@@ -104,7 +102,7 @@ def _open_columns(
 
 
 class RecordEncoder:
-    """Writes the rows of one run; ``at`` is where in all records the next one will stand."""
+    """Writes the rows of one segment; ``at`` is where in all records the next one will stand."""
 
     def __init__(self) -> None:
         """Begin without shapes."""
@@ -123,14 +121,10 @@ class RecordEncoder:
         messages: Sequence[Sequence[Any]],
         states: tuple[State, State],
     ) -> bytes:
-        """Return a record.
+        """Return a record of a transaction's columns and those of its messages.
 
-        Args:
-            around: What it may refer to.
-            columns: Those of the transaction.
-            messages: Columns of each.
-            states: Facts of the states before and after; None where it is not known, ``...``
-                where it is that after the record before.
+        ``states`` are facts of the states before and after: None where unknown, ``...`` where it is
+        that after the record before.
         """
         out = bytearray()
         before, after = states
@@ -156,7 +150,7 @@ class RecordEncoder:
     def encode_trace(
         self, trace_id: bytes, root: tuple[int, int, int] | None, values: Sequence[Any]
     ) -> bytes:
-        """Return a complete trace, given its root's row, logical time and unix seconds, if known.
+        """Return a complete trace, with its root's row, logical time and unix seconds, if known.
 
         ``values`` are its columns without the trace id.
         """
@@ -218,7 +212,7 @@ class RecordEncoder:
                 self._append_rare(out, code, value)
             else:
                 number = fold(value - base_of(code, around, values[at - 1]))
-                # As ``append_number`` does: half of all numbers of a run are written here.
+                # As ``append_number`` does: half of all numbers of a segment are written here.
                 while number > 0x7F:  # noqa: PLR2004 - seven bits
                     out.append(number & 0x7F | 0x80)
                     number >>= 7

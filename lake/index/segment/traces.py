@@ -1,11 +1,11 @@
 """The trace of each transaction, the transactions of each trace, and the complete traces.
 
 ``root`` has for each row the row of the trace's first transaction, and ``parent`` that of the
-transaction which sent the in message, counted from 1; or, where that is not of this run, the
+transaction which sent the in message, counted from 1; or, where that is not of this segment, the
 number of rows and a place in ``other`` (32-byte hashes), counted from 1 as well; or 0. ``trace``
-are postings by trace id. All this may change when a range in the middle is filled in: the log says
-by which files the run is right. ``ended`` are the complete traces that end in the run, which never
-change: keys, places in ``ended.data``, and there each as module ``shape`` writes it.
+are postings by trace id. All this may change when a range in the middle is filled in: the log names
+the files by which the segment is right. ``ended`` are the complete traces that end in the segment,
+which never change: keys, places in ``ended.data``, and there each as module ``shape`` writes it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tonlake.lake.index.segment.file import RunWriter
+    from tonlake.lake.index.segment.file import SegmentWriter
     from tonlake.lake.index.segment.shape import RecordEncoder
 
 _HASH_BYTES = 32
@@ -61,18 +61,18 @@ class TracesBuilder:
         self._hashes += tx_hash
 
     def add_ended(self, traces: pa.Table) -> None:
-        """Add complete traces that end in the run."""
+        """Add complete traces that end in the segment."""
         self._ended.append(traces)
 
     def write(
         self,
-        writer: RunWriter,
+        writer: SegmentWriter,
         keys: array[int],
         lts: array[int],
         times: array[int],
         encoder: RecordEncoder,
     ) -> None:
-        """Write the arrays, given the keys of the transactions' hashes, logical and other times."""
+        """Write the arrays; ``keys`` are of transaction hashes, ``times`` in unix seconds."""
         numbers: dict[bytes, int] = {_NONE: 0}
         trace_keys, roots = self._find_rows(self._ids, keys, numbers)
         _, parents = self._find_rows(self._parents, keys, numbers)
@@ -87,7 +87,7 @@ class TracesBuilder:
     def _find_rows(
         self, hashes: bytearray, rows: array[int], numbers: dict[bytes, int]
     ) -> tuple[array[int], array[int]]:
-        """Return keys and rows of hashes; those of other runs get numbers."""
+        """Return keys and rows of hashes; those of other segments get numbers."""
         count = len(hashes) // _HASH_BYTES
         keys = array("Q", (cut_hash(_at(hashes, row)) for row in range(count)))
         found = array("q")
@@ -102,7 +102,7 @@ class TracesBuilder:
 
     def _write_ended(
         self,
-        writer: RunWriter,
+        writer: SegmentWriter,
         keys: array[int],
         lts: array[int],
         times: array[int],
@@ -134,11 +134,11 @@ def _at(hashes: bytearray | memoryview, row: int) -> bytes:
 _ARRAYS = ("hash", "root", "parent", "other")
 
 
-class RunTraces:
-    """The traces of an open run."""
+class SegmentTraces:
+    """The traces of an open segment."""
 
     def __init__(self, arrays: Mapping[str, Any], source: Any) -> None:  # noqa: ANN401 - see below
-        """Take the arrays of an open run, and what ``open_source`` made of them.
+        """Take the arrays of an open segment, and what ``open_source`` made of them.
 
         Raises:
             KeyError: it lacks one.
@@ -155,7 +155,7 @@ class RunTraces:
         return self._hash("parent", row)
 
     def find_ended(self, trace_id: bytes) -> dict[str, Any] | None:
-        """Return the row of a complete trace that ends in the run, or None."""
+        """Return the row of a complete trace that ends in the segment, or None."""
         at = self._keys.find(cut_hash(trace_id))
         while 0 <= at < len(self._keys):
             row = self._source.read_traces([at])[0]

@@ -15,7 +15,7 @@ import pytest
 from tests.ingest.simulator.chain import fork
 from tests.ingest.simulator.node import SimulatedNode
 from tests.patience import compose
-from tonlake.ingest.assemble.border import find_last_common
+from tonlake.ingest.assemble.chain import find_last_common
 from tonlake.ingest.errors import SourceError
 from tonlake.ingest.run.follow import Follower
 from tonlake.ingest.run.pipeline import ingest

@@ -20,9 +20,9 @@ from tonlake.lake.duck.answer import (
     write_parquet,
     write_table,
 )
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt, QueryError
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
-from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,7 +48,7 @@ def snapshot(read_lake: Path) -> Snapshot:
 
 
 def answer(snapshot: Snapshot, query: str) -> pa.RecordBatchReader:
-    return ask(snapshot, query, LakeSettings())
+    return ask(connect(snapshot), snapshot, query)
 
 
 def test_json(snapshot: Snapshot) -> None:
@@ -133,7 +133,7 @@ def test_statements_that_read(snapshot: Snapshot, query: str) -> None:
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("", "one statement is wanted, and there are 0"),
+        ("", "exactly one statement is allowed, and there are 0"),
         ("select 1; select 2", "there are 2"),
         ("selec", "syntax error"),
         ("select gone from blocks", "gone"),

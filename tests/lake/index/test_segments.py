@@ -17,7 +17,7 @@ from tests.lake.chain import Chain, commit_chain, commit_made
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.builder import rebuild
 from tonlake.lake.index.builder.rebuild import rebuild_index
-from tonlake.lake.index.opening import open_segments
+from tonlake.lake.index.index import open_segments
 from tonlake.lake.index.page.merge import MOST_MERGED, read_page, read_timed_page
 from tonlake.lake.index.segment.record import (
     FACT_COLUMNS,
@@ -156,7 +156,7 @@ def check_accounts(lookups: Segments, tables: dict[str, list[Row]]) -> None:
             for row in tables["transactions"]
             if (row["workchain"], row["account"]) == (workchain, account)
         ]
-        lists = lookups.list_account(account, workchain)
+        lists = lookups.list_account((workchain, account))
         for descending in (True, False):
             wanted = in_order(rows, descending=descending)
             for offset, limit in PAGES:
@@ -271,9 +271,9 @@ def test_pages_of_many_runs_join_without_gap_or_overlap(tmp_path: Path) -> None:
             rebuild_index(lake)
     lookups = open_segments(open_snapshot(lake), SETTINGS)
     assert lookups is not None
-    assert len(lookups.runs) > 3
+    assert len(lookups.segments) > 3
     for workchain, account in chain.accounts:
-        lists = lookups.list_account(account, workchain)
+        lists = lookups.list_account((workchain, account))
         whole = hashes_of(lookups, lists, descending=True, offset=0, limit=10**6)
         pages = [
             tx_hash

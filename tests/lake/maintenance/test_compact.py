@@ -25,7 +25,7 @@ from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.index.builder.rebuild import rebuild_index
-from tonlake.lake.index.opening import open_segments
+from tonlake.lake.index.index import open_segments
 from tonlake.lake.log.crash import POINTS
 from tonlake.lake.log.place import list_places
 from tonlake.lake.log.snapshot import open_snapshot
@@ -33,7 +33,7 @@ from tonlake.lake.log.state import DataFile, LogState, read_state
 from tonlake.lake.maintenance import compact
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import list_orphans, sweep_orphans
-from tonlake.lake.maintenance.stretch import list_stretches
+from tonlake.lake.maintenance.plan import plan_merges
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSettings
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tonlake.lake.maintenance.stretch import Stretch
+    from tonlake.lake.maintenance.plan import Merge
 
 DAY = "2024-01-01"
 OPTIONS = LakeSettings(compact_rows=38, row_group_rows=16)
@@ -216,7 +216,7 @@ def test_the_tail_is_merged_in_steps(sizes: list[int]) -> None:
     for at in range(1, len(sizes) + 1):
         files.append(make_state(sizes[:at]).files[-1])
         state = msgspec.structs.replace(make_state(sizes[:at]), files=tuple(files))
-        while stretches := list_stretches(state, options, "tail"):
+        while stretches := plan_merges(state, options, "tail"):
             for place, old in stretches:
                 rows = sum(file.rows for file in old)
                 written += rows
@@ -229,7 +229,7 @@ def test_the_tail_is_merged_in_steps(sizes: list[int]) -> None:
     assert len(files) <= 4 * steps + sum(sizes) // (1000 // 4)
     assert written <= steps * sum(sizes)
     off = msgspec.structs.replace(options, compact_commits=0)
-    assert list_stretches(make_state(sizes), off, "tail") == []
+    assert plan_merges(make_state(sizes), off, "tail") == []
 
 
 def test_days_that_are_over_are_merged_whole(many: Path) -> None:
@@ -245,22 +245,22 @@ def test_what_changed_meanwhile_is_planned_anew(
 ) -> None:
     """Another compaction and a commit come in while ours merges its first stretch."""
     before = read_all(many)
-    original = compact._merge_stretch
+    original = compact._write_merge
     small = msgspec.structs.replace(OPTIONS, compact_rows=20)
     others: list[Callable[[], object]] = [
         partial(compact_lake, many, small),
         partial(commit_small, many, 15, 15),
     ]
 
-    def merge(lake: Path, stretch: Stretch, settings: LakeSettings) -> list[Any]:
+    def merge(lake: Path, stretch: Merge, settings: LakeSettings) -> list[Any]:
         added = original(lake, stretch, settings)
         if settings is OPTIONS and others:
-            monkeypatch.setattr(compact, "_merge_stretch", original)
+            monkeypatch.setattr(compact, "_write_merge", original)
             others.pop(0)()
-            monkeypatch.setattr(compact, "_merge_stretch", merge)
+            monkeypatch.setattr(compact, "_write_merge", merge)
         return added
 
-    monkeypatch.setattr(compact, "_merge_stretch", merge)
+    monkeypatch.setattr(compact, "_write_merge", merge)
     compact_lake(many, OPTIONS)
     assert not others
     snapshot = open_snapshot(many)

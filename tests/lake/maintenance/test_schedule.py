@@ -1,4 +1,4 @@
-"""Upkeep: look-ups reach the newest commits, small files are merged, and nobody waits."""
+"""Maintenance: look-ups reach the newest commits, small files are merged, and nobody waits."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import msgspec
 
 from tests.lake.chain import Chain, commit_chain
 from tonlake.lake.command.status import read_status
-from tonlake.lake.index.opening import open_segments
+from tonlake.lake.index.index import open_segments
 from tonlake.lake.log.place import list_places
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_commit, read_state
 from tonlake.lake.maintenance import schedule as upkeep
-from tonlake.lake.maintenance.schedule import Upkeep, keep_up
+from tonlake.lake.maintenance.schedule import Maintenance, keep_up
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSettings
 
@@ -36,7 +36,7 @@ def read_lookups(lake: Path) -> IndexStatus:
 
 def test_work_starts_at_first_and_when_enough_was_committed(tmp_path: Path) -> None:
     lake, chain, failures = tmp_path / "lake", Chain(3), list[str]()
-    kept = Upkeep(lake, OPTIONS, failures.append)
+    kept = Maintenance(lake, OPTIONS, failures.append)
     for at in range(1, 12):
         commit_chain(lake, chain, at, at)
         kept.count(1)
@@ -58,7 +58,7 @@ def test_those_that_end_early_leave_nothing_behind(tmp_path: Path) -> None:
     lake, chain, failures = tmp_path / "lake", Chain(6), list[str]()
     for at in range(1, 6):
         commit_chain(lake, chain, at, at)
-        short_lived = Upkeep(lake, OPTIONS, failures.append)
+        short_lived = Maintenance(lake, OPTIONS, failures.append)
         short_lived.count(1)
         short_lived.wait()
     assert not failures
@@ -90,7 +90,7 @@ def test_what_comes_meanwhile_is_done_as_well(
 
 def test_it_can_be_left_out(tmp_path: Path) -> None:
     lake, chain = tmp_path / "lake", Chain(4)
-    never = Upkeep(lake, msgspec.structs.replace(OPTIONS, maintenance_commits=0), print)
+    never = Maintenance(lake, msgspec.structs.replace(OPTIONS, maintenance_commits=0), print)
     for at in range(1, 6):
         commit_chain(lake, chain, at, at)
         never.count(1)
@@ -102,7 +102,7 @@ def test_it_can_be_left_out(tmp_path: Path) -> None:
 
 def test_failure_is_told_and_work_is_tried_again(tmp_path: Path) -> None:
     lake, chain, failures = tmp_path / "lake", Chain(5), list[str]()
-    kept = Upkeep(lake, OPTIONS, failures.append)
+    kept = Maintenance(lake, OPTIONS, failures.append)
     for at in range(1, 5):
         commit_chain(lake, chain, at, at)
     file = next(file for file in read_state(lake).files if file.table == "transactions")
@@ -121,7 +121,7 @@ def test_failure_is_told_and_work_is_tried_again(tmp_path: Path) -> None:
 
 def test_a_process_that_dies_is_told_of_and_started_again(tmp_path: Path) -> None:
     lake, chain, failures = tmp_path / "lake", Chain(7), list[str]()
-    kept = Upkeep(lake, OPTIONS, failures.append)
+    kept = Maintenance(lake, OPTIONS, failures.append)
     commit_chain(lake, chain, 1, 1)
     kept.count(1)
     while not (children := list_children()):

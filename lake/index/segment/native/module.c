@@ -11,7 +11,9 @@ static bool add_type(PyObject *module, const char *name, PyType_Spec *spec)
 
 static int start(PyObject *module)
 {
-    return add_type(module, "Source", &source_spec) && add_type(module, "Numbers", &numbers_spec)
+    return add_type(module, "Source", &source_spec) &&
+                   add_type(module, "Numbers", &numbers_spec) &&
+                   PyModule_AddIntConstant(module, "GAS_PRICE", GAS_PRICE) == 0
                ? 0
                : -1;
 }

@@ -1,4 +1,4 @@
-/* Packed numbers, written and read: what module tonlake.lake.index.segment.numbers does in Python. */
+/* Packed numbers, written and read: what module tonlake.lake.index.segment.file does in Python. */
 #include "numbers.h"
 
 #include <structmember.h>

@@ -1,4 +1,4 @@
-/* Whole numbers of a run, packed: see module tonlake.lake.index.segment.numbers for the layout. */
+/* Whole numbers of a run, packed: see module tonlake.lake.index.segment.file for the layout. */
 #ifndef TONLAKE_NUMBERS_H
 #define TONLAKE_NUMBERS_H
 

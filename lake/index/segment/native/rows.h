@@ -12,6 +12,8 @@
 
 #define HASH_BYTES 32
 #define ACCOUNT_ID_BYTES 36
+/* Nanotons for a unit of gas outside of the masterchain: config parameter 21, gas_price / 65536. */
+#define GAS_PRICE 400
 
 /* A row: columns asked by attribute or by name in brackets. */
 typedef struct {

@@ -1,8 +1,6 @@
 /* The values of a row as a record has them: see module tonlake.lake.index.segment.shape. */
 #include "rows.h"
 
-#define GAS_PRICE 400 /* nanotons for a unit of gas outside of the masterchain */
-
 enum {
     OWN_ACCOUNT,
     HASH_BEFORE,

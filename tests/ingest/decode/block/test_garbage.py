@@ -14,7 +14,7 @@ from tonlake.ingest.decode.block.account import Touched
 from tonlake.ingest.decode.block.config import config_rows
 from tonlake.ingest.decode.block.header import read_header
 from tonlake.ingest.decode.block.shard import read_shard_tops
-from tonlake.ingest.decode.block.statecell import StateCells
+from tonlake.ingest.decode.block.state import StateCells
 from tonlake.ingest.decode.block.update import decode_update
 from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
 from tonlake.ingest.decode.cell.exotic import MERKLE_PROOF, MERKLE_UPDATE, PRUNED

@@ -16,8 +16,7 @@ from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
 from tonlake.ingest.decode.block.account import NONEXIST_HASH, Touched, read_account
 from tonlake.ingest.decode.block.block import decode_bundle, decode_bundles, decode_in_python
 from tonlake.ingest.decode.block.header import read_header, read_parts
-from tonlake.ingest.decode.block.state import read_state_sides
-from tonlake.ingest.decode.block.statecell import StateCells, iter_cells
+from tonlake.ingest.decode.block.state import StateCells, iter_cells, read_state_sides
 from tonlake.ingest.decode.block.update import decode_update
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.record import assemble_boc
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.ingest.networks import Network, Row
-    from tonlake.ingest.decode.block.statecell import CellAt
+    from tonlake.ingest.decode.block.state import CellAt
     from tonlake.ingest.decode.cell.boc import CellTree
 
 CHAIN = "mainnet_mc_2660_2690"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hypothesis import strategies as st
 
 from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
-from tonlake.ingest.decode.cell.crc32c import crc32c
+from tonlake.ingest.decode.cell.envelope import crc32c
 from tonlake.ingest.decode.cell.tree import CellTree
 
 if TYPE_CHECKING:

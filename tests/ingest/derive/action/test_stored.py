@@ -15,8 +15,8 @@ from tonlake.ingest.derive.action.stored import (
     read_stored,
 )
 from tonlake.lake.schema import MESSAGES, TRACES, TRANSACTION_TRACES, TRANSACTIONS
-from tonlake.lake.schema.account import ACCOUNT_STATES, STATE_CELLS
 from tonlake.lake.schema.contract import JETTON_WALLETS, MULTISIG_ORDERS, NFT_SALES
+from tonlake.lake.schema.transaction import ACCOUNT_STATES, STATE_CELLS
 
 STAKE_WALLET, OTHER = b"s" * 32, b"o" * 32
 DATA = b"d" * 32

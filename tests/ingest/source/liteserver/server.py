@@ -27,7 +27,7 @@ from tonlake.ingest.decode.cell.boc import MERKLE_PROOF, CellTree, parse_boc
 from tonlake.ingest.decode.cell.build import append_cell, graft_cell
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.source.liteserver.config import LiteServer
-from tonlake.ingest.source.node.handle import MASTERCHAIN
+from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Runs on disk: whole or not at all, found out when they rot, and never in a reader's way."""
+"""Segments on disk: whole or not at all, found out when they rot, and never in a reader's way."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tests.lake.rows import file_bytes
 from tonlake.lake.command.status import read_status, render_status
 from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.index.builder import rebuild
-from tonlake.lake.index.builder.place import RUN_FORMAT, range_of
+from tonlake.lake.index.builder.place import SEGMENT_FORMAT, range_of
 from tonlake.lake.index.builder.rebuild import rebuild_index
-from tonlake.lake.index.opening import open_segments
-from tonlake.lake.index.segment.file import RunFile
+from tonlake.lake.index.index import open_segments
+from tonlake.lake.index.segment.file import SegmentFile
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import RUN_FOLDER, read_commit, read_state
 from tonlake.lake.maintenance.orphan import sweep_orphans
@@ -36,8 +36,8 @@ SETTINGS = LakeSettings()
 
 
 @pytest.fixture(scope="module")
-def without_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake of three commits without a run, to be copied."""
+def without_segment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of three commits without a segment, to be copied."""
     lake, chain = tmp_path_factory.mktemp("chained") / "lake", Chain(3)
     for at in (1, 4, 7):
         commit_chain(lake, chain, at, at + 2)
@@ -45,13 +45,13 @@ def without_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def chained(without_run: Path, tmp_path: Path) -> Path:
-    """A lake of three commits without a run."""
-    return shutil.copytree(without_run, tmp_path / "lake")
+def chained(without_segment: Path, tmp_path: Path) -> Path:
+    """A lake of three commits without a segment."""
+    return shutil.copytree(without_segment, tmp_path / "lake")
 
 
 def ranges_of(lake: Path) -> list[tuple[int, int]]:
-    return sorted(range_of(run) for run in read_state(lake).runs)
+    return sorted(range_of(segment) for segment in read_state(lake).segments)
 
 
 def test_a_rebuild_covers_all_blocks_once(chained: Path) -> None:
@@ -67,28 +67,28 @@ def test_a_rebuild_covers_all_blocks_once(chained: Path) -> None:
 def test_a_run_of_another_version_is_not_read_and_made_anew(chained: Path) -> None:
     rebuild_index(chained)
     state = read_state(chained)
-    (run,) = state.runs
-    foreign = msgspec.structs.replace(run, schema_version=RUN_FORMAT + 1)
+    (segment,) = state.runs
+    foreign = msgspec.structs.replace(segment, schema_version=SEGMENT_FORMAT + 1)
     commit_maintenance(chained, state, runs=(foreign,))
     snapshot = open_snapshot(chained)
     assert open_segments(snapshot, NO_MEMORY) is None
     in_memory = open_segments(snapshot, SETTINGS)
     assert in_memory is not None
-    assert len(in_memory.runs) == 3  # one of each commit, in memory
+    assert len(in_memory.segments) == 3  # one of each commit, in memory
     commit, _ = read_commit(chained, snapshot.number)
     told = read_status(snapshot, commit)
-    assert (told.lookups.runs, told.lookups.unreadable) == (0, 1)
+    assert (told.lookups.segments, told.lookups.unreadable) == (0, 1)
     assert told.lookups.missing == ((1, 9),)
-    assert told.lookups.rows_missing == run.rows
+    assert told.lookups.rows_missing == segment.rows
     console = Console(record=True, width=200, file=io.StringIO())
     render_status(told, console)
     assert "1 segments have the format of another version" in console.export_text()
     rebuild_index(chained)
-    assert read_state(chained).runs == (run,)
+    assert read_state(chained).segments == (segment,)
     assert open_segments(open_snapshot(chained), NO_MEMORY) is not None
 
 
-def test_the_same_rows_make_the_same_run(chained: Path) -> None:
+def test_the_same_rows_make_the_same_segment(chained: Path) -> None:
     rebuild_index(chained)
     before = file_bytes(chained / RUN_FOLDER)
     rebuild_index(chained, everything=True)
@@ -102,12 +102,12 @@ def test_small_runs_are_joined_and_large_ones_left_alone(tmp_path: Path) -> None
     lake, chain = tmp_path / "lake", Chain(4)
     commit_chain(lake, chain, 1, 40)
     rebuild_index(lake)
-    large = read_state(lake).runs
+    large = read_state(lake).segments
     for at in (41, 42, 43):
         commit_chain(lake, chain, at, at)
         rebuild_index(lake)
-    assert large[0] in read_state(lake).runs
-    assert len(read_state(lake).runs) <= 3
+    assert large[0] in read_state(lake).segments
+    assert len(read_state(lake).segments) <= 3
     assert ranges_of(lake)[-1][1] == 43
 
 
@@ -125,7 +125,7 @@ def test_a_run_never_spans_a_hole(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_a_flipped_bit_is_found_and_never_answered_from(chained: Path, seed: int) -> None:
     rebuild_index(chained)
-    path = chained / read_state(chained).runs[0].path
+    path = chained / read_state(chained).segments[0].path
     data = bytearray(path.read_bytes())
     rng = random.Random(seed)  # noqa: S311 - a repeatable test
     data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
@@ -152,7 +152,7 @@ def test_a_rebuild_that_is_killed_leaves_all_or_nothing(chained: Path, point: st
     assert run_killed(lambda: rebuild_index(chained), point)
     assert verify_lake(chained).damage == []
     linked = point in {"log.linked", "log.unlinked", "log.folder_synced"}
-    assert bool(read_state(chained).runs) == linked
+    assert bool(read_state(chained).segments) == linked
     sweep_orphans(chained, 0)
     rebuild_index(chained)
     report = verify_lake(chained)
@@ -165,7 +165,7 @@ def test_a_reader_of_an_old_run_goes_on_when_it_is_replaced_and_swept(chained: P
     snapshot = open_snapshot(chained)
     pinned = open_segments(snapshot, SETTINGS)
     assert pinned is not None
-    tx_hash = pinned.runs[0].hash_of(0)
+    tx_hash = pinned.segments[0].hash_of(0)
     commit_chain(chained, Chain(9), 10, 14)
     rebuild_index(chained, everything=True)
     old = chained / snapshot.runs[0].path
@@ -192,12 +192,12 @@ def test_commits_during_a_rebuild_are_kept(chained: Path) -> None:
     assert ranges_of(chained) == [(1, 9)]
     lookups = open_segments(open_snapshot(chained), SETTINGS)
     assert lookups is not None
-    assert lookups.runs[-1].last_mc_seqno == 11
+    assert lookups.segments[-1].last_mc_seqno == 11
 
 
 @pytest.mark.parametrize("cut", [0, 1, 8, 100])
 def test_bytes_that_are_no_run_are_refused(chained: Path, cut: int) -> None:
     rebuild_index(chained)
-    data = (chained / read_state(chained).runs[0].path).read_bytes()
+    data = (chained / read_state(chained).segments[0].path).read_bytes()
     with pytest.raises(Exception, match="no index segment"):
-        RunFile(data[: len(data) - 1 - cut], "x")
+        SegmentFile(data[: len(data) - 1 - cut], "x")

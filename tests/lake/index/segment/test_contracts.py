@@ -1,4 +1,4 @@
-"""Rows of contracts and moves come out of a run as they went in, by each of their addresses."""
+"""Rows of contracts and moves come out of a segment as they went in, by each of their addresses."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.lake.holdings import Holdings, commit_holdings
 from tonlake.lake.index.builder.rebuild import rebuild_index
-from tonlake.lake.index.opening import open_segments
-from tonlake.lake.index.segment.contracts import INDEXED, RunTable, open_tables, write_contracts
-from tonlake.lake.index.segment.file import RunFile, RunWriter
+from tonlake.lake.index.index import open_segments
+from tonlake.lake.index.segment.contracts import INDEXED, SegmentTable, open_tables, write_contracts
+from tonlake.lake.index.segment.file import SegmentFile, SegmentWriter
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
 from tonlake.lake.settings import LakeSettings
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 SETTINGS = LakeSettings()
 
 
-def write_tables(parts: list[tuple[str, pa.Table]]) -> dict[str, RunTable]:
-    """Write a run that has nothing else, and open it."""
+def write_tables(parts: list[tuple[str, pa.Table]]) -> dict[str, SegmentTable]:
+    """Write a segment that has nothing else, and open it."""
     stream = io.BytesIO()
-    writer = RunWriter(stream)
+    writer = SegmentWriter(stream)
     write_contracts(writer, parts)
     writer.finish((1, 9), 0)
-    tables = open_tables(RunFile(stream.getvalue(), "test").arrays)
+    tables = open_tables(SegmentFile(stream.getvalue(), "test").arrays)
     assert tables is not None
     return tables
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tonlake.lake.index.segment import postings
-from tonlake.lake.index.segment.file import RunFile, RunWriter
+from tonlake.lake.index.segment.file import SegmentFile, SegmentWriter
 from tonlake.lake.index.segment.postings import Postings, write_postings
 
 MOST_KEY = (1 << 64) - 1
@@ -37,7 +37,7 @@ def test_both_ways_write_the_same(
 @given(listed=rows)
 def test_each_key_has_its_rows_in_order(listed: list[tuple[int, int, int, int]]) -> None:
     data, _ = write([row[:3] for row in listed], "QqI", ("key", "lt", "row"), ("lt", "row"))
-    found = Postings(RunFile(data, "test").arrays, "name")
+    found = Postings(SegmentFile(data, "test").arrays, "name")
     for key in {0, *(row[0] for row in listed)}:
         expected = sorted({row[1:3] for row in listed if row[0] // CUT == key // CUT})
         assert list(found.rows[slice(*found.find(key))]) == [row for _, row in expected]
@@ -48,10 +48,10 @@ def test_keys_that_differ_stay_apart(listed: list[tuple[int, int, int, int]]) ->
     keys = [row[0] & ~1 for row in listed]
     columns = {"key": array("Q", keys), "row": array("I", range(len(keys)))}
     stream = io.BytesIO()
-    writer = RunWriter(stream)
+    writer = SegmentWriter(stream)
     write_postings(writer, "name", columns, hashed=True, apart=True)
     writer.finish((1, 1), len(listed))
-    found = Postings(RunFile(stream.getvalue(), "test").arrays, "name")
+    found = Postings(SegmentFile(stream.getvalue(), "test").arrays, "name")
     for key in keys:
         same = [row for row, other in enumerate(keys) if other == key]
         assert list(found.rows[slice(*found.find(key))]) == same
@@ -60,7 +60,7 @@ def test_keys_that_differ_stay_apart(listed: list[tuple[int, int, int, int]]) ->
 def write(
     listed: list[tuple[int, ...]], codes: str, names: tuple[str, ...], unique: tuple[str, ...]
 ) -> tuple[bytes, bytes]:
-    """Return a run with postings of rows, listed as few and listed as many."""
+    """Return a segment with postings of rows, listed as few and listed as many."""
     values = list(zip(*listed, strict=True)) or [()] * len(names)
     # Places are few, and wider before they are written.
     columns = {
@@ -72,7 +72,7 @@ def write(
         stream = io.BytesIO()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(postings, "_FEW_ROWS", few)
-            writer = RunWriter(stream)
+            writer = SegmentWriter(stream)
             write_postings(writer, "name", columns, unique, hashed=True)
             writer.finish((1, 1), len(listed))
         written.append(stream.getvalue())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tonlake.lake.log.bytable import list_files
+from tonlake.lake.log.place import list_files
 from tonlake.lake.log.state import DataFile, LogState
 
 

@@ -10,7 +10,7 @@ import pytest
 _ASK = """
 import sys
 from importlib.util import find_spec
-from tonlake.lake.process.lean import without_pandas
+from tonlake.lake.process.memory import without_pandas
 if find_spec("pandas") is None:
     sys.exit(3)
 import pyarrow as pa

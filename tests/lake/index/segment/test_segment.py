@@ -16,9 +16,9 @@ from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.index.builder.gather import gather_all
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.segment import shape
-from tonlake.lake.index.segment.file import RunFile
+from tonlake.lake.index.segment.file import SegmentFile
 from tonlake.lake.index.segment.record import MESSAGE_COLUMNS, TRANSACTION_COLUMNS
-from tonlake.lake.index.segment.segment import Run
+from tonlake.lake.index.segment.segment import Segment
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
 
@@ -42,9 +42,9 @@ def test_rows_are_found_as_they_were_written(
     chained: Path, monkeypatch: pytest.MonkeyPatch, most_numbered: int
 ) -> None:
     monkeypatch.setattr(shape, "_MOST_NUMBERED", most_numbered)
-    run = Run(RunFile(compose(chained), "whole"))
+    segment = Segment(SegmentFile(compose(chained), "whole"))
     rows = gather_all(chained, read_state(chained).files, (1, 12))
-    records = run.read_records(range(len(run.lt)))
+    records = segment.read_records(range(len(segment.lt)))
     assert listed(TRANSACTION_COLUMNS, (record.row for record in records)) == written(
         rows["transactions"], TRANSACTION_COLUMNS
     )
@@ -52,8 +52,8 @@ def test_rows_are_found_as_they_were_written(
         rows["messages"], MESSAGE_COLUMNS
     )
     for trace in make_traces(rows["transactions"]).to_pylist():
-        assert run.traces.find_ended(trace["trace_id"]) == trace
-    assert run.traces.find_ended(b"\xaa" * 32) is None
+        assert segment.traces.find_ended(trace["trace_id"]) == trace
+    assert segment.traces.find_ended(b"\xaa" * 32) is None
 
 
 def listed(columns: Sequence[str], rows: Iterable[Any]) -> list[str]:
@@ -81,20 +81,20 @@ def test_damage_is_an_error_or_a_wrong_value_and_no_crash(chained: Path) -> None
 
 def test_a_run_that_lacks_an_array_is_corrupt(chained: Path) -> None:
     whole = compose(chained)
-    names = RunFile(whole, "whole").arrays.keys()
+    names = SegmentFile(whole, "whole").arrays.keys()
     may_lack = {name for name in names if name.endswith((".end", ".place"))}
-    may_lack.add("contract.hash")  # runs of earlier versions have no contracts
+    may_lack.add("contract.hash")  # segments of earlier versions have no contracts
     for name in names - may_lack:
         renamed = whole.replace(f'"{name}":'.encode(), f'"{name[:-1]}?":'.encode())
         assert renamed != whole
         with pytest.raises(LakeCorrupt, match="no index segment"):
-            Run(RunFile(renamed, "renamed"))
+            Segment(SegmentFile(renamed, "renamed"))
 
 
 def test_states_by_account(chained: Path) -> None:
-    run = Run(RunFile(compose(chained), "whole"))
-    accounts = [run.account_of(number)[::-1] for number in range(len(run.balance))]
-    states = run.newest_states(accounts)
+    segment = Segment(SegmentFile(compose(chained), "whole"))
+    accounts = [segment.account_of(number) for number in range(len(segment.balance))]
+    states = segment.newest_states(accounts)
     latest = connect(open_snapshot(chained)).table("latest_account_states").to_arrow_table()
     wanted = {(row["workchain"], row["account"]): row["hash"] for row in latest.to_pylist()}
     assert wanted == {
@@ -103,29 +103,29 @@ def test_states_by_account(chained: Path) -> None:
         if state is not None
     }
     strangers = [(workchain + 1, account) for workchain, account in accounts]
-    assert run.newest_states(strangers) == [None] * len(strangers)
+    assert segment.newest_states(strangers) == [None] * len(strangers)
     for wrong in ([(1 << 40, bytes(32))], [bytes(32)]):
         with pytest.raises((OverflowError, TypeError, struct.error)):
-            run.newest_states(wrong)
+            segment.newest_states(wrong)
 
 
 def test_places_outside_of_a_run_are_refused(chained: Path) -> None:
-    run = Run(RunFile(compose(chained), "whole"))
-    rows = len(run.lt)
+    segment = Segment(SegmentFile(compose(chained), "whole"))
+    rows = len(segment.lt)
     for read in (
-        lambda: run.read_records([rows]),
-        lambda: run.read_records([-rows - 1]),
-        lambda: run.read_lines([(0, 99)]),
+        lambda: segment.read_records([rows]),
+        lambda: segment.read_records([-rows - 1]),
+        lambda: segment.read_lines([(0, 99)]),
     ):
         with pytest.raises((ValueError, IndexError)):
             read()
 
 
 def test_the_end_of_a_message_that_a_row_lacks_is_none(chained: Path) -> None:
-    run = Run(RunFile(compose(chained), "whole"))
-    record = run.read_records([0])[0]
+    segment = Segment(SegmentFile(compose(chained), "whole"))
+    record = segment.read_records([0])[0]
     hashes = [*(line.msg_hash for line in record.messages), bytes(32)]
-    ends = run._source.read_ends([(0, each) for each in hashes])
+    ends = segment._source.read_ends([(0, each) for each in hashes])
     assert [end and end.msg_index for end in ends] == [
         *(line.msg_index for line in record.messages),
         None,

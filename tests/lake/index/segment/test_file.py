@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tonlake.lake.index.segment.file import open_numbers, pack_numbers
 from tonlake.lake.index.segment.native import NATIVE
-from tonlake.lake.index.segment.numbers import open_numbers, pack_numbers
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")

@@ -1,4 +1,4 @@
-"""Blocks newer than all runs: composed in memory, each a few times as the lake grows."""
+"""Blocks newer than all segments: composed in memory, each a few times as the lake grows."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tests.lake.chain import Chain, commit_chain
 from tonlake.lake.file.rows import read_rows
-from tonlake.lake.index import opening
-from tonlake.lake.index.opening import open_segments
+from tonlake.lake.index import index as opening
+from tonlake.lake.index.index import open_segments
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pytest
 
-    from tonlake.lake.index.segment.segment import Run
+    from tonlake.lake.index.segment.segment import Segment
     from tonlake.lake.log.state import DataFile
 
 COMMITS = 17
@@ -29,9 +29,9 @@ def test_a_growing_lake_composes_each_commit_a_few_times(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     composed = 0
-    real = opening.compose_run
+    real = opening.compose_segment
 
-    def count(lake_dir: Path, files: Any, mc_range: tuple[int, int], read: Any) -> Run:
+    def count(lake_dir: Path, files: Any, mc_range: tuple[int, int], read: Any) -> Segment:
         nonlocal composed
         composed += mc_range[1] - mc_range[0] + 1
         return real(lake_dir, files, mc_range, read)
@@ -42,8 +42,8 @@ def test_a_growing_lake_composes_each_commit_a_few_times(
         commit_chain(tmp_path, chain, last, last)
         found = open_segments(open_snapshot(tmp_path), LakeSettings())
         assert found is not None
-        assert list_blocks(found.runs) == list(range(1, last + 1))
-        assert len(found.runs) < 16
+        assert list_blocks(found.segments) == list(range(1, last + 1))
+        assert len(found.segments) < 16
     assert COMMITS < composed <= 3 * COMMITS  # few blocks of the chain have no transactions
 
 
@@ -76,6 +76,10 @@ def count_readings(lake: Path, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return read
 
 
-def list_blocks(runs: Iterable[Run]) -> list[int]:
-    """Return the masterchain blocks of runs, one run after another."""
-    return [at for run in runs for at in range(run.first_mc_seqno, run.last_mc_seqno + 1)]
+def list_blocks(segments: Iterable[Segment]) -> list[int]:
+    """Return the masterchain blocks of segments, one segment after another."""
+    return [
+        at
+        for segment in segments
+        for at in range(segment.first_mc_seqno, segment.last_mc_seqno + 1)
+    ]

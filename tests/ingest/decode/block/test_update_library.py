@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.ingest.hashmaps import build_hashmap, store_hashmap
 from tests.ingest.updates import make_update
-from tonlake.ingest.decode.block.library import read_library_changes
+from tonlake.ingest.decode.block.update import read_library_changes
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.record import assemble_boc
 

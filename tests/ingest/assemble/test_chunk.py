@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tests.ingest.facts import ask
-from tonlake.ingest.assemble.version import VersionRegistry
+from tonlake.ingest.assemble.chunk import VersionRegistry
 from tonlake.ingest.blocks import KeyMark
 from tonlake.ingest.errors import BlockPruned
 from tonlake.ingest.run.pipeline import ingest

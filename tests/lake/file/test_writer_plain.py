@@ -14,16 +14,15 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from tests.lake.rows import MAKERS, make_table
-from tonlake.lake.file import plain
-from tonlake.lake.file.plain import encode_plain
-from tonlake.lake.file.writer import encode_parquet, sort_rows, write_parquet
+from tonlake.lake.file import writer
+from tonlake.lake.file.writer import encode_parquet, encode_plain, sort_rows, write_parquet
 from tonlake.lake.schema import ARROW_TYPES, TABLES, Column, Table
 from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.skipif(plain.NATIVE is None, reason="the extension is not built")
+pytestmark = pytest.mark.skipif(writer.NATIVE is None, reason="the extension is not built")
 
 MOST_VALUES = 1024
 
@@ -122,7 +121,7 @@ def test_the_same_without_the_extension(monkeypatch: pytest.MonkeyPatch) -> None
     rows, table = make_table("actions", 1, 9, rows=90), TABLES["actions"]
     settings = LakeSettings()
     made = encode_parquet(rows, table, settings)
-    monkeypatch.setattr(plain, "NATIVE", None)
+    monkeypatch.setattr(writer, "NATIVE", None)
     assert encode_parquet(rows, table, settings).equals(made)
 
 
@@ -176,7 +175,7 @@ def test_what_is_left_to_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
     at = WHOLE.names.index("all_ints")
     whole = make_rows(full, 0, 1)
     assert encode_plain(whole.set_column(at, WHOLE.arrow[at], long_list), WHOLE) is None
-    monkeypatch.setattr(plain, "NATIVE", None)
+    monkeypatch.setattr(writer, "NATIVE", None)
     assert encode_plain(rows.slice(1), table) is None
 
 
@@ -189,7 +188,7 @@ def test_null_where_none_may_be() -> None:
 
 
 def test_what_is_no_batch_is_refused() -> None:
-    assert plain.NATIVE is not None
+    assert writer.NATIVE is not None
     batch = make_table("queue_sizes", 1, 9, rows=1).to_batches()[0]
     schema, rows = batch.__arrow_c_array__()
     for wrong in (
@@ -200,11 +199,11 @@ def test_what_is_no_batch_is_refused() -> None:
         (None, None, (b"", b"", b"", b"")),
     ):
         with pytest.raises((TypeError, ValueError)):
-            plain.NATIVE.encode(*wrong)
+            writer.NATIVE.encode(*wrong)
     columns = bytes(batch.num_columns)
-    assert plain.NATIVE.encode(schema, rows, (b"", b"", columns, b"\xff")) is None
-    assert plain.NATIVE.encode(schema, rows, (b"", b"", columns[1:], b"")) is None
-    assert plain.NATIVE.encode(schema, rows, (b"", b"", columns, b"")) is not None
+    assert writer.NATIVE.encode(schema, rows, (b"", b"", columns, b"\xff")) is None
+    assert writer.NATIVE.encode(schema, rows, (b"", b"", columns[1:], b"")) is None
+    assert writer.NATIVE.encode(schema, rows, (b"", b"", columns, b"")) is not None
 
 
 def test_a_file_is_found_sound(tmp_path: Path) -> None:

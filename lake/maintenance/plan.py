@@ -1,6 +1,6 @@
 """Which files are merged together: those of consecutive commits, as long as they stay small.
 
-A stretch lies within one UTC day and one unbroken range of masterchain blocks, and is wholly
+A merge lies within one UTC day and one unbroken range of masterchain blocks, and is wholly
 covered by index segments or not at all, so that what segments do not cover stays cheap to read.
 """
 
@@ -17,17 +17,17 @@ from tonlake.lake.log.state import subtract_ranges
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tonlake.lake.log.state import DataFile, LogState, Range
+    from tonlake.lake.log.state import DataFile, LogState
     from tonlake.lake.settings import LakeSettings
 
-_TELLING = frozenset({"blocks", "action_ranges", "message_bodies"})
-"""Tables whose files say what is known of a place: places that differ in them stay apart."""
+_DISTINGUISHING = frozenset({"blocks", "action_ranges", "message_bodies"})
+"""Tables whose files show what is known of a place: places that differ in them stay apart."""
 
 _UNCOUNTED = "state_cells"
 """A merged file may have fewer of these rows than the files before, so they would count twice."""
 
 
-class Stretch(NamedTuple):
+class Merge(NamedTuple):
     """Files to merge, and the place of what they become."""
 
     place: Place
@@ -46,11 +46,11 @@ class _Unit(NamedTuple):
         return max(self.rows.values(), default=0)
 
 
-def list_stretches(
+def plan_merges(
     state: LogState, settings: LakeSettings, depth: Literal["all", "tail"]
-) -> list[Stretch]:
+) -> list[Merge]:
     """Return what is to be merged, in order; nothing is left after that is done."""
-    found: list[Stretch] = []
+    found: list[Merge] = []
     queues = _list_queues(state)
     newest = max((queue[-1].place.day for queue in queues), default="")
     for queue in queues:
@@ -71,26 +71,22 @@ def _list_queues(state: LogState) -> list[list[_Unit]]:
     queues: list[list[_Unit]] = []
     before: tuple[Place, bool, frozenset[str]] | None = None
     for place in sorted(by_place):
-        is_bare = _meets_any(place, bare)
+        is_bare = any(first <= place.last and place.first <= last for first, last in bare)
         rows = Counter[str]()
         for file in by_place[place]:
             if file.table != _UNCOUNTED:
                 rows[file.table] += file.rows
         unit = _Unit(place, tuple(by_place[place]), rows)
-        told = _TELLING.intersection(file.table for file in by_place[place])
-        if before == (place._replace(first=0, last=place.first - 1), is_bare, told):
+        known = _DISTINGUISHING.intersection(file.table for file in by_place[place])
+        if before == (place._replace(first=0, last=place.first - 1), is_bare, known):
             queues[-1].append(unit)
         else:
             queues.append([unit])
-        before = (place._replace(first=0), is_bare, told)
+        before = (place._replace(first=0), is_bare, known)
     return queues
 
 
-def _meets_any(place: Place, ranges: Iterable[Range]) -> bool:
-    return any(first <= place.last and place.first <= last for first, last in ranges)
-
-
-def _pack(units: Iterable[_Unit], most_rows: int) -> Iterator[Stretch]:
+def _pack(units: Iterable[_Unit], most_rows: int) -> Iterator[Merge]:
     """Yield as many consecutive places together as fit; those that stay alone are left out."""
     held: list[_Unit] = []
     total = Counter[str]()
@@ -103,16 +99,16 @@ def _pack(units: Iterable[_Unit], most_rows: int) -> Iterator[Stretch]:
     yield from _join(held)
 
 
-def _join(units: list[_Unit]) -> Iterator[Stretch]:
+def _join(units: list[_Unit]) -> Iterator[Merge]:
     if len(units) > 1:
         place = units[0].place._replace(last=units[-1].place.last)
-        yield Stretch(place, tuple(file for unit in units for file in unit.files))
+        yield Merge(place, tuple(file for unit in units for file in unit.files))
 
 
-def _pack_small(units: list[_Unit], settings: LakeSettings) -> list[Stretch]:
+def _pack_small(units: list[_Unit], settings: LakeSettings) -> list[Merge]:
     """Return places to merge of which many of about one size stand side by side.
 
-    Sizes are told apart in steps of ``compact_commits``, so each row is merged once a step.
+    Sizes are distinguished in steps of ``compact_commits``, so each row is merged once a step.
     """
     fan_in = settings.compact_commits
     if fan_in < 2:  # noqa: PLR2004 - a single place is nothing to merge
@@ -121,7 +117,7 @@ def _pack_small(units: list[_Unit], settings: LakeSettings) -> list[Stretch]:
     while sizes[-1] >= fan_in:
         sizes.append(sizes[-1] // fan_in)
     for size in reversed(sizes):
-        found: list[Stretch] = []
+        found: list[Merge] = []
         for is_small, group in groupby(units, key=lambda unit: unit.most_rows <= size):
             together = list(group)
             # What comes out must be too large for this step, or rows would be merged in it twice.

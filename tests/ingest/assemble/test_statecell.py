@@ -10,7 +10,7 @@ import pytest
 
 from tests.lake.chain import Chain, commit_chain, commit_made
 from tests.patience import compose
-from tonlake.ingest.assemble.memory import Memory
+from tonlake.ingest.assemble.statecell import Memory
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import open_snapshot

@@ -9,7 +9,7 @@ import pytest
 
 _ALLOCATE = """
 import ctypes, sys, threading
-from tonlake.lake.process.arenas import hold_little
+from tonlake.lake.process.memory import hold_little
 
 if sys.argv[1] == "shared" and not hold_little():
     sys.exit(3)
@@ -47,7 +47,7 @@ def test_threads_share_two_arenas() -> None:
 _FREE = """
 import ctypes, os, sys, time
 from pathlib import Path
-from tonlake.lake.process.arenas import hold_little
+from tonlake.lake.process.memory import hold_little
 
 def read_mib() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20

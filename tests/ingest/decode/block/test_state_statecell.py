@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ingest.updates import end_proof, end_pruned, end_update, prune
-from tonlake.ingest.decode.block.statecell import StateCells, iter_cells
+from tonlake.ingest.decode.block.state import StateCells, iter_cells
 from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.exotic import LIBRARY
