@@ -7,17 +7,26 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tonlake.ingest.blocks import BlockId, McBundle, McHead, RawBlock
-from tonlake.ingest.errors import BlockCorrupt, BlockNeverHad, BlockPruned, SourceError
+from tonlake.ingest.decode.signers import Signers
+from tonlake.ingest.errors import (
+    BlockCorrupt,
+    BlockNeverHad,
+    BlockPruned,
+    BlockUnavailable,
+    SourceError,
+)
 from tonlake.ingest.source.node.bundle import Tops, collect_committed, read_tops
 from tonlake.ingest.source.node.handle import MASTERCHAIN, name_mc_block
 from tonlake.ingest.source.node.slice import Slice, SliceCache, name_index, name_package_folder
 from tonlake.ingest.source.node.stored import (
     check_followers,
+    check_signed,
     miss_block,
     naming_corrupt,
     read_block,
     read_proven_block,
 )
+from tonlake.ingest.source.node.zerofile import read_zero_states
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -45,11 +54,13 @@ class Archive:
         self.index = index
         self.slices = slices
         self._tops: dict[int, Tops] = {}
+        self._signers = Signers(self._read_key_block)
 
     def refresh(self, *, rolled_back: bool) -> None:
         """Catch up with the node; after a roll-back indexes and packages are other ones."""
         if rolled_back:
             self.slices.close()
+            self._signers.forget()
         self.index.refresh()
         self.slices.refresh()
         self._tops.clear()
@@ -129,6 +140,7 @@ class Archive:
                 raise SourceError(f"{opened.store.name}: {block_id} follows no zero state")
             return handle.prev
 
+        check_signed(opened, mc_block, self._signers, tops.mark.before)
         with naming_corrupt(mc_block.id):
             committed = collect_committed(tops.new, find_prev)
             self._check_earlier(opened, earlier, mc_seqno)
@@ -254,6 +266,24 @@ class Archive:
         if handle is None:
             raise BlockNeverHad("the index has no such block", block=block, file=opened.store.name)
         return opened, self._read_block(opened, handle.id, mc_seqno)
+
+    def _read_key_block(self, key_seqno: int) -> RawBlock | None:
+        """Return a key block, or as 0 the zero state; None where the node lacks it."""
+        try:
+            if key_seqno == 0:
+                known = self.find_zero_states((MASTERCHAIN,))
+                for one in read_zero_states(self.db_dir, known):
+                    if one.workchain == MASTERCHAIN:
+                        block_id = msgspec.structs.replace(
+                            name_mc_block(0), root_hash=one.root_hash, file_hash=one.file_hash
+                        )
+                        return RawBlock(block_id, one.data)
+                return None
+            opened = self._open_slice(key_seqno)
+            handle = opened.find_root_handle(MASTERCHAIN, key_seqno)
+            return None if handle is None else read_block(opened, handle.id, key_seqno)
+        except (SourceError, BlockUnavailable):
+            return None  # reported when that block is read
 
 
 def _has_data(opened: Slice, mc_seqno: int) -> bool:

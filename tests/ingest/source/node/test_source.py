@@ -388,3 +388,40 @@ def test_no_private_folder_is_left(
     with pytest.raises(SourceError):
         open_node(tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_damaged_proofs_are_corrupt(copied: Path, bundles: list[McBundle]) -> None:
+    """Every byte of an entry counts, the signatures too; a length of zero is an error."""
+    name = f"{PACKAGES}/archive.00100.pack"
+    path = copied / name
+    sound = path.read_bytes()
+    entry_head = entry_name(bundles[149].blocks[0].id, "proof").encode()
+    start = sound.index(entry_head) + len(entry_head)
+    head = start - len(entry_head) - 8
+    size = int.from_bytes(sound[head + 4 : head + 8], "little")
+    with closing(open_node(copied, proofs=True)) as source:
+        assert source.read_bundle(150).blocks[0].proof == sound[start : start + size]
+        for at in range(head, start + size, 7):
+            damaged = bytearray(sound)
+            damaged[at] ^= 1 << at % 8
+            path.write_bytes(damaged)
+            with pytest.raises(BlockCorrupt) as caught:
+                source.read_bundle(150)
+            assert (caught.value.file, caught.value.offset) == (name, head), at
+        path.write_bytes(sound[: head + 4] + bytes(4) + sound[head + 8 :])
+        with pytest.raises(BlockCorrupt, match="the proof of the block is damaged"):
+            source.read_bundle(150)
+
+
+def test_a_damaged_proof_of_a_shard_block_is_corrupt(copied: Path, bundles: list[McBundle]) -> None:
+    shard_block = bundles[149].blocks[1].id
+    name = f"{PACKAGES}/archive.00100.0:8000000000000000.pack"
+    data = bytearray((copied / name).read_bytes())
+    data[data.index(entry_name(shard_block, "prooflink").encode()) + 400] ^= 1
+    (copied / name).write_bytes(data)
+    with closing(open_node(copied, proofs=True)) as source:
+        with pytest.raises(BlockCorrupt, match="the proof of the block is damaged") as caught:
+            source.read_unchecked(150)
+        assert (caught.value.block, caught.value.file) == (shard_block, name)
+    with closing(open_node(copied)) as source:
+        assert source.read_bundle(150) == bundles[149]
