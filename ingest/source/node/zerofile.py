@@ -15,6 +15,7 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.errors import BocError, SourceError
 from tonlake.ingest.source.node.handle import MASTERCHAIN_SHARD
 from tonlake.ingest.source.node.tl import ZERO_STATE_FILE_KEY, pack_block_id, pack_constructor
+from tonlake.lake.file.regular import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,10 +59,12 @@ def read_zero_states(db_dir: Path, known: Iterable[BlockId]) -> tuple[ZeroState,
 
 
 def _read_state(path: Path, name: str, workchain: int) -> ZeroState:
-    data = path.read_bytes()
     try:
+        data = read_regular(path)
         tree = parse_boc(data)
         root_hash = tree.hash(tree.roots[0])
+    except OSError as error:
+        raise SourceError(f"{name}: {error.strerror}") from error
     except BocError as error:
         raise SourceError(f"{name}: {error}") from error
     return ZeroState(workchain, root_hash, hashlib.sha256(data).digest(), data)
