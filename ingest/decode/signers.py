@@ -33,21 +33,24 @@ class Signers:
         """Read key blocks again, as after a roll-back."""
         self._validators.clear()
 
-    def check(self, block: RawBlock, key_seqno: int) -> None:
+    def check(self, block: RawBlock, key_seqno: int) -> bool:
         """Verify the signatures in the proof of a masterchain block, if it has any.
 
         They are those of the validators whom the key block ``key_seqno`` names; without that
         block the form of the proof alone is checked.
 
+        Returns:
+            Whether the signatures were verified.
+
         Raises:
             DecodeError, BocError: as ``check_proof``; a signature is wrong or of no validator.
         """
         if block.proof is None:
-            return
+            return False
         found = check_proof(block.proof, block.id)
         validators = self._find(key_seqno)
         if found is None or validators is None:
-            return
+            return False
         # It takes a tenth of a second to load, which other commands do without.
         from tonlake.ingest.decode.block.validator import (  # noqa: PLC0415
             ProofInvalid,
@@ -61,6 +64,7 @@ class Signers:
             raise DecodeError(str(error)) from error
         if weight != found.weight:
             raise DecodeError(f"signatures of weight {weight} that claim {found.weight}")
+        return True
 
     def _find(self, key_seqno: int) -> list[Validator] | None:
         if key_seqno not in self._validators:

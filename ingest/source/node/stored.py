@@ -80,19 +80,23 @@ def read_proven_block(
         return msgspec.structs.replace(block, proof=proof)
 
 
-def check_signed(opened: Slice, block: RawBlock, signers: Signers, key_seqno: int) -> None:
+def check_signed(opened: Slice, block: RawBlock, signers: Signers, key_seqno: int) -> bool:
     """Check the proof of a masterchain block, if it has one, and the signatures in it.
+
+    Returns:
+        Whether the signatures were verified.
 
     Raises:
         BlockCorrupt: as ``Signers.check``.
     """
     if block.proof is None:
-        return
+        return False
     with naming_corrupt(block.id):
         place = opened.locate_proof(block.id, block.id.seqno)
-        if place is not None:
-            with naming_proof(place):
-                signers.check(block, key_seqno)
+        if place is None:
+            return False
+        with naming_proof(place):
+            return signers.check(block, key_seqno)
 
 
 @contextmanager
