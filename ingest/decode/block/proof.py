@@ -21,6 +21,7 @@ from tonlake.ingest.decode.cell.dictionary_writer import build_hashmap
 from tonlake.ingest.decode.cell.exotic import PRUNED
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.decode.native import hash_root
 from tonlake.ingest.errors import DecodeError
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ def check_proof(proof: bytes, block_id: BlockId) -> SignatureSet | None:
     found = _read_block_id(start)
     if found != block_id:
         raise DecodeError(f"it is the proof of another block, {found}")
-    block = _check_merkle(tree, start.load_ref(), block_id.root_hash)
+    is_hashed = hash_root(proof) is not None
+    block = _check_merkle(tree, start.load_ref(), block_id.root_hash, is_hashed=is_hashed)
     cell = start.load_maybe_ref()
     _expect_end(start, "the proof")
     if len(tree.roots) > 1:
@@ -140,15 +142,21 @@ def _read_pair(pair: CellSlice) -> Signature:
     return Signature(node_id_short, pair.load_bytes(64))
 
 
-def _check_merkle(tree: CellTree, cell: int, root_hash: bytes) -> int:
-    """Return the block that a Merkle proof shows, whose root hash it must prove."""
+def _check_merkle(tree: CellTree, cell: int, root_hash: bytes, *, is_hashed: bool) -> int:
+    """Return the block that a Merkle proof shows, whose root hash it must prove.
+
+    Where the tree ``is_hashed``, the proof is known to show the hash and depth that it names.
+    """
     if tree.kind(cell) != MERKLE_PROOF:
         raise DecodeError("the proof holds no Merkle proof")
     (block,) = tree.refs(cell)
-    proven, depth = tree.hash(block, 0), tree.depth(block, 0)
-    if proven != root_hash:
-        raise DecodeError(f"it proves the block {proven.hex()}, not {root_hash.hex()}")
-    if tree.payload(cell)[1:] != root_hash + depth.to_bytes(2, "big"):
+    named = tree.payload(cell)[1:33]
+    if named != root_hash:
+        raise DecodeError(f"it proves the block {named.hex()}, not {root_hash.hex()}")
+    if is_hashed:
+        return block
+    depth = tree.depth(block, 0).to_bytes(2, "big")
+    if tree.payload(cell)[1:] != tree.hash(block, 0) + depth:
         raise DecodeError("the Merkle proof names another hash or depth than it proves")
     return block
 
