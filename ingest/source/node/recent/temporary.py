@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 TEMPORARY_FOLDER = "files/packages"
 FOLLOWED = 2
-"""The newest ones are written to; at the turn of an hour it is two."""
+"""The newest ones are written to: at the turn of an hour the one before as well."""
 
 _INDEX = re.compile(r"temp\.archive\.(\d{1,10})\.index")
 
@@ -60,6 +60,8 @@ class TemporaryPackages:
         self._scratch = scratch
         self._open: dict[int, TemporaryPackage] = {}
         self._failed: set[int] = set()
+        self._times: list[int] = []
+        self._listed_ns: int | None = None
 
     def refresh(self) -> bool:
         """Catch up with the packages that were read, and forget those that the node deleted.
@@ -68,17 +70,20 @@ class TemporaryPackages:
         """
         times = self._list_times()
         changed = False
-        for time in list(self._open):
+        for time in sorted(self._open, reverse=True):
             if time not in times:
                 self._open.pop(time).close()
                 changed = True
-            elif time in times[:FOLLOWED]:
-                try:
-                    changed |= self._open[time].catch_up()
-                except SourceError:
-                    self._open.pop(time).close()
-                    changed = True
+            elif time == times[0] or (changed and time in times[:FOLLOWED]):
+                changed |= self._catch_up(time)
         return changed or any(time not in self._open.keys() | self._failed for time in times[:1])
+
+    def _catch_up(self, time: int) -> bool:
+        try:
+            return self._open[time].catch_up()
+        except SourceError:
+            self._open.pop(time).close()
+            return True
 
     def retry(self) -> None:
         """Try again to open packages that could not be opened."""
@@ -103,11 +108,19 @@ class TemporaryPackages:
             self._open.popitem()[1].close()
 
     def _list_times(self) -> list[int]:
+        """Return the Unix times of the packages, the newest first; listed when one came or went."""
         folder = self._db_dir / TEMPORARY_FOLDER
-        found = (_INDEX.fullmatch(path.name) for path in folder.glob("*.index"))
-        times = (int(match[1]) for match in found if match)
-        # A node that was rolled back leaves folders without a file.
-        return sorted(
-            (time for time in times if (folder / f"temp.archive.{time}.index" / CURRENT).exists()),
-            reverse=True,
-        )
+        try:
+            changed_ns = folder.stat().st_mtime_ns
+        except OSError:
+            return []
+        if changed_ns != self._listed_ns:
+            found = (_INDEX.fullmatch(path.name) for path in folder.iterdir())
+            times = sorted((int(match[1]) for match in found if match), reverse=True)
+            # A node that was rolled back leaves folders without a file; one that has just been
+            # made gets its files in a moment.
+            self._times = [
+                time for time in times if (folder / f"temp.archive.{time}.index" / CURRENT).exists()
+            ]
+            self._listed_ns = changed_ns if times == self._times else None
+        return self._times
