@@ -212,7 +212,9 @@ def print_report(report: IngestReport, *, as_json: bool) -> None:
     if len(report.holes) > HOLES_SHOWN:
         click.echo(f"and {len(report.holes) - HOLES_SHOWN} holes more", err=True)
     if report.stopped_at is not None:
-        click.echo(f"stopped before masterchain {report.stopped_at}: not complete yet", err=True)
+        why = f": {report.stop_reason}" if report.stop_reason else ""
+        text = f"stopped before masterchain {report.stopped_at}: not complete yet{why}"
+        click.echo(text, err=True)
 
 
 for rebuild_command in rebuild_commands:

@@ -52,6 +52,7 @@ class IngestReport(msgspec.Struct):
     commits: int = 0
     rows: dict[str, int] = {}
     stopped_at: int | None = None
+    stop_reason: str | None = None
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -197,6 +198,7 @@ class Pipeline:
                 yield part
             elif part.kind == NOT_YET:
                 self.report.stopped_at = part.mc_seqno
+                self.report.stop_reason = part.reason
             else:
                 self._note_hole(part)
                 if self._stop_at_hole:

@@ -21,6 +21,7 @@ from tonlake.lake.duck.connection import (
     read_sql,
     render_view,
 )
+from tonlake.lake.duck.seal import CATALOG_FILE, VIEWS_FILE, seal_script
 from tonlake.lake.duck.statement import join_scripts, quote, quote_name
 from tonlake.lake.log.disk import unfinished
 from tonlake.lake.log.snapshot import open_snapshot
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.log.state import DataFile
     from tonlake.lake.schema import Table
-
-VIEWS_FILE = "views.sql"
-CATALOG_FILE = "catalog.duckdb"
 
 _STORAGE_VERSION = "v1.0.0"
 """The oldest one, so that the 1.5 command line opens the catalogue as well."""
@@ -58,8 +56,6 @@ def write_views(lake_dir: Path, root: str | None = None) -> list[Path]:
         raise damage
     text = render_script(snapshot, root)
     views, catalog = lake_dir / VIEWS_FILE, lake_dir / CATALOG_FILE
-    with unfinished(views) as path:
-        path.write_text(text, encoding="utf-8")
     with (
         unfinished(catalog.absolute()) as path,  # DuckDB takes "~" and "s3:" for other places
         duckdb.connect(
@@ -71,6 +67,8 @@ def write_views(lake_dir: Path, root: str | None = None) -> list[Path]:
         connection.begin()  # each of a thousand statements would wait for the disk
         connection.execute(text)
         connection.commit()
+    with unfinished(views) as path:
+        path.write_bytes(seal_script(text, catalog))
     return [views, catalog]
 
 

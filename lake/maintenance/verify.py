@@ -1,7 +1,8 @@
 """The whole lake against its log, and the log against itself.
 
 Found are: log entries and checkpoints that are missing, damaged, or do not follow each other;
-ranges that overlap; data files that are missing, or have other bytes or rows than committed.
+ranges that overlap; data files that are missing, or have other bytes or rows than committed;
+hand-off files (``views.sql``, ``catalog.duckdb``) with other bytes than were written.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tonlake.lake.duck.seal import find_changed
 from tonlake.lake.errors import LakeCorrupt, LakeNotFound
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.state import (
@@ -76,6 +78,7 @@ def verify_lake(
     damage += [Damage(error.file, error.reason) for error in found]
     broken = {error.file for error in found}
     damage += _verify_rows(lake_dir, (file for file in state.files if file.path not in broken))
+    damage += [Damage(file, reason) for file, reason in find_changed(lake_dir)]
     return VerifyReport(
         commits=state.number,
         files=len(files),

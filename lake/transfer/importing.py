@@ -29,6 +29,7 @@ from tonlake.lake.schema import (
     TRANSACTIONS,
 )
 from tonlake.lake.schema.action import ACTION_TABLES
+from tonlake.lake.transfer.check import check_files
 from tonlake.lake.transfer.manifest import copy_file, encode_manifest, read_manifest
 
 if TYPE_CHECKING:
@@ -73,8 +74,9 @@ def import_piece(
         on_file: Called after each file with the number of files done and of all.
 
     Raises:
-        PieceRefused: there is no manifest, or it is damaged or too new.
-        LakeCorrupt: a file of the folder is missing or damaged.
+        PieceRefused: there is no manifest, or it is damaged, too new or contradicts itself.
+        LakeCorrupt: a file of the folder is missing or damaged; missing ones, and those of
+            another size or number of rows, are found before anything is copied.
         RangeOverlap: the lake has some blocks of a stretch and lacks others.
         NetworkMismatch: the lake is of another network.
         LakeFull, CommitConflict: as ``commit_range``.
@@ -161,8 +163,13 @@ class _Intake:
         self, state: LogState, missing: list[Stretch], on_file: Callable[[int, int], None]
     ) -> ImportReport:
         """Commit stretch by stretch, in order."""
-        wanted = [self._choose_files(each, last=each is missing[-1]) for each in missing]
+        by_place = self._manifest.files_by_place()
+        wanted = [
+            self._choose_files(by_place.get(each.place, []), last=each is missing[-1])
+            for each in missing
+        ]
         runs = self._manifest.runs if self._same and missing else ()
+        check_files(self._folder, (*(file for files in wanted for file in files), *runs))
         total = sum(map(len, wanted)) + len(runs)
         done = 0
         for stretch, files in zip(missing, wanted, strict=True):
@@ -184,8 +191,7 @@ class _Intake:
             derive=not self._same and (bool(missing) or _lacks_traces(state)),
         )
 
-    def _choose_files(self, stretch: Stretch, *, last: bool) -> list[DataFile]:
-        files = self._manifest.files_of(stretch.place)
+    def _choose_files(self, files: list[DataFile], *, last: bool) -> list[DataFile]:
         if not self._same:
             return [file for file in files if file.table not in SPANNING]
         return [*files, *(self._manifest.open_files if last else ())]

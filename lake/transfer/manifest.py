@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tonlake.lake.errors import LakeCorrupt, PieceRefused
+from tonlake.lake.file.regular import open_regular, read_regular
 from tonlake.lake.log.disk import make_folder, open_temporary, seal_file, sync_folder
 from tonlake.lake.log.place import Place, is_open, read_place
 from tonlake.lake.log.state import DataFile, Network, Range
+from tonlake.lake.transfer.check import check_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
 MANIFEST = "manifest.json"
@@ -70,9 +71,12 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     files: tuple[DataFile, ...]
     runs: tuple[DataFile, ...]
 
-    def files_of(self, place: Place) -> list[DataFile]:
-        """Return the files at a place."""
-        return [each for each in self.files if read_place(each.path) == place]
+    def files_by_place(self) -> dict[Place, list[DataFile]]:
+        """Return the files at each place."""
+        found: dict[Place, list[DataFile]] = {}
+        for each in self.files:
+            found.setdefault(read_place(each.path), []).append(each)
+        return found
 
     @property
     def open_files(self) -> list[DataFile]:
@@ -115,12 +119,15 @@ def read_manifest(folder: Path) -> Manifest | None:
     """Return the manifest of a folder; None where it has none.
 
     Raises:
-        PieceRefused: it is damaged, or of a later version of this program.
+        PieceRefused: it is damaged, of a later version of this program, or claims what no lake
+            can have.
     """
     try:
-        data = (folder / MANIFEST).read_bytes()
+        data = read_regular(folder / MANIFEST)
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise PieceRefused(f"{MANIFEST} cannot be read ({error.strerror})") from error
     try:
         envelope = msgspec.json.decode(data, type=_Envelope)
         raw = bytes(envelope.body)
@@ -135,24 +142,8 @@ def read_manifest(folder: Path) -> Manifest | None:
         raise PieceRefused(
             f"{MANIFEST} has form {manifest.format}, and this version reads {FORMAT}"
         )
-    _check_paths((*manifest.files, *manifest.runs))
-    _check_ranges(manifest.stretches)
+    check_manifest(manifest)
     return manifest
-
-
-def _check_paths(files: Iterable[DataFile]) -> None:
-    """Refuse names that could lead out of a lake's folder."""
-    for each in files:
-        if re.fullmatch(r"\w[\w=.-]*(/\w[\w=.-]*){1,2}", each.path) is None:
-            raise PieceRefused(f"{each.path!r} is no path of a lake's file")
-
-
-def _check_ranges(stretches: Iterable[Stretch]) -> None:
-    """Refuse blocks that no chain has: what is imported of them would be no lake."""
-    for each in stretches:
-        first, last = each.first_mc_seqno, each.last_mc_seqno
-        if not 1 <= first <= last:
-            raise PieceRefused(f"{first}..{last} is no range of masterchain blocks")
 
 
 def copy_file(source: Path, target: Path, file: DataFile) -> bool:
@@ -167,7 +158,7 @@ def copy_file(source: Path, target: Path, file: DataFile) -> bool:
         return False
     make_folder(final.parent)
     try:
-        stream = (source / file.path).open("rb")
+        stream = open_regular(source / file.path)
     except OSError as error:
         raise LakeCorrupt(file.path, f"it cannot be read ({error.strerror})") from error
     with stream, open_temporary(final.parent, "file") as (copy, path):

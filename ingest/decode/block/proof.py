@@ -1,4 +1,4 @@
-"""A node's proof of a block: its signatures, and Merkle proofs cut from it.
+"""A node's proof of a block: checked, its signatures, and Merkle proofs cut from it.
 
 TL-B: block_proof#c3 proof_for:BlockIdExt root:^Cell signatures:(Maybe ^BlockSignatures),
 block_signatures#11 validator_info:ValidatorBaseInfo pure_signatures:BlockSignaturesPure,
@@ -12,21 +12,28 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.blocks import BlockId
+from tonlake.ingest.decode.block.header import read_own_info, read_parts, read_shard_ident
+from tonlake.ingest.decode.cell.boc import MERKLE_PROOF, parse_boc
 from tonlake.ingest.decode.cell.build import append_cell, graft_cell
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.decode.cell.dictionary_writer import build_hashmap
 from tonlake.ingest.decode.cell.exotic import PRUNED
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.decode.native import hash_root
 from tonlake.ingest.errors import DecodeError
 
 if TYPE_CHECKING:
     from tonlake.ingest.decode.cell.slice import CellSlice
 
+SIMPLEX_TAG = 0x12
+"""block_signatures_simplex: kept as it is."""
+
 _PROOF_TAG, _SIGNATURES_TAG, _ED25519_TAG = 0xC3, 0x11, 0x5
-_BLOCK_ID_BITS = 104 + 32 + 256 + 256  # BlockIdExt: ShardIdent, seq_no, root_hash, file_hash
-_VALIDATOR_INFO_BITS = 64
-_COUNT_BITS, _WEIGHT_BITS, _KEY_BITS = 32, 64, 16
+_SHARD_IDENT_BITS, _SHARD_MASK = 104, (1 << 64) - 1
+_KEY_BITS = 16
+_PAIR_BITS = 256 + 4 + 512
 _MERKLE_BITS = 280
 _SHARD_HASHES_BIT = 17  # behind the tag and key_block of McBlockExtra
 _LEVEL_ONE = 1
@@ -37,6 +44,47 @@ class Signature(msgspec.Struct, frozen=True):
 
     node_id_short: bytes
     signature: bytes
+
+
+class SignatureSet(msgspec.Struct, frozen=True):
+    """Signatures under a masterchain block: whose turn it was, by hash, and what they weigh."""
+
+    validator_list_hash_short: int
+    catchain_seqno: int
+    weight: int
+    signatures: list[Signature]
+
+
+def check_proof(proof: bytes, block_id: BlockId) -> SignatureSet | None:
+    """Make sure that a proof is that of a block, and return its signatures, not yet verified.
+
+    Every bit of it counts: the id, the Merkle proof (root hash of the block) and the form of the
+    signatures. None where it has none, or some of a later form than ``block_signatures``.
+
+    Raises:
+        DecodeError: it is of another block, or its signatures are malformed.
+        BocError: it is no bag of cells, or a cell ends too early.
+    """
+    tree = parse_boc(proof)
+    start = tree.slice(tree.roots[0])
+    found = _read_block_id(start)
+    if found != block_id:
+        raise DecodeError(f"it is the proof of another block, {found}")
+    is_hashed = hash_root(proof) is not None
+    block = _check_merkle(tree, start.load_ref(), block_id.root_hash, is_hashed=is_hashed)
+    cell = start.load_maybe_ref()
+    _expect_end(start, "the proof")
+    if len(tree.roots) > 1:
+        raise DecodeError("the proof is not alone in its bag")
+    if cell is None or tree.slice(cell).peek_uint(8) == SIMPLEX_TAG:
+        return None
+    found_set = _read_signature_set(tree, cell)
+    tree.roots = [block]
+    info, _rest = read_own_info(tree, read_parts(tree).info)
+    own = info["validator_list_hash_short"] & 0xFFFFFFFF, info["gen_catchain_seqno"]
+    if own != (found_set.validator_list_hash_short, found_set.catchain_seqno):
+        raise DecodeError("the signatures are those of other validators than the block's")
+    return found_set
 
 
 def read_signatures(proof: bytes) -> list[Signature]:
@@ -52,15 +100,39 @@ def read_signatures(proof: bytes) -> list[Signature]:
     cell = start.load_maybe_ref()
     if cell is None:
         raise DecodeError("the proof of the block holds no signatures")
-    signatures = tree.slice(cell)
-    tag = signatures.load_uint(8)
+    return _read_signature_set(tree, cell).signatures
+
+
+def _read_signature_set(tree: CellTree, cell: int) -> SignatureSet:
+    start = tree.slice(cell)
+    tag = start.load_uint(8)
     if tag != _SIGNATURES_TAG:
         raise DecodeError(f"the signatures of the block are of the unknown form {tag:02x}")
-    signatures.skip(_VALIDATOR_INFO_BITS + _COUNT_BITS + _WEIGHT_BITS)
-    root = signatures.load_maybe_ref()
-    if root is None:
-        return []
-    return [_read_pair(pair) for _index, pair in iter_hashmap(tree, root, _KEY_BITS)]
+    list_hash, catchain_seqno = start.load_uint(32), start.load_uint(32)
+    count, weight, root = start.load_uint(32), start.load_uint(64), start.load_maybe_ref()
+    _expect_end(start, "the set of signatures")
+    pairs = [] if root is None else list(iter_hashmap(tree, root, _KEY_BITS))
+    if len(pairs) != count or any(at != index for at, (index, _pair) in enumerate(pairs)):
+        raise DecodeError(f"{len(pairs)} signatures of a block that claims {count}")
+    if root is not None:
+        _check_form(tree, root, [pair.peek_uint(_PAIR_BITS) for _index, pair in pairs])
+    signatures = [_read_pair(pair) for _index, pair in pairs]
+    if len({one.node_id_short for one in signatures}) < count:
+        raise DecodeError("a validator signed the block twice")
+    return SignatureSet(list_hash, catchain_seqno, weight, signatures)
+
+
+def _check_form(tree: CellTree, root: int, pairs: list[int]) -> None:
+    """Make sure that a map of signatures is written as nodes write it: no hash covers it."""
+    copy = CellTree()
+    rebuilt = build_hashmap(
+        copy,
+        list(enumerate(pairs)),
+        _KEY_BITS,
+        lambda node, pair: node.store_uint(pair, _PAIR_BITS),
+    )
+    if copy.hash(rebuilt) != tree.hash(root):
+        raise DecodeError("the signatures of the block are malformed")
 
 
 def _read_pair(pair: CellSlice) -> Signature:
@@ -68,6 +140,30 @@ def _read_pair(pair: CellSlice) -> Signature:
     if pair.load_uint(4) != _ED25519_TAG:
         raise DecodeError("a signature is none of Ed25519")
     return Signature(node_id_short, pair.load_bytes(64))
+
+
+def _check_merkle(tree: CellTree, cell: int, root_hash: bytes, *, is_hashed: bool) -> int:
+    """Return the block that a Merkle proof shows, whose root hash it must prove.
+
+    Where the tree ``is_hashed``, the proof is known to show the hash and depth that it names.
+    """
+    if tree.kind(cell) != MERKLE_PROOF:
+        raise DecodeError("the proof holds no Merkle proof")
+    (block,) = tree.refs(cell)
+    named = tree.payload(cell)[1:33]
+    if named != root_hash:
+        raise DecodeError(f"it proves the block {named.hex()}, not {root_hash.hex()}")
+    if is_hashed:
+        return block
+    depth = tree.depth(block, 0).to_bytes(2, "big")
+    if tree.payload(cell)[1:] != tree.hash(block, 0) + depth:
+        raise DecodeError("the Merkle proof names another hash or depth than it proves")
+    return block
+
+
+def _expect_end(start: CellSlice, what: str) -> None:
+    if start.bits_left or start.refs_left:
+        raise DecodeError(f"{what} goes on behind its end")
 
 
 def prove_header(proof: bytes) -> bytes:
@@ -123,7 +219,18 @@ def _prune(target: CellTree, source: CellTree, cell: int) -> int:
 def _open_proof(tree: CellTree) -> CellSlice:
     """Return a reader of BlockProof behind ``proof_for``."""
     start = tree.slice(tree.roots[0])
+    _read_block_id(start)
+    return start
+
+
+def _read_block_id(start: CellSlice) -> BlockId:
+    """Take the tag and ``proof_for`` off a BlockProof."""
     if start.load_uint(8) != _PROOF_TAG:
         raise DecodeError("the bag is no proof of a block")
-    start.skip(_BLOCK_ID_BITS)
-    return start
+    prefix = start.peek_uint(_SHARD_IDENT_BITS) & _SHARD_MASK
+    workchain, shard = read_shard_ident(start)
+    if prefix != shard & shard - 1 & _SHARD_MASK:
+        raise DecodeError("the proof names a shard with bits behind its prefix")
+    return BlockId(
+        workchain, shard, start.load_uint(32), start.load_bytes(32), start.load_bytes(32)
+    )

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Tables = dict[str, pa.Table]
     Reference = Callable[[Sequence[McBundle], Collection[BlockId]], Tables]
 
-__all__ = ["decode_bundles", "decode_natively", "describe", "is_used", "rebuild_bag"]
+__all__ = ["decode_bundles", "decode_natively", "describe", "hash_root", "is_used", "rebuild_bag"]
 
 _SEED_BITS = 64
 
@@ -65,6 +65,15 @@ _READERS = (
 or with one that cannot rebuild bags."""
 
 _seed = secrets.randbits(_SEED_BITS)
+
+
+def hash_root(data: bytes) -> bytes | None:
+    """Return the hash of the root of a bag, all of whose Merkle cells show what they name.
+
+    None where they do not, where the extension knows less than the reference does, and without it.
+    """
+    found: bytes | None = None if _extension is None else _extension.root_hash(data)
+    return found
 
 
 def rebuild_bag(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> bytes | None:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from tonlake.ingest.blocks import BlockId, McHead
 from tonlake.ingest.decode.block.header import read_own_info, read_parts
+from tonlake.ingest.decode.block.validator import ProofInvalid
 from tonlake.ingest.errors import BocError, DecodeError, ServerFault
 from tonlake.ingest.source.liteserver.proof import open_proof
-from tonlake.ingest.source.liteserver.signatures import ProofInvalid, check_link
+from tonlake.ingest.source.liteserver.signatures import check_link
 from tonlake.ingest.source.node.handle import MASTERCHAIN_SHARD
 from tonlake.lake.account import MASTERCHAIN
 

@@ -1,50 +1,22 @@
-"""Who signed a masterchain block: links from a block that is certain to one that is to be proven.
+"""Links from a block that is certain to one that is to be proven: who signed a masterchain block.
 
-TL: liteServer.blockLinkForward. TL-B: validators#11, validators_ext#12 (config params 34, and 35
-where there are temporary ones), validator#53, validator_addr#73, ed25519_pubkey#8e81278a. What is
-signed is the TL object ton.blockId with both hashes.
+TL: liteServer.blockLinkForward.
 """
 
 from __future__ import annotations
 
-import hashlib
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from nacl.exceptions import BadSignatureError
-from nacl.signing import VerifyKey
-
-from tonlake.ingest.decode.block.header import check_tag, read_own_info, read_parts
-from tonlake.ingest.decode.block.shard import read_mc_extra
-from tonlake.ingest.decode.block.state import read_config, read_state
-from tonlake.ingest.decode.cell.dictionary import iter_hashmap, iter_hashmap_slice
+from tonlake.ingest.decode.block.header import read_own_info, read_parts
+from tonlake.ingest.decode.block.validator import ProofInvalid, check_signatures, read_validators
 from tonlake.ingest.errors import BocError, DecodeError
 from tonlake.ingest.source.liteserver.proof import open_proof
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tonlake.ingest.blocks import BlockId
-    from tonlake.ingest.decode.cell.slice import CellSlice
-    from tonlake.ingest.decode.cell.tree import CellTree
     from tonlake.ingest.source.liteserver.connection import Answer
 
 FORWARD, ORDINARY = "liteServer.blockLinkForward", "liteServer.signatureSet.ordinary"
-SIGNED_TAG, KEY_TAG = bytes.fromhex("706e0bc5"), bytes.fromhex("c6b41348")
-_TEMPORARY, _CURRENT = 35, 34
-_PARAM_BITS, _INDEX_BITS = 32, 16
-_VALIDATORS, _VALIDATORS_EXT = 0x11, 0x12
-_VALIDATOR_TAGS, _PUBLIC_KEY_TAG = (0x53, 0x73), 0x8E81278A
-
-
-class ProofInvalid(Exception):
-    """A link that proves nothing, and why."""
-
-
-class Validator(NamedTuple):
-    """A validator of the masterchain: its public key, and how much its signature counts."""
-
-    key: bytes
-    weight: int
 
 
 def check_link(link: Answer, known: BlockId, target: BlockId) -> bool:
@@ -73,68 +45,3 @@ def check_link(link: Answer, known: BlockId, target: BlockId) -> bool:
     ]
     check_signatures(target, validators, signed)
     return bool(info["key_block"])
-
-
-def check_signatures(
-    target: BlockId, validators: Iterable[Validator], signatures: Iterable[tuple[bytes, bytes]]
-) -> None:
-    """Make sure that more than two thirds of the validators, by weight, signed a block.
-
-    Raises:
-        ProofInvalid: a signature is wrong, unknown or repeated, or there are too few.
-    """
-    by_id = {hashlib.sha256(KEY_TAG + one.key).digest(): one for one in validators}
-    total = sum(one.weight for one in by_id.values())
-    message = SIGNED_TAG + target.root_hash + target.file_hash
-    weight = 0
-    for node_id, signature in signatures:
-        validator = by_id.pop(node_id, None)
-        if validator is None:
-            raise ProofInvalid(f"{target} is signed by {node_id.hex()}, who is no validator of it")
-        try:
-            VerifyKey(validator.key).verify(message, signature)
-        except (BadSignatureError, ValueError, TypeError) as error:
-            raise ProofInvalid(f"a signature of {target} is wrong") from error
-        weight += validator.weight
-    if weight * 3 <= total * 2:
-        raise ProofInvalid(f"{target} is signed by {weight} of {total}, and not by two thirds")
-
-
-def read_validators(tree: CellTree, known: BlockId) -> list[Validator]:
-    """Return the validators of the masterchain that a key block or the zero state names.
-
-    Raises:
-        DecodeError, BocError: the tree is neither, or lacks them.
-    """
-    if known.seqno:
-        config = read_mc_extra(tree).config
-    else:
-        config = read_config(tree, read_state(tree, tree.roots[0]))
-    if config is None:
-        raise DecodeError("it holds no configuration")
-    params = dict(iter_hashmap(tree, config, _PARAM_BITS, skip_pruned=True))
-    value = params.get(_TEMPORARY) or params.get(_CURRENT)
-    if value is None:
-        raise DecodeError("its configuration holds no validators")
-    start = tree.slice(value.load_ref())
-    tag = start.load_uint(8)
-    if tag not in (_VALIDATORS, _VALIDATORS_EXT):
-        raise DecodeError(f"validators of the unknown form {tag:02x}")
-    start.skip(32 + 32 + 16)  # utime_since, utime_until, total
-    main = start.load_uint(16)
-    if tag == _VALIDATORS:
-        listed = iter_hashmap_slice(start, _INDEX_BITS)
-    else:
-        start.skip(64)  # total_weight
-        root = start.load_maybe_ref()
-        listed = iter(()) if root is None else iter_hashmap(tree, root, _INDEX_BITS)
-    # Where validators are drawn by lot, it is of their order: these are the ones all the same.
-    return [_read_validator(one) for index, one in listed if index < main]
-
-
-def _read_validator(cell: CellSlice) -> Validator:
-    tag = cell.load_uint(8)
-    if tag not in _VALIDATOR_TAGS:
-        raise DecodeError(f"a validator of the unknown form {tag:02x}")
-    check_tag(cell, 32, _PUBLIC_KEY_TAG, "public key")
-    return Validator(cell.load_bytes(32), cell.load_uint(64))

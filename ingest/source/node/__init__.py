@@ -6,6 +6,7 @@ rocks        RocksDB beside its owner, through private folders (scratch): follow
 handle, state, globalindex, slice, celldb    what the stores hold
 bundle       which shard blocks a masterchain block commits
 archive      bundles out of slices and packages
+recent       temporary packages, where the archive ends
 zerofile     zero states
 source       a node's database folder as a source of blocks
 packgroup, packs    archive packages without any index as a source of blocks

@@ -7,17 +7,26 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tonlake.ingest.blocks import BlockId, McBundle, McHead, RawBlock
-from tonlake.ingest.errors import BlockCorrupt, BlockNeverHad, BlockPruned, SourceError
+from tonlake.ingest.decode.signers import Signers
+from tonlake.ingest.errors import (
+    BlockCorrupt,
+    BlockNeverHad,
+    BlockPruned,
+    BlockUnavailable,
+    SourceError,
+)
 from tonlake.ingest.source.node.bundle import Tops, collect_committed, read_tops
 from tonlake.ingest.source.node.handle import name_mc_block
 from tonlake.ingest.source.node.slice import Slice, SliceCache, name_index, name_package_folder
 from tonlake.ingest.source.node.stored import (
     check_followers,
+    check_signed,
     miss_block,
     naming_corrupt,
     read_block,
     read_proven_block,
 )
+from tonlake.ingest.source.node.zerofile import read_zero_block
 from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
@@ -46,11 +55,13 @@ class Archive:
         self.index = index
         self.slices = slices
         self._tops: dict[int, Tops] = {}
+        self.signers = Signers(self._read_key_block)
 
     def refresh(self, *, rolled_back: bool) -> None:
         """Catch up with the node; after a roll-back indexes and packages are other ones."""
         if rolled_back:
             self.slices.close()
+            self.signers.forget()
         self.index.refresh()
         self.slices.refresh()
         self._tops.clear()
@@ -65,6 +76,8 @@ class Archive:
         record = next(self._kept(self.index.slice_ids), None)
         if record is None:
             return 1
+        if not self.slices.exists(record.id):
+            return record.first_mc_seqno  # reading it says that the index is missing
         first, opened = record.first_mc_seqno, self.slices.open(record.id)
         # A wrong record would leave blocks out silently.
         earlier = sorted(one for one in opened.list_mc_seqnos() if 0 < one < first)
@@ -73,9 +86,10 @@ class Archive:
     def find_last(self) -> int:
         """Return the newest masterchain block in the slices' indexes; 0 if there is none."""
         for record in self._kept(reversed(self.index.slice_ids)):
-            last = self.slices.open(record.id).last_mc_seqno()
-            if last is not None:
-                return last
+            if self.slices.exists(record.id):
+                last = self.slices.open(record.id).last_mc_seqno()
+                if last is not None:
+                    return last
         return 0
 
     def find_head(self, mc_seqno: int) -> McHead | None:
@@ -109,7 +123,7 @@ class Archive:
             BlockCorrupt: the archive contradicts itself, or the bytes are wrong.
         """
         opened, mc_block = self._read_mc_block(mc_seqno)
-        tops = self._read_tops(mc_block)
+        tops = self.read_tops(mc_block)
         absent: list[BlockId] = []
         earlier: list[BlockId] = []
 
@@ -130,6 +144,7 @@ class Archive:
                 raise SourceError(f"{opened.store.name}: {block_id} follows no zero state")
             return handle.prev
 
+        check_signed(opened, mc_block, self.signers, tops.mark.before)
         with naming_corrupt(mc_block.id):
             committed = collect_committed(tops.new, find_prev)
             self._check_earlier(opened, earlier, mc_seqno)
@@ -153,7 +168,7 @@ class Archive:
             BlockUnavailable: as ``read_bundle``.
         """
         _opened, mc_block = self._read_mc_block(mc_seqno)
-        for block_id, committed_by in self._read_tops(mc_block).committed_by.items():
+        for block_id, committed_by in self.read_tops(mc_block).committed_by.items():
             try:
                 opened = self._open_slice(committed_by)
             except (BlockPruned, BlockNeverHad):
@@ -162,8 +177,11 @@ class Archive:
                 raise miss_block(block_id, committed_by, opened)
 
     def _kept(self, slice_ids: Iterable[int]) -> Iterator[SliceRecord]:
-        records = (self.index.record(slice_id) for slice_id in slice_ids)
-        return (one for one in records if not one.deleted and self.slices.exists(one.id))
+        """Yield the slices of which anything is there: an index, or the first package."""
+        for record in map(self.index.record, slice_ids):
+            has_package = (self.db_dir / _name_package(record.id)).exists
+            if not record.deleted and (self.slices.exists(record.id) or has_package()):
+                yield record
 
     def _find_slice(self, mc_seqno: int) -> Slice | None:
         try:
@@ -184,7 +202,7 @@ class Archive:
         if record.deleted:
             raise BlockPruned(f"the node deleted slice {record.id}", block=block, file=name)
         if not self.slices.exists(record.id):
-            package = f"{name_package_folder(record.id)}/archive.{record.id:05d}.pack"
+            package = _name_package(record.id)
             if (self.db_dir / package).exists():
                 reason = f"the index is missing, although {package} is there"
                 raise BlockCorrupt(reason, block=block, file=name)
@@ -192,7 +210,12 @@ class Archive:
         with naming_corrupt(block):
             return self.slices.open(record.id)
 
-    def _read_tops(self, mc_block: RawBlock) -> Tops:
+    def read_tops(self, mc_block: RawBlock) -> Tops:
+        """Return the shard tops of a masterchain block, kept for a while.
+
+        Raises:
+            BlockCorrupt: the bytes are no masterchain block.
+        """
         mc_seqno = mc_block.id.seqno
         if mc_seqno not in self._tops:
             with naming_corrupt(mc_block.id):
@@ -202,14 +225,14 @@ class Archive:
                 del self._tops[next(iter(self._tops))]
         return self._tops[mc_seqno]
 
-    def _tops_before(self, mc_seqno: int) -> AbstractSet[BlockId] | None:
+    def tops_before(self, mc_seqno: int) -> AbstractSet[BlockId] | None:
         """Return all shard tops before a masterchain block; None if the archive begins with it."""
         before = mc_seqno - 1
         if before == 0:
             return frozenset()
         if before not in self._tops:
             try:
-                self._read_tops(self._read_mc_block(before)[1])
+                self.read_tops(self._read_mc_block(before)[1])
             except (BlockPruned, BlockNeverHad):
                 return None
         return self._tops[before].committed_by.keys()
@@ -220,7 +243,7 @@ class Archive:
         Those that a shard goes on from were tops then.
         """
         try:
-            before = self._tops_before(mc_seqno) if earlier else None
+            before = self.tops_before(mc_seqno) if earlier else None
         except BlockCorrupt:
             return  # reported when that block is read
         for block_id in earlier:
@@ -238,7 +261,7 @@ class Archive:
         That is so if the one before it names the block as a top; if the archive begins here,
         unless this one is the first to name the block.
         """
-        before = self._tops_before(mc_seqno)
+        before = self.tops_before(mc_seqno)
         is_new = block_id in tops.new
         if before is not None and block_id in before and not is_new:
             return
@@ -255,6 +278,21 @@ class Archive:
         if handle is None:
             raise BlockNeverHad("the index has no such block", block=block, file=opened.store.name)
         return opened, self._read_block(opened, handle.id, mc_seqno)
+
+    def _read_key_block(self, key_seqno: int) -> RawBlock | None:
+        """Return a key block, or as 0 the zero state; None where the node lacks it."""
+        try:
+            if key_seqno == 0:
+                return read_zero_block(self.db_dir, self.find_zero_states((MASTERCHAIN,)))
+            opened = self._open_slice(key_seqno)
+            handle = opened.find_root_handle(MASTERCHAIN, key_seqno)
+            return None if handle is None else read_block(opened, handle.id, key_seqno)
+        except (SourceError, BlockUnavailable):
+            return None  # reported when that block is read
+
+
+def _name_package(slice_id: int) -> str:
+    return f"{name_package_folder(slice_id)}/archive.{slice_id:05d}.pack"
 
 
 def _has_data(opened: Slice, mc_seqno: int) -> bool:

@@ -21,6 +21,7 @@ import msgspec
 from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.errors import EntryFlaw
 from tonlake.lake.account import MASTERCHAIN
+from tonlake.lake.file.regular import open_regular
 
 FILE_MAGIC = 0xAE8FDD01
 FILE_HEADER_BYTES = 4
@@ -95,14 +96,21 @@ def _read_named_entry(place: Place, expected: str) -> bytes:
         reason = f"the index puts it there, but vouches for {place.bound} bytes alone"
         raise _flaw(place, position, reason)
     try:
-        with place.path.open("rb", buffering=0) as file:
+        with open_regular(place.path) as file:
             name, data = _read_entry(file.fileno(), position, place)
-    except FileNotFoundError:
-        raise EntryFlaw("the file does not exist", file=place.name, offset=position) from None
+    except OSError as error:
+        raise _flaw(place, position, explain_unreadable(error)) from error
     if name != expected.encode():
         reason = f"the entry is {name!r} where {expected.encode()!r} should be"
         raise _flaw(place, position, reason)
     return data
+
+
+def explain_unreadable(error: OSError) -> str:
+    """Return why a file of the node's folder cannot be read, without its path."""
+    if isinstance(error, FileNotFoundError):
+        return "the file does not exist"
+    return f"the file cannot be read: {error.strerror}"
 
 
 def check_file_hash(data: bytes, block_id: BlockId, *, file: str, offset: int) -> None:
@@ -173,16 +181,16 @@ class PackageScan:
         A file that shrank or was replaced is read again from its start.
         """
         try:
-            with self.path.open("rb", buffering=0) as file:
+            with open_regular(self.path) as file:
                 status = os.fstat(file.fileno())
                 size = max(0, status.st_size - FILE_HEADER_BYTES)
                 if status.st_ino != self.inode or size < self.end:
                     self._restart(status.st_ino)
                 before = (self.end, self.tail and self.tail.args)
                 self._read_on(file.fileno(), size if self.bound is None else self.bound)
-        except FileNotFoundError:
+        except OSError as error:
             self._restart(0)
-            self.tail = EntryFlaw("the file does not exist", file=self.name, offset=0)
+            self.tail = EntryFlaw(explain_unreadable(error), file=self.name, offset=0)
             return True
         return before != (self.end, self.tail and self.tail.args)
 

@@ -31,6 +31,16 @@ def list_packages(folder: Path) -> dict[int, list[Path]]:
     return dict(sorted(found.items()))
 
 
+def find_newest_mc_block(folder: Path) -> int:
+    """Return the newest masterchain block of the packages under a folder; 0 if they have none."""
+    for number, paths in reversed(list_packages(folder).items()):
+        group = PackGroup(folder, number)
+        group.refresh(path for path in paths if path.stem.count(".") == 1)
+        if group.mc_blocks:
+            return max(group.mc_blocks)
+    return 0
+
+
 class PackGroup:
     """The packages with one number, scanned; knows their blocks by id and by seqno."""
 

@@ -61,7 +61,18 @@ class PackSource:
 
     def first_mc_seqno(self) -> int:
         """Return the oldest masterchain block whose shard blocks are known and there."""
-        return self._find_readable(newest_first=False, passed_over=(BlockNeverHad, BlockNotYet))
+        reason: BlockUnavailable | None = None
+        for number in list(self._files):
+            for mc_seqno in sorted(self._open_group(number).mc_blocks):
+                try:
+                    self.read_bundle(mc_seqno)
+                except (BlockNeverHad, BlockNotYet) as error:
+                    reason = reason or error
+                except BlockUnavailable:
+                    return mc_seqno
+                else:
+                    return mc_seqno
+        raise SourceError(f"no masterchain block is there with its shard blocks: {reason}")
 
     def last_mc_seqno(self) -> int:
         """Return the newest masterchain block that is not cut off at the end of the packages.
@@ -70,7 +81,8 @@ class PackSource:
         behind damage at the end: passing them over would hide what is wrong.
         """
         if self._last is None:
-            last = self._find_readable(newest_first=True, passed_over=(BlockNotYet,))
+            groups = map(self._open_group, list(reversed(self._files)))
+            last = next((max(group.mc_blocks) for group in groups if group.mc_blocks), 0)
             flaw = self._open_group(next(reversed(self._files))).find_flaw()
             self._last = last + 1 if flaw is not None and not flaw.cut else last
         return self._last
@@ -134,22 +146,6 @@ class PackSource:
         """Forget what was read; files are open only while they are read."""
         self._groups.clear()
         self._tops.clear()
-
-    def _find_readable(
-        self, *, newest_first: bool, passed_over: tuple[type[BlockUnavailable], ...]
-    ) -> int:
-        reason: BlockUnavailable | None = None
-        for number in reversed(self._files) if newest_first else list(self._files):
-            for mc_seqno in sorted(self._open_group(number).mc_blocks, reverse=newest_first):
-                try:
-                    self.read_bundle(mc_seqno)
-                except passed_over as error:
-                    reason = reason or error
-                except BlockUnavailable:
-                    return mc_seqno
-                else:
-                    return mc_seqno
-        raise SourceError(f"no masterchain block is there with its shard blocks: {reason}")
 
     def _open_group(self, number: int) -> PackGroup:
         group = self._groups.pop(number, None)
@@ -222,7 +218,10 @@ class PackSource:
             return kind(reason, block=block_id, file=flaw.file, offset=flaw.offset)
         where = f"packages {group.number}"
         if is_newest and mc_seqno >= max(group.mc_blocks, default=0):
-            return BlockNotYet("the packages end before it", block=block_id, file=where)
+            is_shard = block_id.workchain != MASTERCHAIN
+            names_it = f"masterchain block {mc_seqno} commits it, but " if is_shard else ""
+            reason = f"{names_it}the packages end before it"
+            return BlockNotYet(reason, block=block_id, file=where)
         return BlockNeverHad("the packages do not hold it", block=block_id, file=where)
 
 

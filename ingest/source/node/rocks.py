@@ -17,6 +17,7 @@ import msgspec
 from rocksdict import AccessType, DBPath, DBRecoveryMode, Options, Rdict
 
 from tonlake.ingest.errors import SourceError
+from tonlake.lake.file.regular import check_regular, read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from tonlake.ingest.source.node.scratch import Scratch
 
 CURRENT = "CURRENT"
+LOG_SUFFIX = ".log"
+_DATA_SUFFIXES = (".sst", LOG_SUFFIX)
 _MANIFEST = re.compile(r"MANIFEST-\d+")
 TRIES_UNCHANGED = 3
 PAUSE_S = 0.01
@@ -98,16 +101,28 @@ class Store:
             try:
                 manifest = self._read_current()
                 status = (self.folder / manifest).stat()
+                check_regular(self.folder / manifest, status.st_mode)
                 state = status.st_ino, status.st_size, status.st_mtime_ns
-                logs = [item for item in os.scandir(self.folder) if item.name.endswith(".log")]
-                log_bytes = {item.name: item.stat().st_size for item in logs}
+                log_bytes = self._list_logs()
                 return StoreFiles(manifest, state, log_bytes)
             except OSError as error:
                 failure = error
         raise SourceError(f"{self.name}: no readable RocksDB: {failure}") from failure
 
+    def _list_logs(self) -> dict[str, int]:
+        """Return the sizes of write-ahead logs; RocksDB would hang on what is no regular file."""
+        log_bytes = {}
+        for item in list(os.scandir(self.folder)):
+            if not item.name.endswith(_DATA_SUFFIXES):
+                continue
+            if not item.is_file():
+                check_regular(self.folder / item.name, item.stat().st_mode)
+            if item.name.endswith(LOG_SUFFIX):
+                log_bytes[item.name] = item.stat().st_size
+        return log_bytes
+
     def _read_current(self) -> str:
-        text = (self.folder / CURRENT).read_bytes().decode("ascii", "replace").strip()
+        text = read_regular(self.folder / CURRENT).decode("ascii", "replace").strip()
         if not _MANIFEST.fullmatch(text):
             raise SourceError(f"{self.name}/{CURRENT}: {text!r} is no manifest's name")
         return text

@@ -14,6 +14,7 @@ from tonlake.ingest.source.node.state import read_init_block, read_shard_client
 from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
+    from tonlake.ingest.blocks import BlockId
     from tonlake.ingest.source.node.archive import Archive
     from tonlake.ingest.source.node.followed import FollowedStore
 
@@ -42,6 +43,11 @@ class ShardClient:
     def seqno(self) -> int:
         """Its seqno; 0 while there is none."""
         return 0 if self._block is None else self._block.seqno
+
+    @property
+    def block(self) -> BlockId | None:
+        """Its block; None while there is none."""
+        return self._block
 
     def find_newest(self, archive: Archive) -> int:
         """Return the newest masterchain block that both this and the archive know."""

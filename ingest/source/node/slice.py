@@ -81,15 +81,17 @@ class Slice:
         """Open the index."""
         self.db_dir = db_dir
         self.id = slice_id
-        name = name_index(slice_id)
+        name = self._index_name()
         self.store = FollowedStore(db_dir / name, name, scratch)
         self._packages: dict[PackageKey, int] = {}
         self._read_layout()
 
-    def catch_up(self) -> None:
-        """Show what the node wrote since."""
-        if self.store.catch_up():
+    def catch_up(self) -> bool:
+        """Show what the node wrote since; return False when its files did not change."""
+        changed = self.store.catch_up()
+        if changed:
             self._read_layout()
+        return changed
 
     def close(self) -> None:
         """Close the index."""
@@ -169,6 +171,9 @@ class Slice:
         if self._size is None:
             return self.id
         return self.id + (mc_seqno - self.id) // self._size * self._size
+
+    def _index_name(self) -> str:
+        return name_index(self.id)
 
     def _package_name(self, package: int, workchain: int, shard: int) -> str:
         stem = f"{name_package_folder(package)}/archive.{package:05d}"

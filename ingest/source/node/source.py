@@ -1,7 +1,8 @@
 """A node's database folder as a source of blocks: stopped, running, copied, or killed.
 
-Complete is what the node's shard client and the archive both have: in a folder that was copied
-file by file, or of a killed node, the two differ at the end.
+Complete is what the node's shard client calls so. Where the archive ends before it, as in a
+folder that was copied file by file or is damaged, temporary packages go on; what they lack is
+missing, and no end of the chain. What they have behind the shard client is read as well.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from tonlake.ingest.source.node.archive import Archive
 from tonlake.ingest.source.node.followed import FollowedStore
 from tonlake.ingest.source.node.globalindex import GlobalIndex
 from tonlake.ingest.source.node.handle import name_mc_block
+from tonlake.ingest.source.node.packgroup import find_newest_mc_block
 from tonlake.ingest.source.node.packs import OPEN_INDEXES
+from tonlake.ingest.source.node.recent.chain import RecentBlocks
 from tonlake.ingest.source.node.scratch import Scratch
 from tonlake.ingest.source.node.shardclient import ShardClient
-from tonlake.ingest.source.node.slice import SliceCache
+from tonlake.ingest.source.node.slice import PACKAGES_FOLDER, SliceCache
 from tonlake.ingest.source.node.state import check_version, read_init_block, read_shard_client
 from tonlake.ingest.source.node.zerofile import read_zero_states
 from tonlake.lake.account import MASTERCHAIN
@@ -58,11 +61,15 @@ class NodeSource:
             store = FollowedStore(db_dir / INDEX_FOLDER, INDEX_FOLDER, self._scratch)
             slices = SliceCache(db_dir, self._scratch, open_indexes)
             self._archive = Archive(db_dir, GlobalIndex(store), slices, proofs=proofs)
+            self._recent = RecentBlocks(db_dir, self._scratch, self._archive, proofs=proofs)
         except SourceError:
             self._scratch.close()
             raise
         self._newest: McBundle | None = None
+        self._archived: int | None = None
+        self._there = 0
         self._last: int | None = None
+        self._holds_more: bool | None = None
 
     def refresh(self) -> None:
         """Catch up with a node that is writing.
@@ -70,12 +77,15 @@ class NodeSource:
         The shard client is read first: what it calls complete is in the stores read after it.
         """
         before = self._client.seqno
-        if not self._state.catch_up() and self._last == before:
-            return
-        self._client.read()
-        self._archive.refresh(rolled_back=self._client.seqno < before)
-        self._newest = None
-        self._last = None
+        if self._state.catch_up() or self._archived is None or self._archived < before:
+            self._client.read()
+            self._archive.refresh(rolled_back=self._client.seqno < before)
+            self._newest = None
+            self._archived = None
+            self._holds_more = None
+            self._last = None
+        if self._recent.refresh():
+            self._last = None
 
     def first_mc_seqno(self) -> int:
         """Return the oldest masterchain block that is there with its shard blocks.
@@ -99,13 +109,16 @@ class NodeSource:
         return first
 
     def last_mc_seqno(self) -> int:
-        """Return the newest masterchain block that is there with all its shard blocks.
+        """Return the newest masterchain block of the node; 0 if it has none.
 
-        That is the shard client's, unless the archive ends earlier; 0 if the node has none. A
-        block with wrong bytes counts as there: passing it over would hide the damage.
+        That is the shard client's, or a later one that is there with all its shard blocks. What
+        is missing before it is no end of the chain: ``read_bundle`` says why.
         """
         if self._last is None:
-            self._last = self._find_last()
+            if self._archived is None:
+                self._archived = self._find_last()
+            self._there = self._recent.extend(self._archived, self._client.block)
+            self._last = max(self._there, self._client.seqno)
         return self._last
 
     def read_bundle(self, mc_seqno: int) -> McBundle:
@@ -124,22 +137,50 @@ class NodeSource:
         return self._read(mc_seqno, check_files=False)
 
     def _read(self, mc_seqno: int, *, check_files: bool) -> McBundle:
-        if mc_seqno > self._client.seqno:
-            reason = f"the node has completed masterchain blocks up to {self._client.seqno}"
+        if mc_seqno > self._client.seqno and mc_seqno > self.last_mc_seqno():
+            reason = f"the node has completed masterchain blocks up to {self._last}"
             raise BlockNotYet(reason, block=name_mc_block(mc_seqno), file=STATE_FOLDER)
         if self._newest is not None and self._newest.mc_seqno == mc_seqno:
             return self._newest
         try:
             return self._archive.read_bundle(mc_seqno, check_files=check_files)
         except BlockNeverHad as error:
-            if self._last is None or mc_seqno <= self._last:
+            return self._read_recent(mc_seqno, error)
+        except BlockCorrupt as error:
+            if not _is_cut(error):
                 raise
-            reason = f"the archive ends with masterchain block {self._last}. {error}"
-            raise BlockNotYet(reason, block=name_mc_block(mc_seqno), file=error.file) from error
+            return self._read_recent(mc_seqno, error)
+
+    def _read_recent(self, mc_seqno: int, error: BlockUnavailable) -> McBundle:
+        """Read a block that the archive lacks out of temporary packages, or explain the lack."""
+        try:
+            last = self.last_mc_seqno()
+            found = self._recent.read_bundle(mc_seqno)
+        except (SourceError, BlockNeverHad):
+            raise error from None
+        if found is not None:
+            return found
+        if mc_seqno <= self._there or self._is_damaged(last):
+            raise error
+        reason = f"the archive ends with masterchain block {self._there}. {error}"
+        raise BlockNotYet(reason, block=name_mc_block(mc_seqno), file=error.file) from error
+
+    def _is_damaged(self, last: int) -> bool:
+        """Whether more is missing at the end than in a copy made while the node was writing.
+
+        A shortened manifest makes an index forget what it knew; the packages still have it.
+        """
+        if last - self._there > SHARDS_BEHIND_LIMIT:
+            return True
+        if self._holds_more is None:
+            newest = find_newest_mc_block(self.db_dir / PACKAGES_FOLDER)
+            self._holds_more = newest > self._archive.find_last()
+        return self._holds_more
 
     def find_head(self, mc_seqno: int) -> McHead | None:
         """Return which masterchain block the node has at a seqno; None if it has none."""
-        return self._archive.find_head(mc_seqno) if mc_seqno <= self._client.seqno else None
+        found = self._archive.find_head(mc_seqno) if mc_seqno <= self._client.seqno else None
+        return found or self._recent.find_head(mc_seqno)
 
     def zero_states(self) -> tuple[ZeroState, ...]:
         """Return the zero states of the node's folder, the masterchain's first."""
@@ -159,11 +200,13 @@ class NodeSource:
 
     def close(self) -> None:
         """Close every store and remove the private folders."""
+        self._recent.close()
         self._archive.close()
         self._state.close()
         self._scratch.close()
 
     def _find_last(self) -> int:
+        """Return the archive's newest masterchain block with all its shard blocks."""
         newest = self._client.find_newest(self._archive)
         missing = 0
         for mc_seqno in range(newest, 0, -1):

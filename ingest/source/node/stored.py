@@ -9,6 +9,7 @@ import msgspec
 
 from tonlake.ingest.blocks import RawBlock
 from tonlake.ingest.decode.block.header import read_header
+from tonlake.ingest.decode.block.proof import check_proof
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.errors import (
     BlockCorrupt,
@@ -18,12 +19,19 @@ from tonlake.ingest.errors import (
     EntryFlaw,
     SourceError,
 )
-from tonlake.ingest.source.node.package import read_block_entry, read_proof_entry
+from tonlake.ingest.source.node.package import (
+    FILE_HEADER_BYTES,
+    read_block_entry,
+    read_proof_entry,
+)
+from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from tonlake.ingest.blocks import BlockId
+    from tonlake.ingest.decode.signers import Signers
+    from tonlake.ingest.source.node.package import Place
     from tonlake.ingest.source.node.slice import Slice
 
 
@@ -57,13 +65,49 @@ def read_block(
 def read_proven_block(
     opened: Slice, block_id: BlockId, mc_seqno: int, *, check_file: bool = True
 ) -> RawBlock:
-    """Return a block with its proof; without, where the node has none."""
+    """Return a block with its proof; without, where the node has none.
+
+    The proof of a shard block is checked; for that of a masterchain block see ``check_signed``.
+    """
     block = read_block(opened, block_id, mc_seqno, check_file=check_file)
     with naming_corrupt(block_id):
         place = opened.locate_proof(block_id, mc_seqno)
         if place is None:
             return block
-        return msgspec.structs.replace(block, proof=read_proof_entry(place, block_id))
+        proof = read_proof_entry(place, block_id)
+        if block_id.workchain != MASTERCHAIN:
+            with naming_proof(place):
+                check_proof(proof, block_id)
+        return msgspec.structs.replace(block, proof=proof)
+
+
+def check_signed(opened: Slice, block: RawBlock, signers: Signers, key_seqno: int) -> bool:
+    """Check the proof of a masterchain block, if it has one, and the signatures in it.
+
+    Returns:
+        Whether the signatures were verified.
+
+    Raises:
+        BlockCorrupt: as ``Signers.check``.
+    """
+    if block.proof is None:
+        return False
+    with naming_corrupt(block.id):
+        place = opened.locate_proof(block.id, block.id.seqno)
+        if place is None:
+            return False
+        with naming_proof(place):
+            return signers.check(block, key_seqno)
+
+
+@contextmanager
+def naming_proof(place: Place) -> Iterator[None]:
+    """Turn what is wrong with a proof into the error that names its entry."""
+    try:
+        yield
+    except (BocError, DecodeError) as error:
+        reason = f"the proof of the block is damaged: {error}"
+        raise EntryFlaw(reason, file=place.name, offset=FILE_HEADER_BYTES + place.offset) from error
 
 
 @contextmanager

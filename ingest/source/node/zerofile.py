@@ -10,11 +10,13 @@ import hashlib
 import re
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.blocks import BlockId, ZeroState
+from tonlake.ingest.blocks import BlockId, RawBlock, ZeroState
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.errors import BocError, SourceError
 from tonlake.ingest.source.node.handle import MASTERCHAIN_SHARD
 from tonlake.ingest.source.node.tl import ZERO_STATE_FILE_KEY, pack_block_id, pack_constructor
+from tonlake.lake.account import MASTERCHAIN
+from tonlake.lake.file.regular import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,11 +59,26 @@ def read_zero_states(db_dir: Path, known: Iterable[BlockId]) -> tuple[ZeroState,
     return tuple(found[workchain] for workchain in sorted(found))
 
 
+def read_zero_block(db_dir: Path, known: Iterable[BlockId]) -> RawBlock | None:
+    """Return the masterchain's zero state in the form of a block; None if it is not there.
+
+    Raises:
+        SourceError: as ``read_zero_states``.
+    """
+    for one in read_zero_states(db_dir, known):
+        if one.workchain == MASTERCHAIN:
+            hashes = one.root_hash, one.file_hash
+            return RawBlock(BlockId(MASTERCHAIN, MASTERCHAIN_SHARD, 0, *hashes), one.data)
+    return None
+
+
 def _read_state(path: Path, name: str, workchain: int) -> ZeroState:
-    data = path.read_bytes()
     try:
+        data = read_regular(path)
         tree = parse_boc(data)
         root_hash = tree.hash(tree.roots[0])
+    except OSError as error:
+        raise SourceError(f"{name}: {error.strerror}") from error
     except BocError as error:
         raise SourceError(f"{name}: {error}") from error
     return ZeroState(workchain, root_hash, hashlib.sha256(data).digest(), data)

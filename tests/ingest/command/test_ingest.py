@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -75,7 +78,10 @@ def test_a_range_beyond_the_node_is_not_called_complete(demo_node: Path, tmp_pat
     beyond = _run("--node", demo_node, "--lake", lake, "--range", "300:310")
     assert beyond.exit_code == 3
     assert beyond.stdout == ""
-    assert beyond.stderr == "stopped before masterchain 300: not complete yet\n"
+    assert beyond.stderr == (
+        "stopped before masterchain 300: not complete yet: block (-1,8000000000000000,300) in"
+        " state: the node has completed masterchain blocks up to 238\n"
+    )
     partly = _run("--node", demo_node, "--lake", lake, "--range", "236:240", "--json")
     assert partly.exit_code == 3
     report = json.loads(partly.stdout)
@@ -83,3 +89,54 @@ def test_a_range_beyond_the_node_is_not_called_complete(demo_node: Path, tmp_pat
     again = _run("--node", demo_node, "--lake", lake, "--from", 236)
     assert again.exit_code == 0
     assert again.stdout == "masterchain 236:238: nothing new, the lake has it all\n"
+
+
+def test_blocks_that_a_shortened_manifest_forgot_are_holes(demo_node: Path, tmp_path: Path) -> None:
+    """Temporary packages have them; without those the blocks are missing, and that is said."""
+    node, lake = tmp_path / "db", tmp_path / "lake"
+    shutil.copytree(demo_node, node)
+    (manifest,) = (node / "archive/packages/arch0000/archive.00000.index").glob("MANIFEST-*")
+    os.truncate(manifest, 198)
+    healed = _run("--node", node, "--lake", tmp_path / "healed", "--range", "110:", "--json")
+    assert healed.exit_code == 0
+    assert json.loads(healed.stdout)["committed"] == ["110:238"]
+    shutil.rmtree(node / "files/packages")
+    done = _run("--node", node, "--lake", lake, "--range", "110:", "--json")
+    assert done.exit_code == 3
+    report = json.loads(done.stdout)
+    assert report["committed"] == ["110:118"]
+    assert [hole["mc_seqno"] for hole in report["holes"]] == list(range(119, 239))
+    assert "archive.00000.index: the index has no such block" in report["holes"][0]["reason"]
+
+
+def test_packages_that_lack_the_newest_shard_block_stop_with_a_reason(
+    demo_node: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "packs"
+    shutil.copytree(demo_node / "archive/packages/arch0000", folder)
+    path = next(folder.glob("archive.00200.0*.pack"))
+    data = path.read_bytes()
+    newest = max(int(one) for one in re.findall(rb"block_\(0,[0-9a-f]{16},(\d+)\)", data))
+    kept = data[: data.index(b"prooflink_(0,c000000000000000,%d)" % newest) - 8]
+    path.write_bytes(kept)
+    done = _run("--packs", folder, "--lake", tmp_path / "lake", "--from", 236)
+    assert done.exit_code == 3
+    stop = re.search(
+        r"stopped before masterchain (23\d): not complete yet: block \(0,c000000000000000,\d+\)"
+        r" in packages 200: masterchain block \1 commits it, but the packages end before it",
+        done.stderr,
+    )
+    assert stop is not None
+
+
+def test_a_damaged_proof_is_a_hole(demo_node: Path, tmp_path: Path) -> None:
+    node = tmp_path / "db"
+    shutil.copytree(demo_node, node)
+    path = node / "archive/packages/arch0000/archive.00200.pack"
+    data = bytearray(path.read_bytes())
+    data[data.index(b"proof_(-1,8000000000000000,230)") + 400] ^= 1
+    path.write_bytes(data)
+    done = _run("--node", node, "--lake", tmp_path / "lake", "--range", "229:231")
+    assert done.exit_code == 3
+    assert "hole at masterchain 230: BlockCorrupt" in done.stderr
+    assert "the proof of the block is damaged" in done.stderr

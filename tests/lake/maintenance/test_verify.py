@@ -6,6 +6,7 @@ import random
 from typing import TYPE_CHECKING
 from unittest import mock
 
+import duckdb
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +14,7 @@ import pytest
 
 from tests.lake.rows import commit_rows, file_bytes
 from tonlake.lake.commit import commit
+from tonlake.lake.duck.views import write_views
 from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.log.envelope import encode_entry
 from tonlake.lake.log.state import Commit, read_checkpoint, read_commit
@@ -143,3 +145,47 @@ def test_orphans_are_no_damage(lake: Path) -> None:
     report = verify_lake(lake)
     assert report.damage == []
     assert report.orphans == [str(orphan.relative_to(lake))]
+
+
+def test_every_flipped_bit_of_the_hand_off_files_is_found(lake: Path) -> None:
+    views, catalog = write_views(lake)
+    assert verify_lake(lake).damage == []
+    rng = random.Random(8)  # noqa: S311 - a seed, no secret
+    for path in (views, catalog):
+        data = path.read_bytes()
+        tail = len(data) - 300  # the digests themselves among them
+        for at in [*rng.sample(range(len(data)), 14), *rng.sample(range(tail, len(data)), 14)]:
+            flipped = bytearray(data)
+            flipped[at] ^= 1 << rng.randrange(8)
+            path.write_bytes(flipped)
+            (damage,) = verify_lake(lake).damage
+            assert damage.file == path.name
+            assert "`tonlake views` writes it again" in damage.reason
+        path.write_bytes(data)
+    assert verify_lake(lake).damage == []
+
+
+def test_hand_off_files_that_are_missing_or_older(lake: Path) -> None:
+    views, catalog = write_views(lake)
+    sealed, whole = views.read_bytes(), catalog.read_bytes()
+    catalog.unlink()
+    assert [damage.file for damage in verify_lake(lake).damage] == ["catalog.duckdb"]
+    catalog.mkdir()
+    assert [damage.file for damage in verify_lake(lake).damage] == ["catalog.duckdb"]
+    catalog.rmdir()
+    views.unlink()
+    assert verify_lake(lake).damage == []
+    catalog.write_bytes(whole)
+    assert [damage.file for damage in verify_lake(lake).damage] == ["views.sql"]
+    views.write_bytes(sealed[: sealed.index(b"-- SHA-256")])
+    (damage,) = verify_lake(lake).damage
+    assert "does not end with its digest" in damage.reason
+    write_views(lake)
+    assert verify_lake(lake).damage == []
+
+
+def test_reading_the_catalogue_does_not_change_it(lake: Path) -> None:
+    _views, catalog = write_views(lake)
+    with duckdb.connect(str(catalog)) as connection:
+        assert connection.execute("select count(*) from blocks").fetchone() == (25,)
+    assert verify_lake(lake).damage == []

@@ -14,15 +14,15 @@ from tests.ingest.source.liteserver.conftest import LAST
 from tests.ingest.source.liteserver.server import Chain, SimulatedServer, make_chain
 from tests.patience import compose
 from tonlake.ingest.blocks import BlockId
-from tonlake.ingest.errors import ServerFault, ServerRefusal, SourceError
-from tonlake.ingest.source.liteserver.config import NetworkConfig
-from tonlake.ingest.source.liteserver.signatures import (
+from tonlake.ingest.decode.block.validator import (
     KEY_TAG,
     SIGNED_TAG,
     ProofInvalid,
     Validator,
     check_signatures,
 )
+from tonlake.ingest.errors import ServerFault, ServerRefusal, SourceError
+from tonlake.ingest.source.liteserver.config import NetworkConfig
 from tonlake.ingest.source.liteserver.source import LiteSource
 from tonlake.ingest.source.node.source import open_node
 

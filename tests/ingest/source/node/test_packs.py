@@ -231,3 +231,20 @@ def test_block_lists_of_few_packages_are_kept(folder: Path, bundles: list[McBund
         bundles[237],
     ]
     assert len(source._groups) == 1
+
+
+def test_a_newest_block_without_a_shard_block_is_not_passed_over(
+    folder: Path, bundles: list[McBundle]
+) -> None:
+    newest = bundles[-1]
+    lost = newest.blocks[1]
+    for path in folder.glob("archive.00200*"):
+        data = path.read_bytes()
+        entry = encode_entry(entry_name(lost.id), lost.data)
+        path.write_bytes(data.replace(entry, b""))
+    source = open_packs(folder)
+    assert source.last_mc_seqno() == newest.mc_seqno
+    assert source.read_bundle(newest.mc_seqno - 1) == bundles[-2]
+    with pytest.raises(BlockNotYet, match="238 commits it, but the packages end before") as caught:
+        source.read_bundle(newest.mc_seqno)
+    assert caught.value.block == lost.id

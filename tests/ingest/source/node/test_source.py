@@ -123,6 +123,12 @@ def test_deleted_slices_are_pruned(written: Path, bundles: list[McBundle]) -> No
             source.read_bundle(19)
 
 
+def test_a_lost_index_of_the_first_slice_is_not_the_beginning(written: Path) -> None:
+    shutil.rmtree(written / PACKAGES / "archive.00000.index")
+    with closing(open_node(written)) as source:
+        assert (source.first_mc_seqno(), source.last_mc_seqno()) == (1, 60)
+
+
 def test_a_slice_without_files_is_pruned_and_one_without_index_is_corrupt(written: Path) -> None:
     shutil.rmtree(written / PACKAGES / "archive.00000.index")
     with closing(open_node(written)) as source:
@@ -208,9 +214,11 @@ def test_the_archive_may_end_before_the_shard_client(
         writer.write_bundle(bundles[30], leave_out=tuple(b.id for b in bundles[30].blocks[1:]))
         writer.write_shard_client(bundles[33].blocks[0].id)
         with closing(open_node(tmp_path)) as source:
-            assert source.last_mc_seqno() == 30
-            with pytest.raises(BlockNotYet, match="the archive ends with masterchain block 30"):
-                source.read_bundle(32)
+            assert source.last_mc_seqno() == 34
+            assert source.read_bundle(30) == bundles[29]
+            for mc_seqno in (31, 32, 34):
+                with pytest.raises(BlockNotYet, match="the archive ends with masterchain block 30"):
+                    source.read_bundle(mc_seqno)
             for bundle in bundles[30:34]:
                 writer.write_bundle(bundle)
             source.refresh()
@@ -248,15 +256,19 @@ def test_a_handle_that_contradicts_the_masterchain_is_noticed(
 def test_a_package_cut_at_any_byte_ends_the_archive_before_it(
     copied: Path, bundles: list[McBundle], suffix: str
 ) -> None:
+    shutil.rmtree(copied / "files/packages")
     path = copied / PACKAGES / f"archive.00200{suffix}.pack"
     whole = path.read_bytes()
     for size in range(len(whole) - 1, len(whole) - 4000, -79):
         os.truncate(path, size)
         with closing(open_node(copied)) as source:
-            last = source.last_mc_seqno()
+            assert source.last_mc_seqno() == 238
+            with pytest.raises(BlockNotYet, match="archive ends with masterchain block 23") as end:
+                source.read_bundle(238)
+            last = int(str(end.value).split("masterchain block ")[1][:3])
             assert 230 < last < 238
             assert source.read_bundle(last) == bundles[last - 1]
-            with pytest.raises(BlockCorrupt, match=r"archive.00200.* at byte \d+: the file ends"):
+            with pytest.raises(BlockNotYet, match=r"archive.00200.* at byte \d+: the file ends"):
                 source.read_bundle(last + 1)
             path.write_bytes(whole)
             source.refresh()
@@ -388,3 +400,40 @@ def test_no_private_folder_is_left(
     with pytest.raises(SourceError):
         open_node(tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_damaged_proofs_are_corrupt(copied: Path, bundles: list[McBundle]) -> None:
+    """Every byte of an entry counts, the signatures too; a length of zero is an error."""
+    name = f"{PACKAGES}/archive.00100.pack"
+    path = copied / name
+    sound = path.read_bytes()
+    entry_head = entry_name(bundles[149].blocks[0].id, "proof").encode()
+    start = sound.index(entry_head) + len(entry_head)
+    head = start - len(entry_head) - 8
+    size = int.from_bytes(sound[head + 4 : head + 8], "little")
+    with closing(open_node(copied, proofs=True)) as source:
+        assert source.read_bundle(150).blocks[0].proof == sound[start : start + size]
+        for at in range(head, start + size, 7):
+            damaged = bytearray(sound)
+            damaged[at] ^= 1 << at % 8
+            path.write_bytes(damaged)
+            with pytest.raises(BlockCorrupt) as caught:
+                source.read_bundle(150)
+            assert (caught.value.file, caught.value.offset) == (name, head), at
+        path.write_bytes(sound[: head + 4] + bytes(4) + sound[head + 8 :])
+        with pytest.raises(BlockCorrupt, match="the proof of the block is damaged"):
+            source.read_bundle(150)
+
+
+def test_a_damaged_proof_of_a_shard_block_is_corrupt(copied: Path, bundles: list[McBundle]) -> None:
+    shard_block = bundles[149].blocks[1].id
+    name = f"{PACKAGES}/archive.00100.0:8000000000000000.pack"
+    data = bytearray((copied / name).read_bytes())
+    data[data.index(entry_name(shard_block, "prooflink").encode()) + 400] ^= 1
+    (copied / name).write_bytes(data)
+    with closing(open_node(copied, proofs=True)) as source:
+        with pytest.raises(BlockCorrupt, match="the proof of the block is damaged") as caught:
+            source.read_unchecked(150)
+        assert (caught.value.block, caught.value.file) == (shard_block, name)
+    with closing(open_node(copied)) as source:
+        assert source.read_bundle(150) == bundles[149]

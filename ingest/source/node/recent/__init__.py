@@ -1,0 +1,1 @@
+"""Blocks that a node has, but has not archived yet: its temporary packages."""

@@ -1,0 +1,212 @@
+"""Masterchain blocks behind the archive's end: which are canonical, and what they commit.
+
+Up to the shard client they are those that lead to its block; behind it those that follow, one
+after the other, and whose validators have signed them. A block is there if all shard blocks that
+it commits are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tonlake.ingest.blocks import BlockId, McBundle, McHead, RawBlock
+from tonlake.ingest.decode.block.header import read_header
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.errors import BlockCorrupt, BlockNeverHad, BlockUnavailable, SourceError
+from tonlake.ingest.source.node.bundle import collect_committed, read_previous, read_tops
+from tonlake.ingest.source.node.handle import name_mc_block
+from tonlake.ingest.source.node.recent.temporary import TEMPORARY_FOLDER, TemporaryPackages
+from tonlake.ingest.source.node.stored import check_signed, naming_corrupt, read_proven_block
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+    from pathlib import Path
+
+    from tonlake.ingest.source.node.archive import Archive
+    from tonlake.ingest.source.node.recent.temporary import TemporaryPackage
+    from tonlake.ingest.source.node.scratch import Scratch
+
+BUNDLES_KEPT = 4
+
+
+class RecentBlocks:
+    """Continues the archive with what is in temporary packages alone."""
+
+    def __init__(self, db_dir: Path, scratch: Scratch, archive: Archive, *, proofs: bool) -> None:
+        """Open nothing yet."""
+        self._archive = archive
+        self._packages = TemporaryPackages(db_dir, scratch)
+        self._proofs = proofs
+        self._ids: dict[int, BlockId] = {}
+        self._bundles: dict[int, McBundle] = {}
+
+    def refresh(self) -> bool:
+        """Catch up with the node; return whether anything changed."""
+        return self._packages.refresh()
+
+    def close(self) -> None:
+        """Close every store."""
+        self._packages.close()
+
+    def extend(self, last: int, client: BlockId | None) -> int:
+        """Return the newest masterchain block that is there, ``last`` or one behind it.
+
+        ``last`` is the archive's newest with all it commits, ``client`` the block of the shard
+        client. A block with wrong bytes counts as there: reading it says what is wrong.
+        """
+        self._ids.clear()
+        self._bundles.clear()
+        self._packages.retry()
+        if client is not None and client.seqno > last:
+            self._walk_back(client, last)
+        while last + 1 in self._ids and self._is_there(last + 1):
+            last += 1
+        if client is None or last < client.seqno:
+            return last
+        while (block_id := self._find_next(last)) is not None:
+            self._ids[last + 1] = block_id
+            if not self._is_there(last + 1):
+                del self._ids[last + 1]
+                break
+            last += 1
+        return last
+
+    def read_bundle(self, mc_seqno: int) -> McBundle | None:
+        """Return a masterchain block with the shard blocks it commits; None if it is not known.
+
+        Raises:
+            BlockNeverHad: a block it commits is nowhere.
+            BlockCorrupt: wrong bytes.
+        """
+        block_id = self._ids.get(mc_seqno)
+        if block_id is None:
+            return None
+        if mc_seqno not in self._bundles:
+            self._bundles[mc_seqno] = self._read_bundle(block_id)
+            while len(self._bundles) > BUNDLES_KEPT:
+                del self._bundles[next(iter(self._bundles))]
+        return self._bundles[mc_seqno]
+
+    def find_head(self, mc_seqno: int) -> McHead | None:
+        """Return which masterchain block has a seqno; None if none is known."""
+        block_id = self._ids.get(mc_seqno)
+        if block_id is None:
+            return None
+        try:
+            block = self._need(block_id, mc_seqno)
+            gen_utime = read_header(parse_boc(block.data, check_crc=False)).gen_utime
+        except BlockUnavailable:
+            gen_utime = None
+        return McHead(mc_seqno, block_id.root_hash, gen_utime)
+
+    def _walk_back(self, client: BlockId, last: int) -> None:
+        """Note the ids of the blocks that lead to the shard client's, as far as they are there."""
+        block_id = client
+        while block_id.seqno > last:
+            try:
+                block = self._find(block_id)
+                if block is None:
+                    return
+                self._ids[block_id.seqno] = block_id
+                (block_id,) = read_previous(block)
+            except BlockCorrupt:
+                self._ids[block_id.seqno] = block_id
+                return
+        before = self._archive.find_head(last)
+        if before is not None and before.root_hash != block_id.root_hash:
+            self._ids.clear()  # two chains: neither continues the other
+
+    def _find_next(self, last: int) -> BlockId | None:
+        """Return the id of the signed block that follows the newest one, if it is there."""
+        before = self._archive.find_head(last) or self.find_head(last)
+        if before is None:
+            return None
+        damaged: BlockId | None = None
+        for package in self._packages:
+            for block_id in package.list_mc_ids(last + 1):
+                try:
+                    if self._follows(package, block_id, before.root_hash):
+                        return block_id
+                except BlockCorrupt:
+                    damaged = block_id
+                except BlockNeverHad:
+                    continue
+        return damaged
+
+    def _follows(self, package: TemporaryPackage, block_id: BlockId, root_hash: bytes) -> bool:
+        """Whether a block follows the one with a root hash, and validators have signed it."""
+        block = read_proven_block(package, block_id, block_id.seqno)
+        if [one.root_hash for one in read_previous(block)] != [root_hash]:
+            return False
+        with naming_corrupt(block_id):
+            tops = read_tops(block.data, block_id.seqno)
+        return check_signed(package, block, self._archive.signers, tops.mark.before)
+
+    def _is_there(self, mc_seqno: int) -> bool:
+        try:
+            return self.read_bundle(mc_seqno) is not None
+        except BlockCorrupt:
+            return True
+        except (BlockUnavailable, SourceError):
+            return False
+
+    def _read_bundle(self, block_id: BlockId) -> McBundle:
+        mc_seqno = block_id.seqno
+        mc_block = self._need(block_id, mc_seqno)
+        with naming_corrupt(block_id):
+            tops = read_tops(mc_block.data, mc_seqno, with_extra=self._proofs)
+            self._archive.signers.check(mc_block, tops.mark.before)
+        earlier = self._tops_before(mc_seqno)
+        blocks: dict[BlockId, RawBlock] = {}
+
+        def find_prev(one: BlockId) -> tuple[BlockId, ...] | None:
+            if one in earlier:
+                return None
+            blocks[one] = self._need(one, mc_seqno)
+            return read_previous(blocks[one])
+
+        committed = collect_committed(tops.new, find_prev)
+        if mc_block.proof is not None:
+            mc_block = msgspec.structs.replace(mc_block, mc_extra=tops.mc_extra)
+        return McBundle(mc_seqno, (mc_block, *(blocks[one] for one in committed)), tops.mark)
+
+    def _tops_before(self, mc_seqno: int) -> AbstractSet[BlockId]:
+        before = self._ids.get(mc_seqno - 1)
+        if before is None:
+            found = self._archive.tops_before(mc_seqno)
+            if found is None:
+                reason = "its shard blocks are not known without the block before it"
+                raise BlockNeverHad(reason, block=name_mc_block(mc_seqno), file=TEMPORARY_FOLDER)
+            return found
+        block = self._need(before, mc_seqno - 1)
+        with naming_corrupt(before):
+            return read_tops(block.data, mc_seqno - 1).committed_by.keys()
+
+    def _need(self, block_id: BlockId, mc_seqno: int) -> RawBlock:
+        block = self._find(block_id)
+        if block is None:
+            reason = f"masterchain block {mc_seqno} commits it, but it is in no package"
+            raise BlockNeverHad(reason, block=block_id, file=TEMPORARY_FOLDER)
+        return block
+
+    def _find(self, block_id: BlockId) -> RawBlock | None:
+        """Return a block out of whichever package has it; None if none has.
+
+        Raises:
+            BlockCorrupt: no copy of it is right.
+        """
+        flaw: BlockCorrupt | None = None
+        for package in self._packages:
+            try:
+                block = read_proven_block(package, block_id, block_id.seqno)
+            except BlockNeverHad:
+                continue
+            except BlockCorrupt as error:
+                flaw = error
+            else:
+                return block if self._proofs else msgspec.structs.replace(block, proof=None)
+        if flaw is not None:
+            raise flaw
+        return None

@@ -1,0 +1,127 @@
+"""``files/packages``: temporary packages, an hour each, of blocks before they are archived.
+
+    temp.archive.<Unix time>.pack       blocks, proofs, signatures and candidates
+    temp.archive.<Unix time>.index      RocksDB in the form of the oldest slices
+
+They hold blocks that never became canonical, too.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.errors import SourceError
+from tonlake.ingest.source.node.handle import (
+    MASTERCHAIN,
+    MASTERCHAIN_SHARD,
+    pack_handle_prefix,
+    unpack_handle_key,
+)
+from tonlake.ingest.source.node.rocks import CURRENT
+from tonlake.ingest.source.node.slice import Slice
+from tonlake.lake.account import MASTERCHAIN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tonlake.ingest.blocks import BlockId
+    from tonlake.ingest.source.node.scratch import Scratch
+
+TEMPORARY_FOLDER = "files/packages"
+FOLLOWED = 2
+"""The newest ones are written to: at the turn of an hour the one before as well."""
+
+_INDEX = re.compile(r"temp\.archive\.(\d{1,10})\.index")
+
+
+class TemporaryPackage(Slice):
+    """One temporary package with its index; ``id`` is its Unix time."""
+
+    def list_mc_ids(self, mc_seqno: int) -> list[BlockId]:
+        """Return the ids of all masterchain blocks of a seqno, canonical or not."""
+        prefix = pack_handle_prefix(MASTERCHAIN, MASTERCHAIN_SHARD, mc_seqno)
+        return [unpack_handle_key(key, self.store.name) for key, _ in self.store.scan(prefix)]
+
+    def _index_name(self) -> str:
+        return f"{TEMPORARY_FOLDER}/temp.archive.{self.id}.index"
+
+    def _package_name(self, package: int, workchain: int, shard: int) -> str:
+        del workchain, shard
+        return f"{TEMPORARY_FOLDER}/temp.archive.{package}.pack"
+
+
+class TemporaryPackages:
+    """All temporary packages of a node, the newest first; one that cannot be opened is no help."""
+
+    def __init__(self, db_dir: Path, scratch: Scratch) -> None:
+        """Open nothing yet."""
+        self._db_dir = db_dir
+        self._scratch = scratch
+        self._open: dict[int, TemporaryPackage] = {}
+        self._failed: set[int] = set()
+        self._times: list[int] = []
+        self._listed_ns: int | None = None
+
+    def refresh(self) -> bool:
+        """Catch up with the packages that were read, and forget those that the node deleted.
+
+        Returns whether anything changed.
+        """
+        times = self._list_times()
+        changed = False
+        for time in sorted(self._open, reverse=True):
+            if time not in times:
+                self._open.pop(time).close()
+                changed = True
+            elif time == times[0] or (changed and time in times[:FOLLOWED]):
+                changed |= self._catch_up(time)
+        return changed or any(time not in self._open.keys() | self._failed for time in times[:1])
+
+    def _catch_up(self, time: int) -> bool:
+        try:
+            return self._open[time].catch_up()
+        except SourceError:
+            self._open.pop(time).close()
+            return True
+
+    def retry(self) -> None:
+        """Try again to open packages that could not be opened."""
+        self._failed.clear()
+
+    def __iter__(self) -> Iterator[TemporaryPackage]:
+        """Yield the packages, opened now or before."""
+        for time in self._list_times():
+            if time in self._failed:
+                continue
+            if time not in self._open:
+                try:
+                    self._open[time] = TemporaryPackage(self._db_dir, time, self._scratch)
+                except SourceError:
+                    self._failed.add(time)
+                    continue
+            yield self._open[time]
+
+    def close(self) -> None:
+        """Close all."""
+        while self._open:
+            self._open.popitem()[1].close()
+
+    def _list_times(self) -> list[int]:
+        """Return the Unix times of the packages, the newest first; listed when one came or went."""
+        folder = self._db_dir / TEMPORARY_FOLDER
+        try:
+            changed_ns = folder.stat().st_mtime_ns
+        except OSError:
+            return []
+        if changed_ns != self._listed_ns:
+            found = (_INDEX.fullmatch(path.name) for path in folder.iterdir())
+            times = sorted((int(match[1]) for match in found if match), reverse=True)
+            # A node that was rolled back leaves folders without a file; one that has just been
+            # made gets its files in a moment.
+            self._times = [
+                time for time in times if (folder / f"temp.archive.{time}.index" / CURRENT).exists()
+            ]
+            self._listed_ns = changed_ns if times == self._times else None
+        return self._times

@@ -1,0 +1,48 @@
+"""Files of folders that others wrote: a pipe or a device in place of a file must not hang."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from io import FileIO
+    from pathlib import Path
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISCHR, "a device"),
+)
+
+
+def open_regular(path: Path) -> FileIO:
+    """Open a file for reading, unbuffered, without waiting for anything.
+
+    Raises:
+        OSError: it cannot be opened, or is no regular file (``EINVAL``).
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        check_regular(path, os.fstat(descriptor).st_mode)
+        return os.fdopen(descriptor, "rb", buffering=0)
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_regular(path: Path) -> bytes:
+    """Return the bytes of a file; raises as ``open_regular``."""
+    with open_regular(path) as file:
+        return file.read()
+
+
+def check_regular(path: Path, mode: int) -> None:
+    """Raise OSError (``EINVAL``) if a file's ``st_mode`` is not that of a regular file."""
+    if not stat.S_ISREG(mode):
+        kind = next((text for is_kind, text in _KINDS if is_kind(mode)), "something else")
+        raise OSError(errno.EINVAL, f"{kind} stands where a file should be", str(path))

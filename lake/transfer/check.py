@@ -1,0 +1,163 @@
+"""What a manifest may claim: checked before the first byte is copied.
+
+An export comes from elsewhere, so nothing in it is believed: paths follow from digests, spans
+from each other, sizes and rows from the files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from datetime import date
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tonlake.lake.errors import LakeCorrupt, PieceRefused
+from tonlake.lake.file.regular import open_regular
+from tonlake.lake.log.place import path_at, read_place
+from tonlake.lake.log.state import RUN_FOLDER
+from tonlake.lake.schema import BLOCKS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from tonlake.lake.log.place import Place
+    from tonlake.lake.log.state import DataFile, Network
+    from tonlake.lake.transfer.manifest import Manifest, Stretch
+
+SEQNO_LIMIT = (1 << 32) - 1
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_SHARD = re.compile(r"-?[0-9]{1,10}:[0-9a-f]{16}")
+_RUN = re.compile(rf"{RUN_FOLDER}/([1-9][0-9]*)-([1-9][0-9]*)-[0-9a-f]+\.run")
+
+
+def check_manifest(manifest: Manifest) -> None:
+    """Refuse a manifest that no lake can have written.
+
+    Raises:
+        PieceRefused: it contradicts itself, names something else than files of a lake, or blocks
+            that no chain has.
+    """
+    _check_network(manifest.network)
+    _check_stretches(manifest.stretches)
+    files = (*manifest.files, *manifest.runs)
+    for path, count in Counter(file.path for file in files).items():
+        if count > 1:
+            raise PieceRefused(f"the export lists {path!r} {count} times")
+    places = {each.place for each in manifest.stretches}
+    for file in files:
+        _check_file(file)
+    counts = Counter((file.table, _check_path(manifest, file, places)) for file in manifest.files)
+    for (table, place), count in counts.items():
+        if count > 1:
+            raise PieceRefused(f"the export lists {count} files of {table} for {place}")
+    for run in manifest.runs:
+        _check_run(manifest, run)
+    _check_blocks(manifest)
+
+
+def _check_network(network: Network | None) -> None:
+    if network is None:
+        return
+    hashes = (network.zero_state_root_hash, network.zero_state_file_hash)
+    for digest in hashes:
+        if digest is not None and _SHA256.fullmatch(digest) is None:
+            raise PieceRefused(f"{digest!r} is no hash of a zero state")
+
+
+def _check_stretches(stretches: Sequence[Stretch]) -> None:
+    """Refuse blocks that no chain has: what is imported of them would be no lake."""
+    before = 0
+    for each in stretches:
+        first, last = each.first_mc_seqno, each.last_mc_seqno
+        if not 1 <= first <= last <= SEQNO_LIMIT:
+            raise PieceRefused(f"{first}..{last} is no range of masterchain blocks")
+        if first <= before:
+            raise PieceRefused(f"masterchain blocks {first}..{last} come after {before}")
+        before = last
+        _check_day(each.day)
+        for shard, (low, high) in each.shards.items():
+            if _SHARD.fullmatch(shard) is None or not 0 <= low <= high <= SEQNO_LIMIT:
+                raise PieceRefused(f"{shard!r}: {low}..{high} are no blocks of a shard")
+
+
+def _check_day(day: str) -> None:
+    try:
+        is_day = date.fromisoformat(day).isoformat() == day
+    except ValueError:
+        is_day = False
+    if not is_day:
+        raise PieceRefused(f"{day!r} is no day")
+
+
+def _check_file(file: DataFile) -> None:
+    if _SHA256.fullmatch(file.sha256) is None:
+        raise PieceRefused(f"{file.path!r} has no SHA-256")
+    if file.bytes <= 0 or file.rows < 0:
+        raise PieceRefused(f"{file.path!r} claims {file.bytes} bytes and {file.rows} rows")
+
+
+def _check_path(manifest: Manifest, file: DataFile, places: set[Place]) -> Place:
+    """Return the place of a data file, whose path must follow from table, place and digest."""
+    try:
+        place = read_place(file.path)
+    except ValueError:
+        raise PieceRefused(f"{file.path!r} is no path of a lake's file") from None
+    if path_at(file.table, place, file.sha256) != file.path:
+        raise PieceRefused(f"{file.path!r} is no path of a lake's file: it is of another table")
+    if place.is_open:
+        _check_day(place.day)
+    if not (manifest.whole if place.is_open else place in places):
+        raise PieceRefused(f"{file.path!r} is of no blocks that the export has")
+    return place
+
+
+def _check_run(manifest: Manifest, run: DataFile) -> None:
+    """Refuse an index segment of blocks, or with a digest, that the export does not have."""
+    match = _RUN.fullmatch(run.path)
+    if match is None or run.table != RUN_FOLDER or not manifest.whole:
+        raise PieceRefused(f"{run.path!r} is no path of a lake's file")
+    first, last = int(match[1]), int(match[2])
+    newest = manifest.stretches[-1].last_mc_seqno if manifest.stretches else 0
+    if not first <= last <= newest or not run.path.endswith(f"-{run.sha256[:16]}.run"):
+        raise PieceRefused(f"{run.path!r} is an index of no blocks that the export has")
+
+
+def _check_blocks(manifest: Manifest) -> None:
+    """Refuse spans without their blocks: they would be holes that nothing shows."""
+    rows = {read_place(one.path): one.rows for one in manifest.files if one.table == BLOCKS.name}
+    for each in manifest.stretches:
+        first, last = each.first_mc_seqno, each.last_mc_seqno
+        found = rows.get(each.place, 0)
+        if found <= last - first:
+            raise PieceRefused(
+                f"masterchain blocks {first}..{last} of the export have {found} blocks alone"
+            )
+
+
+def check_files(folder: Path, files: Iterable[DataFile]) -> None:
+    """Compare files of an export with what its manifest claims; digests are left to the copy.
+
+    Raises:
+        LakeCorrupt: one is missing, no regular file, or has other bytes or rows.
+    """
+    for file in files:
+        try:
+            with open_regular(folder / file.path) as stream:
+                size = stream.seek(0, 2)
+                if size != file.bytes:
+                    raise LakeCorrupt(file.path, f"it has {size} bytes instead of {file.bytes}")
+                if file.table == RUN_FOLDER:
+                    continue
+                rows = pq.read_metadata(stream).num_rows
+        except OSError as error:
+            raise LakeCorrupt(
+                file.path, f"it cannot be read ({error.strerror or error})"
+            ) from error
+        except pa.ArrowException as error:
+            raise LakeCorrupt(file.path, f"it is no Parquet file ({error})") from error
+        if rows != file.rows:
+            raise LakeCorrupt(file.path, f"it has {rows} rows instead of {file.rows}")

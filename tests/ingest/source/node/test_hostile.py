@@ -1,0 +1,98 @@
+"""A pipe or a folder in place of a node's file: an error that names it, and no waiting."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tonlake.ingest.errors import BlockCorrupt, SourceError
+from tonlake.ingest.source.node.packs import open_packs
+from tonlake.ingest.source.node.source import open_node
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tonlake.ingest.blocks import McBundle
+
+PACKAGE = "archive/packages/arch0000/archive.00100.pack"
+PATIENCE_S = 30
+MAKERS = [os.mkfifo, os.mkdir]
+KINDS = {os.mkfifo: "a pipe", os.mkdir: "a folder"}
+
+
+@pytest.fixture
+def copied(demo_node: Path, tmp_path: Path) -> Path:
+    shutil.copytree(demo_node, tmp_path / "db")
+    return tmp_path / "db"
+
+
+@contextmanager
+def at_once() -> Iterator[None]:
+    """Fail if what is done takes long, as reading from a pipe would, that has no writer."""
+
+    def give_up(_number: int, _frame: object) -> None:
+        raise AssertionError("it waits")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(PATIENCE_S)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def replace(path: Path, make: Callable[[Path], None]) -> None:
+    path.unlink()
+    make(path)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_in_place_of_a_package(
+    copied: Path, bundles: list[McBundle], make: Callable[[Path], None]
+) -> None:
+    replace(copied / PACKAGE, make)
+    with at_once(), closing(open_node(copied)) as source:
+        assert (source.first_mc_seqno(), source.last_mc_seqno()) == (1, 238)
+        assert source.read_bundle(99) == bundles[98]
+        with pytest.raises(BlockCorrupt, match=f"00100.pack at byte .*: {KINDS[make]} stands"):
+            source.read_bundle(150)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_in_place_of_a_package_without_an_index(
+    copied: Path, bundles: list[McBundle], make: Callable[[Path], None]
+) -> None:
+    replace(copied / PACKAGE, make)
+    with at_once(), closing(open_packs(copied / "archive/packages")) as source:
+        assert source.read_bundle(99) == bundles[98]
+        with pytest.raises(BlockCorrupt, match=f"00100.pack at byte 0: .*{KINDS[make]} stands"):
+            source.read_bundle(150)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("pattern", ["CURRENT", "MANIFEST-*", "*.sst", "*.log"])
+@pytest.mark.parametrize("store", ["state", "files/globalindex"])
+def test_in_place_of_a_file_of_a_store(
+    copied: Path, store: str, pattern: str, make: Callable[[Path], None]
+) -> None:
+    replace(next((copied / store).glob(pattern)), make)
+    with at_once(), pytest.raises(SourceError, match=f"{store}: .*{KINDS[make]} stands"):
+        open_node(copied)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_in_place_of_a_zero_state(copied: Path, make: Callable[[Path], None]) -> None:
+    replace(next((copied / "archive/states").iterdir()), make)
+    with (
+        at_once(),
+        closing(open_node(copied)) as source,
+        pytest.raises(SourceError, match=f"archive/states/.*{KINDS[make]} stands"),
+    ):
+        source.zero_states()
