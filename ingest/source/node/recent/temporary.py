@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from tonlake.ingest.errors import SourceError
 from tonlake.ingest.source.node.handle import (
-    MASTERCHAIN,
     MASTERCHAIN_SHARD,
     pack_handle_prefix,
     unpack_handle_key,
