@@ -41,7 +41,6 @@ _ENCODERS: dict[Kind, Callable[[Any], Any]] = {
 """The text of a column that is not NULL; of other kinds the value itself."""
 
 
-@cache
 def make_builder(
     struct: Callable[..., T], opcodes: str = HEX, made: Inner = _NO_INNER
 ) -> Callable[..., T]:
@@ -49,6 +48,11 @@ def make_builder(
 
     It takes the values of fields that no column holds by name.
     """
+    return _compile_builder(struct, opcodes, made)
+
+
+@cache
+def _compile_builder(struct: Any, opcodes: str, made: Inner) -> Callable[..., Any]:  # noqa: ANN401
     names: dict[str, Any] = {
         "UNSET": UNSET,
         "encode_account": encode_account,
@@ -58,7 +62,7 @@ def make_builder(
     row = f"sources[{max(made.source, 0)}]"
     made_struct = _Compiler(opcodes, names).write_struct(struct, made, "row", "**extra")
     exec(f"def build(sources, **extra):\n row = {row}\n return {made_struct}", names)  # noqa: S102 - of fields alone
-    build: Callable[..., T] = names["build"]
+    build: Callable[..., Any] = names["build"]
     return build
 
 
@@ -96,6 +100,8 @@ class _Compiler:
         missing = "None" if field.is_nullable else "UNSET"
         if field.kind is Kind.JSON and not field.is_optional:
             missing = "{}"
+        if isinstance(field.default, str):
+            missing = repr(field.default)
         if encode is None and missing == "None":
             return value
         encoded = "value" if encode is None else f"{self._name(encode)}(value)"

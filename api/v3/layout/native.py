@@ -36,6 +36,8 @@ def _describe(field: Field, opcodes: str) -> tuple[Any, ...]:
     source, other = field.source, None
     columns: tuple[str, ...] = (field.column.name,)
     missing = b"null" if field.is_nullable else None
+    if isinstance(field.default, str):
+        missing = msgspec.json.encode(field.default)
     _, beside, equals = field.column
     match field.kind:
         case Kind.CONSTANT:

@@ -32,7 +32,7 @@ class Field(NamedTuple):
         source: The row with its columns, among those of the resource; -1 the row at hand.
         is_nullable: Whether it is null where it has no value.
         is_optional: Whether it is left out then, unless it is null.
-        default: Its value where no column has one.
+        default: Its value where its columns have none.
         read: What makes the value of what the column holds, if the form does not say it.
         inner: How the object, or those of the list, are made.
         struct: What they are.

@@ -10,13 +10,7 @@ from weakref import WeakKeyDictionary
 
 from tonlake.api.errors import NotDerived
 from tonlake.api.v3.page.book import pair_addresses, read_accounts
-from tonlake.api.v3.page.coverage import (
-    check_lt,
-    check_mc_seqno,
-    check_no_gap,
-    check_utime,
-    name_ranges,
-)
+from tonlake.api.v3.page.coverage import check_mc_seqno, check_no_gap, name_ranges
 from tonlake.lake.log.place import read_place
 
 if TYPE_CHECKING:
@@ -24,6 +18,7 @@ if TYPE_CHECKING:
 
     from tonlake.api.request.call import Call
     from tonlake.api.text.address import Address
+    from tonlake.api.v3.page.operation import SpanPage
     from tonlake.lake.log.snapshot import Snapshot
 
 Row = dict[str, Any]
@@ -63,38 +58,25 @@ def read_contracts(
     return rows
 
 
-def read_moves(call: Call, name: str, query: Any, **filters: object) -> list[Row]:  # noqa: ANN401
+def read_moves(call: Call, name: str, query: SpanPage, **filters: object) -> list[Row]:
     """Ask the query ``name`` for a page of moves within the spans of a request.
 
     Args:
         call: The request.
         name: Name of the query, without its folder.
-        query: A struct with start and end of time and of logical time, and a sorted page.
+        query: The page and its spans.
         filters: Further parameters.
 
     Raises:
         NotDerived, NotCovered: as for contracts.
     """
     check_derived(call)
-    utime, lt = (query.start_utime, query.end_utime), (query.start_lt, query.end_lt)
-    rows = call.reader.rows(
-        f"v3/{name}",
-        start_utime=query.start_utime,
-        end_utime=query.end_utime,
-        start_lt=query.start_lt,
-        end_lt=query.end_lt,
-        by_time=utime != (None, None),
-        descending=query.descending,
-        limit=query.limit,
-        offset=query.offset,
-        **filters,
-    )
+    rows = call.reader.rows(f"v3/{name}", by_time=query.by_time, **query.filters(), **filters)
     if not rows:
-        check_utime(call.reader, *utime)
-        check_lt(call.reader, *lt)
+        query.check_covered(call.reader, may_lie_in_gap=False)
         if not query.offset:
             _check_all_searched(call)
-            check_no_gap(call.reader, utime=utime, lt=lt)
+            query.check_covered(call.reader)
     return rows
 
 

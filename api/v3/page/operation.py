@@ -29,19 +29,22 @@ from tonlake.api.request.params import (
     ConversionError,
     Converter,
     Int32,
+    Lt,
     Query,
     Sort,
+    Utime,
     converters_of,
     read_query,
 )
 from tonlake.api.request.table_format import MEDIA_TYPES, WRITERS, choose_format
-from tonlake.api.v3.page.coverage import describe_gaps
+from tonlake.api.v3.page.coverage import check_lt, check_no_gap, check_utime, describe_gaps
 from tonlake.api.v3.page.listing import list_rows, tabulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tonlake.api.settings import HttpSettings
+    from tonlake.queries.reader import Reader
 
 DEFAULT_LIMIT = 10
 """Rows of a list when the request names no limit."""
@@ -95,6 +98,39 @@ class SortedPage(Page, frozen=True, kw_only=True):
     def descending(self) -> bool:
         """Newest first, unless told otherwise."""
         return self.sort != "asc"
+
+
+class SpanPage(SortedPage, frozen=True, kw_only=True):
+    """A page of what lies in spans of time and of logical time."""
+
+    start_utime: Utime = None
+    end_utime: Utime = None
+    start_lt: Lt = None
+    end_lt: Lt = None
+
+    @property
+    def by_time(self) -> bool:
+        """Whether the page is ordered by time, not by logical time."""
+        return (self.start_utime, self.end_utime) != (None, None)
+
+    def filters(self) -> dict[str, Any]:
+        """Return the parameters of queries that find pages."""
+        names = ("start_utime", "end_utime", "start_lt", "end_lt", "descending")
+        listed = {name: getattr(self, name) for name in names}
+        return listed | {"limit": self.limit or 0, "offset": self.offset or 0}
+
+    def check_covered(self, reader: Reader, *, may_lie_in_gap: bool = True) -> None:
+        """Tell "there is none" from "the lake does not know".
+
+        Raises:
+            NotCovered: the lake covers nothing of the spans, or what was asked for
+                ``may_lie_in_gap`` of it.
+        """
+        utime, lt = (self.start_utime, self.end_utime), (self.start_lt, self.end_lt)
+        check_utime(reader, *utime)
+        check_lt(reader, *lt)
+        if may_lie_in_gap and not self.offset:
+            check_no_gap(reader, utime=utime, lt=lt)
 
 
 P = TypeVar("P", bound=Query)

@@ -6,15 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from tonlake.api.chain.header import find_masterchain_ends, list_block_keys
 from tonlake.api.errors import NotCovered
-from tonlake.api.request.params import Hash, Int32, Lt, Query, Shard, Utime
-from tonlake.api.v3.page.coverage import (
-    check_lt,
-    check_mc_seqno,
-    check_no_gap,
-    check_seqno,
-    check_utime,
-)
-from tonlake.api.v3.page.operation import SortedPage, operation
+from tonlake.api.request.params import Hash, Int32, Query, Shard
+from tonlake.api.v3.page.coverage import check_mc_seqno, check_seqno
+from tonlake.api.v3.page.operation import SortedPage, SpanPage, operation
 from tonlake.api.v3.page.transaction_page import write_transactions
 from tonlake.api.v3.resource.answer import Blocks, MasterchainInfo, ShardState
 from tonlake.api.v3.resource.block import render_block
@@ -30,7 +24,7 @@ class NoQuery(Query, frozen=True, kw_only=True):
     """Nothing to choose."""
 
 
-class BlocksQuery(SortedPage, frozen=True, kw_only=True):
+class BlocksQuery(SpanPage, frozen=True, kw_only=True):
     """Filters of blocks; all that are given must hold."""
 
     workchain: Int32 = None
@@ -39,10 +33,6 @@ class BlocksQuery(SortedPage, frozen=True, kw_only=True):
     root_hash: Hash = None
     file_hash: Hash = None
     mc_seqno: Int32 = None
-    start_utime: Utime = None
-    end_utime: Utime = None
-    start_lt: Lt = None
-    end_lt: Lt = None
 
 
 class ShardStateQuery(Query, frozen=True, kw_only=True):
@@ -122,16 +112,11 @@ def _find_blocks(call: Call, query: BlocksQuery) -> list[Row]:
     return call.reader.rows(
         "v3/blocks",
         **{name: getattr(query, name) for name in _FILTERS},
-        descending=query.descending,
-        limit=query.limit or 0,
-        offset=query.offset or 0,
+        **query.filters(),
     )
 
 
-_FILTERS = (
-    *("workchain", "shard", "seqno", "root_hash", "file_hash", "mc_seqno"),
-    *("start_utime", "end_utime", "start_lt", "end_lt"),
-)
+_FILTERS = ("workchain", "shard", "seqno", "root_hash", "file_hash", "mc_seqno")
 
 
 def _check_mc_block(call: Call, mc_seqno: int) -> None:
@@ -148,11 +133,8 @@ def _check_covered(call: Call, query: BlocksQuery) -> None:
         check_mc_seqno(call.reader, query.mc_seqno)
     if query.seqno is not None:
         check_seqno(call.reader, query.workchain, query.shard, query.seqno)
-    utime, lt = (query.start_utime, query.end_utime), (query.start_lt, query.end_lt)
-    check_utime(call.reader, *utime)
-    check_lt(call.reader, *lt)
-    if query.mc_seqno is None and query.seqno is None and not query.offset:
-        check_no_gap(call.reader, utime=utime, lt=lt)
+    is_open = query.mc_seqno is None and query.seqno is None
+    query.check_covered(call.reader, may_lie_in_gap=is_open)
 
 
 routes = [
