@@ -1,10 +1,13 @@
-"""Methods that hand a message to the network: checked here, then handed on."""
+"""Methods that take a message: send it to the network, or estimate its fees."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from tonlake.api.chain.fee import estimate_fees
 from tonlake.api.chain.send import PARTS, check_parts, keep_pending, send_bag
 from tonlake.api.chain.upstream import ask_upstream, sends_by_liteserver
 from tonlake.api.v2.value import render_base64
@@ -48,3 +51,13 @@ def answer_send_query(call: Call, params: EstimateParams | EstimateCellParams) -
     if message is not None:
         keep_pending(call, message)
     return answer
+
+
+def answer_estimate(call: Call, params: EstimateParams | EstimateCellParams) -> dict[str, Any]:
+    """estimateFee: fees of a message for its account, without later messages."""
+    fees = estimate_fees(call, params)
+    return {
+        "@type": "query.fees",
+        "source_fees": {"@type": "fees", **msgspec.structs.asdict(fees)},
+        "destination_fees": [],
+    }

@@ -1,7 +1,8 @@
-"""The address book of an answer: each address as people write it, and what its contract is."""
+"""The address book of an answer: friendly form, domain and interfaces of each address."""
 
 from __future__ import annotations
 
+import threading
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,6 @@ from tonlake.api.chain.wallet import WALLETS
 from tonlake.api.errors import AddressInvalid
 from tonlake.api.text.address import Address, find_tag, render_friendly
 from tonlake.api.text.native import NATIVE
-from tonlake.api.v3.page.domain import find_domains
 from tonlake.api.v3.page.interface import NO_CODE, read_codes
 from tonlake.api.v3.resource.answer import AddressBook, AddressBookRow
 
@@ -19,6 +19,38 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tonlake.api.request.call import Call
+    from tonlake.queries.reader import Reader
+
+Domains = dict[tuple[int, bytes], str]
+"""The shortest domain of each workchain and account id that has one."""
+
+KEPT = 2
+
+
+def find_domains(reader: Reader) -> Domains:
+    """Return the domains of a snapshot.
+
+    They are few beside the accounts, and change seldom: they are read when a commit changed them.
+    """
+    files = reader.snapshot.files["dns_records"]
+    if not files:
+        return {}
+    key = (str(reader.snapshot.lake_dir), *(file.path for file in files))
+    with _LOCK:
+        found = _KEPT.get(key)
+    if found is None:
+        rows = reader.rows("v3/domains")
+        found = {(row["workchain"], row["account"]): row["domain"] for row in rows}
+        with _LOCK:
+            while len(_KEPT) >= KEPT:
+                _KEPT.pop(next(iter(_KEPT)))
+            _KEPT[key] = found
+    return found
+
+
+_LOCK = threading.Lock()
+_KEPT: dict[tuple[str, ...], Domains] = {}
+
 
 Row = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""The metadata of an answer: what the token contracts in it say of themselves."""
+"""Token metadata: what contracts say of themselves, and what was fetched from where they point."""
 
 from __future__ import annotations
 
@@ -11,22 +11,58 @@ from tonlake.api.errors import RequestInvalid
 from tonlake.api.request.params import ConversionError, Query, Texts, parse_any_address
 from tonlake.api.text.address import Address, render_raw
 from tonlake.api.text.encoding import encode_account
+from tonlake.api.v3.layout.body import decode_content
 from tonlake.api.v3.page.book import pair_addresses, read_accounts
-from tonlake.api.v3.page.fetched import NOT_FETCHED, NOTHING_MORE, read_fetched
 from tonlake.api.v3.page.history import check_derived, is_derived
 from tonlake.api.v3.page.interface import read_codes
 from tonlake.api.v3.page.operation import operation
 from tonlake.api.v3.resource.answer import AddressMetadata, Metadata, TokenInfo
-from tonlake.api.v3.resource.payload import decode_content
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import TypeAlias
 
     from tonlake.api.request.call import Call
-    from tonlake.api.v3.page.fetched import Fetched
 
     Content: TypeAlias = dict[str, object] | None
+
+
+_TABLE = "offchain_metadata"
+
+
+class Fetched(NamedTuple):
+    """What came of an address: ``is_final`` tells that nothing more is going to come of it now."""
+
+    content: Mapping[str, object]
+    is_valid: bool
+    is_final: bool
+
+
+NOT_FETCHED = Fetched({}, is_valid=False, is_final=False)
+NOTHING_MORE = Fetched({}, is_valid=True, is_final=True)
+"""Of content that is on the chain alone."""
+
+
+def read_fetched(call: Call, contents: Iterable[Mapping[str, object] | None]) -> dict[str, Fetched]:
+    """Return what was fetched from the ``uri`` of each content, those alone that were asked."""
+    # Most lakes have nobody who fetches: they are not asked.
+    if not call.reader.snapshot.files[_TABLE]:
+        return {}
+    uris = {str(content["uri"]) for content in contents if content and "uri" in content}
+    if not uris:
+        return {}
+    rows = call.reader.rows("v3/offchain_metadata", uris=sorted(uris))
+    return {row["uri"]: _read_row(row) for row in rows}
+
+
+def _read_row(row: Mapping[str, Any]) -> Fetched:
+    text = row["content"]
+    return Fetched(
+        {} if text is None else msgspec.json.decode(text, type=dict[str, object]),
+        is_valid=row["state"] == "fetched",
+        is_final=row["state"] != "failed" or not row["is_tried_again"],
+    )
+
 
 Row = dict[str, Any]
 

@@ -9,6 +9,7 @@ from msgspec import UNSET
 
 from tonlake.api.text.address import Address
 from tonlake.api.text.encoding import encode_account
+from tonlake.api.v3.layout.body import Payload, decode_content, decode_payload
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.field import (
     Bag,
@@ -23,7 +24,6 @@ from tonlake.api.v3.layout.field import (
 )
 from tonlake.api.v3.page.book import pair_addresses
 from tonlake.api.v3.page.history import name_addresses
-from tonlake.api.v3.resource.payload import Payload, decode_content, decode_payload
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

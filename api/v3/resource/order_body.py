@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.api.v3.resource.order_field import (
     ENCRYPTED_TEXT,
+    MINTER_MINT,
     OPCODE_BITS,
     TEXT,
     Fields,
@@ -18,17 +19,14 @@ from tonlake.api.v3.resource.order_field import (
     load_maybe_cell,
     load_payload,
     load_text,
-    read_encrypted,
-    read_message,
-    read_query,
-)
-from tonlake.api.v3.resource.order_jetton import (
-    MINTER_MINT,
     read_burn,
     read_change_admin,
     read_change_content,
     read_direct_mint,
+    read_encrypted,
+    read_message,
     read_minter_mint,
+    read_query,
     read_set_status,
     read_transfer,
 )

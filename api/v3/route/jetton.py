@@ -8,6 +8,7 @@ import msgspec
 
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.request.params import Addresses, Flag, Int32, OneAddress, Text
+from tonlake.api.v3.layout.body import Payload, decode_content, decode_payload
 from tonlake.api.v3.layout.field import (
     Bag,
     Base64,
@@ -23,7 +24,6 @@ from tonlake.api.v3.page.history import name_addresses, read_contracts, read_mov
 from tonlake.api.v3.page.listed import describe, list_addresses, render_moves, render_rows
 from tonlake.api.v3.page.operation import Page, SortedPage, SpanPage, operation
 from tonlake.api.v3.resource.answer import AddressBook, Metadata
-from tonlake.api.v3.resource.payload import Payload, decode_content, decode_payload
 
 if TYPE_CHECKING:
     from tonlake.api.request.call import Call

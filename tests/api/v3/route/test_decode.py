@@ -16,7 +16,7 @@ from litestar.testing import TestClient
 from tests.ingest.derive.body.encode import encode_body
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
-from tonlake.api.v3.resource.decoded import render_decoded
+from tonlake.api.v3.resource.transaction import render_decoded
 from tonlake.api.v3.route import decode
 from tonlake.api.v3.route.decode import decode_text
 from tonlake.ingest.decode.cell.writer import serialize_boc
