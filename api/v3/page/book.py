@@ -146,7 +146,7 @@ def describe_addresses(call: Call, addresses: Iterable[Address]) -> dict[Address
                 address, bounceable=_is_bounceable(code_hash), test_only=test_only
             ),
             domain=domains.get((address.workchain, address.account)) if domains else None,
-            interfaces=[] if state is None else facts.names,
+            interfaces=[] if state is None else facts.listed,
         )
     return described
 

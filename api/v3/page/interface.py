@@ -23,19 +23,23 @@ class CodeFacts(NamedTuple):
     """What a code can do.
 
     ``methods`` are the ids of its get-methods, None where it has no table of them that can be
-    read; ``names`` are interfaces, None where none fits; ``written`` are these as JSON.
+    read; ``names`` are interfaces, None where none fits; ``listed`` are those in address books,
+    [] for code without methods; ``written`` are these as JSON.
     """
 
     methods: list[int] | None
     names: list[str] | None
+    listed: list[str] | None
     written: bytes
 
 
 def _make_facts(methods: list[int] | None, names: list[str] | None) -> CodeFacts:
-    return CodeFacts(methods, names, msgspec.json.encode(names))
+    listed = names or [] if methods is None else names
+    return CodeFacts(methods, names, listed, msgspec.json.encode(listed))
 
 
-NO_CODE = _make_facts(None, None)
+NO_CODE = CodeFacts(None, [], None, b"null")
+"""Of accounts without code: no interfaces, but null in address books, as with TON Center."""
 
 _KEPT: dict[Path, dict[bytes, CodeFacts]] = {}
 """Facts by lake and code hash. They follow from the code alone, so they hold in all snapshots."""

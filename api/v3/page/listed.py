@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from tonlake.api.text.address import Address
+import msgspec
+
+from tonlake.api.text.address import Address, parse_address
 from tonlake.api.text.encoding import encode_optional
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.field import Kind
@@ -46,6 +49,15 @@ def list_addresses(struct: Callable[..., Any], rows: Iterable[Row]) -> set[Addre
         for workchain, account in columns
         if row[account] is not None
     }
+
+
+def find_addresses(shown: object) -> set[Address]:
+    """Return every raw address in what is going to be answered."""
+    text = msgspec.json.encode(shown).decode()
+    return {parse_address(each) for each in _RAW_ADDRESS.findall(text)}
+
+
+_RAW_ADDRESS = re.compile(r'"(-?[0-9]{1,10}:[0-9A-F]{64})"')
 
 
 @cache

@@ -10,8 +10,9 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET
 
+from tonlake.api.text.encoding import decode_currencies
 from tonlake.api.v3.layout.block import Block
-from tonlake.api.v3.layout.field import Base64, Column, Currencies, Decimal, Kind, Omitted
+from tonlake.api.v3.layout.field import Base64, Column, Currencies, Decimal, Kind, Omitted, Read
 from tonlake.api.v3.layout.message import Message
 from tonlake.api.v3.layout.transaction import Transaction
 
@@ -120,6 +121,11 @@ class AccountStates(msgspec.Struct):
     metadata: Metadata
 
 
+def _read_currencies(text: str) -> dict[str, str] | Omitted:
+    """Return extra currencies; they are left out where there are none."""
+    return decode_currencies(text) or UNSET
+
+
 class WalletState(msgspec.Struct):
     """A wallet decoded from its data; for other contracts only the account."""
 
@@ -131,7 +137,7 @@ class WalletState(msgspec.Struct):
     seqno: Annotated[int, Kind.EXTRA] | Omitted = UNSET
     wallet_id: Annotated[int, Kind.EXTRA] | Omitted = UNSET
     balance: Decimal | Omitted = UNSET
-    extra_currencies: Currencies | Omitted = UNSET
+    extra_currencies: Annotated[Currencies, Read(_read_currencies)] | Omitted = UNSET
     is_signature_allowed: Annotated[bool, Kind.EXTRA] | Omitted = UNSET
     status: Annotated[str, Column("account_status")] | Omitted = UNSET
     code_hash: Base64 | Omitted = UNSET

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.api.text.encoding import encode_bytes
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.decode.cell.writer import serialize_depth_first
 from tonlake.ingest.derive.body.address import STD, Address
 from tonlake.ingest.derive.body.codec import Work
 from tonlake.ingest.derive.body.raw import Raw
@@ -62,8 +62,8 @@ def encode_rest(source: CellSlice) -> str:
 
 
 def encode_cell(source: CellSlice, cell: int) -> str:
-    """Return a cell of the slice's tree as a bag of cells in base64."""
-    return encode_bytes(serialize_boc(source.tree, [cell]))
+    """Return a cell of the slice's tree as a bag of cells with CRC, in base64."""
+    return encode_bytes(serialize_depth_first(source.tree, cell, crc32c=True))
 
 
 def load_address(source: CellSlice) -> str | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from tonlake.api.chain.header import find_masterchain_ends, list_block_keys
 from tonlake.api.errors import NotCovered
 from tonlake.api.request.params import Hash, Int32, Query, Shard
 from tonlake.api.v3.page.coverage import check_mc_seqno, check_seqno
-from tonlake.api.v3.page.operation import SortedPage, SpanPage, operation
+from tonlake.api.v3.page.operation import INT32_MAX, SortedPage, SpanPage, operation
 from tonlake.api.v3.page.transaction_page import write_transactions
 from tonlake.api.v3.resource.answer import Blocks, MasterchainInfo, ShardState
 from tonlake.api.v3.resource.block import render_block
@@ -72,12 +73,16 @@ def get_blocks(call: Call, query: BlocksQuery) -> Blocks:
 
 
 def get_shard_blocks(call: Call, query: ShardBlocksQuery) -> Blocks:
-    """List the blocks committed by a masterchain block, including itself."""
+    """List the blocks committed by a masterchain block, including itself.
+
+    They are ordered by workchain and signed shard unless ``sort`` is there.
+    """
     wanted = query.seqno or 0
-    rows = _find_blocks(
-        call,
-        BlocksQuery(mc_seqno=wanted, limit=query.limit, offset=query.offset, sort=query.sort),
-    )
+    first, limit = query.offset or 0, query.limit or 0
+    rows = _find_blocks(call, BlocksQuery(mc_seqno=wanted, limit=INT32_MAX, sort=query.sort))
+    if query.sort is None:
+        rows.sort(key=itemgetter("workchain", "shard", "seqno"))
+    rows = rows[first : first + limit]
     if not rows:
         _check_mc_block(call, wanted)
     return Blocks(blocks=[render_block(row) for row in rows])

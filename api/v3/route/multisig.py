@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
+from tonlake.api.chain.cells import write_depth_first
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.request.params import Addresses, Flag, Int32
 from tonlake.api.text.address import Address, parse_address
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.field import (
-    Bag,
     Base64,
     Column,
     Decimal,
@@ -22,7 +22,7 @@ from tonlake.api.v3.layout.field import (
 )
 from tonlake.api.v3.page.book import read_address_book
 from tonlake.api.v3.page.history import name_addresses, read_contracts
-from tonlake.api.v3.page.listed import list_addresses, render_rows
+from tonlake.api.v3.page.listed import find_addresses, list_addresses, render_rows
 from tonlake.api.v3.page.operation import SortedPage, operation
 from tonlake.api.v3.resource.answer import AddressBook
 from tonlake.api.v3.resource.order_action import OrderAction, read_order
@@ -64,7 +64,7 @@ class MultisigOrder(msgspec.Struct):
     approvals_mask: str | None
     approvals_num: int | None
     expiration_date: int | None
-    order_boc: Bag | None
+    order_boc: Annotated[str, Read(write_depth_first)] | None
     signers: Annotated[list[str], Read(list)] | None
     last_transaction_lt: Annotated[Decimal, Column("lt")]
     code_hash: Base64 | None
@@ -140,7 +140,7 @@ def get_orders(call: Call, query: OrdersQuery) -> MultisigOrders:
     if query.parse_actions:
         for order, row in zip(orders, rows, strict=True):
             order.actions = None if row["order_boc"] is None else read_order(row["order_boc"])
-    named = list_addresses(MultisigOrder, rows) | _list_members(rows)
+    named = find_addresses(orders)
     return MultisigOrders(orders, read_address_book(call, named))
 
 

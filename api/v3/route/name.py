@@ -8,7 +8,7 @@ import msgspec
 
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.request.params import Int32, OneAddress, Text
-from tonlake.api.v3.layout.field import Column, RawAddress, Read, account
+from tonlake.api.v3.layout.field import Base64, Column, RawAddress, Read, account
 from tonlake.api.v3.page.book import read_address_book
 from tonlake.api.v3.page.history import name_addresses, read_contracts
 from tonlake.api.v3.page.listed import list_addresses, render_rows
@@ -32,14 +32,14 @@ def _encode_hex(data: bytes) -> str:
 
 
 class DNSRecord(msgspec.Struct, gc=False):
-    """A domain and its records (TEP-81); ADNL addresses and bag ids are hex."""
+    """A domain and its records (TEP-81); bag ids are hex."""
 
     nft_item_address: Annotated[RawAddress, account()]
     nft_item_owner: Annotated[RawAddress, account("owner")] | None
     domain: str
     dns_next_resolver: Annotated[RawAddress, account("next_resolver")] | None
     dns_wallet: Annotated[RawAddress, account("wallet")] | None
-    dns_site_adnl: Annotated[str, Column("site_adnl"), Read(_encode_hex)] | None
+    dns_site_adnl: Annotated[Base64, Column("site_adnl")] | None
     dns_storage_bag_id: Annotated[str, Column("storage_bag_id"), Read(_encode_hex)] | None
 
 

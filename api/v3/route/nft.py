@@ -11,7 +11,13 @@ from tonlake.api.request.params import Addresses, Flag, Int32, OneAddress, Query
 from tonlake.api.text.address import Address
 from tonlake.api.v3.page.book import pair_addresses
 from tonlake.api.v3.page.history import name_addresses, read_contracts, read_moves
-from tonlake.api.v3.page.listed import describe, list_addresses, render_moves, render_rows
+from tonlake.api.v3.page.listed import (
+    describe,
+    find_addresses,
+    list_addresses,
+    render_moves,
+    render_rows,
+)
 from tonlake.api.v3.page.nft import (
     NFTCollection,
     NFTItem,
@@ -189,7 +195,7 @@ def get_sales(call: Call, query: SalesQuery) -> NFTSales:
     sold = {Address(row["nft_workchain"], row["nft"]) for row in rows if row["nft"]}
     items = complete_items(call, read_items(call, sorted(sold), at_block), at_block)
     shown = [render_sale(row, items) for row in rows]
-    return NFTSales(shown, *describe(call, list_addresses(NFTSale, rows)))
+    return NFTSales(shown, *describe(call, find_addresses(shown)))
 
 
 def _check_items(query: ItemsQuery) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from tonlake.api.chain.wallet import WALLETS, read_wallet_data
 from tonlake.api.errors import AnswerConflict, CredentialMissing
 from tonlake.api.request.params import Addresses, Flag, Int32, OneAddress, Query
-from tonlake.api.text.encoding import encode_optional
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.page.book import read_accounts, read_address_book
 from tonlake.api.v3.page.coverage import check_accounts_known, check_mc_seqno, is_current
@@ -19,7 +18,7 @@ from tonlake.api.v3.resource.answer import (
     WalletState,
     WalletStates,
 )
-from tonlake.api.v3.route.account import find_accounts, read_bodies
+from tonlake.api.v3.route.account import find_accounts, read_bodies, write_cell
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -90,8 +89,8 @@ def get_address_information(call: Call, query: InformationQuery) -> AddressInfor
     cells = read_bodies(call, [row])
     return make_builder(AddressInformation)(
         (row,),
-        code=encode_optional(cells.get(row["code_hash"])),
-        data=encode_optional(cells.get(row["data_hash"])),
+        code=write_cell(cells, row["code_hash"]),
+        data=write_cell(cells, row["data_hash"]),
         frozen_hash=None,
     )
 
