@@ -12,7 +12,7 @@ from typing import Any
 
 
 def load() -> Any:  # noqa: ANN401 - the extension, or None
-    """Return the extension, or None where it is not built or not wanted."""
+    """Return the extension, or None where it is not built or not requested."""
     if os.environ.get("TONLAKE_NATIVE", "1") == "0":
         return None
     try:

@@ -32,12 +32,12 @@ def answer_with(method: str) -> Callable[[Call, BagParams], Any]:
 
 
 def answer_send_cell(call: Call, params: CellParams) -> Any:  # noqa: ANN401 - as it came
-    """sendCellSimple: sendBoc of a cell given as JSON."""
+    """sendCellSimple: sendBoc of a cell in JSON."""
     return send_bag(call, params.cell)
 
 
 def answer_send_query(call: Call, params: EstimateParams | EstimateCellParams) -> Any:  # noqa: ANN401
-    """sendQuery, sendQuerySimple: send a message given by its parts."""
+    """sendQuery, sendQuerySimple: send a message in parts."""
     check_parts(params)
     written = {name: render_base64(getattr(params, name)) for name in PARTS}
     target = params.address.address

@@ -74,12 +74,12 @@ Payload: TypeAlias = dict[str, object]
 
 
 def decode_payload(boc: bytes) -> Payload | None:
-    """Return what the layouts of bodies say about a payload; None where none fits."""
+    """Return a payload decoded by its layout; None where none fits."""
     tree = parse_boc(boc)
     value = decode_message_body(tree, tree.roots[0], external_in=False).value
     return None if value is None else dict[str, object](value)
 
 
 def decode_content(text: str | None) -> dict[str, object] | None:
-    """Return what a token says of itself (TEP-64); None where that cannot be read."""
+    """Return the content of a token (TEP-64); None where it cannot be read."""
     return None if text is None else msgspec.json.decode(text, type=dict[str, object])

@@ -62,12 +62,12 @@ def read_accounts(
 
     It is the newest, or that after a masterchain block.
     """
-    wanted = sorted(set(addresses))
-    if not wanted:
+    requested = sorted(set(addresses))
+    if not requested:
         return {}
-    rows = call.reader.rows("v3/accounts", **pair_addresses(wanted), mc_seqno=mc_seqno)
-    if len(rows) == len(wanted):  # both are in order
-        return dict(zip(wanted, rows, strict=True))
+    rows = call.reader.rows("v3/accounts", **pair_addresses(requested), mc_seqno=mc_seqno)
+    if len(rows) == len(requested):  # both are in order
+        return dict(zip(requested, rows, strict=True))
     return {Address(row["workchain"], row["account"]): row for row in rows}
 
 
@@ -95,8 +95,8 @@ def write_address_book(call: Call, accounts: Iterable[tuple[int, bytes]]) -> Any
     """
     if NATIVE is None or call.no_address_book:
         return read_address_book(call, starmap(Address, accounts))
-    wanted = sorted(accounts)
-    states = _list_states(call, wanted)
+    requested = sorted(accounts)
+    states = _list_states(call, requested)
     code_hashes = {state["code_hash"] for state in states if state is not None}
     codes = read_codes(call.reader, code_hashes)
     test_only = call.test_only
@@ -107,10 +107,10 @@ def write_address_book(call: Call, accounts: Iterable[tuple[int, bytes]]) -> Any
     }
     facts[None] = tags[False], NO_CODE.written
     domains = find_domains(call.reader)
-    known = [pair for pair in wanted if pair in domains] if domains else []
+    known = [pair for pair in requested if pair in domains] if domains else []
     named = {pair: msgspec.json.encode(domains[pair]) for pair in known}
     unknown = tags[False], b"[]"
-    return msgspec.Raw(NATIVE.write_book(wanted, states, facts, unknown, named))
+    return msgspec.Raw(NATIVE.write_book(requested, states, facts, unknown, named))
 
 
 def _list_states(call: Call, accounts: Sequence[tuple[int, bytes]]) -> list[Row | None]:
@@ -126,20 +126,20 @@ def _list_states(call: Call, accounts: Sequence[tuple[int, bytes]]) -> list[Row 
 
 
 def _is_bounceable(code_hash: bytes | None) -> bool:
-    """Tell how contracts are written: wallets, and accounts without code, are not bounceable."""
+    """Return whether the friendly form is bounceable: not of wallets and accounts without code."""
     return code_hash is not None and code_hash not in WALLETS
 
 
 def describe_addresses(call: Call, addresses: Iterable[Address]) -> dict[Address, AddressBookRow]:
     """Return the row of each address, in their order."""
-    wanted = sorted(set(addresses))
-    states = _list_states(call, [(item.workchain, item.account) for item in wanted])
+    requested = sorted(set(addresses))
+    states = _list_states(call, [(item.workchain, item.account) for item in requested])
     code_hashes = [None if state is None else state["code_hash"] for state in states]
     codes = read_codes(call.reader, code_hashes)
     domains = find_domains(call.reader)
     test_only = call.test_only
     described = {}
-    for address, state, code_hash in zip(wanted, states, code_hashes, strict=True):
+    for address, state, code_hash in zip(requested, states, code_hashes, strict=True):
         facts = NO_CODE if code_hash is None else codes[code_hash]
         described[address] = AddressBookRow(
             user_friendly=_write_friendly(

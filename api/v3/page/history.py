@@ -44,7 +44,7 @@ def read_contracts(
     """Ask the query ``name`` for contracts of these addresses (any if none) at a block.
 
     Raises:
-        NotDerived: nobody looked what the accounts of this lake are.
+        NotDerived: the lake has no contract detection.
         NotCovered: the lake does not cover the block, or nothing was found and it may be that
             only the lake does not know.
     """
@@ -83,25 +83,25 @@ def read_moves(call: Call, name: str, query: SpanPage, **filters: object) -> lis
 def check_derived(call: Call) -> None:
     """Refuse to speak of contracts in a lake that has states, but was not searched for them.
 
-    One that was searched in part says so in the answer's warning.
+    A lake searched in part adds a warning.
 
     Raises:
-        NotDerived: says what to do.
+        NotDerived: names the command to run.
     """
     if not is_derived(call):
-        raise NotDerived(f"this lake does not say what its accounts are; {REMEDY}")
+        raise NotDerived(f"this lake has no contract detection; {REMEDY}")
     if ranges := find_unsearched(call.reader.snapshot):
         call.warn(f"masterchain {name_ranges(ranges)} was not searched for contracts; {REMEDY}")
 
 
 def is_derived(call: Call) -> bool:
-    """Tell whether the accounts of this lake were searched for contracts, at least in part."""
+    """Return whether the accounts of this lake were searched for contracts, at least in part."""
     files = call.reader.snapshot.files
     return bool(files["interfaces"]) or not files["account_states"]
 
 
 _unsearched: WeakKeyDictionary[Snapshot, tuple[tuple[int, int], ...]] = WeakKeyDictionary()
-"""What was found of snapshots that somebody still reads."""
+"""By snapshot, while a reader uses it."""
 
 
 def find_unsearched(snapshot: Snapshot) -> tuple[tuple[int, int], ...]:
@@ -125,7 +125,7 @@ def _find_unsearched(snapshot: Snapshot) -> tuple[tuple[int, int], ...]:
 
 
 def _check_all_searched(call: Call) -> None:
-    """Refuse to say that there is none, where it may be in a range that was not searched."""
+    """Refuse an empty result while a range was not searched."""
     if ranges := find_unsearched(call.reader.snapshot):
         raise NotDerived(
             f"nothing found, and masterchain {name_ranges(ranges)} was not searched for "
@@ -134,7 +134,7 @@ def _check_all_searched(call: Call) -> None:
 
 
 def _are_known(call: Call, addresses: Sequence[Address]) -> bool:
-    """Tell whether the newest states of all these accounts are at hand."""
+    """Return whether the lake has the newest states of all these accounts."""
     if not addresses:
         return False
     newest = call.reader.snapshot.ranges[-1][0]

@@ -48,14 +48,14 @@ _KEPT: dict[Path, dict[bytes, CodeFacts]] = {}
 def read_codes(reader: Reader, code_hashes: Iterable[bytes | None]) -> dict[bytes, CodeFacts]:
     """Return the facts about codes by hash.
 
-    A code that the lake did not look into is told by its hash alone, or has no names at all: [].
+    A code outside the contract detection has the interface of its hash, or none: [].
     """
-    wanted = {code_hash for code_hash in code_hashes if code_hash is not None}
+    requested = {code_hash for code_hash in code_hashes if code_hash is not None}
     if not reader.snapshot.files["interfaces"]:
-        return {code_hash: _guess(code_hash) for code_hash in wanted}
+        return {code_hash: _guess(code_hash) for code_hash in requested}
     kept = _KEPT.setdefault(reader.snapshot.lake_dir, {})
-    found = {code_hash: facts for code_hash in wanted if (facts := kept.get(code_hash))}
-    missing = sorted(wanted - found.keys())
+    found = {code_hash: facts for code_hash in requested if (facts := kept.get(code_hash))}
+    missing = sorted(requested - found.keys())
     if not missing:
         return found
     rows = reader.rows("v3/codes", hashes=missing)
@@ -64,7 +64,7 @@ def read_codes(reader: Reader, code_hashes: Iterable[bytes | None]) -> dict[byte
     if len(kept) > KEPT_CODES:
         kept.clear()
     kept.update(read)
-    return {code_hash: found.get(code_hash) or _guess(code_hash) for code_hash in wanted}
+    return {code_hash: found.get(code_hash) or _guess(code_hash) for code_hash in requested}
 
 
 @lru_cache(KEPT_CODES)

@@ -81,7 +81,7 @@ INT32_MAX = (1 << 31) - 1
 class Page(Query, frozen=True, kw_only=True):
     """Rows of a list to give: at most ``limit`` after the first ``offset``, or from ``cursor``.
 
-    Lists that have a cursor of their own declare it anew.
+    Lists with another cursor redeclare it.
     """
 
     limit: Int32 = None
@@ -96,7 +96,7 @@ class SortedPage(Page, frozen=True, kw_only=True):
 
     @property
     def descending(self) -> bool:
-        """Newest first, unless told otherwise."""
+        """Newest first unless ``sort`` is ascending."""
         return self.sort != "asc"
 
 
@@ -120,7 +120,7 @@ class SpanPage(SortedPage, frozen=True, kw_only=True):
         return listed | {"limit": self.limit or 0, "offset": self.offset or 0}
 
     def check_covered(self, reader: Reader, *, may_lie_in_gap: bool = True) -> None:
-        """Tell "there is none" from "the lake does not know".
+        """Refuse an empty result that the lake may owe to missing blocks.
 
         Raises:
             NotCovered: the lake covers nothing of the spans, or what was asked for
@@ -149,13 +149,13 @@ def operation(
     Args:
         path: Path below the version's prefix.
         kind: Struct of the parameters it takes.
-        answer: Asks the lake and returns what is to be written as JSON.
+        answer: Asks the lake and returns what is written as JSON.
         lasting: Whether the answer follows from the snapshot and the request alone, so that it may
             be sent again until the next commit.
         unwaiting: Whether it waits for nothing but its reader: small answers need no thread then.
     """
     known = converters_of(kind)
-    # Lists with a cursor of their own say themselves where the next page begins.
+    # Lists with another cursor set the header themselves.
     pages = "cursor" in known and known["cursor"].parse is parse_page_cursor
 
     def handle(request: ApiRequest) -> Response[bytes]:
@@ -210,7 +210,7 @@ def _keep_snapshot(query: Query, arguments: Arguments) -> None:
 
 
 def _name_next_page(call: Call, query: Query, answered: object) -> None:
-    """Say in a header where the next page begins, if this one is full."""
+    """Set the cursor header of a full page."""
     rows = list_rows(answered)
     if isinstance(query, Page) and rows is not None and query.limit and len(rows) >= query.limit:
         following = (query.offset or 0) + query.limit

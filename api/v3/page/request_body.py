@@ -70,9 +70,9 @@ def posted(
     Args:
         path: Path below the version's prefix.
         kind: Struct of the body.
-        answer: Returns what is to be written as JSON.
+        answer: Returns what is written as JSON.
         required: Fields without which the request is refused.
-        described: What the OpenAPI document says of the operation.
+        described: Keys of the route for the OpenAPI document.
     """
 
     def handle(request: ApiRequest, body: RawBody) -> Response[bytes]:

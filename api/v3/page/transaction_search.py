@@ -27,7 +27,7 @@ _SPAN = ("start_utime", "end_utime", "start_lt", "end_lt")
 
 
 class TransactionsQuery(SpanPage, frozen=True, kw_only=True):
-    """Filters of transactions; all that are given must hold."""
+    """Filters of transactions; all must hold."""
 
     workchain: Int32 = None
     shard: Shard = None
@@ -105,13 +105,13 @@ def _query_keys(call: Call, query: TransactionsQuery) -> list[dict[str, Any]]:
         **query.filters(),
     }
     if query.account:
-        wanted = pair_addresses(query.account)
-        return call.reader.rows("v3/transaction_keys_of_accounts", **filters, **wanted)
+        requested = pair_addresses(query.account)
+        return call.reader.rows("v3/transaction_keys_of_accounts", **filters, **requested)
     return call.reader.rows("v3/transaction_keys", **filters)
 
 
 def _asks_only(query: TransactionsQuery, *filters: str) -> bool:
-    """Tell whether no filters are given but these."""
+    """Return whether no filters are given but these."""
     blank = {name: getattr(_NO_FILTERS, name) for name in (*filters, "limit", "offset", "sort")}
     return msgspec.structs.replace(query, **blank) == _NO_FILTERS
 
@@ -120,7 +120,7 @@ _NO_FILTERS = TransactionsQuery()
 
 
 def check_covered(call: Call, query: TransactionsQuery) -> None:
-    """Tell "there is none" from "the lake does not know".
+    """Refuse an empty result that the lake may owe to missing blocks.
 
     Raises:
         NotCovered: the lake covers nothing of what was asked for.

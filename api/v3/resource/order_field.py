@@ -29,7 +29,7 @@ _ADDRESS = Address()
 
 
 class SentMessage(NamedTuple):
-    """A message that a contract is told to send; destination and value are None in a log."""
+    """A message to be sent; destination and value are None in a log."""
 
     destination: str | None
     value: str | None

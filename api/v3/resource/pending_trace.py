@@ -131,7 +131,7 @@ def _classify(call: Call, made: EmulatedTrace, trace: Row) -> list[Row]:
             for name, listed in tables.items()
         }
     )
-    whole = [trace | {"state": "complete"} if not made.cut else trace]
-    found = classify_traces(pa.Table.from_pylist(whole, schema=schema.TRACES.arrow), rows)
+    complete = [trace | {"state": "complete"} if not made.cut else trace]
+    found = classify_traces(pa.Table.from_pylist(complete, schema=schema.TRACES.arrow), rows)
     actions = found.tables[ACTIONS.name].to_pylist()
     return sorted(actions, key=lambda row: (row["start_lt"], row["end_lt"], row["action_id"]))

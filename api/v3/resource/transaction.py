@@ -124,7 +124,7 @@ MASTERCHAIN = -1
 def render_decoded(
     data: bytes, opcode_format: str, *, global_version: int | None = None
 ) -> Transaction:
-    """Return the transaction in a bag of cells; what only block or state say is null.
+    """Return the transaction in a bag of cells; fields of block and state are null.
 
     Raises:
         BocError, DecodeError: ``data`` is no transaction.

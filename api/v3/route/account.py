@@ -123,7 +123,7 @@ def find_accounts(
 
 
 def _warn_of_unknown(call: Call, unknown: Sequence[Address]) -> None:
-    """Tell accounts that do not exist from those that the lake cannot know."""
+    """Warn of accounts that may exist outside of the lake."""
     try:
         check_accounts_known(call.reader, unknown)
     except NotCovered as error:
@@ -133,11 +133,11 @@ def _warn_of_unknown(call: Call, unknown: Sequence[Address]) -> None:
 def read_bodies(
     call: Call, rows: Sequence[Row], *, columns: Sequence[str] = ("code_hash", "data_hash")
 ) -> dict[bytes, bytes]:
-    """Return code and data of accounts by cell hash; warn of those that the lake has not whole."""
-    wanted = {row[column] for row in rows for column in columns} - {None}
-    cells = read_cell_trees(call.reader, wanted)
-    if len(cells) < len(wanted):
-        call.warn(f"{len(wanted) - len(cells)} cells of code or data are not whole in the lake")
+    """Return code and data of accounts by cell hash; warn of those that are incomplete."""
+    requested = {row[column] for row in rows for column in columns} - {None}
+    cells = read_cell_trees(call.reader, requested)
+    if len(cells) < len(requested):
+        call.warn(f"{len(requested) - len(cells)} cells of code or data are incomplete in the lake")
     return cells
 
 

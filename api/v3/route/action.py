@@ -75,7 +75,7 @@ def parse_cursor(text: str) -> ActionCursor:
 
 
 class ActionsQuery(SpanPage, frozen=True, kw_only=True):
-    """Filters of actions; all that are given must hold, but ``action_id`` stands alone."""
+    """Filters of actions; all must hold, but ``action_id`` excludes the others."""
 
     account: OneAddress = None
     tx_hash: Hashes = ()
@@ -104,7 +104,7 @@ def get_actions(call: Call, query: ActionsQuery) -> Actions:
 
     Raises:
         RequestInvalid: a type that no name can be.
-        NotDerived: nobody classified the traces of this lake.
+        NotDerived: the traces of this lake are not classified.
         NotCovered: nothing found, and the lake does not cover what was asked for.
     """
     rows = _find(call, query)
@@ -143,7 +143,7 @@ def _make_cursor(row: Row, *, by_time: bool) -> ActionCursor:
 
 
 def _add_transactions(call: Call, actions: list[Action], rows: list[Row]) -> None:
-    """Put whole transactions into actions.
+    """Add ``transactions_full`` to actions.
 
     Raises:
         RequestInvalid: there are more of them than one answer may hold.
@@ -193,8 +193,8 @@ def _ask(call: Call, query: ActionsQuery) -> list[Row]:
     if query.action_id:
         span = dict.fromkeys(("start_utime", "end_utime", "start_lt", "end_lt"))
         filters |= {"types": [], "excluded": [], "hidden_under": [], **span}
-        wanted = nothing | {"action_ids": list(query.action_id)}
-        return reader.rows("v3/actions", **filters, **wanted)
+        requested = nothing | {"action_ids": list(query.action_id)}
+        return reader.rows("v3/actions", **filters, **requested)
     filters["mc_seqno"] = query.mc_seqno
     named = query.trace_id or query.tx_hash or query.msg_hash
     if query.account is not None and not named:

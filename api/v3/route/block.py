@@ -26,7 +26,7 @@ class NoQuery(Query, frozen=True, kw_only=True):
 
 
 class BlocksQuery(SpanPage, frozen=True, kw_only=True):
-    """Filters of blocks; all that are given must hold."""
+    """Filters of blocks; all must hold."""
 
     workchain: Int32 = None
     shard: Shard = None
@@ -77,23 +77,23 @@ def get_shard_blocks(call: Call, query: ShardBlocksQuery) -> Blocks:
 
     They are ordered by workchain and signed shard unless ``sort`` is there.
     """
-    wanted = query.seqno or 0
+    requested = query.seqno or 0
     first, limit = query.offset or 0, query.limit or 0
-    rows = _find_blocks(call, BlocksQuery(mc_seqno=wanted, limit=INT32_MAX, sort=query.sort))
+    rows = _find_blocks(call, BlocksQuery(mc_seqno=requested, limit=INT32_MAX, sort=query.sort))
     if query.sort is None:
         rows.sort(key=itemgetter("workchain", "shard", "seqno"))
     rows = rows[first : first + limit]
     if not rows:
-        _check_mc_block(call, wanted)
+        _check_mc_block(call, requested)
     return Blocks(blocks=[render_block(row) for row in rows])
 
 
 def get_shard_state(call: Call, query: ShardStateQuery) -> ShardState:
     """List the newest block of every shard as of a masterchain block, with transactions."""
-    wanted = query.seqno or 0
-    tops = call.reader.rows("v3/shard_tops", mc_seqno=wanted)
+    requested = query.seqno or 0
+    tops = call.reader.rows("v3/shard_tops", mc_seqno=requested)
     if not tops:
-        _check_mc_block(call, wanted)
+        _check_mc_block(call, requested)
     rows = [row for row in tops if row["seqno"] is not None]
     for row in tops:
         if row["seqno"] is None:
@@ -133,7 +133,7 @@ def _check_mc_block(call: Call, mc_seqno: int) -> None:
 
 
 def _check_covered(call: Call, query: BlocksQuery) -> None:
-    """Tell "there is none" from "the lake does not know"."""
+    """Refuse an empty result that the lake may owe to missing blocks."""
     if query.mc_seqno is not None:
         check_mc_seqno(call.reader, query.mc_seqno)
     if query.seqno is not None:

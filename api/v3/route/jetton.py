@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class MastersQuery(Page, frozen=True, kw_only=True):
-    """Masters by address or administrator; all that are given must hold."""
+    """Masters by address or administrator; all must hold."""
 
     address: Addresses = ()
     admin_address: Addresses = ()

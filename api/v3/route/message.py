@@ -9,7 +9,7 @@ from tonlake.api.request.params import (
     Flag,
     Hash,
     Hashes,
-    Nobody,
+    NoAddress,
     Opcode,
     Text,
 )
@@ -31,7 +31,7 @@ Row = dict[str, Any]
 
 
 class MessagesQuery(SpanPage, frozen=True, kw_only=True):
-    """Filters of messages; all that are given must hold. ``hash`` is another name of msg_hash."""
+    """Filters of messages; all must hold. ``hash`` is another name of msg_hash."""
 
     msg_hash: Hashes = ()
     hash: Hashes = ()
@@ -80,13 +80,13 @@ def find_rows(call: Call, query: MessagesQuery) -> list[Any]:
     )
 
 
-def _end_of(name: str, end: Address | Nobody | None) -> dict[str, Any]:
-    """Return the parameters of one end: an account, nobody, or anybody."""
+def _end_of(name: str, end: Address | NoAddress | None) -> dict[str, Any]:
+    """Return the parameters of one end: an account, none, or any."""
     account = end if isinstance(end, Address) else None
     return {
         f"{name}_workchain": account and account.workchain,
         name: account and account.account,
-        f"no_{name}": isinstance(end, Nobody),
+        f"no_{name}": isinstance(end, NoAddress),
     }
 
 

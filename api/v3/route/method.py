@@ -34,7 +34,7 @@ class RunAnswer(msgspec.Struct, frozen=True):
 
 
 class EstimateRequest(msgspec.Struct, frozen=True):
-    """An external message in parts; unlike in version 2 signatures count unless it says so."""
+    """An external message in parts; unlike in version 2 signatures are checked by default."""
 
     address: str = ""
     body: str = ""

@@ -104,7 +104,7 @@ def get_wallets(call: Call, query: WalletsQuery) -> Multisigs:
     """List multisig wallets with their orders, newest first.
 
     Raises:
-        RequestInvalid: neither address is given.
+        RequestInvalid: neither address parameter.
         NotDerived, NotCovered: the lake does not know.
     """
     if not (query.address or query.wallet_address):
@@ -129,7 +129,7 @@ def get_orders(call: Call, query: OrdersQuery) -> MultisigOrders:
     """List multisig orders, newest first.
 
     Raises:
-        RequestInvalid: neither address is given.
+        RequestInvalid: neither address parameter.
         NotDerived, NotCovered: the lake does not know.
     """
     if not (query.address or query.multisig_address):

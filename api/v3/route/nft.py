@@ -39,7 +39,7 @@ MOST_SALES = 1000
 
 
 class CollectionsQuery(Page, frozen=True, kw_only=True):
-    """Collections by address or owner; all that are given must hold."""
+    """Collections by address or owner; all must hold."""
 
     collection_address: Addresses = ()
     owner_address: Addresses = ()
@@ -47,7 +47,7 @@ class CollectionsQuery(Page, frozen=True, kw_only=True):
 
 
 class ItemsQuery(Page, frozen=True, kw_only=True):
-    """Items by address, owner, or collection and index; all that are given must hold."""
+    """Items by address, owner, or collection and index; all must hold."""
 
     address: Addresses = ()
     owner_address: Addresses = ()

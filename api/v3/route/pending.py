@@ -1,6 +1,6 @@
 """Operations about what is not in a block yet: pending lists, and handing in a message.
 
-The lists tell of the messages that were handed in here and that an upstream took.
+The lists hold messages that were sent here and that an upstream accepted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class TransactionsQuery(Query, frozen=True, kw_only=True):
-    """Accounts, or traces, whose pending transactions are wanted."""
+    """Accounts, or traces, whose pending transactions are requested."""
 
     account: Addresses = ()
     trace_id: Hashes = ()
@@ -49,7 +49,7 @@ class TracesQuery(Query, frozen=True, kw_only=True):
 
 
 class ActionsQuery(TracesQuery, frozen=True, kw_only=True):
-    """The same, and whether transactions are wanted with the actions."""
+    """The same, and whether transactions are requested with the actions."""
 
     include_transactions: Flag = None
 

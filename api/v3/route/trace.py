@@ -69,7 +69,7 @@ def parse_cursor(text: str) -> Cursor:
 
 
 class TracesQuery(SpanPage, frozen=True, kw_only=True):
-    """Filters of traces; of the first four only one, and all others that are given must hold."""
+    """Filters of traces; of the first four only one, and all others must hold."""
 
     account: OneAddress = None
     trace_id: Hashes = ()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class VestingQuery(Page, frozen=True, kw_only=True):
-    """Vesting wallets by address, or by owner, sender and, if wanted, listed address."""
+    """Vesting wallets by address, or by owner, sender and, if requested, listed address."""
 
     contract_address: Addresses = ()
     wallet_address: Addresses = ()

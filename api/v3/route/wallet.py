@@ -39,7 +39,7 @@ UNKNOWN: Row = {
 
 
 class WalletStatesQuery(Query, frozen=True, kw_only=True):
-    """Accounts, and the masterchain block after which they are told; the newest without it."""
+    """Accounts, and the masterchain block after which they are read (default: newest)."""
 
     address: Addresses = ()
     mc_seqno: Int32 = None

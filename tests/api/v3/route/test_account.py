@@ -263,7 +263,7 @@ def test_a_state_that_is_not_whole_is_never_guessed(demo_node: Path, tmp_path: P
             if "code_hash" in state and "code_boc" not in state
         ]
         assert partial
-        assert "not whole in the lake" in answer.headers["x-tonlake-warning"]
+        assert "incomplete in the lake" in answer.headers["x-tonlake-warning"]
         unknown = client.get("/api/v3/account", params={"address": UNKNOWN})
         assert unknown.status_code == 404
         assert "no block of masterchain 200..238 touched it" in unknown.json()["error"]
@@ -272,7 +272,7 @@ def test_a_state_that_is_not_whole_is_never_guessed(demo_node: Path, tmp_path: P
         assert "(and 1 more) is not known" in absent.headers["x-tonlake-warning"]
         single = client.get("/api/v3/account", params={"address": partial[0]["address"]})
         assert single.json()["code"] is None
-        assert "not whole in the lake" in single.headers["x-tonlake-warning"]
+        assert "incomplete in the lake" in single.headers["x-tonlake-warning"]
 
 
 def test_states_and_wallets_of_the_past(ask: Asker, facts: Facts) -> None:
