@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from tonlake.api.text.encoding import encode_bytes
 from tonlake.api.text.native import NATIVE
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.record import assemble_boc
-from tonlake.ingest.decode.cell.writer import add_crc32c
+from tonlake.ingest.decode.cell.writer import add_crc32c, serialize_depth_first
 from tonlake.ingest.errors import MissingCell
 
 if TYPE_CHECKING:
@@ -45,6 +48,16 @@ def add_checksum(boc: bytes) -> bytes:
     if boc[_FLAGS_AT] & _CRC_FLAG:
         return boc
     return add_crc32c(boc) if NATIVE is None else bytes(NATIVE.add_crc32c(boc))
+
+
+@lru_cache(CACHED_CELLS)
+def write_depth_first(boc: bytes) -> str:
+    """Return a bag of one root depth first and without CRC, as base64.
+
+    TON Center writes code and data of accounts and orders of multisigs in this form.
+    """
+    tree = parse_boc(boc)
+    return encode_bytes(serialize_depth_first(tree, tree.roots[0]))
 
 
 def _read_trees(reader: Reader, roots: Iterable[bytes]) -> dict[bytes, PackedCell]:

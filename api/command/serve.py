@@ -21,7 +21,7 @@ from tonlake.api.command.rows import decode_block_rows
 from tonlake.api.command.tail import Tail
 from tonlake.api.errors import KeyFileInvalid
 from tonlake.api.metrics.logs import configure_logs
-from tonlake.api.v3.resource.decoded import render_decoded
+from tonlake.api.v3.resource.transaction import render_decoded
 from tonlake.ingest.command.metadata import name_fetcher
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.run.tail import name_command

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tonlake.api.text.address import Address
-    from tonlake.api.v3.resource.nft import NFTCollection, NFTItem
+    from tonlake.api.v3.page.nft import NFTCollection, NFTItem
 
 Listed = tuple[list[Any], str, str]
 """Rows, and the paths of the newest and of older ones."""

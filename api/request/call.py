@@ -24,16 +24,16 @@ SHARED_PARAMETERS = frozenset(
 """Parameters that every operation takes; all but ``snapshot`` are twins of headers."""
 
 ANSWER_HEADERS = frozenset({b"x-no-address-book", b"x-no-metadata", b"x-actions-version"})
-"""Request headers that answers depend on: those that are kept are told apart by these."""
+"""Request headers that answers depend on: part of the key of cached answers."""
 
 LASTING, VARYING = "lasting", "varying"
-"""Where the scope's state says that an answer holds until the next commit, and which part not."""
+"""Keys in the scope's state: the answer holds until the next commit, but for one part."""
 
 AT_ONCE = "at_once"
 """Key in the scope's state: the index must answer, since the event loop cannot wait."""
 
 STARTED_S = "started_s"
-"""Where the scope's state says when a request came; streams have no such moment."""
+"""Key in the scope's state: the time of a request; streams have none."""
 
 MOST_NOTES, MOST_NOTE_CHARACTERS = 10, 300
 """What the warning header holds of odd parameters; the rest is only counted."""
@@ -73,7 +73,7 @@ class Call(msgspec.Struct, frozen=True):
     """Other headers of the answer."""
 
     def warn(self, note: str) -> None:
-        """Say in the answer's warning header what the answer itself cannot say."""
+        """Add a line to the answer's warning header."""
         self.notes.append(note)
 
     @property
@@ -96,8 +96,8 @@ def read_arguments(request: ApiRequest) -> Arguments:
 
 def read_header(request: ApiRequest, name: bytes) -> str | None:
     """Return the first header of a name, which is in small letters; None without one."""
-    for given, value in request.scope["headers"]:
-        if given == name:
+    for header, value in request.scope["headers"]:
+        if header == name:
             return value.decode("latin-1")
     return None
 
@@ -108,7 +108,7 @@ def open_call(request: ApiRequest, arguments: Arguments) -> Call:
     Raises:
         RequestInvalid: ``snapshot`` is no number.
         LakeError: no commit yet, no such snapshot, or a damaged file.
-        QueryNeeded: nobody may wait, and the snapshot is not open.
+        QueryNeeded: waiting is not allowed, and the snapshot is not open.
     """
     service, state = request.app.state, request.scope["state"]
     holder: SnapshotHolder = service.holder
@@ -139,11 +139,11 @@ def open_call(request: ApiRequest, arguments: Arguments) -> Call:
 
 
 def keep_answer(request: ApiRequest, varying: str | None = None) -> None:
-    """Say that the answer follows from the snapshot and the request alone: it may be sent again.
+    """Mark an answer as cacheable: it follows from the snapshot and the request alone.
 
     Args:
         request: The request being answered; ``open_call`` has chosen its snapshot.
-        varying: The one part of the text that ``write_moment`` makes anew every time.
+        varying: The one part of the text that ``write_moment`` rewrites every time.
     """
     state = request.scope["state"]
     state[LASTING], state[VARYING] = state["snapshot_number"], varying
@@ -160,7 +160,7 @@ def write_moment(started_s: float) -> str:
 
 
 def note_warnings(request: ApiRequest, lines: list[str], settings: HttpSettings) -> None:
-    """Name odd parameters in a header of the answer, or refuse them where the settings say so.
+    """Name odd parameters in a header of the answer, or refuse them.
 
     Raises:
         RequestInvalid: the setting ``strict_parameters`` is on.
@@ -216,11 +216,11 @@ _TWINS = ("x_timeout", "x_no_address_book", "x_no_metadata")
 """Parameters that headers stand for as well; a header counts more."""
 
 _WISHES = {name.replace("_", "-").encode(): name for name in (*_TWINS, _ACTIONS_VERSION)}
-"""Headers that say how an answer is wanted, in small letters, with their names here."""
+"""Headers that control the answer, in lower case, with their names here."""
 
 
 def _read_wishes(request: ApiRequest, arguments: Arguments) -> dict[str, str]:
-    """Return what headers, or parameters in their place, say of the answer; mostly nothing."""
+    """Return options of the answer from headers, or parameters in their place."""
     wishes = {name: text for name in _TWINS if (text := arguments.last(name)) is not None}
     headers = request.scope["headers"]
     found = [(_WISHES[name], value) for name, value in headers if name in _WISHES]

@@ -1,4 +1,4 @@
-"""Query parameters, strictly converted: one struct per operation says what it takes.
+"""Query parameters, strictly converted: one struct per operation lists them.
 
 Each field's annotation carries a `Converter`. Keys match in any letter case, ``key[]`` means
 ``key``, and the last of repeated scalars wins; what was unknown or repeated is reported, so that
@@ -41,8 +41,8 @@ class ConversionError(ValueError):
     """Text that does not have the form its parameter needs."""
 
 
-class Nobody(msgspec.Struct, frozen=True):
-    """The literal ``null`` given for an address: messages that have none."""
+class NoAddress(msgspec.Struct, frozen=True):
+    """The literal ``null`` in place of an address: messages without one."""
 
 
 class Converter(msgspec.Struct, frozen=True):
@@ -115,9 +115,9 @@ def parse_any_address(text: str) -> Address:
         raise ConversionError(text) from error
 
 
-def parse_address_or_null(text: str) -> Address | Nobody:
+def parse_address_or_null(text: str) -> Address | NoAddress:
     """Read an address in any form, or the word ``null``."""
-    return Nobody() if text == "null" else parse_any_address(text)
+    return NoAddress() if text == "null" else parse_any_address(text)
 
 
 def parse_shard(text: str) -> int:
@@ -172,7 +172,7 @@ Addresses = Annotated[
     tuple[Address, ...], msgspec.structs.replace(_ADDRESS, many=True, commas=True)
 ]
 AddressOrNull = Annotated[
-    Address | Nobody | None, Converter(parse_address_or_null, _ADDRESS.schema)
+    Address | NoAddress | None, Converter(parse_address_or_null, _ADDRESS.schema)
 ]
 Shard = Annotated[int | None, Converter(parse_shard, {"type": "string"})]
 Opcode = Annotated[int | None, Converter(parse_opcode, {"type": "string"})]
@@ -196,12 +196,12 @@ class Arguments:
         return found[-1] if found else None
 
     def warnings(self, known: Mapping[str, Converter], shared: frozenset[str]) -> list[str]:
-        """Name the keys that nobody reads, and the scalars given more than once."""
+        """Return warnings of unknown keys and repeated scalars."""
         lines = []
-        for name, given in self.values.items():
+        for name, texts in self.values.items():
             if name not in known and name not in shared:
                 lines.append(f"unknown parameter {name!a}")
-            elif len(given) > 1 and not (name in known and known[name].many):
+            elif len(texts) > 1 and not (name in known and known[name].many):
                 lines.append(f"repeated parameter {name!a}, the last one counts")
         return lines
 

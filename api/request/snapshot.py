@@ -76,7 +76,7 @@ class SnapshotHolder:
         One that is there ``at_once`` reads no files: no SQL, and no cells.
 
         Raises:
-            QueryNeeded: the snapshot is to be opened first, and a reader is wanted at once.
+            QueryNeeded: the snapshot is to be opened first, and a reader is requested at once.
             LakeNotFound: the lake has no commit yet.
             SnapshotNotFound: there is no commit of that number.
             LakeCorrupt: a file is not what was committed.
@@ -110,8 +110,8 @@ class SnapshotHolder:
                 del self._kept[opened.snapshot.number]
 
     def _find_open(self, number: int | None) -> _Opened:
-        wanted = self.newest_open() if number is None else number
-        found = None if wanted is None else self._kept.get(wanted)
+        requested = self.newest_open() if number is None else number
+        found = None if requested is None else self._kept.get(requested)
         if found is None:
             raise QueryNeeded("the snapshot is not open yet")
         return found

@@ -29,7 +29,7 @@ class Address(msgspec.Struct, frozen=True, order=True):
 
 
 class WrittenAddress(msgspec.Struct, frozen=True):
-    """An address, and what the way it was written says; raw forms have no flags."""
+    """An address with the flags of its written form; raw forms have none."""
 
     address: Address
     friendly: bool
@@ -76,29 +76,29 @@ def render_friendly(
     if NATIVE is not None and url_safe:
         return str(NATIVE.write_friendly(tag, address.workchain, address.account))
     body = bytes((tag, address.workchain & 0xFF)) + address.account
-    whole = body + binascii.crc_hqx(body, 0).to_bytes(2, "big")
+    data = body + binascii.crc_hqx(body, 0).to_bytes(2, "big")
     encode = base64.urlsafe_b64encode if url_safe else base64.b64encode
-    return encode(whole).decode("ascii")
+    return encode(data).decode("ascii")
 
 
 def find_tag(*, bounceable: bool, test_only: bool) -> int:
-    """Return the first byte of the friendly form, which says how the address is to be used."""
+    """Return the first byte of the friendly form, the flags of the address."""
     return (_BOUNCEABLE if bounceable else _NON_BOUNCEABLE) | (_TEST_ONLY if test_only else 0)
 
 
 def _read_friendly(text: str) -> WrittenAddress:
     if _FRIENDLY.fullmatch(text) is None:
         raise AddressInvalid(text, "neither raw (workchain:hex) nor friendly (48 characters)")
-    whole = base64.b64decode(text.replace("-", "+").replace("_", "/"))
-    if binascii.crc_hqx(whole[:34], 0) != int.from_bytes(whole[34:], "big"):
+    data = base64.b64decode(text.replace("-", "+").replace("_", "/"))
+    if binascii.crc_hqx(data[:34], 0) != int.from_bytes(data[34:], "big"):
         raise AddressInvalid(text, "its checksum is wrong")
-    tag = whole[0] & ~_TEST_ONLY
+    tag = data[0] & ~_TEST_ONLY
     if tag not in (_BOUNCEABLE, _NON_BOUNCEABLE):
-        raise AddressInvalid(text, f"its tag 0x{whole[0]:02x} is unknown")
-    workchain = int.from_bytes(whole[1:2], "big", signed=True)
+        raise AddressInvalid(text, f"its tag 0x{data[0]:02x} is unknown")
+    workchain = int.from_bytes(data[1:2], "big", signed=True)
     return WrittenAddress(
-        Address(workchain, whole[2:34]),
+        Address(workchain, data[2:34]),
         friendly=True,
         bounceable=tag == _BOUNCEABLE,
-        test_only=bool(whole[0] & _TEST_ONLY),
+        test_only=bool(data[0] & _TEST_ONLY),
     )

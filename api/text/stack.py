@@ -96,7 +96,7 @@ class _StackReader:
 
 
 def _name_type(item: object) -> tuple[str, object]:
-    """Return the type of an entry, in one of its three spellings, and what it says."""
+    """Return the type of an entry, in one of its three spellings, and its value."""
     if isinstance(item, dict) and isinstance(name := item.get("@type"), str):
         key = name.removeprefix(_TYPED).lower()
         return (_TAGS.get(key, name), item.get(key)) if name.startswith(_TYPED) else (name, None)
@@ -129,7 +129,7 @@ def read_number(value: object) -> int:
 
 
 def _read_bag(value: object, *, ordinary: bool = False) -> bytes:
-    """Return a whole cell as bag, from base64 or from an object that spells it out."""
+    """Return a cell as bag, from base64 or from a JSON object."""
     try:
         tree = _read_tree(value)
     except (BocError, ValueError, RecursionError) as error:
@@ -157,7 +157,7 @@ def _decode_base64(text: str) -> bytes:
 
 
 def _spell_cell(tree: CellTree, value: object) -> int:
-    """Append a cell given as ``{"data": {"b64", "len"}, "refs": [...], "special"}``."""
+    """Append a cell of the form ``{"data": {"b64", "len"}, "refs": [...], "special"}``."""
     data = value.get("data") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(data, dict):
         raise ValueError("it is neither base64 nor an object")  # noqa: TRY004 - one kind of error

@@ -104,7 +104,7 @@ class MasterParams(Params, frozen=True, kw_only=True):
 
 
 class BlockParams(Params, frozen=True, kw_only=True):
-    """A block, by seqno or, with both hashes, by its whole identity."""
+    """A block, by seqno or, with both hashes, by its full identity."""
 
     workchain: Int32
     shard: Int64
@@ -143,16 +143,16 @@ class LookupParams(Params, frozen=True, kw_only=True):
     unixtime: OptionalInt64 = None
 
     def check(self, _max_limit: int, /) -> None:
-        """Exactly one of the three is given."""
-        given = [name for name in ("seqno", "lt", "unixtime") if getattr(self, name) is not None]
-        refuse_unless(len(given) == 1, "exactly one of seqno, lt, unixtime should be specified")
+        """Require exactly one of the three."""
+        present = [name for name in ("seqno", "lt", "unixtime") if getattr(self, name) is not None]
+        refuse_unless(len(present) == 1, "exactly one of seqno, lt, unixtime should be specified")
         check_seqno(self.seqno)
         check_natural(self.lt, "lt")
         check_natural(self.unixtime, "unixtime")
 
 
 class ConfigParams(Params, frozen=True, kw_only=True):
-    """The whole configuration after a masterchain block."""
+    """All of the configuration after a masterchain block."""
 
     seqno: OptionalPositive = None
 

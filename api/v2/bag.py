@@ -1,4 +1,4 @@
-"""Bags of transactions' cells: made again from rows, or read where they are kept whole."""
+"""Bags of transactions: rebuilt from rows, or read where they are stored."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def read_bags(reader: Reader, records: Sequence[Record]) -> dict[bytes, bytes | 
         LakeCorrupt: rows are damaged, and do not give the transaction that they are of.
     """
     bags: dict[bytes, bytes | None] = {}
-    whole = []
+    stored = []
     for record in records:
         row = record.row
         if row["recipe"] is None:
-            whole.append(row)
+            stored.append(row)
         else:
             bags[row["hash"]] = _rebuild(reader, row, record.messages)
-    if whole:
-        lts = [row["lt"] for row in whole]
+    if stored:
+        lts = [row["lt"] for row in stored]
         found = reader.rows(
             "v2/transaction_bags",
-            hashes=[row["hash"] for row in whole],
+            hashes=[row["hash"] for row in stored],
             first_lt=min(lts),
             last_lt=max(lts),
         )

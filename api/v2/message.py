@@ -82,7 +82,7 @@ def read_text(tree: CellTree) -> Text | None:
     """Return the bytes after an opcode of text, which go on in the first child of each cell.
 
     Returns:
-        None where the opcode is another, the bits are no whole bytes, or a cell is exotic.
+        None where the opcode is another, the bits are not a multiple of 8, or a cell is exotic.
     """
     cell = tree.roots[0]
     if tree.kind(cell) != ORDINARY or tree.bit_length(cell) < _OPCODE_BITS:

@@ -21,7 +21,7 @@ _WORKCHAIN_BITS = 32
 
 
 def is_suspended(call: Call, master: Mapping[str, Any], address: Address, utime: int) -> bool:
-    """Tell whether an account may not be activated at a time.
+    """Return whether an account may not be activated at a time.
 
     TL-B: suspended_address_list#00 addresses:(HashmapE 288 Unit) suspended_until:uint32.
     Where the lake lacks the key block whose configuration holds, no list is known.
@@ -40,6 +40,6 @@ def is_suspended(call: Call, master: Mapping[str, Any], address: Address, utime:
     root = start.load_maybe_ref()
     if root is None or utime >= start.load_uint(32):
         return False
-    wanted = (address.workchain & (1 << _WORKCHAIN_BITS) - 1) << _ACCOUNT_BITS
-    wanted |= int.from_bytes(address.account, "big")
-    return any(key == wanted for key, _value in iter_hashmap(tree, root, _KEY_BITS))
+    requested = (address.workchain & (1 << _WORKCHAIN_BITS) - 1) << _ACCOUNT_BITS
+    requested |= int.from_bytes(address.account, "big")
+    return any(key == requested for key, _value in iter_hashmap(tree, root, _KEY_BITS))

@@ -13,6 +13,9 @@ static const char PAIRS[] = "0001020304050607080910111213141516171819"
                             "6061626364656667686970717273747576777879"
                             "8081828384858687888990919293949596979899";
 
+/* The letters of the control characters that have a short escape. */
+static const char SHORT[0x20] = {['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
+
 char *buffer_grow(Buffer *buffer, size_t more)
 {
     if (more > (size_t)PY_SSIZE_T_MAX - buffer->size) {
@@ -113,12 +116,16 @@ int buffer_add_text(Buffer *buffer, const char *data, size_t size)
     *to++ = '"';
     for (size_t at = 0; at < size; at++) {
         unsigned char byte = (unsigned char)data[at];
-        if (byte < 0x20)
-            to += snprintf(to, ESCAPED + 1, "\\u%04x", byte);
-        else {
-            if (byte == '"' || byte == '\\')
-                *to++ = '\\';
+        if (byte >= 0x20 && byte != '"' && byte != '\\') {
             *to++ = (char)byte;
+            continue;
+        }
+        char letter = byte < 0x20 ? SHORT[byte] : (char)byte;
+        if (letter) {
+            *to++ = '\\';
+            *to++ = letter;
+        } else {
+            to += snprintf(to, ESCAPED + 1, "\\u%04x", byte);
         }
     }
     *to++ = '"';

@@ -163,7 +163,7 @@ def _read_block_page(
 
 
 def _find_identified(call: Call, params: BlockParams) -> Row:
-    """Return the block; hashes count only when both are given."""
+    """Return the block; hashes count only together."""
     row = find_block(call, params.workchain, params.shard, params.seqno)
     if params.root_hash is None or params.file_hash is None:
         return row

@@ -40,7 +40,7 @@ _ADNL_MARK = b"\x2d"
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What one resolver says: how many bytes of the name it knew, and the cell it gave."""
+    """The result of one resolver: resolved bytes of the name, and a cell."""
 
     known_bytes: int
     boc: bytes | None
@@ -137,7 +137,7 @@ def _render_entry(name: str, category: bytes, entry: dict[str, Any]) -> dict[str
 
 
 def render_record(boc: bytes) -> dict[str, Any]:
-    """Return ``dns.EntryData`` of a record; one of an unknown form is given as it is.
+    """Return ``dns.EntryData`` of a record; ``dns.entryDataUnknown`` for other forms.
 
     TL-B: dns_text#1eda, dns_next_resolver#ba93, dns_adnl_address#ad01, dns_smc_address#9fd3,
     dns_storage_address#7473.

@@ -128,7 +128,7 @@ def _name(row: Row) -> tuple[int, int, int]:
 
 
 def _overlap(left: int, right: int) -> bool:
-    """Tell whether one shard contains the other."""
+    """Return whether one shard contains the other."""
     return left in list_ancestors(right) or right in list_ancestors(left)
 
 

@@ -1,10 +1,13 @@
-"""Methods that hand a message to the network: checked here, then handed on."""
+"""Methods that take a message: send it to the network, or estimate its fees."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from tonlake.api.chain.emulation import estimate_fees
 from tonlake.api.chain.upstream import (
     PARTS,
     ask_upstream,
@@ -35,12 +38,12 @@ def answer_with(method: str) -> Callable[[Call, BagParams], Any]:
 
 
 def answer_send_cell(call: Call, params: CellParams) -> Any:  # noqa: ANN401 - as it came
-    """sendCellSimple: sendBoc of a cell given as JSON."""
+    """sendCellSimple: sendBoc of a cell in JSON."""
     return send_bag(call, params.cell)
 
 
 def answer_send_query(call: Call, params: EstimateParams | EstimateCellParams) -> Any:  # noqa: ANN401
-    """sendQuery, sendQuerySimple: send a message given by its parts."""
+    """sendQuery, sendQuerySimple: send a message in parts."""
     check_parts(params)
     written = {name: render_base64(getattr(params, name)) for name in PARTS}
     target = params.address.address
@@ -54,3 +57,13 @@ def answer_send_query(call: Call, params: EstimateParams | EstimateCellParams) -
     if message is not None:
         keep_pending(call, message)
     return answer
+
+
+def answer_estimate(call: Call, params: EstimateParams | EstimateCellParams) -> dict[str, Any]:
+    """estimateFee: fees of a message for its account, without later messages."""
+    fees = estimate_fees(call, params)
+    return {
+        "@type": "query.fees",
+        "source_fees": {"@type": "fees", **msgspec.structs.asdict(fees)},
+        "destination_fees": [],
+    }

@@ -1,6 +1,6 @@
-"""getTokenData: what a jetton, a jetton wallet, an NFT or a collection says of itself.
+"""getTokenData: data of a jetton, jetton wallet, NFT or collection.
 
-What others have a say in is asked of them: a jetton wallet counts only if its master gives its
+Claims are verified: a jetton wallet counts only if its master gives its
 address for its owner, an item only if its collection gives its address for its index.
 """
 
@@ -132,8 +132,8 @@ def _read_item(asker: Asker) -> Found:
     answer = _expect(asker.ask("get_nft_data"), "iiaac")
     init, index, collection, owner, content = answer
     if collection is not None:
-        given = asker.ask("get_nft_address_by_index", index, of=collection)
-        if _expect(given, "a") != [asker.address.address]:
+        address = asker.ask("get_nft_address_by_index", index, of=collection)
+        if _expect(address, "a") != [asker.address.address]:
             raise NoSuchToken
     return {
         "contract_type": "nft_item",
@@ -158,8 +158,8 @@ def _read_item_content(
         if isinstance(label, TvmSlice):
             return render_domain(label, records.boc if isinstance(records, TvmCell) else None)
     if collection is not None:
-        whole = asker.ask("get_nft_content", index, TvmCell(content), of=collection)
-        (content,) = _expect(whole, "c")
+        joined = asker.ask("get_nft_content", index, TvmCell(content), of=collection)
+        (content,) = _expect(joined, "c")
     return render_content(content)
 
 

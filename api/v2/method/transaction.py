@@ -38,7 +38,7 @@ class Page(NamedTuple):
 
 
 def answer_transactions(call: Call, params: HistoryParams) -> list[dict[str, Any]]:
-    """getTransactions: newest first, starting at the given transaction."""
+    """getTransactions: newest first, starting at ``lt`` and ``hash``."""
     return _render_extended(call, _read_page(call, params).records)
 
 
@@ -81,13 +81,13 @@ def _read_page(call: Call, params: HistoryParams) -> Page:
     if lt is None and records and records[0].row["mc_seqno"] < call.reader.snapshot.ranges[-1][0]:
         raise LiteServerError(f"{LT_UNKNOWN}: {name_ranges(call)}, and no newest of {address}")
     page = cut_page(records, limit)
-    wanted = [record for record in page.records if record.row["lt"] > params.to_lt]
-    if len(wanted) < len(page.records):
-        after = page.records[len(wanted)].row
-        return Page(wanted, after["lt"], after["hash"])
-    if len(wanted) < limit and page.next_lt > params.to_lt:
+    requested = [record for record in page.records if record.row["lt"] > params.to_lt]
+    if len(requested) < len(page.records):
+        after = page.records[len(requested)].row
+        return Page(requested, after["lt"], after["hash"])
+    if len(requested) < limit and page.next_lt > params.to_lt:
         note = f"{name_ranges(call)}, and older transactions of {address} are outside"
-        if lt is not None and len(wanted) == 1:
+        if lt is not None and len(requested) == 1:
             raise LiteServerError(f"{LT_UNKNOWN}: {note}")
         call.warn(note)
     return page

@@ -1,4 +1,4 @@
-"""Bodies of messages with what the schemes of bodies say about them."""
+"""Bodies and payloads of messages, decoded by their schemes, and TEP-64 content."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tonlake.ingest.derive.body.scheme import load_scheme
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import TypeAlias
 
 CACHED_BODIES = 8192
 """Bodies kept as they were written: a body comes twice, where it is sent and consumed."""
@@ -66,3 +67,19 @@ def _is_unknown(body: bytes) -> bool:
     """Return whether a body begins with an opcode of no scheme, so that nothing is decoded."""
     opcode = peek_opcode(body)
     return opcode is not None and name_opcode(opcode) is None
+
+
+Payload: TypeAlias = dict[str, object]
+"""A decoded body: ``@type`` and the fields of its layout."""
+
+
+def decode_payload(boc: bytes) -> Payload | None:
+    """Return a payload decoded by its layout; None where none fits."""
+    tree = parse_boc(boc)
+    value = decode_message_body(tree, tree.roots[0], external_in=False).value
+    return None if value is None else dict[str, object](value)
+
+
+def decode_content(text: str | None) -> dict[str, object] | None:
+    """Return the content of a token (TEP-64); None where it cannot be read."""
+    return None if text is None else msgspec.json.decode(text, type=dict[str, object])

@@ -1,9 +1,11 @@
-"""Structs from rows, in Python: what the extension writes, as objects."""
+"""Structs from rows, in Python: what the extension writes, as objects.
+
+The layout of a struct is compiled once, into one expression that makes it and all its parts.
+"""
 
 from __future__ import annotations
 
 from functools import cache
-from operator import itemgetter, methodcaller
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -24,19 +26,19 @@ from tonlake.api.v3.layout.table import HEX, Field, list_fields
 T = TypeVar("T")
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 _NO_INNER = Inner()
-_PARTS = frozenset({Kind.OBJECT, Kind.LIST})
-_OF_VALUE: dict[Kind, Callable[[Any], Any]] = {
+_ENCODERS: dict[Kind, Callable[[Any], Any]] = {
     Kind.TEXT_NUMBER: str,
     Kind.BASE64: encode_bytes,
+    Kind.BASE64_UNLESS: encode_bytes,
     Kind.SHARD: encode_shard,
     Kind.OPCODE: lambda value: encode_opcode(value, HEX),
     Kind.BAG: lambda value: encode_bytes(add_checksum(value)),
-    Kind.JSON: lambda text: msgspec.json.decode(text, type=dict[str, str] | None),
+    Kind.JSON: msgspec.json.Decoder(dict[str, str] | None).decode,
 }
-"""What is written of a column that is not NULL; of other kinds the value itself."""
+"""The text of a column that is not NULL; of other kinds the value itself."""
 
 
 def make_builder(
@@ -46,95 +48,95 @@ def make_builder(
 
     It takes the values of fields that no column holds by name.
     """
-    return _make_resource_builder(struct, opcodes, made)
+    return _compile_builder(struct, opcodes, made)
 
 
 @cache
-def _make_resource_builder(struct: Any, opcodes: str, made: Inner) -> Callable[..., Any]:  # noqa: ANN401 - any struct
-    build = _make_builder(struct, opcodes, made)
-    at = max(made.source, 0)
-
-    def build_resource(sources: Sequence[Any], **extra: object) -> Any:  # noqa: ANN401 - the struct
-        return build(sources, sources[at], extra)
-
-    return build_resource
-
-
-def _make_builder(struct: Any, opcodes: str, made: Inner) -> Callable[..., Any]:  # noqa: ANN401
-    fields = [
-        field
-        for field in list_fields(struct, made, opcodes)
-        if field.kind not in {Kind.CONSTANT, Kind.EXTRA}
-    ]
-    columns = [(field, *_make_reader(field)) for field in fields if field.kind not in _PARTS]
-    here = [(field.name, read, write) for field, read, write in columns if field.source < 0]
-    away = [(field, read, write) for field, read, write in columns if field.source >= 0]
-    parts = [
-        (field.name, _make_part_reader(field, opcodes)) for field in fields if field.kind in _PARTS
-    ]
-    missing = {field.name: _find_missing(field) for field in fields}
-
-    def build(sources: Sequence[Any], row: Any, values: dict[str, object]) -> Any:  # noqa: ANN401
-        for name, read, write in here:
-            value = read(row)
-            if value is None:
-                value = missing[name]
-            elif write is not None:
-                value = write(value)
-            values[name] = value
-        for field, read, write in away:
-            value = read(sources[field.source])
-            values[field.name] = value if value is None or write is None else write(value)
-        for name, read_part in parts:
-            value = read_part(sources, row)
-            values[name] = missing[name] if value is None else value
-        return struct(**values)
-
+def _compile_builder(struct: Any, opcodes: str, made: Inner) -> Callable[..., Any]:  # noqa: ANN401
+    names: dict[str, Any] = {
+        "UNSET": UNSET,
+        "encode_account": encode_account,
+        "decode_currencies": decode_currencies,
+        "read_body": read_body,
+    }
+    row = f"sources[{max(made.source, 0)}]"
+    made_struct = _Compiler(opcodes, names).write_struct(struct, made, "row", "**extra")
+    exec(f"def build(sources, **extra):\n row = {row}\n return {made_struct}", names)  # noqa: S102 - of fields alone
+    build: Callable[..., Any] = names["build"]
     return build
 
 
-def _find_missing(field: Field) -> object:
-    """Return the value of a field whose column is NULL."""
-    if field.kind is Kind.JSON and not field.is_optional:
-        return {}
-    return None if field.is_nullable else UNSET
+class _Compiler:
+    """Writes the expressions of structs and their fields.
 
+    In them ``sources`` are the rows of a resource; ``names`` are the objects that they refer to.
+    """
 
-def _make_part_reader(field: Field, opcodes: str) -> Callable[[Sequence[Any], Any], Any]:
-    """Return the function that makes an object, or a list of them."""
-    build = _make_builder(field.struct, opcodes, field.inner)
-    at, when = field.inner.source, field.inner.when
-    if field.kind is Kind.LIST:
-        return lambda sources, _row: [build(sources, each, {}) for each in sources[at]]
+    def __init__(self, opcodes: str, names: dict[str, Any]) -> None:
+        self._opcodes = opcodes
+        self._names = names
 
-    def read(sources: Sequence[Any], row: Any) -> Any:  # noqa: ANN401 - a struct
-        found = row if at < 0 else sources[at]
-        if found is None or (when and all(found[name] is None for name in when)):
-            return None
-        return build(sources, found, {})
+    def write_struct(self, struct: Any, made: Inner, row: str, extra: str = "") -> str:  # noqa: ANN401 - any struct
+        fields = list_fields(struct, made, self._opcodes)
+        parts = [
+            f"{field.name}={self._write_field(field, row)}"
+            for field in fields
+            if field.kind not in {Kind.CONSTANT, Kind.EXTRA}
+        ]
+        return f"{self._name(struct)}({', '.join([*parts, extra])})"
 
-    return read
+    def _name(self, value: object) -> str:
+        """Return the name by which an expression refers to an object."""
+        name = f"_{len(self._names)}"
+        self._names[name] = value
+        return name
 
+    def _write_field(self, field: Field, row: str) -> str:
+        if field.kind in {Kind.OBJECT, Kind.LIST}:
+            return self._write_part(field, row)
+        row = row if field.source < 0 else f"sources[{field.source}]"
+        value = self._write_value(field, row)
+        encode = field.read or _ENCODERS.get(field.kind)
+        missing = "None" if field.is_nullable else "UNSET"
+        if field.kind is Kind.JSON and not field.is_optional:
+            missing = "{}"
+        if isinstance(field.default, str):
+            missing = repr(field.default)
+        if encode is None and missing == "None":
+            return value
+        encoded = "value" if encode is None else f"{self._name(encode)}(value)"
+        return f"{missing} if (value := {value}) is None else {encoded}"
 
-def _make_reader(field: Field) -> tuple[Callable[[Any], Any], Callable[[Any], Any] | None]:
-    """Return what reads a field from its row, and what is done with the value unless it is None."""
-    name, beside, equals = field.column
-    match field.kind:
-        case Kind.ACCOUNT | Kind.NAMED_ACCOUNT:
-            return lambda row: encode_account(row[name], row[beside]), None
-        case Kind.OPCODE_NAME:
-            return (
-                lambda row: read_body(row["body_hash"], row["body"], row["kind"]).opcode_name,
-                None,
-            )
-        case Kind.BODY:
-            return lambda row: read_body(row["body_hash"], row["body"], row["kind"]).content, None
-        case Kind.CURRENCIES:
-            return lambda row: decode_currencies(row[name]) if row[beside] == equals else None, None
-        case Kind.BASE64_UNLESS:
-            return lambda row: None if row[name] == row[beside] else row[name], encode_bytes
-    # A column that may be left out may lack.
-    may_lack = field.is_optional and not field.is_nullable
-    return methodcaller("get", name) if may_lack else itemgetter(name), (
-        field.read or _OF_VALUE.get(field.kind)
-    )
+    def _write_value(self, field: Field, row: str) -> str:
+        """Return the expression of what the columns hold, None where that is nothing."""
+        name, beside, equals = field.column
+        body = f"read_body({row}['body_hash'], {row}['body'], {row}['kind'])"
+        match field.kind:
+            case Kind.ACCOUNT | Kind.NAMED_ACCOUNT:
+                return f"encode_account({row}[{name!r}], {row}[{beside!r}])"
+            case Kind.OPCODE_NAME:
+                return f"{body}.opcode_name"
+            case Kind.BODY:
+                return f"{body}.content"
+            case Kind.CURRENCIES:
+                decoded = f"decode_currencies({row}[{name!r}])"
+                return f"({decoded} if {row}[{beside!r}] == {equals!r} else None)"
+            case Kind.BASE64_UNLESS:
+                return f"(None if {row}[{name!r}] == {row}[{beside!r}] else {row}[{name!r}])"
+        # A column that may be left out may lack.
+        may_lack = field.is_optional and not field.is_nullable
+        return f"{row}.get({name!r})" if may_lack else f"{row}[{name!r}]"
+
+    def _write_part(self, field: Field, row: str) -> str:
+        """Return the expression of an object, or of a list of them."""
+        at, when = field.inner.source, field.inner.when
+        if field.kind is Kind.LIST:
+            each = self.write_struct(field.struct, field.inner, "each")
+            return f"[{each} for each in sources[{at}]]"
+        place = row if at < 0 else f"sources[{at}]"
+        lacks = [f"{place} is None"] if at >= 0 else []
+        if when:
+            lacks.append(" is ".join([*(f"{place}[{name!r}]" for name in when), "None"]))
+        part = self.write_struct(field.struct, field.inner, place)
+        missing = "None" if field.is_nullable else "UNSET"
+        return f"{missing} if {' or '.join(lacks)} else {part}" if lacks else part

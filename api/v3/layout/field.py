@@ -1,4 +1,4 @@
-"""What a struct of version 3 says about a field besides its type: its form and its columns.
+"""Annotations of struct fields in version 3: form and columns.
 
 Without an annotation the form follows from the type, and the column has the field's name.
 """

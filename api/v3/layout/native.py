@@ -21,7 +21,7 @@ _NO_INNER = Inner()
 
 
 def compile_struct(struct: Any, opcodes: str = HEX, made: Inner = _NO_INNER) -> Any:  # noqa: ANN401 - the extension's
-    """Return the layout of a struct that is made as ``made`` says.
+    """Return the layout of a struct.
 
     Raises:
         ValueError: no column holds one of its fields.
@@ -36,6 +36,8 @@ def _describe(field: Field, opcodes: str) -> tuple[Any, ...]:
     source, other = field.source, None
     columns: tuple[str, ...] = (field.column.name,)
     missing = b"null" if field.is_nullable else None
+    if isinstance(field.default, str):
+        missing = msgspec.json.encode(field.default)
     _, beside, equals = field.column
     match field.kind:
         case Kind.CONSTANT:
@@ -78,7 +80,7 @@ def make_record_writer(
 ) -> Callable[[list[Any], set[tuple[int, bytes]]], list[bytes]]:
     """Return the function that writes transactions from their records.
 
-    It adds workchain and id of the accounts for the address book to the set that it is given.
+    It adds workchain and id of the accounts for the address book to its second argument.
 
     Args:
         layout: That of transactions.

@@ -32,8 +32,8 @@ class Field(NamedTuple):
         source: The row with its columns, among those of the resource; -1 the row at hand.
         is_nullable: Whether it is null where it has no value.
         is_optional: Whether it is left out then, unless it is null.
-        default: Its value where no column has one.
-        read: What makes the value of what the column holds, if the form does not say it.
+        default: Its value where its columns have none.
+        read: Converts the column's value where the form is ``READ``.
         inner: How the object, or those of the list, are made.
         struct: What they are.
     """
@@ -51,7 +51,7 @@ class Field(NamedTuple):
 
 
 def list_fields(struct: Any, made: Inner = Inner(), opcodes: str = HEX) -> list[Field]:  # noqa: ANN401, B008 - any struct; immutable
-    """Return the fields of a struct that is made as ``made`` says.
+    """Return the fields of a struct.
 
     Args:
         struct: A struct, any of whose fields may be annotated with what ``field`` defines.
@@ -111,7 +111,7 @@ def _find(notes: list[Any], kind: type[T]) -> T | None:
 
 
 def _guess_kind(types: list[Any], default: object) -> Kind:
-    """Return the form of a field that does not say one."""
+    """Return the form of a field without one."""
     if default not in {None, UNSET, NODEFAULT}:
         return Kind.CONSTANT
     if len(types) == 1 and isinstance(types[0], type) and issubclass(types[0], msgspec.Struct):

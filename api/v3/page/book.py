@@ -1,7 +1,8 @@
-"""The address book of an answer: each address as people write it, and what its contract is."""
+"""The address book of an answer: friendly form, domain and interfaces of each address."""
 
 from __future__ import annotations
 
+import threading
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,6 @@ from tonlake.api.chain.account import WALLETS
 from tonlake.api.errors import AddressInvalid
 from tonlake.api.text.address import Address, find_tag, render_friendly
 from tonlake.api.text.native import NATIVE
-from tonlake.api.v3.page.domain import find_domains
 from tonlake.api.v3.page.interface import NO_CODE, read_codes
 from tonlake.api.v3.resource.answer import AddressBook, AddressBookRow
 
@@ -19,6 +19,38 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tonlake.api.request.call import Call
+    from tonlake.queries.reader import Reader
+
+Domains = dict[tuple[int, bytes], str]
+"""The shortest domain of each workchain and account id that has one."""
+
+KEPT = 2
+
+
+def find_domains(reader: Reader) -> Domains:
+    """Return the domains of a snapshot.
+
+    They are few beside the accounts, and change seldom: they are read when a commit changed them.
+    """
+    files = reader.snapshot.files["dns_records"]
+    if not files:
+        return {}
+    key = (str(reader.snapshot.lake_dir), *(file.path for file in files))
+    with _LOCK:
+        found = _KEPT.get(key)
+    if found is None:
+        rows = reader.rows("v3/domains")
+        found = {(row["workchain"], row["account"]): row["domain"] for row in rows}
+        with _LOCK:
+            while len(_KEPT) >= KEPT:
+                _KEPT.pop(next(iter(_KEPT)))
+            _KEPT[key] = found
+    return found
+
+
+_LOCK = threading.Lock()
+_KEPT: dict[tuple[str, ...], Domains] = {}
+
 
 Row = dict[str, Any]
 
@@ -30,12 +62,12 @@ def read_accounts(
 
     It is the newest, or that after a masterchain block.
     """
-    wanted = sorted(set(addresses))
-    if not wanted:
+    requested = sorted(set(addresses))
+    if not requested:
         return {}
-    rows = call.reader.rows("v3/accounts", **pair_addresses(wanted), mc_seqno=mc_seqno)
-    if len(rows) == len(wanted):  # both are in order
-        return dict(zip(wanted, rows, strict=True))
+    rows = call.reader.rows("v3/accounts", **pair_addresses(requested), mc_seqno=mc_seqno)
+    if len(rows) == len(requested):  # both are in order
+        return dict(zip(requested, rows, strict=True))
     return {Address(row["workchain"], row["account"]): row for row in rows}
 
 
@@ -63,8 +95,8 @@ def write_address_book(call: Call, accounts: Iterable[tuple[int, bytes]]) -> Any
     """
     if NATIVE is None or call.no_address_book:
         return read_address_book(call, starmap(Address, accounts))
-    wanted = sorted(accounts)
-    states = _list_states(call, wanted)
+    requested = sorted(accounts)
+    states = _list_states(call, requested)
     code_hashes = {state["code_hash"] for state in states if state is not None}
     codes = read_codes(call.reader, code_hashes)
     test_only = call.test_only
@@ -75,10 +107,10 @@ def write_address_book(call: Call, accounts: Iterable[tuple[int, bytes]]) -> Any
     }
     facts[None] = tags[False], NO_CODE.written
     domains = find_domains(call.reader)
-    known = [pair for pair in wanted if pair in domains] if domains else []
+    known = [pair for pair in requested if pair in domains] if domains else []
     named = {pair: msgspec.json.encode(domains[pair]) for pair in known}
     unknown = tags[False], b"[]"
-    return msgspec.Raw(NATIVE.write_book(wanted, states, facts, unknown, named))
+    return msgspec.Raw(NATIVE.write_book(requested, states, facts, unknown, named))
 
 
 def _list_states(call: Call, accounts: Sequence[tuple[int, bytes]]) -> list[Row | None]:
@@ -94,27 +126,27 @@ def _list_states(call: Call, accounts: Sequence[tuple[int, bytes]]) -> list[Row 
 
 
 def _is_bounceable(code_hash: bytes | None) -> bool:
-    """Tell how contracts are written: wallets, and accounts without code, are not bounceable."""
+    """Return whether the friendly form is bounceable: not of wallets and accounts without code."""
     return code_hash is not None and code_hash not in WALLETS
 
 
 def describe_addresses(call: Call, addresses: Iterable[Address]) -> dict[Address, AddressBookRow]:
     """Return the row of each address, in their order."""
-    wanted = sorted(set(addresses))
-    states = _list_states(call, [(item.workchain, item.account) for item in wanted])
+    requested = sorted(set(addresses))
+    states = _list_states(call, [(item.workchain, item.account) for item in requested])
     code_hashes = [None if state is None else state["code_hash"] for state in states]
     codes = read_codes(call.reader, code_hashes)
     domains = find_domains(call.reader)
     test_only = call.test_only
     described = {}
-    for address, state, code_hash in zip(wanted, states, code_hashes, strict=True):
+    for address, state, code_hash in zip(requested, states, code_hashes, strict=True):
         facts = NO_CODE if code_hash is None else codes[code_hash]
         described[address] = AddressBookRow(
             user_friendly=_write_friendly(
                 address, bounceable=_is_bounceable(code_hash), test_only=test_only
             ),
             domain=domains.get((address.workchain, address.account)) if domains else None,
-            interfaces=[] if state is None else facts.names,
+            interfaces=[] if state is None else facts.listed,
         )
     return described
 

@@ -31,7 +31,7 @@ def choose_types(call: Call, names: Sequence[str]) -> frozenset[str]:
 
 
 def check_classified(call: Call, *, is_empty: bool) -> None:
-    """Say of which blocks nobody classified the traces.
+    """Warn of blocks whose traces are not classified.
 
     Raises:
         NotDerived: nothing was found, and that may be why.
@@ -44,8 +44,8 @@ def check_classified(call: Call, *, is_empty: bool) -> None:
     count = sum(last - first + 1 for first, last in done)
     if count >= sum(last - first + 1 for first, last in held):
         return
-    told = f"masterchain {name_ranges(done)} only" if done else "no block"
-    advice = f"traces are classified of {told}; run 'tonlake rebuild actions'"
+    classified = f"masterchain {name_ranges(done)} only" if done else "no block"
+    advice = f"traces are classified of {classified}; run 'tonlake rebuild actions'"
     if is_empty:
         raise NotDerived(advice)
     call.warn(advice)
@@ -57,7 +57,7 @@ def read_trace_actions(
     """Return the actions of rows of ``traces`` by trace id, and their rows.
 
     Raises:
-        NotDerived: nobody classified the traces of this lake.
+        NotDerived: the traces of this lake are not classified.
     """
     found: dict[bytes, list[Action]] = {row["trace_id"]: [] for row in traces}
     if not traces:

@@ -70,7 +70,7 @@ def check_seqno(reader: Reader, workchain: int | None, shard: int | None, seqno:
 
 
 def check_accounts_known(reader: Reader, unknown: Sequence[Address]) -> None:
-    """Refuse to say that accounts do not exist, where the lake cannot know.
+    """Refuse accounts that are unknown though they may exist.
 
     It can if it has everything from the zero state on.
 
@@ -89,7 +89,7 @@ def check_accounts_known(reader: Reader, unknown: Sequence[Address]) -> None:
 
 
 def is_current(reader: Reader, state: Mapping[str, Any], mc_seqno: int | None = None) -> bool:
-    """Tell whether an account's last known state is its state at a block: no hole came after it.
+    """Return whether an account's last known state is its state at a block: no hole came after it.
 
     ``mc_seqno`` is a masterchain block that the lake covers; the newest without it.
     """
@@ -111,7 +111,7 @@ def describe_gaps(ranges: Sequence[Range]) -> str | None:
 def check_no_gap(
     reader: Reader, *, utime: Bounds = (None, None), lt: Bounds = (None, None)
 ) -> None:
-    """Refuse to say that nothing was found, where it may lie in a gap of the lake.
+    """Refuse an empty result that may be due to a gap of the lake.
 
     Raises:
         NotCovered: neither span lies within one unbroken range; names what is covered.

@@ -10,13 +10,7 @@ from weakref import WeakKeyDictionary
 
 from tonlake.api.errors import NotDerived
 from tonlake.api.v3.page.book import pair_addresses, read_accounts
-from tonlake.api.v3.page.coverage import (
-    check_lt,
-    check_mc_seqno,
-    check_no_gap,
-    check_utime,
-    name_ranges,
-)
+from tonlake.api.v3.page.coverage import check_mc_seqno, check_no_gap, name_ranges
 from tonlake.lake.log.place import read_place
 
 if TYPE_CHECKING:
@@ -24,6 +18,7 @@ if TYPE_CHECKING:
 
     from tonlake.api.request.call import Call
     from tonlake.api.text.address import Address
+    from tonlake.api.v3.page.operation import SpanPage
     from tonlake.lake.log.snapshot import Snapshot
 
 Row = dict[str, Any]
@@ -49,7 +44,7 @@ def read_contracts(
     """Ask the query ``name`` for contracts of these addresses (any if none) at a block.
 
     Raises:
-        NotDerived: nobody looked what the accounts of this lake are.
+        NotDerived: the lake has no contract detection.
         NotCovered: the lake does not cover the block, or nothing was found and it may be that
             only the lake does not know.
     """
@@ -63,63 +58,50 @@ def read_contracts(
     return rows
 
 
-def read_moves(call: Call, name: str, query: Any, **filters: object) -> list[Row]:  # noqa: ANN401
+def read_moves(call: Call, name: str, query: SpanPage, **filters: object) -> list[Row]:
     """Ask the query ``name`` for a page of moves within the spans of a request.
 
     Args:
         call: The request.
         name: Name of the query, without its folder.
-        query: A struct with start and end of time and of logical time, and a sorted page.
+        query: The page and its spans.
         filters: Further parameters.
 
     Raises:
         NotDerived, NotCovered: as for contracts.
     """
     check_derived(call)
-    utime, lt = (query.start_utime, query.end_utime), (query.start_lt, query.end_lt)
-    rows = call.reader.rows(
-        f"v3/{name}",
-        start_utime=query.start_utime,
-        end_utime=query.end_utime,
-        start_lt=query.start_lt,
-        end_lt=query.end_lt,
-        by_time=utime != (None, None),
-        descending=query.descending,
-        limit=query.limit,
-        offset=query.offset,
-        **filters,
-    )
+    rows = call.reader.rows(f"v3/{name}", by_time=query.by_time, **query.filters(), **filters)
     if not rows:
-        check_utime(call.reader, *utime)
-        check_lt(call.reader, *lt)
+        query.check_covered(call.reader, may_lie_in_gap=False)
         if not query.offset:
             _check_all_searched(call)
-            check_no_gap(call.reader, utime=utime, lt=lt)
+            query.check_covered(call.reader)
     return rows
 
 
 def check_derived(call: Call) -> None:
     """Refuse to speak of contracts in a lake that has states, but was not searched for them.
 
-    One that was searched in part says so in the answer's warning.
+    A lake searched in part adds a warning.
 
     Raises:
-        NotDerived: says what to do.
+        NotDerived: names the command to run.
     """
     if not is_derived(call):
-        raise NotDerived(f"this lake does not say what its accounts are; {REMEDY}")
+        raise NotDerived(f"this lake has no contract detection; {REMEDY}")
     if ranges := find_unsearched(call.reader.snapshot):
         call.warn(f"masterchain {name_ranges(ranges)} was not searched for contracts; {REMEDY}")
 
 
 def is_derived(call: Call) -> bool:
-    """Tell whether the accounts of this lake were searched for contracts, at least in part."""
+    """Return whether the accounts of this lake were searched for contracts, at least in part."""
     files = call.reader.snapshot.files
     return bool(files["interfaces"]) or not files["account_states"]
 
 
 _unsearched: WeakKeyDictionary[Snapshot, tuple[tuple[int, int], ...]] = WeakKeyDictionary()
-"""What was found of snapshots that somebody still reads."""
+"""By snapshot, while a reader uses it."""
 
 
 def find_unsearched(snapshot: Snapshot) -> tuple[tuple[int, int], ...]:
@@ -143,7 +125,7 @@ def _find_unsearched(snapshot: Snapshot) -> tuple[tuple[int, int], ...]:
 
 
 def _check_all_searched(call: Call) -> None:
-    """Refuse to say that there is none, where it may be in a range that was not searched."""
+    """Refuse an empty result while a range was not searched."""
     if ranges := find_unsearched(call.reader.snapshot):
         raise NotDerived(
             f"nothing found, and masterchain {name_ranges(ranges)} was not searched for "
@@ -152,7 +134,7 @@ def _check_all_searched(call: Call) -> None:
 
 
 def _are_known(call: Call, addresses: Sequence[Address]) -> bool:
-    """Tell whether the newest states of all these accounts are at hand."""
+    """Return whether the lake has the newest states of all these accounts."""
     if not addresses:
         return False
     newest = call.reader.snapshot.ranges[-1][0]

@@ -23,19 +23,23 @@ class CodeFacts(NamedTuple):
     """What a code can do.
 
     ``methods`` are the ids of its get-methods, None where it has no table of them that can be
-    read; ``names`` are interfaces, None where none fits; ``written`` are these as JSON.
+    read; ``names`` are interfaces, None where none fits; ``listed`` are those in address books,
+    [] for code without methods; ``written`` are these as JSON.
     """
 
     methods: list[int] | None
     names: list[str] | None
+    listed: list[str] | None
     written: bytes
 
 
 def _make_facts(methods: list[int] | None, names: list[str] | None) -> CodeFacts:
-    return CodeFacts(methods, names, msgspec.json.encode(names))
+    listed = names or [] if methods is None else names
+    return CodeFacts(methods, names, listed, msgspec.json.encode(listed))
 
 
-NO_CODE = _make_facts(None, None)
+NO_CODE = CodeFacts(None, [], None, b"null")
+"""Of accounts without code: no interfaces, but null in address books, as with TON Center."""
 
 _KEPT: dict[Path, dict[bytes, CodeFacts]] = {}
 """Facts by lake and code hash. They follow from the code alone, so they hold in all snapshots."""
@@ -44,14 +48,14 @@ _KEPT: dict[Path, dict[bytes, CodeFacts]] = {}
 def read_codes(reader: Reader, code_hashes: Iterable[bytes | None]) -> dict[bytes, CodeFacts]:
     """Return the facts about codes by hash.
 
-    A code that the lake did not look into is told by its hash alone, or has no names at all: [].
+    A code outside the contract detection has the interface of its hash, or none: [].
     """
-    wanted = {code_hash for code_hash in code_hashes if code_hash is not None}
+    requested = {code_hash for code_hash in code_hashes if code_hash is not None}
     if not reader.snapshot.files["interfaces"]:
-        return {code_hash: _guess(code_hash) for code_hash in wanted}
+        return {code_hash: _guess(code_hash) for code_hash in requested}
     kept = _KEPT.setdefault(reader.snapshot.lake_dir, {})
-    found = {code_hash: facts for code_hash in wanted if (facts := kept.get(code_hash))}
-    missing = sorted(wanted - found.keys())
+    found = {code_hash: facts for code_hash in requested if (facts := kept.get(code_hash))}
+    missing = sorted(requested - found.keys())
     if not missing:
         return found
     rows = reader.rows("v3/codes", hashes=missing)
@@ -60,7 +64,7 @@ def read_codes(reader: Reader, code_hashes: Iterable[bytes | None]) -> dict[byte
     if len(kept) > KEPT_CODES:
         kept.clear()
     kept.update(read)
-    return {code_hash: found.get(code_hash) or _guess(code_hash) for code_hash in wanted}
+    return {code_hash: found.get(code_hash) or _guess(code_hash) for code_hash in requested}
 
 
 @lru_cache(KEPT_CODES)

@@ -49,7 +49,7 @@ def list_rows(answer: object) -> list[Any] | None:
 
 
 def has_list(kind: type) -> bool:
-    """Tell whether answers of a type have a list that ``tabulate`` makes a table of."""
+    """Return whether answers of a type have a list that ``tabulate`` makes a table of."""
     return issubclass(kind, msgspec.Struct) and _find_list(kind) is not None
 
 

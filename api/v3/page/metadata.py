@@ -1,4 +1,4 @@
-"""The metadata of an answer: what the token contracts in it say of themselves."""
+"""Token metadata: content of contracts, and what was fetched from its URIs."""
 
 from __future__ import annotations
 
@@ -11,28 +11,64 @@ from tonlake.api.errors import RequestInvalid
 from tonlake.api.request.params import ConversionError, Query, Texts, parse_any_address
 from tonlake.api.text.address import Address, render_raw
 from tonlake.api.text.encoding import encode_account
+from tonlake.api.v3.layout.body import decode_content
 from tonlake.api.v3.page.book import pair_addresses, read_accounts
-from tonlake.api.v3.page.fetched import NOT_FETCHED, NOTHING_MORE, read_fetched
 from tonlake.api.v3.page.history import check_derived, is_derived
 from tonlake.api.v3.page.interface import read_codes
 from tonlake.api.v3.page.operation import operation
 from tonlake.api.v3.resource.answer import AddressMetadata, Metadata, TokenInfo
-from tonlake.api.v3.resource.payload import decode_content
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import TypeAlias
 
     from tonlake.api.request.call import Call
-    from tonlake.api.v3.page.fetched import Fetched
 
     Content: TypeAlias = dict[str, object] | None
+
+
+_TABLE = "offchain_metadata"
+
+
+class Fetched(NamedTuple):
+    """The result of a fetch; if ``is_final``, it is not fetched again."""
+
+    content: Mapping[str, object]
+    is_valid: bool
+    is_final: bool
+
+
+NOT_FETCHED = Fetched({}, is_valid=False, is_final=False)
+NOTHING_MORE = Fetched({}, is_valid=True, is_final=True)
+"""Of content that is on the chain alone."""
+
+
+def read_fetched(call: Call, contents: Iterable[Mapping[str, object] | None]) -> dict[str, Fetched]:
+    """Return what was fetched from the ``uri`` of each content, those alone that were asked."""
+    # Most lakes have no fetched content.
+    if not call.reader.snapshot.files[_TABLE]:
+        return {}
+    uris = {str(content["uri"]) for content in contents if content and "uri" in content}
+    if not uris:
+        return {}
+    rows = call.reader.rows("v3/offchain_metadata", uris=sorted(uris))
+    return {row["uri"]: _read_row(row) for row in rows}
+
+
+def _read_row(row: Mapping[str, Any]) -> Fetched:
+    text = row["content"]
+    return Fetched(
+        {} if text is None else msgspec.json.decode(text, type=dict[str, object]),
+        is_valid=row["state"] == "fetched",
+        is_final=row["state"] != "failed" or not row["is_tried_again"],
+    )
+
 
 Row = dict[str, Any]
 
 
 class TokenKind(NamedTuple):
-    """One kind of token contract: its name in answers, its get-method, and who tells its rows."""
+    """One kind of token contract: its name in answers, its get-method and its query."""
 
     name: str
     method: int
@@ -63,7 +99,7 @@ def get_metadata(call: Call, query: MetadataQuery) -> Metadata:
 
     Raises:
         RequestInvalid: no address was sent.
-        NotDerived: nobody looked what the accounts of this lake are.
+        NotDerived: the lake has no contract detection.
     """
     if not query.address:
         raise RequestInvalid("at least 1 address required")
@@ -79,17 +115,17 @@ def read_metadata(call: Call, addresses: Iterable[Address]) -> Metadata:
 def describe_tokens(call: Call, addresses: Iterable[Address]) -> Metadata:
     """Return what is known of these addresses, and of the masters of the jetton wallets in them."""
     if not is_derived(call):
-        call.warn("metadata is left out: this lake does not say what its accounts are")
+        call.warn("metadata is left out: this lake has no contract detection")
         return {}
-    wanted = _select_tokens(call, addresses)
+    requested = _select_tokens(call, addresses)
     found: Metadata = {}
-    masters = set(wanted[MASTERS])
-    for row in _read_tokens(call, WALLETS, wanted[WALLETS]):
+    masters = set(requested[MASTERS])
+    for row in _read_tokens(call, WALLETS, requested[WALLETS]):
         masters.add(Address(row["jetton_workchain"], row["jetton"]))
         _add(found, row, _describe_wallet(row))
     tokens: list[tuple[TokenKind, Row, Content]] = []
     for kind in KINDS[1:]:
-        chosen = masters if kind is MASTERS else wanted[kind]
+        chosen = masters if kind is MASTERS else requested[kind]
         rows = _read_tokens(call, kind, chosen)
         tokens += [(kind, row, decode_content(row["content"])) for row in rows]
     fetched = read_fetched(call, (content for _kind, _row, content in tokens))
@@ -136,12 +172,12 @@ def _read_tokens(call: Call, kind: TokenKind, addresses: Iterable[Address]) -> l
 def _describe_token(
     kind: TokenKind, row: Row, content: Content, fetched: Mapping[str, Fetched]
 ) -> tuple[TokenInfo, bool]:
-    """Return what a token says of itself, and whether that is all there is to say."""
+    """Return the info of a token, and whether it is complete."""
     index = row.get("item_index", UNSET)
     if content is None:
         return TokenInfo(type=kind.name, valid=False, nft_index=index), True
     there = fetched.get(str(content["uri"]), NOT_FETCHED) if "uri" in content else NOTHING_MORE
-    # What the chain says holds, whatever stands elsewhere (TEP-64, semi-chain content).
+    # On-chain values win (TEP-64, semi-chain content).
     joined = {**there.content, **content}
     named = {key: joined[key] for key in _NAMED if isinstance(joined.get(key), str)}
     extra = {key: value for key, value in joined.items() if key not in named}
@@ -156,7 +192,7 @@ def _describe_token(
 
 
 def _describe_wallet(row: Row) -> tuple[TokenInfo, bool]:
-    """Return what a jetton wallet holds; there is no more to say of it."""
+    """Return the info of a jetton wallet, which is always complete."""
     held: dict[str, object] = {
         "balance": str(row["balance"]),
         "owner": encode_account(row["owner_workchain"], row["owner"]),

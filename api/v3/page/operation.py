@@ -29,19 +29,22 @@ from tonlake.api.request.params import (
     ConversionError,
     Converter,
     Int32,
+    Lt,
     Query,
     Sort,
+    Utime,
     converters_of,
     read_query,
 )
 from tonlake.api.request.table_format import MEDIA_TYPES, WRITERS, choose_format
-from tonlake.api.v3.page.coverage import describe_gaps
+from tonlake.api.v3.page.coverage import check_lt, check_no_gap, check_utime, describe_gaps
 from tonlake.api.v3.page.listing import list_rows, tabulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tonlake.api.settings import HttpSettings
+    from tonlake.queries.reader import Reader
 
 DEFAULT_LIMIT = 10
 """Rows of a list when the request names no limit."""
@@ -78,7 +81,7 @@ INT32_MAX = (1 << 31) - 1
 class Page(Query, frozen=True, kw_only=True):
     """Rows of a list to give: at most ``limit`` after the first ``offset``, or from ``cursor``.
 
-    Lists that have a cursor of their own declare it anew.
+    Lists with another cursor redeclare it.
     """
 
     limit: Int32 = None
@@ -93,8 +96,41 @@ class SortedPage(Page, frozen=True, kw_only=True):
 
     @property
     def descending(self) -> bool:
-        """Newest first, unless told otherwise."""
+        """Newest first unless ``sort`` is ascending."""
         return self.sort != "asc"
+
+
+class SpanPage(SortedPage, frozen=True, kw_only=True):
+    """A page of what lies in spans of time and of logical time."""
+
+    start_utime: Utime = None
+    end_utime: Utime = None
+    start_lt: Lt = None
+    end_lt: Lt = None
+
+    @property
+    def by_time(self) -> bool:
+        """Whether the page is ordered by time, not by logical time."""
+        return (self.start_utime, self.end_utime) != (None, None)
+
+    def filters(self) -> dict[str, Any]:
+        """Return the parameters of queries that find pages."""
+        names = ("start_utime", "end_utime", "start_lt", "end_lt", "descending")
+        listed = {name: getattr(self, name) for name in names}
+        return listed | {"limit": self.limit or 0, "offset": self.offset or 0}
+
+    def check_covered(self, reader: Reader, *, may_lie_in_gap: bool = True) -> None:
+        """Refuse an empty result that the lake may owe to missing blocks.
+
+        Raises:
+            NotCovered: the lake covers nothing of the spans, or what was asked for
+                ``may_lie_in_gap`` of it.
+        """
+        utime, lt = (self.start_utime, self.end_utime), (self.start_lt, self.end_lt)
+        check_utime(reader, *utime)
+        check_lt(reader, *lt)
+        if may_lie_in_gap and not self.offset:
+            check_no_gap(reader, utime=utime, lt=lt)
 
 
 P = TypeVar("P", bound=Query)
@@ -113,13 +149,13 @@ def operation(
     Args:
         path: Path below the version's prefix.
         kind: Struct of the parameters it takes.
-        answer: Asks the lake and returns what is to be written as JSON.
+        answer: Asks the lake and returns what is written as JSON.
         lasting: Whether the answer follows from the snapshot and the request alone, so that it may
             be sent again until the next commit.
         unwaiting: Whether it waits for nothing but its reader: small answers need no thread then.
     """
     known = converters_of(kind)
-    # Lists with a cursor of their own say themselves where the next page begins.
+    # Lists with another cursor set the header themselves.
     pages = "cursor" in known and known["cursor"].parse is parse_page_cursor
 
     def handle(request: ApiRequest) -> Response[bytes]:
@@ -174,7 +210,7 @@ def _keep_snapshot(query: Query, arguments: Arguments) -> None:
 
 
 def _name_next_page(call: Call, query: Query, answered: object) -> None:
-    """Say in a header where the next page begins, if this one is full."""
+    """Set the cursor header of a full page."""
     rows = list_rows(answered)
     if isinstance(query, Page) and rows is not None and query.limit and len(rows) >= query.limit:
         following = (query.offset or 0) + query.limit

@@ -1,15 +1,30 @@
-"""JSON bodies of requests, read as the peer reads them."""
+"""The frame of operations that take a JSON body, read as TON Center reads it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
+from litestar import Response  # noqa: TC002 - Litestar reads the annotations
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotations
 
 from tonlake.api.errors import CredentialMissing, RequestInvalid
+from tonlake.api.http.lane import in_lane
+from tonlake.api.request.call import (
+    SHARED_PARAMETERS,
+    ApiRequest,
+    Call,
+    answer_json,
+    note_warnings,
+    open_call,
+    read_arguments,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from tonlake.api.settings import HttpSettings
 
 R = TypeVar("R", bound=msgspec.Struct)
 
@@ -34,3 +49,40 @@ def read_body(body: bytes, kind: type[R], required: Sequence[str] = ()) -> R:
         if not getattr(asked, name):
             raise CredentialMissing(f"{name} is required")
     return asked
+
+
+class Posted(NamedTuple):
+    """One request with a body: the settings, and the call once a lake is needed."""
+
+    settings: HttpSettings
+    open: Callable[[], Call]
+
+
+def posted(
+    path: str,
+    kind: type[R],
+    answer: Callable[[Posted, R], Any],
+    required: Sequence[str] = (),
+    **described: object,
+) -> HTTPRouteHandler:
+    """Return the route that answers POST requests on ``path``.
+
+    Args:
+        path: Path below the version's prefix.
+        kind: Struct of the body.
+        answer: Returns what is written as JSON.
+        required: Fields without which the request is refused.
+        described: Keys of the route for the OpenAPI document.
+    """
+
+    def handle(request: ApiRequest, body: RawBody) -> Response[bytes]:
+        settings: HttpSettings = request.app.state.settings.http
+        arguments = read_arguments(request)
+        note_warnings(request, arguments.warnings({}, SHARED_PARAMETERS), settings)
+        asked = read_body(body, kind, required)
+        answered = answer(Posted(settings, lambda: open_call(request, arguments)), asked)
+        return answer_json(msgspec.json.encode(answered), settings)
+
+    handle.__doc__ = answer.__doc__
+    route = HTTPRouteHandler(path, http_method="POST", status_code=200, opt=described)
+    return route(in_lane(handle))

@@ -51,8 +51,8 @@ def write_transactions(call: Call, keys: Sequence[Row]) -> Transactions:
 class Members(NamedTuple):
     """Transactions by hash, structs or JSON that is written; and what belongs to them.
 
-    ``heads`` is what trees say of them, None where the structs tell. ``named`` are the addresses
-    of their book, which stand in it unless nobody wants one.
+    ``heads`` are their nodes in trees, None with structs. ``named`` are the addresses of their
+    book, even if it was not requested.
     """
 
     shown: dict[str, Any]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.api.chain.header import find_block, list_block_keys
-from tonlake.api.request.params import Addresses, Flag, Hashes, Int32, Lt, Shard, Utime
+from tonlake.api.request.params import Addresses, Flag, Hashes, Int32, Lt, Shard
 from tonlake.api.v3.page.book import pair_addresses
 from tonlake.api.v3.page.coverage import (
     check_lt,
@@ -16,7 +16,7 @@ from tonlake.api.v3.page.coverage import (
     check_seqno,
     check_utime,
 )
-from tonlake.api.v3.page.operation import SortedPage
+from tonlake.api.v3.page.operation import SpanPage
 
 if TYPE_CHECKING:
     from tonlake.api.request.call import Call
@@ -26,8 +26,8 @@ Row = dict[str, Any]
 _SPAN = ("start_utime", "end_utime", "start_lt", "end_lt")
 
 
-class TransactionsQuery(SortedPage, frozen=True, kw_only=True):
-    """Filters of transactions; all that are given must hold."""
+class TransactionsQuery(SpanPage, frozen=True, kw_only=True):
+    """Filters of transactions; all must hold."""
 
     workchain: Int32 = None
     shard: Shard = None
@@ -37,10 +37,6 @@ class TransactionsQuery(SortedPage, frozen=True, kw_only=True):
     exclude_account: Addresses = ()
     hash: Hashes = ()
     lt: Lt = None
-    start_utime: Utime = None
-    end_utime: Utime = None
-    start_lt: Lt = None
-    end_lt: Lt = None
     aborted: Flag = None
 
 
@@ -69,10 +65,7 @@ def _find_keys(call: Call, query: TransactionsQuery) -> list[Row]:
             "v3/transaction_keys_of_account",
             workchain=account.workchain,
             account=account.account,
-            **{name: getattr(query, name) for name in _SPAN},
-            limit=query.limit or 0,
-            offset=query.offset or 0,
-            descending=query.descending,
+            **query.filters(),
         )
     if query.workchain is not None and query.shard is not None and query.seqno is not None:
         block = query.workchain, query.shard, query.seqno
@@ -98,7 +91,6 @@ def _find_block_keys(
 
 def _query_keys(call: Call, query: TransactionsQuery) -> list[dict[str, Any]]:
     excluded = pair_addresses(query.exclude_account)
-    timed = (query.start_utime, query.end_utime) != (None, None)
     filters = {
         "workchain": query.workchain,
         "shard": query.shard,
@@ -109,20 +101,17 @@ def _query_keys(call: Call, query: TransactionsQuery) -> list[dict[str, Any]]:
         "hashes": list(query.hash),
         "excluded_workchains": excluded["workchains"],
         "excluded_accounts": excluded["accounts"],
-        "by_time": timed and query.mc_seqno is None,
-        **{name: getattr(query, name) for name in _SPAN},
-        "limit": query.limit or 0,
-        "offset": query.offset or 0,
-        "descending": query.descending,
+        "by_time": query.by_time and query.mc_seqno is None,
+        **query.filters(),
     }
     if query.account:
-        wanted = pair_addresses(query.account)
-        return call.reader.rows("v3/transaction_keys_of_accounts", **filters, **wanted)
+        requested = pair_addresses(query.account)
+        return call.reader.rows("v3/transaction_keys_of_accounts", **filters, **requested)
     return call.reader.rows("v3/transaction_keys", **filters)
 
 
 def _asks_only(query: TransactionsQuery, *filters: str) -> bool:
-    """Tell whether no filters are given but these."""
+    """Return whether no filters are given but these."""
     blank = {name: getattr(_NO_FILTERS, name) for name in (*filters, "limit", "offset", "sort")}
     return msgspec.structs.replace(query, **blank) == _NO_FILTERS
 
@@ -131,7 +120,7 @@ _NO_FILTERS = TransactionsQuery()
 
 
 def check_covered(call: Call, query: TransactionsQuery) -> None:
-    """Tell "there is none" from "the lake does not know".
+    """Refuse an empty result that the lake may owe to missing blocks.
 
     Raises:
         NotCovered: the lake covers nothing of what was asked for.

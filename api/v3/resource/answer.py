@@ -10,8 +10,9 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET
 
+from tonlake.api.text.encoding import decode_currencies
 from tonlake.api.v3.layout.block import Block
-from tonlake.api.v3.layout.field import Base64, Column, Currencies, Decimal, Kind, Omitted
+from tonlake.api.v3.layout.field import Base64, Column, Currencies, Decimal, Kind, Omitted, Read
 from tonlake.api.v3.layout.message import Message
 from tonlake.api.v3.layout.transaction import Transaction
 
@@ -120,21 +121,26 @@ class AccountStates(msgspec.Struct):
     metadata: Metadata
 
 
+def _read_currencies(text: str) -> dict[str, str] | Omitted:
+    """Return extra currencies; they are left out where there are none."""
+    return decode_currencies(text) or UNSET
+
+
 class WalletState(msgspec.Struct):
     """A wallet decoded from its data; for other contracts only the account."""
 
-    address: str
-    is_wallet: bool
-    last_transaction_hash: str | None
-    last_transaction_lt: str | None
-    wallet_type: str | Omitted = UNSET
-    seqno: int | Omitted = UNSET
-    wallet_id: int | Omitted = UNSET
-    balance: str | Omitted = UNSET
-    extra_currencies: Currencies | Omitted = UNSET
-    is_signature_allowed: bool | Omitted = UNSET
-    status: str | Omitted = UNSET
-    code_hash: str | Omitted = UNSET
+    address: Annotated[str, Kind.EXTRA]
+    is_wallet: Annotated[bool, Kind.EXTRA]
+    last_transaction_hash: Annotated[Base64, Column("last_trans_hash")] | None
+    last_transaction_lt: Annotated[Decimal, Column("last_trans_lt")] | None
+    wallet_type: Annotated[str, Kind.EXTRA] | Omitted = UNSET
+    seqno: Annotated[int, Kind.EXTRA] | Omitted = UNSET
+    wallet_id: Annotated[int, Kind.EXTRA] | Omitted = UNSET
+    balance: Decimal | Omitted = UNSET
+    extra_currencies: Annotated[Currencies, Read(_read_currencies)] | Omitted = UNSET
+    is_signature_allowed: Annotated[bool, Kind.EXTRA] | Omitted = UNSET
+    status: Annotated[str, Column("account_status")] | Omitted = UNSET
+    code_hash: Base64 | Omitted = UNSET
 
 
 class WalletStates(msgspec.Struct):
@@ -155,22 +161,22 @@ class AccountBalance(msgspec.Struct):
 class AddressInformation(msgspec.Struct):
     """An account, with version 2 field names."""
 
-    balance: str
-    code: str | None
-    data: str | None
-    last_transaction_lt: str | None
-    last_transaction_hash: str | None
-    frozen_hash: str | None
-    status: str
+    balance: Decimal
+    code: Annotated[str, Kind.EXTRA] | None
+    data: Annotated[str, Kind.EXTRA] | None
+    last_transaction_lt: Annotated[Decimal, Column("last_trans_lt")] | None
+    last_transaction_hash: Annotated[Base64, Column("last_trans_hash")] | None
+    frozen_hash: Annotated[str, Kind.EXTRA] | None
+    status: Annotated[str, Column("account_status")]
 
 
 class WalletInformation(msgspec.Struct):
     """A wallet, with version 2 field names."""
 
-    balance: str
-    last_transaction_lt: str
-    last_transaction_hash: str
-    status: str
-    wallet_type: str | Omitted = UNSET
-    seqno: int | Omitted = UNSET
-    wallet_id: int | Omitted = UNSET
+    balance: Decimal
+    last_transaction_lt: Annotated[Decimal, Column("last_trans_lt")]
+    last_transaction_hash: Annotated[Base64, Column("last_trans_hash")]
+    status: Annotated[str, Column("account_status")]
+    wallet_type: Annotated[str, Kind.EXTRA] | Omitted = UNSET
+    seqno: Annotated[int, Kind.EXTRA] | Omitted = UNSET
+    wallet_id: Annotated[int, Kind.EXTRA] | Omitted = UNSET

@@ -38,7 +38,7 @@ class OrderAction(msgspec.Struct, kw_only=True):
 def read_order(boc: bytes) -> list[OrderAction]:
     """Return the actions of an order in the order of their numbers.
 
-    An order that cannot be read at all is one action that says so.
+    An unreadable order is one action with an error.
     """
     try:
         tree = parse_boc(boc)

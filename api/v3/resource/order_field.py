@@ -1,4 +1,4 @@
-"""Fields of the bodies in multisig orders, in the words of version 3.
+"""Fields of the bodies in multisig orders.
 
 Unlike elsewhere, ``query_id`` is a number; amounts are decimal text, addresses raw text, cells
 base64.
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.api.text.encoding import encode_bytes
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.decode.cell.writer import serialize_depth_first
 from tonlake.ingest.derive.body.address import STD, Address
 from tonlake.ingest.derive.body.codec import Work
 from tonlake.ingest.derive.body.raw import Raw
@@ -29,7 +29,7 @@ _ADDRESS = Address()
 
 
 class SentMessage(NamedTuple):
-    """A message that a contract is told to send; destination and value are None in a log."""
+    """A message to be sent; destination and value are None in a log."""
 
     destination: str | None
     value: str | None
@@ -62,8 +62,8 @@ def encode_rest(source: CellSlice) -> str:
 
 
 def encode_cell(source: CellSlice, cell: int) -> str:
-    """Return a cell of the slice's tree as a bag of cells in base64."""
-    return encode_bytes(serialize_boc(source.tree, [cell]))
+    """Return a cell of the slice's tree as a bag of cells with CRC, in base64."""
+    return encode_bytes(serialize_depth_first(source.tree, cell, crc32c=True))
 
 
 def load_address(source: CellSlice) -> str | None:
@@ -73,6 +73,11 @@ def load_address(source: CellSlice) -> str | None:
 
 def _write_address(value: Any) -> str | None:  # noqa: ANN401 - an object of the body codecs
     return f"{value['workchain_id']}:{value['address']}" if value["@type"] == STD else None
+
+
+def load_coins(source: CellSlice) -> str:
+    """Read Coins as decimal text."""
+    return str(source.load_coins())
 
 
 def load_text(source: CellSlice) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from msgspec import UNSET
 
 from tonlake.api.v3.resource.action import render_action
 from tonlake.api.v3.resource.trace import render_trace
@@ -49,6 +50,9 @@ class PendingTrace:
             place = {"mc_seqno": None, "block_seqno": None, "shard": None, "trace_id": root}
             shown = render_transaction(step.row | place, step.messages, {}, form)
             shown.emulated, shown.finality = True, _PENDING
+            for name in ("is_tock", "installed"):
+                if getattr(shown.description, name) is UNSET:
+                    setattr(shown.description, name, False)
             self.transactions[shown.hash] = shown
         self.action_rows = _classify(call, made, self.row)
 
@@ -127,7 +131,7 @@ def _classify(call: Call, made: EmulatedTrace, trace: Row) -> list[Row]:
             for name, listed in tables.items()
         }
     )
-    whole = [trace | {"state": "complete"} if not made.cut else trace]
-    found = classify_traces(pa.Table.from_pylist(whole, schema=schema.TRACES.arrow), rows)
+    complete = [trace | {"state": "complete"} if not made.cut else trace]
+    found = classify_traces(pa.Table.from_pylist(complete, schema=schema.TRACES.arrow), rows)
     actions = found.tables[ACTIONS.name].to_pylist()
     return sorted(actions, key=lambda row: (row["start_lt"], row["end_lt"], row["action_id"]))

@@ -74,14 +74,14 @@ class Events(msgspec.Struct):
 
 
 class Head(NamedTuple):
-    """What the tree says of a transaction, and whether it sent anything."""
+    """A node of the tree: its incoming message, and whether it sent any."""
 
     in_msg_hash: str | None
     has_sent: bool
 
 
 def head_of(transaction: Transaction) -> Head:
-    """Return what the tree says of a transaction."""
+    """Return the tree node of a transaction."""
     message = transaction.in_msg
     return Head(None if message is None else message.hash, bool(transaction.out_msgs))
 
@@ -98,7 +98,7 @@ def render_trace(
         row: A row of ``traces``.
         members: Hash and parent_hash of its transactions by logical time; None: too many to show.
         known: Transactions by hash, all its own among them: structs, or JSON that is written.
-        heads: What the tree says of them; None: the structs tell.
+        heads: Their nodes in the tree; None: taken from the structs.
     """
     trace = make_builder(Trace)((row,), is_incomplete=row["state"] != "complete")
     if members is None:

@@ -1,4 +1,4 @@
-"""Transactions as version 3 writes them, from a row of ``transactions`` and what belongs to it."""
+"""Transactions as version 3 writes them, from rows or from a bag of cells."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from tonlake.api.v3.layout.field import inner
 from tonlake.api.v3.layout.native import compile_struct, make_record_writer, make_writer
 from tonlake.api.v3.layout.transaction import AccountState, Transaction
 from tonlake.ingest.decode.block.account import NONEXIST_HASH
+from tonlake.ingest.decode.block.transaction import decode_transaction
+from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     States = Mapping[tuple[int, bytes, bytes], Any]
+
 
 Row = dict[str, Any]
 
@@ -114,3 +117,28 @@ def _find_state(row: Row, column: str, states: States) -> Any:  # noqa: ANN401 -
     if row[column] == NONEXIST_HASH:
         return _NONEXIST
     return states.get((row["workchain"], row["account"], row[column]), _UNKNOWN)
+
+
+def render_decoded(
+    data: bytes, opcode_format: str, *, global_version: int | None = None
+) -> Transaction:
+    """Return the transaction in a bag of cells; fields of block and state are null.
+
+    Raises:
+        BocError, DecodeError: ``data`` is no transaction.
+    """
+    row, messages = decode_transaction(data, global_version=global_version)
+    row["workchain"] = find_workchain(messages)
+    return render_transaction(row, messages, {}, opcode_format)
+
+
+def find_workchain(messages: Iterable[Row]) -> int:
+    """Return the workchain of a transaction's account, which is named by its messages alone.
+
+    One without messages can only be a tick or tock, which exists in the masterchain alone.
+    """
+    for message in messages:
+        end = "destination" if message["direction"] == "in" else "source"
+        if message[f"{end}_workchain"] is not None:
+            return int(message[f"{end}_workchain"])
+    return MASTERCHAIN

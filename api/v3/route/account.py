@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
-from tonlake.api.chain.cells import read_cell_trees
+from tonlake.api.chain.cells import read_cell_trees, write_depth_first
 from tonlake.api.errors import NotCovered, RequestInvalid
 from tonlake.api.request.params import (
     Addresses,
@@ -19,7 +19,6 @@ from tonlake.api.request.params import (
     parse_any_address,
 )
 from tonlake.api.text.address import render_raw
-from tonlake.api.text.encoding import encode_optional
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.page.book import describe_addresses, read_accounts, read_address_book
 from tonlake.api.v3.page.coverage import check_accounts_known, check_mc_seqno, is_current
@@ -124,7 +123,7 @@ def find_accounts(
 
 
 def _warn_of_unknown(call: Call, unknown: Sequence[Address]) -> None:
-    """Tell accounts that do not exist from those that the lake cannot know."""
+    """Warn of accounts that may exist outside of the lake."""
     try:
         check_accounts_known(call.reader, unknown)
     except NotCovered as error:
@@ -134,12 +133,18 @@ def _warn_of_unknown(call: Call, unknown: Sequence[Address]) -> None:
 def read_bodies(
     call: Call, rows: Sequence[Row], *, columns: Sequence[str] = ("code_hash", "data_hash")
 ) -> dict[bytes, bytes]:
-    """Return code and data of accounts by cell hash; warn of those that the lake has not whole."""
-    wanted = {row[column] for row in rows for column in columns} - {None}
-    cells = read_cell_trees(call.reader, wanted)
-    if len(cells) < len(wanted):
-        call.warn(f"{len(wanted) - len(cells)} cells of code or data are not whole in the lake")
+    """Return code and data of accounts by cell hash; warn of those that are incomplete."""
+    requested = {row[column] for row in rows for column in columns} - {None}
+    cells = read_cell_trees(call.reader, requested)
+    if len(cells) < len(requested):
+        call.warn(f"{len(requested) - len(cells)} cells of code or data are incomplete in the lake")
     return cells
+
+
+def write_cell(cells: Mapping[bytes, bytes], cell_hash: bytes | None) -> str | None:
+    """Return the bag of a cell that was read, depth first; None for another one."""
+    boc = None if cell_hash is None else cells.get(cell_hash)
+    return None if boc is None else write_depth_first(boc)
 
 
 def get_address_book(call: Call, query: AddressBookQuery) -> AddressBook:
@@ -186,8 +191,8 @@ def _render_account(
         address=str(address),
         contract_methods=facts.methods,
         interfaces=facts.names,
-        data_boc=encode_optional(cells.get(row["data_hash"])) or UNSET,
-        code_boc=encode_optional(cells.get(row["code_hash"])) or UNSET,
+        data_boc=write_cell(cells, row["data_hash"]) or UNSET,
+        code_boc=write_cell(cells, row["code_hash"]) or UNSET,
     )
 
 

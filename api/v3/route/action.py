@@ -17,17 +17,15 @@ from tonlake.api.request.params import (
     Flag,
     Hashes,
     Int32,
-    Lt,
     OneAddress,
     Texts,
-    Utime,
 )
 from tonlake.api.text.address import Address, parse_address, render_raw
 from tonlake.api.v3.page.book import read_address_book
 from tonlake.api.v3.page.classified import check_classified, choose_types
-from tonlake.api.v3.page.coverage import check_lt, check_mc_seqno, check_no_gap, check_utime
+from tonlake.api.v3.page.coverage import check_mc_seqno
 from tonlake.api.v3.page.metadata import read_metadata
-from tonlake.api.v3.page.operation import SortedPage, operation
+from tonlake.api.v3.page.operation import SpanPage, operation
 from tonlake.api.v3.page.transaction_page import answer_transactions
 from tonlake.api.v3.resource.action import Action, render_action
 from tonlake.api.v3.resource.answer import AddressBook, Metadata
@@ -76,8 +74,8 @@ def parse_cursor(text: str) -> ActionCursor:
     return ActionCursor(int(match[1]), ids[0], int(match[3]), ids[1])
 
 
-class ActionsQuery(SortedPage, frozen=True, kw_only=True):
-    """Filters of actions; all that are given must hold, but ``action_id`` stands alone."""
+class ActionsQuery(SpanPage, frozen=True, kw_only=True):
+    """Filters of actions; all must hold, but ``action_id`` excludes the others."""
 
     account: OneAddress = None
     tx_hash: Hashes = ()
@@ -85,21 +83,12 @@ class ActionsQuery(SortedPage, frozen=True, kw_only=True):
     action_id: Hashes = ()
     trace_id: Hashes = ()
     mc_seqno: Int32 = None
-    start_utime: Utime = None
-    end_utime: Utime = None
-    start_lt: Lt = None
-    end_lt: Lt = None
     action_type: TypeNames = ()
     exclude_action_type: TypeNames = ()
     supported_action_types: Texts = ()
     include_accounts: Flag = None
     include_transactions: Flag = None
     cursor: Annotated[ActionCursor | None, Converter(parse_cursor, {"type": "string"})] = None
-
-    @property
-    def by_time(self) -> bool:
-        """Whether the page is ordered by time, not by logical time."""
-        return (self.start_utime, self.end_utime) != (None, None)
 
 
 class Actions(msgspec.Struct):
@@ -115,7 +104,7 @@ def get_actions(call: Call, query: ActionsQuery) -> Actions:
 
     Raises:
         RequestInvalid: a type that no name can be.
-        NotDerived: nobody classified the traces of this lake.
+        NotDerived: the traces of this lake are not classified.
         NotCovered: nothing found, and the lake does not cover what was asked for.
     """
     rows = _find(call, query)
@@ -154,7 +143,7 @@ def _make_cursor(row: Row, *, by_time: bool) -> ActionCursor:
 
 
 def _add_transactions(call: Call, actions: list[Action], rows: list[Row]) -> None:
-    """Put whole transactions into actions.
+    """Add ``transactions_full`` to actions.
 
     Raises:
         RequestInvalid: there are more of them than one answer may hold.
@@ -177,20 +166,12 @@ def _find(call: Call, query: ActionsQuery) -> list[Row]:
             raise RequestInvalid("action_type contains invalid characters")
     if query.mc_seqno is not None:
         check_mc_seqno(call.reader, query.mc_seqno)
-    rows = _ask(call, query)
+    reader, rows = call.reader, _ask(call, query)
     check_classified(call, is_empty=not rows)
     if not rows:
-        _check_covered(call, query)
+        is_open = query.mc_seqno is None and query.cursor is None
+        query.check_covered(reader, may_lie_in_gap=is_open)
     return rows
-
-
-def _check_covered(call: Call, query: ActionsQuery) -> None:
-    """Tell "there is none" from "the lake does not know"."""
-    utime, lt = (query.start_utime, query.end_utime), (query.start_lt, query.end_lt)
-    check_utime(call.reader, *utime)
-    check_lt(call.reader, *lt)
-    if query.mc_seqno is None and query.cursor is None and not query.offset:
-        check_no_gap(call.reader, utime=utime, lt=lt)
 
 
 def _ask(call: Call, query: ActionsQuery) -> list[Row]:
@@ -202,26 +183,19 @@ def _ask(call: Call, query: ActionsQuery) -> list[Row]:
         "excluded": list(query.exclude_action_type),
         "hidden_under": sorted(supported),
         "by_time": query.by_time,
-        "descending": query.descending,
         "after_end": after and after.trace_end,
         "after_trace": after and after.trace_id,
         "after_action": after and after.end,
         "after_id": after and after.action_id,
-        "limit": query.limit or 0,
-        "offset": query.offset or 0,
+        **query.filters(),
     }
     nothing: Row = {"trace_ids": [], "action_ids": [], "tx_hashes": []}
     if query.action_id:
-        filters |= {"types": [], "excluded": [], "hidden_under": []}
-        wanted = nothing | {"action_ids": list(query.action_id)}
-        return reader.rows("v3/actions", **filters, **wanted)
-    filters |= {
-        "mc_seqno": query.mc_seqno,
-        "start_utime": query.start_utime,
-        "end_utime": query.end_utime,
-        "start_lt": query.start_lt,
-        "end_lt": query.end_lt,
-    }
+        span = dict.fromkeys(("start_utime", "end_utime", "start_lt", "end_lt"))
+        filters |= {"types": [], "excluded": [], "hidden_under": [], **span}
+        requested = nothing | {"action_ids": list(query.action_id)}
+        return reader.rows("v3/actions", **filters, **requested)
+    filters["mc_seqno"] = query.mc_seqno
     named = query.trace_id or query.tx_hash or query.msg_hash
     if query.account is not None and not named:
         return _find_account_actions(reader, query.account, filters)

@@ -50,7 +50,7 @@ def get_balance_changes(call: Call, query: BalanceChangesQuery) -> BalanceChange
         ParameterMissing: neither trace nor action.
         AnswerNotFound: the lake has no such trace, or no such action.
         RequestInvalid: the trace has too many transactions.
-        NotDerived: nobody looked which accounts are jetton wallets.
+        NotDerived: the lake has no contract detection.
     """
     check_derived(call)
     rows, messages = read_transactions(call, _find_keys(call, query))

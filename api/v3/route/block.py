@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from tonlake.api.chain.header import find_masterchain_ends, list_block_keys
 from tonlake.api.errors import NotCovered
-from tonlake.api.request.params import Hash, Int32, Lt, Query, Shard, Utime
-from tonlake.api.v3.page.coverage import (
-    check_lt,
-    check_mc_seqno,
-    check_no_gap,
-    check_seqno,
-    check_utime,
-)
-from tonlake.api.v3.page.operation import SortedPage, operation
+from tonlake.api.request.params import Hash, Int32, Query, Shard
+from tonlake.api.v3.page.coverage import check_mc_seqno, check_seqno
+from tonlake.api.v3.page.operation import INT32_MAX, SortedPage, SpanPage, operation
 from tonlake.api.v3.page.transaction_page import write_transactions
 from tonlake.api.v3.resource.answer import Blocks, MasterchainInfo, ShardState
 from tonlake.api.v3.resource.block import render_block
@@ -30,8 +25,8 @@ class NoQuery(Query, frozen=True, kw_only=True):
     """Nothing to choose."""
 
 
-class BlocksQuery(SortedPage, frozen=True, kw_only=True):
-    """Filters of blocks; all that are given must hold."""
+class BlocksQuery(SpanPage, frozen=True, kw_only=True):
+    """Filters of blocks; all must hold."""
 
     workchain: Int32 = None
     shard: Shard = None
@@ -39,10 +34,6 @@ class BlocksQuery(SortedPage, frozen=True, kw_only=True):
     root_hash: Hash = None
     file_hash: Hash = None
     mc_seqno: Int32 = None
-    start_utime: Utime = None
-    end_utime: Utime = None
-    start_lt: Lt = None
-    end_lt: Lt = None
 
 
 class ShardStateQuery(Query, frozen=True, kw_only=True):
@@ -82,23 +73,27 @@ def get_blocks(call: Call, query: BlocksQuery) -> Blocks:
 
 
 def get_shard_blocks(call: Call, query: ShardBlocksQuery) -> Blocks:
-    """List the blocks committed by a masterchain block, including itself."""
-    wanted = query.seqno or 0
-    rows = _find_blocks(
-        call,
-        BlocksQuery(mc_seqno=wanted, limit=query.limit, offset=query.offset, sort=query.sort),
-    )
+    """List the blocks committed by a masterchain block, including itself.
+
+    They are ordered by workchain and signed shard unless ``sort`` is there.
+    """
+    requested = query.seqno or 0
+    first, limit = query.offset or 0, query.limit or 0
+    rows = _find_blocks(call, BlocksQuery(mc_seqno=requested, limit=INT32_MAX, sort=query.sort))
+    if query.sort is None:
+        rows.sort(key=itemgetter("workchain", "shard", "seqno"))
+    rows = rows[first : first + limit]
     if not rows:
-        _check_mc_block(call, wanted)
+        _check_mc_block(call, requested)
     return Blocks(blocks=[render_block(row) for row in rows])
 
 
 def get_shard_state(call: Call, query: ShardStateQuery) -> ShardState:
     """List the newest block of every shard as of a masterchain block, with transactions."""
-    wanted = query.seqno or 0
-    tops = call.reader.rows("v3/shard_tops", mc_seqno=wanted)
+    requested = query.seqno or 0
+    tops = call.reader.rows("v3/shard_tops", mc_seqno=requested)
     if not tops:
-        _check_mc_block(call, wanted)
+        _check_mc_block(call, requested)
     rows = [row for row in tops if row["seqno"] is not None]
     for row in tops:
         if row["seqno"] is None:
@@ -122,16 +117,11 @@ def _find_blocks(call: Call, query: BlocksQuery) -> list[Row]:
     return call.reader.rows(
         "v3/blocks",
         **{name: getattr(query, name) for name in _FILTERS},
-        descending=query.descending,
-        limit=query.limit or 0,
-        offset=query.offset or 0,
+        **query.filters(),
     )
 
 
-_FILTERS = (
-    *("workchain", "shard", "seqno", "root_hash", "file_hash", "mc_seqno"),
-    *("start_utime", "end_utime", "start_lt", "end_lt"),
-)
+_FILTERS = ("workchain", "shard", "seqno", "root_hash", "file_hash", "mc_seqno")
 
 
 def _check_mc_block(call: Call, mc_seqno: int) -> None:
@@ -143,16 +133,13 @@ def _check_mc_block(call: Call, mc_seqno: int) -> None:
 
 
 def _check_covered(call: Call, query: BlocksQuery) -> None:
-    """Tell "there is none" from "the lake does not know"."""
+    """Refuse an empty result that the lake may owe to missing blocks."""
     if query.mc_seqno is not None:
         check_mc_seqno(call.reader, query.mc_seqno)
     if query.seqno is not None:
         check_seqno(call.reader, query.workchain, query.shard, query.seqno)
-    utime, lt = (query.start_utime, query.end_utime), (query.start_lt, query.end_lt)
-    check_utime(call.reader, *utime)
-    check_lt(call.reader, *lt)
-    if query.mc_seqno is None and query.seqno is None and not query.offset:
-        check_no_gap(call.reader, utime=utime, lt=lt)
+    is_open = query.mc_seqno is None and query.seqno is None
+    query.check_covered(call.reader, may_lie_in_gap=is_open)
 
 
 routes = [

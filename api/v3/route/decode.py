@@ -94,11 +94,15 @@ def answer_post(request: ApiRequest, body: RawBody) -> Response[bytes]:
 
 
 def name_opcode_text(text: str) -> str:
-    """Return the name of an opcode, or "unknown" for text that is none, too."""
+    """Return the name of an opcode, or "unknown".
+
+    Raises:
+        RequestInvalid: the text is no opcode.
+    """
     try:
         opcode = parse_opcode(text)
-    except ConversionError:
-        return UNKNOWN
+    except ConversionError as error:
+        raise RequestInvalid(f"invalid opcode: {text!a}") from error
     return name_opcode(opcode % _UINT32) or UNKNOWN
 
 

@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.request.params import Addresses, Flag, Int32, Lt, OneAddress, Text, Utime
-from tonlake.api.v3.page.book import pair_addresses, read_address_book
-from tonlake.api.v3.page.history import name_addresses, read_contracts, read_moves, read_trace_ids
-from tonlake.api.v3.page.metadata import read_metadata
-from tonlake.api.v3.page.operation import Page, SortedPage, operation
-from tonlake.api.v3.resource.answer import AddressBook, Metadata
-from tonlake.api.v3.resource.jetton import (
-    JettonBurn,
-    JettonMaster,
-    JettonTransfer,
-    JettonWallet,
-    list_addresses,
-    render_burn,
-    render_master,
-    render_transfer,
-    render_wallet,
+from tonlake.api.request.params import Addresses, Flag, Int32, OneAddress, Text
+from tonlake.api.v3.layout.body import Payload, decode_content, decode_payload
+from tonlake.api.v3.layout.field import (
+    Bag,
+    Base64,
+    Column,
+    Decimal,
+    Kind,
+    RawAddress,
+    Read,
+    account,
 )
+from tonlake.api.v3.page.book import pair_addresses
+from tonlake.api.v3.page.history import name_addresses, read_contracts, read_moves
+from tonlake.api.v3.page.listed import describe, list_addresses, render_moves, render_rows
+from tonlake.api.v3.page.operation import Page, SortedPage, SpanPage, operation
+from tonlake.api.v3.resource.answer import AddressBook, Metadata
 
 if TYPE_CHECKING:
     from tonlake.api.request.call import Call
 
 
 class MastersQuery(Page, frozen=True, kw_only=True):
-    """Masters by address or administrator; all that are given must hold."""
+    """Masters by address or administrator; all must hold."""
 
     address: Addresses = ()
     admin_address: Addresses = ()
@@ -47,17 +47,13 @@ class WalletsQuery(SortedPage, frozen=True, kw_only=True):
     mc_seqno: Int32 = None
 
 
-class MovesQuery(SortedPage, frozen=True, kw_only=True):
+class MovesQuery(SpanPage, frozen=True, kw_only=True):
     """What transfers and burns are chosen by; ``address`` is another name of owner_address."""
 
     owner_address: Addresses = ()
     address: Addresses = ()
     jetton_wallet: Addresses = ()
     jetton_master: OneAddress = None
-    start_utime: Utime = None
-    end_utime: Utime = None
-    start_lt: Lt = None
-    end_lt: Lt = None
 
 
 class TransfersQuery(MovesQuery, frozen=True, kw_only=True):
@@ -68,6 +64,78 @@ class TransfersQuery(MovesQuery, frozen=True, kw_only=True):
 
 class BurnsQuery(MovesQuery, frozen=True, kw_only=True):
     """Burns."""
+
+
+class JettonMaster(msgspec.Struct, gc=False):
+    """A jetton master: supply, administrator and TEP-64 content."""
+
+    address: Annotated[RawAddress, account()]
+    total_supply: Decimal
+    mintable: bool
+    admin_address: Annotated[RawAddress, account("admin")] | None
+    jetton_content: Annotated[dict[str, object], Column("content"), Read(decode_content)] | None
+    jetton_wallet_code_hash: Annotated[Base64, Column("wallet_code_hash")]
+    code_hash: Base64 | None
+    data_hash: Base64 | None
+    last_transaction_lt: Annotated[Decimal, Column("lt")]
+
+
+class JettonWallet(msgspec.Struct, gc=False):
+    """A jetton wallet; the balance is in the smallest unit."""
+
+    address: Annotated[RawAddress, account()]
+    balance: Decimal
+    owner: Annotated[RawAddress, account("owner")] | None
+    jetton: Annotated[RawAddress, account("jetton")]
+    last_transaction_lt: Annotated[Decimal, Column("lt")]
+    code_hash: Base64 | None
+    data_hash: Base64 | None
+
+
+class JettonTransfer(msgspec.Struct, gc=False):
+    """A transfer, as requested from the sender's jetton wallet."""
+
+    query_id: Decimal
+    source: Annotated[RawAddress, account("source")] | None
+    destination: Annotated[RawAddress, account("destination")] | None
+    amount: Decimal
+    source_wallet: Annotated[RawAddress, account()]
+    jetton_master: Annotated[RawAddress, account("jetton")]
+    transaction_hash: Annotated[Base64, Column("tx_hash")]
+    transaction_lt: Annotated[Decimal, Column("lt")]
+    transaction_now: Annotated[int, Column("now")]
+    transaction_aborted: Annotated[bool, Column("aborted")]
+    response_destination: Annotated[RawAddress, account("response_destination")] | None
+    custom_payload: Bag | None
+    decoded_custom_payload: (
+        Annotated[Payload, Column("custom_payload"), Read(decode_payload)] | None
+    )
+    forward_ton_amount: Decimal | None
+    forward_payload: Bag | None
+    decoded_forward_payload: (
+        Annotated[Payload, Column("forward_payload"), Read(decode_payload)] | None
+    )
+    trace_id: Annotated[str, Kind.EXTRA] | None
+
+
+class JettonBurn(msgspec.Struct, gc=False):
+    """A burn, as requested from the owner's jetton wallet."""
+
+    query_id: Decimal
+    owner: Annotated[RawAddress, account("owner")] | None
+    jetton_wallet: Annotated[RawAddress, account()]
+    jetton_master: Annotated[RawAddress, account("jetton")]
+    transaction_hash: Annotated[Base64, Column("tx_hash")]
+    transaction_lt: Annotated[Decimal, Column("lt")]
+    transaction_now: Annotated[int, Column("now")]
+    transaction_aborted: Annotated[bool, Column("aborted")]
+    amount: Decimal
+    response_destination: Annotated[RawAddress, account("response_destination")] | None
+    custom_payload: Bag | None
+    decoded_custom_payload: (
+        Annotated[Payload, Column("custom_payload"), Read(decode_payload)] | None
+    )
+    trace_id: Annotated[str, Kind.EXTRA] | None
 
 
 class JettonMasters(msgspec.Struct):
@@ -117,12 +185,8 @@ def get_masters(call: Call, query: MastersQuery) -> JettonMasters:
         limit=query.limit,
         offset=query.offset,
     )
-    named = {address for row in rows for address in list_addresses(row, "admin")}
-    return JettonMasters(
-        jetton_masters=[render_master(row) for row in rows],
-        address_book=read_address_book(call, named),
-        metadata=read_metadata(call, named),
-    )
+    shown = render_rows(JettonMaster, rows)
+    return JettonMasters(shown, *describe(call, list_addresses(JettonMaster, rows)))
 
 
 def get_wallets(call: Call, query: WalletsQuery) -> JettonWallets:
@@ -149,12 +213,8 @@ def get_wallets(call: Call, query: WalletsQuery) -> JettonWallets:
         limit=query.limit,
         offset=query.offset,
     )
-    named = {address for row in rows for address in list_addresses(row, "owner", "jetton")}
-    return JettonWallets(
-        jetton_wallets=[render_wallet(row) for row in rows],
-        address_book=read_address_book(call, named),
-        metadata=read_metadata(call, named),
-    )
+    shown = render_rows(JettonWallet, rows)
+    return JettonWallets(shown, *describe(call, list_addresses(JettonWallet, rows)))
 
 
 def get_transfers(call: Call, query: TransfersQuery) -> JettonTransfers:
@@ -171,14 +231,8 @@ def get_transfers(call: Call, query: TransfersQuery) -> JettonTransfers:
         incoming=query.direction in (None, "in"),
         outgoing=query.direction != "in",
     )
-    trace_ids = read_trace_ids(call, rows)
-    names = ("jetton", "source", "destination", "response_destination")
-    named = {address for row in rows for address in list_addresses(row, *names)}
-    return JettonTransfers(
-        jetton_transfers=[render_transfer(row, trace_ids) for row in rows],
-        address_book=read_address_book(call, named),
-        metadata=read_metadata(call, named),
-    )
+    moves = render_moves(call, JettonTransfer, rows)
+    return JettonTransfers(moves, *describe(call, list_addresses(JettonTransfer, rows)))
 
 
 def get_burns(call: Call, query: BurnsQuery) -> JettonBurns:
@@ -188,14 +242,8 @@ def get_burns(call: Call, query: BurnsQuery) -> JettonBurns:
         NotDerived, NotCovered: the lake does not know.
     """
     rows = read_moves(call, "jetton_burns", query, **_filter_moves(query))
-    trace_ids = read_trace_ids(call, rows)
-    names = ("jetton", "owner", "response_destination")
-    named = {address for row in rows for address in list_addresses(row, *names)}
-    return JettonBurns(
-        jetton_burns=[render_burn(row, trace_ids) for row in rows],
-        address_book=read_address_book(call, named),
-        metadata=read_metadata(call, named),
-    )
+    moves = render_moves(call, JettonBurn, rows)
+    return JettonBurns(moves, *describe(call, list_addresses(JettonBurn, rows)))
 
 
 def _filter_moves(query: MovesQuery) -> dict[str, object]:

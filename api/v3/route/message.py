@@ -9,19 +9,16 @@ from tonlake.api.request.params import (
     Flag,
     Hash,
     Hashes,
-    Lt,
-    Nobody,
+    NoAddress,
     Opcode,
     Text,
-    Utime,
 )
 from tonlake.api.text.address import Address
 from tonlake.api.v3.layout.message import Message
 from tonlake.api.v3.layout.native import make_row_writer
 from tonlake.api.v3.page.book import read_address_book
-from tonlake.api.v3.page.coverage import check_lt, check_no_gap, check_utime
 from tonlake.api.v3.page.metadata import read_metadata
-from tonlake.api.v3.page.operation import SortedPage, operation
+from tonlake.api.v3.page.operation import SpanPage, operation
 from tonlake.api.v3.resource.answer import Messages
 from tonlake.api.v3.route.transaction import check_direction
 
@@ -33,8 +30,8 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
-class MessagesQuery(SortedPage, frozen=True, kw_only=True):
-    """Filters of messages; all that are given must hold. ``hash`` is another name of msg_hash."""
+class MessagesQuery(SpanPage, frozen=True, kw_only=True):
+    """Filters of messages; all must hold. ``hash`` is another name of msg_hash."""
 
     msg_hash: Hashes = ()
     hash: Hashes = ()
@@ -45,10 +42,6 @@ class MessagesQuery(SortedPage, frozen=True, kw_only=True):
     direction: Text = None
     exclude_externals: Flag = None
     only_externals: Flag = None
-    start_utime: Utime = None
-    end_utime: Utime = None
-    start_lt: Lt = None
-    end_lt: Lt = None
 
 
 def get_messages(call: Call, query: MessagesQuery) -> Messages:
@@ -60,11 +53,7 @@ def get_messages(call: Call, query: MessagesQuery) -> Messages:
     """
     rows = find_rows(call, query)
     if not rows:
-        utime, lt = (query.start_utime, query.end_utime), (query.start_lt, query.end_lt)
-        check_utime(call.reader, *utime)
-        check_lt(call.reader, *lt)
-        if not query.offset:
-            check_no_gap(call.reader, utime=utime, lt=lt)
+        query.check_covered(call.reader)
     named = set(_list_addresses(rows))
     write = make_row_writer(Message, call.settings.http.opcode_format)
     return Messages(
@@ -86,24 +75,18 @@ def find_rows(call: Call, query: MessagesQuery) -> list[Any]:
         **_end_of("destination", query.destination),
         exclude_externals=bool(query.exclude_externals),
         only_externals=bool(query.only_externals),
-        start_utime=query.start_utime,
-        end_utime=query.end_utime,
-        start_lt=query.start_lt,
-        end_lt=query.end_lt,
-        by_time=(query.start_utime, query.end_utime) != (None, None),
-        descending=query.descending,
-        limit=query.limit or 0,
-        offset=query.offset or 0,
+        by_time=query.by_time,
+        **query.filters(),
     )
 
 
-def _end_of(name: str, end: Address | Nobody | None) -> dict[str, Any]:
-    """Return the parameters of one end: an account, nobody, or anybody."""
+def _end_of(name: str, end: Address | NoAddress | None) -> dict[str, Any]:
+    """Return the parameters of one end: an account, none, or any."""
     account = end if isinstance(end, Address) else None
     return {
         f"{name}_workchain": account and account.workchain,
         name: account and account.account,
-        f"no_{name}": isinstance(end, Nobody),
+        f"no_{name}": isinstance(end, NoAddress),
     }
 
 

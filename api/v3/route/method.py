@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
-from litestar import Response  # noqa: TC002 - Litestar reads the annotations
-from litestar.handlers import HTTPRouteHandler
-from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotations
 
 from tonlake.api.chain.arguments import EstimateParams, GetMethodParams
 from tonlake.api.chain.emulation import estimate_fees
 from tonlake.api.chain.get_method import run_get_method
 from tonlake.api.chain.param import read_params
 from tonlake.api.errors import GetMethodFailed, ResultDeep, StackTypeUnknown
-from tonlake.api.http.lane import in_lane
-from tonlake.api.request.call import (
-    SHARED_PARAMETERS,
-    ApiRequest,
-    answer_json,
-    note_warnings,
-    open_call,
-    read_arguments,
-)
 from tonlake.api.text.stack import encode_v3
 from tonlake.api.v3.page.coverage import describe_gaps
-from tonlake.api.v3.page.request_body import read_body
-
-if TYPE_CHECKING:
-    from tonlake.api.settings import HttpSettings
+from tonlake.api.v3.page.request_body import Posted, posted
 
 
 class RunRequest(msgspec.Struct, frozen=True):
@@ -49,7 +34,7 @@ class RunAnswer(msgspec.Struct, frozen=True):
 
 
 class EstimateRequest(msgspec.Struct, frozen=True):
-    """An external message in parts; unlike in version 2 signatures count unless it says so."""
+    """An external message in parts; unlike in version 2 signatures are checked by default."""
 
     address: str = ""
     body: str = ""
@@ -74,7 +59,7 @@ class EstimateAnswer(msgspec.Struct, frozen=True):
     destination_fees: list[Fees]
 
 
-def answer_run(request: ApiRequest, body: RawBody) -> Response[bytes]:
+def answer_run(request: Posted, asked: RunRequest) -> RunAnswer:
     """Run a get-method.
 
     Raises:
@@ -82,11 +67,9 @@ def answer_run(request: ApiRequest, body: RawBody) -> Response[bytes]:
         RequestInvalid: the body cannot be read.
         GetMethodFailed: an argument of an unknown type, or a result nested too deep.
     """
-    settings: HttpSettings = request.app.state.settings.http
-    arguments = read_arguments(request)
-    note_warnings(request, arguments.warnings({}, SHARED_PARAMETERS), settings)
-    params = _read_params(body, settings)
-    call = open_call(request, arguments)
+    params = read_params(GetMethodParams, msgspec.structs.asdict(asked))
+    params.check(request.settings.max_limit)
+    call = request.open()
     if gaps := describe_gaps(call.reader.snapshot.ranges):
         call.warn(gaps)
     try:
@@ -96,11 +79,10 @@ def answer_run(request: ApiRequest, body: RawBody) -> Response[bytes]:
     except ResultDeep as error:
         raise GetMethodFailed(str(error)) from error
     stack = [encode_v3(value) for value in outcome.stack]
-    answer = RunAnswer(outcome.gas_used, outcome.exit_code, stack)
-    return answer_json(msgspec.json.encode(answer), settings)
+    return RunAnswer(outcome.gas_used, outcome.exit_code, stack)
 
 
-def answer_estimate(request: ApiRequest, body: RawBody) -> Response[bytes]:
+def answer_estimate(request: Posted, asked: EstimateRequest) -> EstimateAnswer:
     """Estimate the fees of an external message.
 
     Raises:
@@ -108,29 +90,19 @@ def answer_estimate(request: ApiRequest, body: RawBody) -> Response[bytes]:
         RequestInvalid: the body cannot be read.
         LiteServerError: a part of the message is no bag of cells, or it cannot be run.
     """
-    settings: HttpSettings = request.app.state.settings.http
-    arguments = read_arguments(request)
-    note_warnings(request, arguments.warnings({}, SHARED_PARAMETERS), settings)
-    asked = read_body(body, EstimateRequest, ("address",))
     params = read_params(EstimateParams, msgspec.structs.asdict(asked))
-    fees = estimate_fees(open_call(request, arguments), params)
-    answer = EstimateAnswer(Fees(**msgspec.structs.asdict(fees)), [])
-    return answer_json(msgspec.json.encode(answer), settings)
-
-
-def _read_params(body: bytes, settings: HttpSettings) -> GetMethodParams:
-    asked = read_body(body, RunRequest, ("address", "method"))
-    params = read_params(GetMethodParams, msgspec.structs.asdict(asked))
-    params.check(settings.max_limit)
-    return params
+    fees = estimate_fees(request.open(), params)
+    return EstimateAnswer(Fees(**msgspec.structs.asdict(fees)), [])
 
 
 routes = [
-    HTTPRouteHandler(
+    posted(
         "/runGetMethod",
-        http_method="POST",
-        status_code=200,
-        opt={"body": RunRequest, "answers": RunAnswer},
-    )(in_lane(answer_run)),
-    HTTPRouteHandler("/estimateFee", http_method="POST", status_code=200)(in_lane(answer_estimate)),
+        RunRequest,
+        answer_run,
+        ("address", "method"),
+        body=RunRequest,
+        answers=RunAnswer,
+    ),
+    posted("/estimateFee", EstimateRequest, answer_estimate, ("address",)),
 ]

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.request.params import Int32, OneAddress, Text
-from tonlake.api.v3.layout.build import make_builder
-from tonlake.api.v3.layout.field import Column, RawAddress, Read, account
+from tonlake.api.v3.layout.field import Base64, Column, RawAddress, Read, account
 from tonlake.api.v3.page.book import read_address_book
 from tonlake.api.v3.page.history import name_addresses, read_contracts
+from tonlake.api.v3.page.listed import list_addresses, render_rows
 from tonlake.api.v3.page.operation import Page, operation
 from tonlake.api.v3.resource.answer import AddressBook
-from tonlake.api.v3.resource.jetton import list_addresses
 
 if TYPE_CHECKING:
     from tonlake.api.request.call import Call
-
-Row = dict[str, Any]
 
 
 class RecordsQuery(Page, frozen=True, kw_only=True):
@@ -35,14 +32,14 @@ def _encode_hex(data: bytes) -> str:
 
 
 class DNSRecord(msgspec.Struct, gc=False):
-    """A domain and its records (TEP-81); ADNL addresses and bag ids are hex."""
+    """A domain and its records (TEP-81); bag ids are hex."""
 
     nft_item_address: Annotated[RawAddress, account()]
     nft_item_owner: Annotated[RawAddress, account("owner")] | None
     domain: str
     dns_next_resolver: Annotated[RawAddress, account("next_resolver")] | None
     dns_wallet: Annotated[RawAddress, account("wallet")] | None
-    dns_site_adnl: Annotated[str, Column("site_adnl"), Read(_encode_hex)] | None
+    dns_site_adnl: Annotated[Base64, Column("site_adnl")] | None
     dns_storage_bag_id: Annotated[str, Column("storage_bag_id"), Read(_encode_hex)] | None
 
 
@@ -73,12 +70,8 @@ def get_records(call: Call, query: RecordsQuery) -> DNSRecords:
         limit=query.limit,
         offset=query.offset,
     )
-    names = ("owner", "next_resolver", "wallet")
-    named = {address for row in rows for address in list_addresses(row, *names)}
-    return DNSRecords(
-        records=[make_builder(DNSRecord)((row,)) for row in rows],
-        address_book=read_address_book(call, named),
-    )
+    shown = render_rows(DNSRecord, rows)
+    return DNSRecords(shown, read_address_book(call, list_addresses(DNSRecord, rows)))
 
 
 routes = [operation("/dns/records", RecordsQuery, get_records)]

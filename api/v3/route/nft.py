@@ -7,34 +7,28 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.request.params import (
-    Addresses,
-    Flag,
-    Int32,
-    Lt,
-    OneAddress,
-    Query,
-    Text,
-    Texts,
-    Utime,
-)
+from tonlake.api.request.params import Addresses, Flag, Int32, OneAddress, Query, Text, Texts
 from tonlake.api.text.address import Address
-from tonlake.api.v3.page.book import pair_addresses, read_address_book
-from tonlake.api.v3.page.history import name_addresses, read_contracts, read_moves, read_trace_ids
-from tonlake.api.v3.page.metadata import read_metadata
-from tonlake.api.v3.page.nft_page import complete_items, read_items
-from tonlake.api.v3.page.operation import Page, SortedPage, operation
-from tonlake.api.v3.resource.answer import AddressBook, Metadata
-from tonlake.api.v3.resource.jetton import list_addresses
-from tonlake.api.v3.resource.nft import (
+from tonlake.api.v3.page.book import pair_addresses
+from tonlake.api.v3.page.history import name_addresses, read_contracts, read_moves
+from tonlake.api.v3.page.listed import (
+    describe,
+    find_addresses,
+    list_addresses,
+    render_moves,
+    render_rows,
+)
+from tonlake.api.v3.page.nft import (
     NFTCollection,
     NFTItem,
     NFTSale,
     NFTTransfer,
-    render_collection,
-    render_nft_transfer,
+    complete_items,
+    read_items,
     render_sale,
 )
+from tonlake.api.v3.page.operation import Page, SpanPage, operation
+from tonlake.api.v3.resource.answer import AddressBook, Metadata
 
 if TYPE_CHECKING:
     from tonlake.api.request.call import Call
@@ -45,7 +39,7 @@ MOST_SALES = 1000
 
 
 class CollectionsQuery(Page, frozen=True, kw_only=True):
-    """Collections by address or owner; all that are given must hold."""
+    """Collections by address or owner; all must hold."""
 
     collection_address: Addresses = ()
     owner_address: Addresses = ()
@@ -53,7 +47,7 @@ class CollectionsQuery(Page, frozen=True, kw_only=True):
 
 
 class ItemsQuery(Page, frozen=True, kw_only=True):
-    """Items by address, owner, or collection and index; all that are given must hold."""
+    """Items by address, owner, or collection and index; all must hold."""
 
     address: Addresses = ()
     owner_address: Addresses = ()
@@ -64,7 +58,7 @@ class ItemsQuery(Page, frozen=True, kw_only=True):
     mc_seqno: Int32 = None
 
 
-class TransfersQuery(SortedPage, frozen=True, kw_only=True):
+class TransfersQuery(SpanPage, frozen=True, kw_only=True):
     """Transfers of items; ``direction`` is seen from the owners: in, or else out."""
 
     owner_address: Addresses = ()
@@ -72,10 +66,6 @@ class TransfersQuery(SortedPage, frozen=True, kw_only=True):
     item_address: Addresses = ()
     collection_address: OneAddress = None
     direction: Text = None
-    start_utime: Utime = None
-    end_utime: Utime = None
-    start_lt: Lt = None
-    end_lt: Lt = None
 
 
 class SalesQuery(Query, frozen=True, kw_only=True):
@@ -132,12 +122,8 @@ def get_collections(call: Call, query: CollectionsQuery) -> NFTCollections:
         limit=query.limit,
         offset=query.offset,
     )
-    named = {address for row in rows for address in list_addresses(row, "owner")}
-    return NFTCollections(
-        nft_collections=[render_collection(row) for row in rows],
-        address_book=read_address_book(call, named),
-        metadata=read_metadata(call, named),
-    )
+    shown = render_rows(NFTCollection, rows)
+    return NFTCollections(shown, *describe(call, list_addresses(NFTCollection, rows)))
 
 
 def get_items(call: Call, query: ItemsQuery) -> NFTItems:
@@ -168,13 +154,8 @@ def get_items(call: Call, query: ItemsQuery) -> NFTItems:
         limit=query.limit,
         offset=query.offset,
     )
-    named = {item for row in rows for item in list_addresses(row, "collection", "owner")}
     items = complete_items(call, rows, query.mc_seqno)
-    return NFTItems(
-        nft_items=list(items.values()),
-        address_book=read_address_book(call, named),
-        metadata=read_metadata(call, named),
-    )
+    return NFTItems([*items.values()], *describe(call, list_addresses(NFTItem, rows)))
 
 
 def get_transfers(call: Call, query: TransfersQuery) -> NFTTransfers:
@@ -194,14 +175,8 @@ def get_transfers(call: Call, query: TransfersQuery) -> NFTTransfers:
         incoming=query.direction in (None, "in"),
         outgoing=query.direction != "in",
     )
-    trace_ids = read_trace_ids(call, rows)
-    names = ("collection", "old_owner", "new_owner", "response_destination")
-    named = {address for row in rows for address in list_addresses(row, *names)}
-    return NFTTransfers(
-        nft_transfers=[render_nft_transfer(row, trace_ids) for row in rows],
-        address_book=read_address_book(call, named),
-        metadata=read_metadata(call, named),
-    )
+    moves = render_moves(call, NFTTransfer, rows)
+    return NFTTransfers(moves, *describe(call, list_addresses(NFTTransfer, rows)))
 
 
 def get_sales(call: Call, query: SalesQuery) -> NFTSales:
@@ -219,13 +194,8 @@ def get_sales(call: Call, query: SalesQuery) -> NFTSales:
     rows = read_contracts(call, "nft_sales", query.address, mc_seqno=at_block, limit=MOST_SALES)
     sold = {Address(row["nft_workchain"], row["nft"]) for row in rows if row["nft"]}
     items = complete_items(call, read_items(call, sorted(sold), at_block), at_block)
-    names = ("nft", "nft_owner", "marketplace")
-    named = {address for row in rows for address in list_addresses(row, *names)}
-    return NFTSales(
-        nft_sales=[render_sale(row, items) for row in rows],
-        address_book=read_address_book(call, named),
-        metadata=read_metadata(call, named),
-    )
+    shown = [render_sale(row, items) for row in rows]
+    return NFTSales(shown, *describe(call, find_addresses(shown)))
 
 
 def _check_items(query: ItemsQuery) -> None:

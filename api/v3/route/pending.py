@@ -1,6 +1,6 @@
 """Operations about what is not in a block yet: pending lists, and handing in a message.
 
-The lists tell of the messages that were handed in here and that an upstream took.
+The lists hold messages that were sent here and that an upstream accepted.
 """
 
 from __future__ import annotations
@@ -8,22 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
-from litestar import Response  # noqa: TC002 - Litestar reads the annotations
-from litestar.handlers import HTTPRouteHandler
-from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotations
 from msgspec import UNSET
 
 from tonlake.api.chain.upstream import check_bag, send_bag
 from tonlake.api.errors import LiteServerError, RequestInvalid, SendingUnavailable
-from tonlake.api.http.lane import in_lane
-from tonlake.api.request.call import (
-    SHARED_PARAMETERS,
-    ApiRequest,
-    answer_json,
-    note_warnings,
-    open_call,
-    read_arguments,
-)
 from tonlake.api.request.params import Addresses, Flag, Hashes, OneAddress, Query, Texts
 from tonlake.api.text.encoding import encode_bytes
 from tonlake.api.v3.layout.field import Omitted
@@ -31,7 +19,7 @@ from tonlake.api.v3.page.book import read_address_book
 from tonlake.api.v3.page.classified import choose_types
 from tonlake.api.v3.page.metadata import read_metadata
 from tonlake.api.v3.page.operation import operation
-from tonlake.api.v3.page.request_body import read_body
+from tonlake.api.v3.page.request_body import Posted, posted
 from tonlake.api.v3.page.transaction_page import list_addresses
 from tonlake.api.v3.resource.action import Action
 from tonlake.api.v3.resource.answer import AddressBook, Metadata, Transactions
@@ -46,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class TransactionsQuery(Query, frozen=True, kw_only=True):
-    """Accounts, or traces, whose pending transactions are wanted."""
+    """Accounts, or traces, whose pending transactions are requested."""
 
     account: Addresses = ()
     trace_id: Hashes = ()
@@ -61,7 +49,7 @@ class TracesQuery(Query, frozen=True, kw_only=True):
 
 
 class ActionsQuery(TracesQuery, frozen=True, kw_only=True):
-    """The same, and whether transactions are wanted with the actions."""
+    """The same, and whether transactions are requested with the actions."""
 
     include_transactions: Flag = None
 
@@ -190,33 +178,27 @@ def _check(query: TracesQuery) -> None:
         raise RequestInvalid("account or ext_msg_hash should be specified")
 
 
-def answer_message(request: ApiRequest, body: RawBody) -> Response[bytes]:
+def answer_message(request: Posted, asked: MessageRequest) -> MessageAnswer:
     """Send a message to the network.
 
     Raises:
         CredentialMissing: no message.
         RequestInvalid: it is no bag of one root.
-        SendingUnavailable: it could not be handed on, or what came back is no answer.
+        SendingUnavailable: it could not be sent, or the upstream returned no hashes.
         LiteServerError, UpstreamRefusal: it was refused.
     """
-    arguments = read_arguments(request)
-    note_warnings(
-        request, arguments.warnings({}, SHARED_PARAMETERS), request.app.state.settings.http
-    )
-    boc = _read_message(body)
-    call = open_call(request, arguments)
+    boc = _read_message(asked.boc)
     try:
-        sent = msgspec.convert(send_bag(call, boc, "sendBocReturnHash"), _SentMessage)
+        sent = send_bag(request.open(), boc, "sendBocReturnHash")
+        hashes = msgspec.convert(sent, _SentMessage)
     except msgspec.ValidationError as error:
-        raise SendingUnavailable(f"the upstream took it and told no hashes: {error}") from error
-    answer = MessageAnswer(sent.hash, sent.hash_norm)
-    return answer_json(msgspec.json.encode(answer), call.settings.http)
+        raise SendingUnavailable(f"the upstream returned no hashes: {error}") from error
+    return MessageAnswer(hashes.hash, hashes.hash_norm)
 
 
-def _read_message(body: bytes) -> bytes:
-    asked = read_body(body, MessageRequest, ("boc",))
+def _read_message(text: str) -> bytes:
     try:
-        boc = read_cells(asked.boc)
+        boc = read_cells(text)
     except ValueError as error:
         raise RequestInvalid("boc is neither base64 nor hex") from error
     try:
@@ -230,5 +212,5 @@ routes = [
     operation("/pendingTransactions", TransactionsQuery, get_transactions, lasting=False),
     operation("/pendingTraces", TracesQuery, get_traces, lasting=False),
     operation("/pendingActions", ActionsQuery, get_actions, lasting=False),
-    HTTPRouteHandler("/message", http_method="POST", status_code=200)(in_lane(answer_message)),
+    posted("/message", MessageRequest, answer_message, ("boc",)),
 ]

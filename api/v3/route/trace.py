@@ -16,16 +16,14 @@ from tonlake.api.request.params import (
     Flag,
     Hashes,
     Int32,
-    Lt,
     OneAddress,
     Texts,
-    Utime,
 )
 from tonlake.api.v3.page.book import read_address_book
 from tonlake.api.v3.page.classified import read_trace_actions
-from tonlake.api.v3.page.coverage import check_lt, check_mc_seqno, check_no_gap, check_utime
+from tonlake.api.v3.page.coverage import check_mc_seqno
 from tonlake.api.v3.page.metadata import read_metadata
-from tonlake.api.v3.page.operation import SortedPage, operation
+from tonlake.api.v3.page.operation import SpanPage, operation
 from tonlake.api.v3.page.transaction_page import answer_members, write_members
 from tonlake.api.v3.resource.trace import (
     PAGE_TRANSACTIONS,
@@ -70,26 +68,17 @@ def parse_cursor(text: str) -> Cursor:
     return Cursor(int(match[1]), bytes.fromhex(match[2]))
 
 
-class TracesQuery(SortedPage, frozen=True, kw_only=True):
-    """Filters of traces; of the first four only one, and all others that are given must hold."""
+class TracesQuery(SpanPage, frozen=True, kw_only=True):
+    """Filters of traces; of the first four only one, and all others must hold."""
 
     account: OneAddress = None
     trace_id: Hashes = ()
     tx_hash: Hashes = ()
     msg_hash: Hashes = ()
     mc_seqno: Int32 = None
-    start_utime: Utime = None
-    end_utime: Utime = None
-    start_lt: Lt = None
-    end_lt: Lt = None
     include_actions: Flag = None
     supported_action_types: Texts = ()
     cursor: Annotated[Cursor | None, Converter(parse_cursor, {"type": "string"})] = None
-
-    @property
-    def by_time(self) -> bool:
-        """Whether the page is ordered by time, not by logical time."""
-        return (self.start_utime, self.end_utime) != (None, None)
 
 
 def get_traces(call: Call, query: TracesQuery) -> Traces:
@@ -159,33 +148,19 @@ def _find_traces(call: Call, query: TracesQuery) -> list[Row]:
         check_mc_seqno(call.reader, query.mc_seqno)
     rows = _ask(call, query)
     if not rows:
-        _check_covered(call, query)
+        is_open = query.mc_seqno is None and query.cursor is None
+        query.check_covered(call.reader, may_lie_in_gap=is_open)
     return rows
-
-
-def _check_covered(call: Call, query: TracesQuery) -> None:
-    """Tell "there is none" from "the lake does not know"."""
-    utime, lt = (query.start_utime, query.end_utime), (query.start_lt, query.end_lt)
-    check_utime(call.reader, *utime)
-    check_lt(call.reader, *lt)
-    if query.mc_seqno is None and query.cursor is None and not query.offset:
-        check_no_gap(call.reader, utime=utime, lt=lt)
 
 
 def _ask(call: Call, query: TracesQuery) -> list[Row]:
     reader = call.reader
     filters = {
         "mc_seqno": query.mc_seqno,
-        "start_utime": query.start_utime,
-        "end_utime": query.end_utime,
-        "start_lt": query.start_lt,
-        "end_lt": query.end_lt,
         "by_time": query.by_time,
         "after_end": query.cursor and query.cursor.end,
         "after_id": query.cursor and query.cursor.trace_id,
-        "descending": query.descending,
-        "limit": query.limit or 0,
-        "offset": query.offset or 0,
+        **query.filters(),
     }
     if query.account is not None:
         workchain, account = query.account.workchain, query.account.account

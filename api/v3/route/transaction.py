@@ -54,10 +54,10 @@ def get_transactions(call: Call, query: TransactionsQuery) -> Transactions:
 
 def get_block_transactions(call: Call, query: BlockTransactionsQuery) -> Transactions:
     """List the transactions that a masterchain block commits."""
-    wanted = TransactionsQuery(
+    requested = TransactionsQuery(
         mc_seqno=query.seqno or 0, limit=query.limit, offset=query.offset, sort=query.sort
     )
-    return get_transactions(call, wanted)
+    return get_transactions(call, requested)
 
 
 def get_message_transactions(call: Call, query: MessageTransactionsQuery) -> Transactions:

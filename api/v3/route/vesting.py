@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.request.params import Addresses, Flag, Int32
-from tonlake.api.text.address import Address, parse_address, render_raw
-from tonlake.api.text.encoding import encode_account, encode_number
+from tonlake.api.text.address import parse_address
+from tonlake.api.v3.layout.field import Decimal, RawAddress, Read, account
 from tonlake.api.v3.page.book import read_address_book
 from tonlake.api.v3.page.history import name_addresses, read_contracts
+from tonlake.api.v3.page.listed import list_addresses, render_rows
 from tonlake.api.v3.page.operation import Page, operation
 from tonlake.api.v3.resource.answer import AddressBook
-from tonlake.api.v3.resource.jetton import list_addresses
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tonlake.api.request.call import Call
-
-Row = dict[str, Any]
 
 
 class VestingQuery(Page, frozen=True, kw_only=True):
-    """Vesting wallets by address, or by owner, sender and, if wanted, listed address."""
+    """Vesting wallets by address, or by owner, sender and, if requested, listed address."""
 
     contract_address: Addresses = ()
     wallet_address: Addresses = ()
@@ -36,15 +32,15 @@ class VestingQuery(Page, frozen=True, kw_only=True):
 class VestingInfo(msgspec.Struct, gc=False):
     """A vesting wallet: schedule, owner and whitelist."""
 
-    address: str
+    address: Annotated[RawAddress, account()]
     start_time: int | None
     total_duration: int | None
     unlock_period: int | None
     cliff_duration: int | None
-    sender_address: str | None
-    owner_address: str | None
-    total_amount: str | None
-    whitelist: list[str]
+    sender_address: Annotated[RawAddress, account("sender")] | None
+    owner_address: Annotated[RawAddress, account("owner")] | None
+    total_amount: Decimal | None
+    whitelist: Annotated[list[str], Read(list)]
 
 
 class VestingContracts(msgspec.Struct):
@@ -76,29 +72,9 @@ def get_vesting(call: Call, query: VestingQuery) -> VestingContracts:
         limit=query.limit,
         offset=query.offset,
     )
-    return VestingContracts(
-        vesting_contracts=[_render_vesting(row) for row in rows],
-        address_book=read_address_book(call, {item for row in rows for item in _list_all(row)}),
-    )
-
-
-def _list_all(row: Row) -> Iterator[Address]:
-    yield from list_addresses(row, "sender", "owner")
-    yield from map(parse_address, row["whitelist"])
-
-
-def _render_vesting(row: Row) -> VestingInfo:
-    return VestingInfo(
-        address=render_raw(row["workchain"], row["account"]),
-        start_time=row["start_time"],
-        total_duration=row["total_duration"],
-        unlock_period=row["unlock_period"],
-        cliff_duration=row["cliff_duration"],
-        sender_address=encode_account(row["sender_workchain"], row["sender"]),
-        owner_address=encode_account(row["owner_workchain"], row["owner"]),
-        total_amount=encode_number(row["total_amount"]),
-        whitelist=row["whitelist"],
-    )
+    named = list_addresses(VestingInfo, rows)
+    named |= {parse_address(text) for row in rows for text in row["whitelist"]}
+    return VestingContracts(render_rows(VestingInfo, rows), read_address_book(call, named))
 
 
 routes = [operation("/vesting", VestingQuery, get_vesting)]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from msgspec import UNSET
-
-from tonlake.api.chain.account import WALLETS, WalletData, read_wallet_data
+from tonlake.api.chain.account import WALLETS, read_wallet_data
 from tonlake.api.errors import AnswerConflict, CredentialMissing
 from tonlake.api.request.params import Addresses, Flag, Int32, OneAddress, Query
-from tonlake.api.text.encoding import decode_currencies, encode_bytes, encode_optional
+from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.page.book import read_accounts, read_address_book
 from tonlake.api.v3.page.coverage import check_accounts_known, check_mc_seqno, is_current
 from tonlake.api.v3.page.metadata import read_metadata
@@ -20,13 +18,12 @@ from tonlake.api.v3.resource.answer import (
     WalletState,
     WalletStates,
 )
-from tonlake.api.v3.route.account import find_accounts, read_bodies
+from tonlake.api.v3.route.account import find_accounts, read_bodies, write_cell
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tonlake.api.request.call import Call
-    from tonlake.api.text.address import Address
 
 Row = dict[str, Any]
 
@@ -42,7 +39,7 @@ UNKNOWN: Row = {
 
 
 class WalletStatesQuery(Query, frozen=True, kw_only=True):
-    """Accounts, and the masterchain block after which they are told; the newest without it."""
+    """Accounts, and the masterchain block after which they are read (default: newest)."""
 
     address: Addresses = ()
     mc_seqno: Int32 = None
@@ -65,8 +62,17 @@ def get_wallet_states(call: Call, query: WalletStatesQuery) -> WalletStates:
     accounts = find_accounts(call, query.address, mc_seqno=query.mc_seqno)
     wallets = [row for row in accounts.values() if row["code_hash"] in WALLETS]
     cells = read_bodies(call, wallets, columns=("data_hash",))
+    build = make_builder(WalletState)
     return WalletStates(
-        wallets=[_render_wallet(address, row, cells) for address, row in accounts.items()],
+        wallets=[
+            build(
+                (row,),
+                address=str(address),
+                is_wallet=row["code_hash"] in WALLETS,
+                **_read_fields(row, cells),
+            )
+            for address, row in accounts.items()
+        ],
         address_book=read_address_book(call, accounts),
         metadata=read_metadata(call, accounts),
     )
@@ -81,14 +87,11 @@ def get_address_information(call: Call, query: InformationQuery) -> AddressInfor
     """
     row = _read_account(call, query)
     cells = read_bodies(call, [row])
-    return AddressInformation(
-        balance=str(row["balance"]),
-        code=encode_optional(cells.get(row["code_hash"])),
-        data=encode_optional(cells.get(row["data_hash"])),
-        last_transaction_lt=str(row["last_trans_lt"]),
-        last_transaction_hash=encode_bytes(row["last_trans_hash"]),
+    return make_builder(AddressInformation)(
+        (row,),
+        code=write_cell(cells, row["code_hash"]),
+        data=write_cell(cells, row["data_hash"]),
         frozen_hash=None,
-        status=row["account_status"],
     )
 
 
@@ -101,19 +104,11 @@ def get_wallet_information(call: Call, query: InformationQuery) -> WalletInforma
         AnswerConflict: the account is no wallet.
     """
     row = _read_account(call, query)
-    kind = WALLETS.get(row["code_hash"])
-    if kind is None and row["account_status"] != "uninit":
+    if row["code_hash"] not in WALLETS and row["account_status"] != "uninit":
         raise AnswerConflict("not a wallet")
-    data = _read_data(row, read_bodies(call, [row], columns=("data_hash",)))
-    return WalletInformation(
-        balance=str(row["balance"]),
-        last_transaction_lt=str(row["last_trans_lt"]),
-        last_transaction_hash=encode_bytes(row["last_trans_hash"]),
-        status=row["account_status"],
-        wallet_type=UNSET if kind is None else kind.name,
-        seqno=UNSET if data is None else data.seqno,
-        wallet_id=UNSET if data is None or data.wallet_id is None else data.wallet_id,
-    )
+    fields = _read_fields(row, read_bodies(call, [row], columns=("data_hash",)))
+    fields.pop("is_signature_allowed", None)
+    return make_builder(WalletInformation)((row,), **fields)
 
 
 def _read_account(call: Call, query: InformationQuery) -> Row:
@@ -128,35 +123,18 @@ def _read_account(call: Call, query: InformationQuery) -> Row:
     return row or UNKNOWN
 
 
-def _read_data(row: Row, cells: Mapping[bytes, bytes]) -> WalletData | None:
-    """Return what a wallet's data says; None for other contracts and where the data is missing."""
+def _read_fields(row: Row, cells: Mapping[bytes, bytes]) -> dict[str, Any]:
+    """Return the kind of a wallet and the fields of its data; {} for other contracts."""
     kind, data = WALLETS.get(row["code_hash"]), cells.get(row["data_hash"])
-    return None if kind is None or data is None else read_wallet_data(kind, data)
-
-
-def _render_wallet(address: Address, row: Row, cells: Mapping[bytes, bytes]) -> WalletState:
-    kind, data = WALLETS.get(row["code_hash"]), _read_data(row, cells)
-    known = (
-        {}
-        if data is None
-        else {
-            name: value
-            for name in ("seqno", "wallet_id", "is_signature_allowed")
-            if (value := getattr(data, name)) is not None
-        }
-    )
-    return WalletState(
-        address=str(address),
-        is_wallet=kind is not None,
-        last_transaction_hash=encode_bytes(row["last_trans_hash"]),
-        last_transaction_lt=str(row["last_trans_lt"]),
-        wallet_type=UNSET if kind is None else kind.name,
-        balance=str(row["balance"]),
-        extra_currencies=decode_currencies(row["extra_currencies"]),
-        status=row["account_status"],
-        code_hash=encode_optional(row["code_hash"]) or UNSET,
-        **known,
-    )
+    if kind is None:
+        return {}
+    fields: dict[str, Any] = {"wallet_type": kind.name}
+    if data is not None:
+        read = read_wallet_data(kind, data)
+        names = ("seqno", "wallet_id", "is_signature_allowed")
+        known = {name: getattr(read, name) for name in names}
+        fields |= {name: value for name, value in known.items() if value is not None}
+    return fields
 
 
 routes = [

@@ -140,6 +140,29 @@ def copy_part(tree: CellTree, root: int) -> bytes:
     return _write_ordered(tree, [root], order, {cell: at for at, cell in enumerate(order)})
 
 
+def serialize_depth_first(tree: CellTree, root: int, *, crc32c: bool = False) -> bytes:
+    """Return the bag of a cell with each child before the next: generic form without index.
+
+    A cell that is met again stands, with all below it, at its last place. Cells that the tree
+    holds twice are written twice.
+    """
+    links = tree.links
+    order: list[int] = []
+    seen: set[int] = set()
+    todo = [(root, False)]
+    while todo:
+        cell, is_left = todo.pop()
+        if is_left:
+            order.append(cell)
+        elif cell not in seen:
+            seen.add(cell)
+            todo.append((cell, True))
+            todo += [(kid, False) for kid in links[cell]]
+    order.reverse()  # the last child was left first
+    bag = _write_ordered(tree, [root], order, {cell: at for at, cell in enumerate(order)})
+    return add_crc32c(bag) if crc32c else bag
+
+
 def _write_ordered(
     tree: CellTree, roots: Sequence[int], order: Sequence[int], places: Mapping[int, int]
 ) -> bytes:

@@ -133,6 +133,11 @@ def test_a_message_lands(scene: Scene, growth: Growth, messages: list[Message]) 
     (kept,) = scene.pool.list_messages()
     assert kept.trace is not None
     assert kept.trace.row["external_hash"] == message["msg_hash"]
+    kinds = {
+        (one.description.is_tock, one.description.installed)
+        for one in kept.trace.transactions.values()
+    }
+    assert kinds == {(False, False)}
     growth.show()
     scene.holder.reader(message["commit"])
     scene.pool.settle()

@@ -15,7 +15,7 @@ from tonlake.api.request.params import (
     INT64_MAX,
     Arguments,
     ConversionError,
-    Nobody,
+    NoAddress,
     Query,
     read_query,
 )
@@ -190,7 +190,7 @@ def test_sort(text: str, sort: str) -> None:
 
 
 def test_nobody_is_the_word_null() -> None:
-    assert params.parse_address_or_null("null") == Nobody()
+    assert params.parse_address_or_null("null") == NoAddress()
     with pytest.raises(ConversionError):
         params.parse_any_address("null")
 

@@ -4,12 +4,40 @@ from __future__ import annotations
 
 import json
 
+from pytoniq_core import HashMap, begin_cell
+
 from tests.api.v3.scene import Scene, make_raw
+from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
 
 GET_WALLET_DATA, GET_JETTON_DATA, GET_COLLECTION_DATA, GET_NFT_DATA = 97026, 106029, 102491, 102351
 GOLD = '{"name":"Gold","symbol":"AU","decimals":"3"}'
 TEXT_HI = bytes.fromhex("b5ee9c7201010101000800000c000000006869")
 """A text comment "hi" as a bag of cells."""
+
+
+def _build_order() -> bytes:
+    """Return an order of two transfers to ``payee``, as the bag that the contract scan stores."""
+    actions = HashMap(8, value_serializer=lambda cell, target: target.store_ref(cell))
+    for number in range(2):
+        body = begin_cell().store_uint(0, 32).store_snake_string(f"part {number}").end_cell()
+        message = (
+            begin_cell()
+            .store_bits("011000")
+            .store_address(make_raw("payee"))
+            .store_coins(5)
+            .store_bits("0" * 106)
+            .store_bit(1)
+            .store_ref(body)
+        )
+        sending = begin_cell().store_uint(0xF1381E5B, 32).store_uint(3, 8)
+        actions.set_int_key(number, sending.store_ref(message.end_cell()).end_cell())
+    root = actions.serialize()
+    assert root is not None
+    tree = parse_boc(root.to_boc())
+    return serialize_boc(tree, tree.roots, crc32c=True)
+
+
+ORDER = _build_order()
 
 NEVER_INDEXED = 2**64 - 1
 LAST = 6
@@ -24,8 +52,17 @@ def build_market() -> Scene:
         ("collection code", [GET_COLLECTION_DATA], ["nft_collection"]),
         ("item code", [GET_NFT_DATA], ["nft_item"]),
         ("plain code", [1, 2], None),
+        ("code without methods", None, None),
     ):
         scene.put("interfaces", code_hash=code, mc_seqno=1, methods=methods, names=names)
+    scene.put(
+        "account_states",
+        account="hermit",
+        mc_seqno=1,
+        account_status="active",
+        code_hash="code without methods",
+        hash="hermit 1",
+    )
     for person in ("ann", "bob"):
         scene.put(
             "account_states",
@@ -169,7 +206,7 @@ def _put_nfts(scene: Scene) -> None:
             nft_owner="ann",
             marketplace="boss",
             created_at=77,
-            details=json.dumps({"full_price": "5"}),
+            details=json.dumps({"full_price": "5", "royalty_address": make_raw("artist")}),
         )
         scene.put_state(
             "nft_items",
@@ -249,13 +286,13 @@ def _put_multisigs(scene: Scene) -> None:
             signers=signers[:mc_seqno],
             proposers=proposers,
         )
-    for mc_seqno, seqno, order in ((2, 0, TEXT_HI), (3, 1, None)):
+    for mc_seqno, seqno, order in ((2, 0, TEXT_HI), (3, 1, None), (3, 2, ORDER)):
         known = order is not None
         scene.put_state(
             "multisig_orders",
             f"order {seqno}",
             mc_seqno,
-            multisig="safe",
+            multisig="safe" if seqno < 2 else "nest",
             order_seqno=str(seqno),
             order_boc=order,
             threshold=2 if known else None,

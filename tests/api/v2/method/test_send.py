@@ -176,7 +176,7 @@ def test_hashes_that_are_none(relay: Asker) -> None:
         Upstream.answer = (200, b'{"ok": true, "result": %s}' % result)
         answer = relay.client.post("/api/v3/message", json={"boc": EMPTY})
         assert answer.status_code == 503
-        assert "told no hashes" in answer.json()["error"]
+        assert "returned no hashes" in answer.json()["error"]
 
 
 def test_what_is_no_message_does_not_leave_the_house(relay: Asker) -> None:

@@ -35,7 +35,7 @@ _VALUES: dict[Kind, SearchStrategy[Any]] = {
     Kind.BASE64: _HASHES,
     Kind.BASE64_UNLESS: _HASHES,
     Kind.FLAG: st.booleans(),
-    Kind.TEXT: st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=9),
+    Kind.TEXT: st.text(st.characters(exclude_categories=["Cs"]), max_size=9),
     Kind.SHARD: st.integers(-(1 << 63), (1 << 63) - 1),
     Kind.OPCODE: _INT32,
     Kind.JSON: _CURRENCIES,
@@ -102,7 +102,7 @@ def test_both_writers_give_the_same_bytes(struct: Any, opcodes: str) -> None:
         msgspec.json.schema(struct, schema_hook=lambda _: {"description": "Any JSON."})
     )
 
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=40, deadline=None)
     @given(_Columns(struct).rows())
     def compare(sources: tuple[Any, ...]) -> None:
         written = write(sources)

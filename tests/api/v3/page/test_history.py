@@ -65,7 +65,7 @@ def test_states_come_without_metadata_and_say_so(plain: Asker) -> None:
     found = answer.json()
     assert found["metadata"] == {}
     assert [row["interfaces"] for row in found["accounts"]] == [[]]
-    assert "does not say what its accounts are" in answer.headers["x-tonlake-warning"]
+    assert "has no contract detection" in answer.headers["x-tonlake-warning"]
 
 
 def test_what_was_searched_in_part_is_said(tmp_path: Path) -> None:

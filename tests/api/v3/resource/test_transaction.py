@@ -10,7 +10,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from tonlake.api.v3.resource.decoded import find_workchain, render_decoded
+from tonlake.api.v3.resource.transaction import find_workchain, render_decoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,6 +11,7 @@ from litestar.testing import TestClient
 from pytoniq_core.boc import Cell
 
 from tests.api.v3.conftest import Asker, Facts, to_base64
+from tests.api.v3.scene import make_raw
 from tests.patience import PATIENT, patient
 from tonlake.api.app import create_app
 from tonlake.api.settings import Settings
@@ -69,6 +70,41 @@ def test_every_account_is_what_the_lite_server_says(ask: Asker, facts: Facts) ->
     assert set(answer["metadata"]) == tokens
 
 
+def _write_depth_first(boc: str) -> str:
+    """Return a bag as another library writes it: depth first, without CRC."""
+    cell = Cell.one_from_boc(base64.b64decode(boc))
+    return base64.b64encode(cell.to_boc(hash_crc32=False)).decode()
+
+
+def test_code_and_data_are_bags_depth_first_without_crc(ask: Asker, facts: Facts) -> None:
+    for contract in facts.contracts:
+        (state,) = ask("accountStates", address=contract["address"])["accounts"]
+        information = ask("addressInformation", address=contract["address"])
+        for name in ("code", "data"):
+            assert state[f"{name}_boc"] == _write_depth_first(state[f"{name}_boc"])
+            assert information[name] == state[f"{name}_boc"]
+
+
+def test_accounts_without_code_have_no_interfaces(ask: Asker, facts: Facts) -> None:
+    bare = [fact["address"] for fact in facts.accounts if not fact.get("code_hash")]
+    assert bare
+    states = ask("accountStates", address=bare)["accounts"]
+    assert [state["interfaces"] for state in states] == [[] for _ in bare]
+
+
+def test_code_without_methods_has_no_interfaces_in_the_address_book(market: Asker) -> None:
+    hermit, shop = make_raw("hermit"), make_raw("shop")
+    book = market("addressBook", address=[hermit, shop])
+    assert [book[hermit]["interfaces"], book[shop]["interfaces"]] == [[], None]
+
+
+def test_wallets_without_extra_currencies_leave_them_out(ask: Asker, facts: Facts) -> None:
+    wanted = [contract["address"] for contract in facts.contracts]
+    wallets = ask("walletStates", address=wanted)["wallets"]
+    assert len(wallets) == len(set(wanted))
+    assert not any("extra_currencies" in wallet for wallet in wallets)
+
+
 def test_bodies_only_when_wanted(ask: Asker, facts: Facts) -> None:
     address = facts.contract("wallet_v4r2")["address"]
     (full,) = ask("accountStates", address=address)["accounts"]
@@ -110,9 +146,11 @@ def test_the_address_book_writes_wallets_not_bounceable(ask: Asker, facts: Facts
         (row,) = ask("addressBook", address=contract["address"]).values()
         is_wallet = contract["kind"] in WALLETS
         assert row["user_friendly"][:2] in (("UQ", "Uf") if is_wallet else ("EQ", "Ef"))
-        assert row["interfaces"] == (
-            [contract["kind"]] if is_wallet else INTERFACES[contract["kind"]]
-        )
+        (state,) = ask("accountStates", address=contract["address"])["accounts"]
+        expected = [contract["kind"]] if is_wallet else INTERFACES[contract["kind"]]
+        assert state["interfaces"] == expected
+        has_methods = state["contract_methods"] is not None
+        assert row["interfaces"] == (expected if has_methods else expected or [])
 
 
 def test_the_address_book_keeps_what_was_sent(ask: Asker, facts: Facts) -> None:
@@ -225,7 +263,7 @@ def test_a_state_that_is_not_whole_is_never_guessed(demo_node: Path, tmp_path: P
             if "code_hash" in state and "code_boc" not in state
         ]
         assert partial
-        assert "not whole in the lake" in answer.headers["x-tonlake-warning"]
+        assert "incomplete in the lake" in answer.headers["x-tonlake-warning"]
         unknown = client.get("/api/v3/account", params={"address": UNKNOWN})
         assert unknown.status_code == 404
         assert "no block of masterchain 200..238 touched it" in unknown.json()["error"]
@@ -234,7 +272,7 @@ def test_a_state_that_is_not_whole_is_never_guessed(demo_node: Path, tmp_path: P
         assert "(and 1 more) is not known" in absent.headers["x-tonlake-warning"]
         single = client.get("/api/v3/account", params={"address": partial[0]["address"]})
         assert single.json()["code"] is None
-        assert "not whole in the lake" in single.headers["x-tonlake-warning"]
+        assert "incomplete in the lake" in single.headers["x-tonlake-warning"]
 
 
 def test_states_and_wallets_of_the_past(ask: Asker, facts: Facts) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -143,6 +144,25 @@ def test_shard_blocks_are_those_a_masterchain_block_commits(ask: Asker, facts: F
         wanted = [fact for fact in facts.blocks if fact["mc_seqno"] == seqno]
         assert sorted(map(_key, blocks)) == sorted(map(_fact_key, wanted))
         assert (-1, "8000000000000000", seqno) in map(_key, blocks)
+
+
+def _sign(block: dict[str, Any]) -> tuple[int, int, int]:
+    shard = int(block["shard"], 16)
+    return block["workchain"], shard - (1 << 64 if shard >> 63 else 0), block["seqno"]
+
+
+def test_shard_blocks_come_by_workchain_and_signed_shard(ask: Asker, facts: Facts) -> None:
+    counts = Counter(fact["mc_seqno"] for fact in facts.blocks)
+    seqno, count = counts.most_common(1)[0]
+    assert count > 3
+    blocks = ask("masterchainBlockShards", seqno=seqno, limit=100)["blocks"]
+    assert list(map(_sign, blocks)) == sorted(map(_sign, blocks))
+    page = ask("masterchainBlockShards", seqno=seqno, limit=2, offset=1)["blocks"]
+    assert page == blocks[1:3]
+    newest = ask("masterchainBlockShards", seqno=seqno, sort="desc")["blocks"]
+    assert [int(block["gen_utime"]) for block in newest] == sorted(
+        (int(block["gen_utime"]) for block in blocks), reverse=True
+    )
 
 
 @pytest.mark.parametrize("operation", ["masterchainBlockShards", "masterchainBlockShardState"])

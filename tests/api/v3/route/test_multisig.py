@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pytoniq_core import Cell, begin_cell
 
+from tests.api.v3.market import ORDER
 from tests.api.v3.scene import make_raw
 
 if TYPE_CHECKING:
@@ -74,6 +77,25 @@ def test_actions_are_read_when_wanted(market: Asker) -> None:
     assert (action["parsed"], action["parsed_body_type"]) == (False, "unknown")
     (bare,) = market("multisig/orders", address=make_raw("order 1"), parse_actions=1)["orders"]
     assert bare["actions"] is None
+
+
+def test_orders_are_bags_depth_first_without_crc(market: Asker) -> None:
+    (order,) = market("multisig/orders", address=make_raw("order 2"))["orders"]
+    cell = Cell.one_from_boc(ORDER)
+    assert order["order_boc"] == base64.b64encode(cell.to_boc(hash_crc32=False)).decode()
+    assert base64.b64decode(order["order_boc"]) != ORDER
+
+
+def test_the_book_of_orders_has_the_addresses_of_their_actions(market: Asker) -> None:
+    params = {"address": make_raw("order 2")}
+    plain = {make_raw("order 2"), make_raw("nest"), ANN, BOB}
+    assert set(market("multisig/orders", **params)["address_book"]) == plain
+    answer = market("multisig/orders", **params, parse_actions=True)
+    assert set(answer["address_book"]) == {*plain, make_raw("payee")}
+    (order,) = answer["orders"]
+    for action, text in zip(order["actions"], ("part 0", "part 1"), strict=True):
+        body = begin_cell().store_uint(0, 32).store_snake_string(text).end_cell()
+        assert action["body_raw"] == base64.b64encode(body.to_boc(hash_crc32=True)).decode()
 
 
 def test_somebody_must_be_named(market: Asker) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -39,7 +40,7 @@ def test_record(market: Asker) -> None:
         "domain": "ann.ton",
         "dns_next_resolver": None,
         "dns_wallet": ANN,
-        "dns_site_adnl": make_id("site").hex().upper(),
+        "dns_site_adnl": base64.b64encode(make_id("site")).decode(),
         "dns_storage_bag_id": None,
     }
 

@@ -161,7 +161,7 @@ def test_sales(market: Asker) -> None:
     assert sale == {
         "type": "getgems_sale",
         "address": make_raw("shop"),
-        "details": {"full_price": "5"},
+        "details": {"full_price": "5", "royalty_address": make_raw("artist")},
         "nft_address": make_raw("bird 9"),
         "nft_owner_address": ANN,
         "marketplace_address": make_raw("boss"),
@@ -170,6 +170,14 @@ def test_sales(market: Asker) -> None:
         "code_hash": _b64("plain code"),
     }
     assert sales[make_raw("hall")]["type"] == "getgems_auction"
+
+
+def test_the_book_of_sales_has_every_address_in_them(market: Asker) -> None:
+    answer = market("nft/sales", address=make_raw("shop"))
+    (sale,) = answer["nft_sales"]
+    assert sale["details"]["royalty_address"] == make_raw("artist")
+    names = ("shop", "bird 9", "ann", "boss", "bob", "birds", "artist")
+    assert set(answer["address_book"]) == {make_raw(name) for name in names}
 
 
 def test_sales_refused(market: Asker) -> None:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pytoniq_core.boc import Cell
 
 from tests.ingest.decode.cell.samples import order_plainly, trees
 from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
 from tonlake.ingest.decode.cell.build import append_cell
 from tonlake.ingest.decode.cell.order import canonical_order
 from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.writer import serialize_depth_first
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,6 +46,23 @@ def test_order_is_the_nodes(tree: CellTree, data: st.DataObject) -> None:
     assert _hashes(tree, roots) == order_plainly(tree, roots)
     for cell in range(tree.count):
         assert _hashes(tree, [cell]) == order_plainly(tree, [cell])
+
+
+@settings(max_examples=60, deadline=None)
+@given(bushes(), st.booleans())
+def test_depth_first_order_is_that_of_an_independent_writer(tree: CellTree, crc32c: bool) -> None:  # noqa: FBT001 - drawn
+    for root in range(0, min(tree.count, 24), 3):
+        cell = Cell.one_from_boc(serialize_boc(tree, [root]))
+        assert serialize_depth_first(tree, root, crc32c=crc32c) == cell.to_boc(hash_crc32=crc32c)
+
+
+def test_depth_first_order_visits_shared_cells_once() -> None:
+    tree = CellTree()
+    root = append_cell(tree, 0, 16, ())
+    for number in range(1, 200):
+        root = append_cell(tree, number, 16, (root, root))
+    bag = serialize_depth_first(tree, root)
+    assert parse_boc(bag).hash(parse_boc(bag).roots[0]) == tree.hash(root)
 
 
 def _grow(tree: CellTree, choices: Random, count: int) -> int:

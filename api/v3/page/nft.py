@@ -1,4 +1,4 @@
-"""NFTs as version 3 writes them: collections, items, sales, and transfers of items."""
+"""NFTs as version 3 writes them: collections, items with all that belongs to them, and sales."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import UNSET
 
-from tonlake.api.text.encoding import encode_account, encode_optional
+from tonlake.api.text.address import Address
+from tonlake.api.text.encoding import encode_account
+from tonlake.api.v3.layout.body import Payload, decode_content, decode_payload
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.field import (
     Bag,
@@ -20,10 +22,13 @@ from tonlake.api.v3.layout.field import (
     Read,
     account,
 )
-from tonlake.api.v3.resource.payload import Payload, decode_content, decode_payload
+from tonlake.api.v3.page.book import pair_addresses
+from tonlake.api.v3.page.history import name_addresses
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from tonlake.api.request.call import Call
 
 Row = dict[str, Any]
 Account = tuple[int, bytes]
@@ -82,12 +87,12 @@ class NFTSale(msgspec.Struct, gc=False):
     nft_item: Annotated[NFTItem, Kind.EXTRA] | Omitted = UNSET
 
 
-class NFTTransfer(msgspec.Struct, gc=False):
+class NFTTransfer(msgspec.Struct, gc=False, kw_only=True):
     """A transfer, as requested from the NFT item; ``nft_collection`` may be ""."""
 
     query_id: Decimal
     nft_address: Annotated[RawAddress, account()]
-    nft_collection: Annotated[str, Kind.EXTRA]
+    nft_collection: Annotated[RawAddress, account("collection")] = ""
     transaction_hash: Annotated[Base64, Column("tx_hash")]
     transaction_lt: Annotated[Decimal, Column("lt")]
     transaction_now: Annotated[int, Column("now")]
@@ -107,12 +112,67 @@ class NFTTransfer(msgspec.Struct, gc=False):
     trace_id: Annotated[str, Kind.EXTRA] | None
 
 
-def render_collection(row: Row) -> NFTCollection:
-    """Return the collection of a row of ``nft_collections``."""
-    return make_builder(NFTCollection)((row,))
+def complete_items(call: Call, rows: Sequence[Row], mc_seqno: int | None) -> dict[Account, NFTItem]:
+    """Return items by account, in their order, each with its collection and its sale."""
+    collections = _read_collections(call, rows, mc_seqno)
+    owners = [Address(row["owner_workchain"], row["owner"]) for row in rows if row["owner"]]
+    sales = {
+        (sale["workchain"], sale["account"]): sale
+        for sale in _read_sales(call, owners, mc_seqno)
+        if sale["kind"] != "telemint"
+    }
+    return {
+        (row["workchain"], row["account"]): _render_item(row, collections, sales) for row in rows
+    }
 
 
-def render_item(
+def read_items(call: Call, addresses: Sequence[Address], mc_seqno: int | None) -> list[Row]:
+    """Return the rows of the items among some accounts, now or after a masterchain block."""
+    if not addresses:
+        return []
+    return call.reader.rows(
+        "v3/nft_items",
+        **pair_addresses(addresses),
+        **name_addresses("collection", ()),
+        **name_addresses("owner", ()),
+        indexes=[],
+        mc_seqno=mc_seqno,
+        limit=len(addresses),
+    )
+
+
+def _read_collections(
+    call: Call, rows: Sequence[Row], mc_seqno: int | None
+) -> dict[Account, NFTCollection]:
+    named = {
+        Address(row["collection_workchain"], row["collection"]) for row in rows if row["collection"]
+    }
+    if not named:
+        return {}
+    found = call.reader.rows(
+        "v3/nft_collections",
+        **pair_addresses(sorted(named)),
+        **name_addresses("owner", ()),
+        mc_seqno=mc_seqno,
+        limit=len(named),
+    )
+    return {
+        (row["workchain"], row["account"]): make_builder(NFTCollection)((row,)) for row in found
+    }
+
+
+def _read_sales(call: Call, addresses: Sequence[Address], mc_seqno: int | None) -> list[Row]:
+    if not addresses:
+        return []
+    return call.reader.rows(
+        "v3/nft_sales",
+        **pair_addresses(addresses),
+        mc_seqno=mc_seqno,
+        limit=len(addresses),
+    )
+
+
+def _render_item(
     row: Row, collections: Mapping[Account, NFTCollection], sales: Mapping[Account, Row]
 ) -> NFTItem:
     """Return the item of a row of ``nft_items``.
@@ -143,12 +203,3 @@ def render_sale(row: Row, items: Mapping[Account, NFTItem]) -> NFTSale:
     """Return the sale of a row of ``nft_sales``; ``items`` by workchain and account id."""
     item = items.get((row["nft_workchain"], row["nft"]), UNSET)
     return make_builder(NFTSale)((row,), nft_item=item)
-
-
-def render_nft_transfer(row: Row, trace_ids: Mapping[bytes, bytes]) -> NFTTransfer:
-    """Return the transfer of a row of ``nft_transfers``; trace ids by transaction hash."""
-    return make_builder(NFTTransfer)(
-        (row,),
-        nft_collection=encode_account(row["collection_workchain"], row["collection"]) or "",
-        trace_id=encode_optional(trace_ids.get(row["tx_hash"])),
-    )

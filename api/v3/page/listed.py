@@ -1,0 +1,79 @@
+"""Pages of contracts and of moves: structs of rows, and the addresses in them."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import msgspec
+
+from tonlake.api.text.address import Address, parse_address
+from tonlake.api.text.encoding import encode_optional
+from tonlake.api.v3.layout.build import make_builder
+from tonlake.api.v3.layout.field import Kind
+from tonlake.api.v3.layout.table import list_fields
+from tonlake.api.v3.page.book import read_address_book
+from tonlake.api.v3.page.history import read_trace_ids
+from tonlake.api.v3.page.metadata import read_metadata
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from tonlake.api.request.call import Call
+    from tonlake.api.v3.resource.answer import AddressBook, Metadata
+
+S = TypeVar("S")
+Row = dict[str, Any]
+
+
+class Described(NamedTuple):
+    """The last two fields of most answers."""
+
+    address_book: AddressBook
+    metadata: Metadata
+
+
+def describe(call: Call, addresses: Iterable[Address]) -> Described:
+    """Return the address book and the token metadata of some addresses."""
+    named = set(addresses)
+    return Described(read_address_book(call, named), read_metadata(call, named))
+
+
+def list_addresses(struct: Callable[..., Any], rows: Iterable[Row]) -> set[Address]:
+    """Return the accounts that a struct has as raw addresses, of its rows."""
+    columns = _list_columns(struct)
+    return {
+        Address(row[workchain], row[account])
+        for row in rows
+        for workchain, account in columns
+        if row[account] is not None
+    }
+
+
+def find_addresses(shown: object) -> set[Address]:
+    """Return every raw address in what is going to be answered."""
+    text = msgspec.json.encode(shown).decode()
+    return {parse_address(each) for each in _RAW_ADDRESS.findall(text)}
+
+
+_RAW_ADDRESS = re.compile(r'"(-?[0-9]{1,10}:[0-9A-F]{64})"')
+
+
+@cache
+def _list_columns(struct: Callable[..., Any]) -> tuple[tuple[str, str], ...]:
+    fields = list_fields(struct)
+    return tuple(each.column[:2] for each in fields if each.kind is Kind.ACCOUNT)
+
+
+def render_rows(struct: Callable[..., S], rows: Iterable[Row]) -> list[S]:
+    """Return the struct of each row."""
+    build = make_builder(struct)
+    return [build((row,)) for row in rows]
+
+
+def render_moves(call: Call, struct: Callable[..., S], rows: Sequence[Row]) -> list[S]:
+    """Return the struct of each row of a table of moves, with the id of its trace if known."""
+    trace_ids = read_trace_ids(call, rows)
+    build = make_builder(struct)
+    return [build((row,), trace_id=encode_optional(trace_ids.get(row["tx_hash"]))) for row in rows]
