@@ -8,10 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tonlake.api.access.bucket import is_own_machine
 from tonlake.api.access.key import read_keys
 from tonlake.api.command.doctor.finding import Finding
 from tonlake.api.errors import KeyFileInvalid
+from tonlake.api.http.address import is_own_machine
 from tonlake.ingest.decode import native
 from tonlake.ingest.derive.tvm.process import HOW_TO_INSTALL
 
