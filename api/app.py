@@ -121,7 +121,9 @@ def create_app(
     pulse = Pulse()
     most, most_bytes = settings.http.requests_in_flight, settings.http.response_bytes
     connections = Connections(
-        most=count_connections(), most_of_address=most, most_unsent_bytes=TRANSIT_PARTS * most_bytes
+        most=count_connections(),
+        most_of_address=2 * most,
+        most_unsent_bytes=TRANSIT_PARTS * most_bytes,
     )
     transit = Transit(connections, most=TRANSIT_PARTS * most_bytes, most_of_address=most_bytes)
     meter.registry.register(ServiceCollector(holder, cache, tvm, hub.count_clients))
