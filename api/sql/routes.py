@@ -16,6 +16,7 @@ from tonlake.api.http.lane import in_lane
 from tonlake.api.request.call import ApiRequest, note_warnings, open_call, read_arguments
 from tonlake.api.request.params import Arguments, Converter
 from tonlake.api.request.table_format import HTML, JSON, MEDIA_TYPES, choose_format
+from tonlake.api.sql.origin import check_origin
 from tonlake.api.sql.page import show_editor, show_result
 
 if TYPE_CHECKING:
@@ -44,7 +45,11 @@ def answer_sql(request: ApiRequest, body: RawBody) -> Response[bytes]:
     """Answer the statement in ``query`` or in the body: plain text, a form, or JSON.
 
     Without one, there is the page to write it.
+
+    Raises:
+        OriginForbidden: a page of another web origin asks, whatever ``[http] cors_origins`` allows.
     """
+    check_origin(request, request.app.state.settings.sql.hosts)
     arguments = read_arguments(request)
     if request.method == "POST":
         given = _read_body(body, request.content_type[0])

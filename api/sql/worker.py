@@ -6,6 +6,7 @@ ready, and writes one line of JSON (Head) followed by the answer. Nobody trusts 
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,9 @@ from tonlake.lake.settings import LakeSettings
 if TYPE_CHECKING:
     import duckdb
 
+LAKE_DIR = Path("/proc/self/cwd")
+"""The lake by a name that hides where it is: DuckDB shows the paths that it may read."""
+
 _MEMORY_SHARE = 0.75
 """Part of the allowed memory that DuckDB is told of, so that it is the first to say no."""
 
@@ -46,7 +50,7 @@ def answer_job(job: Job) -> tuple[Head, bytes]:
         LakeError: the lake or the statement is at fault.
         SqlUnavailable: the process cannot be confined.
     """
-    lake_dir = Path(job.lake_dir)
+    lake_dir = LAKE_DIR
     damage = [LakeCorrupt(each.file, each.reason) for each in job.damaged]
     snapshot = Snapshot(lake_dir, read_state(lake_dir, job.snapshot), damage)
     settings = LakeSettings(
@@ -55,7 +59,7 @@ def answer_job(job: Job) -> tuple[Head, bytes]:
     connection = connect(snapshot, settings)
     _warm_up(connection)
     files = (files[0].path for files in snapshot.files.values() if files)
-    confine(job.bounds, (lake_dir.absolute() / path for path in files))
+    confine(job.bounds, (lake_dir / path for path in files))
     _say(READY)
     reader = ask_connection(connection, snapshot, job.query)
     with naming_the_fault(snapshot):
@@ -110,10 +114,12 @@ def _say(data: bytes) -> None:
 def main() -> None:
     """Run the one job that the input holds."""
     job = msgspec.json.decode(sys.stdin.buffer.read(), type=Job)
+    os.environ["HOME"] = "/"  # shown in DuckDB's settings
     try:
+        os.chdir(job.lake_dir)
         head, body = answer_job(job)
     except (LakeError, SqlUnavailable) as error:
-        text = str(error).replace(str(Path(job.lake_dir).absolute()), "<lake>")
+        text = str(error).replace(str(LAKE_DIR), "<lake>")
         head, body = Head(error=text), b""
     except MemoryError:
         head, body = Head(error="the statement needs more memory than is allowed"), b""
