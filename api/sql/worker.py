@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from tonlake.api.errors import SqlUnavailable
 from tonlake.api.request.table_format import JSON, WRITERS
+from tonlake.api.sql.hidden import check_hidden
 from tonlake.api.sql.job import READY, Head, Job
 from tonlake.api.sql.sandbox import confine
 from tonlake.lake.duck.answer import ENCODER, ask_connection, naming_the_fault, plain_rows
@@ -61,6 +62,7 @@ def answer_job(job: Job) -> tuple[Head, bytes]:
     files = (files[0].path for files in snapshot.files.values() if files)
     confine(job.bounds, (lake_dir / path for path in files))
     _say(READY)
+    check_hidden(job.query)
     reader = ask_connection(connection, snapshot, job.query)
     with naming_the_fault(snapshot):
         table, complete = take_rows(reader, job.most_rows)
@@ -119,7 +121,9 @@ def main() -> None:
         os.chdir(job.lake_dir)
         head, body = answer_job(job)
     except (LakeError, SqlUnavailable) as error:
-        text = str(error).replace(str(LAKE_DIR), "<lake>")
+        text = str(error)
+        for place in (str(Path(job.lake_dir).resolve()), job.lake_dir, str(LAKE_DIR)):
+            text = text.replace(place, "<lake>")
         head, body = Head(error=text), b""
     except MemoryError:
         head, body = Head(error="the statement needs more memory than is allowed"), b""
