@@ -15,7 +15,14 @@ from tonlake.api.explorer.frame import render
 from tonlake.api.http.lane import in_lane
 from tonlake.api.request.call import ApiRequest, note_warnings, open_call, read_arguments
 from tonlake.api.request.params import Arguments, Converter
-from tonlake.api.request.table_format import HTML, JSON, MEDIA_TYPES, choose_format
+from tonlake.api.request.table_format import (
+    HTML,
+    JSON,
+    MEDIA_TYPES,
+    SAFE_CSV,
+    choose_format,
+    refine_format,
+)
 from tonlake.api.sql.origin import check_origin
 from tonlake.api.sql.page import show_editor, show_result
 
@@ -28,7 +35,7 @@ TEXT_BYTES = 65_536
 
 _TEXT = Converter(str, {"type": "string"})
 _KNOWN = {"query": _TEXT, "format": _TEXT}
-_SHARED = frozenset({"api_key", "snapshot"})
+_SHARED = frozenset({"api_key", "snapshot", SAFE_CSV})
 _FORMATS = (*MEDIA_TYPES, HTML)
 
 OFF = "SQL over HTTP is off: set [sql] enabled (TONLAKE_SQL_ENABLED=1) to have it"
@@ -103,7 +110,7 @@ def _answer_rows(
     _check_query(query, settings)
     pool: SqlPool = request.app.state.sql
     call = open_call(request, arguments)
-    answer = pool.run(call.reader.snapshot, query, form, settings.rows)
+    answer = pool.run(call.reader.snapshot, query, refine_format(form, arguments), settings.rows)
     call.headers["X-Tonlake-Rows"] = str(answer.rows)
     if not answer.complete:
         call.warn(f"the answer is cut after {answer.rows} rows, the most that are given at once")
