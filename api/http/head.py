@@ -150,6 +150,7 @@ class BoundedHead(asyncio.Protocol):
     def on_message_begin(self) -> None:
         """Count from zero for each request of a connection."""
         self._begins, self._in_head, self._head_bytes = False, True, 0
+        self._await(HEAD_S)
 
     def on_headers_complete(self) -> None:
         """Stop counting: bodies have a bound of their own."""
