@@ -42,12 +42,13 @@ class Proxies:
         if scope["type"] not in REQUESTS:
             await self._app(scope, receive, send)
             return
-        if not any(name in _HEADERS for name, _ in scope["headers"]):
-            await self._app(scope, receive, send)
-            return
-        state = scope.setdefault("state", {})
-        state[FORWARDED], state[PEER] = True, scope.get("client")
-        await self._forwarding(scope, receive, send)
+        for name, _ in scope["headers"]:
+            if name in _HEADERS:
+                state = scope.setdefault("state", {})
+                state[FORWARDED], state[PEER] = True, scope.get("client")
+                await self._forwarding(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         peer = scope["state"][PEER]
