@@ -25,20 +25,13 @@ from tonlake.api.access.gate import AccessRules, limits_rates
 from tonlake.api.errors import ApiError, status_of
 from tonlake.api.explorer.routes import create_router, show_error
 from tonlake.api.http import service
-from tonlake.api.http.admission import Admission
 from tonlake.api.http.allowed import list_methods
-from tonlake.api.http.body import Bodies
-from tonlake.api.http.cache import Cache, ResponseCache
-from tonlake.api.http.connection import Connections, count_connections
-from tonlake.api.http.crowd import Crowd
+from tonlake.api.http.cache import ResponseCache
 from tonlake.api.http.direct import Direct, Header
-from tonlake.api.http.gate import Gate, refuse
+from tonlake.api.http.gate import refuse
 from tonlake.api.http.lane import Lanes
-from tonlake.api.http.metrics import Metrics
-from tonlake.api.http.pieces import Pieces
-from tonlake.api.http.proxy import Proxies, read_networks
+from tonlake.api.http.layers import REQUEST_BYTES, Parts, make_connections, wrap_application
 from tonlake.api.http.pulse import Pulse
-from tonlake.api.http.transit import Transit
 from tonlake.api.metrics.collector import ServiceCollector
 from tonlake.api.metrics.meter import Meter
 from tonlake.api.metrics.telemetry import open_spans
@@ -61,15 +54,6 @@ if TYPE_CHECKING:
 
     from tonlake.api.request.call import ApiRequest
     from tonlake.api.settings import Settings
-
-REQUEST_BYTES = 1 << 20
-"""Largest request body."""
-
-TRANSIT_PARTS = 3
-"""So many of the largest answers may be held for clients in all, and one for an address."""
-
-BODY_PARTS = 8
-"""One address may keep one part of so many of all requests waiting for their bodies."""
 
 LOG = logging.getLogger("tonlake.api")
 RETRY_AFTER_S = "1"
@@ -119,13 +103,7 @@ def create_app(
         threads=settings.http.request_threads, wait_s=settings.http.request_wait_ms / 1000
     )
     pulse = Pulse()
-    most, most_bytes = settings.http.requests_in_flight, settings.http.response_bytes
-    connections = Connections(
-        most=count_connections(),
-        most_of_address=2 * most,
-        most_unsent_bytes=TRANSIT_PARTS * most_bytes,
-    )
-    transit = Transit(connections, most=TRANSIT_PARTS * most_bytes, most_of_address=most_bytes)
+    connections = make_connections(settings.http)
     meter.registry.register(ServiceCollector(holder, cache, tvm, hub.count_clients))
 
     async def start_timers() -> None:
@@ -142,20 +120,30 @@ def create_app(
         "meter": meter,
         "connections": connections,
     }
-    closing = [
-        hub.close,
-        pulse.stop,
-        connections.stop,
-        lanes.close,
-        holder.close,
-        tvm.close,
-        sql.close,
-    ]
+    closing = [hub.close, pulse.stop, connections.stop, lanes.close, holder.close]
+    closing += [tvm.close, sql.close]
     if spans is not None:
         closing.append(spans.close)
     application = create_application(settings, parts, [start_timers, hub.start], closing)
     meter.know_routes(route.path for route in application.routes)
-    rules = AccessRules(
+    rules = make_rules(settings, clock)
+    app = wrap_application(
+        Direct(application, answer_error, complete_headers),
+        Parts(connections, lanes, pulse, cache, holder.newest_open, meter.begin, rules.check),
+        settings,
+        any_origin="*" in list_origins(settings),
+        streams=tonlake.api.stream.routes.PREFIX,
+    )
+    return Service(app, application.state)
+
+
+def make_rules(settings: Settings, clock: Callable[[], float]) -> AccessRules:
+    """Return who may send requests, and how many a second.
+
+    Raises:
+        KeyFileInvalid: the file of keys cannot be read.
+    """
+    return AccessRules(
         keys_file=settings.access.keys_file,
         keys_required=settings.access.keys_required,
         limited=limits_rates(settings.access.rate_limits, settings.http.host),
@@ -163,25 +151,6 @@ def create_app(
         anonymous_rps=settings.access.anonymous_rps,
         clock=clock,
     )
-    # From the inside out: each layer passes on what it does not answer.
-    streams = tonlake.api.stream.routes.PREFIX
-    app: ASGIApp
-    app = direct = Direct(application, answer_error, complete_headers)
-    app = Admission(app, lanes, pulse, most_in_flight=most, streams=streams)
-    app = Bodies(
-        app,
-        transit,
-        most_s=settings.http.body_timeout_ms / 1000,
-        most_bytes=REQUEST_BYTES,
-        most_of_address=max(1, most // BODY_PARTS),
-    )
-    app = Cache(app, cache, holder.newest_open, any_origin="*" in list_origins(settings))
-    app = Pieces(app, transit, direct.refuse, streams=streams)
-    app = Crowd(app, most=settings.stream.clients, streams=streams)
-    app = Metrics(app, meter.begin)
-    app = Gate(app, rules.check)
-    app = Proxies(app, connections, trusted=read_networks(settings.access.trusted_proxies))
-    return Service(app, application.state)
 
 
 def create_application(
