@@ -4,6 +4,6 @@
 ``gate`` checks keys and rates, ``metrics`` counts, ``crowd`` bounds streams, ``pieces`` sends large
 responses piece by piece, ``cache`` sends buffered responses, ``body`` receives bodies,
 ``admission`` bounds requests in flight and chooses threads (``lane``), ``direct`` skips the
-framework for fixed paths. Below them ``head`` wraps the server's protocol, and ``connection`` closes
-what is too slow.
+framework for fixed paths. Below them ``head`` wraps the server's protocol, and ``connection``
+closes what is too slow.
 """
