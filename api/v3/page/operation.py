@@ -56,6 +56,7 @@ CURSOR = "X-Tonlake-Cursor"
 """Header of a full page: what the parameter ``cursor`` is to be for the next one."""
 
 _CURSOR = re.compile(r"([0-9]{1,10})-([0-9]{1,10})")
+CURSOR_FORM = "^[0-9]{1,9}-[0-9]{1,9}$"
 
 
 class PageCursor(msgspec.Struct, frozen=True):
@@ -88,7 +89,9 @@ class Page(Query, frozen=True, kw_only=True):
 
     limit: Int32 = None
     offset: Int32 = None
-    cursor: Annotated[Any, Converter(parse_page_cursor, {"type": "string"})] = None
+    cursor: Annotated[
+        Any, Converter(parse_page_cursor, {"type": "string", "pattern": CURSOR_FORM})
+    ] = None
 
 
 class SortedPage(Page, frozen=True, kw_only=True):

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 _CURSOR = re.compile(r"([0-9]{1,19}):([0-9a-f]{64}):([0-9]{1,19}):([0-9a-f]{64})")
+CURSOR_FORM = "^[0-9]{1,18}:[0-9a-f]{64}:[0-9]{1,18}:[0-9a-f]{64}$"
 _TYPE_NAME = re.compile(r"[A-Za-z0-9_.]+")
 _IN_DETAILS = re.compile(r'"(-?[0-9]{1,10}:[0-9A-F]{64})"')
 _ADDRESS_COLUMNS = (
@@ -94,7 +95,9 @@ class ActionsQuery(SortedPage, frozen=True, kw_only=True):
     supported_action_types: Texts = ()
     include_accounts: Flag = None
     include_transactions: Flag = None
-    cursor: Annotated[ActionCursor | None, Converter(parse_cursor, {"type": "string"})] = None
+    cursor: Annotated[
+        ActionCursor | None, Converter(parse_cursor, {"type": "string", "pattern": CURSOR_FORM})
+    ] = None
 
     @property
     def by_time(self) -> bool:

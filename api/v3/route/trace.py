@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 _CURSOR = re.compile(r"([0-9]{1,19}):([0-9a-f]{64})")
+CURSOR_FORM = "^[0-9]{1,18}:[0-9a-f]{64}$"
 
 
 class Cursor(msgspec.Struct, frozen=True):
@@ -84,7 +85,9 @@ class TracesQuery(SortedPage, frozen=True, kw_only=True):
     end_lt: Lt = None
     include_actions: Flag = None
     supported_action_types: Texts = ()
-    cursor: Annotated[Cursor | None, Converter(parse_cursor, {"type": "string"})] = None
+    cursor: Annotated[
+        Cursor | None, Converter(parse_cursor, {"type": "string", "pattern": CURSOR_FORM})
+    ] = None
 
     @property
     def by_time(self) -> bool:
