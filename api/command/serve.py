@@ -138,8 +138,8 @@ def serve_lake(
     app.state.followed = origin is not None
     server = StreamingServer(
         app,
-        app.state.connections,
         app.state.hub.end_clients,
+        app.state.connections,
         body_s=settings.http.body_timeout_ms / 1000,
     )
     configure_logs(settings.log)

@@ -39,6 +39,7 @@ CLOSED_PART = 20
 
 
 MOST_CONNECTIONS = 20_000
+MOST_UNSENT_BYTES = 256 << 20
 OTHER_FILES = 1024
 """Descriptors that are left for the files of the lake."""
 
@@ -74,9 +75,9 @@ class Connections:
     def __init__(
         self,
         *,
-        most: int,
-        most_of_address: int,
-        most_unsent_bytes: int,
+        most: int = MOST_CONNECTIONS,
+        most_of_address: int = MOST_CONNECTIONS,
+        most_unsent_bytes: int = MOST_UNSENT_BYTES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Take the bounds.

@@ -44,9 +44,10 @@ class Crowd:
         if self._open[address] >= self._most_of_address:
             text = SHARE_FULL.format(count=self._most_of_address)
             state.setdefault(REFUSAL, ShareExceeded(text))
-        elif self._open.total() >= self._most:
-            state.setdefault(REFUSAL, LakeUnavailable(TOO_MANY))
         if scope["type"] == ScopeType.WEBSOCKET:
+            # Where one is a client of a stream, it is counted there, as those over HTTP are.
+            if self._open.total() >= self._most:
+                state.setdefault(REFUSAL, LakeUnavailable(TOO_MANY))
             receive = _time_first_message(receive, send)
         self._open[address] += 1
         try:

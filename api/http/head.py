@@ -20,15 +20,13 @@ import httptools
 import uvicorn
 from litestar.enums import ScopeType
 
-from tonlake.api.http.connection import HEAD_S
+from tonlake.api.http.connection import HEAD_S, Connections
 from tonlake.api.http.outlet import Outlet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from litestar.types import ASGIApp, Receive, Scope, Send
-
-    from tonlake.api.http.connection import Connections
 
 REQUEST_HEAD_BYTES = 1 << 20
 LONG_LINE_BYTES = 1 << 15
@@ -37,6 +35,7 @@ LONG_LINE_BYTES = 1 << 15
 _NAME = b"x-query-" + secrets.token_hex(8).encode()
 """Header, and value of the query in its place: no client knows it."""
 
+BODY_S = 30.0
 BODY_SPARE_S = 10.0
 """A body is timed where it is read (`body`); one that nothing reads gets this much longer."""
 
@@ -72,12 +71,13 @@ class BoundedHead(asyncio.Protocol):
 
     def __init__(
         self,
-        connections: Connections,
-        body_s: float,
+        connections: Connections | None = None,
+        body_s: float = BODY_S,
         **inputs: Any,  # noqa: ANN401 - whatever the server's protocol takes
     ) -> None:
         """Take the registry, how long a body may take, and what the server's protocol takes."""
-        self._connections, self._body_s = connections, body_s
+        self._connections = Connections() if connections is None else connections
+        self._body_s = body_s
         self._inner: asyncio.Protocol = load_protocol()(**inputs)
         self._parser = httptools.HttpRequestParser(self)
         self._begins, self._in_head, self._upgraded = True, False, False

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from tonlake.api.http.head import BoundedHead, LongQueries
+from tonlake.api.http.head import BODY_S, BoundedHead, LongQueries
 
 if TYPE_CHECKING:
     import socket
@@ -34,12 +34,14 @@ leaves that without an answer.
 """
 
 
-def configure_server(app: ASGIApp, connections: Connections, body_s: float) -> uvicorn.Config:
+def configure_server(
+    app: ASGIApp, connections: Connections | None = None, body_s: float = BODY_S
+) -> uvicorn.Config:
     """Return how an application is served: event loop and parser in C, errors alone logged.
 
     Args:
         app: Answers requests; it reads what proxies state, and the server does not.
-        connections: Bounds the connections of the server.
+        connections: Bounds the connections of the server; by default each is bounded alone.
         body_s: How long a body may take.
     """
 
@@ -67,12 +69,12 @@ class StreamingServer(uvicorn.Server):
     def __init__(
         self,
         app: ASGIApp,
-        connections: Connections,
         end_streams: Callable[[], None],
+        connections: Connections | None = None,
         *,
-        body_s: float,
+        body_s: float = BODY_S,
     ) -> None:
-        """Take an application, its connections, what ends its streams, and a body's deadline."""
+        """Take an application, what ends its streams, and the rest as ``configure_server``."""
         super().__init__(configure_server(app, connections, body_s))
         self._end_streams = end_streams
 

@@ -95,7 +95,7 @@ def _upgrade(_number: int) -> bytes:
 
 def _is_open(client: socket.socket) -> bool:
     """Return whether the other end has not closed; what it sent is read away."""
-    client.setblocking(False)
+    client.setblocking(False)  # noqa: FBT003 - as the module has it
     try:
         while client.recv(1 << 20):
             pass
