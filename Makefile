@@ -10,7 +10,7 @@ INSTALL := $(BIN)/uv pip install --quiet --require-hashes --constraints requirem
 # What was compiled once is kept, whatever the environment says: the suite starts many processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test coverage long soak day load fuzz bench compare streams notebooks docs binary lint types format lock clean
+.PHONY: help setup demo test coverage long soak day load fuzz bench compare streams attack notebooks docs binary lint types format lock clean
 
 help:  ## print this menu
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -86,6 +86,9 @@ compare: $(READY)  ## answers of two versions, compared (ARGS="--before CHECKOUT
 
 streams: $(READY)  ## clients of streams, 100 and 500, at ten commits a second (ARGS=options)
 	$(BIN)/python -m tests.bench.stream tests/data/node-demo/demo-node.tar.zst $(ARGS)
+
+attack: $(READY)  ## hostile sockets and damaged files under a running service (ARGS=options)
+	$(BIN)/pytest -m attack -n0 -s tests/attack $(ARGS)
 
 CASES ?= 1000000
 FUZZ_SEED ?= 1

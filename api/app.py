@@ -25,13 +25,12 @@ from tonlake.api.access.gate import AccessRules, limits_rates
 from tonlake.api.errors import ApiError, status_of
 from tonlake.api.explorer.routes import create_router, show_error
 from tonlake.api.http import service
-from tonlake.api.http.admission import Admission
 from tonlake.api.http.allowed import list_methods
-from tonlake.api.http.cache import Cache, ResponseCache
+from tonlake.api.http.cache import ResponseCache
 from tonlake.api.http.direct import Direct, Header
-from tonlake.api.http.gate import Gate, refuse
+from tonlake.api.http.gate import refuse
 from tonlake.api.http.lane import Lanes
-from tonlake.api.http.metrics import Metrics
+from tonlake.api.http.layers import REQUEST_BYTES, Parts, make_connections, wrap_application
 from tonlake.api.http.pulse import Pulse
 from tonlake.api.metrics.meter import Meter, open_spans
 from tonlake.api.metrics.routes import ServiceCollector
@@ -55,9 +54,6 @@ if TYPE_CHECKING:
 
     from tonlake.api.request.call import ApiRequest
     from tonlake.api.settings import Settings
-
-REQUEST_BYTES = 1 << 20
-"""Largest request body."""
 
 LOG = logging.getLogger("tonlake.api")
 RETRY_AFTER_S = "1"
@@ -108,11 +104,13 @@ def create_app(
     )
     pulse = Pulse()
     recheck = Recheck(holder.latest, settings.lake.recheck_s)
+    connections = make_connections(settings.http)
     meter.registry.register(ServiceCollector(holder, cache, tvm, recheck, hub.count_clients))
 
-    async def start_pulse() -> None:
+    async def start_timers() -> None:
         pulse.start(asyncio.get_running_loop())
         recheck.start()
+        connections.start(asyncio.get_running_loop())
 
     parts = {
         "holder": holder,
@@ -122,27 +120,39 @@ def create_app(
         "hub": hub,
         "pending": pending,
         "meter": meter,
+        "connections": connections,
     }
-    closing = [recheck.stop, hub.close, pulse.stop, lanes.close, holder.close, tvm.close, sql.close]
+    closing = [recheck.stop, hub.close, pulse.stop, connections.stop, lanes.close, holder.close]
+    closing += [tvm.close, sql.close]
     if spans is not None:
         closing.append(spans.close)
-    application = create_application(settings, parts, [start_pulse, hub.start], closing)
+    application = create_application(settings, parts, [start_timers, hub.start], closing)
     meter.know_routes(route.path for route in application.routes)
-    rules = AccessRules(
+    rules = make_rules(settings, clock)
+    app = wrap_application(
+        Direct(application, answer_error, complete_headers),
+        Parts(connections, lanes, pulse, cache, holder.newest_open, meter.begin, rules.check),
+        settings,
+        any_origin="*" in list_origins(settings),
+        streams=tonlake.api.stream.routes.PREFIX,
+    )
+    return Service(app, application.state)
+
+
+def make_rules(settings: Settings, clock: Callable[[], float]) -> AccessRules:
+    """Return who may send requests, and how many a second.
+
+    Raises:
+        KeyFileInvalid: the file of keys cannot be read.
+    """
+    return AccessRules(
         keys_file=settings.access.keys_file,
         keys_required=settings.access.keys_required,
         limited=limits_rates(settings.access.rate_limits, settings.http.host),
+        forwarded_limited=settings.access.rate_limits == "auto",
         anonymous_rps=settings.access.anonymous_rps,
         clock=clock,
     )
-    # From the inside out: each layer passes on what it does not answer.
-    most, streams = settings.http.requests_in_flight, tonlake.api.stream.routes.PREFIX
-    app: ASGIApp = Direct(application, answer_error, complete_headers)
-    app = Admission(app, lanes, pulse, most_in_flight=most, streams=streams)
-    app = Cache(app, cache, holder.newest_open, any_origin="*" in list_origins(settings))
-    app = Metrics(app, meter.begin)
-    app = Gate(app, rules.check)
-    return Service(app, application.state)
 
 
 def create_application(

@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING
 import msgspec
 from litestar import Response, get
 
+from tonlake.api.explorer.frame import HEADERS
 from tonlake.api.openapi import describe_api
 from tonlake.api.v3.routes import routes as v3_routes
 
 if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
 
+_SCRIPT = "text/javascript"
 _ASSETS = {
-    "swagger-ui-bundle.js": "text/javascript",
+    "swagger-ui-bundle.js": _SCRIPT,
     "swagger-ui.css": "text/css",
     "favicon-32x32.png": "image/png",
 }
@@ -33,10 +35,14 @@ _DOCS = """<!doctype html>
 <link rel="stylesheet" href="/docs/swagger-ui.css"></head>
 <body><div id="ui"></div>
 <script src="/docs/swagger-ui-bundle.js"></script>
-<script>
-SwaggerUIBundle({url: "/openapi.json", dom_id: "#ui", deepLinking: true, docExpansion: "none"});
-</script></body></html>
+<script src="/docs/start.js"></script></body></html>
 """
+_START = """\
+SwaggerUIBundle({url: "/openapi.json", dom_id: "#ui", deepLinking: true, docExpansion: "none"});
+"""
+_POLICY = "Content-Security-Policy"
+_HEADERS = {**HEADERS, _POLICY: f"{HEADERS[_POLICY]}; img-src 'self' data:"}
+"""Those of the explorer's pages; the style of Swagger UI has pictures in it."""
 
 
 @cache
@@ -54,10 +60,16 @@ def read_asset(name: str) -> bytes:
     return (Path(spec.submodule_search_locations[0]) / "static" / name).read_bytes()
 
 
-@get("/docs", media_type=_HTML, sync_to_thread=False)
-def answer_docs() -> str:
+@get("/docs", sync_to_thread=False)
+def answer_docs() -> Response[str]:
     """Show the API's description, to read and to try out."""
-    return _DOCS
+    return Response(_DOCS, media_type=_HTML, headers=_HEADERS)
+
+
+@get("/docs/start.js", sync_to_thread=False)
+def answer_start() -> Response[str]:
+    """Return the script that shows the description: the page itself must have none."""
+    return Response(_START, media_type=_SCRIPT, headers=_DAY)
 
 
 @get("/openapi.json", sync_to_thread=True)
@@ -75,4 +87,4 @@ def _make_asset_route(name: str) -> HTTPRouteHandler:
     return answer_asset
 
 
-routes = [answer_docs, answer_openapi, *map(_make_asset_route, _ASSETS)]
+routes = [answer_docs, answer_start, answer_openapi, *map(_make_asset_route, _ASSETS)]

@@ -19,6 +19,9 @@ ApiError
 ├── RateExceeded             more requests a second than the key or the address may make
 ├── KeyFileInvalid           the file of keys cannot be read or written
 ├── ServiceBusy              too many requests are on their way: ask again later
+├── BodyLate                 the body of the request did not come in time
+├── ShareExceeded            one address has as many streams open as it may
+├── OriginForbidden          a page of another web origin, or under a foreign name, asks for SQL
 ├── SqlOff                   SQL over HTTP is not enabled
 ├── SqlBusy                  too many statements run and wait: ask again later
 ├── SqlUnavailable           this machine cannot run statements safely
@@ -130,6 +133,18 @@ class ServiceBusy(ApiError):
     """Too many requests are on their way: ask again later."""
 
 
+class BodyLate(ApiError):
+    """The body of the request did not come in time."""
+
+
+class ShareExceeded(ApiError):
+    """One address has as many streams open as it may."""
+
+
+class OriginForbidden(ApiError):
+    """A page of another web origin asks, or one that was loaded under a foreign host name."""
+
+
 class SqlOff(ApiError):
     """SQL over HTTP is not enabled; says how it is."""
 
@@ -166,6 +181,9 @@ STATUS: dict[type[Exception], int] = {
     RateExceeded: 429,
     KeyFileInvalid: 500,
     ServiceBusy: 503,
+    BodyLate: 408,
+    ShareExceeded: 429,
+    OriginForbidden: 403,
     SqlOff: 403,
     SqlBusy: 503,
     SqlUnavailable: 500,

@@ -61,12 +61,13 @@ _ELSEWHERE: Schema = {
 _SHARED = {
     "snapshot": (
         "query",
-        {"type": "integer"},
+        {"type": "integer", "format": "int32", "minimum": 1, "maximum": (1 << 31) - 1},
         "Snapshot (commit number) to read; default: the newest.",
     ),
-    "X-No-Address-Book": ("header", {"type": "boolean"}, "Return an empty address book."),
-    "X-No-Metadata": ("header", {"type": "boolean"}, "Return empty metadata."),
-    "X-Timeout": ("header", {"type": "integer"}, "Query timeout in milliseconds."),
+    # Bad values of these are ignored, as by the peer: any text is allowed.
+    "X-No-Address-Book": ("header", {"type": "string"}, "true: return an empty address book."),
+    "X-No-Metadata": ("header", {"type": "string"}, "true: return empty metadata."),
+    "X-Timeout": ("header", {"type": "string"}, "Query timeout in milliseconds."),
 }
 
 
@@ -162,14 +163,22 @@ def _describe_method(name: str, method: Method) -> Iterator[tuple[str, Schema]]:
         "responses": _list_responses(result, "ErrorV2"),
     }
     listed = _list_parameters(method.params)
+    needed = [item["name"] for item in listed if item["required"]]
     if not method.post_only:
         yield "get", {**common, "operationId": f"v2_get_{name}", "parameters": listed}
     body = {
         "type": "object",
         "properties": {item["name"]: item["schema"] for item in listed},
-        "required": [item["name"] for item in listed if item["required"]],
+        "required": needed,
     }
-    yield "post", {**common, "operationId": f"v2_post_{name}", "requestBody": _write_body(body)}
+    yield (
+        "post",
+        {
+            **common,
+            "operationId": f"v2_post_{name}",
+            "requestBody": _write_body(body, required=bool(needed)),
+        },
+    )
 
 
 def _describe_rpc() -> Schema:
@@ -182,8 +191,8 @@ def _describe_rpc() -> Schema:
     }
 
 
-def _write_body(schema: Schema) -> Schema:
-    return {"required": True, "content": {_JSON: {"schema": schema}}}
+def _write_body(schema: Schema, *, required: bool = True) -> Schema:
+    return {"required": required, "content": {_JSON: {"schema": schema}}}
 
 
 def _list_responses(schema: Schema, error: str, *, tables: bool = False) -> Schema:
@@ -192,8 +201,11 @@ def _list_responses(schema: Schema, error: str, *, tables: bool = False) -> Sche
     content: Schema = {_JSON: {"schema": schema}}
     if tables:
         content |= {media: {"schema": {}} for media in MEDIA_TYPES.values() if media != _JSON}
-    return {
-        "200": {"description": "Success.", "content": content},
+    described: Schema = {"200": {"description": "Success.", "content": content}}
+    if error == "ErrorV2":
+        text = "Refused as by a lite server (LITE_SERVER_...): clients match on the error."
+        described["500"] = {"description": text, "content": {_JSON: refused}}
+    return described | {
         "default": {"description": "Error.", "content": {_JSON: refused}},
     }
 

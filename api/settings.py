@@ -27,6 +27,9 @@ class HttpSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         int,
         Meta(description="Threads for fast requests; as many again serve the slow ones", ge=1),
     ] = 2
+    body_timeout_ms: Annotated[
+        int, Meta(description="Milliseconds the body of a request may take; then 408", ge=1)
+    ] = 30_000
     query_timeout_ms: Annotated[
         int, Meta(description="Milliseconds a query may take; 0 sets no limit", ge=0)
     ] = 3000
@@ -79,6 +82,13 @@ class AccessSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     anonymous_rps: Annotated[
         int, Meta(description="Requests per second of one address without an API key", ge=1)
     ] = 1
+    trusted_proxies: Annotated[
+        str,
+        Meta(
+            description="Addresses and networks of proxies whose X-Forwarded-For names the client,"
+            " separated by commas; *: all, empty: none"
+        ),
+    ] = "127.0.0.1,::1"
 
 
 class LogSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -154,6 +164,13 @@ class SqlSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     workers: Annotated[
         int, Meta(description="Statements that run at the same time, a process each", ge=1)
     ] = 2
+    hosts: Annotated[
+        str,
+        Meta(
+            description="Host names under which /sql is reached, separated by commas; addresses"
+            " and localhost always may be used"
+        ),
+    ] = ""
     timeout_ms: Annotated[int, Meta(description="Milliseconds a statement may run", ge=1)] = 10_000
     memory_mib: Annotated[int, Meta(description="Memory a statement may use, in MiB", ge=128)] = (
         1024

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from functools import lru_cache
-from ipaddress import IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -15,9 +13,6 @@ ASKERS_KEPT = 65_536
 
 BURST_S = 1
 """A bucket holds the requests of this many seconds: over a minute that is 2 % too much."""
-
-V6_PREFIX = 64
-"""An address of version 6 stands for its network: one asker has as many as it likes."""
 
 
 class _Bucket(NamedTuple):
@@ -44,25 +39,3 @@ class TokenBuckets:
         while len(self._buckets) > self._most:
             self._buckets.popitem(last=False)
         return 0.0 if admitted else (1.0 - tokens) / rps
-
-
-@lru_cache(4096)
-def name_address(host: str) -> str:
-    """Return what addresses of one asker have in common."""
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return host
-    if not isinstance(address, IPv6Address):
-        return host
-    if address.ipv4_mapped is not None:
-        return str(address.ipv4_mapped)
-    return str(ip_network((int(address), V6_PREFIX), strict=False))
-
-
-def is_own_machine(host: str) -> bool:
-    """Tell whether a service that listens to ``host`` is reached from its own machine alone."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
-from tonlake.api.access.bucket import TokenBuckets, is_own_machine, name_address
+from tonlake.api.access.bucket import TokenBuckets
 from tonlake.api.access.key import Keyring
 from tonlake.api.errors import KeyFileInvalid, KeyMissing, KeyUnknown, RateExceeded
-from tonlake.api.http.gate import KEY_ID
+from tonlake.api.http.address import is_own_machine, name_address
+from tonlake.api.http.gate import FORWARDED, KEY_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,9 +33,12 @@ class AccessRules:
         keys_required: bool,
         limited: bool,
         anonymous_rps: int,
+        forwarded_limited: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Read the keys; ``anonymous_rps`` requests a second are free where rates are limited.
+
+        With ``forwarded_limited`` rates of requests that a proxy passed on are, in any case.
 
         Raises:
             KeyFileInvalid: the file of keys cannot be read, or is missing in the settings.
@@ -43,7 +47,7 @@ class AccessRules:
             raise KeyFileInvalid("keys_required needs the setting keys_file: the file of keys")
         self._keys = Keyring(Path(keys_file), clock) if keys_file else None
         self._required, self._limited = keys_required, limited
-        self._anonymous_rps = anonymous_rps
+        self._anonymous_rps, self._forwarded_limited = anonymous_rps, forwarded_limited
         self._buckets = TokenBuckets(clock)
 
     def check(self, scope: Scope) -> None:
@@ -52,7 +56,9 @@ class AccessRules:
         Raises:
             RateExceeded, KeyUnknown, KeyMissing: the request is not to be answered.
         """
-        if self._keys is None and not self._limited:
+        forwarded = self._forwarded_limited and FORWARDED in scope.get("state", ())
+        limited = self._limited or forwarded
+        if self._keys is None and not limited:
             return
         key = read_key(scope)
         client = scope.get("client")
@@ -61,7 +67,7 @@ class AccessRules:
         if record is not None:
             asker, rps = f"key {record.id}", record.rps
             scope.setdefault("state", {})[KEY_ID] = record.id
-        if self._limited and (wait_s := self._buckets.take(asker, rps)):
+        if limited and (wait_s := self._buckets.take(asker, rps)):
             raise RateExceeded(rps, math.ceil(wait_s))
         if record is not None:
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gc
 import io
+import os
 import signal
 import socket
 import sys
@@ -44,6 +45,10 @@ _EXAMPLES = (
     "/api/v3/transactions?limit=5",
     "/api/v2/getMasterchainInfo",
     "/docs",
+)
+
+ROOT_WARNING = (
+    "warning: the service runs as root: start it as a user that can read the lake and nothing else"
 )
 
 SERVE_HELP = """
@@ -123,13 +128,20 @@ def serve_lake(
     name = f"[{host}]" if family == socket.AF_INET6 else host
     for path in _EXAMPLES:
         click.echo(f"http://{name}:{listener.getsockname()[1]}{path}")
+    if os.geteuid() == 0:
+        click.echo(ROOT_WARNING, err=True)
     try:
         app = create_app(lake, settings)
     except (KeyFileInvalid, SettingsError) as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(EXIT_DATA)
     app.state.followed = origin is not None
-    server = StreamingServer(app, app.state.hub.end_clients)
+    server = StreamingServer(
+        app,
+        app.state.hub.end_clients,
+        app.state.connections,
+        body_s=settings.http.body_timeout_ms / 1000,
+    )
     configure_logs(settings.log)
     with (
         _settled(),

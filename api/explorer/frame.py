@@ -42,6 +42,13 @@ HEADERS = {
 """What browsers must not do with a page: load from elsewhere, run text as script, be framed."""
 
 
+_DIRECTIONS = {
+    code: f"[U+{code:04X}]"
+    for code in (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+}
+"""Marks that change the direction of text: a page shows them, and no text of the chain acts so."""
+
+
 class Question(msgspec.Struct, frozen=True):
     """What a page is asked: the parts of its path, and the parameters behind it."""
 
@@ -123,7 +130,7 @@ def render(request: ApiRequest, shown: Shown, values: dict[str, Any]) -> Respons
         )
     )
     return Response(
-        text.encode(),
+        text.translate(_DIRECTIONS).encode(),
         status_code=shown.status,
         media_type="text/html",
         headers=HEADERS,

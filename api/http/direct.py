@@ -71,6 +71,14 @@ class Direct:
             response = await call_in_lane(partial(handle, request), scope, unwaiting=unwaiting)
         except Exception as error:  # noqa: BLE001 - every error has an answer, and some are logged
             response = self._explain(request, error)
+        await self._send(response, scope, send)
+
+    async def refuse(self, scope: Scope, receive: Receive, send: Send, error: Exception) -> None:
+        """Answer a request with an error, in the form of its API version."""
+        scope["litestar_app"] = self._app
+        await self._send(self._explain(Request(scope, receive, send), error), scope, send)
+
+    async def _send(self, response: Response[Any], scope: Scope, send: Send) -> None:
         body: bytes = response.content
         own = [
             (b"content-type", _name_type(str(response.media_type))),

@@ -20,6 +20,9 @@ FREE_FOLDERS = ("/docs", "/explorer/")
 REQUESTS = (ScopeType.HTTP, ScopeType.WEBSOCKET)
 """What is answered; the server also announces its begin and its end."""
 
+FORWARDED = "forwarded"
+"""Key in the scope's state of a request that a proxy passed on: it is not of this machine."""
+
 REFUSAL, KEY_ID = "refusal", "key_id"
 """Where the scope's state holds why a request is refused, and the id of its key."""
 

@@ -1,15 +1,17 @@
-"""A bound on the head of a request, around the server's own protocol.
+"""Bounds on the head of a request and on its time, around the server's own protocol.
 
-The server's parser in C bounds no head, and reads no URL beyond 64 KiB; long lists of addresses in
-a URL are accepted up to the bound all the same, as by the peer. What comes over a connection passes
-here first: heads are measured, and the query of a long URL goes on in a header, from where
-`LongQueries` takes it back.
+The server's parser in C bounds no head, waits for its end without limit, and reads no URL beyond
+64 KiB; long lists of addresses in a URL are accepted up to the bound all the same, as by the peer.
+What comes over a connection passes here first: heads are measured and timed, and the query of a
+long URL goes on in a header, from where `LongQueries` takes it back. What is sent passes an
+`Outlet`, so that a registry (`connection`) closes connections that are late or do not read.
 """
 
 from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
@@ -17,6 +19,9 @@ from typing import TYPE_CHECKING, Any, cast
 import httptools
 import uvicorn
 from litestar.enums import ScopeType
+
+from tonlake.api.http.connection import HEAD_S, Connections
+from tonlake.api.http.outlet import Outlet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,11 +35,20 @@ LONG_LINE_BYTES = 1 << 15
 _NAME = b"x-query-" + secrets.token_hex(8).encode()
 """Header, and value of the query in its place: no client knows it."""
 
-_REFUSAL = b"The head of the request is too large."
-_RESPONSE = (
-    b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\n"
-    b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (len(_REFUSAL), _REFUSAL)
-)
+BODY_S = 30.0
+BODY_SPARE_S = 10.0
+"""A body is timed where it is read (`body`); one that nothing reads gets this much longer."""
+
+
+def _write_refusal(status: bytes, text: bytes) -> bytes:
+    return (
+        b"HTTP/1.1 %b\r\ncontent-type: text/plain; charset=utf-8\r\n"
+        b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (status, len(text), text)
+    )
+
+
+_TOO_LARGE = _write_refusal(b"400 Bad Request", b"The head of the request is too large.")
+_TOO_MANY = _write_refusal(b"429 Too Many Requests", b"Too many connections are open.")
 
 
 @cache
@@ -55,26 +69,55 @@ class BoundedHead(asyncio.Protocol):
     Bytes are counted as they come: a parser keeps a header to itself until it has ended.
     """
 
-    def __init__(self, **inputs: Any) -> None:  # noqa: ANN401 - whatever the server's protocol takes
-        """Begin with a connection's first request."""
-        self._inner = load_protocol()(**inputs)
+    def __init__(
+        self,
+        connections: Connections | None = None,
+        body_s: float = BODY_S,
+        **inputs: Any,  # noqa: ANN401 - whatever the server's protocol takes
+    ) -> None:
+        """Take the registry, how long a body may take, and what the server's protocol takes."""
+        self._connections = Connections() if connections is None else connections
+        self._body_s = body_s
+        self._inner: asyncio.Protocol = load_protocol()(**inputs)
         self._parser = httptools.HttpRequestParser(self)
-        self._begins, self._in_head = True, False
+        self._begins, self._in_head, self._upgraded = True, False, False
         self._head_bytes = 0
         self._line = bytearray()
         """The first line of a request until it has ended."""
+        self.progress_s = time.monotonic()
+        self.silent_s: float | None = self.progress_s
+        self.allowed_s = HEAD_S
+        self.read, self.shared = 0, True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
-        self._transport = cast("asyncio.Transport", transport)
-        self._inner.connection_made(transport)
+        """Begin, unless there are too many connections."""
+        self.outlet = Outlet(cast("asyncio.Transport", transport), self._hand_over)
+        self.peer = tuple(transport.get_extra_info("peername") or ("", id(self)))[:2]
+        if self._connections.admit(self):
+            self._inner.connection_made(self.outlet)
+            return
+        self._inner, self._upgraded = asyncio.Protocol(), True
+        self.outlet.write(_TOO_MANY)
+        self.outlet.close()
+
+    def _hand_over(self, protocol: asyncio.BaseProtocol) -> None:
+        """Let another protocol, that of WebSockets, take what comes from now on."""
+        self._inner, self._upgraded = cast("asyncio.Protocol", protocol), True
+        self.silent_s = None
 
     def data_received(self, data: bytes) -> None:
         """Measure what has come over the connection, and pass it on."""
         if self._begins and not self._line and _is_one_request(data):
+            self.silent_s = None
             self._inner.data_received(data)
-            return
+        elif self._upgraded:
+            self._inner.data_received(data)
+        else:
+            self._measure(data)
+
+    def _measure(self, data: bytes) -> None:
         if self._begins:
+            self._await(HEAD_S)
             data = self._take_line(data)
         # The server's protocol meets the same errors.
         with suppress(httptools.HttpParserError, httptools.HttpParserUpgrade):
@@ -82,10 +125,15 @@ class BoundedHead(asyncio.Protocol):
         if self._in_head:
             self._head_bytes += len(data)
         if max(self._head_bytes, len(self._line)) > REQUEST_HEAD_BYTES:
-            self._transport.write(_RESPONSE)
-            self._transport.close()
+            self.outlet.write(_TOO_LARGE)
+            self.outlet.close()
         elif data:
             self._inner.data_received(data)
+
+    def _await(self, allowed_s: float) -> None:
+        """Note that the rest of a head or of a body is missing from now on."""
+        if self.silent_s is None or self.allowed_s != allowed_s:
+            self.silent_s, self.allowed_s = time.monotonic(), allowed_s
 
     def _take_line(self, data: bytes) -> bytes:
         """Return what has come once the first line of a request is complete, b"" until then."""
@@ -102,14 +150,16 @@ class BoundedHead(asyncio.Protocol):
     def on_message_begin(self) -> None:
         """Count from zero for each request of a connection."""
         self._begins, self._in_head, self._head_bytes = False, True, 0
+        self._await(HEAD_S)
 
     def on_headers_complete(self) -> None:
         """Stop counting: bodies have a bound of their own."""
         self._in_head, self._head_bytes = False, 0
+        self._await(self._body_s + BODY_SPARE_S)
 
     def on_message_complete(self) -> None:
         """Expect another request."""
-        self._begins = True
+        self._begins, self.silent_s = True, None
 
     def eof_received(self) -> bool | None:
         """Pass it on."""
@@ -117,6 +167,7 @@ class BoundedHead(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Pass it on."""
+        self._connections.remove(self)
         self._inner.connection_lost(exc)
 
     def pause_writing(self) -> None:

@@ -136,7 +136,9 @@ class Lanes:
         shape = read_shape(scope)
         if scope["method"] == "POST":
             return Turn(self, self._waiting, shape)
-        is_heavy = self._costs_s.get(shape, 0.0) > HEAVY_S
+        # Many of an unknown shape at once would all be quick until the first one has ended.
+        unknown_s = 2 * HEAVY_S if _MANY_ROWS.search(scope["query_string"]) else 0.0
+        is_heavy = self._costs_s.get(shape, unknown_s) > HEAVY_S
         return Turn(self, self._heavy if is_heavy else self._quick, shape)
 
     def is_small(self, scope: HTTPScope) -> bool:

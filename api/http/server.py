@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import resource
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from tonlake.api.http.head import BoundedHead, LongQueries
+from tonlake.api.http.head import BODY_S, BoundedHead, LongQueries
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
 
     from litestar.types import ASGIApp
+
+    from tonlake.api.http.connection import Connections
 
 SWITCH_S = 0.0005
 """How long a thread runs before another one gets its turn, the event loop's among them.
@@ -32,11 +34,27 @@ leaves that without an answer.
 """
 
 
-def configure_server(app: ASGIApp) -> uvicorn.Config:
-    """Return how an application is served: event loop and parser in C, errors alone logged."""
+def configure_server(
+    app: ASGIApp, connections: Connections | None = None, body_s: float = BODY_S
+) -> uvicorn.Config:
+    """Return how an application is served: event loop and parser in C, errors alone logged.
+
+    Args:
+        app: Answers requests; it reads what proxies state, and the server does not.
+        connections: Bounds the connections of the server; by default each is bounded alone.
+        body_s: How long a body may take.
+    """
+
+    class Bounded(BoundedHead):
+        """The protocol with the bounds of this server."""
+
+        def __init__(self, **inputs: Any) -> None:  # noqa: ANN401 - what the server passes
+            super().__init__(connections, body_s, **inputs)
+
     return uvicorn.Config(
         LongQueries(app),
-        http=BoundedHead,
+        http=Bounded,
+        proxy_headers=False,
         loop="uvloop",
         log_level="warning",
         access_log=False,  # The service logs requests itself.
@@ -48,9 +66,16 @@ def configure_server(app: ASGIApp) -> uvicorn.Config:
 class StreamingServer(uvicorn.Server):
     """Ends streams at shutdown: the server waits for all connections, and streams stay open."""
 
-    def __init__(self, app: ASGIApp, end_streams: Callable[[], None]) -> None:
-        """Take an application, and what ends its streams."""
-        super().__init__(configure_server(app))
+    def __init__(
+        self,
+        app: ASGIApp,
+        end_streams: Callable[[], None],
+        connections: Connections | None = None,
+        *,
+        body_s: float = BODY_S,
+    ) -> None:
+        """Take an application, what ends its streams, and the rest as ``configure_server``."""
+        super().__init__(configure_server(app, connections, body_s))
         self._end_streams = end_streams
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:

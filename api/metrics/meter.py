@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from tonlake.api.errors import RateExceeded, ServiceBusy
+from tonlake.api.errors import (
+    BodyLate,
+    LakeUnavailable,
+    RateExceeded,
+    ServiceBusy,
+    ShareExceeded,
+)
 from tonlake.api.http.gate import KEY_ID, REFUSAL
 from tonlake.api.metrics.logs import REQUESTS
 from tonlake.lake.errors import SettingsError
@@ -168,9 +174,17 @@ class Meter:
 
 
 def _name_reason(refusal: Exception) -> str:
-    if isinstance(refusal, ServiceBusy):
-        return "busy"
-    return "rate" if isinstance(refusal, RateExceeded) else "key"
+    return next((reason for kind, reason in _REASONS.items() if isinstance(refusal, kind)), "key")
+
+
+_REASONS = {
+    ServiceBusy: "busy",
+    LakeUnavailable: "busy",
+    RateExceeded: "rate",
+    ShareExceeded: "share",
+    BodyLate: "late",
+}
+"""Labels of refusals by the error; others are of keys."""
 
 
 def open_spans(endpoint: str) -> Spans | None:

@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from tonlake.api.request.snapshot import SnapshotHolder
 
 SHARED_PARAMETERS = frozenset(
-    {"api_key", "snapshot", "x_no_address_book", "x_no_metadata", "x_timeout", "x_debug_request"}
+    {
+        *("api_key", "snapshot", "x_no_address_book", "x_no_metadata", "x_timeout"),
+        *("x_debug_request", "csv_safe"),
+    }
 )
-"""Parameters that every operation takes; all but ``snapshot`` are twins of headers."""
+"""Parameters of every operation; all but ``snapshot`` and ``csv_safe`` stand for headers."""
 
 ANSWER_HEADERS = frozenset({b"x-no-address-book", b"x-no-metadata", b"x-actions-version"})
 """Request headers that answers depend on: part of the key of cached answers."""

@@ -156,9 +156,9 @@ def _bounded(
 
 _INT32 = Converter(parse_int32, {"type": "integer", "format": "int32"})
 _UTIME = Converter(parse_utime, {"type": "number"})
-_LT = Converter(parse_lt, {"type": "integer", "format": "int64", "minimum": 0})
+_LT = Converter(parse_lt, {"type": "integer", "minimum": 0, "maximum": _UINT64 - 1})
 _HASH = Converter(parse_hash, {"type": "string", "pattern": "^(0x)?[0-9a-fA-F]{64}$|^.{44}$"})
-_ADDRESS = Converter(parse_any_address, {"type": "string"})
+_ADDRESS = Converter(parse_any_address, {"type": "string", "minLength": 1})
 _TEXT = Converter(str, {"type": "string"})
 
 Int32 = Annotated[int | None, _INT32]

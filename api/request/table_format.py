@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.ipc
 
+from tonlake.api.errors import RequestInvalid
+from tonlake.api.request.params import Arguments, ConversionError, parse_bool
 from tonlake.lake.duck.answer import write_csv, write_parquet
 
 if TYPE_CHECKING:
@@ -24,6 +28,9 @@ MEDIA_TYPES = {
 """What an answer of each form is called on its way out."""
 
 HTML = "html"
+SAFE_CSV = "csv_safe"
+"""CSV whose text no spreadsheet takes for a formula; also the parameter that asks for it."""
+
 _ACCEPTED = {
     "application/json": JSON,
     "text/json": JSON,
@@ -47,6 +54,26 @@ def choose_format(accept: str) -> str | None:
 
 _ANYTHING = ("", "*/*")
 """What almost every client of the API sends."""
+
+
+def name_media_type(form: str) -> str:
+    """Return what an answer of a form is called."""
+    return MEDIA_TYPES[CSV if form == SAFE_CSV else form]
+
+
+def refine_format(form: str, arguments: Arguments) -> str:
+    """Return the form with what the parameters add: CSV that is safe in spreadsheets.
+
+    Raises:
+        RequestInvalid: the parameter is no boolean.
+    """
+    text = arguments.last(SAFE_CSV)
+    if form != CSV or text is None:
+        return form
+    try:
+        return SAFE_CSV if parse_bool(text) else form
+    except ConversionError as error:
+        raise RequestInvalid('schema: error converting value for "csv_safe"') from error
 
 
 def _weigh(accept: str) -> str | None:
@@ -74,6 +101,25 @@ def write_csv_text(batches: pa.RecordBatchReader) -> bytes:
     return stream.getvalue().encode()
 
 
+def write_safe_csv_text(batches: pa.RecordBatchReader) -> bytes:
+    """Return CSV as above; text that a spreadsheet would take for a formula begins with ``'``."""
+    table = batches.read_all()
+    columns = [
+        pc.replace_substring_regex(column, _FORMULA, r"'\1") if _is_text(column.type) else column
+        for column in table.columns
+    ]
+    names = [_FORMULA_START.sub(r"'\1", name) for name in table.column_names]
+    return write_csv_text(pa.Table.from_arrays(columns, names=names).to_reader())
+
+
+_FORMULA = r"\A([=+\-@\t\r])"
+_FORMULA_START = re.compile(_FORMULA)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
 def write_arrow_stream(batches: pa.RecordBatchReader) -> bytes:
     """Return an Arrow IPC stream."""
     stream = io.BytesIO()
@@ -92,6 +138,7 @@ def write_parquet_file(batches: pa.RecordBatchReader) -> bytes:
 
 WRITERS: dict[str, Callable[[pa.RecordBatchReader], bytes]] = {
     CSV: write_csv_text,
+    SAFE_CSV: write_safe_csv_text,
     ARROW: write_arrow_stream,
     PARQUET: write_parquet_file,
 }

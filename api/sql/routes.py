@@ -23,9 +23,12 @@ from tonlake.api.request.table_format import (
     JSON,
     MEDIA_TYPES,
     PARQUET,
+    SAFE_CSV,
     choose_format,
+    refine_format,
 )
 from tonlake.api.sql.chart import draw_chart
+from tonlake.api.sql.origin import check_origin
 from tonlake.lake.duck.connection import DERIVED_VIEWS, PARTITION, VIEW_NAMES, read_sql
 from tonlake.lake.schema import TABLES
 
@@ -182,7 +185,7 @@ TEXT_BYTES = 65_536
 
 _TEXT = Converter(str, {"type": "string"})
 _KNOWN = {"query": _TEXT, "format": _TEXT}
-_SHARED = frozenset({"api_key", "snapshot"})
+_SHARED = frozenset({"api_key", "snapshot", SAFE_CSV})
 _FORMATS = (*MEDIA_TYPES, HTML)
 
 OFF = "SQL over HTTP is off: set [sql] enabled (TONLAKE_SQL_ENABLED=1) to have it"
@@ -199,7 +202,11 @@ def answer_sql(request: ApiRequest, body: RawBody) -> Response[bytes]:
     """Answer the statement in ``query`` or in the body: plain text, a form, or JSON.
 
     Without one, there is the page to write it.
+
+    Raises:
+        OriginForbidden: a page of another web origin asks, whatever ``[http] cors_origins`` allows.
     """
+    check_origin(request, request.app.state.settings.sql.hosts)
     arguments = read_arguments(request)
     if request.method == "POST":
         request_body = _read_body(body, request.content_type[0])
@@ -253,7 +260,7 @@ def _answer_rows(
     _check_query(query, settings)
     pool: SqlPool = request.app.state.sql
     call = open_call(request, arguments)
-    answer = pool.run(call.reader.snapshot, query, form, settings.rows)
+    answer = pool.run(call.reader.snapshot, query, refine_format(form, arguments), settings.rows)
     call.headers["X-Tonlake-Rows"] = str(answer.rows)
     if not answer.complete:
         call.warn(f"the answer is cut after {answer.rows} rows, the most that are given at once")

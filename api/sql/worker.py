@@ -6,6 +6,7 @@ ready, and writes one line of JSON (Head) followed by the answer. Nobody trusts 
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ import pyarrow as pa
 
 from tonlake.api.errors import SqlUnavailable
 from tonlake.api.request.table_format import JSON, WRITERS
+from tonlake.api.sql.hidden import check_hidden
 from tonlake.api.sql.sandbox import Bounds, confine
 from tonlake.lake.duck.answer import ENCODER, ask, naming_the_fault, plain_rows
 from tonlake.lake.duck.connection import connect
@@ -60,6 +62,8 @@ class Head(msgspec.Struct, frozen=True):
 READY = b"ready\n"
 """The process holds its bounds; the statement's time begins."""
 
+LAKE_DIR = Path("/proc/self/cwd")
+"""The lake by a name that hides where it is: DuckDB shows the paths that it may read."""
 
 _MEMORY_SHARE = 0.75
 """Part of the allowed memory that DuckDB may use, so that its own limit is met first."""
@@ -80,7 +84,7 @@ def answer_job(job: Job) -> tuple[Head, bytes]:
         LakeError: the lake or the statement is at fault.
         SqlUnavailable: the process cannot be confined.
     """
-    lake_dir = Path(job.lake_dir)
+    lake_dir = LAKE_DIR
     damage = [LakeCorrupt(each.file, each.reason) for each in job.damaged]
     snapshot = Snapshot(lake_dir, read_state(lake_dir, job.snapshot), damage)
     settings = LakeSettings(
@@ -89,8 +93,9 @@ def answer_job(job: Job) -> tuple[Head, bytes]:
     connection = connect(snapshot, settings)
     _warm_up(connection)
     files = (files[0].path for files in snapshot.files.values() if files)
-    confine(job.bounds, (lake_dir.absolute() / path for path in files))
+    confine(job.bounds, (lake_dir / path for path in files))
     _say(READY)
+    check_hidden(job.query)
     reader = ask(connection, snapshot, job.query)
     with naming_the_fault(snapshot):
         table, complete = take_rows(reader, job.most_rows)
@@ -144,10 +149,14 @@ def _say(data: bytes) -> None:
 def main() -> None:
     """Run the one job that the input holds."""
     job = msgspec.json.decode(sys.stdin.buffer.read(), type=Job)
+    os.environ["HOME"] = "/"  # shown in DuckDB's settings
     try:
+        os.chdir(job.lake_dir)
         head, body = answer_job(job)
     except (LakeError, SqlUnavailable) as error:
-        text = str(error).replace(str(Path(job.lake_dir).absolute()), "<lake>")
+        text = str(error)
+        for place in (str(Path(job.lake_dir).resolve()), job.lake_dir, str(LAKE_DIR)):
+            text = text.replace(place, "<lake>")
         head, body = Head(error=text), b""
     except MemoryError:
         head, body = Head(error="the statement needs more memory than is allowed"), b""

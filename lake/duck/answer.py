@@ -91,9 +91,12 @@ def write_table(batches: pa.RecordBatchReader, stream: IO[str], max_rows: int) -
 def write_csv(batches: pa.RecordBatchReader, stream: IO[str]) -> None:
     """Write a header and the rows as CSV; NULL is an empty field, nested values are JSON."""
     writer = csv.writer(stream, lineterminator="\n")
+    quoting = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerow(batches.schema.names)
     for row in plain_rows(batches):
-        writer.writerow("" if value is None else _text(value) for value in row)
+        texts = ["" if value is None else _text(value) for value in row]
+        # The writer leaves a carriage return bare, which readers take for the end of a row.
+        (quoting if "\r" in "".join(texts) else writer).writerow(texts)
 
 
 def write_json(batches: pa.RecordBatchReader, stream: IO[str]) -> None:

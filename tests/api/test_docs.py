@@ -117,3 +117,13 @@ def test_every_link_of_a_page_leads_somewhere_here(client: TestClient[Any], page
 def test_other_files_of_the_package_are_not_served(client: TestClient[Any]) -> None:
     for name in ("swagger-ui.js", "../templates/doc.html", "index.html"):
         assert client.get(f"/docs/{name}").status_code == 404
+
+
+def test_the_page_is_protected_as_those_of_the_explorer(client: TestClient[Any]) -> None:
+    docs, page = client.get("/docs"), client.get("/")
+    policies = [one.headers["Content-Security-Policy"].split("; ") for one in (docs, page)]
+    assert set(policies[0]) - set(policies[1]) == {"img-src 'self' data:"}
+    assert "frame-ancestors 'none'" in policies[0]
+    assert "<script>" not in docs.text
+    for name in ("X-Content-Type-Options", "Referrer-Policy", "Cross-Origin-Opener-Policy"):
+        assert docs.headers[name] == page.headers[name]

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from tonlake.api.access.bucket import is_own_machine
 from tonlake.api.access.key import read_keys
 from tonlake.api.errors import KeyFileInvalid
+from tonlake.api.http.address import is_own_machine
 from tonlake.ingest.decode import native
 from tonlake.ingest.derive.tvm.process import HOW_TO_INSTALL
 from tonlake.ingest.errors import IngestError

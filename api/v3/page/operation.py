@@ -36,7 +36,12 @@ from tonlake.api.request.params import (
     converters_of,
     read_query,
 )
-from tonlake.api.request.table_format import MEDIA_TYPES, WRITERS, choose_format
+from tonlake.api.request.table_format import (
+    WRITERS,
+    choose_format,
+    name_media_type,
+    refine_format,
+)
 from tonlake.api.v3.page.coverage import check_lt, check_no_gap, check_utime, describe_gaps
 from tonlake.api.v3.page.listing import list_rows, tabulate
 
@@ -54,6 +59,7 @@ CURSOR = "X-Tonlake-Cursor"
 """Header of a full page: what the parameter ``cursor`` is to be for the next one."""
 
 _CURSOR = re.compile(r"([0-9]{1,10})-([0-9]{1,10})")
+CURSOR_FORM = "^[0-9]{1,9}-[0-9]{1,9}$"
 
 
 class PageCursor(msgspec.Struct, frozen=True):
@@ -86,7 +92,9 @@ class Page(Query, frozen=True, kw_only=True):
 
     limit: Int32 = None
     offset: Int32 = None
-    cursor: Annotated[Any, Converter(parse_page_cursor, {"type": "string"})] = None
+    cursor: Annotated[
+        Any, Converter(parse_page_cursor, {"type": "string", "pattern": CURSOR_FORM})
+    ] = None
 
 
 class SortedPage(Page, frozen=True, kw_only=True):
@@ -170,7 +178,9 @@ def operation(
         answered = answer(call, query)
         if pages:
             _name_next_page(call, query, answered)
-        body = write_answer(answered, read_header(request, b"accept") or "", settings)
+        form = choose_format(read_header(request, b"accept") or "")
+        form = form and refine_format(form, arguments)
+        body = write_answer(answered, form, settings)
         if lasting:
             keep_answer(request)
         return body
@@ -184,20 +194,19 @@ def operation(
     return route(in_lane(handle, unwaiting=unwaiting))
 
 
-def write_answer(answered: object, accept: str, settings: HttpSettings) -> Response[bytes]:
-    """Return an answer in the form that the client likes best; what is no list is JSON.
+def write_answer(answered: object, form: str | None, settings: HttpSettings) -> Response[bytes]:
+    """Return an answer in a form; what is no list is JSON.
 
     Raises:
         RequestInvalid: it is larger than the settings allow.
     """
-    form = choose_format(accept)
     table = tabulate(answered) if form in WRITERS else None
     if form is None or table is None:
         written = answer_json(msgspec.json.encode(answered), settings)
     else:
         body = WRITERS[form](table.to_reader())
         check_size(body, settings)
-        written = Response(body, media_type=MEDIA_TYPES[form])
+        written = Response(body, media_type=name_media_type(form))
     written.headers["Vary"] = "Accept"
     return written
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 _CURSOR = re.compile(r"([0-9]{1,19}):([0-9a-f]{64}):([0-9]{1,19}):([0-9a-f]{64})")
+CURSOR_FORM = "^[0-9]{1,18}:[0-9a-f]{64}:[0-9]{1,18}:[0-9a-f]{64}$"
 _TYPE_NAME = re.compile(r"[A-Za-z0-9_.]+")
 _IN_DETAILS = re.compile(r'"(-?[0-9]{1,10}:[0-9A-F]{64})"')
 _ADDRESS_COLUMNS = (
@@ -88,7 +89,9 @@ class ActionsQuery(SpanPage, frozen=True, kw_only=True):
     supported_action_types: Texts = ()
     include_accounts: Flag = None
     include_transactions: Flag = None
-    cursor: Annotated[ActionCursor | None, Converter(parse_cursor, {"type": "string"})] = None
+    cursor: Annotated[
+        ActionCursor | None, Converter(parse_cursor, {"type": "string", "pattern": CURSOR_FORM})
+    ] = None
 
 
 class Actions(msgspec.Struct):

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 _CURSOR = re.compile(r"([0-9]{1,19}):([0-9a-f]{64})")
+CURSOR_FORM = "^[0-9]{1,18}:[0-9a-f]{64}$"
 
 
 class Cursor(msgspec.Struct, frozen=True):
@@ -78,7 +79,9 @@ class TracesQuery(SpanPage, frozen=True, kw_only=True):
     mc_seqno: Int32 = None
     include_actions: Flag = None
     supported_action_types: Texts = ()
-    cursor: Annotated[Cursor | None, Converter(parse_cursor, {"type": "string"})] = None
+    cursor: Annotated[
+        Cursor | None, Converter(parse_cursor, {"type": "string", "pattern": CURSOR_FORM})
+    ] = None
 
 
 def get_traces(call: Call, query: TracesQuery) -> Traces:

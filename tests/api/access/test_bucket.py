@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tonlake.api.access.bucket import TokenBuckets, is_own_machine, name_address
+from tonlake.api.access.bucket import TokenBuckets
 
 
 class Clock:
@@ -72,28 +72,3 @@ def test_askers_are_bounded() -> None:
     assert buckets.take("d", 1) > 0
     assert buckets.take("a", 1) == 0  # forgotten, so its bucket is full
     assert len(buckets._buckets) == 3
-
-
-@pytest.mark.parametrize(
-    ("host", "asker"),
-    [
-        ("192.0.2.7", "192.0.2.7"),
-        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-        ("::ffff:192.0.2.7", "192.0.2.7"),
-        ("testclient", "testclient"),
-        ("", ""),
-    ],
-)
-def test_addresses_of_one_asker(host: str, asker: str) -> None:
-    assert name_address(host) == asker
-
-
-@pytest.mark.parametrize(
-    ("host", "own"),
-    [
-        *(("127.0.0.1", True), ("127.8.9.1", True), ("::1", True), ("localhost", True)),
-        *(("0.0.0.0", False), ("::", False), ("192.0.2.1", False), ("example.org", False)),  # noqa: S104
-    ],
-)
-def test_own_machine(host: str, own: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    assert is_own_machine(host) is own

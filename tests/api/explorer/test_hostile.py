@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SCRIPT = "<script>alert(1)</script>"
 IMAGE = '"><img src=x onerror=alert(1)>'
 TEMPLATE = "{{ 7 * 191 }}{% raw %}"
+TURNED = "\u202egpj.exe\u2066\u200f"
 TRACE = make_id("trace")
 
 
@@ -28,7 +29,12 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient[Any]
     """Ask a lake in which every text is an attack."""
     scene = build_market()
     evil = json.dumps(
-        {"name": SCRIPT, "symbol": IMAGE, "description": TEMPLATE, "image": "javascript:alert(1)"}
+        {
+            "name": SCRIPT,
+            "symbol": IMAGE,
+            "description": TEMPLATE + TURNED,
+            "image": "javascript:alert(1)",
+        }
     )
     for table, name in (("jetton_masters", "gold"), ("nft_collections", "birds")):
         row = dict(next(each for each in scene.rows[table] if each["account"] == make_id(name)))
@@ -105,6 +111,15 @@ def test_the_texts_are_there_as_text(client: TestClient[Any]) -> None:
     for path in (PATHS[0], PATHS[1], PATHS[6], PATHS[9], PATHS[11]):
         assert escaped in client.get(path).text, path
     assert "{{ 7 * 191 }}" in client.get(PATHS[6]).text
+
+
+def test_marks_of_direction_are_shown(client: TestClient[Any]) -> None:
+    text = client.get(PATHS[6]).text
+    assert "[U+202E]gpj.exe[U+2066][U+200F]" in text
+    for path in PATHS:
+        assert not set(client.get(path).text) & set(TURNED[0] + TURNED[-2:]), path
+    searched = client.get("/search", params={"q": TURNED}).text
+    assert "[U+202E]gpj.exe" in searched
 
 
 def test_a_traces_page_without_the_trace(client: TestClient[Any]) -> None:

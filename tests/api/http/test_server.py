@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import uvicorn
 
-from tonlake.api.http.head import REQUEST_HEAD_BYTES, BoundedHead
+from tonlake.api.http.connection import Connections
+from tonlake.api.http.head import REQUEST_HEAD_BYTES
 from tonlake.api.http.server import configure_server
 
 if TYPE_CHECKING:
@@ -28,13 +29,15 @@ async def _echo(scope: dict[str, Any], _receive: Any, send: Callable[..., Any]) 
 
 async def _ask(*pieces: bytes, app: Any = None, apart: bool = False) -> bytes:
     """Send pieces over one connection to a server, and return all that comes back."""
-    config = configure_server(app or _echo)
+    connections = Connections(most=10, most_of_address=10, most_unsent_bytes=1 << 30)
+    config = configure_server(app or _echo, connections, 30)
     config.lifespan = "off"
     config.load()
     state = uvicorn.server.ServerState()
 
-    def connect() -> BoundedHead:
-        return BoundedHead(config=config, server_state=state, app_state={})
+    def connect() -> asyncio.Protocol:
+        protocol: Callable[..., asyncio.Protocol] = config.http_protocol_class
+        return protocol(config=config, server_state=state, app_state={})
 
     server = await asyncio.get_running_loop().create_server(connect, "127.0.0.1", 0)
     reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname()[:2])

@@ -69,6 +69,13 @@ def test_forms(sql: TestClient[Any]) -> None:
     ]
 
 
+def test_formulas_in_csv_are_escaped_where_that_is_asked_for(sql: TestClient[Any]) -> None:
+    query = "select '=1+1' as a, -1 as b"
+    for safe, cell in (("1", "'=1+1"), ("0", "=1+1")):
+        text = sql.post("/sql", params={"format": "csv", "csv_safe": safe}, content=query).text
+        assert text == f"a,b\n{cell},-1\n"
+
+
 def test_rows_have_a_bound(sql: TestClient[Any]) -> None:
     answer = sql.post("/sql", content="from range(1001)")
     assert (answer.json()["row_count"], answer.json()["complete"]) == (1000, False)

@@ -1,0 +1,137 @@
+"""The layer that receives bodies: a request goes on once its body is complete.
+
+A body has a deadline, a minimum rate and a share of memory; until it is complete, the request
+counts neither as one in flight nor against a thread. One address has a share of the bodies that
+are waited for; the oldest gives way to a new one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from litestar.enums import ScopeType
+
+from tonlake.api.errors import BodyLate, ServiceBusy
+from tonlake.api.http.gate import REFUSAL
+from tonlake.api.http.transit import FULL, read_address
+
+if TYPE_CHECKING:
+    from litestar.types import ASGIApp, HTTPReceiveMessage, HTTPScope, Receive, Scope, Send
+
+    from tonlake.api.http.transit import Load, Transit
+
+GRACE_S = 5.0
+"""How long a body may be slower than the minimum rate."""
+
+LEAST_BYTES_S = 1024
+"""Bytes a second that a body comes with at least, after the grace."""
+
+LATE = "the body of the request did not come in time"
+
+
+class Bodies:
+    """Middleware that waits for the body of a request, or notes that it did not come."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        transit: Transit,
+        *,
+        most_s: float,
+        most_bytes: int,
+        most_of_address: int,
+    ) -> None:
+        """Take the bounds.
+
+        Args:
+            app: Answers the request.
+            transit: Accounts for the bytes that are held.
+            most_s: How long a body may take.
+            most_bytes: Largest body; what is longer goes on as it comes, to be refused.
+            most_of_address: Bodies that one address may keep waiting.
+        """
+        self._app, self._transit = app, transit
+        self._most_s, self._most_bytes = most_s, most_bytes
+        self._most_of_address = most_of_address
+        self._waiting: defaultdict[str, dict[int, asyncio.Timeout]] = defaultdict(dict)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Wait for a body if there is one, and pass the request on."""
+        if scope["type"] != ScopeType.HTTP or not _has_body(scope, self._most_bytes):
+            await self._app(scope, receive, send)
+            return
+        state: dict[str, Any] = scope.setdefault("state", {})
+        if REFUSAL in state:
+            await self._app(scope, receive, send)
+            return
+        load = self._transit.open_load(scope)
+        try:
+            messages = await self._take(scope, receive, load)
+            if messages is None:
+                state["headers"] = {"Connection": "close"}
+            await self._app(scope, _replay(messages or [], receive), send)
+        finally:
+            self._transit.release(load)
+
+    async def _take(
+        self, scope: HTTPScope, receive: Receive, load: Load
+    ) -> list[HTTPReceiveMessage] | None:
+        """Return the messages of a body; None, with the refusal noted, where they do not come."""
+        waiting = self._waiting[address := read_address(scope)]
+        if len(waiting) >= self._most_of_address:
+            next(iter(waiting.values())).reschedule(asyncio.get_running_loop().time())
+        try:
+            async with asyncio.timeout(GRACE_S) as timeout:
+                waiting[id(load)] = timeout
+                return await self._collect(receive, load, timeout)
+        except TimeoutError:
+            scope["state"][REFUSAL] = BodyLate(LATE)
+        except ServiceBusy as error:
+            scope["state"][REFUSAL] = error
+        finally:
+            waiting.pop(id(load), None)
+            if not waiting:
+                self._waiting.pop(address, None)
+        return None
+
+    async def _collect(
+        self, receive: Receive, load: Load, within: asyncio.Timeout
+    ) -> list[HTTPReceiveMessage]:
+        began_s = asyncio.get_running_loop().time()
+        messages: list[HTTPReceiveMessage] = []
+        size = 0
+        while size <= self._most_bytes:
+            message: Any = await receive()
+            messages.append(message)
+            if not message.get("more_body"):
+                break
+            size += len(message["body"])
+            if not self._transit.add(load, len(message["body"])):
+                raise ServiceBusy(FULL)
+            allowed_s = min(self._most_s, GRACE_S + size / LEAST_BYTES_S)
+            within.reschedule(began_s + allowed_s)
+        return messages
+
+
+def _has_body(scope: HTTPScope, most_bytes: int) -> bool:
+    """Return whether a body is to be waited for: not one that is refused by its length."""
+    for name, value in scope["headers"]:
+        if name == b"content-length":
+            return value.isdigit() and 0 < int(value) <= most_bytes
+        if name == b"transfer-encoding":
+            return True
+    return False
+
+
+def _replay(messages: list[HTTPReceiveMessage], receive: Receive) -> Receive:
+    """Return what gives messages that were received before, then those that come."""
+    left = iter(messages)
+
+    async def take() -> Any:  # noqa: ANN401 - any message
+        for message in left:
+            return message
+        return await receive()
+
+    return take

@@ -1,0 +1,102 @@
+"""The layers around the application, in the order in which a request passes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonlake.api.http.admission import Admission
+from tonlake.api.http.body import Bodies
+from tonlake.api.http.cache import Cache
+from tonlake.api.http.connection import Connections, count_connections
+from tonlake.api.http.crowd import Crowd
+from tonlake.api.http.gate import Gate
+from tonlake.api.http.metrics import Metrics
+from tonlake.api.http.pieces import Pieces
+from tonlake.api.http.proxy import Proxies, read_networks
+from tonlake.api.http.transit import Transit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from litestar.types import ASGIApp, Scope
+
+    from tonlake.api.http.cache import ResponseCache
+    from tonlake.api.http.direct import Direct
+    from tonlake.api.http.lane import Lanes
+    from tonlake.api.http.pulse import Pulse
+    from tonlake.api.settings import HttpSettings, Settings
+
+REQUEST_BYTES = 1 << 20
+"""Largest request body."""
+
+CONNECTION_PARTS = 2
+"""One address may have so many connections for each request in flight that is allowed."""
+
+BODY_PARTS = 8
+"""One address may keep one part of so many of all requests waiting for their bodies."""
+
+TRANSIT_PARTS = 3
+"""So many of the largest answers may be held for clients in all, and one for an address."""
+
+
+class Parts(NamedTuple):
+    """What the layers work with, beside the settings."""
+
+    connections: Connections
+    lanes: Lanes
+    pulse: Pulse
+    cache: ResponseCache
+    newest: Callable[[], int | None]
+    """Returns the number of the snapshot that requests are answered from now."""
+    begin: Callable[[Scope], Callable[[str], None]]
+    """Begins to count a request."""
+    check: Callable[[Scope], None]
+    """Checks keys and rates."""
+
+
+def make_connections(settings: HttpSettings) -> Connections:
+    """Return the registry of connections of one server."""
+    return Connections(
+        most=count_connections(),
+        most_of_address=CONNECTION_PARTS * settings.requests_in_flight,
+        most_unsent_bytes=TRANSIT_PARTS * settings.response_bytes,
+    )
+
+
+def wrap_application(
+    direct: Direct, parts: Parts, settings: Settings, *, any_origin: bool, streams: str
+) -> ASGIApp:
+    """Return the application with all layers around it, the outermost last.
+
+    Args:
+        direct: Answers fixed paths, and passes on to the framework.
+        parts: What the layers work with.
+        settings: The bounds.
+        any_origin: Whether pages of every web origin get the same response.
+        streams: Path prefix of streams.
+
+    Raises:
+        SettingsError: a trusted proxy is no address and no network.
+    """
+    http, most = settings.http, settings.http.requests_in_flight
+    transit = Transit(
+        parts.connections,
+        most=TRANSIT_PARTS * http.response_bytes,
+        most_of_address=http.response_bytes,
+    )
+    app: ASGIApp
+    app = Admission(direct, parts.lanes, parts.pulse, most_in_flight=most, streams=streams)
+    app = Bodies(
+        app,
+        transit,
+        most_s=http.body_timeout_ms / 1000,
+        most_bytes=REQUEST_BYTES,
+        most_of_address=max(1, most // BODY_PARTS),
+    )
+    app = Cache(app, parts.cache, parts.newest, any_origin=any_origin)
+    app = Pieces(app, transit, direct.refuse, streams=streams)
+    app = Crowd(app, most=settings.stream.clients, streams=streams)
+    app = Metrics(app, parts.begin)
+    app = Gate(app, parts.check)
+    trusted = read_networks(settings.access.trusted_proxies)
+    return Proxies(app, parts.connections, trusted=trusted)

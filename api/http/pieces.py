@@ -1,0 +1,79 @@
+"""The layer that sends large answers piece by piece, and holds no more of them than is allowed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from litestar.enums import ScopeType
+
+from tonlake.api.errors import ServiceBusy
+from tonlake.api.http.gate import REFUSAL
+from tonlake.api.http.transit import FULL
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from litestar.types import ASGIApp, Message, Receive, Scope, Send
+
+    from tonlake.api.http.transit import Transit
+
+    Refuse = Callable[[Scope, Receive, Send, Exception], Awaitable[None]]
+
+PIECE_BYTES = 256 << 10
+"""Bytes that are handed to a connection at once; it waits until most of them were read."""
+
+
+class Pieces:
+    """Middleware that sends a body piece by piece, as fast as the client reads."""
+
+    def __init__(self, app: ASGIApp, transit: Transit, refuse: Refuse, *, streams: str) -> None:
+        """Take what accounts for bytes, what answers an error, and the path prefix of streams."""
+        self._app, self._transit, self._refuse = app, transit, refuse
+        self._streams = streams
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass everything on, and what comes back in pieces."""
+        if scope["type"] != ScopeType.HTTP or scope["path"].startswith(self._streams):
+            await self._app(scope, receive, send)
+            return
+        await self._app(scope, receive, _Sender(self, scope, receive, send).send)
+
+    async def send_large(
+        self, scope: Scope, receive: Receive, send: Send, start: Message, body: bytes
+    ) -> None:
+        """Send an answer in pieces, or 503 in its place where too many bytes wait."""
+        load = self._transit.open_load(scope)
+        if not self._transit.add(load, len(body)):
+            scope["state"][REFUSAL] = error = ServiceBusy(FULL)
+            await self._refuse(scope, receive, send, error)
+            return
+        try:
+            await send(start)
+            for at in range(0, len(body), PIECE_BYTES):
+                piece, more = body[at : at + PIECE_BYTES], at + PIECE_BYTES < len(body)
+                await send({"type": "http.response.body", "body": piece, "more_body": more})
+        finally:
+            self._transit.release(load)
+
+
+class _Sender:
+    """Sends one answer; its beginning waits until the size of its body is known."""
+
+    __slots__ = ("_pieces", "_receive", "_scope", "_send", "_start")
+
+    def __init__(self, pieces: Pieces, scope: Scope, receive: Receive, send: Send) -> None:
+        self._pieces, self._scope, self._receive, self._send = pieces, scope, receive, send
+        self._start: Message | None = None
+
+    async def send(self, message: Any) -> None:  # noqa: ANN401 - any message
+        if message["type"] == "http.response.start":
+            self._start = message
+            return
+        start, self._start = self._start, None
+        if start is not None:
+            body: bytes = message.get("body", b"")
+            if len(body) > PIECE_BYTES and not message.get("more_body"):
+                await self._pieces.send_large(self._scope, self._receive, self._send, start, body)
+                return
+            await self._send(start)
+        await self._send(message)

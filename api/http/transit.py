@@ -1,0 +1,94 @@
+"""A bound on the bytes that are held for clients: answers being sent and bodies being received."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from tonlake.api.http.address import name_address
+
+if TYPE_CHECKING:
+    from litestar.types import Scope
+
+    from tonlake.api.http.connection import Connections, Peer
+
+PEER = "peer"
+"""Where the scope's state holds the other end of a connection that a proxy holds."""
+
+FULL = "too many bytes wait for clients: read the answers that are on their way first"
+
+
+class Load:
+    """Bytes that are held for one request."""
+
+    __slots__ = ("address", "held", "peer")
+
+    def __init__(self, address: str, peer: Peer | None) -> None:
+        """Hold nothing yet."""
+        self.address, self.peer, self.held = address, peer, 0
+
+
+class Transit:
+    """Accounts for the bytes of all requests; used by the thread of the event loop."""
+
+    def __init__(self, connections: Connections, *, most: int, most_of_address: int) -> None:
+        """Take the connections, and the bounds in bytes; a share holds one answer at least."""
+        self._connections = connections
+        self._most, self._most_of_address = most, most_of_address
+        self._of_address: defaultdict[str, int] = defaultdict(int)
+        self._loads: dict[Load, None] = {}
+        self.held = 0
+        """Bytes of all requests."""
+
+    def open_load(self, scope: Scope) -> Load:
+        """Return what accounts for the bytes of a request."""
+        state: dict[str, Any] = scope.get("state") or {}
+        return Load(read_address(scope), state.get(PEER) or scope.get("client"))
+
+    def add(self, load: Load, size: int) -> bool:
+        """Hold more bytes for a request; False, with nothing held, where they are too many.
+
+        Under pressure, connections that have not read for some seconds are closed: those of the
+        same address where its share is full.
+        """
+        if any(self._is_full(load.address, size)):
+            self._end_stalled(load.address, size)
+            if any(self._is_full(load.address, size)):
+                return False
+        self._loads[load] = None
+        self._change(load, size)
+        return True
+
+    def release(self, load: Load) -> None:
+        """Hold nothing for a request any more."""
+        if load in self._loads:
+            del self._loads[load]
+            self._change(load, -load.held)
+
+    def _change(self, load: Load, size: int) -> None:
+        load.held += size
+        self.held += size
+        left = self._of_address[load.address] = self._of_address[load.address] + size
+        if not left:
+            del self._of_address[load.address]
+
+    def _is_full(self, address: str, size: int) -> tuple[bool, bool]:
+        """Return whether ``size`` more are too many for the address, and whether in all."""
+        of_address = self._of_address.get(address, 0)
+        return of_address + size > self._most_of_address, self.held + size > self._most
+
+    def _end_stalled(self, address: str, size: int) -> None:
+        loads = {load.peer: load for load in self._loads if load.peer is not None}
+        found = [one for peer in loads if (one := self._connections.find(peer)) is not None]
+        for connection in self._connections.list_stalled(found):
+            share_full, full = self._is_full(address, size)
+            load = loads[connection.peer]
+            if full or (share_full and load.address == address):
+                self.release(load)
+                connection.outlet.abort()
+
+
+def read_address(scope: Scope) -> str:
+    """Return the address of a request's client; "" without one."""
+    client = scope.get("client")
+    return name_address(client[0]) if client else ""

@@ -1,0 +1,103 @@
+"""A server of any application, in the loop of a test, and clients that write bytes as they like."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+
+from tonlake.api.http.connection import Connections
+from tonlake.api.http.server import configure_server
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+REQUEST = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def make_connections(
+    clock: Clock | None = None, *, most: int = 100, of_address: int = 100, unsent: int = 1 << 30
+) -> Connections:
+    """Return a registry with wide bounds, on the clock of a test or on that of the machine."""
+    own = {} if clock is None else {"clock": clock}
+    return Connections(most=most, most_of_address=of_address, most_unsent_bytes=unsent, **own)
+
+
+class Clients:
+    """Sockets of clients of one server."""
+
+    def __init__(self, port: int) -> None:
+        """Take the port of the server."""
+        self._port = port
+        self._open: list[socket.socket] = []
+
+    async def open(self, sent: bytes = b"", source: str = "127.0.0.1") -> socket.socket:
+        """Return a socket that has sent something; the kernel takes little for it."""
+        client = socket.socket()
+        self._open.append(client)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.setblocking(False)  # noqa: FBT003
+        client.bind((source, 0))
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(client, ("127.0.0.1", self._port))
+        await loop.sock_sendall(client, sent)
+        await asyncio.sleep(0.05)
+        return client
+
+    async def close(self) -> None:
+        """Close all sockets, and let the server see it."""
+        for client in self._open:
+            client.close()
+        await asyncio.sleep(0.05)
+
+
+async def read(client: socket.socket, wait_s: float = 0.3) -> tuple[bytes, bool]:
+    """Return what comes within a time, and whether the other end has closed."""
+    found = b""
+    try:
+        async with asyncio.timeout(wait_s):
+            while piece := await asyncio.get_running_loop().sock_recv(client, 1 << 20):
+                found += piece
+    except ConnectionError:
+        return found, True
+    except TimeoutError:
+        return found, False
+    return found, True
+
+
+@asynccontextmanager
+async def serving(app: Any, connections: Connections, body_s: float = 30) -> AsyncIterator[Clients]:
+    """Serve an application while the block runs; yields what opens sockets to it."""
+    config = configure_server(app, connections, body_s)
+    config.lifespan = "off"
+    config.load()
+    state = uvicorn.server.ServerState()
+
+    def connect() -> asyncio.Protocol:
+        protocol: Any = config.http_protocol_class
+        made: asyncio.Protocol = protocol(config=config, server_state=state, app_state={})
+        return made
+
+    server = await asyncio.get_running_loop().create_server(connect, "127.0.0.1", 0)
+    clients = Clients(server.sockets[0].getsockname()[1])
+    try:
+        yield clients
+    finally:
+        await clients.close()
+        server.close()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,157 @@
+"""Limits of connections, over sockets: silent ones, those that do not read, shares."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+
+from tests.api.http.server import REQUEST, Clock, make_connections, read, serving
+from tonlake.api.http.connection import HEAD_S, PRESSED_S, STALLED_S
+from tonlake.api.http.head import BODY_SPARE_S
+
+BODY_S = 30.0
+LARGE = 32 << 20
+
+
+async def answer(scope: Any, receive: Any, send: Any) -> None:
+    """Answer at once, with as many bytes as the path names; no body is read."""
+    del receive
+    body = b"x" * int(scope["path"][1:] or 0)
+    headers = [(b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def upgrade(scope: Any, receive: Any, send: Any) -> None:
+    """Accept a WebSocket, and send it much without end."""
+    assert scope["type"] == "websocket"
+    await receive()
+    await send({"type": "websocket.accept"})
+    while True:
+        await send({"type": "websocket.send", "text": "x" * (1 << 20)})
+
+
+UPGRADE = (
+    b"GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
+SILENT = {
+    "nothing": (b"", HEAD_S),
+    "line": (b"GET /", HEAD_S),
+    "head": (b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ", HEAD_S),
+    "after an answer": (REQUEST % b"/1" + b"GET /", HEAD_S),
+    "empty lines": (b"\r\n\r\n", HEAD_S),
+    "body": (
+        b"POST /1 HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx",
+        BODY_S + BODY_SPARE_S,
+    ),
+}
+
+
+def move(connections: Any, clock: Clock, seconds: float) -> None:
+    """Let time pass for a registry; connections note moments by the machine's own clock."""
+    clock.now_s = time.monotonic() + seconds
+    connections.sweep()
+
+
+@pytest.mark.parametrize("kind", SILENT)
+def test_what_stays_silent_is_closed(kind: str) -> None:
+    sent, allowed_s = SILENT[kind]
+
+    async def ask() -> None:
+        connections = make_connections(clock := Clock())
+        async with serving(answer, connections, BODY_S) as clients:
+            client = await clients.open(sent)
+            move(connections, clock, allowed_s - 5)
+            assert not (await read(client))[1]
+            move(connections, clock, allowed_s + 1)
+            assert (await read(client))[1]
+
+    asyncio.run(ask())
+
+
+def test_a_connection_that_is_kept_stays_open_between_requests() -> None:
+    async def ask() -> None:
+        connections = make_connections(clock := Clock())
+        async with serving(answer, connections) as clients:
+            client = await clients.open()
+            for path in (b"/1", b"/2"):
+                await asyncio.get_running_loop().sock_sendall(client, REQUEST % path)
+                assert b" 200 " in (await read(client))[0]
+                move(connections, clock, 10 * HEAD_S)
+            assert not (await read(client))[1]
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize(("app", "sent"), [(answer, REQUEST % b"/%d" % LARGE), (upgrade, UPGRADE)])
+def test_a_client_that_does_not_read_is_closed(app: Any, sent: bytes) -> None:
+    async def ask() -> None:
+        connections = make_connections(clock := Clock())
+        async with serving(app, connections) as clients:
+            peer = (await clients.open(sent)).getsockname()
+            await asyncio.sleep(0.3)
+            move(connections, clock, 0)
+            move(connections, clock, STALLED_S - 1)
+            await asyncio.sleep(0.1)
+            assert connections.find(peer) is not None
+            move(connections, clock, STALLED_S + 1)
+            await asyncio.sleep(0.1)
+            assert connections.find(peer) is None
+
+    asyncio.run(ask())
+
+
+def test_unread_bytes_are_bounded_in_all() -> None:
+    async def ask() -> None:
+        connections = make_connections(clock := Clock(), unsent=LARGE)
+        async with serving(answer, connections) as clients:
+            opened = [await clients.open(REQUEST % b"/%d" % LARGE) for _ in range(3)]
+            peers = [client.getsockname() for client in opened]
+            await asyncio.sleep(0.3)
+            move(connections, clock, 0)
+            assert all(map(connections.find, peers))
+            move(connections, clock, PRESSED_S + 1)
+            await asyncio.sleep(0.1)
+            assert len(list(filter(None, map(connections.find, peers)))) == 1
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize("bounds", [{"most": 4}, {"of_address": 4}])
+def test_the_oldest_silent_connection_gives_way(bounds: dict[str, int]) -> None:
+    async def ask() -> None:
+        async with serving(answer, make_connections(**bounds)) as clients:
+            opened = [await clients.open() for _ in range(5)]
+            closed = [(await read(client, 0.1))[1] for client in opened]
+            assert closed == [True, False, False, False, False]
+            await asyncio.get_running_loop().sock_sendall(opened[4], REQUEST % b"/1")
+            assert b" 200 " in (await read(opened[4]))[0]
+
+    asyncio.run(ask())
+
+
+def test_a_connection_too_many_is_refused_where_all_are_in_use() -> None:
+    async def ask() -> None:
+        async with serving(answer, make_connections(of_address=2)) as clients:
+            sources = [*["127.0.0.1"] * 3, "127.0.0.9"]
+            opened = [await clients.open(REQUEST % b"/1", source) for source in sources]
+            statuses = [(await read(client))[0][9:12] for client in opened]
+            assert statuses == [b"200", b"200", b"429", b"200"]
+
+    asyncio.run(ask())
+
+
+def test_connections_of_a_proxy_count_in_no_share() -> None:
+    async def ask() -> None:
+        connections = make_connections(of_address=2)
+        async with serving(answer, connections) as clients:
+            for _ in range(5):
+                client = await clients.open(REQUEST % b"/1")
+                assert b" 200 " in (await read(client))[0]
+                connections.note_forwarding(client.getsockname())
+
+    asyncio.run(ask())

@@ -1,0 +1,85 @@
+"""Streams and WebSockets: a bound in all, a share of each address, a first message in time."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tonlake.api.errors import LakeUnavailable, ShareExceeded
+from tonlake.api.http import crowd
+from tonlake.api.http.crowd import Crowd
+from tonlake.api.http.gate import REFUSAL
+
+KINDS = ["http", "websocket"]
+
+
+class Streams:
+    """An application that keeps every stream open until the test ends it."""
+
+    def __init__(self) -> None:
+        self.ended = asyncio.Event()
+        self.refusals: list[Any] = []
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        del receive, send
+        self.refusals.append(type(scope["state"].get(REFUSAL)))
+        if scope["state"].get(REFUSAL) is None:
+            await self.ended.wait()
+
+
+def make_scope(kind: str, address: str, path: str = "/stream/x") -> Any:
+    return {"type": kind, "path": path, "client": (address, 1), "state": {}}
+
+
+async def open_all(layer: Crowd, scopes: list[Any]) -> list[asyncio.Task[None]]:
+    tasks = [asyncio.create_task(layer(scope, None, None)) for scope in scopes]  # type: ignore[arg-type]
+    await asyncio.sleep(0.01)
+    return tasks
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_streams_are_bounded(kind: str) -> None:
+    async def run() -> None:
+        app = Streams()
+        layer = Crowd(app, most=4, streams="/stream")
+        tasks = await open_all(layer, [make_scope(kind, "a") for _ in range(3)])
+        assert app.refusals == [type(None), type(None), ShareExceeded]
+        tasks += await open_all(layer, [make_scope(kind, name) for name in "bcd"])
+        last = LakeUnavailable if kind == "websocket" else type(None)
+        assert app.refusals[3:] == [type(None), type(None), last]
+        tasks += await open_all(layer, [make_scope(kind, "e", "/api")])
+        assert app.refusals[6:] == [type(None)]
+        app.ended.set()
+        await asyncio.gather(*tasks)
+        await asyncio.gather(*await open_all(layer, [make_scope(kind, "a")]))
+        assert app.refusals[7:] == [type(None)]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("speaks", [True, False])
+def test_a_websocket_speaks_in_time(monkeypatch: pytest.MonkeyPatch, speaks: bool) -> None:  # noqa: FBT001
+    monkeypatch.setattr(crowd, "FIRST_MESSAGE_S", 0.1)
+    sent: list[Any] = []
+    received: list[str] = []
+    messages = [{"type": "websocket.connect"}]
+    messages += [{"type": "websocket.receive"}] * speaks
+
+    async def receive() -> Any:
+        if not messages:
+            await asyncio.sleep(0.3)
+            return {"type": "websocket.disconnect"}
+        return messages.pop(0)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def app(_scope: Any, receive: Any, _send: Any) -> None:
+        while not received or "disconnect" not in received[-1]:
+            received.append((await receive())["type"])
+
+    asyncio.run(Crowd(app, most=4, streams="/stream")(make_scope("websocket", "a"), receive, send))
+    assert received[-1] == "websocket.disconnect"
+    assert [message["type"] for message in sent] == ["websocket.close"] * (not speaks)

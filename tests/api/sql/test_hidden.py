@@ -1,0 +1,76 @@
+"""No statement shows where the lake is on the machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from litestar.testing import TestClient
+
+from tests.patience import patient
+from tonlake.api.app import create_app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SHOWING = (
+    "select current_setting('allowed_paths')",
+    "select \"CURRENT_setting\"('allowed_' || 'paths')",
+    "select 'home_directory'.current_setting()",
+    "from duckdb_settings()",
+    "from system.main.duckdb_settings() where name = 'secret_directory'",
+    "from pg_settings",
+    "from 'pg_settings'",
+    "show allowed_paths",
+    "show 'allowed_paths'",
+    "from (show allowed_paths)",
+    "from query('from duckdb_' || 'settings()')",
+    "from \"query\" /* é */ ('from duckdb_' || 'settings()')",
+    "-- é\nfrom QUERY\n('from pg_' || 'settings')",
+    "from system.main.query('from pg_' || 'settings')",
+    "from query_table('pg_' || 'settings')",
+    "from json_execute_serialized_sql(json_serialize_sql('from pg_' || 'settings'))",
+    "select json_serialize_plan('select current_' || 'setting(''allowed_'' || ''paths'')')",
+    "explain select current_setting('allowed_paths')",
+    "pivot blocks on workchain using first(current_setting('allowed_paths'))",
+)
+NAMING = (
+    "select sql from duckdb_views()",
+    "from duckdb_secrets()",
+    "from duckdb_extensions()",
+    "from duckdb_databases()",
+    "from duckdb_external_file_cache()",
+    "from duckdb_logs",
+    "from information_schema.views",
+    "explain analyze from blocks",
+    "select * from read_text('/etc/passwd')",
+    "select * from read_parquet('/proc/self/cwd/blocks/x.parquet')",
+    "select * from glob('*')",
+)
+
+
+@pytest.fixture(scope="module")
+def sql(demo_lake: Path) -> Iterator[TestClient[Any]]:
+    with TestClient(create_app(demo_lake, patient(sql={"enabled": True}))) as client:
+        yield client
+
+
+@pytest.mark.parametrize("query", SHOWING)
+def test_settings_are_refused(sql: TestClient[Any], query: str) -> None:
+    answer = sql.post("/sql", content=query.encode())
+    assert answer.status_code == 422
+    assert "not available here" in answer.json()["error"]
+
+
+def test_no_answer_names_the_place(sql: TestClient[Any], demo_lake: Path) -> None:
+    for query in NAMING:
+        answer = sql.post("/sql", content=query)
+        assert answer.status_code in (200, 422), query
+        for place in (demo_lake.parent, demo_lake.resolve().parent, "/root", "/home"):
+            assert str(place) not in answer.text, query
+
+
+def test_names_that_only_look_alike_are_answered(sql: TestClient[Any]) -> None:
+    for query in ("select 'query' as a -- query", "select count(*) as query_count from blocks"):
+        assert sql.post("/sql", content=query).status_code == 200, query

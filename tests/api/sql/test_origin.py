@@ -1,0 +1,76 @@
+"""Pages of other origins, and under foreign names, get no SQL; programs and its own page do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from litestar.testing import TestClient
+
+from tests.patience import patient
+from tonlake.api.app import create_app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ASKED = "/sql?query=select+1"
+
+
+@pytest.fixture(scope="module")
+def sql(demo_lake: Path) -> Iterator[TestClient[Any]]:
+    settings = patient(
+        http={"cors_origins": "*"}, sql={"enabled": True, "hosts": "api.example.org, b.example"}
+    )
+    with TestClient(create_app(demo_lake, settings)) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "evil.example:8080"},
+        {"Host": "127.0.0.1.evil.example"},
+        {"Host": "localhost.evil.example."},
+        {"Host": "127.0.0.1:8080", "Origin": "https://evil.example"},
+        {"Host": "127.0.0.1:8080", "Origin": "http://127.0.0.1:8081"},
+        {"Host": "127.0.0.1:8080", "Origin": "null"},
+        {"Host": "127.0.0.1:8080", "Origin": ""},
+        {"Host": "127.0.0.1:8080", "Sec-Fetch-Site": "cross-site"},
+        {"Host": "127.0.0.1:8080", "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate"},
+    ],
+)
+@pytest.mark.parametrize("accept", ["application/json", "text/html"])
+def test_other_pages_are_refused(
+    sql: TestClient[Any], headers: dict[str, str], accept: str
+) -> None:
+    for answer in (
+        sql.get(ASKED, headers=headers | {"Accept": accept}),
+        sql.post("/sql", content="select 1", headers=headers | {"Accept": accept}),
+    ):
+        assert answer.status_code == 403
+        assert "SQL is not answered" in answer.text
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        *({"Host": host} for host in ("127.0.0.1:8080", "[::1]:8080", "localhost", "192.0.2.1")),
+        *({"Host": host} for host in ("tonlake", "nas.local:80", "API.example.org", "b.example:1")),
+        {"Host": "127.0.0.1:8080", "Origin": "http://127.0.0.1:8080"},
+        {"Host": "api.example.org", "Origin": "https://api.example.org"},
+        {"Host": "api.example.org:443", "Origin": "https://API.example.org"},
+        {"Host": "127.0.0.1:8080", "Sec-Fetch-Site": "same-origin"},
+        {"Host": "127.0.0.1:8080", "Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate"},
+    ],
+)
+def test_programs_and_the_own_page_are_answered(
+    sql: TestClient[Any], headers: dict[str, str]
+) -> None:
+    assert sql.get(ASKED, headers=headers).json()["rows"] == [[1]]
+
+
+def test_a_link_elsewhere_leads_to_the_empty_page(sql: TestClient[Any]) -> None:
+    answer = sql.get("/sql", headers={"Accept": "text/html", "Sec-Fetch-Site": "cross-site"})
+    assert answer.status_code == 200

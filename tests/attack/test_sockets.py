@@ -1,0 +1,148 @@
+"""Thousands of sockets that mean no good, against a service that answers others: `make attack`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.attack.crowd import Crowd, ask, raise_file_limit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+pytestmark = pytest.mark.attack
+
+ATTACK = {"bodies": 1050, "heads": 3000, "readers": 450, "sockets": 1200}
+LASTS_S = 40.0
+P99_S, MOST_MIB = 0.5, 700
+MANY = [f"127.0.{net}.{host}" for net in (1, 2) for host in range(1, 26)]
+ONE = ["127.0.3.1"]
+PATHS = ("/api/v3/masterchainInfo", "/api/v3/blocks?limit=5", "/api/v2/getMasterchainInfo")
+
+
+class Server:
+    """A service in a process of its own."""
+
+    def __init__(self, process: subprocess.Popen[str], port: int) -> None:
+        """Take a process that listens on a port."""
+        self.pid, self.port = process.pid, port
+        self.peak_mib = 0.0
+
+    def measure_mib(self) -> float:
+        """Return the memory that the process holds now, and note the most."""
+        text = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii")
+        held_mib = int(text.partition("VmRSS:")[2].split()[0]) / 1024
+        self.peak_mib = max(self.peak_mib, held_mib)
+        return held_mib
+
+
+@pytest.fixture
+def server(demo_lake: Path) -> Iterator[Server]:
+    """Serve the demo lake with the settings that a service has by default."""
+    raise_file_limit()
+    with serve(demo_lake) as found:
+        yield found
+
+
+@contextmanager
+def serve(lake: Path) -> Iterator[Server]:
+    """Serve a lake until the block ends."""
+    command = [
+        *(sys.executable, "-c", "from tonlake.api.command.start import start; start()"),
+        *("serve", "--lake", str(lake), "--port", "0"),
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        port = int(line.split("/api")[0].rpartition(":")[2])
+        try:
+            while ask(port, PATHS[0])[0] != 200:
+                time.sleep(0.1)
+            yield Server(process, port)
+        finally:
+            process.kill()
+
+
+@contextmanager
+def attacked(server: Server, sources: Sequence[str], **counts: int) -> Iterator[Crowd]:
+    """Let a crowd come, from its own thread, while the block runs."""
+    crowd = Crowd(server.port, sources)
+    stopped = threading.Event()
+
+    def come() -> None:
+        for _ in crowd.attack(**counts):
+            if stopped.is_set():
+                return
+
+    thread = threading.Thread(target=come)
+    thread.start()
+    try:
+        yield crowd
+    finally:
+        stopped.set()
+        thread.join()
+        crowd.close()
+
+
+def probe(server: Server, source: str, lasts_s: float) -> tuple[list[int], float]:
+    """Ask again and again; return the statuses, and the 99th percentile of the seconds."""
+    ends_s = time.monotonic() + lasts_s
+    statuses, times_s = [], []
+    while time.monotonic() < ends_s:
+        status, took_s = ask(server.port, PATHS[len(statuses) % len(PATHS)], source)
+        statuses.append(status)
+        times_s.append(took_s)
+        server.measure_mib()
+        time.sleep(0.02)
+    return statuses, sorted(times_s)[len(times_s) * 99 // 100]
+
+
+@pytest.mark.parametrize(
+    ("sources", "source"), [(MANY, "127.0.0.1"), (ONE, "127.0.0.1"), (ONE, ONE[0])]
+)
+def test_others_are_answered_during_an_attack(
+    server: Server, sources: list[str], source: str
+) -> None:
+    with attacked(server, sources, **ATTACK) as crowd:
+        statuses, p99_s = probe(server, source, LASTS_S)
+        opened, left = len(crowd.sockets), crowd.count_open()
+    print(  # noqa: T201 - the figures of docs/reliability.md
+        f"from {len(sources)} addresses, asked from {source}: {Counter(statuses)}, "
+        f"p99 {p99_s * 1000:.0f} ms, {server.peak_mib:.0f} MiB; {left} of {opened} sockets left"
+    )
+    assert set(statuses) == {200}
+    assert p99_s < P99_S
+    assert server.peak_mib < MOST_MIB
+    assert opened == sum(ATTACK.values())
+    assert left < opened / 2  # WebSockets within the bounds stay
+
+
+@pytest.mark.parametrize("kind", ["bodies", "heads"])
+def test_silent_sockets_are_closed(server: Server, kind: str) -> None:
+    with attacked(server, MANY, **{kind: 100}) as crowd:
+        ends_s = time.monotonic() + LASTS_S
+        while len(crowd.sockets) < 100 or crowd.count_open():
+            assert time.monotonic() < ends_s
+            time.sleep(0.5)
+
+
+def test_answers_that_are_not_read_take_bounded_memory(server: Server) -> None:
+    """Each reader is answered before the next one asks: 200 answers of 6 MB, never read."""
+    crowd = Crowd(server.port, MANY)
+    statuses = []
+    for _ in crowd.attack(readers=200):
+        statuses.append(int(crowd.sockets[-1].recv(12).split()[1]))
+        server.measure_mib()
+        assert ask(server.port, PATHS[0])[0] == 200
+    crowd.close()
+    print(f"{Counter(statuses)}, {server.peak_mib:.0f} MiB")  # noqa: T201 - as above
+    assert server.peak_mib < MOST_MIB
+    assert statuses.count(200) > 50  # those that do not read give way to others
