@@ -17,7 +17,6 @@ from tonlake.api.v2.method import (
     form,
     get_method,
     proof,
-    queue,
     send,
     token,
     transaction,
@@ -72,8 +71,8 @@ METHODS: dict[str, Method] = {
     "getBlockHeader": Method(arguments.BlockParams, block.answer_header),
     "getMasterchainBlockSignatures": Method(arguments.MasterParams, proof.answer_signatures),
     "getShardBlockProof": Method(arguments.ProofParams, proof.answer_shard_proof),
-    "getOutMsgQueueSize": Method(arguments.NoParams, queue.answer_queue_sizes),
-    "getOutMsgQueueSizes": Method(arguments.NoParams, queue.answer_queue_sizes),
+    "getOutMsgQueueSize": Method(arguments.NoParams, config.answer_queue_sizes),
+    "getOutMsgQueueSizes": Method(arguments.NoParams, config.answer_queue_sizes),
     "getBlockTransactions": Method(arguments.BlockPageParams, block.answer_block_transactions),
     "getBlockTransactionsExt": Method(
         arguments.BlockPageParams, block.answer_block_transactions_ext

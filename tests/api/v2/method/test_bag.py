@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tonlake.api.errors import status_of
-from tonlake.api.v2.bag import read_bags
+from tonlake.api.v2.method.transaction import read_bags
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt

@@ -8,7 +8,7 @@ import pytest
 from pytoniq_core import Builder, HashMap
 
 from tonlake.api.text.address import Address
-from tonlake.api.v2.suspension import is_suspended
+from tonlake.api.v2.method.account import is_suspended
 
 if TYPE_CHECKING:
     from collections.abc import Callable
