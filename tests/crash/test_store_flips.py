@@ -158,7 +158,7 @@ def test_bits_that_say_how_far_the_node_is(node: Node) -> None:
     """Whoever believed them would leave out blocks, and a follower would take back its own."""
     state = node.writer.state
     found = flip_value(node, state, find_key(state, SHARD_CLIENT), bits_of(4 + 12, 4))
-    assert found == [bool(BLOCKS >> bit & 1) for bit in range(4)], "refused where it is too small"
+    assert all(found), "too small or too great"
     first = bytes.fromhex("3e0304a5") + bytes(4)
     at = 20 + 12  # of two shards the masterchain's comes first
     flip_value(node, node.writer.index, find_key(node.writer.index, first), bits_of(at, 12, 3))

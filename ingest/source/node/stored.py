@@ -76,8 +76,10 @@ def read_proven_block(
             return block
         proof = read_proof_entry(place, block_id)
         if block_id.workchain != MASTERCHAIN:
-            with naming_proof(place):
+            try:
                 check_proof(proof, block_id)
+            except (BocError, DecodeError) as error:
+                raise _flaw_of_proof(place, error) from error
         return msgspec.structs.replace(block, proof=proof)
 
 
@@ -90,24 +92,21 @@ def check_signed(opened: Slice, block: RawBlock, signers: Signers, key_seqno: in
     Raises:
         BlockCorrupt: as ``Signers.check``.
     """
-    if block.proof is None:
-        return False
-    with naming_corrupt(block.id):
-        place = opened.locate_proof(block.id, block.id.seqno)
-        if place is None:
-            return False
-        with naming_proof(place):
-            return signers.check(block, key_seqno)
-
-
-@contextmanager
-def naming_proof(place: Place) -> Iterator[None]:
-    """Turn what is wrong with a proof into the error that names its entry."""
     try:
-        yield
+        return signers.check(block, key_seqno)
     except (BocError, DecodeError) as error:
-        reason = f"the proof of the block is damaged: {error}"
-        raise EntryFlaw(reason, file=place.name, offset=FILE_HEADER_BYTES + place.offset) from error
+        with naming_corrupt(block.id):
+            place = opened.locate_proof(block.id, block.id.seqno)
+            if place is not None:
+                raise _flaw_of_proof(place, error) from error
+        raise BlockCorrupt(str(error), block=block.id) from error
+
+
+def _flaw_of_proof(place: Place, error: Exception) -> EntryFlaw:
+    """Return the error that names the entry of a damaged proof."""
+    offset = FILE_HEADER_BYTES + place.offset
+    reason = f"the proof of the block is damaged: {error}"
+    return EntryFlaw(reason, file=place.name, offset=offset)
 
 
 @contextmanager
