@@ -16,7 +16,6 @@ from tonlake.api.chain.account import (
     read_wallet_data,
 )
 from tonlake.api.chain.place import find_configuration_seqno
-from tonlake.api.chain.wallet import WALLETS, read_wallet_data
 from tonlake.api.v2.method.contract import describe_contract
 from tonlake.api.v2.value import (
     render_account,
