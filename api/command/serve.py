@@ -133,6 +133,7 @@ def serve_lake(
     try:
         app = create_app(lake, settings)
     except (KeyFileInvalid, SettingsError) as error:
+        listener.close()
         click.echo(f"error: {error}", err=True)
         sys.exit(EXIT_DATA)
     app.state.followed = origin is not None

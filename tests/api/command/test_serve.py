@@ -222,3 +222,12 @@ def test_a_bad_setting_is_a_usage_error(tmp_path: Path, monkeypatch: pytest.Monk
         result = _run(*arguments)
         assert result.exit_code == 2
         assert "TONLAKE_HTTP_PORT" in result.stderr
+
+
+@pytest.mark.parametrize("user", [0, 1000])
+def test_serving_as_root_warns(demo_lake: Path, monkeypatch: pytest.MonkeyPatch, user: int) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    monkeypatch.setenv("TONLAKE_ACCESS_KEYS_REQUIRED", "true")  # ends the command after this
+    result = _run("serve", "--lake", demo_lake, "--port", "0")
+    assert result.exit_code == 1
+    assert ("runs as root" in result.output) is (user == 0)

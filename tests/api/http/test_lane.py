@@ -191,3 +191,13 @@ def test_what_turns_out_not_to_be_small_goes_to_threads_for_a_while(lanes: Lanes
         lanes.note_cost(read_shape(page), 0.0)
         requests += 1
     assert 1 < requests < 20
+
+
+def test_many_rows_of_unknown_cost_begin_in_the_heavy_lane() -> None:
+    lanes = Lanes(threads=1, wait_s=1)
+    few = lanes.enter(_ask("/api/v3/traces", b"limit=20"))
+    many = _ask("/api/v3/traces", b"limit=1000")
+    assert lanes.enter(many).lane is not few.lane
+    lanes.note_cost(few.shape, 0.001)
+    assert lanes.enter(many).lane is few.lane
+    lanes.close()
