@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.decode.cell.tree import CellTree
     from tonlake.ingest.derive.body.raw import Raw
 
-Value: TypeAlias = "bool | str | Raw | Object"
+Value: TypeAlias = "bool | str | Raw | Object | list[Value]"
 Object: TypeAlias = "dict[str, Value]"
 
 MAX_LEVELS = 48

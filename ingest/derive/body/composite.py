@@ -70,3 +70,28 @@ class Either(Codec):
         """Read the object of the first or the second alternative."""
         name = SECOND if source.load_bit() else FIRST
         return {"@type": name, "value": self._sides[name].decode(source, work)}
+
+
+class Chunks(Codec):
+    """A list in a chain of cells: ``Maybe ^chunk``, where a chunk is ``Maybe ^next`` and items.
+
+    Source: the bulk request of the Telegram wallet.
+    """
+
+    def __init__(self, inner: Codec) -> None:
+        """Make the codec of a list of one type."""
+        self._inner = inner
+
+    def decode(self, source: CellSlice, work: Work) -> Value:
+        """Read a list of the items of all chunks."""
+        items: list[Value] = []
+        following = source.load_maybe_ref()
+        while following is not None:
+            chunk = source.tree.slice(following)
+            work.visit()
+            following = chunk.load_maybe_ref()
+            while chunk.bits_left or chunk.refs_left:
+                work.enter()
+                items.append(self._inner.decode(chunk, work))
+                work.leave()
+        return items

@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 class Part(NamedTuple):
     """One field of a record; with ``switch`` it is there only when that earlier field says so.
 
-    ``bit`` is the bit of the switch that counts; None stands for any bit.
+    ``bit`` is the bit of the switch that counts; None stands for any bit. ``count`` names the
+    earlier field that holds the length of a list.
     """
 
     name: str
     codec: Codec
     switch: str | None = None
     bit: int | None = None
+    count: str | None = None
 
     def is_present(self, fields: Object) -> bool:
         """Tell whether the field is there, from the fields before it."""
@@ -48,7 +50,9 @@ class Record(Codec):
         fields: Object = {"@type": self.name} if self.name else {}
         for part in self.parts:
             if part.switch is None or part.is_present(fields):
-                fields[part.name] = part.codec.decode(source, work)
+                value = fields[part.name] = part.codec.decode(source, work)
+                if part.count and isinstance(value, list) and fields[part.count] != str(len(value)):
+                    raise BodyError(f"{part.name} holds {len(value)} items")
         return fields
 
 
@@ -63,8 +67,8 @@ class Choice(NamedTuple):
 class Union(Codec):
     """The constructors of one type.
 
-    Constructors whose tags both fit are told apart by the rest of the cell: the first that uses
-    it up is taken.
+    Of several constructors whose tags fit, the first that uses up the cell is taken, else the
+    first that can be read.
     """
 
     def __init__(self) -> None:
@@ -79,20 +83,33 @@ class Union(Codec):
         if len(fitting) == 1:
             source.skip(fitting[0].tag_bits)
             return fitting[0].record.decode(source, work)
-        level = work.level
-        for choice in fitting:
-            attempt = source.copy()
-            attempt.skip(choice.tag_bits)
-            work.level = level
-            try:
-                value = choice.record.decode(attempt, work)
-            except (BocError, BodyError):
-                continue
-            if not attempt.bits_left and not attempt.refs_left:
-                source.skip(source.bits_left)
-                source.ref += source.refs_left
-                return value
-        raise BodyError("no constructor of the type uses up the cell")
+        return _decode_first(fitting, source, work)
+
+
+def _decode_first(fitting: Sequence[Choice], source: CellSlice, work: Work) -> Value:
+    """Read the first constructor that uses up the cell, else the first that can be read."""
+    level = work.level
+    found: tuple[Value, CellSlice] | None = None
+    for choice in fitting:
+        attempt = source.copy()
+        attempt.skip(choice.tag_bits)
+        work.level = level
+        try:
+            value = choice.record.decode(attempt, work)
+        except (BocError, BodyError):
+            continue
+        is_exact = not attempt.bits_left and not attempt.refs_left
+        if is_exact or found is None:
+            found = value, attempt
+        if is_exact:
+            break
+    work.level = level
+    if found is None:
+        raise BodyError("no constructor of the type fits")
+    value, end = found
+    source.skip(source.bits_left - end.bits_left)
+    source.ref = end.ref
+    return value
 
 
 def _fits(choice: Choice, source: CellSlice) -> bool:
