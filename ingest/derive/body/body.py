@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MAX_PAYLOADS = 10
 """Most payloads inside one another that are taken apart, as TON Center does."""
 _COMMENT = "text_comment"
-_SIGNED, _WALLET = "SignedBody", "WalletBody"
+SIGNED, WALLET = "SignedBody", "WalletBody"
 """Types of bodies with a signature in front: of messages of any direction, of external ones."""
 
 
@@ -80,7 +80,7 @@ def _decode(tree: CellTree, cell: int, *, external_in: bool) -> Decoded:
     work = Work(tree)
     try:
         value = _decode_slice(source, work, MAX_PAYLOADS)
-        for type_name in (_SIGNED, _WALLET) if external_in else (_SIGNED,):
+        for type_name in (SIGNED, WALLET) if external_in else (SIGNED,):
             value = value or _decode_signed(type_name, source, work)
     except (BocError, BodyError):
         value = None

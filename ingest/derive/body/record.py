@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from tonlake.ingest.derive.body.codec import Codec, Object, Value, Work
+from tonlake.ingest.derive.body.number import Flag, Unsigned
+from tonlake.ingest.derive.body.program import Op, to_word
 from tonlake.ingest.errors import BocError, BodyError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tonlake.ingest.decode.cell.slice import CellSlice
+    from tonlake.ingest.derive.body.program import Program
+
+
+MAX_PARTS, MAX_NUMBER_BITS = 64, 64
+"""Most fields of a record, and bits of a number that fields depend on, in the native decoder."""
 
 
 class Part(NamedTuple):
@@ -40,6 +49,8 @@ class Part(NamedTuple):
 class Record(Codec):
     """Fields one after the other; a constructor with a name shows it as ``@type``."""
 
+    op = Op.RECORD
+
     def __init__(self, name: str, parts: Sequence[Part]) -> None:
         """Make the codec of one constructor, without its tag."""
         self.name = name
@@ -54,6 +65,31 @@ class Record(Codec):
                 if part.count and isinstance(value, list) and fields[part.count] != str(len(value)):
                     raise BodyError(f"{part.name} holds {len(value)} items")
         return fields
+
+    def arguments(self, program: Program) -> Sequence[int] | None:
+        """Return the name, and the parts: key, node, and what they depend on."""
+        places = {part.name: place for place, part in enumerate(self.parts)}
+        if len(places) < len(self.parts) or len(places) > MAX_PARTS:
+            return None
+        head = program.text(b'"@type":' + msgspec.json.encode(self.name)) if self.name else -1
+        words = [head, len(self.parts)]
+        for place, part in enumerate(self.parts):
+            words += [program.key(part.name), program.add(part.codec)]
+            for name in (part.switch, part.count):
+                if name is not None and not self._is_number(places.get(name, place), place):
+                    return None
+            words += [places[part.switch] if part.switch else -1]
+            words += [-1 if part.bit is None else part.bit]
+            words += [places[part.count] if part.count else -1]
+        return words
+
+    def _is_number(self, place: int, before: int) -> bool:
+        """Whether the part at a place stands before another, always, and is a small number."""
+        part = self.parts[place]
+        is_small = isinstance(part.codec, Flag) or (
+            isinstance(part.codec, Unsigned) and part.codec.bits <= MAX_NUMBER_BITS
+        )
+        return place < before and part.switch is None and is_small
 
 
 class Choice(NamedTuple):
@@ -71,6 +107,8 @@ class Union(Codec):
     first that can be read.
     """
 
+    op = Op.UNION
+
     def __init__(self) -> None:
         """Make a union whose ``choices`` are filled in later: types may contain themselves."""
         self.choices: list[Choice] = []
@@ -84,6 +122,13 @@ class Union(Codec):
             source.skip(fitting[0].tag_bits)
             return fitting[0].record.decode(source, work)
         return _decode_first(fitting, source, work)
+
+    def arguments(self, program: Program) -> Sequence[int]:
+        """Return the choices: tag, width of the tag, and node."""
+        words = []
+        for choice in self.choices:
+            words += [to_word(choice.tag), choice.tag_bits, program.add(choice.record)]
+        return len(self.choices), *words
 
 
 def _decode_first(fitting: Sequence[Choice], source: CellSlice, work: Work) -> Value:
