@@ -16,6 +16,7 @@ from tonlake.lake.schema import (
     CONFIG_PARAMS,
     CONTRACT_TABLES,
     LIBRARIES,
+    MESSAGE_BODIES,
     MESSAGES,
     OPEN_EDGES,
     STATE_CELLS,
@@ -81,6 +82,7 @@ STAGES = (
         ),
         ACTION_TABLES,
     ),
+    _stage("bodies", (MESSAGES,), (MESSAGE_BODIES,)),
 )
 """All stages in the order in which they run."""
 

@@ -32,6 +32,7 @@ from tonlake.ingest.decode.parallel import Hole, Piece, decode_in_order, join_ta
 from tonlake.ingest.decode.zerostate import decode_zero_states
 from tonlake.ingest.derive.action.derivation import ActionFiles
 from tonlake.ingest.derive.action.rebuild import rebuild_actions
+from tonlake.ingest.derive.body.derivation import derive_bodies
 from tonlake.ingest.derive.contract.derivation import ContractFinder
 from tonlake.ingest.derive.contract.rebuild import rebuild_contracts
 from tonlake.ingest.derive.stages import derive_in_order
@@ -254,7 +255,7 @@ class Pipeline:
 
     def _derive_files(self) -> Derive:
         """Return what derives a commit's files."""
-        steps: dict[str, Step] = {"traces": self.traces}
+        steps: dict[str, Step] = {"traces": self.traces, "bodies": derive_bodies}
         if self.contracts is not None:
             steps["contracts"] = self.contracts
         if self.settings.ingest.classify_actions:

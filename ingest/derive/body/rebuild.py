@@ -1,17 +1,11 @@
-"""Bodies of a lake decoded into a table: for those who ask in SQL or read the files."""
+"""Decoded bodies of ranges that were committed without them."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import msgspec
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.derive.body.body import Decoded, decode_message_body
-from tonlake.ingest.errors import BocError
+from tonlake.ingest.derive.body.derivation import COLUMNS, decode_bodies
 from tonlake.lake.commit.rewrite import commit_derived
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Derivation, NewFile, Place, read_place
@@ -24,8 +18,6 @@ if TYPE_CHECKING:
 
     from tonlake.lake.log.state import DataFile, LogState
     from tonlake.lake.settings import LakeSettings
-
-_COLUMNS = ("body_hash", "kind", "mc_seqno", "body")
 
 
 def rebuild_bodies(
@@ -72,34 +64,6 @@ def _derive(lake_dir: Path, place: Place, state: LogState) -> Derivation | None:
     messages = [file for file in here if file.table == MESSAGES.name]
     if not messages:
         return None
-    rows = decode_bodies(read_rows(lake_dir, messages[0], _COLUMNS))
+    rows = decode_bodies(read_rows(lake_dir, messages[0], COLUMNS))
     old = frozenset(file.path for file in here if file.table == MESSAGE_BODIES.name)
     return Derivation([NewFile(MESSAGE_BODIES.name, place, rows)], old)
-
-
-def decode_bodies(messages: pa.Table) -> pa.Table:
-    """Return a row of ``message_bodies`` for each body that stands in rows of ``messages``."""
-    present = messages.filter(pc.is_valid(messages["body"])).sort_by("mc_seqno")
-    found: dict[tuple[bytes, bool], dict[str, Any]] = {}
-    for row in present.to_pylist():
-        key = row["body_hash"], row["kind"] == "ext_in"
-        if key in found:
-            continue
-        name, value = _decode(row["body"], external_in=key[1])
-        found[key] = {
-            "body_hash": key[0],
-            "external_in": key[1],
-            "mc_seqno": row["mc_seqno"],
-            "decoded_opcode": name,
-            "decoded": None if value is None else msgspec.json.encode(value).decode(),
-        }
-    return pa.Table.from_pylist(list(found.values()), schema=MESSAGE_BODIES.arrow)
-
-
-def _decode(body: bytes, *, external_in: bool) -> Decoded:
-    try:
-        tree = parse_boc(body)
-    except BocError:
-        # Recorded traces may hold anything as a body.
-        return Decoded(None, None)
-    return decode_message_body(tree, tree.roots[0], external_in=external_in)

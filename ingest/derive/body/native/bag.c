@@ -69,6 +69,7 @@ bool read_bag(Bag *bag, const uint8_t *data, size_t size)
     if (total != size - head)
         return false;
     bag->bytes = 0;
+    bag->has_twins = false;
     size_t pos = head;
     for (unsigned i = 0; i < bag->count; i++) {
         Cell *cell = &bag->cells[i];
@@ -103,7 +104,7 @@ static bool are_distinct(const Cell *const *order, unsigned count)
     return true;
 }
 
-size_t write_bag(const Bag *bag, const Cell *root, uint8_t *target)
+size_t write_light(const Bag *bag, const Cell *root, uint8_t *target)
 {
     const Cell *order[MAX_LIGHT + MAX_REFS + 1] = {root};
     uint8_t kids[MAX_LIGHT + MAX_REFS + 1][MAX_REFS];

@@ -20,6 +20,8 @@ typedef struct {
 
 typedef struct {
     Cell cells[MAX_CELLS + 1]; /* one more: the rest of a cell becomes a cell of its own */
+    uint16_t twins[MAX_CELLS + 1]; /* the first equal cell; filled at the first demand */
+    bool has_twins;
     unsigned count;
     size_t bytes; /* of all cells, with their descriptors */
 } Bag;
@@ -29,9 +31,15 @@ typedef struct {
 bool read_bag(Bag *bag, const uint8_t *data, size_t size);
 
 /* Write the bag of a cell and all below it in the node's order; return its size, or 0 for one
-   that the reference writer should order: equal or shared cells, or more than 48. */
-size_t write_bag(const Bag *bag, const Cell *root, uint8_t *target);
+   that takes `write_ordered`: equal or shared cells, or more than 48. */
+size_t write_light(const Bag *bag, const Cell *root, uint8_t *target);
 
 #define MAX_WRITTEN (48 * 134 + 16)
+
+typedef struct Order Order;
+
+/* Write any bag to memory that grows; return its size, or 0 without memory. The scratch `order`
+   is made at the first demand, and freed by `free`. */
+size_t write_ordered(Bag *bag, const Cell *root, Order **order, uint8_t **target, size_t *room);
 
 #endif

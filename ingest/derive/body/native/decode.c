@@ -10,6 +10,8 @@
 #define RAW_SHOWS 2
 #define SPARE_BYTES 4096
 #define SPARE_CELL_BYTES 64
+#define SPARE_SHOWS 4096
+#define SHOWN_BYTES 16 /* times what may be shown */
 #define MAX_PARTS 64
 #define PART_WORDS 5
 #define CHOICE_WORDS 3
@@ -97,12 +99,30 @@ static bool has_tag(const int32_t *choice, const Slice *slice)
     return bits <= bits_left(slice) && read_bits(here(slice), bits) == (uint32_t)choice[0];
 }
 
+/* Where the interpreter stands, to come back to when a layout does not fit. */
+typedef struct {
+    size_t size;
+    unsigned level;
+    long raw_bytes;
+} Mark;
+
+static Mark set_mark(const Work *work)
+{
+    return (Mark){work->out.size, work->level, work->raw_bytes};
+}
+
+static void go_back(Work *work, Mark mark)
+{
+    work->out.size = mark.size;
+    work->level = mark.level;
+    work->raw_bytes = mark.raw_bytes;
+}
+
 /* Take the first constructor that uses up the cell, else the first that can be read. */
 static Result decode_union(Work *work, const int32_t *code, Slice *slice, unsigned payloads)
 {
     int32_t found = -1, fitting = 0;
-    size_t start = work->out.size;
-    unsigned level = work->level;
+    Mark mark = set_mark(work);
     for (int32_t i = 0; i < code[1]; i++)
         fitting += has_tag(code + 2 + CHOICE_WORDS * i, slice);
     for (int32_t i = 0; i < code[1]; i++) {
@@ -111,8 +131,7 @@ static Result decode_union(Work *work, const int32_t *code, Slice *slice, unsign
             continue;
         Slice attempt = *slice;
         attempt.pos += (unsigned)choice[1];
-        work->level = level;
-        work->out.size = start;
+        go_back(work, mark);
         Result result = decode_node(work, choice[2], &attempt, payloads);
         if (result == DECLINED)
             return result;
@@ -123,8 +142,7 @@ static Result decode_union(Work *work, const int32_t *code, Slice *slice, unsign
         if (result == READ && found < 0)
             found = i;
     }
-    work->level = level;
-    work->out.size = start;
+    go_back(work, mark);
     NEED(found >= 0);
     const int32_t *choice = code + 2 + CHOICE_WORDS * found;
     slice->pos += (unsigned)choice[1];
@@ -327,16 +345,16 @@ Result decode_opcode(Work *work, Slice slice, unsigned payloads)
     NEED(load(&slice, OPCODE_BITS, &opcode));
     const int32_t *entry = find_opcode(work->program, (uint32_t)opcode);
     NEED(entry);
-    size_t start = work->out.size;
-    unsigned level = work->level;
+    Mark mark = set_mark(work);
     for (int32_t i = 0; i < entry[2]; i++) {
         Slice attempt = slice;
         Result result =
             decode_node(work, work->program->layouts[entry[1] + i], &attempt, payloads);
-        work->level = level;
-        if (result != FAILED)
+        if (result != FAILED) {
+            work->level = mark.level;
             return result;
-        work->out.size = start;
+        }
+        go_back(work, mark);
     }
     return FAILED;
 }
@@ -349,6 +367,8 @@ Result decode_body(Work *work, const uint8_t *data, size_t size, bool with_walle
         return DECLINED;
     work->visits = (long)CELL_TRIALS * bag->count + SPARE_CELLS;
     work->raw_bytes = (long)(RAW_SHOWS * bag->bytes) + SPARE_BYTES + SPARE_CELL_BYTES * bag->count;
+    work->shows = SPARE_SHOWS;
+    work->shown_bytes = SHOWN_BYTES * work->raw_bytes;
     work->level = 0;
     work->out.size = 0;
     Slice slice = {&bag->cells[0], 0, 0};
@@ -357,12 +377,12 @@ Result decode_body(Work *work, const uint8_t *data, size_t size, bool with_walle
         PUT(&work->out, "{\"@type\":\"empty_cell\"}");
         return READ;
     }
+    Mark mark = set_mark(work);
     Result result = decode_opcode(work, slice, MAX_PAYLOADS);
     int32_t nodes[] = {work->program->signed_node, work->program->wallet_node};
     for (int i = 0; result == FAILED && i < (with_wallets ? 2 : 1); i++) {
         Slice attempt = slice;
-        work->out.size = 0;
-        work->level = 0;
+        go_back(work, mark);
         result = decode_node(work, nodes[i], &attempt, MAX_PAYLOADS);
         if (result == READ && !is_used_up(&attempt))
             result = FAILED;

@@ -50,9 +50,12 @@ typedef struct {
     const Program *program;
     Bag bag;
     Out out;
-    long visits, raw_bytes; /* left */
+    long visits, raw_bytes; /* left, as the codecs count them */
+    long shows, shown_bytes; /* left, of layouts that do not fit as well */
+    Order *order;
     unsigned level;
-    uint8_t scratch[MAX_WRITTEN];
+    uint8_t *scratch;
+    size_t scratch_room; /* at least MAX_WRITTEN */
     uint8_t *snake; /* room for the bytes of all cells */
     size_t snake_room;
 } Work;

@@ -23,6 +23,8 @@ static void free_decoder(PyObject *capsule)
     PyMem_Free(decoder->program.sizes);
     free(decoder->work.out.text);
     free(decoder->work.snake);
+    free(decoder->work.order);
+    free(decoder->work.scratch);
     Py_XDECREF(decoder->kept);
     PyMem_Free(decoder);
 }
@@ -69,6 +71,12 @@ static PyObject *make(PyObject *self, PyObject *args)
         return NULL;
     }
     Program *program = &decoder->program;
+    decoder->work.scratch = malloc(MAX_WRITTEN);
+    decoder->work.scratch_room = MAX_WRITTEN;
+    if (!decoder->work.scratch) {
+        Py_DECREF(capsule);
+        return PyErr_NoMemory();
+    }
     decoder->work.program = program;
     decoder->kept = Py_NewRef(args);
     program->code = (const int32_t *)code;

@@ -175,14 +175,19 @@ static Result show_raw(Work *work, const Cell *cell, unsigned payloads)
         PUT(out, "{\"@type\":\"empty_cell\"}");
         return READ;
     }
+    if (--work->shows < 0)
+        return DECLINED;
     if (payloads) {
         Result result = decode_opcode(work, (Slice){cell, 0, 0}, payloads - 1);
         if (result != FAILED)
             return result;
     }
-    size_t size = write_bag(&work->bag, cell, work->scratch);
+    size_t size = write_light(&work->bag, cell, work->scratch);
+    if (!size)
+        size = write_ordered(&work->bag, cell, &work->order, &work->scratch, &work->scratch_room);
     work->raw_bytes -= (long)size;
-    if (!size || work->raw_bytes < 0)
+    work->shown_bytes -= (long)size;
+    if (!size || work->raw_bytes < 0 || work->shown_bytes < 0)
         return DECLINED;
     put_base64(out, work->scratch, size);
     return READ;
