@@ -21,13 +21,14 @@ Examples:
   tonlake sql "select decoded_opcode, count(*) from decoded_messages group by 1" \\
       --lake mainnet.lake
 
-Ingest does not do this by itself: it would take longer than all the rest of it.
+Ingest decodes the bodies of what it commits; this is for ranges that older versions committed,
+and with --all for new layouts.
 """
 
 
 @click.command("bodies", epilog=EXAMPLES)
 @lake_option
-@click.option("--all", "everything", is_flag=True, help="Decode those anew that are decoded.")
+@click.option("--all", "everything", is_flag=True, help="Decode all bodies again.")
 def rebuild_bodies_command(*, lake_dir: Path, everything: bool) -> None:
     """Decode message bodies into a table, of all ranges that have none decoded yet."""
     with failing_cleanly(), show_progress("ranges") as show:

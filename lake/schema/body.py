@@ -1,4 +1,4 @@
-"""Table of decoded message bodies, written by ``tonlake rebuild bodies``."""
+"""Table of decoded message bodies."""
 
 from tonlake.lake.schema.column import Column, Table, optional
 
@@ -7,7 +7,7 @@ MESSAGE_BODIES = Table(
     doc=(
         "One row per distinct message body of a file, decoded by its TL-B layout. Join on "
         "body_hash and external_in (messages.kind = 'ext_in'); rows of the same body are equal "
-        "in all files. Filled by `tonlake rebuild bodies`."
+        "in all files."
     ),
     key=("body_hash", "external_in", "mc_seqno"),
     sort=("body_hash", "external_in", "mc_seqno"),

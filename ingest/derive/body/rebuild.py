@@ -34,7 +34,7 @@ def rebuild_bodies(
     Args:
         lake_dir: Folder of the lake.
         settings: File options.
-        everything: Decode all bodies anew.
+        everything: Decode all bodies again.
         on_range: Called after each range with the number of ranges done and of all.
 
     Raises:
