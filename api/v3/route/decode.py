@@ -82,7 +82,7 @@ def answer_post(request: ApiRequest, body: RawBody) -> Response[bytes]:
     """Decode opcodes and message bodies (JSON).
 
     Raises:
-        RequestInvalid: the body of the request is no such object.
+        RequestInvalid: the body of the request is no such object, or a text in it no opcode.
     """
     asked = read_body(body, DecodeRequest)
     opcodes = [
@@ -94,11 +94,15 @@ def answer_post(request: ApiRequest, body: RawBody) -> Response[bytes]:
 
 
 def name_opcode_text(text: str) -> str:
-    """Return the name of an opcode, or "unknown" for text that is none, too."""
+    """Return the name of an opcode, or "unknown".
+
+    Raises:
+        RequestInvalid: the text is no number of 32 bits.
+    """
     try:
         opcode = parse_opcode(text)
-    except ConversionError:
-        return UNKNOWN
+    except ConversionError as error:
+        raise RequestInvalid('schema: error converting value for "opcodes"') from error
     return name_opcode(opcode % _UINT32) or UNKNOWN
 
 

@@ -59,7 +59,6 @@ def asker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient[Any]]
         ("-718113061", "excess"),
         ("3576854235", "excess"),
         ("0xdeadbeef", "unknown"),
-        ("no opcode", "unknown"),
     ],
 )
 def test_opcodes_are_named(asker: TestClient[Any], text: str, name: str) -> None:
@@ -67,6 +66,16 @@ def test_opcodes_are_named(asker: TestClient[Any], text: str, name: str) -> None
     assert answer.status_code == 200
     assert answer.json() == {"opcodes": [name], "bodies": []}
     assert asker.post(PATH, json={"opcodes": [text]}).json() == answer.json()
+
+
+@pytest.mark.parametrize("text", ["x", "no opcode", "4294967296", "-2147483649"])
+def test_text_that_is_no_opcode_is_refused(asker: TestClient[Any], text: str) -> None:
+    for answer in (
+        asker.get(PATH, params={"opcodes": ["1", text]}),
+        asker.post(PATH, json={"opcodes": ["1", text]}),
+    ):
+        assert answer.status_code == 422
+        assert answer.json() == {"error": 'schema: error converting value for "opcodes"'}
 
 
 @pytest.mark.parametrize(
@@ -121,10 +130,11 @@ def test_numbers_and_nulls_in_json(asker: TestClient[Any]) -> None:
     }
     assert asker.post(PATH, json={}).json() == {"opcodes": [], "bodies": []}
     # Text of digits alone may be hex; a number of JSON is decimal, or no opcode.
-    asked = [0x64, "64", 0x100000064, -0x2ACD8925]
+    asked = [0x64, "64", -0x2ACD8925]
     named = asker.post(PATH, json={"opcodes": asked}).json()["opcodes"]
     by_hex = asker.get(PATH, params={"opcodes": ["0x64", "0x64"]}).json()["opcodes"]
-    assert named == [*by_hex, "unknown", "excess"]
+    assert named == [*by_hex, "excess"]
+    assert asker.post(PATH, json={"opcodes": [0x100000064]}).status_code == 422
 
 
 @pytest.mark.parametrize("name", ["opcodes", "bodies"])
