@@ -1,7 +1,7 @@
 """Decoded bodies as files of the lake: one for the messages of each commit.
 
-A row follows from its body alone, so that a commit replaces nothing, and files of different
-commits agree about the bodies that both have.
+A row follows from its body and block alone: a commit replaces nothing, and the rows do not depend
+on how blocks are cut into commits.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tonlake.ingest.derive.body.encoded import encode_body
+from tonlake.ingest.derive.body.encoded import Encoded, encode_body
 from tonlake.lake.log.place import Derivation, NewFile
 from tonlake.lake.schema import MESSAGE_BODIES, MESSAGES
 
@@ -39,17 +39,17 @@ def derive_bodies(
 
 
 def decode_bodies(messages: pa.Table) -> pa.Table:
-    """Return a row of ``message_bodies`` for each body that stands in rows of ``messages``."""
-    distinct, bodies = _find_distinct(messages.select(COLUMNS))
-    external_in = distinct["external_in"]
-    found = [
-        encode_body(body, external_in=is_external)
-        for body, is_external in zip(bodies.to_pylist(), external_in.to_pylist(), strict=True)
-    ]
+    """Return the rows of ``message_bodies``: one for each body in each masterchain block."""
+    keys, bodies = _find_distinct(messages.select(COLUMNS))
+    known: dict[tuple[bytes, bool], Encoded] = {}
+    found: list[Encoded] = []
+    hashes, external_in = keys["body_hash"].to_pylist(), keys["external_in"].to_pylist()
+    for key, body in zip(zip(hashes, external_in, strict=True), bodies.to_pylist(), strict=True):
+        if key not in known:
+            known[key] = encode_body(body, external_in=key[1])
+        found.append(known[key])
     columns = {
-        "body_hash": distinct["body_hash"],
-        "external_in": external_in,
-        "mc_seqno": distinct["mc_seqno_min"],
+        **{name: keys[name] for name in MESSAGE_BODIES.key},
         "decoded_opcode": [name for name, _json in found],
         "decoded": [json for _name, json in found],
     }
@@ -57,7 +57,7 @@ def decode_bodies(messages: pa.Table) -> pa.Table:
 
 
 def _find_distinct(messages: pa.Table) -> tuple[pa.Table, pa.ChunkedArray]:
-    """Return the different bodies with the first block of each, and their bags of cells."""
+    """Return the keys of the rows to come, and the bag of cells of each."""
     present = messages.filter(pc.is_valid(messages["body"]))
     keyed = pa.table(
         {
@@ -67,7 +67,5 @@ def _find_distinct(messages: pa.Table) -> tuple[pa.Table, pa.ChunkedArray]:
             "row": pa.array(range(present.num_rows), pa.int64()),
         }
     )
-    grouped = keyed.group_by(["body_hash", "external_in"]).aggregate(
-        [("mc_seqno", "min"), ("row", "min")]
-    )
-    return grouped, present["body"].take(grouped["row_min"])
+    keys = keyed.group_by(MESSAGE_BODIES.key).aggregate([("row", "min")])
+    return keys, present["body"].take(keys["row_min"])

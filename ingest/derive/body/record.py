@@ -25,15 +25,15 @@ MAX_PARTS, MAX_NUMBER_BITS = 64, 64
 class Part(NamedTuple):
     """One field of a record; with ``switch`` it is there only when that earlier field says so.
 
-    ``bit`` is the bit of the switch that counts; None stands for any bit. ``count`` names the
-    earlier field that holds the length of a list.
+    ``bit`` is the bit of the switch that counts; None stands for any bit. ``length`` names the
+    earlier field that counts the items of a list.
     """
 
     name: str
     codec: Codec
     switch: str | None = None
     bit: int | None = None
-    count: str | None = None
+    length: str | None = None
 
     def is_present(self, fields: Object) -> bool:
         """Tell whether the field is there, from the fields before it."""
@@ -62,7 +62,11 @@ class Record(Codec):
         for part in self.parts:
             if part.switch is None or part.is_present(fields):
                 value = fields[part.name] = part.codec.decode(source, work)
-                if part.count and isinstance(value, list) and fields[part.count] != str(len(value)):
+                if (
+                    part.length
+                    and isinstance(value, list)
+                    and fields[part.length] != str(len(value))
+                ):
                     raise BodyError(f"{part.name} holds {len(value)} items")
         return fields
 
@@ -75,12 +79,12 @@ class Record(Codec):
         words = [head, len(self.parts)]
         for place, part in enumerate(self.parts):
             words += [program.key(part.name), program.add(part.codec)]
-            for name in (part.switch, part.count):
+            for name in (part.switch, part.length):
                 if name is not None and not self._is_number(places.get(name, place), place):
                     return None
             words += [places[part.switch] if part.switch else -1]
             words += [-1 if part.bit is None else part.bit]
-            words += [places[part.count] if part.count else -1]
+            words += [places[part.length] if part.length else -1]
         return words
 
     def _is_number(self, place: int, before: int) -> bool:

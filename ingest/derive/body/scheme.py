@@ -104,7 +104,7 @@ class Scheme:
         if isinstance(field.type, Named) and field.type.name == _LIST:
             count, item = field.type.arguments
             counted = count.name if isinstance(count, Named) else None
-            return Part(field.name, Chunks(self._codec(item)), count=counted)
+            return Part(field.name, Chunks(self._codec(item)), length=counted)
         return Part(field.name, self._codec(field.type))
 
     def _codec(self, of: Type) -> Codec:
