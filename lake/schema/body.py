@@ -5,9 +5,9 @@ from tonlake.lake.schema.column import Column, Table, optional
 MESSAGE_BODIES = Table(
     name="message_bodies",
     doc=(
-        "One row per distinct message body of a masterchain block, decoded by its TL-B layout. Join on "
-        "mc_seqno, body_hash and external_in (messages.kind = 'ext_in'). Files of older versions have "
-        "a row for the first block alone: there, join without mc_seqno."
+        "One row per distinct message body of a masterchain block, decoded by its TL-B layout. "
+        "Join on mc_seqno, body_hash and external_in (messages.kind = 'ext_in'). Files of older "
+        "versions have a row for the first block of a file alone: there, join without mc_seqno."
     ),
     key=("body_hash", "external_in", "mc_seqno"),
     sort=("body_hash", "external_in", "mc_seqno"),

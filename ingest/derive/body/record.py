@@ -155,10 +155,10 @@ def _decode_first(fitting: Sequence[Choice], source: CellSlice, work: Work) -> V
     work.level = level
     if found is None:
         raise BodyError("no constructor of the type fits")
-    value, end = found
+    first, end = found
     source.skip(source.bits_left - end.bits_left)
     source.ref = end.ref
-    return value
+    return first
 
 
 def _fits(choice: Choice, source: CellSlice) -> bool:
