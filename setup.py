@@ -9,6 +9,7 @@ from setuptools.command.build_ext import build_ext
 
 EXTENSIONS = {
     "tonlake.ingest.decode.native._core": Path("tonlake/ingest/decode/native"),
+    "tonlake.ingest.derive.body._bodies": Path("tonlake/ingest/derive/body/native"),
     "tonlake.lake.file._parquet": Path("tonlake/lake/file/native"),
     "tonlake.lake.index._rows": Path("tonlake/lake/index/segment/native"),
     "tonlake.api.text._json": Path("tonlake/api/text/native"),

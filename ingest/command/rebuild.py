@@ -1,4 +1,4 @@
-"""The commands ``tonlake rebuild``: one for each stage of derivation, and one for bodies."""
+"""The commands ``tonlake rebuild``: one for each stage of derivation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tonlake.ingest.derive.body.rebuild import rebuild_bodies
 from tonlake.ingest.derive.stages import STAGES, Stage, rebuild
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.settings import IngestSections
@@ -32,17 +31,11 @@ _HELP = {
 
     Base tables and traces stay as they are. Where the result differs, the rows of the version
     before are kept in superseded_actions.""",
+    "bodies": """Decode message bodies of ranges that have none decoded.
+
+    Ingest decodes the bodies of what it commits; this is for ranges of older versions, and with
+    --all for new layouts.""",
 }
-_BODY_EXAMPLES = """
-Examples:
-
-\b
-  tonlake rebuild bodies --lake mainnet.lake
-  tonlake sql "select decoded_opcode, count(*) from decoded_messages group by 1" \\
-      --lake mainnet.lake
-
-Ingest does not do this by itself: it would take longer than all the rest of it.
-"""
 _all_option = click.option(
     "--all", "everything", is_flag=True, help="Also ranges that this version has derived."
 )
@@ -69,15 +62,4 @@ def _make_command(stage: Stage) -> click.Command:
     return _all_option(command) if stage.has_versions else command
 
 
-@click.command("bodies", epilog=_BODY_EXAMPLES)
-@lake_option
-@_all_option
-def rebuild_bodies_command(*, lake_dir: Path, everything: bool) -> None:
-    """Decode message bodies into a table, of all ranges that have none decoded yet."""
-    with failing_cleanly(), show_progress("ranges") as show:
-        settings = read_settings(IngestSections).lake
-        count = rebuild_bodies(lake_dir, settings, everything=everything, on_range=show)
-    click.echo(f"bodies of {count:,} range(s) decoded" if count else "all bodies are decoded")
-
-
-commands: list[click.Command] = [*map(_make_command, STAGES), rebuild_bodies_command]
+commands: list[click.Command] = list(map(_make_command, STAGES))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tonlake.ingest.derive.action.rebuild import rederive_actions
+from tonlake.ingest.derive.body.derivation import rederive_bodies
 from tonlake.ingest.derive.contract.derivation import rederive_contracts
 from tonlake.ingest.derive.trace.derivation import rederive_traces
 from tonlake.ingest.span import Scope
@@ -21,6 +22,7 @@ from tonlake.lake.schema import (
     CONFIG_PARAMS,
     CONTRACT_TABLES,
     LIBRARIES,
+    MESSAGE_BODIES,
     MESSAGES,
     OPEN_EDGES,
     STATE_CELLS,
@@ -123,6 +125,13 @@ STAGES = (
         follows_earlier=True,
         has_versions=True,
         enabled=lambda settings: settings.ingest.classify_actions,
+    ),
+    Stage(
+        "bodies",
+        reads=_names(MESSAGES),
+        writes=_names(MESSAGE_BODIES),
+        rederive=rederive_bodies,
+        has_versions=True,
     ),
 )
 """All stages in the order in which they run."""

@@ -22,6 +22,7 @@ from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.decode.parallel import Hole, Piece, decode_in_order, join_tables
 from tonlake.ingest.decode.zerostate import decode_zero_states
 from tonlake.ingest.derive.action.derivation import ActionFiles
+from tonlake.ingest.derive.body.derivation import derive_bodies
 from tonlake.ingest.derive.contract.derivation import ContractFinder
 from tonlake.ingest.derive.stages import STAGES, derive_in_order, rebuild
 from tonlake.ingest.derive.trace.derivation import TraceFiles
@@ -250,7 +251,7 @@ class Pipeline:
 
     def _derive_files(self) -> Derive:
         """Return what derives a commit's files."""
-        steps: dict[str, Step] = {"traces": self.traces}
+        steps: dict[str, Step] = {"traces": self.traces, "bodies": derive_bodies}
         if self.contracts is not None:
             steps["contracts"] = self.contracts
         if self.settings.ingest.classify_actions:

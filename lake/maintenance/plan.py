@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from tonlake.lake.index.builder.place import range_of
 from tonlake.lake.log.place import Place, is_open, read_place
 from tonlake.lake.log.state import subtract_ranges
+from tonlake.lake.schema import MESSAGE_BODIES, MESSAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from tonlake.lake.log.state import DataFile, LogState
     from tonlake.lake.settings import LakeSettings
 
-_DISTINGUISHING = frozenset({"blocks", "action_ranges", "message_bodies"})
+_DISTINGUISHING = frozenset({"blocks", "action_ranges"})
 """Tables whose files show what is known of a place: places that differ in them stay apart."""
 
 _UNCOUNTED = "state_cells"
@@ -70,6 +71,7 @@ def _list_queues(state: LogState) -> list[list[_Unit]]:
     bare = subtract_ranges(state.ranges, map(range_of, state.runs))
     queues: list[list[_Unit]] = []
     before: tuple[Place, bool, frozenset[str]] | None = None
+    are_decoded: bool | None = None
     for place in sorted(by_place):
         is_bare = any(first <= place.last and place.first <= last for first, last in bare)
         rows = Counter[str]()
@@ -77,13 +79,25 @@ def _list_queues(state: LogState) -> list[list[_Unit]]:
             if file.table != _UNCOUNTED:
                 rows[file.table] += file.rows
         unit = _Unit(place, tuple(by_place[place]), rows)
-        known = _DISTINGUISHING.intersection(file.table for file in by_place[place])
-        if before == (place._replace(first=0, last=place.first - 1), is_bare, known):
+        known = _DISTINGUISHING.intersection(rows)
+        mine = _are_decoded(rows)
+        is_next = before == (place._replace(first=0, last=place.first - 1), is_bare, known)
+        if is_next and (mine == are_decoded or None in {mine, are_decoded}):
             queues[-1].append(unit)
+            are_decoded = are_decoded if mine is None else mine
         else:
             queues.append([unit])
+            are_decoded = mine
         before = (place._replace(first=0), is_bare, known)
     return queues
+
+
+def _are_decoded(rows: Counter[str]) -> bool | None:
+    """Return whether a file has the message bodies of a place; None without messages.
+
+    Places with and without are not merged: ``tonlake rebuild bodies`` looks for the latter.
+    """
+    return MESSAGE_BODIES.name in rows if MESSAGES.name in rows else None
 
 
 def _pack(units: Iterable[_Unit], most_rows: int) -> Iterator[Merge]:

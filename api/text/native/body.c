@@ -6,6 +6,7 @@
 static const uint8_t MAGIC[] = {0xb5, 0xee, 0x9c, 0x72};
 
 enum { HAS_INDEX = 0x80, SIZE_MASK = 7, HEAD_BYTES = 6, SIMPLE_CELL = 4, OPCODE_BYTES = 4 };
+enum { SIGNED_SIZE = 2 * (64 + OPCODE_BYTES) }; /* d2 of a signature and an opcode */
 
 /* The first 32 bits of the root; -1 where that takes more than a glance. The same as peek_opcode in
  * ingest/derive/body/glance.py, which says more. */
@@ -22,7 +23,8 @@ static long long peek_opcode(const uint8_t *bag, size_t size)
         roots = roots << 8 | bag[HEAD_BYTES + width + at];
         root = root << 8 | bag[root_list + at];
     }
-    if (roots != 1 || root || bag[start] > SIMPLE_CELL || bag[start + 1] < 2 * OPCODE_BYTES)
+    if (roots != 1 || root || bag[start] > SIMPLE_CELL || bag[start + 1] < 2 * OPCODE_BYTES ||
+        bag[start + 1] >= SIGNED_SIZE)
         return -1;
     const uint8_t *opcode = bag + start + 2;
     return (long long)opcode[0] << 24 | opcode[1] << 16 | opcode[2] << 8 | opcode[3];

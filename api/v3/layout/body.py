@@ -11,8 +11,8 @@ from tonlake.api.chain.cells import add_checksum
 from tonlake.api.text.encoding import encode_bytes
 from tonlake.api.v3.layout.message import EXTERNAL, MessageContent
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.derive.body.body import Decoded, decode_message_body, name_opcode
-from tonlake.ingest.derive.body.glance import peek_opcode
+from tonlake.ingest.derive.body.body import decode_message_body, name_opcode
+from tonlake.ingest.derive.body.encoded import NOTHING, encode_body
 from tonlake.ingest.derive.body.scheme import load_scheme
 
 if TYPE_CHECKING:
@@ -54,19 +54,10 @@ def read_body(body_hash: bytes, body: bytes | None, kind: str) -> Body:
 
 
 def _decode_body(body_hash: bytes, body: bytes | None, kind: str) -> Body:
-    decoded = Decoded(None, None)
-    if body is not None and (kind == EXTERNAL or not _is_unknown(body)):
-        tree = parse_boc(body)
-        decoded = decode_message_body(tree, tree.roots[0], external_in=kind == EXTERNAL)
-    shown = None if decoded.value is None else dict[str, object](decoded.value)
+    found = NOTHING if body is None else encode_body(body, external_in=kind == EXTERNAL)
+    shown = None if found.json is None else msgspec.json.decode(found.json, type=dict[str, object])
     text = None if body is None else encode_bytes(add_checksum(body))
-    return Body(MessageContent(encode_bytes(body_hash), text, shown), decoded.name)
-
-
-def _is_unknown(body: bytes) -> bool:
-    """Return whether a body begins with an opcode of no scheme, so that nothing is decoded."""
-    opcode = peek_opcode(body)
-    return opcode is not None and name_opcode(opcode) is None
+    return Body(MessageContent(encode_bytes(body_hash), text, shown), found.name)
 
 
 Payload: TypeAlias = dict[str, object]

@@ -82,7 +82,7 @@ def answer_post(request: ApiRequest, body: RawBody) -> Response[bytes]:
     """Decode opcodes and message bodies (JSON).
 
     Raises:
-        RequestInvalid: the body of the request is no such object.
+        RequestInvalid: the body of the request is no such object, or a text in it no opcode.
     """
     asked = read_body(body, DecodeRequest)
     opcodes = [
@@ -97,12 +97,12 @@ def name_opcode_text(text: str) -> str:
     """Return the name of an opcode, or "unknown".
 
     Raises:
-        RequestInvalid: the text is no opcode.
+        RequestInvalid: the text is no number of 32 bits.
     """
     try:
         opcode = parse_opcode(text)
     except ConversionError as error:
-        raise RequestInvalid(f"invalid opcode: {text!a}") from error
+        raise RequestInvalid('schema: error converting value for "opcodes"') from error
     return name_opcode(opcode % _UINT32) or UNKNOWN
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tonlake.ingest.derive.body.bits import load_bits
 from tonlake.ingest.derive.body.codec import Codec, Object, Value, Work
 from tonlake.ingest.derive.body.composite import NOTHING, SOMETHING
+from tonlake.ingest.derive.body.program import Op
 from tonlake.ingest.errors import BodyError
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ _MAX_ANYCAST_BITS = 30
 
 class Address(Codec):
     """Any message address, as the object of its constructor."""
+
+    op = Op.ADDRESS
 
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Read an object whose ``@type`` is the constructor."""

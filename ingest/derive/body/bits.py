@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.body.codec import Codec, Value, Work
+from tonlake.ingest.derive.body.program import Op
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tonlake.ingest.decode.cell.slice import CellSlice
+    from tonlake.ingest.derive.body.program import Program
 
 
 class Bits(Codec):
     """``bitsN``."""
+
+    op = Op.BITS
 
     def __init__(self, bits: int) -> None:
         """Make the codec of one length."""
@@ -21,6 +27,11 @@ class Bits(Codec):
         """Read upper-case hexadecimal text."""
         del work
         return load_bits(source, self._bits)
+
+    def arguments(self, program: Program) -> Sequence[int]:
+        """Return the width."""
+        del program
+        return (self._bits,)
 
 
 def load_bits(source: CellSlice, bits: int) -> str:

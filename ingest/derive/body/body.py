@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 MAX_PAYLOADS = 10
 """Most payloads inside one another that are taken apart, as TON Center does."""
 _COMMENT = "text_comment"
-_WALLET_TYPE = "WalletBody"
+SIGNED, WALLET = "SignedBody", "WalletBody"
+"""Types of bodies with a signature in front: of messages of any direction, of external ones."""
 
 
 class Decoded(NamedTuple):
@@ -42,19 +43,20 @@ def name_opcode(opcode: int) -> str | None:
 
 
 def decode_body(tree: CellTree, cell: int) -> Decoded:
-    """Decode a body by its opcode alone; bodies that follow no layout give a value of None.
+    """Decode a body of unknown direction; bodies that follow no layout give a value of None.
 
-    The empty body has an object. Never raises: every garbage cell is answered within bounded work.
+    It is tried by its opcode, then as a signed request to a wallet. The empty body has an object.
+    Never raises: every garbage cell is answered within bounded work.
     """
-    name, value = _decode(tree, cell, external_in=False)
+    name, value = _decode(tree, cell, external_in=True)
     return Decoded(name, value or _show_empty(tree, cell))
 
 
 def decode_message_body(tree: CellTree, cell: int, *, external_in: bool) -> Decoded:
     """Decode the body of a message as the ``message_content`` of API v3 shows it.
 
-    Beyond ``decode_body``: text comments have their own shape, and external messages are tried as
-    those of the known wallets.
+    Other than by ``decode_body``, text comments have their own shape, and only external messages
+    are tried as those of all known wallets.
     """
     name, value = _decode(tree, cell, external_in=external_in)
     if value is not None and value["@type"] == _COMMENT:
@@ -78,12 +80,23 @@ def _decode(tree: CellTree, cell: int, *, external_in: bool) -> Decoded:
     work = Work(tree)
     try:
         value = _decode_slice(source, work, MAX_PAYLOADS)
-        if value is None and external_in:
-            wallet = load_scheme().union(_WALLET_TYPE).decode(source, work)
-            value = _show_fields(wallet, work, MAX_PAYLOADS)
+        for type_name in (SIGNED, WALLET) if external_in else (SIGNED,):
+            value = value or _decode_signed(type_name, source, work)
     except (BocError, BodyError):
         value = None
     return Decoded(name, value)
+
+
+def _decode_signed(type_name: str, source: CellSlice, work: Work) -> Object | None:
+    """Return the object of a type that must use up the body, or None."""
+    attempt = source.copy()
+    try:
+        value = load_scheme().union(type_name).decode(attempt, work)
+    except (BocError, BodyError):
+        return None
+    if attempt.bits_left or attempt.refs_left:
+        return None
+    return _show_fields(value, work, MAX_PAYLOADS)
 
 
 def _peek_opcode(source: CellSlice) -> int | None:
@@ -92,7 +105,9 @@ def _peek_opcode(source: CellSlice) -> int | None:
 
 
 def _decode_slice(source: CellSlice, work: Work, payloads: int) -> Object | None:
-    """Return the object of the first layout that uses up a body, or None.
+    """Return the object of the first layout that a body begins with, or None.
+
+    What follows the layout is left out, as TON Center does.
 
     Raises:
         BocError, BodyError: a layout fits, but the body is too large to be shown.
@@ -107,8 +122,7 @@ def _decode_slice(source: CellSlice, work: Work, payloads: int) -> Object | None
             value = record.decode(attempt, work)
         except (BocError, BodyError):
             continue
-        if not attempt.bits_left and not attempt.refs_left:
-            return _show_fields(value, work, payloads)
+        return _show_fields(value, work, payloads)
     work.level = level
     return None
 
@@ -124,6 +138,8 @@ def _show(value: Value, work: Work, payloads: int) -> Value:
     """Return a value in which no raw cell is left."""
     if isinstance(value, dict):
         return {name: _show(field, work, payloads) for name, field in value.items()}
+    if isinstance(value, list):
+        return [_show(item, work, payloads) for item in value]
     if not isinstance(value, Raw):
         return value
     if payloads and not value.is_exotic:

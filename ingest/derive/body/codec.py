@@ -7,16 +7,20 @@ hexadecimal text, constructors as objects with ``@type``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
+from tonlake.ingest.derive.body.program import Op
 from tonlake.ingest.errors import BodyError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tonlake.ingest.decode.cell.slice import CellSlice
     from tonlake.ingest.decode.cell.tree import CellTree
+    from tonlake.ingest.derive.body.program import Program
     from tonlake.ingest.derive.body.raw import Raw
 
-Value: TypeAlias = "bool | str | Raw | Object"
+Value: TypeAlias = "bool | str | Raw | Object | list[Value]"
 Object: TypeAlias = "dict[str, Value]"
 
 MAX_LEVELS = 48
@@ -70,6 +74,17 @@ class Work:
 class Codec(ABC):
     """Reads one type from a slice."""
 
+    op: ClassVar[Op] = Op.DECLINED
+    """What the native decoder calls it."""
+
     @abstractmethod
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Read one value; raises BocError or BodyError when the bits are no such value."""
+
+    def arguments(self, program: Program) -> Sequence[int] | None:
+        """Return the arguments of this codec's node, as native/decode.h lists them.
+
+        None: the native decoder cannot follow it.
+        """
+        del program
+        return ()

@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.body.codec import Codec, Value, Work
+from tonlake.ingest.derive.body.program import Op
 from tonlake.ingest.errors import BodyError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tonlake.ingest.decode.cell.slice import CellSlice
+    from tonlake.ingest.derive.body.program import Program
 
 NOTHING, SOMETHING = "nothing_from_maybe", "something_from_maybe"
 FIRST, SECOND = "first_from_either", "second_from_either"
@@ -17,6 +21,8 @@ CELL_REFERENCE = "cell_reference"
 
 class Reference(Codec):
     """``^T``: a value that fills a cell of its own."""
+
+    op = Op.REFERENCE
 
     def __init__(self, inner: Codec) -> None:
         """Make the codec of a reference to one type."""
@@ -32,9 +38,15 @@ class Reference(Codec):
             raise BodyError(f"cell {child.cell} holds more than its type")
         return value
 
+    def arguments(self, program: Program) -> Sequence[int]:
+        """Return the node inside."""
+        return (program.add(self._inner),)
+
 
 class Wrapped(Codec):
     """``^T`` as an argument of a type: shown inside an object ``cell_reference``."""
+
+    op = Op.WRAPPED
 
     def __init__(self, inner: Codec) -> None:
         """Wrap the codec of the reference."""
@@ -44,9 +56,15 @@ class Wrapped(Codec):
         """Read the object."""
         return {CELL_REFERENCE: self._inner.decode(source, work)}
 
+    def arguments(self, program: Program) -> Sequence[int]:
+        """Return the node inside."""
+        return (program.add(self._inner),)
+
 
 class Maybe(Codec):
     """``Maybe T``: a bit, and the value after a one."""
+
+    op = Op.MAYBE
 
     def __init__(self, inner: Codec) -> None:
         """Make the codec of one optional type."""
@@ -58,9 +76,15 @@ class Maybe(Codec):
             return {"@type": NOTHING}
         return {"@type": SOMETHING, "value": self._inner.decode(source, work)}
 
+    def arguments(self, program: Program) -> Sequence[int]:
+        """Return the node inside."""
+        return (program.add(self._inner),)
+
 
 class Either(Codec):
     """``Either X Y``: a bit, and X after a zero or Y after a one."""
+
+    op = Op.EITHER
 
     def __init__(self, first: Codec, second: Codec) -> None:
         """Make the codec of two alternatives."""
@@ -70,3 +94,38 @@ class Either(Codec):
         """Read the object of the first or the second alternative."""
         name = SECOND if source.load_bit() else FIRST
         return {"@type": name, "value": self._sides[name].decode(source, work)}
+
+    def arguments(self, program: Program) -> Sequence[int]:
+        """Return the nodes of both sides."""
+        return [program.add(side) for side in self._sides.values()]
+
+
+class Chunks(Codec):
+    """A list in a chain of cells: ``Maybe ^chunk``, where a chunk is ``Maybe ^next`` and items.
+
+    Source: the bulk request of the Telegram wallet.
+    """
+
+    op = Op.CHUNKS
+
+    def __init__(self, inner: Codec) -> None:
+        """Make the codec of a list of one type."""
+        self._inner = inner
+
+    def decode(self, source: CellSlice, work: Work) -> Value:
+        """Read a list of the items of all chunks."""
+        items: list[Value] = []
+        following = source.load_maybe_ref()
+        while following is not None:
+            chunk = source.tree.slice(following)
+            work.visit()
+            following = chunk.load_maybe_ref()
+            while chunk.bits_left or chunk.refs_left:
+                work.enter()
+                items.append(self._inner.decode(chunk, work))
+                work.leave()
+        return items
+
+    def arguments(self, program: Program) -> Sequence[int]:
+        """Return the node inside."""
+        return (program.add(self._inner),)

@@ -12,13 +12,15 @@ _SIMPLE_CELL = 4
 """d1 of an ordinary cell is the number of its references: 0 to 4."""
 
 _OPCODE_BYTES = 4
+_SIGNED_SIZE = 2 * (64 + _OPCODE_BYTES)
+"""d2 of a cell that holds a signature and an opcode."""
 
 
 def peek_opcode(boc: bytes) -> int | None:
     """Return the first 32 bits of the root; None where that takes more than a glance.
 
-    Whoever gets None reads the whole bag: it may have an index, another root than the first cell,
-    an exotic root, or one of less than 32 bits.
+    None asks for reading the bag: it may have an index, another root than the first cell, an exotic
+    root, one of less than 32 bits, or one with room for a signature and a request behind it.
     """
     if len(boc) < 6 or boc[:4] != _MAGIC or boc[4] & _HAS_INDEX:  # noqa: PLR2004 - as above
         return None
@@ -30,6 +32,6 @@ def peek_opcode(boc: bytes) -> int | None:
     opcode = boc[start + 2 : start + 2 + _OPCODE_BYTES]
     if any(boc[root_list:start]) or len(opcode) < _OPCODE_BYTES:
         return None
-    if boc[start] > _SIMPLE_CELL or boc[start + 1] < 2 * _OPCODE_BYTES:
+    if boc[start] > _SIMPLE_CELL or not 2 * _OPCODE_BYTES <= boc[start + 1] < _SIGNED_SIZE:
         return None
     return int.from_bytes(opcode, "big")

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 from tonlake.ingest.derive.body.bits import load_bits
 from tonlake.ingest.derive.body.codec import Codec, Object, Value, Work
 from tonlake.ingest.derive.body.composite import Reference
+from tonlake.ingest.derive.body.program import Op
 from tonlake.ingest.errors import BodyError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tonlake.ingest.decode.cell.slice import CellSlice
+    from tonlake.ingest.derive.body.program import Program
 
 EMPTY, ROOT, EDGE = "hashmap_empty", "hashmap_root", "hashmap_edge"
 LEAF, FORK = "hashmap_node_leaf", "hashmap_node_fork"
@@ -19,6 +23,8 @@ SHORT, LONG, SAME = "hashmap_label_short", "hashmap_label_long", "hashmap_label_
 
 class Hashmap(Codec):
     """A dictionary with at least one key: an edge with its label, and a leaf or a fork."""
+
+    op = Op.HASHMAP
 
     def __init__(self, key_bits: int, inner: Codec) -> None:
         """Make the codec for what is left of the key; the children of a fork share it."""
@@ -37,12 +43,20 @@ class Hashmap(Codec):
             node["right"] = child.decode(source, work)
         return {"@type": EDGE, "label": label, "node": node}
 
+    def arguments(self, program: Program) -> Sequence[int]:
+        """Return width of the key, and the node of the values."""
+        return (self._key_bits, program.add(self._inner))
+
 
 class MaybeHashmap(Codec):
     """``HashmapE n X``: a bit, and the dictionary in a cell of its own after a one."""
 
+    op = Op.MAYBE_HASHMAP
+
     def __init__(self, key_bits: int, inner: Codec) -> None:
         """Make the codec of one width of key and one type of value."""
+        self._key_bits = key_bits
+        self._inner = inner
         self._root = Reference(Hashmap(key_bits, inner))
 
     def decode(self, source: CellSlice, work: Work) -> Value:
@@ -50,6 +64,10 @@ class MaybeHashmap(Codec):
         if not source.load_bit():
             return {"@type": EMPTY}
         return {"@type": ROOT, "root": self._root.decode(source, work)}
+
+    def arguments(self, program: Program) -> Sequence[int]:
+        """Return width of the key, and the node of the values."""
+        return (self._key_bits, program.add(self._inner))
 
 
 def _load_label(source: CellSlice, key_bits: int) -> tuple[Object, int]:

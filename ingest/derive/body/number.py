@@ -5,27 +5,40 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.body.codec import Codec, Value, Work
+from tonlake.ingest.derive.body.program import Op
 from tonlake.ingest.errors import BodyError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tonlake.ingest.decode.cell.slice import CellSlice
+    from tonlake.ingest.derive.body.program import Program
 
 
 class Unsigned(Codec):
     """``uintN``."""
 
+    op = Op.UINT
+
     def __init__(self, bits: int) -> None:
         """Make the codec of one width."""
-        self._bits = bits
+        self.bits = self._bits = bits
 
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Read decimal text."""
         del work
         return str(source.load_uint(self._bits))
 
+    def arguments(self, program: Program) -> Sequence[int]:
+        """Return the width."""
+        del program
+        return (self._bits,)
+
 
 class Signed(Codec):
     """``intN``."""
+
+    op = Op.INT
 
     def __init__(self, bits: int) -> None:
         """Make the codec of one width."""
@@ -36,9 +49,16 @@ class Signed(Codec):
         del work
         return str(source.load_int(self._bits))
 
+    def arguments(self, program: Program) -> Sequence[int]:
+        """Return the width."""
+        del program
+        return (self._bits,)
+
 
 class Flag(Codec):
     """``Bool``."""
+
+    op = Op.BOOL
 
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Read true or false."""
@@ -48,6 +68,8 @@ class Flag(Codec):
 
 class VarUnsigned(Codec):
     """``VarUInteger n``: a length in bytes, smaller than n, and that many bytes."""
+
+    op = Op.VAR_UINT
 
     def __init__(self, limit: int) -> None:
         """Make the codec of one n."""
@@ -63,9 +85,16 @@ class VarUnsigned(Codec):
         number = source.load_uint(count * 8)
         return {"@type": "var_uint", "len": str(count), "value": str(number)}
 
+    def arguments(self, program: Program) -> Sequence[int]:
+        """Return the limit, and the width of the length."""
+        del program
+        return (self._limit, self._length_bits)
+
 
 class Unreadable(Codec):
     """A type that nothing is: its constructor gives an opcode its name and decodes no body."""
+
+    op = Op.UNREADABLE
 
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Refuse every body."""

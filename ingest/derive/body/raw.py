@@ -9,6 +9,7 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.exotic import ORDINARY
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.body.codec import Codec, Value, Work
+from tonlake.ingest.derive.body.program import Op
 
 if TYPE_CHECKING:
     from tonlake.ingest.decode.cell.slice import CellSlice
@@ -66,6 +67,8 @@ class Raw:
 class Rest(Codec):
     """``Cell`` and ``Any`` inline: all that is left in the cell."""
 
+    op = Op.REST
+
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Take the rest of the cell."""
         at_start = not source.pos and not source.ref
@@ -77,6 +80,8 @@ class Rest(Codec):
 
 class LinkedRaw(Codec):
     """``^Cell``: a cell behind a reference, of any kind."""
+
+    op = Op.LINKED_RAW
 
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Take the reference."""

@@ -4,25 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from tonlake.ingest.derive.body.codec import Codec, Object, Value, Work
+from tonlake.ingest.derive.body.number import Flag, Unsigned
+from tonlake.ingest.derive.body.program import Op, to_word
 from tonlake.ingest.errors import BocError, BodyError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tonlake.ingest.decode.cell.slice import CellSlice
+    from tonlake.ingest.derive.body.program import Program
+
+
+MAX_PARTS, MAX_NUMBER_BITS = 64, 64
+"""Most fields of a record, and bits of a number that fields depend on, in the native decoder."""
 
 
 class Part(NamedTuple):
     """One field of a record; with ``switch`` it is there only when that earlier field says so.
 
-    ``bit`` is the bit of the switch that counts; None stands for any bit.
+    ``bit`` is the bit of the switch that counts; None stands for any bit. ``length`` names the
+    earlier field that counts the items of a list.
     """
 
     name: str
     codec: Codec
     switch: str | None = None
     bit: int | None = None
+    length: str | None = None
 
     def is_present(self, fields: Object) -> bool:
         """Tell whether the field is there, from the fields before it."""
@@ -38,6 +49,8 @@ class Part(NamedTuple):
 class Record(Codec):
     """Fields one after the other; a constructor with a name shows it as ``@type``."""
 
+    op = Op.RECORD
+
     def __init__(self, name: str, parts: Sequence[Part]) -> None:
         """Make the codec of one constructor, without its tag."""
         self.name = name
@@ -48,8 +61,39 @@ class Record(Codec):
         fields: Object = {"@type": self.name} if self.name else {}
         for part in self.parts:
             if part.switch is None or part.is_present(fields):
-                fields[part.name] = part.codec.decode(source, work)
+                value = fields[part.name] = part.codec.decode(source, work)
+                if (
+                    part.length
+                    and isinstance(value, list)
+                    and fields[part.length] != str(len(value))
+                ):
+                    raise BodyError(f"{part.name} holds {len(value)} items")
         return fields
+
+    def arguments(self, program: Program) -> Sequence[int] | None:
+        """Return the name, and the parts: key, node, and what they depend on."""
+        places = {part.name: place for place, part in enumerate(self.parts)}
+        if len(places) < len(self.parts) or len(places) > MAX_PARTS:
+            return None
+        head = program.text(b'"@type":' + msgspec.json.encode(self.name)) if self.name else -1
+        words = [head, len(self.parts)]
+        for place, part in enumerate(self.parts):
+            words += [program.key(part.name), program.add(part.codec)]
+            for name in (part.switch, part.length):
+                if name is not None and not self._is_number(places.get(name, place), place):
+                    return None
+            words += [places[part.switch] if part.switch else -1]
+            words += [-1 if part.bit is None else part.bit]
+            words += [places[part.length] if part.length else -1]
+        return words
+
+    def _is_number(self, place: int, before: int) -> bool:
+        """Whether the part at a place stands before another, always, and is a small number."""
+        part = self.parts[place]
+        is_small = isinstance(part.codec, Flag) or (
+            isinstance(part.codec, Unsigned) and part.codec.bits <= MAX_NUMBER_BITS
+        )
+        return place < before and part.switch is None and is_small
 
 
 class Choice(NamedTuple):
@@ -63,9 +107,11 @@ class Choice(NamedTuple):
 class Union(Codec):
     """The constructors of one type.
 
-    Constructors whose tags both fit are told apart by the rest of the cell: the first that uses
-    it up is taken.
+    Of several constructors whose tags fit, the first that uses up the cell is taken, else the
+    first that can be read.
     """
+
+    op = Op.UNION
 
     def __init__(self) -> None:
         """Make a union whose ``choices`` are filled in later: types may contain themselves."""
@@ -79,20 +125,40 @@ class Union(Codec):
         if len(fitting) == 1:
             source.skip(fitting[0].tag_bits)
             return fitting[0].record.decode(source, work)
-        level = work.level
-        for choice in fitting:
-            attempt = source.copy()
-            attempt.skip(choice.tag_bits)
-            work.level = level
-            try:
-                value = choice.record.decode(attempt, work)
-            except (BocError, BodyError):
-                continue
-            if not attempt.bits_left and not attempt.refs_left:
-                source.skip(source.bits_left)
-                source.ref += source.refs_left
-                return value
-        raise BodyError("no constructor of the type uses up the cell")
+        return _decode_first(fitting, source, work)
+
+    def arguments(self, program: Program) -> Sequence[int]:
+        """Return the choices: tag, width of the tag, and node."""
+        words = []
+        for choice in self.choices:
+            words += [to_word(choice.tag), choice.tag_bits, program.add(choice.record)]
+        return len(self.choices), *words
+
+
+def _decode_first(fitting: Sequence[Choice], source: CellSlice, work: Work) -> Value:
+    """Read the first constructor that uses up the cell, else the first that can be read."""
+    level = work.level
+    found: tuple[Value, CellSlice] | None = None
+    for choice in fitting:
+        attempt = source.copy()
+        attempt.skip(choice.tag_bits)
+        work.level = level
+        try:
+            value = choice.record.decode(attempt, work)
+        except (BocError, BodyError):
+            continue
+        is_exact = not attempt.bits_left and not attempt.refs_left
+        if is_exact or found is None:
+            found = value, attempt
+        if is_exact:
+            break
+    work.level = level
+    if found is None:
+        raise BodyError("no constructor of the type fits")
+    first, end = found
+    source.skip(source.bits_left - end.bits_left)
+    source.ref = end.ref
+    return first
 
 
 def _fits(choice: Choice, source: CellSlice) -> bool:

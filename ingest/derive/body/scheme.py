@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.body.address import Address
 from tonlake.ingest.derive.body.bits import Bits
-from tonlake.ingest.derive.body.composite import Either, Maybe, Reference, Wrapped
+from tonlake.ingest.derive.body.composite import Chunks, Either, Maybe, Reference, Wrapped
 from tonlake.ingest.derive.body.grammar import (
     Conditional,
     Constructor,
@@ -54,7 +54,7 @@ _WIDTHS: dict[str, type[Unsigned | Signed | Bits]] = {
     "int": Signed,
     "bits": Bits,
 }
-_RAW_NAME = "Cell"
+_RAW_NAME, _LIST = "Cell", "Chunks"
 
 
 class Scheme:
@@ -101,6 +101,10 @@ class Scheme:
         if isinstance(field.type, Conditional):
             optional = field.type
             return Part(field.name, self._codec(optional.of), optional.field, optional.bit)
+        if isinstance(field.type, Named) and field.type.name == _LIST:
+            count, item = field.type.arguments
+            counted = count.name if isinstance(count, Named) else None
+            return Part(field.name, Chunks(self._codec(item)), length=counted)
         return Part(field.name, self._codec(field.type))
 
     def _codec(self, of: Type) -> Codec:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.body.codec import Codec, Value, Work
+from tonlake.ingest.derive.body.program import Op
 from tonlake.ingest.errors import BodyError
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ def load_snake(source: CellSlice, work: Work) -> bytes:
 class SnakeText(Codec):
     """UTF-8 text to the end of the cell and of the chain of its children."""
 
+    op = Op.SNAKE_TEXT
+
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Read text; bytes that are no UTF-8 are refused."""
         return read_utf8(load_snake(source, work))
@@ -41,6 +44,8 @@ class SnakeText(Codec):
 class SnakeBytes(Codec):
     """Bytes to the end of the cell and of the chain of its children."""
 
+    op = Op.SNAKE_BYTES
+
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Read upper-case hexadecimal text."""
         return load_snake(source, work).hex().upper()
@@ -48,6 +53,8 @@ class SnakeBytes(Codec):
 
 class ShortText(Codec):
     """Text of at most 255 bytes after its length. TL-B: telemint_text of the telemint contracts."""
+
+    op = Op.SHORT_TEXT
 
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Read an object of ``len`` and ``text``."""
@@ -62,6 +69,8 @@ class ChunkedText(Codec):
 
     TL-B: ``text$_ chunks:(## 8) rest:(TextChunks chunks) = Text`` of TEP-64 and TEP-81.
     """
+
+    op = Op.CHUNKED_TEXT
 
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Read an object of ``chunks`` and ``text``."""

@@ -12,6 +12,7 @@ import msgspec
 import pyarrow as pa
 
 from tonlake.ingest.derive.action.derivation import ActionFiles
+from tonlake.ingest.derive.body.derivation import derive_bodies
 from tonlake.ingest.derive.recording.trace import Recorded, read_recording
 from tonlake.ingest.derive.stages import derive_in_order
 from tonlake.ingest.derive.trace.derivation import TraceFiles
@@ -49,7 +50,7 @@ def replay_traces(path: Path, lake_dir: Path, settings: IngestSections) -> Repla
         known = read_state(lake_dir).ranges
     except LakeNotFound:
         known = ()
-    steps: dict[str, Step] = {"traces": TraceFiles(lake_dir)}
+    steps: dict[str, Step] = {"traces": TraceFiles(lake_dir), "bodies": derive_bodies}
     if settings.ingest.classify_actions:
         steps["actions"] = ActionFiles(lake_dir)
     for group in join_overlapping(leave_out_repeated(read_recording(path))):

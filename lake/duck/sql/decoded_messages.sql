@@ -1,5 +1,5 @@
 -- Messages with their decoded bodies; a body decoded at one end of a message is shown at
--- both. Run `tonlake rebuild bodies` first; until then these columns are NULL.
+-- both. In files of versions before this table, run `tonlake rebuild bodies` once.
 create or replace view decoded_messages as
 select
     messages.* exclude (day),
@@ -22,4 +22,4 @@ left join (
 comment on column decoded_messages.decoded_opcode is 'Name of the opcode; NULL where none is known';
 
 comment on column decoded_messages.decoded is
-    'The decoded body; NULL where it fits no layout or was not decoded yet';
+    'The decoded body; NULL where it fits no layout';

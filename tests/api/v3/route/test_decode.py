@@ -68,14 +68,14 @@ def test_opcodes_are_named(asker: TestClient[Any], text: str, name: str) -> None
     assert asker.post(PATH, json={"opcodes": [text]}).json() == answer.json()
 
 
-@pytest.mark.parametrize("text", ["x", "no opcode", "0x1ffffffff"])
-def test_what_is_no_opcode_is_refused(asker: TestClient[Any], text: str) -> None:
+@pytest.mark.parametrize("text", ["x", "no opcode", "4294967296", "-2147483649"])
+def test_text_that_is_no_opcode_is_refused(asker: TestClient[Any], text: str) -> None:
     for answer in (
-        asker.get(PATH, params={"opcodes": ["0xd53276db", text]}),
-        asker.post(PATH, json={"opcodes": ["0xd53276db", text]}),
+        asker.get(PATH, params={"opcodes": ["1", text]}),
+        asker.post(PATH, json={"opcodes": ["1", text]}),
     ):
         assert answer.status_code == 422
-        assert answer.json()["error"] == f"invalid opcode: {text!a}"
+        assert answer.json() == {"error": 'schema: error converting value for "opcodes"'}
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_numbers_and_nulls_in_json(asker: TestClient[Any]) -> None:
         "bodies": [],
     }
     assert asker.post(PATH, json={}).json() == {"opcodes": [], "bodies": []}
-    # Text of digits alone may be hex; a number of JSON is decimal.
+    # Text of digits alone may be hex; a number of JSON is decimal, or no opcode.
     asked = [0x64, "64", -0x2ACD8925]
     named = asker.post(PATH, json={"opcodes": asked}).json()["opcodes"]
     by_hex = asker.get(PATH, params={"opcodes": ["0x64", "0x64"]}).json()["opcodes"]

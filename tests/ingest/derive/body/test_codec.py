@@ -198,8 +198,12 @@ def test_rivals_are_told_apart_by_the_rest_of_the_cell() -> None:
         "a": "1",
         "b": "2",
     }
-    with pytest.raises(BodyError, match="uses up the cell"):
-        load(union, CellBuilder().store_bytes(b"\x01\x02\x03"))
+    source = CellBuilder().store_bytes(b"\x01\x02\x03")
+    inline = source.tree.slice(source.end())
+    assert union.decode(inline, Work(source.tree)) == {"@type": "short", "a": "1"}
+    assert inline.bits_left == 16
+    with pytest.raises(BodyError, match="no constructor of the type fits"):
+        load(union, CellBuilder().store_bit(0))
 
 
 def test_a_condition_on_a_field_that_is_not_there_is_refused() -> None:

@@ -33,6 +33,12 @@ def test_any_bytes_are_glanced_at(data: bytes) -> None:
         assert seen is None or 0 <= seen < 1 << 32
 
 
+def test_a_body_with_room_for_a_signed_request_takes_more_than_a_glance() -> None:
+    for bits, opcode in ((536, 7), (543, 7), (544, None), (1023, None)):
+        cell = CellBuilder().store_uint(7, 32).store_uint(0, bits - 32)
+        assert peek_opcode(serialize_boc(cell.tree, [cell.end()])) == opcode
+
+
 def test_several_roots_and_exotic_ones_take_more_than_a_glance() -> None:
     builder = CellBuilder()
     builder.store_uint(2, 8).store_uint(7, 256)

@@ -117,6 +117,13 @@ REST_INSTEAD = {
 }
 """Layouts with a nested type that nobody publishes in front of other fields: shown as ``rest``."""
 
+WALLET_5 = {
+    "w5_extension_action_request",
+    "w5_external_signed_request",
+    "w5_internal_signed_request",
+}
+"""Layouts that the reference keeps raw, and newer recorded answers do not."""
+
 
 def test_fields_are_those_of_the_reference(shared: Path) -> None:
     with (shared / "reference" / "opcodes.csv").open() as file:
@@ -129,7 +136,9 @@ def test_fields_are_those_of_the_reference(shared: Path) -> None:
         flat = re.sub(r"\^\[[^\]]*\]", "", row["fields_after_opcode"])
         names = ["" if name == "_" else name for name in re.findall(r"(\w+):", flat)]
         ours = [part.name for part in record.parts]
-        if record.name in REST_INSTEAD:
+        if record.name in WALLET_5:
+            assert names == ["rest"]
+        elif record.name in REST_INSTEAD:
             assert ours[-1] == "rest"
             assert ours[:-1] == names[: len(ours) - 1]
         else:

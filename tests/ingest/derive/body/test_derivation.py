@@ -1,0 +1,114 @@
+"""The stage of bodies: a row for each different body of a commit."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.ingest.derive.body.encode import encode_body
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.body.body import decode_message_body
+from tonlake.ingest.derive.body.derivation import COLUMNS, decode_bodies, derive_bodies
+from tonlake.lake.duck.connection import connect
+from tonlake.lake.log.place import Place
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import LogState
+from tonlake.lake.schema import MESSAGE_BODIES, MESSAGES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def make_bag(number: int) -> bytes:
+    """Build one of a few bodies: known, unknown, empty and signed."""
+    if number == 0:
+        tree, cell = encode_body("text_comment", text="hello")
+    elif number == 1:
+        tree, cell = encode_body("excess", query_id="1")
+    else:
+        builder = CellBuilder().store_uint(number, (0, 8, 64, 608)[number - 2])
+        tree, cell = builder.tree, builder.end()
+    return serialize_boc(tree, [cell])
+
+
+BAGS = [make_bag(number) for number in (0, 1, 3, 4, 5)]
+MESSAGE = st.tuples(
+    st.integers(0, len(BAGS)), st.sampled_from(["int", "ext_in", "ext_out"]), st.integers(1, 9)
+)
+
+
+def make_messages(drawn: list[tuple[int, str, int]]) -> pa.Table:
+    """Make the columns of messages that bodies follow from; the last number is no body."""
+    rows = []
+    for which, kind, mc_seqno in drawn:
+        bag = BAGS[which] if which < len(BAGS) else None
+        tree = None if bag is None else parse_boc(bag)
+        body_hash = bytes(32) if tree is None else tree.hash(tree.roots[0])
+        rows.append({"body_hash": body_hash, "kind": kind, "mc_seqno": mc_seqno, "body": bag})
+    fields = [MESSAGES.arrow.field(name) for name in COLUMNS]
+    return pa.Table.from_pylist(rows, schema=pa.schema(fields))
+
+
+@given(st.lists(MESSAGE, max_size=20))
+def test_each_different_body_of_a_block_has_a_row(drawn: list[tuple[int, str, int]]) -> None:
+    messages = make_messages(drawn)
+    bodies = decode_bodies(messages)
+    assert bodies.schema == MESSAGE_BODIES.arrow
+    expected = {
+        (row["body_hash"], row["kind"] == "ext_in", row["mc_seqno"]): row["body"]
+        for row in messages.to_pylist()
+        if row["body"] is not None
+    }
+    found = {tuple(row[name] for name in MESSAGE_BODIES.key): row for row in bodies.to_pylist()}
+    assert len(found) == bodies.num_rows
+    assert set(found) == set(expected)
+    for key, body in expected.items():
+        tree = parse_boc(body)
+        name, value = decode_message_body(tree, tree.roots[0], external_in=key[1])
+        shown = found[key]["decoded"]
+        assert found[key]["decoded_opcode"] == name
+        assert (None if shown is None else json.loads(shown)) == value
+
+
+@given(st.lists(MESSAGE, max_size=20), st.integers(1, 9))
+def test_rows_do_not_depend_on_the_commits(drawn: list[tuple[int, str, int]], cut: int) -> None:
+    together = decode_bodies(make_messages(drawn)).to_pylist()
+    apart = [
+        row
+        for part in ([m for m in drawn if m[2] < cut], [m for m in drawn if m[2] >= cut])
+        for row in decode_bodies(make_messages(part)).to_pylist()
+    ]
+    assert sort(apart) == sort(together)
+
+
+def sort(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: tuple(row[name] for name in MESSAGE_BODIES.key))
+
+
+def test_a_commit_without_messages_has_no_bodies() -> None:
+    made = derive_bodies(LogState(), {}, Place(1, 2, "2026-01-01"))
+    assert [(file.table, file.rows.num_rows) for file in made.files] == [(MESSAGE_BODIES.name, 0)]
+    assert not made.removed
+
+
+def test_an_ingested_lake_has_the_body_of_every_message(demo_lake: Path) -> None:
+    connection = connect(open_snapshot(demo_lake))
+    counts = connection.execute(
+        "select count(*), count(decoded), count(distinct decoded_opcode) from decoded_messages"
+    ).fetchone()
+    assert counts is not None
+    assert counts[0] > 1500
+    assert counts[1] > counts[0] * 0.9
+    assert counts[2] > 3
+    missing = connection.execute(
+        "select count(*) from messages where body is not null and not exists (from message_bodies"
+        " where message_bodies.body_hash = messages.body_hash"
+        " and message_bodies.mc_seqno = messages.mc_seqno and external_in = (kind = 'ext_in'))"
+    ).fetchone()
+    assert missing == (0,)
