@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.action.block import CALL, CLOCK, DEPLOY, TRANSFER, Block, Columns
+from tonlake.ingest.derive.action.block import (
+    CALL,
+    CLOCK,
+    CURRENCY_TRANSFER,
+    DEPLOY,
+    TRANSFER,
+    Block,
+    Columns,
+)
 from tonlake.ingest.derive.action.body import ENCRYPTED_OPCODE, TEXT_OPCODE, read_comment
 from tonlake.ingest.errors import IngestError
 
@@ -14,7 +22,6 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.action.model import Message
     from tonlake.ingest.derive.action.node import Node
 
-CURRENCY_TRANSFER = "extra_currency_transfer"
 _TRANSFER_OPCODES = {None, TEXT_OPCODE, ENCRYPTED_OPCODE}
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.ingest.derive.action.block import CALL, DEPLOY, Block
+from tonlake.ingest.derive.action.block import CALL, CURRENCY_TRANSFER, DEPLOY, TRANSFER, Block
 from tonlake.ingest.derive.action.version import V1_BLOCKS
 
 if TYPE_CHECKING:
@@ -40,6 +40,13 @@ class Action(msgspec.Struct, kw_only=True):
     rule: str
     parent_action_id: bytes | None = None
     ancestor_type: list[str] = []
+
+    @property
+    def kept_type(self) -> str:
+        """The type in TON Center's table, whose API alone knows transfers of extra currencies."""
+        if self.type != CURRENCY_TRANSFER:
+            return self.type
+        return TRANSFER if "ton_transfer_data" in self.columns else CALL
 
 
 def make_actions(blocks: Iterable[Block]) -> Iterator[Action]:
@@ -117,9 +124,11 @@ def show_actions(trace: Trace, actions: Sequence[Action]) -> list[dict[str, Any]
 
 
 def _show(trace: Trace, action: Action) -> dict[str, Any]:
+    """Return a row of TON Center's table, which keeps no normalized hash of unknown traces."""
+    is_unknown = action.type == "unknown"
     shown: dict[str, Any] = {
         "action_id": _encode(action.action_id),
-        "type": action.type,
+        "type": action.kept_type,
         "success": action.success,
         "start_lt": action.start_lt,
         "end_lt": action.end_lt,
@@ -130,6 +139,7 @@ def _show(trace: Trace, action: Action) -> dict[str, Any]:
         "accounts": action.accounts,
         "trace_id": _encode(trace.trace_id),
         "trace_external_hash": _encode(trace.external_hash),
+        "trace_external_hash_norm": None if is_unknown else _encode(trace.external_hash_norm),
         "trace_end_lt": trace.end_lt,
         "trace_end_utime": trace.end_utime,
         "trace_mc_seqno_end": trace.mc_seqno_end,
