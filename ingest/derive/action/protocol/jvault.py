@@ -170,7 +170,7 @@ RULES = (
     ),
     Rule(
         "jvault.unstake",
-        call(UNSTAKE).without_bounce.then(
+        call(UNSTAKE).then(
             call(REQUEST_UPDATE, name="request")
             .then(_REFERRERS, built(TRANSFER).maybe, _JETTONS.maybe, _UPDATE)
             .maybe
@@ -184,7 +184,7 @@ RULES = (
     ),
     Rule(
         "jvault.unstake_request",
-        call(UNSTAKE_REQUEST).without_bounce.then(
+        call(UNSTAKE_REQUEST).then(
             call(REQUEST_UPDATE, name="request").then(_REFERRERS, _UPDATE).maybe
         ),
         _make_unstake_request,

@@ -71,12 +71,12 @@ _PAYOUT = built(TRANSFER, name="payout")
 RULES = (
     Rule(
         "nominator.deposit",
-        built(TRANSFER).where(lambda block: comment_of(block) == "d"),
+        built(TRANSFER).where(lambda block: comment_of(block) == "d").with_excesses,
         _make_deposit,
     ),
     Rule(
         "nominator.withdraw_request",
-        built(TRANSFER).where(lambda block: comment_of(block) == "w").then(_PAYOUT.maybe),
+        built(TRANSFER).where(lambda block: comment_of(block) == "w").with_excesses,
         _make_request,
     ),
     Rule("nominator.late_payout", call(PROCESS_REQUESTS).then(_PAYOUT), _make_late_payout),
