@@ -86,7 +86,6 @@ def is_failed(node: Node, message: Message, *, aborted: bool, is_call: bool) -> 
 def _make_transfer(node: Node, message: Message) -> Block:
     """Return the block of a transfer of coins."""
     comment, is_encrypted = read_transfer(message)
-    comment = comment or None  # empty text says nothing
     columns = _take_common(message) | {
         "ton_transfer_data": {"content": comment, "encrypted": is_encrypted}
     }

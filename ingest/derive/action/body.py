@@ -176,4 +176,6 @@ def read_comment(payload: Body) -> tuple[str | None, bool]:
         return None, is_encrypted
     if is_encrypted:
         return base64.b64encode(data).decode(), True
+    if not data:
+        return None, False
     return data.decode(errors="backslashreplace").replace("\0", ""), False
