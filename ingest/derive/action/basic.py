@@ -13,7 +13,12 @@ from tonlake.ingest.derive.action.block import (
     Block,
     Columns,
 )
-from tonlake.ingest.derive.action.body import ENCRYPTED_OPCODE, TEXT_OPCODE, read_comment
+from tonlake.ingest.derive.action.body import (
+    ENCRYPTED_OPCODE,
+    OPCODE_BITS,
+    TEXT_OPCODE,
+    read_comment,
+)
 from tonlake.ingest.errors import IngestError
 
 if TYPE_CHECKING:
@@ -60,11 +65,14 @@ def make_block(node: Node) -> Block:
 
 
 def read_transfer(message: Message) -> tuple[str | None, bool]:
-    """Return the comment of a transfer of coins, and whether it is encrypted."""
+    """Return the comment of a transfer of coins, None for an empty one, and if it is encrypted."""
     try:
-        return read_comment(message.body())
+        body = message.body()
+        comment, is_encrypted = read_comment(body)
     except IngestError:
         return None, message.opcode == ENCRYPTED_OPCODE
+    is_empty = not comment and body.bits_left <= OPCODE_BITS and not body.refs_left
+    return None if is_empty else comment, is_encrypted
 
 
 def is_failed(node: Node, message: Message, *, aborted: bool, is_call: bool) -> bool:

@@ -13,7 +13,7 @@ from tonlake.ingest.errors import ActionUnreadable, BocError
 
 TEXT_OPCODE = 0
 ENCRYPTED_OPCODE = 0x2167DA4B
-_OPCODE_BITS = 32
+OPCODE_BITS = 32
 _NONE, _EXTERN, _STD, _VAR = range(4)
 
 
@@ -67,7 +67,7 @@ class Body:
 
     def peek_opcode(self) -> int | None:
         """Return the next 32 bits, None when there are fewer."""
-        return self._at.peek_uint(_OPCODE_BITS) if self.bits_left >= _OPCODE_BITS else None
+        return self._at.peek_uint(OPCODE_BITS) if self.bits_left >= OPCODE_BITS else None
 
     def address(self) -> str | None:
         """Read MsgAddress: ``workchain:HEX`` of addr_std, None of addr_none and addr_extern.
@@ -161,9 +161,9 @@ def read_body(boc: bytes | None) -> Body:
 
 
 def read_comment(payload: Body) -> tuple[str | None, bool]:
-    """Return the comment in a payload, and whether it is encrypted; None without a comment.
+    r"""Return the comment in a payload, and whether it is encrypted; None without a comment.
 
-    Text is UTF-8 behind opcode 0; bytes that are no text become ``\\xNN``. Encrypted text is
+    Text is UTF-8 behind opcode 0; bytes that are no text become ``\xNN``. Encrypted text is
     base64 of what follows 2167da4b.
     """
     opcode = payload.peek_opcode()
@@ -171,11 +171,9 @@ def read_comment(payload: Body) -> tuple[str | None, bool]:
         return None, False
     is_encrypted = opcode == ENCRYPTED_OPCODE
     try:
-        data = payload.copy().skip(_OPCODE_BITS).snake()
+        data = payload.copy().skip(OPCODE_BITS).snake()
     except BocError:
         return None, is_encrypted
     if is_encrypted:
         return base64.b64encode(data).decode(), True
-    if not data:
-        return None, False
     return data.decode(errors="backslashreplace").replace("\0", ""), False

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.derive.action.model import Trace
 
-_ACCOUNT_COLUMNS = ("source", "source_secondary", "destination", "destination_secondary")
+_SOURCES = ("source", "source_secondary")
+_DESTINATIONS = ("destination", "destination_secondary")
 
 
 class Action(msgspec.Struct, kw_only=True):
@@ -65,8 +66,8 @@ def make_actions(blocks: Iterable[Block]) -> Iterator[Action]:
                 todo += [(child, action.action_id, inside) for child in block.children]
 
 
-def make_action(block: Block) -> Action:
-    """Return the action of one block."""
+def make_action(block: Block, *, is_ghost: bool = False) -> Action:
+    """Return the action of one block; a ghost's destinations are no accounts of it."""
     nodes = list(block.all_nodes())
     first = min(nodes, key=lambda node: node.start_lt)
     transactions = {node.transaction.tx_hash: node.transaction for node in nodes}
@@ -75,7 +76,8 @@ def make_action(block: Block) -> Action:
         transactions.setdefault(initiator.tx_hash, initiator)
     own = [node.transaction for node in nodes]
     accounts = {each.account for each in transactions.values()}
-    accounts.update(block.columns.get(name) or "" for name in _ACCOUNT_COLUMNS)
+    columns = _SOURCES if is_ghost else _SOURCES + _DESTINATIONS
+    accounts.update(block.columns.get(name) or "" for name in columns)
     accounts.update(block.extra_accounts)
     return Action(
         action_id=name_action(first.key, block.type),

@@ -94,19 +94,17 @@ def _make_transfer(match: Match, interfaces: Interfaces) -> Draft | None:
     )
 
 
-def make_ghost(block: Block, interfaces: Interfaces) -> Block | None:
-    """Return the block of a transfer that was asked for and never sent; None for no wallet's."""
+def make_ghost(block: Block, interfaces: Interfaces) -> Block:
+    """Return the block of a transfer that was never sent; of an unknown wallet without asset."""
     wallet = interfaces.jetton_wallet(block.message.destination)
-    if wallet is None:
-        return None
     body = read_transfer(block.message)
     roles = {
         "source_secondary": block.message.destination,
         "destination": body.destination,
-        "asset": wallet.jetton,
+        "asset": None if wallet is None else wallet.jetton,
     }
     draft = _draft_transfer(Match(block), body, roles, failed=True)
-    return Block(draft.type, block.nodes, draft.columns, failed=True)
+    return Block(draft.type, block.nodes, draft.columns)
 
 
 def _make_pton_transfer(match: Match, interfaces: Interfaces) -> Draft | None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonlake.ingest.derive.action.block import CALL
+from tonlake.ingest.derive.action.block import CALL, Block, Columns
 from tonlake.ingest.derive.action.block import TRANSFER as TON_TRANSFER
-from tonlake.ingest.derive.action.block import Block, Columns
 from tonlake.ingest.derive.action.pattern import EXCESS_OPCODE, anything, built, call
 from tonlake.ingest.derive.action.protocol.jetton import show_payload
 from tonlake.ingest.derive.action.protocol.trade import (
