@@ -66,9 +66,7 @@ def _make_deposit(match: Match, _interfaces: Interfaces) -> Draft:
         "asset2": sent["asset"],
         "staking_data": {"provider": PROVIDER, "tokens_minted": minted["amount"]},
     }
-    return Draft(
-        "ethena_deposit", columns, failed=sent.failed or minted.failed, served="stake_deposit"
-    )
+    return Draft("ethena_deposit", columns, served="stake_deposit")
 
 
 WITHDRAWAL_REQUEST_RULE = Rule(

@@ -131,7 +131,7 @@ def _make_claim(match: Match, _interfaces: Interfaces) -> Draft:
         "destination": sending.message.destination,
         "jvault_claim_data": data,
     }
-    return Draft("jvault_claim", columns, failed=match.block.failed or sending.failed, more=paid)
+    return Draft("jvault_claim", columns, more=paid)
 
 
 def _read_claimed(block: Block) -> list[str]:

@@ -37,7 +37,7 @@ def _make_unsubscribe(match: Match, _interfaces: Interfaces) -> Draft:
         "destination": None if told is None else told.message.destination,
         "destination_secondary": message.destination,
     }
-    return Draft("unsubscribe", columns, failed=match.block.failed)
+    return Draft("unsubscribe", columns)
 
 
 SUBSCRIBE_RULE = Rule(

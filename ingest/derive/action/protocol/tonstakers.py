@@ -49,7 +49,7 @@ def _make_withdraw(match: Match, _interfaces: Interfaces) -> Draft:
         data = {"provider": PROVIDER, "ts_nft": None, "tokens_burnt": tokens}
         amount = (paid.message.value or 0) - (request.message.value or 0)
         columns |= {"amount": amount, "staking_data": data}
-        return Draft("tonstakers_withdraw", columns, failed=paid.failed, served="stake_withdrawal")
+        return Draft("tonstakers_withdraw", columns, failed=burn.failed, served="stake_withdrawal")
     data = {
         "provider": PROVIDER,
         "ts_nft": _find_payout_item(match["delayed"]),
@@ -87,9 +87,7 @@ def _make_delayed_withdraw(match: Match, _interfaces: Interfaces) -> Draft:
         "amount": message.value,
         "staking_data": data,
     }
-    return Draft(
-        "tonstakers_withdraw", columns, failed=match.block.failed, served="stake_withdrawal"
-    )
+    return Draft("tonstakers_withdraw", columns, served="stake_withdrawal")
 
 
 DELAYED_WITHDRAW_RULE = Rule(
