@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 Shown = dict[str, Any]
 
-SETS = frozenset({"tx_hashes", "accounts", "vault_excesses"})
-"""Lists whose order means nothing; that of ``vault_excesses`` is arbitrary at TON Center."""
+SETS = frozenset({"tx_hashes", "accounts", "vault_excesses", "ancestor_type"})
+"""Lists whose order means nothing; that of the last two is arbitrary at TON Center."""
 
 EMPTY = "value_extra_currencies"
 """A column that recordings hold as an empty object or not at all, which is the same."""

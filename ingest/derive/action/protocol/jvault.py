@@ -38,7 +38,9 @@ def _make_stake(match: Match, _interfaces: Interfaces) -> Draft:
         name: sent[name] for name in ("source", "source_secondary", "destination", "asset")
     }
     columns |= {"amount": sent["amount"], "jvault_stake_data": data}
-    return Draft("jvault_stake", columns, failed=sent.failed or "cancellation" in match)
+    update = match.get("request")
+    failed = received.failed or update is None or update.failed
+    return Draft("jvault_stake", columns, failed=failed)
 
 
 def _read_period(payload: Body | None) -> int | None:
@@ -144,7 +146,7 @@ def _show_address(key: int) -> str:
 
 
 _REFERRERS = repeat(call(REQUEST_REFERRER), until=call(UPDATE_REFERRER).maybe).maybe
-_UPDATE = call(UPDATE_REWARDS, name="update")
+_UPDATE = call(UPDATE_REWARDS)
 _JETTONS = built(JETTON_TRANSFER)
 
 RULES = (
@@ -153,8 +155,8 @@ RULES = (
         _JETTONS.then(
             call(RECEIVE_JETTONS, name="received").then(
                 one_of(
-                    call(REQUEST_UPDATE).then(_REFERRERS, _UPDATE),
-                    call(CANCEL_STAKE, name="cancellation").then(_JETTONS.maybe),
+                    call(REQUEST_UPDATE, name="request").then(_REFERRERS, _UPDATE),
+                    call(CANCEL_STAKE).then(_JETTONS.maybe),
                 )
             ),
             call(SET_DATA).maybe,
