@@ -4,8 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.action.block import CALL, CLOCK, DEPLOY, TRANSFER, Block, Columns
-from tonlake.ingest.derive.action.body import ENCRYPTED_OPCODE, TEXT_OPCODE, read_comment
+from tonlake.ingest.derive.action.block import (
+    CALL,
+    CLOCK,
+    CURRENCY_TRANSFER,
+    DEPLOY,
+    TRANSFER,
+    Block,
+    Columns,
+)
+from tonlake.ingest.derive.action.body import (
+    ENCRYPTED_OPCODE,
+    OPCODE_BITS,
+    TEXT_OPCODE,
+    read_comment,
+)
 from tonlake.ingest.errors import IngestError
 
 if TYPE_CHECKING:
@@ -14,7 +27,6 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.action.model import Message
     from tonlake.ingest.derive.action.node import Node
 
-CURRENCY_TRANSFER = "extra_currency_transfer"
 _TRANSFER_OPCODES = {None, TEXT_OPCODE, ENCRYPTED_OPCODE}
 
 
@@ -38,7 +50,7 @@ def make_block(node: Node) -> Block:
             CLOCK,
             [node],
             {"source": node.transaction.account} if node.transaction.is_tick_tock else {},
-            failed=node.is_failed,
+            failed=node.transaction.aborted,
         )
     elif message.opcode in _TRANSFER_OPCODES and message.source and message.destination:
         block = _make_transfer(node, message)
@@ -53,17 +65,35 @@ def make_block(node: Node) -> Block:
 
 
 def read_transfer(message: Message) -> tuple[str | None, bool]:
-    """Return the comment of a transfer of coins, and whether it is encrypted."""
+    """Return the comment of a transfer of coins, None for an empty one, and if it is encrypted."""
     try:
-        return read_comment(message.body())
+        body = message.body()
+        comment, is_encrypted = read_comment(body)
     except IngestError:
         return None, message.opcode == ENCRYPTED_OPCODE
+    is_empty = not comment and body.bits_left <= OPCODE_BITS and not body.refs_left
+    return None if is_empty else comment, is_encrypted
+
+
+def is_failed(node: Node, message: Message, *, aborted: bool, is_call: bool) -> bool:
+    """Return whether a message counts as failed, by whether its transaction was aborted.
+
+    A transfer to an account without code, or without gas, is a success unless it bounces. A call
+    that carried nothing is one too: it was an event, sent to an account that has no code for it.
+    """
+    if not aborted:
+        return False
+    if is_call:
+        return not message.opcode or bool(message.value or message.extra_currencies)
+    transaction = node.transaction
+    return message.bounce or not (
+        transaction.end_status == "uninit" or transaction.skip_reason == "no_gas"
+    )
 
 
 def _make_transfer(node: Node, message: Message) -> Block:
-    """Return the block of a transfer; one to an account without code is a success."""
+    """Return the block of a transfer of coins."""
     comment, is_encrypted = read_transfer(message)
-    comment = comment or None  # empty text says nothing
     columns = _take_common(message) | {
         "ton_transfer_data": {"content": comment, "encrypted": is_encrypted}
     }
@@ -72,23 +102,18 @@ def _make_transfer(node: Node, message: Message) -> Block:
         [node],
         columns,
         served=CURRENCY_TRANSFER if message.extra_currencies else None,
-        failed=node.is_failed and node.transaction.end_status != "uninit",
+        failed=is_failed(node, message, aborted=node.transaction.aborted, is_call=False),
     )
 
 
 def _make_call(node: Node, message: Message) -> Block:
-    """Return the block of a call.
-
-    One that was aborted but carried nothing is a success: it was an event, sent to an account
-    that has no code for it.
-    """
-    carried = bool(message.value or message.extra_currencies)
+    """Return the block of a call."""
     return Block(
         CALL,
         [node],
         _take_common(message) | {"opcode": message.opcode},
         served=CURRENCY_TRANSFER if message.extra_currencies else None,
-        failed=node.is_failed and (carried or message.opcode is None),
+        failed=is_failed(node, message, aborted=node.transaction.aborted, is_call=True),
     )
 
 
@@ -96,7 +121,7 @@ def _make_deploy(node: Node, block: Block) -> Block:
     """Return the hidden block of a deployment."""
     columns = {name: block.columns.get(name) for name in ("value", "source", "destination")}
     opcode = None if node.message is None else node.message.opcode
-    deploy = Block(DEPLOY, [node], columns | {"opcode": opcode}, failed=node.is_failed)
+    deploy = Block(DEPLOY, [node], columns | {"opcode": opcode}, failed=node.transaction.aborted)
     deploy.container = block
     return deploy
 

@@ -19,6 +19,7 @@ Columns = dict[str, Any]
 asset2, asset_secondary, asset2_secondary, amount, value, opcode and the ``*_data`` of its type."""
 
 CALL, TRANSFER, DEPLOY, CLOCK = "call_contract", "ton_transfer", "contract_deploy", "tick_tock"
+CURRENCY_TRANSFER = "extra_currency_transfer"
 
 
 class Block:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import base64
 
-from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.exotic import ORDINARY
 from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.decode.cell.writer import serialize_depth_first
 from tonlake.ingest.errors import ActionUnreadable, BocError
 
 TEXT_OPCODE = 0
 ENCRYPTED_OPCODE = 0x2167DA4B
-_OPCODE_BITS = 32
+OPCODE_BITS = 32
 _NONE, _EXTERN, _STD, _VAR = range(4)
 
 
@@ -66,7 +67,7 @@ class Body:
 
     def peek_opcode(self) -> int | None:
         """Return the next 32 bits, None when there are fewer."""
-        return self._at.peek_uint(_OPCODE_BITS) if self.bits_left >= _OPCODE_BITS else None
+        return self._at.peek_uint(OPCODE_BITS) if self.bits_left >= OPCODE_BITS else None
 
     def address(self) -> str | None:
         """Read MsgAddress: ``workchain:HEX`` of addr_std, None of addr_none and addr_extern.
@@ -129,11 +130,11 @@ class Body:
         """Return the place in the cell, for readers of other modules."""
         return self._at
 
-    def boc(self) -> str:
-        """Return what is left as a bag of cells in base64, with its CRC."""
+    def boc(self, *, crc32c: bool = True) -> str:
+        """Return what is left as a bag of cells in base64, with its CRC by default."""
         builder = CellBuilder(self._at.tree)
         root = self._at.cell if self._is_exotic else builder.store_slice(self._at).end()
-        return base64.b64encode(serialize_boc(self._at.tree, (root,), crc32c=True)).decode()
+        return base64.b64encode(serialize_depth_first(self._at.tree, root, crc32c=crc32c)).decode()
 
     def snake(self) -> bytes:
         """Read whole bytes to the end of the cell and of the chain of its first children."""
@@ -160,22 +161,19 @@ def read_body(boc: bytes | None) -> Body:
 
 
 def read_comment(payload: Body) -> tuple[str | None, bool]:
-    """Return the comment in a payload, and whether it is encrypted; None without a comment.
+    r"""Return the comment in a payload, and whether it is encrypted; None without a comment.
 
-    Text is UTF-8 behind opcode 0. Encrypted text is base64 of what follows 2167da4b, as are
-    bytes that are no text.
+    Text is UTF-8 behind opcode 0; bytes that are no text become ``\xNN``. Encrypted text is
+    base64 of what follows 2167da4b.
     """
     opcode = payload.peek_opcode()
     if opcode not in {TEXT_OPCODE, ENCRYPTED_OPCODE}:
         return None, False
     is_encrypted = opcode == ENCRYPTED_OPCODE
     try:
-        data = payload.copy().skip(_OPCODE_BITS).snake()
+        data = payload.copy().skip(OPCODE_BITS).snake()
     except BocError:
         return None, is_encrypted
     if is_encrypted:
         return base64.b64encode(data).decode(), True
-    try:
-        return data.decode().replace("\0", ""), False
-    except UnicodeDecodeError:
-        return base64.b64encode(data).decode(), False
+    return data.decode(errors="backslashreplace").replace("\0", ""), False

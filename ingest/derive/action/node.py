@@ -51,14 +51,6 @@ class Node:
         """Hash of the message, of the transaction where there is none."""
         return self.transaction.tx_hash if self.message is None else self.message.msg_hash
 
-    @property
-    def is_failed(self) -> bool:
-        """Whether the transaction was aborted, for a reason that counts."""
-        transaction = self.transaction
-        if not transaction.aborted or transaction.skip_reason == "no_gas":
-            return False
-        return self.message is None or self.message.source is not None
-
 
 def build_nodes(trace: Trace) -> list[Node]:
     """Return the roots of a trace: one, or several where messages between them are lost."""

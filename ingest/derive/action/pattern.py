@@ -9,7 +9,10 @@ a ``ton_transfer``), ``one_of(a, b)`` the first that fits. A shape is grown from
 * ``a.where(test)``: the block also passes a test.
 * ``repeat(a, until=b)``: a chain of ``a`` that ends with ``b``.
 
-Whatever a block of the shape sent back as excess (d53276db) or that bounced belongs to it too.
+* ``a.apart``: it must be there, but is no part of the action.
+
+What a part of the shape sent back as excess (d53276db) or that bounced belongs to it too; what the
+anchor sent back does so only where the pattern names it, or is ``a.with_excesses``.
 """
 
 from __future__ import annotations
@@ -44,11 +47,16 @@ class Match:
         self.blocks: list[Block] = [block]
         self.names: dict[str, list[Block]] = {}
 
-    def add(self, other: Match) -> None:
-        """Take over the blocks and names of another match."""
-        self.blocks += other.blocks
+    def add(self, other: Match, *, apart: bool = False) -> None:
+        """Take over the names of another match, and its blocks unless they stay apart."""
+        if not apart:
+            self.blocks += other.blocks
         for name, blocks in other.names.items():
             self.names.setdefault(name, []).extend(blocks)
+
+    def absorb(self, block: Block) -> None:
+        """Take the excesses and bounces that a block sent."""
+        self.blocks += [after for after in block.next if after.opcode in _ABSORBED]
 
     def __getitem__(self, name: str) -> Block:
         """Return the block of a name; raises KeyError when the shape has none."""
@@ -79,7 +87,8 @@ class Pattern:
         self._children: tuple[Pattern, ...] = ()
         self._parent: Pattern | None = None
         self._test: Callable[[Block], bool] | None = None
-        self._absorbed = _ABSORBED
+        self._is_apart = False
+        self._has_excesses = False
 
     def then(self, *children: Pattern) -> Self:
         """Demand blocks that hang on this one, each another."""
@@ -98,9 +107,14 @@ class Pattern:
         return self._change(_name=name)
 
     @property
-    def without_bounce(self) -> Self:
-        """The same, but what bounces is no part of it."""
-        return self._change(_absorbed={EXCESS_OPCODE})
+    def with_excesses(self) -> Self:
+        """The same, with its excesses and bounces even where it is the anchor."""
+        return self._change(_has_excesses=True)
+
+    @property
+    def apart(self) -> Self:
+        """The same, which is demanded but stays a block of its own."""
+        return self._change(_is_apart=True)
 
     @property
     def maybe(self) -> Self:
@@ -127,8 +141,18 @@ class Pattern:
             found.names[self._name] = [block]
         if not self._match_children(block, found) or not self._match_parent(block, found):
             return None
-        found.blocks += [after for after in block.next if after.opcode in self._absorbed]
+        if self._has_excesses:
+            found.absorb(block)
         return found
+
+    def take(self, block: Block, found: Match) -> bool:
+        """Match a part and add it to what was found; return whether it fits."""
+        part = self.match(block)
+        if part is None:
+            return False
+        part.absorb(block)
+        found.add(part, apart=self._is_apart)
+        return True
 
     def _may_hang(self, block: Block) -> bool:
         """Whether what the block hangs on is of the right head.
@@ -145,9 +169,7 @@ class Pattern:
         left = list(self._children)
         for after in block.following if left else ():
             for child in left:
-                part = child.match(after)
-                if part is not None:
-                    found.add(part)
+                if child.take(after, found):
                     left.remove(child)
                     break
             if not left:
@@ -157,11 +179,8 @@ class Pattern:
     def _match_parent(self, block: Block, found: Match) -> bool:
         if self._parent is None:
             return True
-        part = None if block.previous is None else self._parent.match(block.previous)
-        if part is None:
-            return self._parent.optional
-        found.add(part)
-        return True
+        before = block.previous
+        return (before is not None and self._parent.take(before, found)) or self._parent.optional
 
     def _change(self, **changes: object) -> Self:
         twin = copy.copy(self)
@@ -209,14 +228,10 @@ class Chain(Pattern):
         found = Match(block)
         found.blocks.clear()
         while True:
-            end = self._end.match(block)
-            if end is not None:
-                found.add(end)
+            if self._end.take(block, found):
                 return found
-            link = self._link.match(block)
-            if link is None:
+            if not self._link.take(block, found):
                 return None
-            found.add(link)
             after = self._choose(block)
             if after is None:
                 return found if self._end.optional else None

@@ -36,7 +36,7 @@ from tonlake.ingest.derive.action.protocol import (
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.rule import Rule
 
-CLASSIFIER_VERSION = 1
+CLASSIFIER_VERSION = 2
 """Raised with every change that makes other actions of the same trace."""
 
 RULES: tuple[Rule, ...] = (
@@ -62,7 +62,7 @@ RULES: tuple[Rule, ...] = (
     dns.PURCHASE_RULE,
     sale.UPDATE_RULE,
     nft.TRANSFER_RULE,
-    nft.TELEGRAM_PURCHASE_RULE,
+    nft.ASSIGNMENT_RULE,
     nft.PURCHASE_RULE,
     sale.LISTING_RULE,
     auction.TELEGRAM_START_RULE,
@@ -77,7 +77,7 @@ RULES: tuple[Rule, ...] = (
     auction.OUTBID_RULE,
     sale.CANCEL_RULE,
     auction.FINISH_RULE,
-    auction.END_RULE,
+    auction.CANCEL_RULE,
     ethena.WITHDRAWAL_REQUEST_RULE,
     jetton.MINT_RULE,
     ethena.DEPOSIT_RULE,

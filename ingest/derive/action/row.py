@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.ingest.derive.action.block import CALL, DEPLOY, Block
+from tonlake.ingest.derive.action.block import CALL, CURRENCY_TRANSFER, DEPLOY, TRANSFER, Block
 from tonlake.ingest.derive.action.version import V1_BLOCKS
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.derive.action.model import Trace
 
-_ACCOUNT_COLUMNS = ("source", "source_secondary", "destination", "destination_secondary")
+_SOURCES = ("source", "source_secondary")
+_DESTINATIONS = ("destination", "destination_secondary")
 
 
 class Action(msgspec.Struct, kw_only=True):
@@ -41,6 +42,13 @@ class Action(msgspec.Struct, kw_only=True):
     parent_action_id: bytes | None = None
     ancestor_type: list[str] = []
 
+    @property
+    def kept_type(self) -> str:
+        """The type in TON Center's table, whose API alone knows transfers of extra currencies."""
+        if self.type != CURRENCY_TRANSFER:
+            return self.type
+        return TRANSFER if "ton_transfer_data" in self.columns else CALL
+
 
 def make_actions(blocks: Iterable[Block]) -> Iterator[Action]:
     """Yield the actions of top blocks and of those inside them that show."""
@@ -58,8 +66,8 @@ def make_actions(blocks: Iterable[Block]) -> Iterator[Action]:
                 todo += [(child, action.action_id, inside) for child in block.children]
 
 
-def make_action(block: Block) -> Action:
-    """Return the action of one block."""
+def make_action(block: Block, *, is_ghost: bool = False) -> Action:
+    """Return the action of one block; a ghost's destinations are no accounts of it."""
     nodes = list(block.all_nodes())
     first = min(nodes, key=lambda node: node.start_lt)
     transactions = {node.transaction.tx_hash: node.transaction for node in nodes}
@@ -68,7 +76,8 @@ def make_action(block: Block) -> Action:
         transactions.setdefault(initiator.tx_hash, initiator)
     own = [node.transaction for node in nodes]
     accounts = {each.account for each in transactions.values()}
-    accounts.update(block.columns.get(name) or "" for name in _ACCOUNT_COLUMNS)
+    columns = _SOURCES if is_ghost else _SOURCES + _DESTINATIONS
+    accounts.update(block.columns.get(name) or "" for name in columns)
     accounts.update(block.extra_accounts)
     return Action(
         action_id=name_action(first.key, block.type),
@@ -99,10 +108,10 @@ def make_unknown(trace: Trace) -> Action:
         type="unknown",
         success=not any(each.aborted for each in transactions),
         start_lt=min(each.lt for each in transactions),
-        end_lt=max(each.lt for each in transactions),
+        end_lt=trace.end_lt,
         start_utime=min(each.now for each in transactions),
-        end_utime=max(each.now for each in transactions),
-        mc_seqno_end=max(each.mc_seqno for each in transactions),
+        end_utime=trace.end_utime,
+        mc_seqno_end=trace.mc_seqno_end,
         tx_hashes=sorted(each.tx_hash for each in transactions),
         accounts=sorted({each.account for each in transactions}),
         columns={},
@@ -117,9 +126,11 @@ def show_actions(trace: Trace, actions: Sequence[Action]) -> list[dict[str, Any]
 
 
 def _show(trace: Trace, action: Action) -> dict[str, Any]:
+    """Return a row of TON Center's table, which keeps no normalized hash of unknown traces."""
+    is_unknown = action.type == "unknown"
     shown: dict[str, Any] = {
         "action_id": _encode(action.action_id),
-        "type": action.type,
+        "type": action.kept_type,
         "success": action.success,
         "start_lt": action.start_lt,
         "end_lt": action.end_lt,
@@ -130,6 +141,7 @@ def _show(trace: Trace, action: Action) -> dict[str, Any]:
         "accounts": action.accounts,
         "trace_id": _encode(trace.trace_id),
         "trace_external_hash": _encode(trace.external_hash),
+        "trace_external_hash_norm": None if is_unknown else _encode(trace.external_hash_norm),
         "trace_end_lt": trace.end_lt,
         "trace_end_utime": trace.end_utime,
         "trace_mc_seqno_end": trace.mc_seqno_end,

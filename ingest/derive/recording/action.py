@@ -63,6 +63,7 @@ class LineTrace(msgspec.Struct, frozen=True, kw_only=True):
 
     trace_id: str | None = None
     external_hash: str | None = None
+    external_hash_norm: str | None = None
     end_lt: int | None = None
     end_utime: int | None = None
     mc_seqno_end: int | None = None
@@ -102,9 +103,11 @@ def _make_trace(line: Line) -> Trace:
     external = row.external_hash and base64.b64decode(row.external_hash)
     if external is None and root.in_msg is not None:
         external = root.in_msg.msg_hash
+    norm = row.external_hash_norm
     return Trace(
         trace_id=root.tx_hash if row.trace_id is None else base64.b64decode(row.trace_id),
         external_hash=external or None,
+        external_hash_norm=base64.b64decode(norm) if norm else None,
         end_lt=row.end_lt or max(each.lt for each in transactions),
         end_utime=row.end_utime or max(each.now for each in transactions),
         mc_seqno_end=row.mc_seqno_end or max(each.mc_seqno for each in transactions),

@@ -10,9 +10,9 @@ from tonlake.ingest.derive.action.protocol.trade import (
     CANCEL_AUCTION,
     CLOSE_AUCTION,
     FINISH_AUCTION,
+    FRAGMENT,
     GETGEMS,
     OUTBID,
-    closes_auction,
     comment_of,
     find_item,
     is_domain,
@@ -27,42 +27,45 @@ if TYPE_CHECKING:
 
 START_TELEGRAM, CANCEL_TELEGRAM = 0x487A8E81, 0x371638AE
 TELEGRAM_OK = 0xA37A0983
-_OUTBID_TEXT = "outbid"
+_OUTBID_TEXT = "Your bid has been outbid by another user"
+_CLOSING_COMMENTS = {"finish", "stop", "cancel"}
 
 
 def _make_bid(match: Match, interfaces: Interfaces) -> Draft | None:
     """A bid: coins to an auction, or to an item that is its own auction."""
     block = match.block
     address = block.message.destination
-    if block.deployments or closes_auction(block):
+    if block.deployments or comment_of(block) in _CLOSING_COMMENTS:
         return None
     auction = interfaces.nft_auction(address)
     item = find_item(interfaces, address if auction is None else auction.nft)
-    is_open_domain = is_domain(interfaces, item) and _is_on_auction(block, item)
-    if auction is None and not is_telegram_item(item) and not is_open_domain:
+    if auction is None and not _is_own_auction(block, interfaces, item):
         return None
+    marketplace = FRAGMENT if auction is None else GETGEMS
     columns = {
         "source": block.message.source,
         "destination": address,
         "asset": item.collection,
         "asset_secondary": item.address or None,
         "value": block.message.value,
-        "nft_transfer_data": {"nft_item_index": item.item_index},
+        "nft_transfer_data": {"nft_item_index": item.item_index, "marketplace": marketplace},
     }
-    return Draft("auction_bid", columns, failed=block.failed)
+    extra = [item.address] if item.address else []
+    return Draft("auction_bid", columns, failed=block.failed, extra_accounts=extra)
 
 
-def _is_on_auction(block: Block, item: NftItem) -> bool:
-    """Whether coins for a domain were a bid: it has no owner yet, or somebody was outbid."""
-    return item.owner is None or any(after.opcode == OUTBID for after in block.next)
+def _is_own_auction(block: Block, interfaces: Interfaces, item: NftItem) -> bool:
+    """Whether coins for an item were a bid: for a domain, if an earlier bidder was refunded."""
+    if is_telegram_item(item):
+        return True
+    return is_domain(interfaces, item) and any(after.opcode == OUTBID for after in block.next)
 
 
-def _make_outbid(match: Match, interfaces: Interfaces) -> Draft:
-    """The coins that the bidder before got back."""
-    refund, bid = match.block, match.block.previous
-    if bid is None:
-        raise LookupError("a refund without a bid")
-    auction = interfaces.nft_auction(refund.columns["source"])
+def _make_outbid(match: Match, _interfaces: Interfaces) -> Draft | None:
+    """The coins that the bidder before got back; several refunds are no refund of a bid."""
+    refund, bid = match.block, match["bid"]
+    if sum(map(_is_refund, bid.next)) != 1:
+        return None
     columns = {
         "source": refund.columns["source"],
         "source_secondary": bid.columns["source"],
@@ -70,64 +73,63 @@ def _make_outbid(match: Match, interfaces: Interfaces) -> Draft:
         "asset": bid.columns["asset"],
         "asset_secondary": bid.columns["asset_secondary"],
         "amount": refund.columns["value"],
-        "nft_transfer_data": {
-            "marketplace": None if auction is None else GETGEMS,
-            "marketplace_address": None if auction is None else auction.marketplace,
-        },
+        "nft_transfer_data": {"marketplace": bid.columns["nft_transfer_data"]["marketplace"]},
+        "ton_transfer_data": {"comment": comment_of(refund)},
     }
-    return Draft("auction_outbid", columns, failed=refund.failed)
+    return Draft("auction_outbid", columns, extra_accounts=[bid.columns["asset_secondary"] or ""])
 
 
 def _is_refund(block: Block) -> bool:
-    """Whether a block pays back what an earlier bidder had given."""
+    """Whether a block pays back what an earlier bidder of the same auction gave."""
     bid = block.previous
     if bid is None or bid.type != "auction_bid":
         return False
-    return block.opcode == OUTBID or _OUTBID_TEXT in (comment_of(block) or "")
+    if bid.columns["nft_transfer_data"]["marketplace"] == FRAGMENT:
+        return block.opcode == OUTBID
+    return _OUTBID_TEXT in (comment_of(block) or "")
 
 
-def _make_finish(match: Match, interfaces: Interfaces) -> Draft:
+def _make_finish(match: Match, interfaces: Interfaces) -> Draft | None:
     """Somebody ends an auction, and the item goes to the last bidder."""
-    return _draft_end("nft_finish_auction", match, match["nft_purchase"], interfaces)
+    return _draft_end("nft_finish_auction", match, interfaces)
 
 
-def _make_end(match: Match, interfaces: Interfaces) -> Draft | None:
-    """Somebody ends an auction: the item goes back to its owner, or to a bidder."""
-    transfer = match["nft_transfer"]
-    address = match.block.message.destination
-    if transfer["seller"] != address:
-        return None
-    auction = interfaces.nft_auction(address)
-    new_owner = transfer.columns["destination"]
-    returns = new_owner == (match.block.message.source if auction is None else auction.owner)
-    kind = "nft_cancel_auction" if returns else "nft_finish_auction"
-    return _draft_end(kind, match, transfer, interfaces)
+def _make_cancel(match: Match, interfaces: Interfaces) -> Draft | None:
+    """Somebody cancels an auction, and the item goes back."""
+    return _draft_end("nft_cancel_auction", match, interfaces)
 
 
-def _draft_end(kind: str, match: Match, transfer: Block, interfaces: Interfaces) -> Draft:
-    block = match.block
+def _draft_end(kind: str, match: Match, interfaces: Interfaces) -> Draft | None:
+    block, transfer = match.block, match["transfer"]
     auction = interfaces.nft_auction(block.message.destination)
-    data = transfer.columns["nft_transfer_data"]
-    owner = None if auction is None else auction.owner
+    item = transfer.columns["asset_secondary"]
+    if auction is None or auction.nft != item:
+        return None
+    is_purchase = transfer.type == "nft_purchase"
     columns: Columns = {
-        "source": owner or data.get("real_prev_owner") or block.message.source,
+        "source": transfer.columns["destination"],
         "destination": block.message.destination,
         "asset": transfer.columns["asset"],
-        "asset_secondary": transfer.columns["asset_secondary"],
+        "asset_secondary": item,
         "nft_transfer_data": {
             "marketplace": GETGEMS,
-            "marketplace_address": None if auction is None else auction.marketplace,
+            "marketplace_address": None if is_purchase else auction.marketplace,
         },
     }
-    return Draft(kind, columns, failed=block.failed)
+    return Draft(kind, columns, extra_accounts=[item])
 
 
-def _make_telegram_start(match: Match, interfaces: Interfaces) -> Draft:
-    """The owner of a Telegram item lets it be auctioned."""
+def _make_telegram_start(match: Match, interfaces: Interfaces) -> Draft | None:
+    """The owner of a Telegram item lets it be auctioned.
+
+    TL-B of the config: beneficiary_address:MsgAddress initial_min_bid:Coins max_bid:Coins.
+    """
     block = match.block
     item = find_item(interfaces, block.message.destination)
+    if not is_telegram_item(item):
+        return None
     config = block.message.arguments().skip(64).ref()
-    config.address()
+    beneficiary = config.address()
     columns: Columns = {
         "source": block.message.source,
         "destination": item.address,
@@ -135,24 +137,31 @@ def _make_telegram_start(match: Match, interfaces: Interfaces) -> Draft:
         "asset_secondary": item.address,
         "nft_listing_data": {
             "nft_item_index": item.item_index,
+            "mp_fee_factor": 0,
+            "mp_fee_base": 0,
+            "royalty_fee_base": 0,
+            "marketplace": FRAGMENT,
+            "marketplace_fee_address": beneficiary,
             "min_bid": config.coins(),
             "max_bid": config.coins(),
         },
     }
-    return Draft("teleitem_start_auction", columns, failed=block.failed)
+    return Draft("teleitem_start_auction", columns, failed=block.transaction.aborted)
 
 
-def _make_telegram_cancel(match: Match, interfaces: Interfaces) -> Draft:
-    """The owner of a Telegram item ends its auction, to which nobody has bidden."""
+def _make_telegram_cancel(match: Match, interfaces: Interfaces) -> Draft | None:
+    """The owner of a Telegram item ends its auction, in which nobody made a bid."""
     block = match.block
     item = find_item(interfaces, block.message.destination)
+    if not is_telegram_item(item):
+        return None
     columns: Columns = {
         "source": block.message.source,
         "destination": item.address,
         "asset": item.collection,
         "asset_secondary": item.address,
     }
-    return Draft("teleitem_cancel_auction", columns, failed=block.failed)
+    return Draft("teleitem_cancel_auction", columns, failed=block.transaction.aborted)
 
 
 def _commented(*comments: str) -> Pattern:
@@ -170,20 +179,19 @@ TELEGRAM_CANCEL_RULE = Rule(
 BID_RULE = Rule("auction.bid", built(TON_TRANSFER), _make_bid)
 OUTBID_RULE = Rule(
     "auction.outbid",
-    one_of(built(TON_TRANSFER), call(OUTBID)).where(_is_refund),
+    one_of(built(TON_TRANSFER), call(OUTBID))
+    .where(_is_refund)
+    .after(built("auction_bid", name="bid").apart),
     _make_outbid,
 )
+_ENDED = built("nft_purchase", "nft_transfer", name="transfer").apart
 FINISH_RULE = Rule(
     "auction.finish",
-    one_of(_commented("finish", "stop"), call(FINISH_AUCTION, CLOSE_AUCTION)).then(
-        built("nft_purchase", name="nft_purchase")
-    ),
+    one_of(_commented("finish", "stop"), call(FINISH_AUCTION, CLOSE_AUCTION)).then(_ENDED),
     _make_finish,
 )
-END_RULE = Rule(
-    "auction.end",
-    one_of(
-        _commented("cancel", "stop", "finish"), call(CANCEL_AUCTION, CLOSE_AUCTION, FINISH_AUCTION)
-    ).then(built("nft_transfer", name="nft_transfer")),
-    _make_end,
+CANCEL_RULE = Rule(
+    "auction.cancel",
+    one_of(_commented("cancel"), call(CANCEL_AUCTION)).then(_ENDED),
+    _make_cancel,
 )

@@ -40,7 +40,7 @@ def _make_vault(match: Match, _interfaces: Interfaces) -> Draft:
         "asset": read_asset(message.arguments().skip(64), ASSET_TAG_BITS),
         "value": message.value,
     }
-    return Draft("coffee_create_vault", columns, failed=match.block.failed)
+    return Draft("coffee_create_vault", columns)
 
 
 def _make_pool_creator(match: Match, _interfaces: Interfaces) -> Draft:
@@ -65,7 +65,7 @@ def _make_pool_creator(match: Match, _interfaces: Interfaces) -> Draft:
         "asset2_secondary": second,
         "amount": amount,
     }
-    return Draft("coffee_create_pool_creator", columns, failed=match.block.failed)
+    return Draft("coffee_create_pool_creator", columns)
 
 
 def _make_pool(match: Match, _interfaces: Interfaces) -> Draft:
@@ -98,7 +98,7 @@ def _make_pool(match: Match, _interfaces: Interfaces) -> Draft:
         "amount": creator["amount"],
         "coffee_create_pool_data": data,
     }
-    return Draft("coffee_create_pool", columns, failed=creator.failed)
+    return Draft("coffee_create_pool", columns)
 
 
 def _read_minted(log: Block) -> int:
@@ -146,7 +146,6 @@ def _make_deposit(match: Match, _interfaces: Interfaces) -> Draft:
     return Draft(
         "coffee_deposit_liquidity",
         columns,
-        failed=deposit is not None and event is None,
         served="dex_deposit_liquidity",
     )
 
@@ -165,11 +164,11 @@ def _read_pool_assets(body: Body) -> tuple[str | None, str | None]:
 def _make_withdraw(match: Match, _interfaces: Interfaces) -> Draft:
     """Liquidity tokens are burnt, and both sides paid out.
 
-    TL-B of c0ffee35: query_id:uint64 amount1:Coins amount2:Coins lp_amount:Coins. The service
-    pairs the amounts with the payments in the order from the last one.
+    TL-B of c0ffee35: query_id:uint64 amount1:Coins amount2:Coins lp_amount:Coins. The
+    amounts belong to the payments in the order in which these were sent.
     """
     burn, event = match.block, match["event"].message.arguments().skip(64)
-    legs = [_read_side(match, name) for name in ("second", "first")]
+    legs = [_read_side(match, name) for name in ("first", "second")]
     data: Columns = {"dex": DEX, "is_refund": False}
     for number, leg in enumerate(legs, start=1):
         data |= {
@@ -187,7 +186,7 @@ def _make_withdraw(match: Match, _interfaces: Interfaces) -> Draft:
         "asset": burn["asset"],
         "dex_withdraw_liquidity_data": data,
     }
-    return Draft("dex_withdraw_liquidity", columns, failed=burn.failed)
+    return Draft("dex_withdraw_liquidity", columns)
 
 
 def _read_side(match: Match, name: str) -> Leg:

@@ -33,7 +33,7 @@ def _make_deposit(match: Match, interfaces: Interfaces) -> Draft:
             "minted_item_index": None if item is None else item.item_index,
         },
     }
-    return Draft("coffee_staking_deposit", columns, failed=sent.failed or nft.failed)
+    return Draft("coffee_staking_deposit", columns)
 
 
 def _make_withdraw(match: Match, _interfaces: Interfaces) -> Draft:
@@ -54,7 +54,7 @@ def _make_withdraw(match: Match, _interfaces: Interfaces) -> Draft:
         "amount": paid["amount"],
         "coffee_staking_withdraw_data": data,
     }
-    return Draft("coffee_staking_withdraw", columns, failed=match.block.failed)
+    return Draft("coffee_staking_withdraw", columns)
 
 
 def _make_claim(match: Match, _interfaces: Interfaces) -> Draft:
@@ -68,7 +68,7 @@ def _make_claim(match: Match, _interfaces: Interfaces) -> Draft:
         "asset": paid["asset"],
         "amount": paid["amount"],
     }
-    return Draft("coffee_staking_claim_rewards", columns, failed=match.block.failed or paid.failed)
+    return Draft("coffee_staking_claim_rewards", columns)
 
 
 def _make_hold(match: Match, _interfaces: Interfaces) -> Draft:
@@ -88,14 +88,14 @@ def _make_hold(match: Match, _interfaces: Interfaces) -> Draft:
     beside = [each for each in block.siblings if each.opcode == SERVICE_FEE]
     if beside and block.previous is not None:
         beside.append(block.previous)
-    return Draft("coffee_mev_protect_hold_funds", columns, failed=block.failed, more=beside)
+    return Draft("coffee_mev_protect_hold_funds", columns, more=beside)
 
 
 def _make_failed_swap(match: Match, _interfaces: Interfaces) -> Draft:
     """A swap that did not come about goes back. TL-B: query_id:uint64 recipient:MsgAddress."""
     recipient = match.block.message.arguments().skip(64).address()
     columns = {"destination": recipient}
-    return Draft("coffee_mev_protect_failed_swap", columns, failed=match.block.failed)
+    return Draft("coffee_mev_protect_failed_swap", columns)
 
 
 def _holds(block: Block) -> bool:

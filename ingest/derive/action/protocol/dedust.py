@@ -70,7 +70,7 @@ def _make_withdraw(match: Match, _interfaces: Interfaces) -> Draft:
         "asset": pool,
         "dex_withdraw_liquidity_data": data,
     }
-    return Draft("dex_withdraw_liquidity", columns, failed=match.block.failed)
+    return Draft("dex_withdraw_liquidity", columns)
 
 
 def _pays(order: str, out: str) -> Pattern:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.action.pattern import BOUNCE_OPCODE, call
-from tonlake.ingest.derive.action.protocol.trade import DNS_COLLECTION, FILL_UP, find_item
+from tonlake.ingest.derive.action.protocol.trade import FILL_UP, find_item, is_domain
 from tonlake.ingest.derive.action.rule import Draft, Rule
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.action.pattern import Match
 
 CHANGE_RECORD, RELEASE = 0x4EB1F0F9, 0x4ED14B65
+_QUERY_BITS = 64
 _SMC_ADDRESS, _ADNL_ADDRESS = 0x9FD3, 0xAD01
 _NEXT_RESOLVER, _STORAGE_ADDRESS, _TEXT = 0xBA93, 0x7473, 0x1EDA
 
@@ -65,7 +66,7 @@ def _make_change(match: Match, interfaces: Interfaces) -> Draft:
         "destination": block.message.destination,
         "asset": item.collection,
     }
-    if not int(key, 16):
+    if not int(key, 16) and not body.refs_left:
         return Draft("renew_dns", columns, failed=block.failed)
     columns["change_dns_record_data"] = {"key": key}
     if not body.refs_left:
@@ -74,46 +75,49 @@ def _make_change(match: Match, interfaces: Interfaces) -> Draft:
     return Draft("change_dns", columns, failed=block.failed)
 
 
-def _make_release(match: Match, interfaces: Interfaces) -> Draft:
+def _make_release(match: Match, interfaces: Interfaces) -> Draft | None:
     """Somebody takes a domain that was not renewed, and starts its auction with a bid."""
     block = match.block
     item = find_item(interfaces, block.message.destination)
+    if not is_domain(interfaces, item):
+        return None
+    body = block.message.arguments()
     columns = {
         "source": block.message.source,
         "destination": item.address,
         "asset": item.collection,
         "value": block.message.value,
         "nft_transfer_data": {
-            "query_id": block.message.arguments().uint(64),
+            "query_id": body.uint(64) if body.bits_left >= _QUERY_BITS else None,
             "nft_item_index": item.item_index,
         },
     }
-    return Draft("dns_release", columns, failed=block.failed)
+    return Draft("dns_release", columns, failed=block.transaction.aborted)
 
 
 def _make_purchase(match: Match, interfaces: Interfaces) -> Draft | None:
     """The end of an auction: the first call after it makes the domain pay its collection."""
     block = match.block
     item = find_item(interfaces, block.message.source)
-    if item.collection != DNS_COLLECTION or block.message.destination != DNS_COLLECTION:
+    if not is_domain(interfaces, item):
         return None
-    cause = match["cause"]
     columns = {
-        "destination": item.owner or cause.columns["source"],
+        "destination": match["cause"].columns["source"],
         "asset": item.collection,
         "asset_secondary": item.address,
         "nft_transfer_data": {
             "query_id": block.message.arguments().uint(64),
             "nft_item_index": item.item_index,
+            "is_purchase": True,
             "price": block.message.value,
             "payout_amount": block.message.value,
         },
     }
-    return Draft("dns_purchase", columns, failed=block.failed)
+    return Draft("dns_purchase", columns, failed=block.transaction.aborted)
 
 
 RELEASE_RULE = Rule("dns.release", call(RELEASE), _make_release)
-PURCHASE_RULE = Rule("dns.purchase", call(FILL_UP).after(call(name="cause")), _make_purchase)
+PURCHASE_RULE = Rule("dns.purchase", call(FILL_UP).after(call(name="cause").apart), _make_purchase)
 CHANGE_RULE = Rule(
     "dns.change_record", call(CHANGE_RECORD).then(call(BOUNCE_OPCODE).maybe), _make_change
 )

@@ -11,7 +11,6 @@ from tonlake.ingest.derive.action.protocol.jetton import (
     MINT,
     NOTIFY,
     TRANSFER,
-    read_transfer,
 )
 from tonlake.ingest.derive.action.rule import Draft, Rule
 
@@ -26,37 +25,40 @@ RELEASE = 0xB2583ED5
 PROVIDER = "ethena"
 
 
-def _make_withdrawal_request(match: Match, _interfaces: Interfaces) -> Draft | None:
-    """Jettons tsUSDe go back to their master, which tells the pool."""
+def _make_withdrawal_request(match: Match, interfaces: Interfaces) -> Draft | None:
+    """Jettons tsUSDe go back to their master, which lets USDe be released later.
+
+    TL-B: release#b2583ed5 query_id:uint64 amount:Coins.
+    """
     block, internal = match.block, match["internal"]
-    if internal.message.destination != TSUSDE:
+    mint, release = match["mint"], match["release"]
+    wallet = interfaces.jetton_wallet(block.message.destination)
+    paid = interfaces.jetton_wallet(release.message.destination)
+    if wallet is None or paid is None:
         return None
-    notify, mint = match.get("notify"), match.get("mint")
+    if not wallet.owner == paid.owner == block.message.source:
+        return None
+    if (wallet.jetton, paid.jetton) != (internal.message.destination, release.message.source):
+        return None
     columns = {
         "source": block.message.source,
         "source_secondary": block.message.destination,
-        "destination": None if notify is None else notify.message.destination,
-        "asset": TSUSDE,
-        "amount": read_transfer(block.message).amount,
-        "staking_data": {"provider": PROVIDER, "tokens_minted": _read_released(match)},
+        "destination": mint.message.source,
+        "asset": wallet.jetton,
+        "amount": internal.message.arguments().skip(64).coins(),
+        "staking_data": {
+            "provider": PROVIDER,
+            "tokens_minted": release.message.arguments().skip(64).coins(),
+        },
     }
-    return Draft(
-        "ethena_withdrawal_request",
-        columns,
-        failed=mint is None or mint.failed,
-        served="stake_withdrawal_request",
-    )
+    return Draft("ethena_withdrawal_request", columns, served="stake_withdrawal_request")
 
 
-def _read_released(match: Match) -> int | None:
-    """Return the amount of USDe that the pool grants: in the message that its mint holds."""
-    mint = match.get("mint")
-    return None if mint is None else mint.message.arguments().ref().skip(32 + 64).coins()
-
-
-def _make_deposit(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_deposit(match: Match, _interfaces: Interfaces) -> Draft | None:
     """USDe go to the pool, which lets tsUSDe be minted."""
     sent, minted = match.block, match["minted"]
+    if minted["asset"] != TSUSDE:
+        return None
     columns = {
         "source": sent["source"],
         "source_secondary": sent["source_secondary"],
@@ -66,18 +68,14 @@ def _make_deposit(match: Match, _interfaces: Interfaces) -> Draft:
         "asset2": sent["asset"],
         "staking_data": {"provider": PROVIDER, "tokens_minted": minted["amount"]},
     }
-    return Draft(
-        "ethena_deposit", columns, failed=sent.failed or minted.failed, served="stake_deposit"
-    )
+    return Draft("ethena_deposit", columns, served="stake_deposit")
 
 
 WITHDRAWAL_REQUEST_RULE = Rule(
     "ethena.withdrawal_request",
     call(TRANSFER).then(
         call(INTERNAL, name="internal").then(
-            call(NOTIFY, name="notify")
-            .then(call(MINT, name="mint").then(call(RELEASE).maybe).maybe)
-            .maybe
+            call(NOTIFY).then(call(MINT, name="mint").then(call(RELEASE, name="release")))
         )
     ),
     _make_withdrawal_request,

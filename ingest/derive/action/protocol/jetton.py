@@ -8,7 +8,6 @@ from tonlake.ingest.derive.action.block import Block, Columns
 from tonlake.ingest.derive.action.body import Body, read_comment
 from tonlake.ingest.derive.action.pattern import Match, call, one_of
 from tonlake.ingest.derive.action.rule import Draft, Rule
-from tonlake.ingest.errors import IngestError
 
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.interface import Interfaces
@@ -72,21 +71,29 @@ def asset_of(jetton: str | None) -> str | None:
 
 
 def _make_transfer(match: Match, interfaces: Interfaces) -> Draft | None:
-    """A transfer, from the owner who asked for it to the owner of the wallet that got it."""
+    """A transfer, from the owner who asked for it to the owner of the wallet that got it.
+
+    The amounts are what arrived, which is less than what was sent where the jetton takes a fee.
+    TL-B: internal_transfer#178d4519 query_id:uint64 amount:Coins from:MsgAddress
+    response_address:MsgAddress forward_ton_amount:Coins.
+    """
     block, internal = match.block, match["internal"]
     body = read_transfer(block.message)
     wallet = block.message.destination
-    known = interfaces.jetton_wallet(wallet) or interfaces.jetton_wallet(
-        internal.message.destination
-    )
-    if known is None or known.jetton == internal.message.destination:
-        return None  # the master itself is no wallet: what it does with them is another action
+    known = interfaces.jetton_wallet(internal.message.destination)
+    if known is None:
+        return None
+    arrived = internal.message.arguments().skip(64)
+    amount = arrived.coins()
+    arrived.address()
+    arrived.any_address()
+    body = body._replace(amount=amount, forward_amount=arrived.coins())
     return _draft_transfer(
         match,
         body,
         {
             "source_secondary": wallet,
-            "destination": body.destination,
+            "destination": known.owner,
             "destination_secondary": internal.message.destination,
             "asset": known.jetton,
         },
@@ -94,19 +101,17 @@ def _make_transfer(match: Match, interfaces: Interfaces) -> Draft | None:
     )
 
 
-def make_ghost(block: Block, interfaces: Interfaces) -> Block | None:
-    """Return the block of a transfer that was asked for and never sent; None for no wallet's."""
+def make_ghost(block: Block, interfaces: Interfaces) -> Block:
+    """Return the block of a transfer that was never sent; of an unknown wallet without asset."""
     wallet = interfaces.jetton_wallet(block.message.destination)
-    if wallet is None:
-        return None
     body = read_transfer(block.message)
     roles = {
         "source_secondary": block.message.destination,
         "destination": body.destination,
-        "asset": wallet.jetton,
+        "asset": None if wallet is None else wallet.jetton,
     }
     draft = _draft_transfer(Match(block), body, roles, failed=True)
-    return Block(draft.type, block.nodes, draft.columns, failed=True)
+    return Block(draft.type, block.nodes, draft.columns)
 
 
 def _make_pton_transfer(match: Match, interfaces: Interfaces) -> Draft | None:
@@ -162,18 +167,15 @@ def _draft_transfer(match: Match, body: TransferBody, roles: Columns, *, failed:
 
 def _make_burn(match: Match, interfaces: Interfaces) -> Draft | None:
     """A burn, asked for by the owner of the wallet."""
-    block, notification = match.block, match.get("notification")
+    block = match.block
     body = block.message.arguments().skip(64)
     wallet = interfaces.jetton_wallet(block.message.destination)
-    master = wallet.jetton if wallet is not None else None
-    if notification is not None:
-        master = notification.message.destination
-    if master is None:
+    if wallet is None:
         return None
     columns = {
-        "source": block.message.source,
+        "source": wallet.owner,
         "source_secondary": block.message.destination,
-        "asset": master,
+        "asset": wallet.jetton,
         "amount": body.coins(),
     }
     return Draft("jetton_burn", columns, failed=block.failed)
@@ -183,33 +185,27 @@ def _make_mint(match: Match, interfaces: Interfaces) -> Draft | None:
     """A mint by the master; without a wallet that took the jettons it failed."""
     block, internal = match.block, match.get("internal")
     body = block.message.arguments().skip(64)
-    receiver = body.address()
-    ton_amount = _read_coins(body)
     columns: Columns = {
-        "destination": receiver,
+        "destination": body.address(),
         "destination_secondary": None,
         "asset": block.message.destination,
+        "value": body.coins(),
         "amount": None,
-        "value": ton_amount,
     }
-    if internal is not None:
-        wallet = interfaces.jetton_wallet(internal.message.destination)
-        columns |= {
-            "destination": receiver if wallet is None else wallet.owner,
-            "destination_secondary": internal.message.destination,
-            "asset": internal.message.source,
-            "amount": internal.message.arguments().skip(64).coins(),
-        }
-    failed = internal is None or internal.failed
-    return Draft("jetton_mint", columns, failed=failed)
-
-
-def _read_coins(body: Body) -> int | None:
-    """Read coins, which mints of other layouts do not have here."""
-    try:
-        return body.coins()
-    except IngestError:
+    if internal is None or block.failed:
+        if block.opcode == MINTER_MINT:
+            columns["amount"] = body.ref().skip(32 + 64).coins()
+        return Draft("jetton_mint", columns, failed=True)
+    wallet = interfaces.jetton_wallet(internal.message.destination)
+    if wallet is None:
         return None
+    columns |= {
+        "destination": wallet.owner,
+        "destination_secondary": internal.message.destination,
+        "asset": wallet.jetton,
+        "amount": internal.message.arguments().skip(64).coins(),
+    }
+    return Draft("jetton_mint", columns, failed=internal.failed)
 
 
 _NOTIFY = call(NOTIFY, name="notify").maybe
@@ -222,7 +218,7 @@ TRANSFER_RULE = Rule(
 PTON_RULE = Rule("jetton.pton_transfer", call(TRANSFER).then(_NOTIFY), _make_pton_transfer)
 BURN_RULE = Rule(
     "jetton.burn",
-    call(BURN).then(call(BURN_NOTIFICATION, name="notification").maybe),
+    call(BURN).then(call(BURN_NOTIFICATION).maybe),
     _make_burn,
 )
 MINT_RULE = Rule(

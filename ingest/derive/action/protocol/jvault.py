@@ -38,8 +38,8 @@ def _make_stake(match: Match, _interfaces: Interfaces) -> Draft:
         name: sent[name] for name in ("source", "source_secondary", "destination", "asset")
     }
     columns |= {"amount": sent["amount"], "jvault_stake_data": data}
-    update = match.get("update")
-    failed = received.failed or "cancellation" in match or update is None or update.failed
+    update = match.get("request")
+    failed = received.failed or update is None or update.failed
     return Draft("jvault_stake", columns, failed=failed)
 
 
@@ -48,51 +48,47 @@ def _read_period(payload: Body | None) -> int | None:
     return None if payload is None else payload.copy().skip(32).uint(32)
 
 
-def _make_unstake(match: Match, interfaces: Interfaces) -> Draft:
+def _make_unstake(match: Match, interfaces: Interfaces) -> Draft | None:
     """Jettons are taken out of a pool; one that the stake wallet refuses has its exit code."""
-    return _draft_unstake("jvault_unstake", match, interfaces)
+    return _draft_unstake("jvault_unstake", match, interfaces, failed=False)
 
 
-def _make_unstake_request(match: Match, interfaces: Interfaces) -> Draft:
+def _make_unstake_request(match: Match, interfaces: Interfaces) -> Draft | None:
     """Jettons shall be taken out of a pool when their time is over."""
-    return _draft_unstake("jvault_unstake_request", match, interfaces)
+    request = match.get("request")
+    failed = request is None or request.failed or match.block.failed
+    return _draft_unstake("jvault_unstake_request", match, interfaces, failed=failed)
 
 
-def _draft_unstake(name: str, match: Match, interfaces: Interfaces) -> Draft:
+def _draft_unstake(
+    name: str, match: Match, interfaces: Interfaces, *, failed: bool
+) -> Draft | None:
     message, request = match.block.message, match.get("request")
     stake_wallet = message.destination
-    known = interfaces.jetton_wallet(stake_wallet)
-    pool = (
-        _read_addresses(interfaces, stake_wallet, 0)
-        if request is None
-        else request.message.destination
-    )
-    first = match.block.transaction
+    if request is None:
+        pool = _read_addresses(interfaces, stake_wallet, 0)
+        asset = _find_asset(interfaces, pool)
+        if pool is None or asset is None:
+            return None
+    else:
+        pool = request.message.destination
+        asset = _find_asset(interfaces, pool)
     columns = {
         "source": message.source,
         "source_secondary": stake_wallet,
         "destination": pool,
         "amount": message.arguments().skip(64).coins(),
-        "asset": _find_asset(interfaces, pool),
-        "asset2": None if known is None else known.jetton,
-        "opcode": first.exit_code if first.aborted else None,
+        "asset": asset,
+        "asset2": _read_addresses(interfaces, stake_wallet, 1),
+        "opcode": match.block.transaction.exit_code if request is None else None,
     }
-    failed = request is not None and (request.failed or match.block.failed)
     return Draft(name, columns, failed=failed)
 
 
 def _find_asset(interfaces: Interfaces, pool: str | None) -> str | None:
     """Return the jetton that a pool takes: that of the wallet which its data name."""
-    wallet = _read_addresses(interfaces, pool, 2)
-    known = interfaces.jetton_wallet(wallet)
-    if known is not None:
-        return known.jetton
-    owned = (
-        facts["jetton"]
-        for _, facts in interfaces.having("JettonWallet")
-        if pool is not None and facts.get("owner") == pool
-    )
-    return next(owned, None)
+    known = interfaces.jetton_wallet(_read_addresses(interfaces, pool, 2))
+    return None if known is None else known.jetton
 
 
 def _read_addresses(interfaces: Interfaces, account: str | None, number: int) -> str | None:
@@ -119,11 +115,10 @@ def _make_claim(match: Match, _interfaces: Interfaces) -> Draft:
     """Rewards are paid out; jettons are named by the pool's wallets of them."""
     message, sending = match.block.message, match["sending"]
     paid = [after for after in sending.following if after.type == JETTON_TRANSFER]
-    amounts = {block["source_secondary"]: block["amount"] for block in paid}
     wallets = _read_claimed(match.block)
     data = {
         "claimed_jettons": wallets,
-        "claimed_amounts": [amounts[wallet] for wallet in wallets if wallet in amounts],
+        "claimed_amounts": [paid[0]["amount"]],
     }
     columns = {
         "source": message.source,
@@ -131,7 +126,7 @@ def _make_claim(match: Match, _interfaces: Interfaces) -> Draft:
         "destination": sending.message.destination,
         "jvault_claim_data": data,
     }
-    return Draft("jvault_claim", columns, failed=match.block.failed or sending.failed, more=paid)
+    return Draft("jvault_claim", columns, more=paid)
 
 
 def _read_claimed(block: Block) -> list[str]:
@@ -151,7 +146,7 @@ def _show_address(key: int) -> str:
 
 
 _REFERRERS = repeat(call(REQUEST_REFERRER), until=call(UPDATE_REFERRER).maybe).maybe
-_UPDATE = call(UPDATE_REWARDS, name="update")
+_UPDATE = call(UPDATE_REWARDS)
 _JETTONS = built(JETTON_TRANSFER)
 
 RULES = (
@@ -160,8 +155,8 @@ RULES = (
         _JETTONS.then(
             call(RECEIVE_JETTONS, name="received").then(
                 one_of(
-                    call(REQUEST_UPDATE).then(_REFERRERS, _UPDATE),
-                    call(CANCEL_STAKE, name="cancellation").then(_JETTONS),
+                    call(REQUEST_UPDATE, name="request").then(_REFERRERS, _UPDATE),
+                    call(CANCEL_STAKE).then(_JETTONS.maybe),
                 )
             ),
             call(SET_DATA).maybe,
@@ -170,9 +165,9 @@ RULES = (
     ),
     Rule(
         "jvault.unstake",
-        call(UNSTAKE).without_bounce.then(
+        call(UNSTAKE).then(
             call(REQUEST_UPDATE, name="request")
-            .then(_REFERRERS, built(TRANSFER).maybe, _JETTONS.maybe, _UPDATE)
+            .then(_REFERRERS, built(TRANSFER).maybe, _JETTONS, _UPDATE)
             .maybe
         ),
         _make_unstake,
@@ -184,7 +179,7 @@ RULES = (
     ),
     Rule(
         "jvault.unstake_request",
-        call(UNSTAKE_REQUEST).without_bounce.then(
+        call(UNSTAKE_REQUEST).then(
             call(REQUEST_UPDATE, name="request").then(_REFERRERS, _UPDATE).maybe
         ),
         _make_unstake_request,

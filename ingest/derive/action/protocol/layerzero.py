@@ -53,7 +53,7 @@ def _make_send(match: Match, _interfaces: Interfaces) -> Draft:
         },
         "layerzero_packet_data": read_encoded_packet(event.cell(4)),
     }
-    return Draft("layerzero_send", columns, failed=block.failed)
+    return Draft("layerzero_send", columns)
 
 
 def _make_send_tokens(match: Match, _interfaces: Interfaces) -> Draft:
@@ -63,7 +63,7 @@ def _make_send_tokens(match: Match, _interfaces: Interfaces) -> Draft:
     columns: Columns = {name: jettons[name] for name in (*names, "asset", "amount")}
     for name in ("layerzero_send_data", "layerzero_packet_data"):
         columns[name] = sent[name]
-    return Draft("layerzero_send_tokens", columns, failed=jettons.failed or sent.failed)
+    return Draft("layerzero_send_tokens", columns)
 
 
 def _make_receive(match: Match, _interfaces: Interfaces) -> Draft:
@@ -75,7 +75,7 @@ def _make_receive(match: Match, _interfaces: Interfaces) -> Draft:
         "destination_secondary": block.message.destination,
         "layerzero_packet_data": read_packet(read_record(prepare.message.arguments())),
     }
-    return Draft("layerzero_receive", columns, failed=block.failed)
+    return Draft("layerzero_receive", columns)
 
 
 def _make_commit(match: Match, _interfaces: Interfaces) -> Draft:
@@ -91,27 +91,24 @@ def _make_commit(match: Match, _interfaces: Interfaces) -> Draft:
         "asset_secondary": connection,
         "layerzero_packet_data": read_packet(packet),
     }
-    return Draft("layerzero_commit_packet", columns, failed=block.failed)
+    return Draft("layerzero_commit_packet", columns)
 
 
 def _make_verify(match: Match, _interfaces: Interfaces) -> Draft:
     """A verifier (DVN) says that a packet is right."""
-    block, callback = match.block, match.get("callback")
-    nonce, status = None, None
-    if callback is not None:
-        verdict = read_record(callback.message.arguments()).record(0)
-        nonce, code = verdict.uint(0), verdict.uint(1)
-        status = _STATUSES.get(code, f"0x{code:08x}")
+    block = match.block
+    verdict = read_record(match["callback"].message.arguments()).record(0)
+    nonce, code = verdict.uint(0), verdict.uint(1)
     data = {
         "nonce": nonce,
-        "status": status,
+        "status": _STATUSES.get(code, f"0x{code:08x}"),
         "dvn": block.message.destination,
         "proxy": match["proxy"].message.destination,
         "uln": match["uln"].message.destination,
         "uln_connection": match["connection"].message.destination,
     }
     columns = {"source": block.message.source, "layerzero_dvn_verify_data": data}
-    return Draft("layerzero_dvn_verify", columns, failed=block.failed)
+    return Draft("layerzero_dvn_verify", columns)
 
 
 _EXCESSES = built(TRANSFER).maybe
@@ -160,7 +157,7 @@ RULES = (
             call(CONNECTION_COMMIT, name="connection").then(
                 call(ENDPOINT_COMMIT, name="endpoint").then(
                     call(CHANNEL_COMMIT, name="channel").then(
-                        _EVENT, call(COMMIT_CALLBACK).then(_EXCESSES).maybe
+                        _EVENT, call(COMMIT_CALLBACK).then(_EXCESSES)
                     )
                 )
             )
@@ -173,7 +170,7 @@ RULES = (
             call(PROXY_CALL, name="proxy").then(
                 call(ULN_VERIFY, name="uln").then(
                     call(CONNECTION_VERIFY, name="connection").then(
-                        _EVENT, call(VERIFY_CALLBACK, name="callback").then(_EXCESSES).maybe
+                        _EVENT, call(VERIFY_CALLBACK, name="callback").then(_EXCESSES)
                     )
                 )
             )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.action.pattern import call, one_of
+from tonlake.ingest.derive.action.block import TRANSFER
+from tonlake.ingest.derive.action.pattern import built, call, one_of
+from tonlake.ingest.derive.action.protocol.trade import comment_of
 from tonlake.ingest.derive.action.rule import Draft, Rule
 
 if TYPE_CHECKING:
@@ -43,7 +46,7 @@ def _make_create_order(match: Match, interfaces: Interfaces) -> Draft | None:
         "is_signed_by_creator": started.bit(),
         "creator_index": index,
         "expiration_date": expiration,
-        "order_boc": body.ref().boc(),
+        "order_boc": body.ref().boc(crc32c=False),
     }
     columns = {
         "source": block.message.source,
@@ -51,17 +54,21 @@ def _make_create_order(match: Match, interfaces: Interfaces) -> Draft | None:
         "destination_secondary": init.message.destination,
         "multisig_create_order_data": data,
     }
-    return Draft("multisig_create_order", columns, failed=block.failed, extra_accounts=signers)
+    return Draft("multisig_create_order", columns, extra_accounts=signers)
 
 
 def _make_approve(match: Match, interfaces: Interfaces) -> Draft | None:
-    """A signer approves an order; the order takes it or says why not."""
-    message, rejected = match.block.message, match.get("rejected")
+    """A signer approves an order, by a call or a comment; the order accepts or rejects it."""
+    block, rejected = match.block, match.get("rejected")
+    message = block.message
     signers = _find_signers(interfaces, message.destination)
     if signers is None:
         return None
-    exit_code = None if rejected is None else rejected.message.arguments().skip(64).uint(32)
-    data = {"signer_index": message.arguments().skip(64).uint(8), "exit_code": exit_code}
+    is_comment = block.type == TRANSFER
+    data = {
+        "signer_index": -1 if is_comment else message.arguments().skip(64).uint(8),
+        "exit_code": 0 if rejected is None else rejected.message.arguments().skip(64).uint(32),
+    }
     columns = {
         "source": message.source,
         "destination": message.destination,
@@ -82,8 +89,8 @@ def _make_execute(match: Match, interfaces: Interfaces) -> Draft | None:
         "order_seqno": body.uint(256),
         "expiration_date": body.uint(48),
         "approvals_num": body.uint(8),
-        "signers_hash": body.hex(256),
-        "order_boc": body.ref().boc(),
+        "signers_hash": base64.b64encode(body.uint(256).to_bytes(32, "big")).decode(),
+        "order_boc": body.ref().boc(crc32c=False),
     }
     columns = {
         "source": message.source,
@@ -101,7 +108,9 @@ RULES = (
     ),
     Rule(
         "multisig.approve",
-        call(APPROVE).then(one_of(call(APPROVE_ACCEPTED), call(APPROVE_REJECTED, name="rejected"))),
+        one_of(
+            call(APPROVE), built(TRANSFER).where(lambda block: comment_of(block) == "approve")
+        ).then(one_of(call(APPROVE_ACCEPTED), call(APPROVE_REJECTED, name="rejected"))),
         _make_approve,
     ),
     Rule("multisig.execute", call(EXECUTE), _make_execute),

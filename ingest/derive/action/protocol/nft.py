@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from tonlake.ingest.derive.action.block import CALL, Block, Columns
 from tonlake.ingest.derive.action.block import TRANSFER as TON_TRANSFER
-from tonlake.ingest.derive.action.block import Block, Columns
-from tonlake.ingest.derive.action.pattern import EXCESS_OPCODE, anything, built, call, one_of
+from tonlake.ingest.derive.action.pattern import EXCESS_OPCODE, anything, built, call
 from tonlake.ingest.derive.action.protocol.jetton import show_payload
 from tonlake.ingest.derive.action.protocol.trade import (
+    FRAGMENT,
     GETGEMS,
-    closes_auction,
-    find_item,
-    is_telegram_item,
+    comment_of,
     split_fill_ups,
 )
 from tonlake.ingest.derive.action.rule import Draft, Rule
 
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.body import Body
-    from tonlake.ingest.derive.action.interface import Interfaces
+    from tonlake.ingest.derive.action.interface import Interfaces, NftItem
     from tonlake.ingest.derive.action.model import Message
     from tonlake.ingest.derive.action.pattern import Match
 
 TRANSFER, OWNERSHIP_ASSIGNED = 0x5FCC3D14, 0x05138D91
 GET_STATIC_DATA, REPORT_STATIC_DATA = 0x2FCB26A2, 0x8B771735
-FRAGMENT = "fragment"
+BID_INFO, DEPLOY_ITEM = 0x38127DE1, 0x299A3E15
 
 
 class TransferBody(NamedTuple):
@@ -75,28 +74,29 @@ def _make_mint(match: Match, interfaces: Interfaces) -> Draft | None:
         "opcode": block.message.opcode,
         "nft_mint_data": {"nft_item_index": item.item_index},
     }
-    return Draft("nft_mint", columns, failed=block.failed)
+    return Draft("nft_mint", columns)
 
 
-def _make_transfer(match: Match, interfaces: Interfaces) -> Draft:
-    """A transfer; by a sale or an auction to somebody else than its owner it is a purchase."""
+def _make_transfer(match: Match, interfaces: Interfaces) -> Draft | None:
+    """A transfer of a known item; by a sale or an auction to another than its owner a purchase."""
     block, assigned = match.block, match.get("assigned")
+    item = interfaces.nft_item(block.message.destination)
+    if item is None:
+        return None
     body = read_transfer(block.message)
-    item = find_item(interfaces, block.message.destination)
     owner = block.message.source
     if assigned is not None:
         owner = assigned.message.arguments().skip(64).address() or owner
-    seller = _find_seller(interfaces, block.message.source)
-    is_purchase = seller is not None and seller.owner != body.new_owner
+    seller = _find_seller(interfaces, block.previous, body.new_owner, item)
+    is_purchase = seller is not None
     data = _make_data(body) | {"is_purchase": is_purchase, "nft_item_index": item.item_index}
-    if seller is not None and is_purchase:
+    if seller is not None:
         data |= {
             "price": seller.price,
             "marketplace": GETGEMS,
             "marketplace_address": seller.marketplace,
             "real_prev_owner": seller.owner,
         }
-    more = [block.previous] if block.previous and is_purchase else []
     return Draft(
         "nft_transfer",
         {
@@ -109,10 +109,18 @@ def _make_transfer(match: Match, interfaces: Interfaces) -> Draft:
         },
         failed=block.failed,
         notes={"seller": block.message.source, "payload": body.forward_payload},
-        # The message that paid, or that closed the auction from outside; one from the chain that
-        # closed it is for the rules of auctions.
-        more=[each for each in more if not closes_auction(each)],
+        more=[block.previous] if block.previous and is_purchase and _pays(block.previous) else (),
     )
+
+
+def _pays(cause: Block) -> bool:
+    """Whether the message before a purchase belongs to it: it paid, or came from outside.
+
+    A message from the chain that closed the auction is for the rules of auctions.
+    """
+    if cause.type == TON_TRANSFER:
+        return comment_of(cause) not in {"finish", "stop"}
+    return _is_external(cause)
 
 
 def _make_data(body: TransferBody) -> Columns:
@@ -134,54 +142,89 @@ def _make_data(body: TransferBody) -> Columns:
     }
 
 
-def _find_seller(interfaces: Interfaces, account: str | None) -> Seller | None:
-    sale = interfaces.nft_sale(account)
-    if sale is not None:
-        return Seller(sale.owner, sale.marketplace, sale.price)
-    auction = interfaces.nft_auction(account)
+def _find_seller(
+    interfaces: Interfaces, cause: Block | None, new_owner: str | None, item: NftItem
+) -> Seller | None:
+    """Return the sale or auction that sold an item to its new owner.
+
+    A sale is paid by the new owner itself; an auction is closed by any message.
+    """
+    if cause is None:
+        return None
+    address = cause.columns.get("destination")
+    auction = interfaces.nft_auction(address)
     if auction is not None:
-        return Seller(auction.owner, auction.marketplace, auction.last_bid)
-    return None
+        seller = Seller(auction.owner, auction.marketplace, auction.last_bid)
+        is_sold = auction.nft == item.address
+    else:
+        sale = interfaces.nft_sale(address)
+        if sale is None:
+            return None
+        seller = Seller(sale.owner, sale.marketplace, sale.price)
+        is_paid = cause.type == TON_TRANSFER and cause.columns["source"] == new_owner
+        is_sold = sale.nft == item.address and is_paid
+    return seller if is_sold and seller.owner != new_owner else None
 
 
-def _make_telegram_purchase(match: Match, interfaces: Interfaces) -> Draft | None:
-    """The end of an auction of a Telegram item, which hands itself over to the last bidder."""
+def _make_assignment(match: Match, interfaces: Interfaces) -> Draft | None:
+    """An item announces its new owner without a transfer, as at the end of its own auction.
+
+    The payload of an auction's end. TL-B: teleitem_bid_info#38127de1 bid:Coins bid_ts:uint32.
+    """
     block = match.block
-    item = find_item(interfaces, block.message.source)
-    if not is_telegram_item(item):
+    item = interfaces.nft_item(block.message.source)
+    if item is None:
         return None
     body = block.message.arguments()
     query_id, owner = body.uint(64), body.address()
     payload = body.either_ref()
-    cause = block.previous
-    fill_ups = split_fill_ups(block.siblings)
-    price = cause["value"] if cause is not None and cause.type == TON_TRANSFER else None
     data: Columns = {
         "query_id": query_id,
-        "is_purchase": True,
-        "price": price,
+        "is_purchase": False,
+        "price": None,
         "nft_item_index": item.item_index,
-        "forward_payload": show_payload(payload),
-        "marketplace": FRAGMENT,
+        "forward_payload": payload.boc(),
+        "marketplace": None,
         "real_prev_owner": owner,
-        "payout_amount": None if fill_ups.payout is None else fill_ups.payout.columns["value"],
-        "royalty_amount": None if fill_ups.royalty is None else fill_ups.royalty.columns["value"],
     }
+    listing: Columns = {"marketplace_fee_address": None, "royalty_address": None}
+    more: list[Block] = []
+    cause = block.previous
+    if payload.peek_opcode() == BID_INFO:
+        is_new = cause is not None and (cause.type == "nft_mint" or cause.opcode == DEPLOY_ITEM)
+        data |= {
+            "is_purchase": not is_new,
+            "price": payload.copy().skip(32).coins(),
+            "marketplace": FRAGMENT,
+            "real_prev_owner": None,
+        }
+    if cause is not None and (cause.type == TON_TRANSFER or _is_external(cause)):
+        fill_ups = split_fill_ups(block.siblings)
+        more = [each for each in fill_ups if each is not None]
+        if more:
+            more.append(cause)
+        for each, amount, address in zip(fill_ups, _AMOUNTS, _ADDRESSES, strict=True):
+            data[amount] = each and each.columns["value"]
+            listing[address] = each and each.columns["destination"]
     columns: Columns = {
         "source": owner,
         "destination": block.message.destination,
         "asset": item.collection,
         "asset_secondary": item.address,
         "nft_transfer_data": data,
-        "nft_listing_data": {
-            "marketplace_fee_address": fill_ups.payout and fill_ups.payout.columns["destination"],
-            "royalty_address": fill_ups.royalty and fill_ups.royalty.columns["destination"],
-        },
+        "nft_listing_data": listing,
     }
-    more = [each for each in (fill_ups.payout, fill_ups.royalty) if each is not None]
-    if cause is not None and price is not None:
-        more.append(cause)
-    return Draft("nft_transfer", columns, failed=block.failed, more=more)
+    return Draft("nft_transfer", columns, more=more)
+
+
+def _is_external(block: Block) -> bool:
+    return block.type == CALL and block.columns.get("source") is None
+
+
+_AMOUNTS, _ADDRESSES = (
+    ("payout_amount", "royalty_amount"),
+    ("marketplace_fee_address", "royalty_address"),
+)
 
 
 def _make_purchase(match: Match, _interfaces: Interfaces) -> Draft | None:
@@ -205,16 +248,14 @@ def _make_purchase(match: Match, _interfaces: Interfaces) -> Draft | None:
         "payout_amount": payout.columns["value"],
         "payout_comment": paid["content"],
         "payout_comment_encrypted": paid["encrypted"],
-        "payout_comment_encoded": False,
+        "payout_comment_encoded": paid["encrypted"],
     }
     columns = {
         name: transfer.columns[name]
         for name in ("source", "destination", "asset", "asset_secondary")
     }
     columns["nft_transfer_data"] = data
-    return Draft(
-        "nft_purchase", columns, failed=transfer.failed, notes=transfer.notes, more=[payout]
-    )
+    return Draft("nft_purchase", columns, notes=transfer.notes, more=[payout])
 
 
 def _make_discovery(match: Match, interfaces: Interfaces) -> Draft:
@@ -229,7 +270,7 @@ def _make_discovery(match: Match, interfaces: Interfaces) -> Draft:
         "asset_secondary": block.message.destination,
         "nft_transfer_data": {"nft_item_index": index},
     }
-    return Draft("nft_discovery", columns, failed=block.failed)
+    return Draft("nft_discovery", columns)
 
 
 def _is_sold_on_getgems(block: Block) -> bool:
@@ -242,14 +283,10 @@ MINT_RULE = Rule(
 )
 TRANSFER_RULE = Rule(
     "nft.transfer",
-    call(TRANSFER).then(
-        one_of(call(OWNERSHIP_ASSIGNED, name="assigned"), call(EXCESS_OPCODE)).maybe
-    ),
+    call(TRANSFER).then(call(OWNERSHIP_ASSIGNED, name="assigned").maybe, call(EXCESS_OPCODE).maybe),
     _make_transfer,
 )
-TELEGRAM_PURCHASE_RULE = Rule(
-    "nft.telegram_purchase", call(OWNERSHIP_ASSIGNED), _make_telegram_purchase
-)
+ASSIGNMENT_RULE = Rule("nft.assignment", call(OWNERSHIP_ASSIGNED), _make_assignment)
 PURCHASE_RULE = Rule(
     "nft.getgems_purchase", built("nft_transfer").where(_is_sold_on_getgems), _make_purchase
 )

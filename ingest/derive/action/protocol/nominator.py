@@ -10,6 +10,8 @@ from tonlake.ingest.derive.action.protocol.trade import comment_of
 from tonlake.ingest.derive.action.rule import Draft, Rule
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tonlake.ingest.derive.action.block import Block
     from tonlake.ingest.derive.action.interface import Interfaces
     from tonlake.ingest.derive.action.pattern import Match
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 INTERFACE = "NominatorPool"
 PROVIDER = "nominator"
 PROCESS_REQUESTS = 0x00000002
+_MOST_TRANSFERS = 2
 
 
 def _make_deposit(match: Match, interfaces: Interfaces) -> Draft | None:
@@ -28,7 +31,7 @@ def _make_deposit(match: Match, interfaces: Interfaces) -> Draft | None:
         "source": message.source,
         "destination": message.destination,
         "amount": message.value,
-        "staking_data": {"provider": PROVIDER, "tokens_minted": None},
+        "staking_data": {"provider": PROVIDER},
     }
     return Draft(
         "nominator_pool_deposit", columns, failed=match.block.failed, served="stake_deposit"
@@ -36,49 +39,68 @@ def _make_deposit(match: Match, interfaces: Interfaces) -> Draft | None:
 
 
 def _make_request(match: Match, interfaces: Interfaces) -> Draft | None:
-    """The comment "w": paid out at once when the pool has the coins, else later."""
-    block, payout = match.block, match.get("payout")
+    """The comment "w": paid out at once when the pool has the coins, else later.
+
+    One transfer back is the payout if it brings more than was sent, and else what was not
+    needed; of two the earlier one is the payout.
+    """
+    block = match.block
     if not interfaces.has(block.message.destination, INTERFACE):
         return None
-    return _draft_withdrawal(block.message.source, block, payout)
+    back = [after for after in block.following if after.type == TRANSFER]
+    if len(back) > _MOST_TRANSFERS:
+        back = []
+    payout = back[0] if back else None
+    if len(back) == 1 and (back[0].message.value or 0) <= (block.message.value or 0):
+        payout = None
+    return _draft_withdrawal(match, block.message.source, block.message.destination, payout, back)
 
 
 def _make_late_payout(match: Match, interfaces: Interfaces) -> Draft | None:
     """A pool pays what was asked for earlier."""
-    block, payout = match.block, match["payout"]
-    if not interfaces.has(block.message.destination, INTERFACE):
+    message = match.block.message
+    if not interfaces.has(message.source, INTERFACE):
         return None
-    return _draft_withdrawal(payout.message.destination, block, payout)
+    return _draft_withdrawal(match, message.destination, message.source, match.block)
 
 
-def _draft_withdrawal(nominator: str | None, block: Block, payout: Block | None) -> Draft:
+def _draft_withdrawal(
+    match: Match,
+    nominator: str | None,
+    pool: str | None,
+    payout: Block | None,
+    more: Sequence[Block] = (),
+) -> Draft:
     columns = {
         "source": nominator,
-        "destination": block.message.destination,
+        "destination": pool,
         "amount": None if payout is None else payout.message.value,
-        "staking_data": {"provider": PROVIDER, "ts_nft": None, "tokens_burnt": None},
+        "staking_data": {"provider": PROVIDER},
     }
     return Draft(
         "nominator_pool_withdraw_request",
         columns,
-        failed=block.failed,
+        failed=payout is not match.block and match.block.failed,
         served="stake_withdrawal_request" if payout is None else "stake_withdrawal",
+        more=more,
     )
 
-
-_PAYOUT = built(TRANSFER, name="payout")
 
 RULES = (
     Rule(
         "nominator.deposit",
-        built(TRANSFER).where(lambda block: comment_of(block) == "d"),
+        built(TRANSFER).where(lambda block: comment_of(block) == "d").with_excesses,
         _make_deposit,
     ),
     Rule(
         "nominator.withdraw_request",
-        built(TRANSFER).where(lambda block: comment_of(block) == "w").then(_PAYOUT.maybe),
+        built(TRANSFER).where(lambda block: comment_of(block) == "w").with_excesses,
         _make_request,
     ),
-    Rule("nominator.late_payout", call(PROCESS_REQUESTS).then(_PAYOUT), _make_late_payout),
+    Rule(
+        "nominator.late_payout",
+        built(TRANSFER).after(call(PROCESS_REQUESTS).apart),
+        _make_late_payout,
+    ),
 )
 """In the order in which they are tried."""

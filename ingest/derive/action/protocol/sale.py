@@ -37,8 +37,9 @@ def _make_listing(match: Match, interfaces: Interfaces) -> Draft | None:
     listing: Columns = {name: exact(facts.get(name)) for name in fields}
     listing |= {
         "nft_item_index": item.item_index,
-        "marketplace_fee_address": _find(facts, "marketplace_fee_address", "mp_fee_address"),
-        "royalty_address": _find(facts, "royalty_address", "royalty_fee_address"),
+        "marketplace": GETGEMS,
+        "marketplace_fee_address": _find(facts, "marketplace_fee_address", "mp_fee_addr"),
+        "royalty_address": _find(facts, "royalty_address", "royalty_fee_addr"),
     }
     columns = {
         "source": first.columns["source"],
@@ -49,7 +50,7 @@ def _make_listing(match: Match, interfaces: Interfaces) -> Draft | None:
         "nft_listing_data": listing,
     }
     kind = "nft_put_on_sale" if sale is not None else "nft_put_on_auction"
-    return Draft(kind, columns, failed=first.failed)
+    return Draft(kind, columns)
 
 
 def _find(facts: Facts, *names: str) -> object:
@@ -57,48 +58,45 @@ def _find(facts: Facts, *names: str) -> object:
     return next((facts[name] for name in names if facts.get(name) is not None), None)
 
 
-def _make_update(match: Match, interfaces: Interfaces) -> Draft:
+def _make_update(match: Match, interfaces: Interfaces) -> Draft | None:
     """The owner changes the price of a sale."""
     block = match.block
     sale = interfaces.nft_sale(block.message.destination)
+    if sale is None:
+        return None
     body = block.message.arguments().skip(64)
-    item = None if sale is None else sale.nft
     columns = {
         "source": block.message.source,
         "destination": block.message.destination,
-        "asset_secondary": item,
-        "nft_transfer_data": {
-            "marketplace": GETGEMS,
-            "marketplace_address": None if sale is None else sale.marketplace,
-        },
+        "asset_secondary": sale.nft,
+        "nft_transfer_data": {"marketplace": None, "marketplace_address": sale.marketplace},
         "nft_listing_data": {
             "full_price": body.coins(),
             "marketplace_fee": body.coins(),
             "royalty_amount": body.coins(),
         },
     }
-    extra = [item] if item is not None else []
-    return Draft("nft_update_sale", columns, failed=block.failed, extra_accounts=extra)
+    extra = [sale.nft] if sale.nft is not None else []
+    failed = block.transaction.aborted
+    return Draft("nft_update_sale", columns, failed=failed, extra_accounts=extra)
 
 
 def _make_cancel(match: Match, interfaces: Interfaces) -> Draft | None:
     """The owner takes an item back from its sale."""
     block, transfer = match.block, match["nft_transfer"]
     address = block.message.destination
-    if transfer["seller"] != address:
-        return None
     sale = interfaces.nft_sale(address)
+    item = transfer.columns["asset_secondary"]
+    if sale is None or sale.nft != item:
+        return None
     columns = {
         "source": transfer.columns["destination"],
         "destination": address,
         "asset": transfer.columns["asset"],
-        "asset_secondary": transfer.columns["asset_secondary"],
-        "nft_transfer_data": {
-            "marketplace": GETGEMS,
-            "marketplace_address": None if sale is None else sale.marketplace,
-        },
+        "asset_secondary": item,
+        "nft_transfer_data": {"marketplace": None, "marketplace_address": sale.marketplace},
     }
-    return Draft("nft_cancel_sale", columns, failed=block.failed)
+    return Draft("nft_cancel_sale", columns, extra_accounts=[item])
 
 
 LISTING_RULE = Rule(
@@ -110,5 +108,7 @@ LISTING_RULE = Rule(
 )
 UPDATE_RULE = Rule("sale.update", call(UPDATE_SALE), _make_update)
 CANCEL_RULE = Rule(
-    "sale.cancel", call(CANCEL_SALE).then(built("nft_transfer", name="nft_transfer")), _make_cancel
+    "sale.cancel",
+    call(CANCEL_SALE).then(built("nft_transfer", name="nft_transfer").apart),
+    _make_cancel,
 )

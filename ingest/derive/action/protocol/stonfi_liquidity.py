@@ -87,7 +87,7 @@ def _make_withdraw(match: Match, _interfaces: Interfaces) -> Draft | None:
     }
     if burn is None:
         columns["source"] = legs[0].destination if asked is None else asked.message.source
-    return Draft("dex_withdraw_liquidity", columns, failed=match.block.failed, more=paid)
+    return Draft("dex_withdraw_liquidity", columns, more=paid)
 
 
 def _read_payout(block: Block) -> Leg:

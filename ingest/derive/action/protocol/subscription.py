@@ -18,14 +18,16 @@ PAYMENT, DESTRUCT = 0x73756273, 0x64737472
 def _make_subscribe(match: Match, _interfaces: Interfaces) -> Draft:
     """A wallet pays its subscription, which pays the beneficiary."""
     message, request = match.block.message, match.get("request")
-    amount = None if request is None else request.message.arguments().skip(64).coins()
+    amount = message.value
+    if request is not None:
+        amount = request.message.arguments().skip(64).coins()
     columns = {
         "source": message.source,
         "destination": match["payment"].message.destination,
         "destination_secondary": message.destination,
         "amount": amount,
     }
-    failed = match.block.failed or (request is not None and request.failed)
+    failed = request is not None and request.failed
     return Draft("subscribe", columns, failed=failed)
 
 
@@ -37,7 +39,7 @@ def _make_unsubscribe(match: Match, _interfaces: Interfaces) -> Draft:
         "destination": None if told is None else told.message.destination,
         "destination_secondary": message.destination,
     }
-    return Draft("unsubscribe", columns, failed=match.block.failed)
+    return Draft("unsubscribe", columns)
 
 
 SUBSCRIBE_RULE = Rule(

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.action.interface import Interfaces
     from tonlake.ingest.derive.action.pattern import Match
 
-TELEPORT, CHECK, CHECKED, ASK = 0x3F781D24, 0x498AF388, 0xC98AF388, 0x642A879B
-"""What goes before a mint: the claim of a payment, its proof, and the question of the key."""
+TELEPORT = 0x3F781D24
+"""The claim of a payment, with which a mint begins."""
+_MOST_BEFORE = 20
 MINT, BURN_REQUEST, NEW_KEY = 0xE42A879B, 0x587643A2, 0x690F357A
 MINT_LOG, BURN_LOG, NEW_KEY_LOG, KEY_READY_LOG = 0x77A80EF3, 0xCA444CE6, 0x27756729, 0x453443A6
 PEGOUT, PEGOUT_READY = 0xBE44E7A6, 0x1A84C0E0
@@ -55,28 +56,31 @@ def _read_new_key(log: Block) -> Columns:
     }
 
 
-def _make_mint(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_mint(match: Match, _interfaces: Interfaces) -> Draft | None:
     """Bitcoins came in, and jettons were minted for them."""
     minted, before = match["minted"], _list_before(match.block)
+    if not before:
+        return None
     columns = _read_mint(match["log"])
     columns |= {
-        "source": before[-1].message.source if before else columns["destination"],
+        "source": before[-1].message.source,
         "source_secondary": match.block.message.destination,
         "destination_secondary": minted["destination_secondary"],
         "asset": minted["asset"],
     }
-    failed = match.block.failed or minted.failed
-    return Draft("tgbtc_mint", columns, failed=failed, more=before)
+    return Draft("tgbtc_mint", columns, more=before)
 
 
 def _list_before(mint: Block) -> list[Block]:
-    """Return the messages that led to a mint, the latest first."""
+    """Return the messages that led from the claim to a mint, the latest first; [] if none did."""
     found: list[Block] = []
     block = mint.previous
-    while block is not None and block.opcode in {TELEPORT, CHECK, CHECKED, ASK}:
+    while block is not None and len(found) < _MOST_BEFORE:
         found.append(block)
+        if block.opcode == TELEPORT:
+            return found
         block = block.previous
-    return found
+    return []
 
 
 def _make_burn(match: Match, _interfaces: Interfaces) -> Draft:
@@ -87,8 +91,9 @@ def _make_burn(match: Match, _interfaces: Interfaces) -> Draft:
         told = _read_burn(match["log"])
     except IngestError:  # a log of other fields
         told = {"amount": burn["amount"], "destination": None}
-    columns |= {name: told[name] for name in ("amount", "destination")}
-    return Draft("tgbtc_burn", columns, failed=burn.failed)
+    amounts = [amount for amount in (burn["amount"], told["amount"]) if amount]
+    columns |= {"amount": min(amounts, default=0), "destination": told["destination"]}
+    return Draft("tgbtc_burn", columns)
 
 
 def _make_new_key(match: Match, _interfaces: Interfaces) -> Draft:
@@ -100,11 +105,12 @@ def _make_new_key(match: Match, _interfaces: Interfaces) -> Draft:
         "destination": message.destination,
         "value": match["ready"].message.arguments().uint(64),
     }
-    return Draft("tgbtc_new_key", columns, failed=match.block.failed)
+    return Draft("tgbtc_new_key", columns)
 
 
 def _make_mint_fallback(match: Match, _interfaces: Interfaces) -> Draft:
-    columns = _read_mint(match.block) | {"source_secondary": match.block.message.source}
+    sender = match.block.message.source
+    columns = _read_mint(match.block) | {"source": sender, "source_secondary": sender}
     return Draft("tgbtc_mint", columns, served="tgbtc_mint_fallback")
 
 

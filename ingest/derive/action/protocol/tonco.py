@@ -129,7 +129,7 @@ def _read_min_out(swap: Block) -> int:
 
 def _make_deploy_pool(match: Match, _interfaces: Interfaces) -> Draft:
     """A router makes a pool of two jettons."""
-    message, init = match.block.message, match.get("init")
+    message, init = match.block.message, match["init"]
     body = message.arguments().skip(64)
     wallets = body.address(), body.address()
     data: Columns = {
@@ -140,7 +140,7 @@ def _make_deploy_pool(match: Match, _interfaces: Interfaces) -> Draft:
         "protocol_fee": body.uint(16),
         "lp_fee_base": body.uint(16),
         "lp_fee_current": body.uint(16),
-        "pool_active": None if init is None else _read_pool_active(init),
+        "pool_active": _read_pool_active(init),
     }
     body.ref()
     body.ref()
@@ -149,10 +149,10 @@ def _make_deploy_pool(match: Match, _interfaces: Interfaces) -> Draft:
     columns = {
         "source": message.source,
         "destination": message.destination,
-        "destination_secondary": None if init is None else init.message.destination,
+        "destination_secondary": init.message.destination,
         "tonco_deploy_pool_data": data,
     }
-    return Draft("tonco_deploy_pool", columns, failed=match.block.failed or init is None)
+    return Draft("tonco_deploy_pool", columns)
 
 
 def _read_pool_active(init: Block) -> bool:
@@ -175,6 +175,6 @@ SWAP_RULE = Rule(
 )
 DEPLOY_POOL_RULE = Rule(
     "tonco.deploy_pool",
-    call(CREATE_POOL).then(call(INIT_POOL, name="init").then(call(EXCESS_OPCODE)).maybe),
+    call(CREATE_POOL).then(call(INIT_POOL, name="init").then(call(EXCESS_OPCODE).maybe)),
     _make_deploy_pool,
 )

@@ -89,8 +89,7 @@ def _make_deposit(match: Match, interfaces: Interfaces) -> Draft | None:
         "destination_secondary": add.message.destination,
         "dex_deposit_liquidity_data": data,
     }
-    failed = minted is not None and nft is None
-    return Draft("tonco_deposit_liquidity", columns, failed=failed, served="dex_deposit_liquidity")
+    return Draft("tonco_deposit_liquidity", columns, served="dex_deposit_liquidity")
 
 
 def _read_side(fund: Block) -> int:

@@ -23,7 +23,8 @@ DEPOSIT_FEE_NANO = 1_000_000_000
 
 def _make_deposit(match: Match, _interfaces: Interfaces) -> Draft:
     """Coins for tsTON; without a wallet that got them it failed."""
-    message, minted = match.block.message, match.get("minted")
+    message = match.block.message
+    minted = None if match.block.failed else match.get("minted")
     tokens = None if minted is None else minted.message.arguments().skip(64).coins()
     columns = {
         "source": message.source,
@@ -49,12 +50,9 @@ def _make_withdraw(match: Match, _interfaces: Interfaces) -> Draft:
         data = {"provider": PROVIDER, "ts_nft": None, "tokens_burnt": tokens}
         amount = (paid.message.value or 0) - (request.message.value or 0)
         columns |= {"amount": amount, "staking_data": data}
-        return Draft("tonstakers_withdraw", columns, failed=paid.failed, served="stake_withdrawal")
-    data = {
-        "provider": PROVIDER,
-        "ts_nft": _find_payout_item(match["delayed"]),
-        "tokens_burnt": tokens,
-    }
+        return Draft("tonstakers_withdraw", columns, failed=burn.failed, served="stake_withdrawal")
+    item = _find_payout_item(match["delayed"])
+    data = {"provider": PROVIDER, "ts_nft": item}
     columns |= {
         "source_secondary": burn.message.destination,
         "amount": tokens,
@@ -63,7 +61,7 @@ def _make_withdraw(match: Match, _interfaces: Interfaces) -> Draft:
     return Draft(
         "tonstakers_withdraw_request",
         columns,
-        failed=burn.failed,
+        failed=burn.failed or item is None,
         served="stake_withdrawal_request",
     )
 
@@ -87,9 +85,7 @@ def _make_delayed_withdraw(match: Match, _interfaces: Interfaces) -> Draft:
         "amount": message.value,
         "staking_data": data,
     }
-    return Draft(
-        "tonstakers_withdraw", columns, failed=match.block.failed, served="stake_withdrawal"
-    )
+    return Draft("tonstakers_withdraw", columns, served="stake_withdrawal")
 
 
 DELAYED_WITHDRAW_RULE = Rule(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.action.block import Block
     from tonlake.ingest.derive.action.interface import Interfaces
 
-GETGEMS = "getgems"
+GETGEMS, FRAGMENT = "getgems", "fragment"
 FILL_UP = 0x370FEC51
 """What an auction of an item paid: telemint and DNS items, op::fill_up."""
 OUTBID = 0x557CEA20
@@ -24,9 +24,10 @@ CLOSE_AUCTION = 0x20C9EB18
 
 DNS_COLLECTION = "0:B774D95EB20543F186C06B371AB88AD704F7E256130CAF96189368A7D0CB6CCF"
 """Collection of the domains under .ton."""
+DNS_ITEM_CODE = "i1/8nr/TkGTY1fVuRlnIJrt1k5I/XKSHKL5NYK9vUfk="
+"""Hash of the code of items of that collection, which others may use too."""
+
 _TELEGRAM_HOST = "nft.fragment.com"
-_CLOSING_COMMENTS = {"finish", "stop", "cancel"}
-_CLOSING_OPCODES = {CANCEL_AUCTION, FINISH_AUCTION, CLOSE_AUCTION}
 
 
 def find_item(interfaces: Interfaces, account: str | None) -> NftItem:
@@ -42,12 +43,12 @@ def is_telegram_item(item: NftItem) -> bool:
 
 
 def is_domain(interfaces: Interfaces, item: NftItem) -> bool:
-    """Whether an item is a domain under .ton: by its collection, its code or its metadata."""
-    domain = item.content.get("domain")
+    """Whether an item is a domain that is auctioned off by itself: by its collection or code."""
+    facts = interfaces.find(item.address, "NftItem") or {}
     return (
         item.collection == DNS_COLLECTION
         or interfaces.has(item.address, DNS_ITEM)
-        or (isinstance(domain, str) and domain.endswith(".ton"))
+        or facts.get("code_hash") == DNS_ITEM_CODE
     )
 
 
@@ -59,11 +60,6 @@ def comment_of(block: Block) -> str | None:
     return comment if isinstance(comment, str) else None
 
 
-def closes_auction(block: Block) -> bool:
-    """Whether a block is a message that asks an auction to end."""
-    return comment_of(block) in _CLOSING_COMMENTS or block.opcode in _CLOSING_OPCODES
-
-
 class FillUps(NamedTuple):
     """Where the money of an auction went: to the beneficiary, and as royalty."""
 
@@ -72,7 +68,9 @@ class FillUps(NamedTuple):
 
 
 def split_fill_ups(blocks: Iterable[Block]) -> FillUps:
-    """Tell the payments of a Telegram item apart: the smaller one is the royalty."""
+    """Tell the payments of an auction apart: of several, the first one sent is the royalty."""
     found = [block for block in blocks if block.opcode == FILL_UP]
-    found.sort(key=lambda block: -(block.columns["value"] or 0))
-    return FillUps(found[0] if found else None, found[1] if len(found) > 1 else None)
+    found.sort(key=lambda block: block.message.created_lt or 0)
+    if len(found) > 1:
+        return FillUps(found[1], found[0])
+    return FillUps(found[0] if found else None, None)

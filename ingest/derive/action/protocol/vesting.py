@@ -24,7 +24,7 @@ def _make_send(match: Match, _interfaces: Interfaces) -> Draft:
     body = message.arguments()
     query_id = body.uint(64)
     inner = body.skip(8).ref()
-    data = {"query_id": query_id, "message_boc": inner.copy().boc()}
+    data = {"query_id": query_id, "message_boc": inner.copy().boc(crc32c=False)}
     inner.skip(_INT_MSG_FLAGS).address()
     columns = {
         "source": message.source,
@@ -33,7 +33,7 @@ def _make_send(match: Match, _interfaces: Interfaces) -> Draft:
         "amount": inner.coins(),
         "vesting_send_message_data": data,
     }
-    return Draft("vesting_send_message", columns, failed=match.block.failed)
+    return Draft("vesting_send_message", columns)
 
 
 def _make_add_whitelist(match: Match, _interfaces: Interfaces) -> Draft:
@@ -46,7 +46,7 @@ def _make_add_whitelist(match: Match, _interfaces: Interfaces) -> Draft:
         "destination": message.destination,
         "vesting_add_whitelist_data": data,
     }
-    return Draft("vesting_add_whitelist", columns, failed=match.block.failed)
+    return Draft("vesting_add_whitelist", columns)
 
 
 def _read_accounts(body: Body) -> list[str]:

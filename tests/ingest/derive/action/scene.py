@@ -157,7 +157,10 @@ class Step:
             body.uint(0, 1)
         else:
             body.uint(1, 1).ref(write(body.child()))
-        return self.send(wallet, body).send(taken_by, opcode=jetton.INTERNAL)
+        self.scene.know_receiver(wallet, taken_by, to)
+        arrived = Cell(jetton.INTERNAL).uint(7, 64).coins(amount).address(self.address)
+        arrived.address(self.address).coins(1).uint(0, 1)
+        return self.send(wallet, body).send(taken_by, arrived)
 
     def abort(self, exit_code: int = 35) -> Self:
         """Let the transaction fail."""
@@ -227,6 +230,12 @@ class Scene:
         """Say that an account is a jetton wallet; return it."""
         self.know(address, "JettonWallet", owner=owner, jetton=jetton, balance=0)
         return address
+
+    def know_receiver(self, wallet: str, taken_by: str, owner: str) -> None:
+        """Say that jettons of a known wallet arrive in one of the same jetton."""
+        known = self.facts.get(wallet, {}).get("JettonWallet")
+        if known is not None and taken_by not in self.facts:
+            self.know_wallet(taken_by, owner, known["jetton"])
 
     def trace(self) -> Trace:
         """Return the trace."""

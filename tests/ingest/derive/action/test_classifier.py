@@ -54,11 +54,17 @@ def test_encrypted_comment_is_base64() -> None:
 
 
 @pytest.mark.parametrize(
-    ("end_status", "success"), [("active", False), ("uninit", True), ("nonexist", False)]
+    ("end_status", "bounce", "success"),
+    [
+        ("active", False, False),
+        ("uninit", False, True),
+        ("uninit", True, False),
+        ("nonexist", False, False),
+    ],
 )
-def test_transfer_that_was_aborted(end_status: str, *, success: bool) -> None:
+def test_transfer_that_was_aborted(end_status: str, *, bounce: bool, success: bool) -> None:
     scene = Scene()
-    step = scene.external(A).send(B).abort()
+    step = scene.external(A).send(B, bounce=bounce).abort()
     step.statuses = ("active", end_status)
     assert scene.find("ton_transfer").success is success
 
@@ -213,7 +219,9 @@ def test_large_traces(count: int) -> None:
     scene.know_wallet(B, A, account("master"))
     root = scene.external(A)
     body = Cell(jetton.TRANSFER).uint(1, 64).coins(9).address(C).address(A)
-    root.send(B, body.uint(0, 1).coins(0).uint(0, 1)).send(C, opcode=jetton.INTERNAL)
+    scene.know_wallet(C, C, account("master"))
+    inner = Cell(jetton.INTERNAL).uint(1, 64).coins(9).address(A).address(A).coins(0)
+    root.send(B, body.uint(0, 1).coins(0).uint(0, 1)).send(C, inner)
     step: Step = root
     for number in range(count - 3):
         step = (root if number % 2 else step).send(account(str(number)), opcode=1)

@@ -203,7 +203,9 @@ def check_activity(chain: Chain, activity: Row) -> str | None:
     request = messages[1]
     opcode = None if request["opcode"] is None else request["opcode"] % 2**32
     kinds, check = CHECKS.get(opcode, ((), check_bid))
-    if activity["kind"] in {"dns_bid", "dns_bid_too_low"}:
+    if activity["kind"] == "dns_bid_too_low":
+        return None
+    if activity["kind"] == "dns_bid":
         kinds = ("auction_bid",)
     rows = [row for kind in kinds for row in chain.find(activity, kind)]
     if not kinds or (opcode is None and check is not check_bid):
@@ -234,7 +236,11 @@ def check_mints(chain: Chain) -> int:
             if message["opcode"] is not None and message["opcode"] % 2**32 == INTERNAL_TRANSFER
         ]
         rows = chain.find(activity, "jetton_mint")
-        told = {(row["destination_secondary"], int(row["amount"])) for row in rows}
+        told = {
+            (row["destination_secondary"], int(row["amount"]))
+            for row in rows
+            if row["destination_secondary"] is not None
+        }
         wanted = set()
         for message in brought:
             body = open_body(message)

@@ -117,9 +117,11 @@ def test_chains(length: int) -> None:
     assert repeat(call(0x21), until=call(0x23)).match(first(scene)) is None
 
 
-def test_excess_and_bounce_belong_to_the_shape() -> None:
+def test_excess_and_bounce_belong_to_parts_not_to_the_anchor() -> None:
     scene = Scene()
     step = send(scene.external(A), 0x31)
     for opcode in (0xD53276DB, 0xFFFFFFFF, 0x32):
         send(step, opcode)
-    assert opcodes(call(0x31), first(scene)) == [0x31, 0xD53276DB, 0xFFFFFFFF]
+    assert opcodes(call(0x31), first(scene)) == [0x31]
+    absorbed = [0x31, 0xD53276DB, 0xFFFFFFFF]
+    assert opcodes(call(0x31).with_excesses, first(scene)) == absorbed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.ingest.derive.action.scene import Cell, Scene, account
 from tonlake.ingest.derive.action.protocol import ethena, jetton
 
@@ -15,7 +17,8 @@ def test_deposit_joins_transfer_and_mint() -> None:
     scene.know_wallet(STAKED, OWNER, ethena.TSUSDE)
     body = Cell(jetton.TRANSFER).uint(1, 64).coins(300).address(POOL).address(OWNER)
     body.uint(0, 1).coins(1).uint(0, 1)
-    inner = Cell(jetton.INTERNAL).uint(1, 64).coins(300)
+    scene.know_wallet(POOL_WALLET, POOL, ethena.USDE)
+    inner = Cell(jetton.INTERNAL).uint(1, 64).coins(300).address(OWNER).address(OWNER).coins(1)
     notified = scene.external(OWNER).send(WALLET, body).send(POOL_WALLET, inner)
     told = notified.send(POOL, opcode=jetton.NOTIFY)
     mint = Cell(jetton.MINT).uint(1, 64).address(OWNER).coins(5)
@@ -33,13 +36,19 @@ def test_deposit_joins_transfer_and_mint() -> None:
     }
 
 
-def test_withdrawal_that_the_pool_does_not_grant() -> None:
+@pytest.mark.parametrize("is_granted", [True, False])
+def test_withdrawal_is_a_request_once_it_is_granted(*, is_granted: bool) -> None:
     scene = Scene()
     scene.know_wallet(WALLET, OWNER, ethena.TSUSDE)
     body = Cell(jetton.TRANSFER).uint(1, 64).coins(300).address(POOL).address(OWNER)
     body.uint(0, 1).coins(1).uint(0, 1)
-    scene.external(OWNER).send(WALLET, body).send(ethena.TSUSDE, opcode=jetton.INTERNAL)
-    action = scene.find("stake_withdrawal_request")
-    assert not action.success
-    assert action.columns["amount"] == 300
-    assert action.columns["staking_data"]["tokens_minted"] is None
+    inner = Cell(jetton.INTERNAL).uint(1, 64).coins(300)
+    asked = scene.external(OWNER).send(WALLET, body).send(ethena.TSUSDE, inner)
+    minted = asked.send(POOL, opcode=jetton.NOTIFY).send(ethena.TSUSDE, opcode=jetton.MINT)
+    if not is_granted:
+        assert {action.type for action in scene.classify()} <= {"call_contract", "jetton_mint"}
+        return
+    minted.send(WALLET, Cell(ethena.RELEASE).uint(1, 64).coins(310))
+    columns = scene.find("stake_withdrawal_request").columns
+    assert (columns["amount"], columns["destination"]) == (300, POOL)
+    assert columns["staking_data"]["tokens_minted"] == 310

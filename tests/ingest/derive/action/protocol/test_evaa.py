@@ -115,7 +115,9 @@ def test_jettons_are_paid_out() -> None:
     answered = withdraw(scene).send(MASTER, granted)
     sent = Cell(jetton.TRANSFER).uint(1, 64).coins(8).address(BORROWER).address(BORROWER)
     sent.uint(0, 1).coins(0).uint(0, 1)
-    answered.send(ours, sent).send(theirs, opcode=jetton.INTERNAL)
+    scene.know_wallet(theirs, BORROWER, coin)
+    arrived = Cell(jetton.INTERNAL).uint(1, 64).coins(8).address(MASTER).address(MASTER).coins(0)
+    answered.send(ours, sent).send(theirs, arrived)
     tell_user(answered, evaa.WITHDRAW_SUCCESS).send(BORROWER)
     action = scene.find("evaa_withdraw")
     assert action.success

@@ -19,9 +19,21 @@ OWNER, RECEIVER, MASTER = account("owner"), account("receiver"), account("master
 FROM, TO = account("wallet of owner"), account("wallet of receiver")
 
 
+def know_wallets(scene: Scene) -> None:
+    """Say whose jetton wallets both are."""
+    scene.know_wallet(FROM, OWNER, MASTER)
+    scene.know_wallet(TO, RECEIVER, MASTER)
+
+
+def arrive(amount: int = 500) -> Cell:
+    """Return the body of an internal transfer."""
+    inner = Cell(jetton.INTERNAL).uint(7, 64).coins(amount).address(OWNER).address(OWNER)
+    return inner.coins(1).uint(0, 1)
+
+
 def send_jettons(step: Step, amount: int = 500, payload: Cell | None = None) -> Step:
     """Let the owner's wallet send jettons; return the receiving wallet's step."""
-    step.scene.know_wallet(FROM, OWNER, MASTER)
+    know_wallets(step.scene)
     body = Cell(jetton.TRANSFER).uint(7, 64).coins(amount).address(RECEIVER).address(OWNER)
     body.uint(0, 1).coins(1)
     if payload is None:
@@ -29,8 +41,7 @@ def send_jettons(step: Step, amount: int = 500, payload: Cell | None = None) -> 
     else:
         body.uint(1, 1).ref(payload)
     sent = step.send(FROM, body)
-    inner = Cell(jetton.INTERNAL).uint(7, 64).coins(amount).address(OWNER).address(OWNER)
-    return sent.send(TO, inner.coins(1).uint(0, 1))
+    return sent.send(TO, arrive(amount))
 
 
 def test_transfer_names_owners_and_wallets() -> None:
@@ -59,8 +70,8 @@ def test_comment_of_transfer() -> None:
     body = Cell(jetton.TRANSFER).uint(7, 64).coins(5).address(RECEIVER).address(None)
     body.uint(0, 1).coins(1).uint(1, 1)
     body.ref(body.child().uint(0, 32).text("hello"))
-    scene.know_wallet(FROM, OWNER, MASTER)
-    root.send(FROM, body).send(TO, opcode=jetton.INTERNAL)
+    know_wallets(scene)
+    root.send(FROM, body).send(TO, arrive(5))
     data = scene.find("jetton_transfer").columns["jetton_transfer_data"]
     assert data["comment"] == "hello"
     assert data["is_encrypted_comment"] is False
@@ -73,6 +84,23 @@ def test_transfer_that_failed_on_arrival() -> None:
     action = scene.find("jetton_transfer")
     assert not action.success
     assert len(scene.classify()) == 1
+
+
+def test_amounts_are_those_that_arrive() -> None:
+    scene = Scene()
+    know_wallets(scene)
+    body = Cell(jetton.TRANSFER).uint(7, 64).coins(500).address(RECEIVER).address(OWNER)
+    scene.external(OWNER).send(FROM, body.uint(0, 1).coins(9).uint(0, 1)).send(TO, arrive(490))
+    columns = scene.find("jetton_transfer").columns
+    assert columns["amount"] == 490
+    assert columns["jetton_transfer_data"]["forward_amount"] == 1
+
+
+def test_transfer_to_an_unknown_wallet_stays_calls() -> None:
+    scene = Scene()
+    send_jettons(scene.external(OWNER))
+    del scene.facts[TO]
+    assert {action.type for action in scene.classify()} == {"call_contract"}
 
 
 def test_transfer_that_the_wallet_refused_stays_a_call() -> None:
@@ -119,6 +147,7 @@ def test_burn(*, aborted: bool) -> None:
 @pytest.mark.parametrize("arrives", [False, True])
 def test_mint(*, arrives: bool) -> None:
     scene = Scene()
+    know_wallets(scene)
     body = Cell(jetton.MINT).uint(1, 64).address(RECEIVER).coins(20_000_000)
     step = scene.external(OWNER).send(MASTER, body)
     if arrives:
@@ -160,9 +189,9 @@ def test_what_a_wallet_does_not_look_at_hides_no_transfer(
     response: tuple[int, int], write: Callable[[Cell], Cell]
 ) -> None:
     scene = Scene()
-    scene.know_wallet(FROM, OWNER, MASTER)
+    know_wallets(scene)
     body = Cell(jetton.TRANSFER).uint(7, 64).coins(500).address(RECEIVER).uint(*response)
-    scene.external(OWNER).send(FROM, write(body)).send(TO, opcode=jetton.INTERNAL)
+    scene.external(OWNER).send(FROM, write(body)).send(TO, arrive())
     columns = scene.find("jetton_transfer").columns
     assert columns["amount"] == 500
     assert columns["jetton_transfer_data"]["response_destination"] is None
@@ -171,10 +200,10 @@ def test_what_a_wallet_does_not_look_at_hides_no_transfer(
 
 def test_payload_that_is_a_library_cell() -> None:
     scene = Scene()
-    scene.know_wallet(FROM, OWNER, MASTER)
+    know_wallets(scene)
     body = Cell(jetton.TRANSFER).uint(7, 64).coins(500).address(RECEIVER).address(None)
     body.uint(1, 1).coins(1).uint(1, 1).ref(body.library()).ref(body.library())
-    scene.external(OWNER).send(FROM, body).send(TO, opcode=jetton.INTERNAL)
+    scene.external(OWNER).send(FROM, body).send(TO, arrive())
     data = scene.find("jetton_transfer").columns["jetton_transfer_data"]
     for name in ("custom_payload", "forward_payload"):
         tree = parse_boc(base64.b64decode(data[name]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account
 from tonlake.ingest.derive.action.protocol import jetton, jvault
 
@@ -13,7 +15,10 @@ def send_jettons(step: Step, wallet: str, to: str, amount: int) -> Step:
     """Let the owner of a wallet send jettons; return the notified account."""
     body = Cell(jetton.TRANSFER).uint(1, 64).coins(amount).address(to).address(OWNER)
     body.uint(0, 1).coins(1).uint(0, 1).uint(0x3A069890, 32).uint(86_400, 32)
-    taken = step.send(wallet, body).send(account(f"{wallet} to {to}"), opcode=jetton.INTERNAL)
+    taken_by = account(f"{wallet} to {to}")
+    step.scene.know_wallet(taken_by, to, COIN)
+    arrived = Cell(jetton.INTERNAL).uint(1, 64).coins(amount).address(OWNER).address(OWNER)
+    taken = step.send(wallet, body).send(taken_by, arrived.coins(1))
     return taken.send(to, opcode=jetton.NOTIFY)
 
 
@@ -35,11 +40,19 @@ def test_a_cancelled_stake_failed() -> None:
     }
 
 
+def know_data(scene: Scene, address: str, data: Cell) -> None:
+    """Say what an account's data are."""
+    scene.know(address, "data_boc", data_boc=base64.b64encode(data.boc()).decode())
+
+
 def test_unstaking_pays_back() -> None:
     scene = Scene()
     scene.know_wallet(STAKE, OWNER, account("stake jetton"))
     scene.know_wallet(POOL_WALLET, POOL, COIN)
     body = Cell(jvault.UNSTAKE).uint(1, 64).coins(60).uint(0, 1)
+    master = account("stake jetton")
+    know_data(scene, STAKE, Cell().address(POOL).address(master))
+    know_data(scene, POOL, Cell().address(OWNER).address(OWNER).address(POOL_WALLET))
     asked = scene.external(OWNER).send(STAKE, body).send(POOL, opcode=jvault.REQUEST_UPDATE)
     send_jettons(asked, POOL_WALLET, OWNER, 60)
     asked.send(STAKE, opcode=jvault.UPDATE_REWARDS)

@@ -63,7 +63,19 @@ def test_approval_is_taken_or_not(exit_code: int | None) -> None:
         asked.send(SIGNER, Cell(multisig.APPROVE_REJECTED).uint(3, 64).uint(exit_code, 32))
     action = scene.find("multisig_approve")
     assert action.success is (exit_code is None)
-    assert action.columns["multisig_approve_data"] == {"signer_index": 1, "exit_code": exit_code}
+    assert action.columns["multisig_approve_data"] == {
+        "signer_index": 1,
+        "exit_code": exit_code or 0,
+    }
+
+
+def test_approval_by_comment() -> None:
+    scene = Scene()
+    know_order(scene)
+    asked = scene.external(SIGNER).send(ORDER, Cell(0).text("approve"))
+    asked.send(SIGNER, Cell(multisig.APPROVE_ACCEPTED).uint(3, 64))
+    data = scene.find("multisig_approve").columns["multisig_approve_data"]
+    assert data == {"signer_index": -1, "exit_code": 0}
 
 
 def test_an_order_is_carried_out() -> None:
@@ -75,5 +87,5 @@ def test_an_order_is_carried_out() -> None:
     action = scene.find("multisig_execute")
     data = action.columns["multisig_execute_data"]
     assert (data["order_seqno"], data["approvals_num"]) == (12, 2)
-    assert data["signers_hash"] == f"{0xAB:064x}"
+    assert data["signers_hash"] == "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAKs="
     assert (action.columns["source"], action.columns["destination"]) == (ORDER, WALLET)

@@ -25,9 +25,10 @@ def transfer_body(new_owner: str) -> Cell:
     return body.uint(0, 1).coins(5).uint(0, 1)
 
 
-def assigned_body(prev_owner: str) -> Cell:
-    """Return the body of the notice to a new owner."""
-    return Cell(nft.OWNERSHIP_ASSIGNED).uint(9, 64).address(prev_owner).uint(0, 1)
+def assigned_body(prev_owner: str, bid: int | None = None) -> Cell:
+    """Return the body of the notice to a new owner, of an auction's end with its last bid."""
+    body = Cell(nft.OWNERSHIP_ASSIGNED).uint(9, 64).address(prev_owner).uint(0, 1)
+    return body if bid is None else body.uint(nft.BID_INFO, 32).coins(bid).uint(1, 32)
 
 
 def move_item(step: Step, new_owner: str, prev_owner: str = OWNER) -> Step:
@@ -69,11 +70,10 @@ def test_transfer_that_the_item_refused() -> None:
     assert action.columns["source"] == BUYER
 
 
-def test_item_of_which_nothing_is_known() -> None:
+def test_item_of_which_nothing_is_known_stays_a_call() -> None:
     scene = Scene()
     move_item(scene.external(OWNER), BUYER)
-    columns = scene.find("nft_transfer").columns
-    assert (columns["asset"], columns["asset_secondary"]) == (None, ITEM)
+    assert {action.type for action in scene.classify()} == {"call_contract"}
 
 
 @pytest.mark.parametrize("is_paid", [True, False])
@@ -81,7 +81,12 @@ def test_purchase(*, is_paid: bool) -> None:
     scene = Scene()
     know_item(scene, BUYER)
     scene.know(
-        SALE, "NftSale", nft_owner_address=OWNER, marketplace_address=MARKET, full_price=1000
+        SALE,
+        "NftSale",
+        nft_address=ITEM,
+        nft_owner_address=OWNER,
+        marketplace_address=MARKET,
+        full_price=1000,
     )
     paid = scene.external(BUYER).send(SALE, value=1200)
     if is_paid:
@@ -106,20 +111,21 @@ def test_end_of_an_auction_on_telegram() -> None:
     bid = scene.external(BUYER).send(ITEM, value=10_000)
     bid.send(MARKET, Cell(FILL_UP).uint(1, 64), value=500)
     bid.send(OWNER, Cell(FILL_UP).uint(1, 64), value=9_000)
-    bid.send(BUYER, assigned_body(OWNER))
+    bid.send(BUYER, assigned_body(OWNER, bid=9_900))
     action = scene.find("nft_transfer")
     data = action.columns["nft_transfer_data"]
-    assert (data["is_purchase"], data["price"]) == (True, 10_000)
+    assert (data["is_purchase"], data["price"]) == (True, 9_900)
     assert (data["payout_amount"], data["royalty_amount"]) == (9_000, 500)
     listing = action.columns["nft_listing_data"]
     assert (listing["marketplace_fee_address"], listing["royalty_address"]) == (OWNER, MARKET)
 
 
-def test_notice_of_another_item_is_no_purchase() -> None:
+def test_notice_without_a_bid_is_no_purchase() -> None:
     scene = Scene()
-    know_item(scene, content={"uri": "https://elsewhere.example/x.json"})
+    know_item(scene)
     scene.external(BUYER).send(ITEM).send(BUYER, assigned_body(OWNER))
-    assert {action.type for action in scene.classify()} == {"ton_transfer", "call_contract"}
+    data = scene.find("nft_transfer").columns["nft_transfer_data"]
+    assert (data["is_purchase"], data["real_prev_owner"]) == (False, OWNER)
 
 
 def test_discovery() -> None:

@@ -22,7 +22,7 @@ def test_deposit() -> None:
         "source": NOMINATOR,
         "destination": POOL,
         "amount": 10_000,
-        "staking_data": {"provider": "nominator", "tokens_minted": None},
+        "staking_data": {"provider": "nominator"},
     }
 
 
@@ -35,6 +35,22 @@ def test_withdrawal_now_or_later() -> None:
     ask(scene, "w", 1).send(NOMINATOR, value=12_000)
     now = scene.find("stake_withdrawal")
     assert (now.columns["source"], now.columns["amount"]) == (NOMINATOR, 12_000)
+
+
+def test_of_two_transfers_back_the_earlier_is_the_payout() -> None:
+    scene = Scene()
+    asked = ask(scene, "w", 100)
+    asked.send(NOMINATOR, value=90)
+    asked.send(NOMINATOR, value=5)
+    (now,) = scene.classify()
+    assert (now.type, now.columns["amount"]) == ("stake_withdrawal", 90)
+
+
+def test_what_was_not_needed_is_no_payout() -> None:
+    scene = Scene()
+    ask(scene, "w", 100).send(NOMINATOR, value=90)
+    (later,) = scene.classify()
+    assert (later.type, later.columns["amount"]) == ("stake_withdrawal_request", None)
 
 
 def test_late_payout() -> None:

@@ -94,7 +94,9 @@ def test_update(*, aborted: bool) -> None:
 def test_cancelled_sale() -> None:
     scene = Scene()
     know_item(scene)
-    scene.know(SALE, "NftSale", nft_owner_address=OWNER, marketplace_address=MARKET)
+    scene.know(
+        SALE, "NftSale", nft_address=ITEM, nft_owner_address=OWNER, marketplace_address=MARKET
+    )
     move_item(scene.external(OWNER).send(SALE, opcode=sale.CANCEL_SALE), OWNER, SALE)
     columns = scene.find("nft_cancel_sale").columns
     assert (columns["source"], columns["destination"]) == (OWNER, SALE)
@@ -153,8 +155,8 @@ def test_end_with_a_purchase(trigger: Cell) -> None:
     ended.send(OWNER, value=650)
     move_item(ended, BUYER, SALE)
     columns = scene.find("nft_finish_auction").columns
-    assert (columns["source"], columns["destination"]) == (OWNER, SALE)
-    assert scene.find("nft_purchase").ancestor_type == ["nft_finish_auction"]
+    assert (columns["source"], columns["destination"]) == (BUYER, SALE)
+    assert scene.find("nft_purchase").parent_action_id is None
 
 
 @pytest.mark.parametrize(
@@ -176,7 +178,7 @@ def test_end_without_a_payment(trigger: Cell, new_owner: str, kind: str) -> None
 @pytest.mark.parametrize("aborted", [False, True])
 def test_telegram_auction_begins(*, aborted: bool) -> None:
     scene = Scene()
-    know_item(scene)
+    know_item(scene, content={"uri": "https://nft.fragment.com/number/8.json"})
     body = Cell(auction.START_TELEGRAM).uint(1, 64)
     body.ref(body.child().address(OWNER).coins(5).coins(99).uint(5, 8).uint(60, 32).uint(9, 32))
     step = scene.external(OWNER).send(ITEM, body)
@@ -188,6 +190,11 @@ def test_telegram_auction_begins(*, aborted: bool) -> None:
     assert action.success is not aborted
     assert action.columns["nft_listing_data"] == {
         "nft_item_index": 7,
+        "mp_fee_factor": 0,
+        "mp_fee_base": 0,
+        "royalty_fee_base": 0,
+        "marketplace": "fragment",
+        "marketplace_fee_address": OWNER,
         "min_bid": 5,
         "max_bid": 99,
     }
@@ -195,7 +202,7 @@ def test_telegram_auction_begins(*, aborted: bool) -> None:
 
 def test_telegram_auction_is_cancelled() -> None:
     scene = Scene()
-    know_item(scene)
+    know_item(scene, content={"uri": "https://nft.fragment.com/number/8.json"})
     scene.external(OWNER).send(ITEM, Cell(auction.CANCEL_TELEGRAM).uint(1, 64))
     columns = scene.find("teleitem_cancel_auction").columns
     assert (columns["source"], columns["destination"]) == (OWNER, ITEM)

@@ -19,6 +19,7 @@ def test_logs_alone_make_fallbacks() -> None:
         "amount": 5,
         "destination": OWNER,
         "asset_secondary": "0201" + "00" * 30,
+        "source": BRIDGE,
         "source_secondary": BRIDGE,
     }
     burnt = scene.find("tgbtc_burn_fallback").columns

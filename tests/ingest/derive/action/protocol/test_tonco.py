@@ -137,9 +137,7 @@ def test_a_pool_is_made() -> None:
     assert data["pool_active"] is True
 
 
-def test_a_pool_that_was_not_initialised_failed() -> None:
+def test_a_pool_that_was_not_initialised_is_a_call() -> None:
     scene = Scene()
     make_pool(scene)
-    action = scene.find("tonco_deploy_pool")
-    assert not action.success
-    assert action.columns["tonco_deploy_pool_data"]["pool_active"] is None
+    assert {action.type for action in scene.classify()} == {"call_contract"}

@@ -32,7 +32,7 @@ def test_request_names_the_item_of_the_payout() -> None:
         "destination": POOL,
         "asset": MASTER,
         "amount": 500,
-        "staking_data": {"provider": "liquid_staking", "ts_nft": ITEM, "tokens_burnt": 500},
+        "staking_data": {"provider": "liquid_staking", "ts_nft": ITEM},
     }
 
 
