@@ -52,30 +52,6 @@ def serialize_boc(tree: CellTree, roots: Sequence[int], *, crc32c: bool = False)
     return add_crc32c(bag) if crc32c else bag
 
 
-def serialize_depth_first(tree: CellTree, root: int, *, crc32c: bool) -> bytes:
-    """Return the bag of a sub-tree with its cells depth first, as TON Center's actions have them.
-
-    A cell that is met again stands, with all below it, where it is met last.
-    """
-    links, hash_of = tree.links, tree.hash
-    numbers: dict[bytes, int] = {}
-    order: list[int] = []
-    todo = [(root, False)]
-    while todo:
-        cell, is_left = todo.pop()
-        if is_left:
-            order.append(cell)
-        elif hash_of(cell) not in numbers:
-            numbers[hash_of(cell)] = cell
-            todo.append((cell, True))
-            todo += [(kid, False) for kid in links[cell]]
-    order.reverse()
-    places = {numbers[hash_of(cell)]: place for place, cell in enumerate(order)}
-    everywhere = {kid: places[numbers[hash_of(kid)]] for cell in order for kid in links[cell]}
-    bag = _write_ordered(tree, [root], order, everywhere | places)
-    return add_crc32c(bag) if crc32c else bag
-
-
 def add_crc32c(bag: bytes) -> bytes:
     """Return a bag written by ``serialize_boc`` with its CRC-32C."""
     bag = _MAGIC + bytes((bag[4] | _CRC_FLAG,)) + bag[5:]
