@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from tonlake.api.command.loading import compose_settings
 from tonlake.ingest.command.action import explain_command, find_stored
+from tonlake.ingest.command.rebuild import commands
 from tonlake.ingest.derive.action import derivation, rebuild, table
 from tonlake.ingest.derive.action.rebuild import find_superseded
 from tonlake.ingest.derive.stages import rebuild as rebuild_stage
@@ -18,7 +19,6 @@ from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Scope, Span
-from tonlake.lake.command.cli import rebuild_group
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.snapshot import open_snapshot
@@ -106,7 +106,8 @@ def test_another_version_leaves_what_was_said_before(
         monkeypatch.setattr(module, "CLASSIFIER_VERSION", 99)
     monkeypatch.setattr(rebuild, "_COMPARED", ("trace_id", "classifier_version"))
     runner = CliRunner()
-    answer = runner.invoke(rebuild_group, ["actions", "--lake", str(pieces)], obj=compose_settings)
+    (command,) = (each for each in commands if each.name == "actions")
+    answer = runner.invoke(command, ["--lake", str(pieces)], obj=compose_settings)
     assert answer.exit_code == 0, answer.output
     assert {row["classifier_version"] for row in read_table(pieces, ACTIONS.name)} == {99}
     assert read_table(pieces, SUPERSEDED_ACTIONS.name) == before
