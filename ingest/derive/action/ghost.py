@@ -132,7 +132,7 @@ def _make_block(message: Message, transaction: Transaction, interfaces: Interfac
     block = make_block(node)
     block.children.clear()
     if block.type == CALL and message.opcode == jetton.TRANSFER:
-        with suppress(UNREADABLE):
+        with suppress(*UNREADABLE):
             block = jetton.make_ghost(block, interfaces)
     block.failed = is_failed(node, message, aborted=True, is_call=block.type != TRANSFER)
     return block
