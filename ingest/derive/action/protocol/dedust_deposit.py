@@ -77,13 +77,22 @@ def _draft(match: Match, block_type: str, target: _Target | None, **more: object
     return Draft(block_type, columns, served=_SERVED)
 
 
-def _make_partial(match: Match, _interfaces: Interfaces) -> Draft:
-    """The first side is paid in."""
-    return _draft(match, PARTIAL, None)
+def _make_partial(match: Match, interfaces: Interfaces) -> Draft | None:
+    """The first side is paid in, and nothing goes on to the pool."""
+    goes_on = any(after.opcode in {DEPOSIT_ALL, REJECT} for after in match["top_up"].next)
+    return None if goes_on or not _is_known(match, interfaces) else _draft(match, PARTIAL, None)
 
 
-def _make_whole(match: Match, interfaces: Interfaces) -> Draft:
+def _is_known(match: Match, interfaces: Interfaces) -> bool:
+    """Whether a side that is paid in jettons came to a known jetton wallet."""
+    internal = match.get("internal")
+    return internal is None or interfaces.jetton_wallet(internal.message.destination) is not None
+
+
+def _make_whole(match: Match, interfaces: Interfaces) -> Draft | None:
     """The second side is there, and both go into the pool, or back."""
+    if not _is_known(match, interfaces):
+        return None
     minted = match.get("minted")
     draft = _draft(
         match,
@@ -155,7 +164,9 @@ def _merge(sides: list[Block]) -> Block:
 
 _RECEIVED = one_of(
     call(DEPOSIT_NATIVE),
-    call(NOTIFY).after(call(INTERNAL).after(call(TRANSFER, name="transfer").maybe).maybe),
+    call(NOTIFY).after(
+        call(INTERNAL, name="internal").after(call(TRANSFER, name="transfer").maybe).maybe
+    ),
 )
 _JETTONS_BACK = call(TRANSFER, name="excess").then(call(INTERNAL).then(call(NOTIFY).maybe))
 _BACK = call(PAY_BACK).then(one_of(_JETTONS_BACK, call(PAYOUT, name="excess")).maybe).maybe

@@ -231,7 +231,7 @@ RULES = (
                 one_of(
                     call(WITHDRAW_COLLATERALIZED, name="granted").then(
                         one_of(built(JETTON_TRANSFER), call(WITHDRAW_SUCCESS)).named("payout"),
-                        _tells_user(WITHDRAW_SUCCESS).then(_TEXT),
+                        _tells_user(WITHDRAW_SUCCESS).then(built(TRANSFER)),
                     ),
                     call(WITHDRAW_COLLATERALIZED, name="granted").then(
                         _tells_user(WITHDRAW_FAIL).then(call(WITHDRAW_NO_FUNDS, name="no_funds"))
