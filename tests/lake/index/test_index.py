@@ -36,7 +36,7 @@ def test_a_growing_lake_composes_each_commit_a_few_times(
         composed += mc_range[1] - mc_range[0] + 1
         return real(lake_dir, files, mc_range, read)
 
-    monkeypatch.setattr(opening, "compose_run", count)
+    monkeypatch.setattr(opening, "compose_segment", count)
     chain = Chain(3, accounts=2)
     for last in range(1, COMMITS + 1):
         commit_chain(tmp_path, chain, last, last)

@@ -51,7 +51,7 @@ def chained(without_segment: Path, tmp_path: Path) -> Path:
 
 
 def ranges_of(lake: Path) -> list[tuple[int, int]]:
-    return sorted(range_of(segment) for segment in read_state(lake).segments)
+    return sorted(range_of(segment) for segment in read_state(lake).runs)
 
 
 def test_a_rebuild_covers_all_blocks_once(chained: Path) -> None:
@@ -77,14 +77,14 @@ def test_a_run_of_another_version_is_not_read_and_made_anew(chained: Path) -> No
     assert len(in_memory.segments) == 3  # one of each commit, in memory
     commit, _ = read_commit(chained, snapshot.number)
     told = read_status(snapshot, commit)
-    assert (told.lookups.segments, told.lookups.unreadable) == (0, 1)
+    assert (told.lookups.runs, told.lookups.unreadable) == (0, 1)
     assert told.lookups.missing == ((1, 9),)
     assert told.lookups.rows_missing == segment.rows
     console = Console(record=True, width=200, file=io.StringIO())
     render_status(told, console)
     assert "1 segments have the format of another version" in console.export_text()
     rebuild_index(chained)
-    assert read_state(chained).segments == (segment,)
+    assert read_state(chained).runs == (segment,)
     assert open_segments(open_snapshot(chained), NO_MEMORY) is not None
 
 
@@ -102,12 +102,12 @@ def test_small_runs_are_joined_and_large_ones_left_alone(tmp_path: Path) -> None
     lake, chain = tmp_path / "lake", Chain(4)
     commit_chain(lake, chain, 1, 40)
     rebuild_index(lake)
-    large = read_state(lake).segments
+    large = read_state(lake).runs
     for at in (41, 42, 43):
         commit_chain(lake, chain, at, at)
         rebuild_index(lake)
-    assert large[0] in read_state(lake).segments
-    assert len(read_state(lake).segments) <= 3
+    assert large[0] in read_state(lake).runs
+    assert len(read_state(lake).runs) <= 3
     assert ranges_of(lake)[-1][1] == 43
 
 
@@ -125,7 +125,7 @@ def test_a_run_never_spans_a_hole(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_a_flipped_bit_is_found_and_never_answered_from(chained: Path, seed: int) -> None:
     rebuild_index(chained)
-    path = chained / read_state(chained).segments[0].path
+    path = chained / read_state(chained).runs[0].path
     data = bytearray(path.read_bytes())
     rng = random.Random(seed)  # noqa: S311 - a repeatable test
     data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
@@ -152,7 +152,7 @@ def test_a_rebuild_that_is_killed_leaves_all_or_nothing(chained: Path, point: st
     assert run_killed(lambda: rebuild_index(chained), point)
     assert verify_lake(chained).damage == []
     linked = point in {"log.linked", "log.unlinked", "log.folder_synced"}
-    assert bool(read_state(chained).segments) == linked
+    assert bool(read_state(chained).runs) == linked
     sweep_orphans(chained, 0)
     rebuild_index(chained)
     report = verify_lake(chained)
@@ -198,6 +198,6 @@ def test_commits_during_a_rebuild_are_kept(chained: Path) -> None:
 @pytest.mark.parametrize("cut", [0, 1, 8, 100])
 def test_bytes_that_are_no_run_are_refused(chained: Path, cut: int) -> None:
     rebuild_index(chained)
-    data = (chained / read_state(chained).segments[0].path).read_bytes()
+    data = (chained / read_state(chained).runs[0].path).read_bytes()
     with pytest.raises(Exception, match="no index segment"):
         SegmentFile(data[: len(data) - 1 - cut], "x")
