@@ -119,7 +119,10 @@ def test_refused_swap_pays_the_sender_back(exit_code: int, receiver: str) -> Non
     assert action.columns["jetton_swap_data"]["dex_outgoing_transfer"]["amount"] == 0
 
 
-TYPES = {"jetton_swap"}
+TYPES = {
+    *("jetton_swap", "dex_withdraw_liquidity"),
+    *("dedust_v2_claim_fees", "dedust_v2_claim_reward"),
+}
 
 
 def test_recorded_actions_are_theirs(shared: Path) -> None:
