@@ -120,7 +120,7 @@ def test_refused_swap_pays_the_sender_back(exit_code: int, receiver: str) -> Non
 
 
 TYPES = {
-    *("jetton_swap", "dex_withdraw_liquidity"),
+    *("jetton_swap", "dex_deposit_liquidity", "dex_withdraw_liquidity"),
     *("dedust_v2_claim_fees", "dedust_v2_claim_reward"),
 }
 
