@@ -114,7 +114,7 @@ DEX_SWAPS = Table(
         *_TRACE,
         *_TIME,
         Column("success", "bool", "Whether the action succeeded"),
-        Column("dex", "text", "stonfi, stonfi_v2, dedust, tonco, coffee"),
+        Column("dex", "text", "stonfi, stonfi_v2, dedust, dedust_v2, tonco, coffee"),
         *optional(
             Column("sender", "text", "Account that swapped"),
             Column("pool", "text", "Pool or router"),

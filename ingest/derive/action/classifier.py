@@ -11,6 +11,7 @@ from tonlake.ingest.derive.action.ghost import make_ghosts
 from tonlake.ingest.derive.action.node import build_nodes
 from tonlake.ingest.derive.action.precedence import RULES
 from tonlake.ingest.derive.action.protocol.dedust_deposit import merge_deposits
+from tonlake.ingest.derive.action.protocol.dedust_v2_deposit import merge_sides
 from tonlake.ingest.derive.action.row import Action, make_actions, make_unknown
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def find_blocks(
     blocks = list(walk(roots))
     if len(blocks) <= MAX_NODES:
         book = _BOOK if rules is None else RuleBook(rules)
-        blocks = merge_deposits(run_rules(roots, book, interfaces))
+        blocks = merge_sides(merge_deposits(run_rules(roots, book, interfaces)))
     return [*blocks, *_lift_deployments(blocks)]
 
 

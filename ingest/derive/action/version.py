@@ -84,6 +84,7 @@ V1_BLOCKS = frozenset(
         *("nominator_pool_deposit", "nominator_pool_withdraw_request"),
         *("ethena_deposit", "ethena_withdrawal_request"),
         *("dedust_deposit_liquidity", "dedust_deposit_liquidity_partial"),
+        *("dedust_v2_deposit_liquidity", "dedust_v2_deposit_liquidity_partial"),
         *("coffee_deposit_liquidity", "tonco_deposit_liquidity", "tonco_withdraw_liquidity"),
         "extra_currency_transfer",
     )

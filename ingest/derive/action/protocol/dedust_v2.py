@@ -1,0 +1,176 @@
+"""DeDust v2: swaps of any number of hops, and swaps that a pool refused.
+
+A carrier brings coins (a5a7cbf8) or jettons (with cbc33949 as forward payload) straight into a
+pool, with a payload that says what for. The pool logs a swap and pays out, or into the next pool.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.derive.action.pattern import built, call, one_of, passes, repeat
+from tonlake.ingest.derive.action.protocol.jetton import JETTON_TRANSFER
+from tonlake.ingest.derive.action.protocol.swap import (
+    Hop,
+    Leg,
+    read_incoming,
+    show_swap,
+)
+from tonlake.ingest.derive.action.rule import Draft, Rule
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.action.block import Block
+    from tonlake.ingest.derive.action.body import Body
+    from tonlake.ingest.derive.action.interface import Interfaces
+    from tonlake.ingest.derive.action.pattern import Match, Pattern
+
+PAY_NATIVE, PAY_JETTON, PAYOUT = 0xA5A7CBF8, 0xCBC33949, 0x3216CA09
+SWAP, SWAP_LOG = 0xC442500F, 0x78E79BA4
+DEX = "dedust_v2"
+_DEADLINE_BITS = 40
+
+
+def read_order(block: Block) -> Body:
+    """Return a reader at the payload of a carrier, which says what the pool shall do.
+
+    TL-B: pay_native#a5a7cbf8 query_id:uint64 amount:Coins payload:^Cell config:^Cell;
+    pay_jetton#cbc33949 payload:^Cell config:^Cell, as forward payload.
+
+    Raises:
+        LookupError: jettons came without such a payload.
+    """
+    if block.type != JETTON_TRANSFER:
+        return block.message.arguments().ref()
+    payload: Body | None = block["payload"]
+    if payload is None or payload.peek_opcode() != PAY_JETTON:
+        raise LookupError("jettons came into a pool of DeDust without an order")
+    return payload.copy().skip(32).ref()
+
+
+def has_order(block: Block, opcode: int) -> bool:
+    """Whether a carrier has a payload of an opcode."""
+    return passes(lambda carrier: read_order(carrier).peek_opcode() == opcode, block)
+
+
+def _has_log(block: Block) -> bool:
+    return any(after.opcode == SWAP_LOG for after in block.next)
+
+
+def _is_swap(block: Block) -> bool:
+    return has_order(block, SWAP)
+
+
+def _is_refused(block: Block) -> bool:
+    return _is_swap(block) and not _has_log(block)
+
+
+def _is_last(block: Block) -> bool:
+    return not _has_log(block)
+
+
+def _is_refund(block: Block) -> bool:
+    """Whether a pool sent back what the carrier brought: coins with an exit code, or jettons."""
+    carrier = block.previous
+    if carrier is None:
+        return False
+    brought, back = read_incoming(carrier), read_incoming(block)
+    if back.destination != brought.source:
+        return False
+    if block.type == JETTON_TRANSFER:
+        return carrier.type == JETTON_TRANSFER and block["asset"] == carrier["asset"]
+    body = block.message.arguments().skip(64)
+    body.coins()
+    return body.signed(32) != 0
+
+
+def _read_min_out(carrier: Block) -> int | None:
+    """Return the least that the last step shall give, None of jettons without an order.
+
+    TL-B: swap#c442500f min_out:Coins deadline:uint40 next:(Maybe ^Step);
+    step$_ pool:MsgAddress min_out:Coins deadline:uint40 next:(Maybe ^Step).
+    """
+    if not _is_swap(carrier):
+        return None
+    body = read_order(carrier).skip(32)
+    while True:
+        min_out = body.coins()
+        step = body.skip(_DEADLINE_BITS).maybe_ref()
+        if step is None:
+            return min_out
+        step.address()
+        body = step
+
+
+def _read_log(log: Block) -> tuple[int, int]:
+    """Return what came in and went out from 78e79ba4: x_to_y:Bool in:Coins out:Coins …."""
+    body = log.message.arguments().skip(1)
+    return body.coins(), body.coins()
+
+
+def _is_failure(log: Block) -> bool:
+    return log.transaction.aborted or log.transaction.exit_code not in {0, None}
+
+
+def _make_swap(match: Match, _interfaces: Interfaces) -> Draft | None:
+    """A swap; its amounts are those of the logs, its assets those that were moved."""
+    out, logs = match["out"], match.all("log")
+    if out.type == JETTON_TRANSFER and _is_swap(out):
+        return None
+    carriers = sorted(match.all("carrier"), key=lambda block: block.min_lt)
+    logs.sort(key=lambda block: block.min_lt)
+    amounts = [_read_log(log) for log in logs]
+    legs = [read_incoming(block) for block in (*carriers, out)]
+    hops = [
+        Hop(legs[place].asset, came, legs[place + 1].asset, went)
+        for place, (came, went) in enumerate(amounts)
+    ]
+    columns = show_swap(
+        DEX,
+        legs[0]._replace(amount=amounts[0][0]),
+        legs[-1]._replace(amount=amounts[-1][1]),
+        hops=hops if len(hops) > 1 else (),
+        min_out_amount=_read_min_out(carriers[0]),
+    )
+    return Draft("jetton_swap", columns, failed=any(map(_is_failure, logs)))
+
+
+def _make_refused(match: Match, interfaces: Interfaces) -> Draft:
+    """A swap that the pool refused; it paid back what came in."""
+    incoming = read_incoming(match.block)
+    other = _find_other_asset(interfaces, incoming)
+    outgoing = Leg(0, incoming.destination, None, incoming.source, None, other)
+    columns = show_swap(DEX, incoming, outgoing, min_out_amount=_read_min_out(match.block))
+    return Draft("jetton_swap", columns, failed=True)
+
+
+def _find_other_asset(interfaces: Interfaces, incoming: Leg) -> str | None:
+    """Return the asset of a pool that did not come in, None for coins and unknown pools."""
+    facts = interfaces.find(incoming.destination, "DedustPool") or {}
+    assets = [asset["address"] for asset in facts.get("assets") or ()]
+    return next((asset for asset in assets if asset != incoming.asset), None)
+
+
+def carrier() -> Pattern:
+    """Return the pattern of coins or jettons that come into a pool, with what it sent back."""
+    return one_of(call(PAY_NATIVE).with_excesses, built(JETTON_TRANSFER).with_excesses)
+
+
+_CARRIER = one_of(
+    call(PAY_NATIVE).where(_is_swap).with_excesses,
+    built(JETTON_TRANSFER).where(_has_log).with_excesses,
+).named("carrier")
+_OUT = one_of(call(PAYOUT), built(JETTON_TRANSFER).where(_is_last)).named("out")
+_LOG = call(SWAP_LOG, name="log")
+
+SWAP_RULE = Rule(
+    "dedust_v2.swap",
+    _CARRIER.then(_LOG, repeat(_CARRIER.then(_LOG), until=_OUT)),
+    _make_swap,
+)
+REFUSED_RULE = Rule(
+    "dedust_v2.refused_swap",
+    carrier()
+    .where(_is_refused)
+    .then(one_of(call(PAYOUT), built(JETTON_TRANSFER)).where(_is_refund)),
+    _make_refused,
+)

@@ -1,0 +1,83 @@
+"""Liquidity of DeDust v2 on built traces: what recordings lack."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.ingest.derive.action.scene import Cell, Scene, account
+from tonlake.ingest.derive.action.protocol import dedust_v2
+from tonlake.ingest.derive.action.protocol import dedust_v2_liquidity as liquidity
+
+OWNER, POOL, POSITION, COIN = (account(name) for name in ("owner", "pool", "position", "coin"))
+POOL_WALLET, WALLET = account("pool wallet"), account("wallet")
+
+
+def payout(amount: int) -> Cell:
+    """Return a payout of coins."""
+    return Cell(dedust_v2.PAYOUT).uint(1, 64).coins(amount).int(0, 32)
+
+
+def withdraw(scene: Scene, *, logged: bool, auto_claim: bool = False) -> None:
+    """Take liquidity out: jettons first, although they are the second side of the pool."""
+    scene.know_wallet(POOL_WALLET, POOL, COIN)
+    body = Cell(liquidity.WITHDRAW).uint(1, 64).coins(50).coins(1).coins(1).uint(auto_claim, 1)
+    took = scene.external(OWNER).send(POOL, body).send(POSITION, opcode=liquidity.TAKE_OUT)
+    pool = took.send(POOL, opcode=liquidity.EXIT)
+    if logged:
+        pool.send(None, Cell(liquidity.WITHDRAW_LOG).coins(49).coins(70).coins(9))
+        pool.send_jettons(POOL_WALLET, OWNER, WALLET, 9)
+        pool.send(OWNER, payout(70))
+
+
+def test_withdrawal_pairs_payouts_by_amount() -> None:
+    scene = Scene()
+    withdraw(scene, logged=True)
+    action = scene.find("dex_withdraw_liquidity")
+    data = action.columns["dex_withdraw_liquidity_data"]
+    assert action.success
+    assert (data["amount1"], data["asset1_out"], data["user_jetton_wallet_1"]) == (70, None, None)
+    assert (data["amount2"], data["asset2_out"], data["user_jetton_wallet_2"]) == (9, COIN, WALLET)
+    assert (data["lp_tokens_burnt"], data["is_refund"]) == (49, False)
+
+
+def test_withdrawal_without_its_log_failed() -> None:
+    scene = Scene()
+    withdraw(scene, logged=False)
+    action = scene.find("dex_withdraw_liquidity")
+    data = action.columns["dex_withdraw_liquidity_data"]
+    assert (action.success, data["lp_tokens_burnt"], data["is_refund"]) == (False, 50, True)
+
+
+def test_withdrawal_that_claims_too_is_no_action() -> None:
+    scene = Scene()
+    withdraw(scene, logged=True, auto_claim=True)
+    assert "dex_withdraw_liquidity" not in {action.type for action in scene.classify()}
+
+
+@pytest.mark.parametrize("amounts", [(70, 9), (9, 70)])
+def test_fees_go_to_the_side_of_their_amount(amounts: tuple[int, int]) -> None:
+    scene = Scene()
+    scene.know_wallet(POOL_WALLET, POOL, COIN)
+    asked = scene.external(OWNER).send(POOL, opcode=liquidity.CLAIM_FEES)
+    position = asked.send(POSITION, opcode=liquidity.ASK_FEES)
+    order = Cell(liquidity.PAY_FEES).uint(1, 64).coins(amounts[0]).coins(amounts[1]).address(OWNER)
+    pool = position.send(POOL, order)
+    pool.send_jettons(POOL_WALLET, OWNER, WALLET, 9)
+    pool.send(OWNER, payout(70))
+    action = scene.find("dedust_v2_claim_fees")
+    data = action.columns["dex_withdraw_liquidity_data"]
+    assert (data["amount1"], data["amount2"]) == amounts
+    assert data[f"asset{amounts.index(9) + 1}_out"] == COIN
+    assert data[f"dex_wallet_{amounts.index(70) + 1}"] == POOL
+    assert action.columns["destination_secondary"] == POSITION
+
+
+def test_reward_has_one_side() -> None:
+    scene = Scene()
+    scene.know_wallet(POOL_WALLET, POOL, COIN)
+    asked = scene.external(OWNER).send(POOL, opcode=liquidity.CLAIM_REWARD)
+    position = asked.send(POSITION, opcode=liquidity.ASK_REWARD)
+    order = Cell(liquidity.PAY_REWARD).uint(1, 64).coins(9).uint(1, 2).address(OWNER)
+    position.send(POOL, order).send_jettons(POOL_WALLET, OWNER, WALLET, 9)
+    data = scene.find("dedust_v2_claim_reward").columns["dex_withdraw_liquidity_data"]
+    assert (data["amount1"], data["asset1_out"], data["amount2"]) == (9, COIN, None)
