@@ -1,6 +1,6 @@
 """Types of actions by the version of clients that know them, and the names of groups.
 
-Source: the versions ``v1`` to ``v4`` of TON Center's API v3, and the names that its parameter
+Source: the versions ``v1`` to ``v5`` of TON Center's API v3, and the names that its parameter
 ``supported_action_types`` takes.
 """
 
@@ -45,6 +45,7 @@ _COCOON = (
     *("cocoon_client_request_refund", "cocoon_grant_refund"),
     *("cocoon_client_increase_stake", "cocoon_client_withdraw"),
 )
+_DEDUST_V2 = ("dedust_v2_claim_fees", "dedust_v2_claim_reward")
 _TGBTC = (
     *("tgbtc_dkg_log_fallback", "tgbtc_new_key", "tgbtc_new_key_fallback", "tgbtc_burn"),
     *("tgbtc_burn_fallback", "tgbtc_mint", "tgbtc_mint_fallback"),
@@ -59,7 +60,8 @@ NAMES: dict[str, tuple[str, ...]] = {
     ),
     "v3": ("v2", *_SALES, *_LAYERZERO),
     "v4": ("v3", *_COCOON),
-    "latest": ("v4",),
+    "v5": ("v4", *_DEDUST_V2),
+    "latest": ("v5",),
     "staking": _STAKING,
     "jettons": ("jetton_transfer", "jetton_burn", "jetton_mint"),
     "nft": _NFT,

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tonlake.ingest.decode.block.message import MessageDecoder
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.action.pattern import call
 from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.errors import IngestError
+from tonlake.lake.schema import MESSAGES
 
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.body import Body
@@ -17,6 +21,8 @@ ADD_WHITELIST, WHITELIST_ADDED = 0x7258A69B, 0xF258A69B
 _INT_MSG_FLAGS = 4
 """int_msg_info$0 ihr_disabled bounce bounced"""
 
+_MESSAGE_COLUMNS = MESSAGES.names[MESSAGES.names.index("msg_hash") :]
+
 
 def _make_send(match: Match, _interfaces: Interfaces) -> Draft:
     """The owner lets the vesting wallet send a message."""
@@ -25,15 +31,43 @@ def _make_send(match: Match, _interfaces: Interfaces) -> Draft:
     query_id = body.uint(64)
     inner = body.skip(8).ref()
     data = {"query_id": query_id, "message_boc": inner.copy().boc(crc32c=False)}
+    body_hash = _hash_body(inner)
     inner.skip(_INT_MSG_FLAGS).address()
+    destination, amount = inner.address(), inner.coins()
     columns = {
         "source": message.source,
         "destination": message.destination,
-        "destination_secondary": inner.address(),
-        "amount": inner.coins(),
+        "destination_secondary": destination,
+        "amount": amount,
         "vesting_send_message_data": data,
     }
-    return Draft("vesting_send_message", columns)
+    sent = [each for each in match.block.transaction.out_msgs if each.destination == destination]
+    if body_hash is None:
+        is_sent = any(each.value == amount for each in sent)
+    else:
+        is_sent = any(_hash_root(each.boc) == body_hash for each in sent)
+    return Draft("vesting_send_message", columns, failed=not is_sent)
+
+
+def _hash_body(requested: Body) -> bytes | None:
+    """Return the hash of the body of a message; None if it cannot be parsed.
+
+    TL-B: message$_ info:CommonMsgInfoRelaxed init:(Maybe ...) body:(Either X ^X).
+    """
+    place = requested.rest()
+    try:
+        columns = MessageDecoder(place.tree, None).decode(place.cell)
+    except (IngestError, ValueError, LookupError):
+        return None
+    body_hash: bytes | None = dict(zip(_MESSAGE_COLUMNS, columns, strict=True))["body_hash"]
+    return body_hash
+
+
+def _hash_root(boc: bytes | None) -> bytes | None:
+    if boc is None:
+        return None
+    tree = parse_boc(boc)
+    return tree.hash(tree.roots[0])
 
 
 def _make_add_whitelist(match: Match, _interfaces: Interfaces) -> Draft:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.ingest.derive.action.scene import Cell, Scene, account
+import pytest
+
+from tests.ingest.derive.action.scene import Cell, Scene, Step, account
 from tonlake.ingest.derive.action.protocol import vesting
 
 OWNER, WALLET, TARGET = account("owner"), account("vesting"), account("target")
@@ -25,6 +27,39 @@ def test_a_message_is_sent() -> None:
         "destination_secondary": TARGET,
         "amount": 900,
     }
+
+
+def _ask(scene: Scene, rest_bits: int, text: str = "") -> Step:
+    """Let the owner ask for a message with a text, its head of so many bits behind the value."""
+    body = Cell(vesting.SEND).uint(8, 64).uint(3, 8)
+    requested = body.child().uint(0b0110, 4).uint(0, 2).address(TARGET).coins(900)
+    requested.uint(0, rest_bits)
+    if text:
+        requested.uint(1, 1).ref(body.child().uint(7, 32).text(text))
+    return scene.external(OWNER).send(WALLET, body.ref(requested))
+
+
+@pytest.mark.parametrize(
+    ("sent", "value", "success"), [("same", 1, True), ("other", 900, False), (None, 900, False)]
+)
+def test_success_is_that_the_requested_body_was_sent(
+    sent: str | None, value: int, *, success: bool
+) -> None:
+    scene = Scene()
+    wallet = _ask(scene, 1 + 4 + 4 + 64 + 32 + 1, "same")
+    if sent is not None:
+        wallet.send(TARGET, Cell(7).text(sent), value=value)
+    wallet.send(OWNER, Cell(vesting.SENT).uint(8, 64))
+    assert scene.find("vesting_send_message").success is success
+
+
+@pytest.mark.parametrize(("value", "success"), [(900, True), (899, False)])
+def test_of_what_cannot_be_parsed_the_value_counts(value: int, *, success: bool) -> None:
+    scene = Scene()
+    wallet = _ask(scene, 9)
+    wallet.send(TARGET, value=value)
+    wallet.send(OWNER, Cell(vesting.SENT).uint(8, 64))
+    assert scene.find("vesting_send_message").success is success
 
 
 def test_accounts_are_listed_along_the_chain() -> None:
