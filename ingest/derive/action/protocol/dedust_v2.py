@@ -60,6 +60,18 @@ def _is_swap(block: Block) -> bool:
     return has_order(block, SWAP)
 
 
+def _is_carrier(block: Block) -> bool:
+    """Whether a block brought something into a pool that swapped it."""
+    if not _has_log(block):
+        return False
+    return block.type == JETTON_TRANSFER or (block.opcode == PAY_NATIVE and _is_swap(block))
+
+
+def _is_first(block: Block) -> bool:
+    """Whether a carrier begins a route: from within, a long one would be tried again and again."""
+    return _is_carrier(block) and (block.previous is None or not _is_carrier(block.previous))
+
+
 def _is_refused(block: Block) -> bool:
     return _is_swap(block) and not _has_log(block)
 
@@ -155,16 +167,13 @@ def carrier() -> Pattern:
     return one_of(call(PAY_NATIVE).with_excesses, built(JETTON_TRANSFER).with_excesses)
 
 
-_CARRIER = one_of(
-    call(PAY_NATIVE).where(_is_swap).with_excesses,
-    built(JETTON_TRANSFER).where(_has_log).with_excesses,
-).named("carrier")
+_CARRIER = carrier().where(_is_carrier).named("carrier")
 _OUT = one_of(call(PAYOUT), built(JETTON_TRANSFER).where(_is_last)).named("out")
 _LOG = call(SWAP_LOG, name="log")
 
 SWAP_RULE = Rule(
     "dedust_v2.swap",
-    _CARRIER.then(_LOG, repeat(_CARRIER.then(_LOG), until=_OUT)),
+    _CARRIER.where(_is_first).then(_LOG, repeat(_CARRIER.then(_LOG), until=_OUT)),
     _make_swap,
 )
 REFUSED_RULE = Rule(

@@ -119,6 +119,20 @@ def test_refused_swap_pays_the_sender_back(exit_code: int, receiver: str) -> Non
     assert action.columns["jetton_swap_data"]["dex_outgoing_transfer"]["amount"] == 0
 
 
+def test_each_pool_of_a_long_route_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene, hops, reads = Scene(), 200, []
+    step = scene.external(OWNER)
+    for number in range(hops):
+        step = step.send(account(f"pool {number}"), pay(7))
+        step.send(None, log(7, 7))
+    read = dedust_v2.read_order
+    monkeypatch.setattr(
+        dedust_v2, "read_order", lambda block: (reads.append(block), read(block))[1]
+    )
+    scene.classify()
+    assert hops <= len(reads) < 20 * hops
+
+
 TYPES = {
     *("jetton_swap", "dex_deposit_liquidity", "dex_withdraw_liquidity"),
     *("dedust_v2_claim_fees", "dedust_v2_claim_reward"),
