@@ -21,7 +21,7 @@ typedef struct {
     uint32_t *listed, listed_count;
     uint32_t *placed, item_count, place_count;
     const Writer *writer;
-    bool has_special;
+    bool has_special, has_runs;
 } Placing;
 
 /* List the cells that weigh more than `least`, children before parents. */
@@ -122,6 +122,7 @@ static void place(Placing *placing, uint32_t number)
 static void place_part(Placing *placing, uint32_t number, unsigned part)
 {
     Local *local = &placing->locals[number];
+    placing->has_runs = true;
     local->parts[part] = placing->place_count;
     placing->place_count += run_at(placing->writer, local->run)->parts[part].count;
     placing->placed[placing->item_count++] = number | (part + 1u) << PART_SHIFT;
@@ -223,7 +224,7 @@ static Status order_locals(Writer *writer, uint32_t count, Order *order)
     find_special(&placing);
     uint32_t searched = place_all(&placing);
     *order = (Order){placing.locals, placing.placed, placing.item_count, placing.place_count,
-                     searched, placing.has_special};
+                     searched, placing.has_special, placing.has_runs};
     return placing.item_count >= count ? DONE : NOT_MINE;
 }
 
@@ -247,7 +248,8 @@ Status order_tree(Writer *writer, const Tree *tree, uint32_t root, Order *order)
         }
         if (status == DONE)
             status = order_locals(writer, count, order);
-        if (status != DONE || order->item_count == order->count || order->count <= MAX_RUN_BAG)
+        /* The number of items does not tell: a run below 12 references may have two cells. */
+        if (status != DONE || !order->has_runs || order->count <= MAX_RUN_BAG)
             return status;
         return order_plainly(writer, tree, root, order);
     }

@@ -36,7 +36,7 @@ typedef struct {
     uint32_t item_count;
     uint32_t count;  /* of cells */
     uint32_t searched; /* cells that were placed before the root was visited */
-    bool has_special;
+    bool has_special, has_runs;
 } Order;
 
 /* Number the different cells under `root`; a cell's references become numbers. Unless `unknown` is

@@ -242,6 +242,25 @@ def test_parts_that_many_bodies_share(seed: int, data: st.DataObject) -> None:
     assert compare(wrap_transaction(tree, transaction)) != "declined"
 
 
+@settings(max_examples=5, deadline=None)
+@given(st.data())
+def test_a_shared_part_of_few_cells_in_large_bags(data: st.DataObject) -> None:
+    """A part can weigh much and have two cells, and the bag be too large for parts."""
+    tree = CellTree()
+    below = append_cell(tree, tree.count, 32, ())
+    shared = append_cell(tree, tree.count, 32, (below,) * 4)
+    shared = append_cell(tree, tree.count, 32, (shared,) * 4)
+    messages = []
+    for number in range(10):
+        body = _grow(tree, Random(number), 300 if number % 2 else 3)  # noqa: S311 - no secret
+        body = append_cell(tree, tree.count, 32, (body, shared))
+        message = CellBuilder(tree).store_uint(0, 4).store_uint(0, 4)
+        message.store_uint(0, 4 + 1 + 4 + 4 + 64 + 32 + 1)
+        messages.append(message.store_bit(1).store_ref(body).end())
+    transaction = _store_around(data, tree, *messages)
+    assert compare(wrap_transaction(tree, transaction)) != "declined"
+
+
 def test_blocks_with_garbage_in_their_cells(demo: Network) -> None:
     choices = Random(5)  # noqa: S311 - repeatable, no secret
     results = []
