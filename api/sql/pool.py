@@ -216,7 +216,7 @@ def _check_files(snapshot: Snapshot, tables: Iterable[str]) -> None:
     for table in tables:
         if table in snapshot.damaged:
             raise snapshot.damaged[table]
-        snapshot.watch.check(table)
+        snapshot.watch.check(table, always=True)
 
 
 def _start() -> subprocess.Popen[bytes]:

@@ -24,6 +24,7 @@ _DONE = {
     "traces": "traces derived",
     "contracts": "contracts found",
     "actions": "actions classified",
+    "bodies": "bodies decoded",
 }
 
 

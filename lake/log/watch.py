@@ -43,14 +43,14 @@ class FileWatch:
         self.damaged = False
         """Whether a file is damaged: the snapshot has to be opened again."""
 
-    def check(self, group: str) -> None:
-        """Compare the files of a group, unless that was done just now.
+    def check(self, group: str, *, always: bool = False) -> None:
+        """Compare the files of a group, unless that was done just now and is not asked ``always``.
 
         Raises:
             LakeCorrupt: a file does not have the bytes that were committed.
         """
         started_s = self._clock()
-        if started_s < self._due_s.get(group, 0.0):
+        if not always and started_s < self._due_s.get(group, 0.0):
             return
         if group not in self._paths:
             root, files = self._lake_dir.absolute(), self._groups.get(group, ())
