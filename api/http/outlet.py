@@ -18,13 +18,27 @@ class Outlet(asyncio.Transport):
         """Take a transport, and what takes the protocol of an upgraded connection."""
         super().__init__()
         self._transport, self._hand_over = transport, hand_over
+        self._held: list[bytes | bytearray | memoryview] | None = None
         self.written = 0
         """Bytes that were handed over for sending."""
+
+    def hold(self) -> None:
+        """Keep what is written until it is flushed: each write makes a system call."""
+        self._held = []
+
+    def flush(self) -> None:
+        """Send what was held, in one write."""
+        held, self._held = self._held, None
+        if held:
+            self._transport.writelines(held)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Send bytes."""
         self.written += len(data)
-        self._transport.write(data)
+        if self._held is None:
+            self._transport.write(data)
+        else:
+            self._held.append(data)
 
     def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
         """Send bytes."""
@@ -32,6 +46,7 @@ class Outlet(asyncio.Transport):
 
     def write_eof(self) -> None:
         """Send no more."""
+        self.flush()
         self._transport.write_eof()
 
     def can_write_eof(self) -> bool:
@@ -40,7 +55,7 @@ class Outlet(asyncio.Transport):
 
     def get_write_buffer_size(self) -> int:
         """Return how many bytes wait for the peer."""
-        return self._transport.get_write_buffer_size()
+        return self._transport.get_write_buffer_size() + sum(map(len, self._held or ()))
 
     def get_write_buffer_limits(self) -> tuple[int, int]:
         """Return the sizes at which writing goes on and pauses."""
@@ -68,10 +83,12 @@ class Outlet(asyncio.Transport):
 
     def close(self) -> None:
         """Close the connection once everything is sent."""
+        self.flush()
         self._transport.close()
 
     def abort(self) -> None:
         """Close the connection at once."""
+        self._held = None
         self._transport.abort()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:  # noqa: ANN401 - as its base

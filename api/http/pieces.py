@@ -55,6 +55,20 @@ class Pieces:
         finally:
             self._transit.release(load)
 
+    async def send_small(self, scope: Scope, send: Send, start: Message, message: Message) -> None:
+        """Send the head of an answer and the first part of its body in one write."""
+        outlet = self._transit.find_outlet(scope)
+        if outlet is None:
+            await send(start)
+            await send(message)
+            return
+        outlet.hold()
+        try:
+            await send(start)
+            await send(message)
+        finally:
+            outlet.flush()
+
 
 class _Sender:
     """Sends one answer; its beginning waits until the size of its body is known."""
@@ -75,5 +89,6 @@ class _Sender:
             if len(body) > PIECE_BYTES and not message.get("more_body"):
                 await self._pieces.send_large(self._scope, self._receive, self._send, start, body)
                 return
-            await self._send(start)
+            await self._pieces.send_small(self._scope, self._send, start, message)
+            return
         await self._send(message)

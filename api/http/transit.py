@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from litestar.types import Scope
 
     from tonlake.api.http.connection import Connections, Peer
+    from tonlake.api.http.outlet import Outlet
 
 PEER = "peer"
 """Where the scope's state holds the other end of a connection that a proxy holds."""
@@ -42,8 +43,13 @@ class Transit:
 
     def open_load(self, scope: Scope) -> Load:
         """Return what accounts for the bytes of a request."""
-        state: dict[str, Any] = scope.get("state") or {}
-        return Load(read_address(scope), state.get(PEER) or scope.get("client"))
+        return Load(read_address(scope), _read_peer(scope))
+
+    def find_outlet(self, scope: Scope) -> Outlet | None:
+        """Return what the response to a request is written to; None without a connection."""
+        peer = _read_peer(scope)
+        connection = None if peer is None else self._connections.find(peer)
+        return None if connection is None else connection.outlet
 
     def add(self, load: Load, size: int) -> bool:
         """Hold more bytes for a request; False, with nothing held, where they are too many.
@@ -86,6 +92,13 @@ class Transit:
             if full or (share_full and load.address == address):
                 self.release(load)
                 connection.outlet.abort()
+
+
+def _read_peer(scope: Scope) -> Peer | None:
+    """Return the other end of a request's connection: a proxy, or the client."""
+    state: dict[str, Any] = scope.get("state") or {}
+    peer: Peer | None = state.get(PEER) or scope.get("client")
+    return peer
 
 
 def read_address(scope: Scope) -> str:
