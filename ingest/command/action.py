@@ -12,11 +12,12 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tonlake.ingest.derive.action.account.known import KnownContracts
 from tonlake.ingest.derive.action.classifier import classify
+from tonlake.ingest.derive.action.derivation import classify_stored
 from tonlake.ingest.derive.action.explanation import explain
 from tonlake.ingest.derive.action.gathering import gather_sources
 from tonlake.ingest.derive.action.row import show_actions
-from tonlake.ingest.derive.action.stored import read_stored
 from tonlake.ingest.derive.recording.action import read_traces
 from tonlake.ingest.errors import IngestError
 from tonlake.lake.command.cli import failing_cleanly
@@ -24,6 +25,7 @@ from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Place
 from tonlake.lake.log.state import read_state
 from tonlake.lake.schema import TRACES
+from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,7 +136,9 @@ def find_stored(lake_dir: Path, trace_id: bytes) -> tuple[Trace, Interfaces] | N
         row = rows.filter(pc.equal(rows["trace_id"], pa.scalar(trace_id, rows["trace_id"].type)))
         if row.num_rows:
             sources = gather_sources(lake_dir, state, row, {}, Place(0, 0, ""))
-            return next(read_stored(row, sources), None)
+            known = KnownContracts(lake_dir, LakeSettings(), state)
+            found = classify_stored(row, sources, known.find)
+            return next(((trace, interfaces) for trace, interfaces, _ in found), None)
     return None
 
 

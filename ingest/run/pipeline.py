@@ -255,7 +255,7 @@ class Pipeline:
         if self.contracts is not None:
             steps["contracts"] = self.contracts
         if self.settings.ingest.classify_actions:
-            steps["actions"] = ActionFiles(self.lake_dir)
+            steps["actions"] = ActionFiles(self.lake_dir, self.settings.lake)
         return derive_in_order(steps)
 
     def _network(self, blocks: pa.Table) -> Network:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tonlake.ingest.derive.action.account.known import KnownContracts, find_nothing
 from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.gathering import gather_sources
 from tonlake.ingest.derive.action.precedence import CLASSIFIER_VERSION
@@ -26,7 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from tonlake.ingest.derive.action.account.known import FindKnown
+    from tonlake.ingest.derive.action.classifier import Classified
+    from tonlake.ingest.derive.action.interface import Interfaces
+    from tonlake.ingest.derive.action.model import Trace
     from tonlake.lake.log.state import DataFile, LogState
+    from tonlake.lake.settings import LakeSettings
 
 Row = dict[str, Any]
 
@@ -42,15 +48,48 @@ class Classification(NamedTuple):
     traces: int
 
 
-def classify_traces(traces: pa.Table, rows: Rows) -> Classification:
-    """Classify complete traces, given as rows of ``traces``."""
+def classify_traces(
+    traces: pa.Table, rows: Rows, find_known: FindKnown = find_nothing
+) -> Classification:
+    """Classify complete traces, given as rows of ``traces``.
+
+    ``find_known`` returns what other accounts were at the end of a trace.
+    """
     collected = ActionRows()
     count = 0
     for start in range(0, traces.num_rows, _BATCH_TRACES):
-        for trace, interfaces in read_stored(traces.slice(start, _BATCH_TRACES), rows):
-            collected.add(trace, classify(trace, interfaces).actions)
+        found = classify_stored(traces.slice(start, _BATCH_TRACES), rows, find_known)
+        for trace, _interfaces, classified in found:
+            collected.add(trace, classified.actions)
             count += 1
     return Classification(collected.tables(), count)
+
+
+def classify_stored(
+    traces: pa.Table, rows: Rows, find_known: FindKnown
+) -> list[tuple[Trace, Interfaces, Classified]]:
+    """Return traces with the interfaces that their rules asked for, and what they did.
+
+    A trace is classified again with the interfaces that it missed, until it misses none.
+    """
+    found = [
+        (trace, interfaces, classify(trace, interfaces))
+        for trace, interfaces in read_stored(traces, rows)
+    ]
+    while asked := {
+        (account, trace.mc_seqno_end)
+        for trace, interfaces, _ in found
+        for account in interfaces.missed
+    }:
+        known = find_known(asked)
+        for at, (trace, before, classified) in enumerate(found):
+            if before.missed:
+                facts = {one: known.get((one, trace.mc_seqno_end), {}) for one in before.missed}
+                interfaces = before.join(facts)
+                if any(facts.values()):
+                    classified = classify(trace, interfaces)  # noqa: PLW2901 - what is kept
+                found[at] = trace, interfaces, classified
+    return found
 
 
 def make_range(place: Place, traces: int, actions: int) -> pa.Table:
@@ -68,9 +107,9 @@ def make_range(place: Place, traces: int, actions: int) -> pa.Table:
 class ActionFiles:
     """Derives the action files of a commit from its traces and contracts: the stage ``actions``."""
 
-    def __init__(self, lake_dir: Path) -> None:
-        """Take the lake's folder."""
-        self._lake_dir = lake_dir
+    def __init__(self, lake_dir: Path, settings: LakeSettings) -> None:
+        """Take the lake's folder, and the settings it is opened with."""
+        self._lake_dir, self._settings = lake_dir, settings
 
     def __call__(
         self,
@@ -99,7 +138,8 @@ class ActionFiles:
             ranges = _read_ranges(self._lake_dir, before) or make_range(at, 0, 0).to_pylist()
             fresh = _keep_within(self._leave_out_known(state, file), ranges)
             sources = gather_sources(self._lake_dir, state, fresh, at_hand, place, moved)
-            found = classify_traces(fresh, sources)
+            known = KnownContracts(self._lake_dir, self._settings, state, at_hand)
+            found = classify_traces(fresh, sources, known.find)
             added += _extend(self._lake_dir, at, before, found.tables)
             added.append(NewFile(ACTION_RANGES.name, at, _count(ranges, fresh, found)))
             removed.update(old.path for old in before.values())

@@ -58,14 +58,25 @@ class Interfaces:
     """Facts of accounts, by account and then by interface."""
 
     def __init__(self, facts: Mapping[str, Facts] | None = None) -> None:
-        """Take what is known; accounts that are not there have no known interface."""
+        """Take what is known; an account without any interface may stand with no facts."""
         self._facts = facts or {}
+        self.missed: set[str] = set()
+        """Accounts that were asked for and do not stand among the facts."""
 
     def find(self, account: str | None, name: str) -> Facts | None:
         """Return the fields of an interface that the account has; None when it has it not."""
-        known = self._facts.get(account) if account is not None else None
-        facts = known.get(name) if known is not None else None
+        if account is None:
+            return None
+        known = self._facts.get(account)
+        if known is None:
+            self.missed.add(account)
+            return None
+        facts = known.get(name)
         return facts if isinstance(facts, dict) else None
+
+    def join(self, facts: Mapping[str, Facts]) -> Interfaces:
+        """Return these facts, and those of accounts that were missed."""
+        return Interfaces({**facts, **self._facts})
 
     def has(self, account: str | None, name: str) -> bool:
         """Whether the account has an interface."""

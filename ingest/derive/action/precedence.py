@@ -39,7 +39,7 @@ from tonlake.ingest.derive.action.protocol import (
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.rule import Rule
 
-CLASSIFIER_VERSION = 3
+CLASSIFIER_VERSION = 4
 """Raised with every change that makes other actions of the same trace."""
 
 RULES: tuple[Rule, ...] = (

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tonlake.ingest.derive.action.account.known import KnownContracts
 from tonlake.ingest.derive.action.derivation import classify_traces, list_action_files, make_range
 from tonlake.ingest.derive.action.gathering import gather_sources
 from tonlake.ingest.derive.action.precedence import CLASSIFIER_VERSION
@@ -16,7 +17,7 @@ from tonlake.lake.schema import TRACES
 from tonlake.lake.schema.action import ACTION_RANGES, ACTIONS, SUPERSEDED_ACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from tonlake.ingest.settings import IngestSections
@@ -28,7 +29,7 @@ _COMPARED = ("trace_id", "action_id", "type", "success", "accounts", "details", 
 
 
 def rederive_actions(
-    lake_dir: Path, state: LogState, _settings: IngestSections, scope: Scope
+    lake_dir: Path, state: LogState, settings: IngestSections, scope: Scope
 ) -> Derivation | None:
     """Return the action files of ranges that another version classified, or none did.
 
@@ -47,7 +48,9 @@ def rederive_actions(
     if not places:
         return None
     return Derivation(
-        files=_derive_all(lake_dir, state, places, scope.on_range, keeps_old=scope.within is None),
+        files=_derive_all(
+            KnownContracts(lake_dir, settings.lake, state), lake_dir, state, places, scope
+        ),
         removed=frozenset(file.path for place in places for file in mine.get(place, {}).values()),
     )
 
@@ -63,18 +66,14 @@ def _is_current(lake_dir: Path, place: Place, files: Mapping[str, DataFile]) -> 
 
 
 def _derive_all(
-    lake_dir: Path,
-    state: LogState,
-    places: list[Place],
-    on_range: Callable[[int, int], None],
-    *,
-    keeps_old: bool,
+    known: KnownContracts, lake_dir: Path, state: LogState, places: list[Place], scope: Scope
 ) -> Iterator[NewFile]:
     mine = list_action_files(state)
+    keeps_old = scope.within is None
     for done, place in enumerate(places, 1):
         traces = _read_traces(lake_dir, state, place)
         sources = gather_sources(lake_dir, state, traces, {}, place)
-        tables, count = classify_traces(traces, sources)
+        tables, count = classify_traces(traces, sources, known.find)
         for name, rows in tables.items():
             yield NewFile(name, place, rows)
         actions = tables[ACTIONS.name]
@@ -86,7 +85,7 @@ def _derive_all(
         elif keeps_old and ACTIONS.name in before:
             old = read_rows(lake_dir, before[ACTIONS.name])
             yield NewFile(SUPERSEDED_ACTIONS.name, place, find_superseded(old, actions))
-        on_range(done, len(places))
+        scope.on_range(done, len(places))
 
 
 def _read_traces(lake_dir: Path, state: LogState, place: Place) -> pa.Table:

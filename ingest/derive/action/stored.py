@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.decode.cell.writer import serialize_single
-from tonlake.ingest.derive.action.interface import DNS_ITEM, Facts, Interfaces
+from tonlake.ingest.derive.action.account.facts import READERS, show_address
+from tonlake.ingest.derive.action.interface import Facts, Interfaces
 from tonlake.ingest.derive.action.model import Message, Trace, Transaction
 from tonlake.lake.file.values import iter_dicts, iter_tuples
 from tonlake.lake.schema import MESSAGES, TRANSACTION_TRACES, TRANSACTIONS
@@ -28,7 +29,7 @@ from tonlake.lake.schema.contract import (
 from tonlake.lake.schema.transaction import ACCOUNT_STATES, STATE_CELLS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 Row = dict[str, Any]
 
@@ -54,14 +55,6 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
     ACCOUNT_STATES.name: ("workchain", "account", "mc_seqno", "code_hash", "data_hash"),
 }
 """Columns that classification reads, by table."""
-
-_NAMES_BY_CODE = {
-    bytes.fromhex("9a3ec14bc098f6b44064c305222caea2800f17dda85ee6a8198a7095ede10dcf"): (
-        "NominatorPool"
-    ),
-    bytes.fromhex("8b5ffc9ebfd39064d8d5f56e4659c826bb7593923f5ca48728be4d60af6f51f9"): DNS_ITEM,
-}
-"""Interfaces that only the hash of the code tells."""
 
 _READS_DATA = pa.array([0x499A9262, 0x0168D4B7, 0xF5C5BAA3 - (1 << 32)], pa.int32())
 """Opcodes (signed) of messages to contracts of which the rules read the data: JVault's."""
@@ -175,11 +168,6 @@ def _make_message(row: Row) -> Message:
     )
 
 
-def show_address(workchain: int | None, account: bytes | None) -> str | None:
-    """Return a raw address; None for no address."""
-    return None if account is None else f"{workchain}:{account.hex().upper()}"
-
-
 History = dict[str, list[tuple[int, str, Facts]]]
 """What accounts were: by account, the masterchain block of the state, the interface, its fields."""
 
@@ -187,7 +175,7 @@ History = dict[str, list[tuple[int, str, Facts]]]
 def read_facts(rows: Rows, accounts: pa.Array) -> History:
     """Return what accounts were, in the order of their states."""
     history: History = {}
-    for name, read in _READERS.items():
+    for name, read in READERS.items():
         if name not in rows.tables or not rows.tables[name].num_rows:
             continue
         for row in iter_dicts(_filter(rows.take(name), "account", accounts)):
@@ -221,80 +209,20 @@ def _choose(
     """Return what each account was after its transactions in a trace, the last one first of all.
 
     Rows of recorded traces stand at the trace's first block. What the rows of other blocks say is
-    left out: they are at hand or not, as commits go.
+    left out: they are at hand or not, as commits go. An account is missing if a contract that is
+    gone may have had an interface: it is not active after the trace, and was called in it.
     """
     chosen: dict[str, Facts] = {}
     own: dict[str, set[int]] = {}
     for each in transactions:
         own.setdefault(each.account, {mc_seqno_start}).add(each.mc_seqno)
+        called = each.in_msg is not None and bool(each.in_msg.opcode)
+        if each.end_status == "active" or not called:
+            chosen.setdefault(each.account, {})
+        else:
+            chosen.pop(each.account, None)
     for account, mc_seqnos in own.items():
         for at, interface, facts in history.get(account, ()):
             if at in mc_seqnos:
                 chosen.setdefault(account, {})[interface] = facts
     return chosen
-
-
-def _read_jetton_wallet(row: Row, address: str) -> Iterator[tuple[str, Facts]]:
-    yield (
-        "JettonWallet",
-        {
-            "address": address,
-            "owner": show_address(row["owner_workchain"], row["owner"]),
-            "jetton": show_address(row["jetton_workchain"], row["jetton"]),
-        },
-    )
-
-
-def _read_nft_item(row: Row, address: str) -> Iterator[tuple[str, Facts]]:
-    yield (
-        "NftItem",
-        {
-            "address": address,
-            "init": row["init"],
-            "index": row["item_index"],
-            "collection_address": show_address(row["collection_workchain"], row["collection"]),
-            "owner_address": show_address(row["owner_workchain"], row["owner"]),
-            "content": json.loads(row["content"]) if row["content"] else None,
-        },
-    )
-
-
-def _read_nft_sale(row: Row, address: str) -> Iterator[tuple[str, Facts]]:
-    details = json.loads(row["details"])
-    nft = show_address(row["nft_workchain"], row["nft"])
-    owner = show_address(row["nft_owner_workchain"], row["nft_owner"])
-    marketplace = show_address(row["marketplace_workchain"], row["marketplace"])
-    if row["kind"] == "getgems_sale":
-        names = {"nft_address": nft, "nft_owner_address": owner, "marketplace_address": marketplace}
-        yield "NftSale", details | names | {"address": address}
-    elif row["kind"] == "getgems_auction":
-        names = {"nft_addr": nft, "nft_owner": owner, "mp_addr": marketplace}
-        yield "NftAuction", details | names | {"address": address}
-
-
-def _read_pool(row: Row, _address: str) -> Iterator[tuple[str, Facts]]:
-    if row["dex"] == "dedust":
-        assets = [
-            {"is_ton": row[name] is None, "address": row[name]} for name in ("asset_1", "asset_2")
-        ]
-        yield "DedustPool", {"assets": assets}
-
-
-def _read_order(row: Row, address: str) -> Iterator[tuple[str, Facts]]:
-    yield "MultisigOrder", {"address": address, "signers": row["signers"] or []}
-
-
-def _read_state(row: Row, address: str) -> Iterator[tuple[str, Facts]]:
-    name = _NAMES_BY_CODE.get(row["code_hash"])
-    if name is not None:
-        yield name, {"address": address}
-
-
-_READERS: dict[str, Callable[[Row, str], Iterator[tuple[str, Facts]]]] = {
-    JETTON_WALLETS.name: _read_jetton_wallet,
-    NFT_ITEMS.name: _read_nft_item,
-    NFT_SALES.name: _read_nft_sale,
-    DEX_POOLS.name: _read_pool,
-    MULTISIG_ORDERS.name: _read_order,
-    ACCOUNT_STATES.name: _read_state,
-}

@@ -52,7 +52,7 @@ def replay_traces(path: Path, lake_dir: Path, settings: IngestSections) -> Repla
         known = ()
     steps: dict[str, Step] = {"traces": TraceFiles(lake_dir), "bodies": derive_bodies}
     if settings.ingest.classify_actions:
-        steps["actions"] = ActionFiles(lake_dir)
+        steps["actions"] = ActionFiles(lake_dir, settings.lake)
     for group in join_overlapping(leave_out_repeated(read_recording(path))):
         place = f"{group.first_mc_seqno}:{group.last_mc_seqno}"
         if overlaps(known, (group.first_mc_seqno, group.last_mc_seqno)):

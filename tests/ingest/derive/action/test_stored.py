@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
+from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from tonlake.ingest.derive.action.body import read_body
+from tonlake.ingest.derive.action.derivation import classify_stored
 from tonlake.ingest.derive.action.stored import (
     SOURCES,
     Rows,
@@ -117,3 +120,57 @@ def test_accounts_are_what_they_were_after_transactions_of_the_trace() -> None:
         ((_trace, interfaces),) = read_stored(traces, Rows(tables))
         wallet = interfaces.jetton_wallet(f"0:{OTHER.hex().upper()}")
         assert (None if wallet is None else wallet.jetton) == expected
+
+
+@pytest.mark.parametrize(
+    ("end_status", "opcode", "asked"),
+    [
+        ("uninit", 0x5FCC3D14, True),
+        ("frozen", 0x5FCC3D14, True),
+        ("active", 0x5FCC3D14, False),
+        ("uninit", None, False),
+        ("uninit", 0, False),
+    ],
+)
+def test_contracts_that_are_gone_are_asked_for(
+    end_status: str, opcode: int | None, *, asked: bool
+) -> None:
+    """An account that was called and is not active may have been a contract before."""
+    tx_hash, trace_id, address = b"x" * 32, b"t" * 32, f"0:{OTHER.hex().upper()}"
+    transaction = state(
+        OTHER, hash=tx_hash, lt=1, now=1, descr="ord", aborted=True, end_status=end_status
+    )
+    message = {
+        "tx_hash": tx_hash,
+        "direction": "in",
+        "msg_index": 0,
+        "msg_hash": b"m" * 32,
+        "source_workchain": 0,
+        "source": STAKE_WALLET,
+        "destination_workchain": 0,
+        "destination": OTHER,
+        "opcode": opcode,
+        "value": 1,
+        "created_lt": 1,
+        "body": bytes.fromhex("b5ee9c72010101010002000000"),
+    }
+    start = {"mc_seqno_start": 5, "mc_seqno_end": 7, "trace_id": trace_id, "end_lt": 1}
+    start |= {"state": "complete", "end_utime": 1, "external_hash": tx_hash}
+    traces = pa.table({name: [start.get(name)] for name in TRACES.names})
+    tables = {
+        TRANSACTIONS.name: rows_of(TRANSACTIONS.name, transaction),
+        MESSAGES.name: rows_of(MESSAGES.name, message),
+        TRANSACTION_TRACES.name: rows_of(
+            TRANSACTION_TRACES.name, {"hash": tx_hash, "trace_id": trace_id}
+        ),
+    }
+    questions: set[tuple[str, int]] = set()
+
+    def find_known(found: set[tuple[str, int]]) -> dict[tuple[str, int], dict[str, Any]]:
+        questions.update(found)
+        facts = {"address": address, "index": "1", "owner_address": "0:AA"}
+        return {key: {"NftItem": facts} for key in found if key[0] == address}
+
+    ((_trace, interfaces, _classified),) = classify_stored(traces, Rows(tables), find_known)
+    assert ((address, 7) in questions) == asked
+    assert (interfaces.nft_item(address) is not None) == asked

@@ -1,0 +1,1 @@
+"""What accounts are: their interfaces out of rows of the lake."""
