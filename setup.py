@@ -8,7 +8,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 EXTENSIONS = {
-    "tonlake.ingest.decode.native._core": Path("tonlake/ingest/decode/native"),
+    "tonlake.ingest.decode._core": Path("tonlake/ingest/decode/native"),
     "tonlake.ingest.derive.body._bodies": Path("tonlake/ingest/derive/body/native"),
     "tonlake.lake.file._parquet": Path("tonlake/lake/file/native"),
     "tonlake.lake.index._rows": Path("tonlake/lake/index/segment/native"),

@@ -58,8 +58,9 @@ def parse_boc(data: bytes, *, check_crc: bool = True) -> CellTree:
     tree = CellTree()
     tree.data = data
     tree.roots = envelope.roots
-    _read_cells(data, envelope, tree)
-    tree.measure()
+    if not tree.take_parsed():
+        _read_cells(data, envelope, tree)
+        tree.measure()
     return tree
 
 

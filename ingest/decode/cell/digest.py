@@ -66,6 +66,12 @@ class Digests:
         """Compute everything, last cell first: children stand after their parents."""
         self._fill_parsed(range(len(self._cells) - 1, -1, -1))
 
+    def take(self, tops: list[bytes], bottoms: list[bytes], shallows: list[int]) -> None:
+        """Take what ``require_all`` computes, of cells with two hashes at most."""
+        self.tops, self.bottoms, self.shallows = tops, bottoms, shallows
+        self._seen.update(tops)
+        self._parsed += len(tops)
+
     def require(self, roots: Iterable[int]) -> None:
         """Compute the digests under some cells, as far as they are not there; raises the same."""
         links, tops = self._links, self.tops

@@ -13,12 +13,16 @@ from tonlake.ingest.decode.cell.digest import MAX_DEPTH, Digests
 from tonlake.ingest.decode.cell.exotic import HASH_BYTES, KIND_NAMES, ORDINARY, PRUNED, exotic_mask
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.errors import BocError
+from tonlake.lake.native import load_extension
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tonlake.ingest.decode.cell.writer import Plan
 
+
+NATIVE, _reason = load_extension("tonlake.ingest.decode._core")
+"""Parses and hashes whole bags, declines what is rare or damaged; None where it was not built."""
 
 _EXOTIC_BIT = 8
 # Bits from the end tag of the data on, by the last byte.
@@ -162,16 +166,36 @@ class CellTree:
         self.hash(cell)
         return (self._digests or self._make_digests()).all_hashes(cell)
 
+    def take_parsed(self) -> bool:
+        """Take the cells of ``data`` from the extension; False where it declines them.
+
+        It has checked them then as ``measure`` does.
+        """
+        found = None if NATIVE is None else NATIVE.parse(self.data)
+        if found is not None:
+            (self.cells, self.links, self._depths), self.stored_hashes = found
+            self._parsed = len(self.cells)
+        return found is not None
+
     def _make_digests(self) -> Digests:
         """Prepare the digests: all, unless the tree is trusted; raises what ``hash`` raises."""
         digests = Digests(self.cells, self.links, self._depths)
-        if not self._is_trusted:
+        if not self._is_trusted and not self._take_hashes(digests):
             digests.require_all()
             for cell, stored in self.stored_hashes.items():
                 if digests.all_hashes(cell) != stored:
                     raise BocError(f"cell {cell} carries hashes that are not its own")
         self._digests = digests
         return digests
+
+    def _take_hashes(self, digests: Digests) -> bool:
+        """Take the hashes of ``data`` from the extension; False where it declines them."""
+        if NATIVE is None or not self.data or len(self.cells) != self._parsed:
+            return False
+        found = NATIVE.hashes(self.data)
+        if found is not None:
+            digests.take(*found)
+        return found is not None
 
     def is_distinct(self, cell: int) -> bool:
         """Whether it is known that no two cells under this one are equal."""

@@ -39,7 +39,7 @@ _SEED_BITS = 64
 
 def _load() -> tuple[Any, str]:
     """Return the extension, or None and why it is not used."""
-    core, reason = load_extension("tonlake.ingest.decode.native._core")
+    core, reason = load_extension("tonlake.ingest.decode._core")
     if core is None:
         return None, reason
     columns = {

@@ -4,6 +4,7 @@
 #include <Python.h>
 
 #include "arrow.h"
+#include "cells.h"
 #include "decoder.h"
 #include "given.h"
 
@@ -296,6 +297,18 @@ static PyObject *module_rebuild(PyObject *module, PyObject *args)
     return rebuild_given(args, &sha);
 }
 
+static PyObject *module_parse(PyObject *module, PyObject *data)
+{
+    (void)module;
+    return parse_cells(data);
+}
+
+static PyObject *module_hashes(PyObject *module, PyObject *data)
+{
+    const Sha256 sha = sha256_choose(((ModuleState *)PyModule_GetState(module))->best);
+    return hash_cells(data, &sha);
+}
+
 static PyMethodDef methods[] = {
     {"decode", module_decode, METH_VARARGS,
      "decode(blocks, seed, sha_way, all_named=False, versions=()): decode blocks until one is\n"
@@ -307,6 +320,13 @@ static PyMethodDef methods[] = {
      "block before it names it, or, as the caller knows, one that is not among these."},
     {"root_hash", module_root_hash, METH_VARARGS,
      "root_hash(data): the hash of the root cell of a bag, None if the bag is declined."},
+    {"parse", module_parse, METH_O,
+     "parse(data): lists of the cells of a bag (d1, d2 and data), of their links and depths; and\n"
+     "the hashes and depths that cells store, by cell.\n\n"
+     "None if the bag is declined; a CRC is not looked at."},
+    {"hashes", module_hashes, METH_O,
+     "hashes(data): lists of the hashes of the cells of a bag, of those at level 0, and of depths\n"
+     "at level 0; None if the bag is declined."},
     {"rebuild", module_rebuild, METH_VARARGS,
      "rebuild(row, messages, seed): the bag of a transaction, None unless its rows give its hash.\n\n"
      "Rows are tuples of the columns that `rebuild_columns` names; of the messages the in message\n"

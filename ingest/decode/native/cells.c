@@ -1,0 +1,143 @@
+/* Bags of cells for Python, as ingest/decode/cell/tree.py and digest.py keep them. */
+#include "cells.h"
+
+typedef PyObject *(*MakeItem)(const Tree *tree, uint32_t cell);
+
+/* d1, without the bit that says that hashes are stored, d2 and data of a cell. */
+static PyObject *make_head(const Tree *tree, uint32_t index)
+{
+    const Cell *cell = &tree->cells[index];
+    uint8_t head[2 + (MAX_BITS + 7) / 8 + 1] = {cell->d1, cell->d2};
+    memcpy(head + 2, cell->data, cell_bytes(cell));
+    return PyBytes_FromStringAndSize((const char *)head, 2 + cell_bytes(cell));
+}
+
+static PyObject *make_links(const Tree *tree, uint32_t index)
+{
+    const Cell *cell = &tree->cells[index];
+    unsigned count = cell_ref_count(cell);
+    PyObject *links = PyTuple_New((Py_ssize_t)count);
+    for (unsigned i = 0; links && i < count; i++) {
+        PyObject *link = PyLong_FromUnsignedLong(cell->refs[i]);
+        if (!link || PyTuple_SetItem(links, (Py_ssize_t)i, link) != 0)
+            Py_CLEAR(links);
+    }
+    return links;
+}
+
+static PyObject *make_depth(const Tree *tree, uint32_t index)
+{
+    return PyLong_FromUnsignedLong(tree->heights[index]);
+}
+
+static PyObject *make_hash(const Hash *hash)
+{
+    return PyBytes_FromStringAndSize((const char *)hash->bytes, HASH_BYTES);
+}
+
+static PyObject *make_top(const Tree *tree, uint32_t index)
+{
+    return make_hash(tree_hash(tree, index, MAX_LEVEL));
+}
+
+static PyObject *make_bottom(const Tree *tree, uint32_t index)
+{
+    return make_hash(tree_hash(tree, index, 0));
+}
+
+static PyObject *make_shallow(const Tree *tree, uint32_t index)
+{
+    return PyLong_FromUnsignedLong(tree->depths[cell_digest(&tree->cells[index], 0)]);
+}
+
+/* A list with an item for each cell. */
+static PyObject *list_cells(const Tree *tree, MakeItem make)
+{
+    PyObject *items = PyList_New((Py_ssize_t)tree->count);
+    for (uint32_t cell = 0; items && cell < tree->count; cell++) {
+        PyObject *item = make(tree, cell);
+        if (!item || PyList_SetItem(items, (Py_ssize_t)cell, item) != 0)
+            Py_CLEAR(items);
+    }
+    return items;
+}
+
+/* The hashes and depths that cells store, by cell: they stand before the data. */
+static PyObject *list_stored(const Tree *tree)
+{
+    const Heap *stored = &tree->memory.stored;
+    PyObject *found = PyDict_New();
+    for (size_t at = 0; found && at < stored->size; at += sizeof(uint32_t)) {
+        uint32_t index;
+        memcpy(&index, stored->data + at, sizeof index);
+        const Cell *cell = &tree->cells[index];
+        size_t size = cell_hash_count(cell) * (HASH_BYTES + 2);
+        PyObject *key = PyLong_FromUnsignedLong(index);
+        PyObject *value = PyBytes_FromStringAndSize((const char *)cell->data - size, (Py_ssize_t)size);
+        if (!key || !value || PyDict_SetItem(found, key, value) != 0)
+            Py_CLEAR(found);
+        Py_XDECREF(key);
+        Py_XDECREF(value);
+    }
+    return found;
+}
+
+static Status parse_bytes(Tree *tree, PyObject *data)
+{
+    char *bytes;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(data, &bytes, &size) != 0)
+        return NO_MEMORY;
+    return tree_parse(tree, (const uint8_t *)bytes, (size_t)size);
+}
+
+/* Three lists, each with an item for each cell. */
+static PyObject *pack_lists(const Tree *tree, const MakeItem makers[3])
+{
+    PyObject *lists[3] = {NULL};
+    bool done = true;
+    for (int i = 0; done && i < 3; i++)
+        done = (lists[i] = list_cells(tree, makers[i])) != NULL;
+    if (done)
+        return Py_BuildValue("NNN", lists[0], lists[1], lists[2]);
+    for (int i = 0; i < 3; i++)
+        Py_XDECREF(lists[i]);
+    return NULL;
+}
+
+/* The result, None where the bag is declined, or NULL with an error set. */
+static PyObject *end(Tree *tree, Status status, PyObject *result)
+{
+    tree_free(tree);
+    if (status == NOT_MINE)
+        Py_RETURN_NONE;
+    if (status == NO_MEMORY && !PyErr_Occurred())
+        PyErr_NoMemory();
+    return result;
+}
+
+PyObject *parse_cells(PyObject *data)
+{
+    static const MakeItem makers[3] = {make_head, make_links, make_depth};
+    Tree tree = {0};
+    Status status = parse_bytes(&tree, data);
+    PyObject *lists = status == DONE ? pack_lists(&tree, makers) : NULL;
+    PyObject *stored = lists ? list_stored(&tree) : NULL;
+    PyObject *result = stored ? Py_BuildValue("NN", lists, stored) : NULL;
+    if (!stored)
+        Py_XDECREF(lists);
+    return end(&tree, status, result);
+}
+
+PyObject *hash_cells(PyObject *data, const Sha256 *sha)
+{
+    static const MakeItem makers[3] = {make_top, make_bottom, make_shallow};
+    Tree tree = {0};
+    Status status = parse_bytes(&tree, data);
+    if (status == DONE)
+        status = tree_digest_whole(&tree, sha);
+    for (uint32_t cell = 0; status == DONE && cell < tree.count; cell++)
+        if (cell_hash_count(&tree.cells[cell]) > 2)
+            status = NOT_MINE;
+    return end(&tree, status, status == DONE ? pack_lists(&tree, makers) : NULL);
+}

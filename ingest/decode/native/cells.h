@@ -1,0 +1,16 @@
+/* Bags of cells for Python: its flat arrays of cells, links, depths and hashes. */
+#ifndef TONLAKE_CELLS_H
+#define TONLAKE_CELLS_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "tree.h"
+
+/* parse(data) */
+PyObject *parse_cells(PyObject *data);
+
+/* hashes(data) */
+PyObject *hash_cells(PyObject *data, const Sha256 *sha);
+
+#endif

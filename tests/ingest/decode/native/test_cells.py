@@ -1,0 +1,95 @@
+"""Bags of cells parsed and hashed by the extension: what the reference in Python finds."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.ingest.decode.cell.samples import GENERIC, INDEXED, INDEXED_CRC, trees, write_form
+from tests.ingest.decode.cell.test_fuzz import list_seeds, mutate
+from tonlake.ingest.decode.cell import tree as cell_tree
+from tonlake.ingest.decode.cell.boc import BocError, parse_boc
+from tonlake.ingest.decode.cell.order import canonical_order
+
+if TYPE_CHECKING:
+    from tests.ingest.networks import Network
+    from tonlake.ingest.decode.cell.tree import CellTree
+
+pytestmark = pytest.mark.skipif(cell_tree.NATIVE is None, reason="the extension is not built")
+
+LEVELS = range(4)
+CASES = 3000
+
+
+def describe(bag: bytes) -> Any:
+    """Return all that a parsed bag shows of its cells, or the words of its error."""
+    try:
+        tree = parse_boc(bag)
+        shown = [tree.cells, tree.links, tree.roots, tree.stored_hashes]
+        return [*shown, _list_hashes(tree), _list_depths(tree)]
+    except BocError as error:
+        return str(error)
+
+
+def _list_hashes(tree: CellTree) -> list[bytes]:
+    return [tree.hash(cell, level) for cell in range(tree.count) for level in LEVELS]
+
+
+def _list_depths(tree: CellTree) -> list[int]:
+    return [tree.depth(cell, level) for cell in range(tree.count) for level in LEVELS]
+
+
+def compare(bag: bytes) -> Any:
+    """Describe a bag with and without the extension; return what both show."""
+    found = describe(bag)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cell_tree, "NATIVE", None)
+        assert describe(bag) == found
+    return found
+
+
+@given(
+    trees(),
+    st.sampled_from([GENERIC, INDEXED, INDEXED_CRC]),
+    st.integers(1, 4),
+    st.booleans(),
+    st.booleans(),
+)
+def test_sound_bags(
+    made: tuple[CellTree, int],
+    magic: bytes,
+    width: int,
+    stored: bool,  # noqa: FBT001 - drawn
+    crc: bool,  # noqa: FBT001 - drawn
+) -> None:
+    tree, root = made
+    order = canonical_order(tree, [root]).cells
+    bag = write_form(
+        tree, order, [root], magic=magic, width=width, offset_width=4, hashes=stored, crc=crc
+    )
+    assert not isinstance(compare(bag), str)
+
+
+def test_damaged_bags() -> None:
+    choices = Random(7)  # noqa: S311 - repeatable, no secret
+    seeds = list_seeds()
+    found = [compare(mutate(choices.choice(seeds), choices)) for _ in range(CASES)]
+    assert 0 < sum(isinstance(shown, str) for shown in found) < CASES
+
+
+def test_bags_of_a_network(network: Network) -> None:
+    bags = [block.data for bundle in network.bundles[::50] for block in bundle.blocks]
+    assert bags
+    assert all(not isinstance(compare(bag), str) for bag in bags)
+
+
+def test_what_is_no_bytes() -> None:
+    assert cell_tree.NATIVE.parse(b"") is None
+    assert cell_tree.NATIVE.hashes(b"\xb5\xee\x9c\x72") is None
+    for function in (cell_tree.NATIVE.parse, cell_tree.NATIVE.hashes):
+        with pytest.raises(TypeError):
+            function("text")
