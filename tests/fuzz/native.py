@@ -54,7 +54,7 @@ REPORT_EVERY_S = 30
 
 def load(path: Path) -> Any:
     """Load the extension from a file."""
-    name = "tonlake.ingest.decode.native._core"
+    name = "tonlake.ingest.decode._core"
     spec = spec_from_file_location(name, path, loader=ExtensionFileLoader(name, str(path)))
     assert spec is not None
     assert spec.loader is not None

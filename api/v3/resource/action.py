@@ -23,6 +23,7 @@ Row = dict[str, Any]
 _FIELDS_FILE = "actions.txt"
 _NEVER, _SPECIAL = "-", "*"
 _OPTIONAL = "?"
+_PARENT = "extra.parent_gasless_action"
 FINALIZED = "finalized"
 CURRENCY_TRANSFER = "extra_currency_transfer"
 """Type of transfers and calls that carry extra currencies, which keep their details."""
@@ -54,6 +55,7 @@ class Action(msgspec.Struct, kw_only=True):
     accounts: list[str] | Omitted = UNSET
     transactions_full: list[Any] | Omitted = UNSET
     finality: str = FINALIZED
+    parent_gasless_action: Annotated[str, Kind.EXTRA] | Omitted = UNSET
 
 
 class Field(NamedTuple):
@@ -91,7 +93,13 @@ def render_action(row: Row) -> Action:
         (row,),
         transactions=[encode_bytes(tx_hash) for tx_hash in row["tx_hashes"]],
         details=render_details(row),
+        parent_gasless_action=_find(row, _parse(row), _PARENT) or UNSET,
     )
+
+
+def _parse(row: Row) -> Row:
+    parts: Row = json.loads(row["details"] or "{}")
+    return parts
 
 
 def render_details(row: Row) -> Row:
@@ -99,7 +107,7 @@ def render_details(row: Row) -> Row:
     kind = row["type"]
     if kind == "tick_tock":
         return {}
-    parts = json.loads(row["details"] or "{}")
+    parts = _parse(row)
     shape = kind
     if kind == CURRENCY_TRANSFER:
         shape = "ton_transfer" if "ton_transfer_data" in parts else "call_contract"

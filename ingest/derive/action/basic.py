@@ -9,6 +9,7 @@ from tonlake.ingest.derive.action.block import (
     CLOCK,
     CURRENCY_TRANSFER,
     DEPLOY,
+    GASLESS,
     TRANSFER,
     Block,
     Columns,
@@ -19,6 +20,7 @@ from tonlake.ingest.derive.action.body import (
     TEXT_OPCODE,
     read_comment,
 )
+from tonlake.ingest.derive.action.request import find_opcode, is_gasless
 from tonlake.ingest.errors import IngestError
 
 if TYPE_CHECKING:
@@ -56,9 +58,12 @@ def make_block(node: Node) -> Block:
         block = _make_transfer(node, message)
     else:
         block = _make_call(node, message)
+        if is_gasless(message, block.opcode):
+            block.children.append(_make_marker(GASLESS, node, block))
     if node.transaction.deploys:
         # The logs of a deploying transaction count as deployments too, as with TON Center.
-        block.children.append(_make_deploy(node, block))
+        opcode = None if message is None else message.opcode
+        block.children.append(_make_marker(DEPLOY, node, block, opcode))
         if not node.is_log:
             block.deployments.add(node.transaction.account)
     return block
@@ -111,19 +116,18 @@ def _make_call(node: Node, message: Message) -> Block:
     return Block(
         CALL,
         [node],
-        _take_common(message) | {"opcode": message.opcode},
+        _take_common(message) | {"opcode": find_opcode(message)},
         served=CURRENCY_TRANSFER if message.extra_currencies else None,
         failed=is_failed(node, message, aborted=node.transaction.aborted, is_call=True),
     )
 
 
-def _make_deploy(node: Node, block: Block) -> Block:
-    """Return the hidden block of a deployment."""
+def _make_marker(kind: str, node: Node, block: Block, opcode: int | None = None) -> Block:
+    """Return the hidden block of a deployment, or of a request that another account paid for."""
     columns = {name: block.columns.get(name) for name in ("value", "source", "destination")}
-    opcode = None if node.message is None else node.message.opcode
-    deploy = Block(DEPLOY, [node], columns | {"opcode": opcode}, failed=node.transaction.aborted)
-    deploy.container = block
-    return deploy
+    marker = Block(kind, [node], columns | {"opcode": opcode}, failed=node.transaction.aborted)
+    marker.container = block
+    return marker
 
 
 def _take_common(message: Message) -> Columns:

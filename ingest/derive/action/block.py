@@ -20,6 +20,7 @@ asset2, asset_secondary, asset2_secondary, amount, value, opcode and the ``*_dat
 
 CALL, TRANSFER, DEPLOY, CLOCK = "call_contract", "ton_transfer", "contract_deploy", "tick_tock"
 CURRENCY_TRANSFER = "extra_currency_transfer"
+GASLESS = "gasless_request"
 
 
 class Block:

@@ -19,6 +19,7 @@ from tonlake.ingest.derive.action.protocol import (
     election,
     ethena,
     evaa,
+    hipo,
     jetton,
     jvault,
     layerzero,
@@ -34,6 +35,8 @@ from tonlake.ingest.derive.action.protocol import (
     tonco_liquidity,
     tonstakers,
     vesting,
+    wallet_extension,
+    wallet_key,
 )
 
 if TYPE_CHECKING:
@@ -44,6 +47,7 @@ CLASSIFIER_VERSION = 4
 
 RULES: tuple[Rule, ...] = (
     nft.MINT_RULE,
+    *hipo.RULES,
     tonstakers.DELAYED_WITHDRAW_RULE,
     dedust_deposit.WHOLE_RULE,
     dedust_deposit.PARTIAL_RULE,
@@ -106,4 +110,6 @@ RULES: tuple[Rule, ...] = (
     *coffee_staking.RULES,
     *layerzero.RULES,
     *cocoon.RULES,
+    wallet_extension.CHANGE_RULE,
+    wallet_key.CHANGE_RULE,
 )

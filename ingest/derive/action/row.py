@@ -12,16 +12,26 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.ingest.derive.action.block import CALL, CURRENCY_TRANSFER, DEPLOY, TRANSFER, Block
+from tonlake.ingest.derive.action.block import (
+    CALL,
+    CURRENCY_TRANSFER,
+    DEPLOY,
+    GASLESS,
+    TRANSFER,
+    Block,
+)
 from tonlake.ingest.derive.action.version import V1_BLOCKS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tonlake.ingest.derive.action.model import Trace
+    from tonlake.ingest.derive.action.node import Node
 
 _SOURCES = ("source", "source_secondary")
 _DESTINATIONS = ("destination", "destination_secondary")
+EXTRA, PARENT_GASLESS = "extra", "parent_gasless_action"
+"""Column of facts of later rules, and the name there of the paid request of an action."""
 
 
 class Action(msgspec.Struct, kw_only=True):
@@ -50,20 +60,46 @@ class Action(msgspec.Struct, kw_only=True):
         return TRANSFER if "ton_transfer_data" in self.columns else CALL
 
 
-def make_actions(blocks: Iterable[Block]) -> Iterator[Action]:
+def make_actions(blocks: Sequence[Block]) -> Iterator[Action]:
     """Yield the actions of top blocks and of those inside them that show."""
+    paid = {block.nodes[0]: name_of(block) for block in blocks if block.type == GASLESS}
     for top in blocks:
         todo: list[tuple[Block, bytes | None, list[str]]] = [(top, None, [])]
         while todo:
             block, parent, ancestors = todo.pop()
-            if _is_hidden(block) or (parent is not None and block.type == DEPLOY):
+            if _is_hidden(block) or (parent is not None and block.type in {DEPLOY, GASLESS}):
                 continue
             action = make_action(block)
+            request = _find_request(block, paid) if paid else None
+            if request is not None:
+                extra = action.columns.get(EXTRA, {})
+                linked = {PARENT_GASLESS: base64.b64encode(request).decode()}
+                action.columns = action.columns | {EXTRA: extra | linked}
             action.parent_action_id, action.ancestor_type = parent, ancestors
             yield action
             if block.type not in V1_BLOCKS:
                 inside = [block.served, *ancestors]
                 todo += [(child, action.action_id, inside) for child in block.children]
+
+
+def _find_request(block: Block, paid: Mapping[Node, bytes]) -> bytes | None:
+    """Return the action id of the paid request that an action is, or that its first message is of.
+
+    A request itself, and its call, belong to the one that their sender was called with.
+    """
+    first = _first_node(block)
+    if block.served not in {GASLESS, CALL} and first in paid:
+        return paid[first]
+    return None if first.parent is None else paid.get(first.parent)
+
+
+def _first_node(block: Block) -> Node:
+    return min(block.all_nodes(), key=lambda node: node.start_lt)
+
+
+def name_of(block: Block) -> bytes:
+    """Return the id of the action of a block."""
+    return name_action(_first_node(block).key, block.type)
 
 
 def make_action(block: Block, *, is_ghost: bool = False) -> Action:

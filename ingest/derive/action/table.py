@@ -9,6 +9,7 @@ import msgspec
 import pyarrow as pa
 
 from tonlake.ingest.derive.action.precedence import CLASSIFIER_VERSION
+from tonlake.ingest.derive.action.row import EXTRA
 from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTIONS, DEX_SWAPS, NFT_SALES_EVENTS
 
 if TYPE_CHECKING:
@@ -81,7 +82,9 @@ def _collect(table: Table, rows: Iterable[Row]) -> pa.Table:
 
 def _make_row(trace: Trace, action: Action) -> Row:
     columns = action.columns
-    details = {name: value for name, value in columns.items() if name.endswith(_DETAILS)}
+    details = {
+        name: value for name, value in columns.items() if name.endswith(_DETAILS) or name == EXTRA
+    }
     currencies = columns.get("value_extra_currencies")
     row: Row = {
         **{name: getattr(action, name) for name in _FROM_ACTION},

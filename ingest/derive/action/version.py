@@ -45,7 +45,9 @@ _COCOON = (
     *("cocoon_client_request_refund", "cocoon_grant_refund"),
     *("cocoon_client_increase_stake", "cocoon_client_withdraw"),
 )
-_DEDUST_V2 = ("dedust_v2_claim_fees", "dedust_v2_claim_reward")
+_LATEST = (
+    *("dedust_v2_claim_fees", "dedust_v2_claim_reward", "change_wallet_key", "gasless_request"),
+)
 _TGBTC = (
     *("tgbtc_dkg_log_fallback", "tgbtc_new_key", "tgbtc_new_key_fallback", "tgbtc_burn"),
     *("tgbtc_burn_fallback", "tgbtc_mint", "tgbtc_mint_fallback"),
@@ -60,7 +62,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     ),
     "v3": ("v2", *_SALES, *_LAYERZERO),
     "v4": ("v3", *_COCOON),
-    "v5": ("v4", *_DEDUST_V2),
+    "v5": ("v4", *_LATEST),
     "latest": ("v5",),
     "staking": _STAKING,
     "jettons": ("jetton_transfer", "jetton_burn", "jetton_mint"),
@@ -84,6 +86,8 @@ V1_BLOCKS = frozenset(
         *V1,
         *("tonstakers_deposit", "tonstakers_withdraw", "tonstakers_withdraw_request"),
         *("nominator_pool_deposit", "nominator_pool_withdraw_request"),
+        *("hipo_stake_deposit", "hipo_stake_withdrawal", "hipo_stake_withdrawal_request"),
+        *("change_wallet_key", "gasless_request"),
         *("ethena_deposit", "ethena_withdrawal_request"),
         *("dedust_deposit_liquidity", "dedust_deposit_liquidity_partial"),
         *("dedust_v2_deposit_liquidity", "dedust_v2_deposit_liquidity_partial"),

@@ -44,8 +44,12 @@ def _read_log(log: Block) -> Hop:
     return Hop(asset_in, body.coins(), asset_out, body.coins())
 
 
-def _make_swap(match: Match, _interfaces: Interfaces) -> Draft:
-    """A swap; it failed where a pool did not log its part."""
+def _make_swap(match: Match, interfaces: Interfaces) -> Draft | None:
+    """A swap; it failed where a pool did not log its part. Pools of several hops are known."""
+    peers = match.all("peer")
+    pools = [each.message.destination for each in peers]
+    if len(peers) > 1 and not all(interfaces.has(pool, "DedustPool") for pool in pools):
+        return None
     incoming = read_incoming(match["in"])
     outgoing = _read_payout(match["order"], match["out"])
     hops = [_read_log(block) for block in match.all("log")]

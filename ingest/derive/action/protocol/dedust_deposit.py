@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.derive.action.block import TRANSFER as TON_TRANSFER
-from tonlake.ingest.derive.action.block import Block
+from tonlake.ingest.derive.action.block import Block, walk
 from tonlake.ingest.derive.action.pattern import built, call, one_of
 from tonlake.ingest.derive.action.protocol.dedust import ASSET_TAG_BITS, DEX, PAYOUT
 from tonlake.ingest.derive.action.protocol.jetton import INTERNAL, NOTIFY, TRANSFER
@@ -94,6 +94,7 @@ def _make_whole(match: Match, interfaces: Interfaces) -> Draft | None:
     if not _is_known(match, interfaces):
         return None
     minted = match.get("minted")
+    _leave_unknown(match, interfaces)
     draft = _draft(
         match,
         WHOLE,
@@ -104,6 +105,16 @@ def _make_whole(match: Match, interfaces: Interfaces) -> Draft | None:
     )
     draft.columns["destination"] = match.block.message.destination
     return draft._replace(failed="rejection" in match)
+
+
+def _leave_unknown(match: Match, interfaces: Interfaces) -> None:
+    """Leave out jettons that went back to a wallet which is not known."""
+    for back in match.all("back"):
+        sent = back.previous
+        if sent is not None and interfaces.jetton_wallet(back.message.destination) is None:
+            gone = set(walk([sent]))
+            match.blocks = [block for block in match.blocks if block not in gone]
+            match.names["excess"].remove(sent)
 
 
 def _read_deposited(block: Block) -> _Target:
@@ -139,7 +150,7 @@ def merge_deposits(blocks: Iterable[Block]) -> list[Block]:
         if block.type in {WHOLE, PARTIAL} and contract is not None:
             by_contract.setdefault(contract, []).append(block)
     for sides in by_contract.values():
-        if len(sides) == _MERGED:
+        if len(sides) == _MERGED and any(side.type == WHOLE for side in sides):
             found = [block for block in found if block not in sides]
             found.append(_merge(sides))
     return found
@@ -168,7 +179,9 @@ _RECEIVED = one_of(
         call(INTERNAL, name="internal").after(call(TRANSFER, name="transfer").maybe).maybe
     ),
 )
-_JETTONS_BACK = call(TRANSFER, name="excess").then(call(INTERNAL).then(call(NOTIFY).maybe))
+_JETTONS_BACK = call(TRANSFER, name="excess").then(
+    call(INTERNAL, name="back").then(call(NOTIFY).maybe)
+)
 _BACK = call(PAY_BACK).then(one_of(_JETTONS_BACK, call(PAYOUT, name="excess")).maybe).maybe
 _REST = (built(TON_TRANSFER).maybe, _BACK, _BACK)
 

@@ -195,7 +195,8 @@ def _make_mint(match: Match, interfaces: Interfaces) -> Draft | None:
     if internal is None or block.failed:
         if block.opcode == MINTER_MINT:
             columns["amount"] = body.ref().skip(32 + 64).coins()
-        return Draft("jetton_mint", columns, failed=True)
+        is_named = columns["destination"] is not None
+        return Draft("jetton_mint", columns, failed=True) if is_named else None
     wallet = interfaces.jetton_wallet(internal.message.destination)
     if wallet is None:
         return None

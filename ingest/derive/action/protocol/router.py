@@ -12,7 +12,6 @@ from tonlake.ingest.derive.action.protocol.jetton import (
     JETTON_TRANSFER,
     NOTIFY,
     PTON_TRANSFER,
-    TRANSFER,
 )
 from tonlake.ingest.derive.action.protocol.swap import (
     Leg,
@@ -50,7 +49,7 @@ def read_paid(block: Block) -> Leg:
 def paid_out(name: str) -> Pattern:
     """Return the pattern of what a router pays: coins through their wallet, or jettons."""
     return one_of(
-        Pattern(TRANSFER, JETTON_TRANSFER).then(call(PTON_TRANSFER, name=name)),
+        built(JETTON_TRANSFER).then(call(PTON_TRANSFER, name=name).then(call(NOTIFY).maybe)),
         built(JETTON_TRANSFER, name=name),
     )
 
@@ -68,7 +67,7 @@ def pay(order: int, swap: int, most_hops: int) -> Pattern:
     coins = call(PTON_TRANSFER, name="between").then(call(NOTIFY).then(again))
     return payment.then(
         one_of(
-            Pattern(TRANSFER, JETTON_TRANSFER).then(coins),
+            built(JETTON_TRANSFER).then(coins),
             built(JETTON_TRANSFER, name="between").then(again),
             paid_out("out"),
         )

@@ -59,13 +59,18 @@ def read_code(payment: Block) -> int:
     return body.uint(32)
 
 
-def _make_swap(match: Match, _interfaces: Interfaces) -> Draft | None:
-    """A swap of version 2; one that pays back what came in failed."""
+def _make_swap(match: Match, interfaces: Interfaces) -> Draft | None:
+    """A swap of version 2; one that pays back what came in failed.
+
+    Of several hops, each that pays jettons does so from a known wallet.
+    """
     incoming, out = read_sent(match), match.get("out")
     if incoming is None or out is None:
         return None
-    outgoing = read_paid(out)
-    between = [read_paid(block) for block in match.all("between")]
+    outgoing, later = read_paid(out), match.all("between")
+    if later and not all(_is_known(block, interfaces) for block in (*later, out)):
+        return None
+    between = [read_paid(block) for block in later]
     stops = [incoming, *between, outgoing]
     hops = [
         Hop(before.asset, before.amount, after.asset, after.amount)
@@ -75,6 +80,13 @@ def _make_swap(match: Match, _interfaces: Interfaces) -> Draft | None:
     columns = show_swap(DEX, incoming, outgoing, hops=hops if between else ())
     failed = codes != {OK_CODE} or outgoing.asset == incoming.asset
     return Draft("jetton_swap", columns, failed=failed)
+
+
+def _is_known(paid: Block, interfaces: Interfaces) -> bool:
+    """Whether a payment is one of coins, or of a known jetton wallet."""
+    if paid.type != JETTON_TRANSFER or paid["source_secondary"] is None:
+        return True
+    return interfaces.jetton_wallet(paid["source_secondary"]) is not None
 
 
 SWAP_V1_RULE = Rule(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tonlake.ingest.derive.action.block import TRANSFER
 from tonlake.ingest.derive.action.pattern import anything, built, call, one_of
 from tonlake.ingest.derive.action.protocol.jetton import BURN_NOTIFICATION
+from tonlake.ingest.derive.action.row import EXTRA
 from tonlake.ingest.derive.action.rule import Draft, Rule
 from tonlake.ingest.errors import IngestError
 
@@ -33,7 +34,7 @@ def _read_mint(log: Block) -> Columns:
     return {
         "amount": body.coins(),
         "destination": body.address(),
-        "asset_secondary": body.uint(256).to_bytes(32, "little").hex(),  # as Bitcoin shows it
+        EXTRA: {"btc_txid": body.uint(256).to_bytes(32, "little").hex()},  # as Bitcoin shows it
     }
 
 
@@ -51,7 +52,7 @@ def _read_new_key(log: Block) -> Columns:
     body = log.message.arguments()
     return {
         "amount": body.coins(),
-        "source_secondary": body.hex(256),
+        EXTRA: {"pubkey": body.hex(256)},
         "destination_secondary": body.address(),
     }
 
@@ -129,7 +130,7 @@ def _make_key_ready(match: Match, _interfaces: Interfaces) -> Draft:
     columns = {
         "source": match.block.message.source,
         "value": body.uint(64),
-        "asset": body.hex(256),
+        EXTRA: {"pubkey": body.hex(256)},
     }
     return Draft("tgbtc_dkg_log", columns, served="tgbtc_dkg_log_fallback")
 

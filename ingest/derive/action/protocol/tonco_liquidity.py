@@ -176,7 +176,7 @@ DEPOSIT_RULE = Rule(
         call(MINT_AND_REFUND, name="minted")
         .then(
             call(PAY_TO).then(paid_out("excess").maybe, paid_out("excess").maybe).maybe,
-            built("nft_mint", name="nft").maybe,
+            built("nft_mint", name="nft"),
             call(EXCESS_OPCODE).maybe,
         )
         .maybe

@@ -1,0 +1,241 @@
+"""Hipo: liquid staking, at once or at the end of a round, for which a bill (an NFT item) stands.
+
+The columns are those of the service's proposed rules, with the outcomes that a later revision adds:
+comments as deposits, and payouts at the end of a round that are put off or taken back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.derive.action.block import TRANSFER
+from tonlake.ingest.derive.action.pattern import built, call, one_of
+from tonlake.ingest.derive.action.protocol.jetton import BURN, NOTIFY
+from tonlake.ingest.derive.action.rule import Draft, Rule
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.action.block import Block, Columns
+    from tonlake.ingest.derive.action.body import Body
+    from tonlake.ingest.derive.action.interface import Interfaces
+    from tonlake.ingest.derive.action.pattern import Match
+
+TREASURY = "0:8BC991CFE177BC7E9721433EFA3BEFD199485A55CFFD040A06C89AF026B71BCF"
+PARENT = "0:CF76AF318C0872B58A9F1925FC29C156211782B9FB01F56760D292E56123BF87"
+"""The treasury, and the master of its jetton unless a message names another."""
+
+DEPOSIT = 0x3D3761A6
+PROXY_MINTED, MINTED = 0x5BE57626, 0x5445EFEE
+PROXY_SAVED, SAVED = 0x47DAA10F, 0x4CCE0E74
+MINT_BILL, ASSIGN_BILL = 0x4B2D7871, 0x3275DFC2
+PROXY_RESERVE, RESERVE = 0x688B0213, 0x386A358B
+PROXY_BURNED, BURNED, WITHDRAWN = 0x4476FDE0, 0x5B512E25, 0xF0FA223B
+PROXY_ROLLBACK, ROLLBACK = 0x32B67194, 0x1B77FD1A
+BURN_BILL, BILL_BURNED = 0x6F89F5E3, 0x840F6369
+MINT_TOKENS, BURN_TOKENS = 0x42684479, 0x7CFFE1EE
+PROVIDER = "hipo"
+_COMMENTS = {"d", "D"}
+_NFT_MINT = "nft_mint"
+
+
+def _is_to_treasury(block: Block) -> bool:
+    return block.message.destination == TREASURY
+
+
+def _is_from_treasury(block: Block) -> bool:
+    return block.message.source == TREASURY
+
+
+def _read(block: Block) -> Body:
+    """Return the body of a message behind its query id."""
+    return block.message.arguments().skip(64)
+
+
+def _find_bill(minting: Block | None) -> str | None:
+    """Return the bill that a message makes: what it deployed, or what was assigned."""
+    if minting is None:
+        return None
+    for after in minting.following:
+        if after.type == _NFT_MINT:
+            bill: str | None = after["asset_secondary"]
+            return bill
+    return next((each.message.destination for each in _calls(minting, ASSIGN_BILL)), None)
+
+
+def _calls(block: Block, opcode: int) -> list[Block]:
+    return [after for after in block.following if after.opcode == opcode]
+
+
+def _make_deposit(match: Match, _interfaces: Interfaces) -> Draft | None:
+    """Coins for hGRAM, now or at the end of the round."""
+    block = match.block
+    message = block.message
+    staker, coins = message.source, 0
+    if block.type == TRANSFER:
+        if (block["ton_transfer_data"] or {}).get("content") not in _COMMENTS:
+            return None
+    else:
+        body = _read(block)
+        staker, coins = body.address() or staker, body.coins()
+    proxy, minted = match.get("proxy"), match.get("minted")
+    wallet = minted or match.get("saved")
+    amount = coins or message.value
+    tokens = None
+    if proxy is not None:
+        held = _read(proxy)
+        tokens = held.coins() if proxy.opcode == PROXY_MINTED else None
+        amount = held.coins()
+    data = {"provider": PROVIDER, "tokens_minted": tokens, "ts_nft": _find_bill(match.get("bill"))}
+    columns = _fill(staker, wallet, proxy, amount, data)
+    failed = block.failed or proxy is None
+    return Draft("hipo_stake_deposit", columns, failed=failed, served="stake_deposit")
+
+
+def _fill(
+    staker: str | None, wallet: Block | None, proxy: Block | None, amount: int | None, data: Columns
+) -> Columns:
+    return {
+        "source": staker,
+        "source_secondary": None if wallet is None else wallet.message.destination,
+        "destination": TREASURY,
+        "asset": PARENT if proxy is None else proxy.message.destination,
+        "amount": amount,
+        "staking_data": data,
+    }
+
+
+def _make_withdrawal(match: Match, _interfaces: Interfaces) -> Draft | None:
+    """Burnt hGRAM for coins, at once or at the end of the round; a rollback is no action."""
+    burn, reserved = match.block, match["reserve"]
+    reserve = _read(reserved)
+    tokens = reserve.coins()
+    staker = reserve.address() or burn.message.source
+    paid, minting = match.get("paid"), match.get("bill")
+    columns = _fill(staker, burn, match["proxy"], None, {})
+    if paid is not None:
+        body = _read(paid)
+        burnt, coins = body.coins(), body.coins()
+        data = {"provider": PROVIDER, "ts_nft": None, "tokens_burnt": burnt}
+        columns |= {"amount": coins, "staking_data": data}
+        return Draft(
+            "hipo_stake_withdrawal", columns, failed=burn.failed, served="stake_withdrawal"
+        )
+    if minting is None:
+        return None
+    tokens = _read(minting).coins() or _read(burn).coins() or tokens
+    columns |= {"amount": tokens, "staking_data": _describe_request(minting, tokens)}
+    kind = "hipo_stake_withdrawal_request"
+    return Draft(kind, columns, failed=burn.failed, served="stake_withdrawal_request")
+
+
+def _describe_request(minting: Block, tokens: int) -> Columns:
+    return {"provider": PROVIDER, "ts_nft": _find_bill(minting), "tokens_burnt": tokens}
+
+
+def _make_round_deposit(match: Match, _interfaces: Interfaces) -> Draft:
+    """At the end of a round hGRAM is minted for a bill."""
+    block, proxy = match.block, match["proxy"]
+    body, minted = _read(block), _read(proxy)
+    coins = body.coins()
+    tokens = minted.coins()
+    minted.coins()
+    staker = minted.address() or body.address()
+    bill = match.get("bill_burned")
+    data = {
+        "provider": PROVIDER,
+        "tokens_minted": tokens,
+        "ts_nft": None if bill is None else bill.message.source,
+    }
+    columns = _fill(staker, match["minted"], proxy, coins, data)
+    return Draft("hipo_stake_deposit", columns, failed=block.failed, served="stake_deposit")
+
+
+def _make_round_withdrawal(match: Match, _interfaces: Interfaces) -> Draft:
+    """At the end of a round a bill is paid out, put off, or taken back."""
+    block = match.block
+    body = _read(block)
+    tokens, owner = body.coins(), body.address()
+    bill = match.get("bill_burned")
+    item = None if bill is None else bill.message.source
+    paid, minting, returned = match.get("proxy"), match.get("bill"), match.get("returned")
+    if minting is not None:
+        asked = _read(minting)
+        tokens = asked.coins()
+        asked.bit()
+        owner, parent = asked.address() or owner, asked.address()
+        columns = _fill(owner, None, None, tokens, _describe_request(minting, tokens))
+        columns["asset"] = parent or PARENT
+        kind = "hipo_stake_withdrawal_request"
+        return Draft(kind, columns, failed=block.failed, served="stake_withdrawal_request")
+    if returned is not None:
+        body = _read(returned)
+        tokens, owner = body.coins(), body.address() or owner
+        data = {"provider": PROVIDER, "ts_nft": item, "tokens_burnt": tokens}
+        columns = _fill(owner, match.get("rollback"), returned, None, data)
+        return Draft("hipo_stake_withdrawal", columns, failed=True, served="stake_withdrawal")
+    body = _read(match["proxy"])
+    burnt, coins = body.coins(), body.coins()
+    data = {"provider": PROVIDER, "ts_nft": item, "tokens_burnt": burnt}
+    columns = _fill(body.address() or owner, match["burned"], paid, coins, data)
+    return Draft("hipo_stake_withdrawal", columns, failed=block.failed, served="stake_withdrawal")
+
+
+_BILL = call(MINT_BILL, name="bill").where(_is_from_treasury)
+_MINTED = (
+    call(PROXY_MINTED, name="proxy")
+    .then(call(MINTED, name="minted").then(call(NOTIFY).maybe))
+    .where(_is_from_treasury)
+)
+_PAID = call(BURNED, name="burned").then(call(WITHDRAWN).maybe)
+_BILL_BURNED = call(BILL_BURNED, name="bill_burned").after(call(BURN_BILL).maybe)
+
+DEPOSIT_RULE = Rule(
+    "hipo.deposit",
+    one_of(call(DEPOSIT).where(_is_to_treasury), built(TRANSFER).where(_is_to_treasury)).then(
+        one_of(
+            _MINTED,
+            call(PROXY_SAVED, name="proxy")
+            .where(_is_from_treasury)
+            .then(call(SAVED, name="saved").maybe),
+        ).maybe,
+        _BILL.maybe,
+    ),
+    _make_deposit,
+)
+WITHDRAW_RULE = Rule(
+    "hipo.withdraw",
+    call(BURN).then(
+        call(PROXY_RESERVE, name="proxy").then(
+            call(RESERVE, name="reserve")
+            .where(_is_to_treasury)
+            .then(
+                one_of(
+                    call(PROXY_BURNED, name="paid").where(_is_from_treasury).then(_PAID),
+                    _BILL,
+                )
+            )
+        )
+    ),
+    _make_withdrawal,
+)
+ROUND_DEPOSIT_RULE = Rule(
+    "hipo.round_deposit",
+    call(MINT_TOKENS).where(_is_to_treasury).after(_BILL_BURNED.maybe).then(_MINTED),
+    _make_round_deposit,
+)
+ROUND_WITHDRAW_RULE = Rule(
+    "hipo.round_withdraw",
+    call(BURN_TOKENS)
+    .where(_is_to_treasury)
+    .after(_BILL_BURNED.maybe)
+    .then(
+        one_of(
+            call(PROXY_BURNED, name="proxy").where(_is_from_treasury).then(_PAID),
+            _BILL,
+            call(PROXY_ROLLBACK, name="returned")
+            .where(_is_from_treasury)
+            .then(call(ROLLBACK, name="rollback").maybe),
+        )
+    ),
+    _make_round_withdrawal,
+)
+RULES = (DEPOSIT_RULE, WITHDRAW_RULE, ROUND_DEPOSIT_RULE, ROUND_WITHDRAW_RULE)
