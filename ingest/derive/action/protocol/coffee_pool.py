@@ -193,7 +193,7 @@ def _read_side(match: Match, name: str) -> Leg:
     return read_payout(match[f"{name}_order"], match[name])
 
 
-_MINTED = call(INTERNAL).then(call(EXCESS_OPCODE)).maybe
+_MINTED = call(INTERNAL).then(call(EXCESS_OPCODE).maybe)
 
 VAULT_RULE = Rule(
     "coffee.create_vault",

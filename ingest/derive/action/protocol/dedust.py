@@ -47,8 +47,8 @@ def _read_log(log: Block) -> Hop:
 def _make_swap(match: Match, interfaces: Interfaces) -> Draft | None:
     """A swap; it failed where a pool did not log its part. Pools of several hops are known."""
     peers = match.all("peer")
-    pools = [each.message.destination for each in peers]
-    if len(peers) > 1 and not all(interfaces.has(pool, "DedustPool") for pool in pools):
+    pools = [each.message.destination for each in (match["first"], *peers)]
+    if peers and not all(interfaces.has(pool, "DedustPool") for pool in pools):
         return None
     incoming = read_incoming(match["in"])
     outgoing = _read_payout(match["order"], match["out"])
@@ -88,7 +88,7 @@ _OUT = _pays("order", "out")
 
 SWAP_RULE = Rule(
     "dedust.swap",
-    call(SWAP)
+    call(SWAP, name="first")
     .then(one_of(_OUT, repeat(call(SWAP_PEER, SWAP, name="peer").then(_LOG), until=_OUT)), _LOG)
     .after(one_of(built(JETTON_TRANSFER), call(SWAP_NATIVE)).named("in")),
     _make_swap,
