@@ -48,19 +48,23 @@ def _read_asked(block: Block) -> tuple[str | None, _Target]:
     return owner, _Target(assets, (inner.coins(), inner.coins()))
 
 
-def _draft(match: Match, block_type: str, target: _Target | None, **more: object) -> Draft:
+def _draft(
+    match: Match, interfaces: Interfaces, block_type: str, target: _Target | None, **more: object
+) -> Draft:
     """Return the draft of one side that is paid in; the target is what was asked by default."""
     (owner, asked), top_up = _read_asked(match["ask"]), match["top_up"]
     target = target or asked
     paid = top_up.message.arguments().skip(64)
     transfer = match.get("transfer")
+    wallet = None if transfer is None else transfer.message.destination
+    is_shown = block_type == PARTIAL or interfaces.jetton_wallet(wallet) is not None
     data: Columns = {
         "dex": DEX,
         "asset1": read_asset(paid, ASSET_TAG_BITS),
         "amount1": paid.coins(),
         "asset2": None,
         "amount2": None,
-        "user_jetton_wallet_1": None if transfer is None else transfer.message.destination,
+        "user_jetton_wallet_1": wallet if is_shown else None,
         "user_jetton_wallet_2": None,
         "lp_tokens_minted": None,
         "target_asset_1": target.assets[0],
@@ -80,7 +84,11 @@ def _draft(match: Match, block_type: str, target: _Target | None, **more: object
 def _make_partial(match: Match, interfaces: Interfaces) -> Draft | None:
     """The first side is paid in, and nothing goes on to the pool."""
     goes_on = any(after.opcode in {DEPOSIT_ALL, REJECT} for after in match["top_up"].next)
-    return None if goes_on or not _is_known(match, interfaces) else _draft(match, PARTIAL, None)
+    return (
+        None
+        if goes_on or not _is_known(match, interfaces)
+        else _draft(match, interfaces, PARTIAL, None)
+    )
 
 
 def _is_known(match: Match, interfaces: Interfaces) -> bool:
@@ -97,6 +105,7 @@ def _make_whole(match: Match, interfaces: Interfaces) -> Draft | None:
     _leave_unknown(match, interfaces)
     draft = _draft(
         match,
+        interfaces,
         WHOLE,
         _read_deposited(match.block),
         lp_tokens_minted=None if minted is None else minted.message.arguments().skip(64).coins(),
@@ -136,7 +145,8 @@ def _read_excess(block: Block, interfaces: Interfaces) -> Columns:
     message = block.message
     if block.opcode != TRANSFER:
         return {"asset": None, "amount": message.value}
-    wallet = interfaces.jetton_wallet(message.destination)
+    (received,) = (each for each in block.following if each.opcode == INTERNAL)
+    wallet = interfaces.jetton_wallet(received.message.destination)
     amount = message.arguments().skip(64).coins()
     return {"asset": None if wallet is None else wallet.jetton, "amount": amount}
 

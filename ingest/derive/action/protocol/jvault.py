@@ -65,33 +65,35 @@ def _draft_unstake(
 ) -> Draft | None:
     message, request = match.block.message, match.get("request")
     stake_wallet = message.destination
-    if request is None:
-        pool = _read_addresses(interfaces, stake_wallet, 0)
-        asset = _find_asset(interfaces, pool)
-        if pool is None or asset is None:
-            return None
-    else:
+    pool = _read_addresses(interfaces, stake_wallet, 0)
+    pool_wallet = _read_addresses(interfaces, pool, 2, is_pool=True)
+    asset = _find_asset(interfaces, pool_wallet)
+    is_unknown = pool_wallet is not None and asset is None
+    if request is not None:
         pool = request.message.destination
-        asset = _find_asset(interfaces, pool)
+    elif pool is None or asset is None:
+        return None
     columns = {
         "source": message.source,
         "source_secondary": stake_wallet,
         "destination": pool,
         "amount": message.arguments().skip(64).coins(),
         "asset": asset,
-        "asset2": _read_addresses(interfaces, stake_wallet, 1),
+        "asset2": None if is_unknown else _read_addresses(interfaces, stake_wallet, 1),
         "opcode": match.block.transaction.exit_code if request is None else None,
     }
     return Draft(name, columns, failed=failed)
 
 
-def _find_asset(interfaces: Interfaces, pool: str | None) -> str | None:
+def _find_asset(interfaces: Interfaces, pool_wallet: str | None) -> str | None:
     """Return the jetton that a pool takes: that of the wallet which its data name."""
-    known = interfaces.jetton_wallet(_read_addresses(interfaces, pool, 2))
+    known = interfaces.jetton_wallet(pool_wallet)
     return None if known is None else known.jetton
 
 
-def _read_addresses(interfaces: Interfaces, account: str | None, number: int) -> str | None:
+def _read_addresses(
+    interfaces: Interfaces, account: str | None, number: int, *, is_pool: bool = False
+) -> str | None:
     """Return one of the addresses in the data of a stake wallet or a pool, counted from 0.
 
     A stake wallet's data begin with pool, minter and owner; a pool's with whether it is
@@ -102,7 +104,7 @@ def _read_addresses(interfaces: Interfaces, account: str | None, number: int) ->
         return None
     try:
         body = read_body(base64.b64decode(facts["data_boc"]))
-        if interfaces.has(account, "NftItem"):
+        if is_pool:
             body.skip(1 + 32)
         for _ in range(number):
             body.address()

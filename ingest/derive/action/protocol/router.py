@@ -11,7 +11,6 @@ from tonlake.ingest.derive.action.pattern import Pattern, built, call, one_of
 from tonlake.ingest.derive.action.protocol.jetton import (
     JETTON_TRANSFER,
     NOTIFY,
-    PTON_MASTERS,
     PTON_TRANSFER,
 )
 from tonlake.ingest.derive.action.protocol.swap import (
@@ -55,13 +54,6 @@ def paid_out(name: str) -> Pattern:
     )
 
 
-def _is_paid(block: Block) -> bool:
-    """Whether a payment is more than an order to a wallet that stands for coins."""
-    return block["asset"] not in PTON_MASTERS or any(
-        after.opcode == PTON_TRANSFER for after in block.following
-    )
-
-
 def pay(order: int, swap: int, most_hops: int) -> Pattern:
     """Return the pattern of a payment: out of the router, or into the next of several swaps.
 
@@ -70,13 +62,13 @@ def pay(order: int, swap: int, most_hops: int) -> Pattern:
     """
     payment = call(order, name="payment")
     if not most_hops:
-        return payment.then(paid_out("out").where(_is_paid))
+        return payment.then(paid_out("out"))
     again = call(swap, name="swap").then(pay(order, swap, most_hops - 1))
     coins = call(PTON_TRANSFER, name="between").then(call(NOTIFY).then(again))
     return payment.then(
         one_of(
             built(JETTON_TRANSFER).then(coins),
             built(JETTON_TRANSFER, name="between").then(again),
-            paid_out("out").where(_is_paid),
+            paid_out("out"),
         )
     )

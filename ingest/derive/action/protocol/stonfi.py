@@ -6,7 +6,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.action.pattern import built, call
-from tonlake.ingest.derive.action.protocol.jetton import JETTON_TRANSFER
+from tonlake.ingest.derive.action.protocol.jetton import JETTON_TRANSFER, PTON_MASTERS
 from tonlake.ingest.derive.action.protocol.router import SENT, pay, read_paid, read_sent
 from tonlake.ingest.derive.action.protocol.swap import Hop, read_jettons, show_swap
 from tonlake.ingest.derive.action.rule import Draft, Rule
@@ -35,14 +35,28 @@ def _is_main_payment(block: Block) -> bool:
     return _read_code_v1(block) != REFERRAL_CODE
 
 
-def _make_swap_v1(match: Match, _interfaces: Interfaces) -> Draft:
-    """A swap of version 1; the wallet of the receiver is that of the router, as served."""
+def _make_swap_v1(match: Match, interfaces: Interfaces) -> Draft:
+    """A swap of version 1; the wallet of the receiver is that of the router, as served.
+
+    TL-B of the payload that asks for it: swap#25938561 token_wallet:MsgAddress ….
+    """
     block, paid = match.block, match["out"]
     incoming, outgoing = read_jettons(block, raw=True), read_jettons(paid, raw=True)
     if incoming.destination_wallet is None:
         incoming = incoming._replace(destination_wallet=block["wallet"])
+    if outgoing.source_wallet is not None:
+        sender = interfaces.jetton_wallet(outgoing.source_wallet)
+        outgoing = outgoing._replace(asset=None if sender is None else sender.jetton)
     columns = show_swap(DEX_V1, incoming, outgoing)
     columns["destination_secondary"] = paid["wallet"]
+    payload = block["payload"]
+    if payload is not None and payload.peek_opcode() == SWAP_V1:
+        wanted = payload.copy().skip(32).address()
+        known = interfaces.jetton_wallet(wanted)
+        columns |= {
+            "destination_secondary": wanted,
+            "asset2": None if known is None else known.jetton,
+        }
     failed = _read_code_v1(match["payment"]) != OK_CODE
     return Draft("jetton_swap", columns, failed=failed)
 
@@ -67,6 +81,8 @@ def _make_swap(match: Match, interfaces: Interfaces) -> Draft | None:
     incoming, out = read_sent(match), match.get("out")
     if incoming is None or out is None:
         return None
+    if out["asset"] in PTON_MASTERS:
+        return None  # the order alone: the coins did not go out
     outgoing, later = read_paid(out), match.all("between")
     if later and not all(_is_known(block, interfaces) for block in (*later, out)):
         return None

@@ -44,7 +44,7 @@ def _read_burn(log: Block) -> Columns:
     Old contracts wrote other fields there; they are read as if they were these.
     """
     body = log.message.arguments()
-    return {"amount": body.coins(), "source": body.address(), "destination": body.address()}
+    return {"amount": body.coins(), "source": body.any_address(), "destination": body.any_address()}
 
 
 def _read_new_key(log: Block) -> Columns:

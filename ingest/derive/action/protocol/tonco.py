@@ -71,8 +71,6 @@ def _make_swap(match: Match, interfaces: Interfaces) -> Draft | None:
     source_wallet = _read_source_wallet(swaps[-1])
     paid_back = payments[-1]
     other = next((each for each in paid_back.wallets if each != source_wallet), None)
-    if interfaces.jetton_wallet(other) is None:
-        return None
     wanted = find_asset(interfaces, other)
     hops = _list_hops(interfaces, swaps, payments, incoming, outgoing)
     failed = paid_back.exit_code not in _OK_CODES or outgoing.asset == incoming.asset

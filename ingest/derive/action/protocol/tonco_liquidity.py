@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.derive.action.pattern import EXCESS_OPCODE, built, call
-from tonlake.ingest.derive.action.protocol.jetton import JETTON_TRANSFER
+from tonlake.ingest.derive.action.protocol.jetton import JETTON_TRANSFER, asset_of
 from tonlake.ingest.derive.action.protocol.router import SENT, paid_out, read_paid, read_sent
+from tonlake.ingest.derive.action.protocol.swap import Leg, read_jettons
 from tonlake.ingest.derive.action.protocol.tonco import DEX, PAY_TO, find_asset, read_payment
 from tonlake.ingest.derive.action.rule import Draft, Rule
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.action.block import Block, Columns
     from tonlake.ingest.derive.action.interface import Interfaces
     from tonlake.ingest.derive.action.pattern import Match
-    from tonlake.ingest.derive.action.protocol.swap import Leg
 
 FUND, ADD_LIQUIDITY, MINT_AND_REFUND = 0x4468DE77, 0x3EBE5431, 0x81702EF8
 START_BURN, POSITION_BURN, BURN = 0x530B5F2C, 0x46CA335A, 0xD73AC09D
@@ -127,13 +127,18 @@ def _read_other_wallet(match: Match) -> str | None:
     return body.either_ref().skip(32).address()
 
 
+def _read_payout(block: Block) -> Leg:
+    """Return what the router paid; coins whose last message is missing keep their jetton."""
+    return read_jettons(block, raw=True) if block.type == JETTON_TRANSFER else read_paid(block)
+
+
 def _make_withdraw(match: Match, interfaces: Interfaces) -> Draft:
     """A position is burnt, as a whole or in part."""
     message, position, burn = match.block.message, match["position"], match["burn"]
     body = message.arguments().skip(64)
     index, liquidity = body.uint(64), body.uint(128)
     payment = read_payment(match["payment"])
-    paid = {leg.source_wallet: leg for leg in map(read_paid, match.all("paid"))}
+    paid = {leg.source_wallet: leg for leg in map(_read_payout, match.all("paid"))}
     data: Columns = {
         "dex": DEX,
         "lp_tokens_burnt": liquidity,
@@ -145,8 +150,10 @@ def _make_withdraw(match: Match, interfaces: Interfaces) -> Draft:
     for number, (amount, wallet) in enumerate(
         zip(payment.amounts, payment.wallets, strict=True), start=1
     ):
-        asset = find_asset(interfaces, wallet)
-        leg = paid.get(wallet if asset is not None else None)
+        known = interfaces.jetton_wallet(wallet)
+        is_coins = known is not None and asset_of(known.jetton) is None
+        leg = paid.get(None if is_coins else wallet)
+        asset = find_asset(interfaces, wallet) if leg is None else leg.asset
         data |= {
             f"amount{number}": amount,
             f"asset{number}_out": asset,
@@ -154,7 +161,7 @@ def _make_withdraw(match: Match, interfaces: Interfaces) -> Draft:
             if leg is None
             else leg.destination_wallet,
             f"dex_wallet_{number}": burn.message.destination if leg is None else leg.source,
-            f"dex_jetton_wallet_{number}": None if asset is None else wallet,
+            f"dex_jetton_wallet_{number}": None if is_coins or asset is None else wallet,
         }
     columns = {
         "source": message.source,
@@ -164,7 +171,6 @@ def _make_withdraw(match: Match, interfaces: Interfaces) -> Draft:
     return Draft(
         "tonco_withdraw_liquidity",
         columns,
-        failed=match.block.failed,
         served="dex_withdraw_liquidity",
     )
 

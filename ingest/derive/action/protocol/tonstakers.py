@@ -24,8 +24,9 @@ DEPOSIT_FEE_NANO = 1_000_000_000
 def _make_deposit(match: Match, _interfaces: Interfaces) -> Draft:
     """Coins for tsTON; without a wallet that got them it failed."""
     message = match.block.message
-    minted = None if match.block.failed else match.get("minted")
-    tokens = None if minted is None else minted.message.arguments().skip(64).coins()
+    minted = match.get("minted")
+    failed = match.block.failed or minted is None
+    tokens = None if failed else match["minted"].message.arguments().skip(64).coins()
     columns = {
         "source": message.source,
         "destination": message.destination,
@@ -33,7 +34,7 @@ def _make_deposit(match: Match, _interfaces: Interfaces) -> Draft:
         "asset": None if minted is None else minted.message.source,
         "staking_data": {"provider": PROVIDER, "tokens_minted": tokens},
     }
-    return Draft("tonstakers_deposit", columns, failed=minted is None, served="stake_deposit")
+    return Draft("tonstakers_deposit", columns, failed=failed, served="stake_deposit")
 
 
 def _make_withdraw(match: Match, _interfaces: Interfaces) -> Draft:

@@ -27,7 +27,15 @@ PAIRED = {
 }
 """Differences: the recording lists payouts in the order of a database, the chain paid otherwise."""
 
+LATER = {"extra", "asset", "asset_secondary", "source_secondary", "accounts"}
+"""Columns of tgBTC: the recordings are older than ``extra``, where its keys and ids stand now."""
+
 _STEP = re.compile(r"([\w()]+)(?:\[(\d+)\])?")
+
+
+def list_later(kind: str) -> set[str]:
+    """Return the columns in which actions of a type changed after they were recorded."""
+    return LATER if kind.startswith("tgbtc_") else set()
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +62,8 @@ def test_every_action_is_theirs(ours: dict[str, list[Shown]], theirs: dict[str, 
         assert mine.keys() == {action["action_id"] for action in answer["actions"]}, key
         for action in answer["actions"]:
             differences = list_differences(mine[action["action_id"]], action)
-            assert differences <= PAIRED.get((key, action["type"]), set()), (key, action["type"])
+            known = PAIRED.get((key, action["type"]), set()) | list_later(action["type"])
+            assert differences <= known, (key, action["type"])
 
 
 def find(action: Shown, path: str) -> Any:
@@ -111,7 +120,8 @@ def test_every_case_holds(ours: dict[str, list[Shown]], shared: Path) -> None:
             if wanted["select"] is None:
                 assert len(found) == 1, case["case_id"]
             for path, value in wanted["values"].items():
-                if path in PAIRED.get((case["trace_file"], wanted["type"]), ()):
+                known = PAIRED.get((case["trace_file"], wanted["type"]), set())
+                if path in known | list_later(wanted["type"]):
                     continue
                 assert holds(find(found[0], path), value), (case["case_id"], path)
 

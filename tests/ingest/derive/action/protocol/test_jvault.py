@@ -52,7 +52,7 @@ def test_unstaking_pays_back() -> None:
     body = Cell(jvault.UNSTAKE).uint(1, 64).coins(60).uint(0, 1)
     master = account("stake jetton")
     know_data(scene, STAKE, Cell().address(POOL).address(master))
-    know_data(scene, POOL, Cell().address(OWNER).address(OWNER).address(POOL_WALLET))
+    know_data(scene, POOL, Cell().uint(0, 33).address(OWNER).address(OWNER).address(POOL_WALLET))
     asked = scene.external(OWNER).send(STAKE, body).send(POOL, opcode=jvault.REQUEST_UPDATE)
     send_jettons(asked, POOL_WALLET, OWNER, 60)
     asked.send(STAKE, opcode=jvault.UPDATE_REWARDS)

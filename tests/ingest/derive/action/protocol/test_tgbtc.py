@@ -18,7 +18,7 @@ def test_logs_alone_make_fallbacks() -> None:
     assert minted.columns == {
         "amount": 5,
         "destination": OWNER,
-        "asset_secondary": "0201" + "00" * 30,
+        "extra": {"btc_txid": "0201" + "00" * 30},
         "source": BRIDGE,
         "source_secondary": BRIDGE,
     }
@@ -26,7 +26,7 @@ def test_logs_alone_make_fallbacks() -> None:
     assert burnt == {"amount": 6, "source": OWNER, "destination": PEGOUT}
     key = scene.find("tgbtc_new_key_fallback").columns
     assert (key["source"], key["destination_secondary"]) == (BRIDGE, PEGOUT)
-    assert key["source_secondary"] == f"{0xAB:064x}"
+    assert key["extra"] == {"pubkey": f"{0xAB:064x}"}
 
 
 def test_a_torn_log_is_none() -> None:

@@ -1,0 +1,173 @@
+"""Hipo: stakes that are deposited and withdrawn, at once and at the end of a round."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.ingest.derive.action.scene import Cell, Scene, Step, account
+from tonlake.ingest.derive.action.protocol import hipo, jetton, nft
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.action.row import Action
+
+OWNER, WALLET, MASTER, BILL = map(account, ("owner", "hGRAM wallet", "hGRAM", "bill"))
+
+
+def write(opcode: int) -> Cell:
+    return Cell(opcode).uint(1, 64)
+
+
+def mint_bill(treasury: Step, amount: int) -> None:
+    body = write(hipo.MINT_BILL).coins(amount).uint(0, 1).address(OWNER).address(MASTER).coins(0)
+    collection = treasury.send(account("bills"), body)
+    collection.send(BILL, opcode=hipo.ASSIGN_BILL)
+
+
+def check(action: Action, *, asset: str = MASTER, wallet: str | None = WALLET) -> None:
+    columns = action.columns
+    assert (columns["source"], columns["destination"]) == (OWNER, hipo.TREASURY)
+    assert (columns["asset"], columns["source_secondary"]) == (asset, wallet)
+
+
+def deposit(scene: Scene) -> Step:
+    body = write(hipo.DEPOSIT).address(None).coins(10).coins(0).address(None)
+    return scene.external(OWNER).send(hipo.TREASURY, body, value=11)
+
+
+def test_tokens_are_minted_at_once() -> None:
+    scene = Scene()
+    proxy = write(hipo.PROXY_MINTED).coins(9).coins(10).address(OWNER).uint(0, 32)
+    deposit(scene).send(MASTER, proxy).send(WALLET, opcode=hipo.MINTED).send(
+        OWNER, opcode=jetton.NOTIFY
+    )
+    action = scene.find("stake_deposit")
+    check(action)
+    assert action.success
+    assert action.columns["amount"] == 10
+    assert action.columns["staking_data"] == {
+        "provider": "hipo",
+        "tokens_minted": 9,
+        "ts_nft": None,
+    }
+
+
+def test_a_deposit_waits_for_the_round() -> None:
+    scene = Scene()
+    treasury = deposit(scene)
+    saved = write(hipo.PROXY_SAVED).coins(8).address(OWNER).uint(0, 32)
+    treasury.send(MASTER, saved).send(WALLET, opcode=hipo.SAVED)
+    mint_bill(treasury, 8)
+    action = scene.find("stake_deposit")
+    check(action)
+    assert action.columns["amount"] == 8
+    assert action.columns["staking_data"]["tokens_minted"] is None
+    assert action.columns["staking_data"]["ts_nft"] == BILL
+
+
+@pytest.mark.parametrize(("comment", "kind"), [("d", "stake_deposit"), ("x", "ton_transfer")])
+def test_a_comment_asks_for_a_deposit(comment: str, kind: str) -> None:
+    scene = Scene()
+    scene.external(OWNER).send(hipo.TREASURY, Cell(0).text(comment), value=5)
+    action = scene.find(kind)
+    if kind == "stake_deposit":
+        check(action, asset=hipo.PARENT, wallet=None)
+        assert not action.success
+        assert action.columns["amount"] == 5
+
+
+def burn(scene: Scene) -> Step:
+    scene.know_wallet(WALLET, OWNER, MASTER)
+    body = write(jetton.BURN).coins(7).address(OWNER).uint(0, 1)
+    reserve = write(hipo.RESERVE).coins(7).address(OWNER).uint(0, 4).coins(0)
+    proxy = scene.external(OWNER).send(WALLET, body).send(MASTER, opcode=hipo.PROXY_RESERVE)
+    return proxy.send(hipo.TREASURY, reserve)
+
+
+def test_tokens_are_paid_out_at_once() -> None:
+    scene = Scene()
+    paid = write(hipo.PROXY_BURNED).coins(7).coins(6).address(OWNER)
+    burn(scene).send(MASTER, paid).send(WALLET, opcode=hipo.BURNED).send(
+        OWNER, opcode=hipo.WITHDRAWN
+    )
+    action = scene.find("stake_withdrawal")
+    check(action)
+    assert action.columns["amount"] == 6
+    assert action.columns["staking_data"]["tokens_burnt"] == 7
+
+
+def test_a_withdrawal_waits_for_the_round() -> None:
+    scene = Scene()
+    mint_bill(burn(scene), 7)
+    action = scene.find("stake_withdrawal_request")
+    check(action)
+    assert action.columns["amount"] == 7
+    assert action.columns["staking_data"]["ts_nft"] == BILL
+
+
+def test_a_withdrawal_that_is_taken_back_is_a_burn() -> None:
+    scene = Scene()
+    returned = write(hipo.PROXY_ROLLBACK).coins(7).address(OWNER)
+    burn(scene).send(MASTER, returned).send(WALLET, opcode=hipo.ROLLBACK)
+    assert "stake_withdrawal" not in {action.type for action in scene.classify()}
+
+
+def end_round(scene: Scene, opcode: int) -> Step:
+    """Let a bill be burnt, and return the treasury."""
+    burnt = scene.external(account("keeper")).send(BILL, opcode=hipo.BURN_BILL)
+    body = write(opcode).coins(10).address(OWNER).address(MASTER).uint(0, 32)
+    return burnt.send(account("bills"), opcode=hipo.BILL_BURNED).send(hipo.TREASURY, body)
+
+
+def test_a_round_ends_with_tokens() -> None:
+    scene = Scene()
+    minted = write(hipo.PROXY_MINTED).coins(9).coins(10).address(OWNER).uint(0, 32)
+    end_round(scene, hipo.MINT_TOKENS).send(MASTER, minted).send(WALLET, opcode=hipo.MINTED)
+    action = scene.find("stake_deposit")
+    check(action)
+    assert action.columns["amount"] == 10
+    assert action.columns["staking_data"] == {
+        "provider": "hipo",
+        "tokens_minted": 9,
+        "ts_nft": BILL,
+    }
+
+
+def test_a_round_ends_with_coins() -> None:
+    scene = Scene()
+    paid = write(hipo.PROXY_BURNED).coins(10).coins(11).address(OWNER)
+    end_round(scene, hipo.BURN_TOKENS).send(MASTER, paid).send(WALLET, opcode=hipo.BURNED)
+    action = scene.find("stake_withdrawal")
+    check(action)
+    assert action.success
+    assert (action.columns["amount"], action.columns["staking_data"]["ts_nft"]) == (11, BILL)
+
+
+def test_a_round_puts_a_withdrawal_off() -> None:
+    scene = Scene()
+    mint_bill(end_round(scene, hipo.BURN_TOKENS), 10)
+    action = scene.find("stake_withdrawal_request")
+    check(action, wallet=None)
+    assert action.columns["amount"] == 10
+
+
+def test_a_round_takes_a_withdrawal_back() -> None:
+    scene = Scene()
+    returned = write(hipo.PROXY_ROLLBACK).coins(10).address(OWNER)
+    end_round(scene, hipo.BURN_TOKENS).send(MASTER, returned).send(WALLET, opcode=hipo.ROLLBACK)
+    action = scene.find("stake_withdrawal")
+    check(action)
+    assert not action.success
+    assert action.columns["amount"] is None
+    assert action.columns["staking_data"]["tokens_burnt"] == 10
+
+
+def test_a_bill_that_is_minted_names_itself() -> None:
+    scene = Scene()
+    scene.know(BILL, "NftItem", index=1, collection_address=account("bills"), owner_address=OWNER)
+    treasury = burn(scene)
+    body = write(hipo.MINT_BILL).coins(7).uint(0, 1).address(OWNER).address(MASTER).coins(0)
+    treasury.send(account("bills"), body).send(BILL, opcode=nft.OWNERSHIP_ASSIGNED).deploy()
+    assert scene.find("stake_withdrawal_request").columns["staking_data"]["ts_nft"] == BILL
+    assert scene.find("nft_mint").columns["destination"] == BILL
