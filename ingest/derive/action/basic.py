@@ -9,6 +9,7 @@ from tonlake.ingest.derive.action.block import (
     CLOCK,
     CURRENCY_TRANSFER,
     DEPLOY,
+    GASLESS,
     TRANSFER,
     Block,
     Columns,
@@ -19,6 +20,7 @@ from tonlake.ingest.derive.action.body import (
     TEXT_OPCODE,
     read_comment,
 )
+from tonlake.ingest.derive.action.protocol import telegram
 from tonlake.ingest.errors import IngestError
 
 if TYPE_CHECKING:
@@ -107,14 +109,21 @@ def _make_transfer(node: Node, message: Message) -> Block:
 
 
 def _make_call(node: Node, message: Message) -> Block:
-    """Return the block of a call."""
-    return Block(
+    """Return the block of a call, with a hidden one inside if a relayer paid for it."""
+    opcode = telegram.read_opcode(message)
+    block = Block(
         CALL,
         [node],
-        _take_common(message) | {"opcode": message.opcode},
+        _take_common(message) | {"opcode": opcode},
         served=CURRENCY_TRANSFER if message.extra_currencies else None,
         failed=is_failed(node, message, aborted=node.transaction.aborted, is_call=True),
     )
+    if telegram.is_gasless(node, opcode):
+        columns = {name: block.columns[name] for name in ("value", "source", "destination")}
+        marker = Block(GASLESS, [node], columns, failed=node.transaction.aborted)
+        marker.container = block
+        block.children.append(marker)
+    return block
 
 
 def _make_deploy(node: Node, block: Block) -> Block:

@@ -29,6 +29,7 @@ from tonlake.ingest.derive.action.protocol import (
     stonfi,
     stonfi_liquidity,
     subscription,
+    telegram,
     tgbtc,
     tonco,
     tonco_liquidity,
@@ -39,7 +40,7 @@ from tonlake.ingest.derive.action.protocol import (
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.rule import Rule
 
-CLASSIFIER_VERSION = 3
+CLASSIFIER_VERSION = 4
 """Raised with every change that makes other actions of the same trace."""
 
 RULES: tuple[Rule, ...] = (
@@ -106,4 +107,5 @@ RULES: tuple[Rule, ...] = (
     *coffee_staking.RULES,
     *layerzero.RULES,
     *cocoon.RULES,
+    telegram.CHANGE_KEY_RULE,
 )

@@ -12,13 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.ingest.derive.action.block import CALL, CURRENCY_TRANSFER, DEPLOY, TRANSFER, Block
+from tonlake.ingest.derive.action.block import (
+    CALL,
+    CURRENCY_TRANSFER,
+    GASLESS,
+    MARKERS,
+    TRANSFER,
+    Block,
+)
 from tonlake.ingest.derive.action.version import V1_BLOCKS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tonlake.ingest.derive.action.model import Trace
+    from tonlake.ingest.derive.action.node import Node
 
 _SOURCES = ("source", "source_secondary")
 _DESTINATIONS = ("destination", "destination_secondary")
@@ -50,20 +58,38 @@ class Action(msgspec.Struct, kw_only=True):
         return TRANSFER if "ton_transfer_data" in self.columns else CALL
 
 
-def make_actions(blocks: Iterable[Block]) -> Iterator[Action]:
+def make_actions(blocks: Sequence[Block]) -> Iterator[Action]:
     """Yield the actions of top blocks and of those inside them that show."""
+    requests = {
+        block.nodes[0]: name_action(block.nodes[0].key, GASLESS)
+        for block in blocks
+        if block.type == GASLESS
+    }
     for top in blocks:
         todo: list[tuple[Block, bytes | None, list[str]]] = [(top, None, [])]
         while todo:
             block, parent, ancestors = todo.pop()
-            if _is_hidden(block) or (parent is not None and block.type == DEPLOY):
+            if _is_hidden(block) or (parent is not None and block.type in MARKERS):
                 continue
             action = make_action(block)
             action.parent_action_id, action.ancestor_type = parent, ancestors
+            if requests:
+                _link(action, block, requests)
             yield action
             if block.type not in V1_BLOCKS:
                 inside = [block.served, *ancestors]
                 todo += [(child, action.action_id, inside) for child in block.children]
+
+
+def _link(action: Action, block: Block, requests: Mapping[Node, bytes]) -> None:
+    """Name the gasless request, by its message, of which an action is a part or a consequence."""
+    first = min(block.all_nodes(), key=lambda node: node.start_lt)
+    request = None if block.type in {GASLESS, CALL} else requests.get(first)
+    if request is None and first.parent is not None:
+        request = requests.get(first.parent)
+    if request is not None:
+        extra = action.columns.get("extra", {}) | {"parent_gasless_action": _encode(request)}
+        action.columns = {**action.columns, "extra": extra}
 
 
 def make_action(block: Block, *, is_ghost: bool = False) -> Action:

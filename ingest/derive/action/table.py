@@ -25,7 +25,8 @@ _TEXTS = (
     *("asset", "asset_secondary", "asset2", "asset2_secondary"),
 )
 _MAX_AMOUNT = 10**38 - 1
-_DETAILS = "_data"
+_DETAILS = ("_data", "extra")
+"""How the names of the columns end that ``details`` holds."""
 
 _SALES = {
     *("nft_put_on_sale", "nft_put_on_auction", "nft_cancel_sale", "nft_cancel_auction"),

@@ -60,7 +60,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     ),
     "v3": ("v2", *_SALES, *_LAYERZERO),
     "v4": ("v3", *_COCOON),
-    "v5": ("v4", *_DEDUST_V2),
+    "v5": ("v4", *_DEDUST_V2, "change_wallet_key", "gasless_request"),
     "latest": ("v5",),
     "staking": _STAKING,
     "jettons": ("jetton_transfer", "jetton_burn", "jetton_mint"),
@@ -88,7 +88,7 @@ V1_BLOCKS = frozenset(
         *("dedust_deposit_liquidity", "dedust_deposit_liquidity_partial"),
         *("dedust_v2_deposit_liquidity", "dedust_v2_deposit_liquidity_partial"),
         *("coffee_deposit_liquidity", "tonco_deposit_liquidity", "tonco_withdraw_liquidity"),
-        "extra_currency_transfer",
+        *("extra_currency_transfer", "change_wallet_key", "gasless_request"),
     )
 )
 """Types of blocks whose actions hide what they are made of."""
