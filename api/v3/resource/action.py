@@ -23,6 +23,7 @@ Row = dict[str, Any]
 _FIELDS_FILE = "actions.txt"
 _NEVER, _SPECIAL = "-", "*"
 _OPTIONAL = "?"
+_REQUEST = "parent_gasless_action"
 FINALIZED = "finalized"
 CURRENCY_TRANSFER = "extra_currency_transfer"
 """Type of transfers and calls that carry extra currencies, which keep their details."""
@@ -53,6 +54,7 @@ class Action(msgspec.Struct, kw_only=True):
     ) = UNSET
     accounts: list[str] | Omitted = UNSET
     transactions_full: list[Any] | Omitted = UNSET
+    parent_gasless_action: Annotated[str, Kind.EXTRA] | Omitted = UNSET
     finality: str = FINALIZED
 
 
@@ -91,6 +93,7 @@ def render_action(row: Row) -> Action:
         (row,),
         transactions=[encode_bytes(tx_hash) for tx_hash in row["tx_hashes"]],
         details=render_details(row),
+        parent_gasless_action=_find_request(row) or UNSET,
     )
 
 
@@ -115,6 +118,15 @@ def render_details(row: Row) -> Row:
         if value is not None or not field.is_optional:
             details[field.name] = value
     return details
+
+
+def _find_request(row: Row) -> str | None:
+    """Return the id, in base64, of the gasless request that an action follows from."""
+    details = row["details"]
+    if not details or _REQUEST not in details:
+        return None
+    request: str | None = json.loads(details).get("extra", {}).get(_REQUEST)
+    return request
 
 
 def _find(row: Row, parts: Row, place: str) -> object:
