@@ -1,7 +1,8 @@
 """Ghosts: what an external message that sent nothing was to make its wallet send.
 
 Bodies of wallets of versions 3 and 4 begin with a signature; the bits behind it identify the
-version. Those of version 5 end with it. Sources: the contracts of these wallets.
+version. Those of version 5 end with it. Telegram wallets have an opcode behind it. Sources: the
+contracts of these wallets, and the scheme in ``protocol.telegram``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tonlake.ingest.derive.action.block import CALL, TRANSFER
 from tonlake.ingest.derive.action.model import Message
 from tonlake.ingest.derive.action.node import Node
 from tonlake.ingest.derive.action.pattern import UNREADABLE
-from tonlake.ingest.derive.action.protocol import jetton
+from tonlake.ingest.derive.action.protocol import jetton, telegram
 from tonlake.ingest.derive.action.row import Action, make_action, name_action
 from tonlake.ingest.errors import ActionUnreadable
 
@@ -82,6 +83,9 @@ def read_outgoing(external: Message, account: str) -> list[Message]:
 def _list_cells(tree: CellTree, root: int) -> Iterator[int]:
     body = tree.slice(root)
     refs = tree.refs(root)
+    if telegram.find_request(body) is not None:
+        yield from telegram.list_messages(body)
+        return
     if body.bits_left >= _SIGNATURE_BITS and body.peek_uint(32) == _V5_OPCODE:
         body.skip(32 + 96)
         yield from _list_actions(tree, body.load_maybe_ref())

@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonlake.ingest.derive.action.body import read_body
 from tonlake.ingest.derive.action.pattern import call
 from tonlake.ingest.derive.action.rule import Draft, Rule
-from tonlake.ingest.errors import IngestError
+from tonlake.ingest.errors import ActionUnreadable, IngestError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tonlake.ingest.decode.cell.slice import CellSlice
     from tonlake.ingest.derive.action.body import Body
     from tonlake.ingest.derive.action.interface import Interfaces
     from tonlake.ingest.derive.action.model import Message, Transaction
@@ -32,6 +35,7 @@ _REQUESTS = frozenset(
         *(SEND_BULK_INTERNAL, SEND_BULK_EXTERNAL),
     )
 )
+_EXTERNAL = frozenset((CHANGE_KEY_EXTERNAL, SEND_ONE_EXTERNAL, SEND_BULK_EXTERNAL))
 _GASLESS = frozenset(
     (SEND_ONE_INTERNAL, SEND_BULK_INTERNAL, CHANGE_KEY_INTERNAL, _WALLET_V5_INTERNAL)
 )
@@ -57,6 +61,48 @@ def is_gasless(node: Node, opcode: int | None) -> bool:
     message = node.message
     has_source = message is not None and message.source is not None
     return has_source and not node.is_log and opcode in _GASLESS
+
+
+def find_request(body: CellSlice) -> int | None:
+    """Return the opcode of a request of the owner, from outside, at the start of its body."""
+    if body.bits_left < SIGNATURE_BITS + 32:
+        return None
+    behind = body.copy()
+    behind.skip(SIGNATURE_BITS)
+    opcode = behind.load_uint(32)
+    return opcode if opcode in _EXTERNAL else None
+
+
+def list_messages(body: CellSlice) -> Iterator[int]:
+    """Yield the cells of the messages that a request sends, in their order.
+
+    Behind the fields of all requests stand send_mode:uint8 message:^MessageRelaxed, or
+    messages_count:uint8 first_chunk:(Maybe ^Chunk), where a chunk is next:(Maybe ^Chunk) and items
+    of send_mode:uint8 message:^MessageRelaxed.
+
+    Raises:
+        CellUnderflow: a cell is too short.
+        ActionUnreadable: the number of messages is another.
+    """
+    body.skip(SIGNATURE_BITS)
+    opcode = body.load_uint(32)
+    if opcode == CHANGE_KEY_EXTERNAL:
+        return
+    body.skip(3 * 32)
+    count = body.load_uint(8)
+    if opcode == SEND_ONE_EXTERNAL:
+        yield body.load_ref()
+        return
+    following = body.load_maybe_ref()
+    while following is not None:
+        chunk = body.tree.slice(following)
+        following = chunk.load_maybe_ref()
+        while chunk.bits_left or chunk.refs_left:
+            chunk.skip(8)
+            count -= 1
+            yield chunk.load_ref()
+    if count:
+        raise ActionUnreadable("a request has another number of messages than it states")
 
 
 class Rotation(NamedTuple):
