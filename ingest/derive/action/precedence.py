@@ -19,6 +19,7 @@ from tonlake.ingest.derive.action.protocol import (
     election,
     ethena,
     evaa,
+    extension,
     jetton,
     jvault,
     layerzero,
@@ -107,5 +108,6 @@ RULES: tuple[Rule, ...] = (
     *coffee_staking.RULES,
     *layerzero.RULES,
     *cocoon.RULES,
+    extension.RULE,
     telegram.CHANGE_KEY_RULE,
 )
