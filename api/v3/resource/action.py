@@ -23,7 +23,7 @@ Row = dict[str, Any]
 _FIELDS_FILE = "actions.txt"
 _NEVER, _SPECIAL = "-", "*"
 _OPTIONAL = "?"
-_PARENT = "extra.parent_gasless_action"
+_REQUEST = "parent_gasless_action"
 FINALIZED = "finalized"
 CURRENCY_TRANSFER = "extra_currency_transfer"
 """Type of transfers and calls that carry extra currencies, which keep their details."""
@@ -54,8 +54,8 @@ class Action(msgspec.Struct, kw_only=True):
     ) = UNSET
     accounts: list[str] | Omitted = UNSET
     transactions_full: list[Any] | Omitted = UNSET
-    finality: str = FINALIZED
     parent_gasless_action: Annotated[str, Kind.EXTRA] | Omitted = UNSET
+    finality: str = FINALIZED
 
 
 class Field(NamedTuple):
@@ -93,13 +93,8 @@ def render_action(row: Row) -> Action:
         (row,),
         transactions=[encode_bytes(tx_hash) for tx_hash in row["tx_hashes"]],
         details=render_details(row),
-        parent_gasless_action=_find(row, _parse(row), _PARENT) or UNSET,
+        parent_gasless_action=_find_request(row) or UNSET,
     )
-
-
-def _parse(row: Row) -> Row:
-    parts: Row = json.loads(row["details"] or "{}")
-    return parts
 
 
 def render_details(row: Row) -> Row:
@@ -107,7 +102,7 @@ def render_details(row: Row) -> Row:
     kind = row["type"]
     if kind == "tick_tock":
         return {}
-    parts = _parse(row)
+    parts = json.loads(row["details"] or "{}")
     shape = kind
     if kind == CURRENCY_TRANSFER:
         shape = "ton_transfer" if "ton_transfer_data" in parts else "call_contract"
@@ -123,6 +118,15 @@ def render_details(row: Row) -> Row:
         if value is not None or not field.is_optional:
             details[field.name] = value
     return details
+
+
+def _find_request(row: Row) -> str | None:
+    """Return the id, in base64, of the gasless request that an action follows from."""
+    details = row["details"]
+    if not details or _REQUEST not in details:
+        return None
+    request: str | None = json.loads(details).get("extra", {}).get(_REQUEST)
+    return request
 
 
 def _find(row: Row, parts: Row, place: str) -> object:

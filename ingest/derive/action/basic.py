@@ -20,7 +20,7 @@ from tonlake.ingest.derive.action.body import (
     TEXT_OPCODE,
     read_comment,
 )
-from tonlake.ingest.derive.action.request import find_opcode, is_gasless
+from tonlake.ingest.derive.action.protocol import telegram
 from tonlake.ingest.errors import IngestError
 
 if TYPE_CHECKING:
@@ -58,12 +58,9 @@ def make_block(node: Node) -> Block:
         block = _make_transfer(node, message)
     else:
         block = _make_call(node, message)
-        if is_gasless(message, block.opcode):
-            block.children.append(_make_marker(GASLESS, node, block))
     if node.transaction.deploys:
         # The logs of a deploying transaction count as deployments too, as with TON Center.
-        opcode = None if message is None else message.opcode
-        block.children.append(_make_marker(DEPLOY, node, block, opcode))
+        block.children.append(_make_deploy(node, block))
         if not node.is_log:
             block.deployments.add(node.transaction.account)
     return block
@@ -112,22 +109,30 @@ def _make_transfer(node: Node, message: Message) -> Block:
 
 
 def _make_call(node: Node, message: Message) -> Block:
-    """Return the block of a call."""
-    return Block(
+    """Return the block of a call, with a hidden one inside if a relayer paid for it."""
+    opcode = telegram.read_opcode(message)
+    block = Block(
         CALL,
         [node],
-        _take_common(message) | {"opcode": find_opcode(message)},
+        _take_common(message) | {"opcode": opcode},
         served=CURRENCY_TRANSFER if message.extra_currencies else None,
         failed=is_failed(node, message, aborted=node.transaction.aborted, is_call=True),
     )
+    if telegram.is_gasless(node, opcode):
+        columns = {name: block.columns[name] for name in ("value", "source", "destination")}
+        marker = Block(GASLESS, [node], columns, failed=node.transaction.aborted)
+        marker.container = block
+        block.children.append(marker)
+    return block
 
 
-def _make_marker(kind: str, node: Node, block: Block, opcode: int | None = None) -> Block:
-    """Return the hidden block of a deployment, or of a request that another account paid for."""
+def _make_deploy(node: Node, block: Block) -> Block:
+    """Return the hidden block of a deployment."""
     columns = {name: block.columns.get(name) for name in ("value", "source", "destination")}
-    marker = Block(kind, [node], columns | {"opcode": opcode}, failed=node.transaction.aborted)
-    marker.container = block
-    return marker
+    opcode = None if node.message is None else node.message.opcode
+    deploy = Block(DEPLOY, [node], columns | {"opcode": opcode}, failed=node.transaction.aborted)
+    deploy.container = block
+    return deploy
 
 
 def _take_common(message: Message) -> Columns:

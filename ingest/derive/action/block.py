@@ -21,6 +21,8 @@ asset2, asset_secondary, asset2_secondary, amount, value, opcode and the ``*_dat
 CALL, TRANSFER, DEPLOY, CLOCK = "call_contract", "ton_transfer", "contract_deploy", "tick_tock"
 CURRENCY_TRANSFER = "extra_currency_transfer"
 GASLESS = "gasless_request"
+MARKERS = frozenset((DEPLOY, GASLESS))
+"""Types of blocks that stand inside others, yet are actions of their own."""
 
 
 class Block:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.derive.action.basic import build_blocks
-from tonlake.ingest.derive.action.block import DEPLOY, GASLESS, walk
+from tonlake.ingest.derive.action.block import DEPLOY, GASLESS, MARKERS, walk
 from tonlake.ingest.derive.action.engine import RuleBook, run_rules
 from tonlake.ingest.derive.action.ghost import make_ghosts
 from tonlake.ingest.derive.action.node import build_nodes
@@ -50,20 +50,21 @@ def classify(
 def find_blocks(
     trace: Trace, interfaces: Interfaces, rules: Sequence[Rule] | None = None
 ) -> list[Block]:
-    """Return the top blocks of a trace, with deployments and paid requests inside of others."""
+    """Return the top blocks of a trace, deployments and gasless requests inside others too."""
     roots = build_blocks(build_nodes(trace))
     blocks = list(walk(roots))
     if len(blocks) <= MAX_NODES:
         book = _BOOK if rules is None else RuleBook(rules)
         blocks = merge_sides(merge_deposits(run_rules(roots, book, interfaces)))
-    return [*blocks, *_lift(DEPLOY, blocks), *_lift(GASLESS, blocks)]
+    markers = list(_lift_markers(blocks))
+    lifted = [block for kind in (DEPLOY, GASLESS) for block in markers if block.type == kind]
+    return [*blocks, *lifted]
 
 
-def _lift(kind: str, blocks: Sequence[Block]) -> Iterator[Block]:
-    """Yield the hidden blocks of a kind."""
+def _lift_markers(blocks: Sequence[Block]) -> Iterator[Block]:
     todo = list(blocks)
     while todo:
         block = todo.pop()
-        if block.type == kind:
+        if block.type in MARKERS:
             yield block
         todo += block.children

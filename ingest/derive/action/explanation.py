@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.action.block import DEPLOY, Block
+from tonlake.ingest.derive.action.block import MARKERS, Block
 from tonlake.ingest.derive.action.classifier import find_blocks
 from tonlake.ingest.derive.action.node import build_nodes
+from tonlake.ingest.derive.action.protocol.telegram import is_gasless, read_opcode
 from tonlake.ingest.derive.body.body import name_opcode
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def _claim(top: Block, claims: Claims) -> None:
     todo: list[tuple[Block, tuple[Block, ...]]] = [(top, ())]
     while todo:
         block, around = todo.pop()
-        if block.type == DEPLOY:
+        if block.type in MARKERS:
             continue
         inside = (block, *around)
         for node in block.nodes:
@@ -63,6 +64,8 @@ def _describe(node: Node, claims: Sequence[Block]) -> str:
         parts.append(f"{_short(message.source)} -> {_short(message.destination)}")
         if message.value:
             parts.append(f"{message.value / 1e9:g} TON")
+        if is_gasless(node, read_opcode(message)):
+            parts.append("gasless")
     if node.is_log:
         parts.append("log")
     elif transaction.aborted:
@@ -81,10 +84,11 @@ def _describe(node: Node, claims: Sequence[Block]) -> str:
 def _name(message: Message | None) -> str:
     if message is None:
         return "tick_tock"
-    if message.opcode is None:
+    opcode = read_opcode(message)
+    if opcode is None:
         return "(no opcode)"
-    name = name_opcode(message.opcode)
-    return f"{message.opcode:08x}" + (f" {name}" if name else "")
+    name = name_opcode(opcode)
+    return f"{opcode:08x}" + (f" {name}" if name else "")
 
 
 def _short(account: str | None) -> str:

@@ -1,7 +1,8 @@
 """Ghosts: what an external message that sent nothing was to make its wallet send.
 
-Bodies of Telegram wallets and of wallets of versions 3 and 4 begin with a signature; what stands
-behind it identifies them. Those of version 5 end with it. Sources: the contracts of these wallets.
+Bodies of wallets of versions 3 and 4 begin with a signature; the bits behind it identify the
+version. Those of version 5 end with it. Telegram wallets have an opcode behind it. Sources: the
+contracts of these wallets, and the scheme in ``protocol.telegram``.
 """
 
 from __future__ import annotations
@@ -16,8 +17,7 @@ from tonlake.ingest.derive.action.block import CALL, TRANSFER
 from tonlake.ingest.derive.action.model import Message
 from tonlake.ingest.derive.action.node import Node
 from tonlake.ingest.derive.action.pattern import UNREADABLE
-from tonlake.ingest.derive.action.protocol import jetton
-from tonlake.ingest.derive.action.request import SIGNATURE_BITS, list_requested
+from tonlake.ingest.derive.action.protocol import jetton, telegram
 from tonlake.ingest.derive.action.row import Action, make_action, name_action
 from tonlake.ingest.errors import ActionUnreadable
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _V5_OPCODE = 0x7369676E
 _SEND_OPCODE = 0x0EC3C86D
+_SIGNATURE_BITS = 512
 _MODE_BITS = 8
 _V3_BITS, _V4_BITS = 96, 104
 _MAX_MESSAGES = 255
@@ -75,21 +76,21 @@ def read_outgoing(external: Message, account: str) -> list[Message]:
     body = external.content.rest()
     tree = body.tree
     decoder = MessageDecoder(tree, None)
-    try:
-        cells = list(list_requested(external.body()))
-    except UNREADABLE:
-        cells = list(_list_cells(tree, body.cell))
+    cells = list(_list_cells(tree, body.cell))
     return [_read_message(decoder, cell, account) for cell in cells[:_MAX_MESSAGES]]
 
 
 def _list_cells(tree: CellTree, root: int) -> Iterator[int]:
     body = tree.slice(root)
     refs = tree.refs(root)
-    if body.bits_left >= SIGNATURE_BITS and body.peek_uint(32) == _V5_OPCODE:
+    if telegram.find_request(body) is not None:
+        yield from telegram.list_messages(body)
+        return
+    if body.bits_left >= _SIGNATURE_BITS and body.peek_uint(32) == _V5_OPCODE:
         body.skip(32 + 96)
         yield from _list_actions(tree, body.load_maybe_ref())
         return
-    extra = body.bits_left - SIGNATURE_BITS - _MODE_BITS * len(refs)
+    extra = body.bits_left - _SIGNATURE_BITS - _MODE_BITS * len(refs)
     if extra not in {_V3_BITS, _V4_BITS} or not refs:
         raise ActionUnreadable("the body is that of no known wallet")
     yield from refs

@@ -19,6 +19,7 @@ from tonlake.ingest.derive.action.protocol import (
     election,
     ethena,
     evaa,
+    extension,
     hipo,
     jetton,
     jvault,
@@ -30,13 +31,12 @@ from tonlake.ingest.derive.action.protocol import (
     stonfi,
     stonfi_liquidity,
     subscription,
+    telegram,
     tgbtc,
     tonco,
     tonco_liquidity,
     tonstakers,
     vesting,
-    wallet_extension,
-    wallet_key,
 )
 
 if TYPE_CHECKING:
@@ -110,6 +110,6 @@ RULES: tuple[Rule, ...] = (
     *coffee_staking.RULES,
     *layerzero.RULES,
     *cocoon.RULES,
-    wallet_extension.CHANGE_RULE,
-    wallet_key.CHANGE_RULE,
+    extension.RULE,
+    telegram.CHANGE_KEY_RULE,
 )

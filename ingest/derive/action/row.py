@@ -15,8 +15,8 @@ import msgspec
 from tonlake.ingest.derive.action.block import (
     CALL,
     CURRENCY_TRANSFER,
-    DEPLOY,
     GASLESS,
+    MARKERS,
     TRANSFER,
     Block,
 )
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 _SOURCES = ("source", "source_secondary")
 _DESTINATIONS = ("destination", "destination_secondary")
-EXTRA, PARENT_GASLESS = "extra", "parent_gasless_action"
-"""Column of facts of later rules, and the name there of the paid request of an action."""
+EXTRA = "extra"
+"""Column of facts that later rules keep, by name."""
 
 
 class Action(msgspec.Struct, kw_only=True):
@@ -62,44 +62,36 @@ class Action(msgspec.Struct, kw_only=True):
 
 def make_actions(blocks: Sequence[Block]) -> Iterator[Action]:
     """Yield the actions of top blocks and of those inside them that show."""
-    paid = {block.nodes[0]: name_of(block) for block in blocks if block.type == GASLESS}
+    requests = {
+        block.nodes[0]: name_action(block.nodes[0].key, GASLESS)
+        for block in blocks
+        if block.type == GASLESS
+    }
     for top in blocks:
         todo: list[tuple[Block, bytes | None, list[str]]] = [(top, None, [])]
         while todo:
             block, parent, ancestors = todo.pop()
-            if _is_hidden(block) or (parent is not None and block.type in {DEPLOY, GASLESS}):
+            if _is_hidden(block) or (parent is not None and block.type in MARKERS):
                 continue
             action = make_action(block)
-            request = _find_request(block, paid) if paid else None
-            if request is not None:
-                extra = action.columns.get(EXTRA, {})
-                linked = {PARENT_GASLESS: base64.b64encode(request).decode()}
-                action.columns = action.columns | {EXTRA: extra | linked}
             action.parent_action_id, action.ancestor_type = parent, ancestors
+            if requests:
+                _link(action, block, requests)
             yield action
             if block.type not in V1_BLOCKS:
                 inside = [block.served, *ancestors]
                 todo += [(child, action.action_id, inside) for child in block.children]
 
 
-def _find_request(block: Block, paid: Mapping[Node, bytes]) -> bytes | None:
-    """Return the action id of the paid request that an action is, or that its first message is of.
-
-    A request itself, and its call, belong to the one that their sender was called with.
-    """
-    first = _first_node(block)
-    if block.served not in {GASLESS, CALL} and first in paid:
-        return paid[first]
-    return None if first.parent is None else paid.get(first.parent)
-
-
-def _first_node(block: Block) -> Node:
-    return min(block.all_nodes(), key=lambda node: node.start_lt)
-
-
-def name_of(block: Block) -> bytes:
-    """Return the id of the action of a block."""
-    return name_action(_first_node(block).key, block.type)
+def _link(action: Action, block: Block, requests: Mapping[Node, bytes]) -> None:
+    """Name the gasless request, by its message, of which an action is a part or a consequence."""
+    first = min(block.all_nodes(), key=lambda node: node.start_lt)
+    request = None if block.type in {GASLESS, CALL} else requests.get(first)
+    if request is None and first.parent is not None:
+        request = requests.get(first.parent)
+    if request is not None:
+        extra = action.columns.get(EXTRA, {}) | {"parent_gasless_action": _encode(request)}
+        action.columns = {**action.columns, EXTRA: extra}
 
 
 def make_action(block: Block, *, is_ghost: bool = False) -> Action:

@@ -9,7 +9,6 @@ import msgspec
 import pyarrow as pa
 
 from tonlake.ingest.derive.action.precedence import CLASSIFIER_VERSION
-from tonlake.ingest.derive.action.row import EXTRA
 from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTIONS, DEX_SWAPS, NFT_SALES_EVENTS
 
 if TYPE_CHECKING:
@@ -26,7 +25,8 @@ _TEXTS = (
     *("asset", "asset_secondary", "asset2", "asset2_secondary"),
 )
 _MAX_AMOUNT = 10**38 - 1
-_DETAILS = "_data"
+_DETAILS = ("_data", "extra")
+"""How the names of the columns end that ``details`` holds."""
 
 _SALES = {
     *("nft_put_on_sale", "nft_put_on_auction", "nft_cancel_sale", "nft_cancel_auction"),
@@ -82,9 +82,7 @@ def _collect(table: Table, rows: Iterable[Row]) -> pa.Table:
 
 def _make_row(trace: Trace, action: Action) -> Row:
     columns = action.columns
-    details = {
-        name: value for name, value in columns.items() if name.endswith(_DETAILS) or name == EXTRA
-    }
+    details = {name: value for name, value in columns.items() if name.endswith(_DETAILS)}
     currencies = columns.get("value_extra_currencies")
     row: Row = {
         **{name: getattr(action, name) for name in _FROM_ACTION},

@@ -9,7 +9,7 @@ import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, account
 from tonlake.ingest.derive.action.ghost import read_outgoing
-from tonlake.ingest.derive.action.protocol import jetton
+from tonlake.ingest.derive.action.protocol import jetton, telegram
 
 WALLET, OTHER, THIRD = account("wallet"), account("other"), account("third")
 V3_BITS, V4_BITS = 96, 104
@@ -42,6 +42,31 @@ def write_v5(*values: int) -> Cell:
     return body.uint(1, 1).ref(actions).uint(0, 1).uint(0, 512)
 
 
+def write_telegram(opcode: int, number: int) -> Cell:
+    """Write what all requests to a Telegram wallet begin with; ``number`` has 8 bits."""
+    return Cell().uint(0, 512).uint(opcode, 32).uint(0, 96).uint(number, 8)
+
+
+def write_telegram_one(value: int) -> Cell:
+    """Write a request to a Telegram wallet to send one value."""
+    body = write_telegram(telegram.SEND_ONE_EXTERNAL, 3)
+    return body.ref(write_message(body, OTHER, value, body.child()))
+
+
+def write_telegram_bulk(*chunks: list[int], more: int = 0) -> Cell:
+    """Write a request to a Telegram wallet to send values; it states ``more`` messages."""
+    body = write_telegram(telegram.SEND_BULK_EXTERNAL, sum(map(len, chunks)) + more)
+    following: Cell | None = None
+    for values in reversed(chunks):
+        chunk = body.child().uint(following is not None, 1)
+        if following is not None:
+            chunk.ref(following)
+        for value in values:
+            chunk.uint(3, 8).ref(write_message(body, OTHER, value, body.child()))
+        following = chunk
+    return body.uint(0, 1) if following is None else body.uint(1, 1).ref(following)
+
+
 def ask(body: Cell) -> Scene:
     """Return the scene of one external message that was refused."""
     scene = Scene()
@@ -70,6 +95,8 @@ def test_each_message_is_an_action_of_its_kind(bits: int) -> None:
     [
         (write_request(V4_BITS, (OTHER, 5, None), (OTHER, 7, None)), [5, 7]),
         (write_v5(5, 7), [7, 5]),
+        (write_telegram_bulk([5, 7], [9]), [5, 7, 9]),
+        (write_telegram_one(5), [5]),
     ],
 )
 def test_ids_number_the_messages(body: Cell, values: list[int]) -> None:
@@ -106,3 +133,17 @@ def test_a_transfer_to_itself_keeps_its_account() -> None:
 def test_bodies_of_other_wallets_are_unknown() -> None:
     (action,) = ask(write_request(32, (OTHER, 5, None))).classify()
     assert action.type == "unknown"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        write_telegram_bulk([5, 7], more=1),
+        write_telegram_bulk(),
+        write_telegram(telegram.CHANGE_KEY_EXTERNAL, 0),
+        write_telegram(telegram.SEND_ONE_EXTERNAL, 3),
+    ],
+    ids=["another count", "no messages", "no messages in a rotation", "no reference"],
+)
+def test_requests_to_a_telegram_wallet_without_messages(body: Cell) -> None:
+    assert [each.type for each in ask(body).classify()] == ["unknown"]

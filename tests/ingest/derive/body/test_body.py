@@ -311,6 +311,12 @@ def test_a_wrong_count_of_messages_leaves_them_raw() -> None:
     assert "messages" not in request
 
 
+def test_the_log_of_a_telegram_wallet_shows_the_old_key() -> None:
+    tree, cell = build((0xEBA19948, 32), (0xAB, 256))
+    expected = {"@type": "tg_wallet_key_changed", "encrypted_old_private_key": f"{0xAB:064X}"}
+    assert decode_body(tree, cell) == ("tg_wallet_key_changed", expected)
+
+
 def encode_telegram_bulk(count: int, claimed: int) -> tuple[CellTree, int]:
     """Build a bulk request, two messages a chunk."""
     tree = CellBuilder().tree

@@ -1,0 +1,89 @@
+"""Wallets of version 5: extensions that the owner adds or removes by a request from outside.
+
+A request is 7369676e wallet_id:uint32 valid_until:uint32 seqno:uint32 out_actions:(Maybe ^OutList)
+extended:(Maybe ExtendedList) signature:bits512; each item of the list holds an action (02 adds, 03
+removes an address, 04 allows signatures or not) and, in a reference, the next item.
+
+Columns and values are those of TON Center's test cases; its rule is not published. Which of several
+extensions is shown (here the first), when ``signature_allowed`` has a value (here with action 04 in
+the same request), and that requests inside the chain stay calls are inferred.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonlake.ingest.derive.action.pattern import call
+from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.errors import ActionUnreadable
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.action.body import Body
+    from tonlake.ingest.derive.action.interface import Interfaces
+    from tonlake.ingest.derive.action.pattern import Match
+
+EXTERNAL_REQUEST = 0x7369676E
+_ADD, _REMOVE, _ALLOW_SIGNATURES = 2, 3, 4
+_TYPES = {_ADD: "wallet_v5_add_extension", _REMOVE: "wallet_v5_remove_extension"}
+_SIGNATURE_BITS = 512
+_SUCCESSES = frozenset((0, 1, None))
+
+
+class _Change(NamedTuple):
+    """A change of extensions: ``kind`` is its action."""
+
+    kind: int
+    address: str | None
+
+
+def _read_changes(body: Body) -> tuple[list[_Change], bool | None]:
+    """Read a request from ``out_actions`` on: its changes, and if it allows signatures.
+
+    Raises:
+        CellUnderflow: a cell is too short.
+        ActionUnreadable: an action is unknown, or something else than a signature follows.
+    """
+    body.maybe_ref()
+    changes: list[_Change] = []
+    is_allowed = None
+    item = body if body.bit() else None
+    while item is not None:
+        kind = item.uint(8)
+        if kind in _TYPES:
+            changes.append(_Change(kind, item.address()))
+        elif kind == _ALLOW_SIGNATURES:
+            is_allowed = item.bit()
+        else:
+            raise ActionUnreadable(f"a wallet of version 5 has no extended action {kind}")
+        item = item.ref() if item.refs_left else None
+    if body.bits_left != _SIGNATURE_BITS:
+        raise ActionUnreadable("no signature follows the extended actions")
+    return changes, is_allowed
+
+
+def _make_change(match: Match, _interfaces: Interfaces) -> Draft | None:
+    """Return the action of the first change of extensions; it fails by the code of its exit."""
+    message, transaction = match.block.message, match.block.transaction
+    if message.source is not None:
+        return None
+    body = message.arguments()
+    wallet_id, valid_until, seqno = body.uint(32), body.uint(32), body.uint(32)
+    changes, is_allowed = _read_changes(body)
+    if not changes:
+        return None
+    data = {
+        "wallet_id": wallet_id,
+        "seqno": seqno,
+        "valid_until": valid_until,
+        "signature_allowed": is_allowed,
+    }
+    columns = {
+        "source": message.destination,
+        "destination": changes[0].address,
+        "wallet_v5_extension_data": data,
+    }
+    failed = transaction.aborted or transaction.exit_code not in _SUCCESSES
+    return Draft(_TYPES[changes[0].kind], columns, failed=failed)
+
+
+RULE = Rule("wallet_v5.extension", call(EXTERNAL_REQUEST), _make_change)

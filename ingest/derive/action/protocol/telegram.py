@@ -1,0 +1,181 @@
+"""Telegram wallets: requests behind a signature, sent by the owner or by a relayer that pays.
+
+A request begins with signature:bits512, an opcode and subwallet_id:uint32 valid_until:uint32
+seqno:uint32. A rotation of the key goes on with new_public_key:bits256 rotation_signature:^bits512
+encrypted_old_private_key:^bits256. Source: the scheme of these bodies in ton-marker.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonlake.ingest.derive.action.body import read_body
+from tonlake.ingest.derive.action.pattern import call
+from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.errors import ActionUnreadable, IngestError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tonlake.ingest.decode.cell.slice import CellSlice
+    from tonlake.ingest.derive.action.body import Body
+    from tonlake.ingest.derive.action.interface import Interfaces
+    from tonlake.ingest.derive.action.model import Message, Transaction
+    from tonlake.ingest.derive.action.node import Node
+    from tonlake.ingest.derive.action.pattern import Match
+
+CHANGE_KEY_INTERNAL, CHANGE_KEY_EXTERNAL = 0xFBBA99C7, 0xFBBA99C8
+SEND_ONE_INTERNAL, SEND_ONE_EXTERNAL = 0x63896E74, 0x63896E75
+SEND_BULK_INTERNAL, SEND_BULK_EXTERNAL = 0x73896E74, 0x73896E75
+_WALLET_V5_INTERNAL = 0x73696E74
+_REQUESTS = frozenset(
+    (
+        *(CHANGE_KEY_INTERNAL, CHANGE_KEY_EXTERNAL, SEND_ONE_INTERNAL, SEND_ONE_EXTERNAL),
+        *(SEND_BULK_INTERNAL, SEND_BULK_EXTERNAL),
+    )
+)
+_EXTERNAL = frozenset((CHANGE_KEY_EXTERNAL, SEND_ONE_EXTERNAL, SEND_BULK_EXTERNAL))
+_GASLESS = frozenset(
+    (SEND_ONE_INTERNAL, SEND_BULK_INTERNAL, CHANGE_KEY_INTERNAL, _WALLET_V5_INTERNAL)
+)
+_MARKS = tuple({opcode.to_bytes(4)[:3] for opcode in _REQUESTS})
+SIGNATURE_BITS = 512
+_KEY_BITS = 256
+
+
+def read_opcode(message: Message) -> int | None:
+    """Return the opcode behind a signature if it is one of a request, else the message's own."""
+    boc = message.boc
+    if boc is None or not any(mark in boc for mark in _MARKS):
+        return message.opcode
+    try:
+        opcode = message.body().skip(SIGNATURE_BITS).peek_opcode()
+    except IngestError:
+        return message.opcode
+    return opcode if opcode in _REQUESTS else message.opcode
+
+
+def is_gasless(node: Node, opcode: int | None) -> bool:
+    """Return whether a call is a request that a relayer sent, and paid for."""
+    message = node.message
+    has_source = message is not None and message.source is not None
+    return has_source and not node.is_log and opcode in _GASLESS
+
+
+def find_request(body: CellSlice) -> int | None:
+    """Return the opcode of a request of the owner, from outside, at the start of its body."""
+    if body.bits_left < SIGNATURE_BITS + 32:
+        return None
+    behind = body.copy()
+    behind.skip(SIGNATURE_BITS)
+    opcode = behind.load_uint(32)
+    return opcode if opcode in _EXTERNAL else None
+
+
+def list_messages(body: CellSlice) -> Iterator[int]:
+    """Yield the cells of the messages that a request sends, in their order.
+
+    Behind the fields of all requests stand send_mode:uint8 message:^MessageRelaxed, or
+    messages_count:uint8 first_chunk:(Maybe ^Chunk), where a chunk is next:(Maybe ^Chunk) and items
+    of send_mode:uint8 message:^MessageRelaxed.
+
+    Raises:
+        CellUnderflow: a cell is too short.
+        ActionUnreadable: the number of messages is another.
+    """
+    body.skip(SIGNATURE_BITS)
+    opcode = body.load_uint(32)
+    if opcode == CHANGE_KEY_EXTERNAL:
+        return
+    body.skip(3 * 32)
+    count = body.load_uint(8)
+    if opcode == SEND_ONE_EXTERNAL:
+        yield body.load_ref()
+        return
+    following = body.load_maybe_ref()
+    while following is not None:
+        chunk = body.tree.slice(following)
+        following = chunk.load_maybe_ref()
+        while chunk.bits_left or chunk.refs_left:
+            chunk.skip(8)
+            count -= 1
+            yield chunk.load_ref()
+    if count:
+        raise ActionUnreadable("a request has another number of messages than it states")
+
+
+class Rotation(NamedTuple):
+    """A request to change the key; numbers unsigned, keys and signatures hexadecimal digits."""
+
+    subwallet: int
+    valid_until: int
+    seqno: int
+    key: str
+    signature: str
+    old_key: str
+
+
+def read_rotation(body: Body) -> Rotation | None:
+    """Read a request from its signature on; None if its cells hold more than the fields.
+
+    Raises:
+        CellUnderflow: a cell is too short.
+    """
+    body.skip(SIGNATURE_BITS + 32)
+    numbers = body.uint(32), body.uint(32), body.uint(32)
+    key, signature, old_key = body.hex(_KEY_BITS), body.ref(), body.ref()
+    rotation = Rotation(*numbers, key, signature.hex(SIGNATURE_BITS), old_key.hex(_KEY_BITS))
+    return rotation if all(part.is_empty for part in (body, signature, old_key)) else None
+
+
+def _make_rotation(match: Match, interfaces: Interfaces) -> Draft | None:
+    """Return the action of a rotation that took place."""
+    block = match.block
+    message, transaction = block.message, block.transaction
+    is_external = message.source is None
+    if block.opcode != (CHANGE_KEY_EXTERNAL if is_external else CHANGE_KEY_INTERNAL):
+        return None
+    rotation = read_rotation(message.body())
+    if rotation is None or not _is_run(transaction) or block.nodes[0].is_log:
+        return None
+    if not is_external and not _is_kept(rotation, transaction, interfaces):
+        return None
+    extra = {
+        "new_public_key": rotation.key,
+        "rotation_signature": rotation.signature,
+        "encrypted_old_private_key": rotation.old_key,
+    }
+    columns = {
+        "source": message.source,
+        "destination": message.destination,
+        "value": message.value,
+        "extra": extra,
+    }
+    return Draft("change_wallet_key", columns)
+
+
+def _is_run(transaction: Transaction) -> bool:
+    return not transaction.aborted and transaction.exit_code in {0, None}
+
+
+def _is_kept(rotation: Rotation, transaction: Transaction, interfaces: Interfaces) -> bool:
+    """Return whether the wallet's storage shows a rotation; true where it is not known.
+
+    The storage is revision:uint8 seqno:uint32 subwallet:uint32 public_key:uint256. It is that of
+    the end of the block, which later requests may have changed again.
+    """
+    facts = interfaces.find(transaction.account, "data_boc")
+    if facts is None or not facts.get("data_boc"):
+        return True
+    data = read_body(base64.b64decode(facts["data_boc"])).skip(8)
+    seqno, subwallet, key = data.uint(32), data.uint(32), data.hex(_KEY_BITS)
+    is_done = key == rotation.key and seqno > rotation.seqno
+    return rotation.valid_until > transaction.now and subwallet == rotation.subwallet and is_done
+
+
+CHANGE_KEY_RULE = Rule(
+    "telegram.change_key",
+    call(CHANGE_KEY_EXTERNAL, CHANGE_KEY_INTERNAL),
+    _make_rotation,
+)

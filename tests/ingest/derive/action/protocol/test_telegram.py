@@ -1,0 +1,174 @@
+"""Telegram wallets: requests behind a signature, gasless ones among them, and rotations."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from tests.ingest.derive.action.scene import Cell, Scene, Step, account
+from tonlake.ingest.derive.action.protocol import telegram
+from tonlake.ingest.derive.action.row import Action, name_action
+
+WALLET, RELAYER, FRIEND = account("wallet"), account("relayer"), account("friend")
+SUBWALLET, SEQNO, KEY = 239, 7, 0xABC
+REFUSED = {"call_contract", "gasless_request"}
+
+
+def write_request(opcode: int) -> Cell:
+    """Return the fields that all requests have, behind a signature."""
+    body = Cell().uint(0xF5 << 504 | 1, 512).uint(opcode, 32)
+    return body.uint(SUBWALLET, 32).uint(Scene.now + 60, 32).uint(SEQNO, 32)
+
+
+def write_send(opcode: int = telegram.SEND_ONE_INTERNAL) -> Cell:
+    """Return a request to send a message."""
+    body = write_request(opcode)
+    return body.uint(3, 8).ref(body.child().uint(0, 8))
+
+
+def write_rotation(opcode: int) -> Cell:
+    """Return a request to change the key."""
+    body = write_request(opcode).uint(KEY, 256)
+    body.ref(body.child().uint(0x51, 512))
+    return body.ref(body.child().uint(0x99, 256))
+
+
+def relay(scene: Scene, body: Cell) -> Step:
+    """Let a relayer bring a request to the wallet."""
+    return scene.external(RELAYER).send(WALLET, body, value=5_000_000)
+
+
+def receive(scene: Scene, body: Cell) -> Step:
+    """Let the wallet receive a request from outside."""
+    step = scene.external(WALLET)
+    assert step.message is not None
+    step.message.boc = body.boc()
+    return step
+
+
+def name_request(step: Step) -> bytes:
+    """Return the id of the gasless request that a step took."""
+    assert step.message is not None
+    return name_action(step.message.msg_hash, "gasless_request")
+
+
+def find_parent(action: Action) -> bytes | None:
+    """Return the id of the gasless request that an action names."""
+    name = action.columns.get("extra", {}).get("parent_gasless_action")
+    return None if name is None else base64.b64decode(name)
+
+
+def list_types(scene: Scene) -> list[str]:
+    return sorted(action.type for action in scene.classify())
+
+
+def test_relayed_request() -> None:
+    scene = Scene()
+    step = relay(scene, write_send())
+    step.send(FRIEND, value=1_000_000).send(RELAYER, value=5)
+    marker = scene.find("gasless_request")
+    assert marker.columns == {"source": RELAYER, "destination": WALLET, "value": 5_000_000}
+    assert marker.success
+    assert set(marker.accounts) == {RELAYER, WALLET}
+    assert len(marker.tx_hashes) == 2
+    assert marker.action_id == name_request(step)
+    assert find_parent(marker) is None
+    request = scene.find("call_contract")
+    assert request.columns["opcode"] == telegram.SEND_ONE_INTERNAL
+    assert find_parent(request) is None
+    first, second = (each for each in scene.classify() if each.type == "ton_transfer")
+    assert (find_parent(first), find_parent(second)) == (marker.action_id, None)
+
+
+def test_nested_request_names_the_outer() -> None:
+    scene = Scene()
+    outer = relay(scene, write_send(telegram.SEND_BULK_INTERNAL))
+    inner = outer.send(FRIEND, write_send())
+    inner.send(RELAYER, value=3)
+    later = [each for each in scene.classify() if each.start_lt > outer.lt]
+    parents = {each.type: find_parent(each) for each in later}
+    assert parents == {
+        "call_contract": name_request(outer),
+        "gasless_request": name_request(outer),
+        "ton_transfer": name_request(inner),
+    }
+
+
+def test_wallet_v5_request_is_gasless_and_extension_is_not() -> None:
+    scene = Scene()
+    step = relay(scene, Cell(0x73696E74).uint(1, 96)).abort()
+    assert scene.find("gasless_request").action_id == name_request(step)
+    assert not scene.find("gasless_request").success
+    scene = Scene()
+    relay(scene, Cell(0x6578746E).uint(1, 96))
+    assert list_types(scene) == ["call_contract"]
+
+
+def test_other_opcodes_stay() -> None:
+    scene = Scene()
+    body = Cell(0xDEADBEEF).uint(0, 480).uint(telegram.SEND_ONE_INTERNAL - 1, 32)
+    relay(scene, body.uint(0, 200))
+    assert scene.find("call_contract").columns["opcode"] == 0xDEADBEEF
+
+
+def test_relayed_rotation() -> None:
+    scene = Scene()
+    step = relay(scene, write_rotation(telegram.CHANGE_KEY_INTERNAL))
+    assert list_types(scene) == ["change_wallet_key", "gasless_request"]
+    rotation = scene.find("change_wallet_key")
+    assert rotation.columns == {
+        "source": RELAYER,
+        "destination": WALLET,
+        "value": 5_000_000,
+        "extra": {
+            "new_public_key": f"{KEY:064x}",
+            "rotation_signature": f"{0x51:0128x}",
+            "encrypted_old_private_key": f"{0x99:064x}",
+            "parent_gasless_action": base64.b64encode(name_request(step)).decode(),
+        },
+    }
+    assert rotation.success
+    assert len(rotation.tx_hashes) == 2
+    assert rotation.accounts == sorted((RELAYER, WALLET))
+
+
+def test_external_rotation() -> None:
+    scene = Scene()
+    receive(scene, write_rotation(telegram.CHANGE_KEY_EXTERNAL))
+    rotation = scene.find("change_wallet_key")
+    assert (rotation.columns["source"], rotation.columns["value"]) == (None, None)
+    assert rotation.accounts == [WALLET]
+    assert find_parent(rotation) is None
+    scene = Scene()
+    receive(scene, write_rotation(telegram.CHANGE_KEY_INTERNAL))
+    assert list_types(scene) == ["unknown"], "an external message has an opcode of its own"
+
+
+def test_rotation_that_failed() -> None:
+    scene = Scene()
+    relay(scene, write_rotation(telegram.CHANGE_KEY_INTERNAL)).abort()
+    assert list_types(scene) == ["call_contract", "gasless_request"]
+
+
+def test_rotation_with_a_remainder() -> None:
+    scene = Scene()
+    relay(scene, write_rotation(telegram.CHANGE_KEY_INTERNAL).uint(0, 1))
+    assert list_types(scene) == ["call_contract", "gasless_request"]
+
+
+@pytest.mark.parametrize(
+    ("seqno", "subwallet", "key", "types"),
+    [
+        (SEQNO + 1, SUBWALLET, KEY, {"change_wallet_key", "gasless_request"}),
+        (SEQNO, SUBWALLET, KEY, REFUSED),
+        (SEQNO + 1, SUBWALLET + 1, KEY, REFUSED),
+        (SEQNO + 1, SUBWALLET, KEY + 1, REFUSED),
+    ],
+)
+def test_storage_shows_a_rotation(seqno: int, subwallet: int, key: int, types: set[str]) -> None:
+    scene = Scene()
+    relay(scene, write_rotation(telegram.CHANGE_KEY_INTERNAL))
+    data = Cell().uint(1, 8).uint(seqno, 32).uint(subwallet, 32).uint(key, 256)
+    scene.know(WALLET, "data_boc", data_boc=base64.b64encode(data.boc()).decode())
+    assert set(list_types(scene)) == types
