@@ -13,7 +13,6 @@ from tonlake.lake.file.datafile import write_changes
 from tonlake.lake.log.disk import LOCK_FILE, QUEUE_FILE, begin_grace, hold_lock, naming_full_disk
 from tonlake.lake.log.place import Derivation, NewFile, Place, read_place
 from tonlake.lake.log.state import LOG_FOLDER, Commit, read_state
-from tonlake.lake.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -46,10 +45,6 @@ def commit_maintenance(
         day=max(read_place(file.path).day for file in state.files),
         added=tuple(added),
         removed=tuple(sorted(removed)),
-        schema_version=SCHEMA_VERSION,
-        source={},
-        shards={},
-        zero_state=False,
         network=state.network,
         previous=state.digest,
         has_blocks=False,

@@ -32,12 +32,8 @@ class Snapshot:
         self.ranges: tuple[Range, ...] = state.ranges
         self.network: Network | None = state.network
         self.undoings: tuple[Undoing, ...] = state.undoings
-        listed: dict[str, list[DataFile]] = {name: [] for name in TABLES}
-        for file in state.files:
-            if file.table in listed:
-                listed[file.table].append(file)
         self.files: dict[str, tuple[DataFile, ...]] = {
-            name: tuple(files) for name, files in listed.items()
+            name: state.by_table.get(name, ()) for name in TABLES
         }
         self.damaged: dict[str, LakeCorrupt] = {}
         broken: set[str] = set()

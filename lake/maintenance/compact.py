@@ -32,7 +32,7 @@ from tonlake.lake.log.disk import (
     make_folder,
     open_temporary,
     seal_file,
-    sync_folder,
+    sync_folders,
 )
 from tonlake.lake.log.place import path_at, read_place
 from tonlake.lake.log.reader import LogReader
@@ -114,8 +114,7 @@ def _write_merge(lake_dir: Path, merge: Merge, settings: LakeSettings) -> list[D
         _remove_unless_live(lake_dir, added)
         raise
     reach("compact.renamed")
-    for file in added:
-        sync_folder((lake_dir / file.path).parent)
+    sync_folders((lake_dir / file.path).parent for file in added)
     reach("compact.folders_synced")
     return added
 

@@ -6,15 +6,17 @@ import shutil
 import time
 from typing import TYPE_CHECKING
 
-from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.log.crash import reach
 from tonlake.lake.log.disk import LOCK_FILE, TEMPORARY_PREFIX, hold_lock, sync_folder
-from tonlake.lake.log.state import LOG_FOLDER, RUN_FOLDER, LogState, read_state
+from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.state import LOG_FOLDER, RUN_FOLDER
 from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
+
+    from tonlake.lake.log.state import LogState
 
 
 def list_orphans(lake_dir: Path, state: LogState) -> list[Path]:
@@ -47,10 +49,7 @@ def sweep_orphans(
     with hold_lock(lake_dir / LOCK_FILE, wait=False) as held:
         if not held:
             return []
-        try:
-            state = read_state(lake_dir)
-        except LakeNotFound:
-            state = LogState()
+        state = LogReader(lake_dir).read()
         # A writer may have died before it synced its entry. What that entry replaces may only go
         # when no loss of power can take the entry away.
         sync_folder(lake_dir / LOG_FOLDER)
