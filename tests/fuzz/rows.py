@@ -19,7 +19,7 @@ import pyarrow as pa
 from tests.lake.chain import Chain, commit_chain
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.index.builder.compose import Composer
-from tonlake.lake.index.builder.gather import gather_all
+from tonlake.lake.index.builder.gather import Source
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.segment.file import SegmentFile
 from tonlake.lake.index.segment.native import NATIVE
@@ -36,7 +36,7 @@ MOST_ROWS = 60
 
 def compose(lake: Path) -> bytes:
     """Return one segment with the masterchain blocks 1..12 of a lake, and made-up traces."""
-    rows = gather_all(lake, read_state(lake).files, (1, 12))
+    rows = Source(lake, read_state(lake).files, (1, 12)).read_all()
     stream = io.BytesIO()
     composer = Composer(stream)
     composer.add_part(rows)

@@ -36,7 +36,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tonlake.lake.account import AccountId
+    from tonlake.lake.index.builder.gather import Source
     from tonlake.lake.log.state import Range
+
+
+def compose(stream: IO[bytes], source: Source, parts: Iterable[Mapping[str, pa.Table]]) -> int:
+    """Write the segment of a source's range, and return the number of transactions.
+
+    ``parts`` are its base rows.
+    """
+    composer = Composer(stream)
+    for part in parts:
+        composer.add_part(part)
+    composer.add_ended_traces(source.read_ended())
+    return composer.finish(source.mc_range, source.read_contracts())
 
 
 class _Transaction(NamedTuple):

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.rowgroup.predicate import FEW_ROWS, AnyOf, FewRows, bracket, may_hold
 from tonlake.lake.log.place import read_place
 
@@ -204,10 +205,14 @@ _KEPT = RowGroups(KEPT_BYTES)
 
 def gather(
     snapshot: Snapshot, table: str, columns: Sequence[str], bounds: Mapping[str, Bounds]
-) -> list[Row] | None:
-    """Return the rows of a table within bounds, in no order; None where a query is to be asked."""
+) -> list[Row]:
+    """Return the rows of a table within bounds, in no order.
+
+    Raises:
+        Declined: too much would have to be decoded, or a file is damaged.
+    """
     if table in snapshot.damaged:
-        return None
+        raise Declined
     if any(None in bracket(bound) for bound in bounds.values()):
         return []  # as NULL equals nothing
     _KEPT.forget_gone(snapshot)
@@ -217,17 +222,20 @@ def gather(
         try:
             groups = _KEPT.read(f"{folder}/{path}", bounds, left)
             chosen = [(group, _find(group, bounds)) for group in groups or ()]
-        except (OSError, KeyError, OverflowError, pa.ArrowInvalid):
-            return None  # the query names the fault, or knows the older form of a file
+        except (OSError, KeyError, OverflowError, pa.ArrowInvalid) as error:
+            # The query names the fault, or knows the older form of a file.
+            raise Declined from error
         is_whole = is_whole and groups is not None
         left -= sum(_weigh(group.num_rows) for group in groups or ())
         if len(rows) + sum(len(numbers) for _, numbers in chosen) > MOST_ROWS:
-            return None
+            raise Declined
         for group, numbers in chosen:
             if len(numbers):
                 rows += _list_rows(group, numbers, columns)
     snapshot.watch.check(table)
-    return rows if is_whole else None
+    if not is_whole:
+        raise Declined
+    return rows
 
 
 def _list_paths(snapshot: Snapshot, table: str, bounds: Mapping[str, Bounds]) -> Iterator[str]:

@@ -203,6 +203,12 @@ class Postings:
             return at, bisect_right(self._keys, self._keys[at], at)
         return (self._ends[at - 1] if at else 0), self._ends[at]
 
+    def list_rows(self, key: int) -> list[int]:
+        """Return the rows of a key, in their order."""
+        start, end = self.find(key)
+        rows: list[int] = self.rows[start:end]
+        return rows
+
     def find_between(self, first: int, last: int) -> tuple[int, int]:
         """Return where the rows of a span of keys, both ends included, begin and end in ``rows``.
 

@@ -107,12 +107,8 @@ class Segment:
 
     def find_transaction(self, tx_hash: bytes) -> int | None:
         """Return the row of a transaction, or None."""
-        start, end = self.transaction.find(cut_hash(tx_hash))
-        for at in range(start, end):
-            row: int = self.transaction.rows[at]
-            if self.hash_of(row) == tx_hash:
-                return row
-        return None
+        rows = self.transaction.list_rows(cut_hash(tx_hash))
+        return next((row for row in rows if self.hash_of(row) == tx_hash), None)
 
     def hash_of(self, row: int) -> bytes:
         """Return the hash of the transaction in a row."""
@@ -177,6 +173,10 @@ class Segment:
             for (number, _), end in zip(others, ends, strict=True)
             if end is not None  # of another hash that begins alike
         ]
+
+    def moment_of(self, row: int) -> tuple[int, int]:
+        """Return the unix seconds and the logical time of a row."""
+        return self.now[row], self.lt[row]
 
     def account_number(self, row: int) -> int:
         """Return the number of the account that a row belongs to."""

@@ -177,17 +177,15 @@ def test_a_reader_of_an_old_run_goes_on_when_it_is_replaced_and_swept(chained: P
     assert pinned.read_records([hit])[0].row.hash == tx_hash
 
 
-@mock.patch.object(rebuild, "BLOCK_ROWS", 5)
 def test_commits_during_a_rebuild_are_kept(chained: Path) -> None:
     chain = Chain(8)
-    later = iter((10, 11))
 
-    def commit_more(_rows: int) -> None:
-        at = next(later, None)
-        if at is not None:
+    def commit_more(_folder: Path) -> None:
+        for at in (10, 11):
             commit_chain(chained, chain, at, at)
 
-    rebuild_index(chained, on_part=commit_more)
+    with mock.patch.object(rebuild, "sync_folder", commit_more):
+        rebuild_index(chained)
     assert open_snapshot(chained).last_mc_seqno == 11
     assert ranges_of(chained) == [(1, 9)]
     lookups = open_segments(open_snapshot(chained), SETTINGS)

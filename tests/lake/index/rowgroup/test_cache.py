@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.lake.chain import Chain, commit_chain, commit_made
 from tonlake.lake.duck.connection import connect
+from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.rowgroup import cache as rowgroups
 from tonlake.lake.index.rowgroup.cache import RowGroups, gather
 from tonlake.lake.index.rowgroup.predicate import AnyOf
@@ -57,11 +58,14 @@ def keep_nothing(monkeypatch: pytest.MonkeyPatch) -> RowGroups:
 
 
 def ask(snapshot: Snapshot, bounds: dict[str, Any], *, times: int = 2) -> list[Any] | None:
-    """Gather blocks so many times; return the last answer in a fixed order."""
+    """Gather blocks some times; return the last answer in a fixed order, None if declined."""
     found = None
     for _ in range(times):
-        found = gather(snapshot, "blocks", COLUMNS, bounds)
-    return found and sorted(found, key=repr)
+        try:
+            found = sorted(gather(snapshot, "blocks", COLUMNS, bounds), key=repr)
+        except Declined:
+            found = None
+    return found
 
 
 @cache

@@ -13,7 +13,7 @@ from tests.fuzz.rows import compose, damage, make_traces, read_all
 from tests.lake.chain import Chain, commit_chain
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt
-from tonlake.lake.index.builder.gather import gather_all
+from tonlake.lake.index.builder.gather import Source
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.segment import shape
 from tonlake.lake.index.segment.file import SegmentFile
@@ -43,7 +43,7 @@ def test_rows_are_found_as_they_were_written(
 ) -> None:
     monkeypatch.setattr(shape, "_MOST_NUMBERED", most_numbered)
     segment = Segment(SegmentFile(compose(chained), "whole"))
-    rows = gather_all(chained, read_state(chained).files, (1, 12))
+    rows = Source(chained, read_state(chained).files, (1, 12)).read_all()
     records = segment.read_records(range(len(segment.lt)))
     assert listed(TRANSACTION_COLUMNS, (record.row for record in records)) == written(
         rows["transactions"], TRANSACTION_COLUMNS
