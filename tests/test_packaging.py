@@ -134,8 +134,8 @@ def test_the_binary_starts_its_processes_as_python_would() -> None:
     ):
         command = [sys.executable, "-m", "tonlake.api.command.frozen", *arguments]
         said = subprocess.run(command, check=True, capture_output=True, text=True)
-        assert expected in said.stdout
-        assert said.stderr == ""
+        assert expected in done.stdout
+        assert done.stderr == ""
 
 
 @pytest.fixture(scope="module")

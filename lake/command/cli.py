@@ -259,11 +259,13 @@ def rebuild_index_command(*, lake_dir: Path, everything: bool) -> None:
     """Index the blocks that have no index yet; the lake stays readable meanwhile."""
     with failing_cleanly():
         commit = rebuild_index(lake_dir, everything=everything)
-    if commit is None or commit.runs is None:
+    if commit is None or commit.segments is None:
         click.echo("every block is indexed already")
         return
-    rows, size = (sum(getattr(run, name) for run in commit.runs) for name in ("rows", "bytes"))
-    click.echo(f"{len(commit.runs)} segments, {rows:,} transactions, {size:,} bytes")
+    rows, size = (
+        sum(getattr(segment, name) for segment in commit.segments) for name in ("rows", "bytes")
+    )
+    click.echo(f"{len(commit.segments)} segments, {rows:,} transactions, {size:,} bytes")
 
 
 @rebuild_group.command("lookups", hidden=True)

@@ -28,12 +28,12 @@ def commit_maintenance(
     *,
     added: Iterable[DataFile] = (),
     removed: Iterable[str] = (),
-    runs: tuple[DataFile, ...] | None = None,
+    segments: tuple[DataFile, ...] | None = None,
 ) -> Commit:
     """Append a commit without blocks to the log; the caller holds the lock and wrote the files.
 
-    The grace time of runs that are not live any more begins now, for those who still read an
-    earlier snapshot.
+    The grace time of segments that are not live any more begins now, for readers of earlier
+    snapshots.
 
     Raises:
         CommitConflict, LakeFull: nothing was committed, and the files that were added are gone.
@@ -48,10 +48,10 @@ def commit_maintenance(
         network=state.network,
         previous=state.digest,
         has_blocks=False,
-        runs=runs,
+        segments=segments,
     )
-    kept = {run.path for run in (state.runs if runs is None else runs)}
-    begin_grace(lake_dir, (run.path for run in state.runs if run.path not in kept))
+    kept = {segment.path for segment in (state.segments if segments is None else segments)}
+    begin_grace(lake_dir, (segment.path for segment in state.segments if segment.path not in kept))
     append_commit(lake_dir, state, commit)
     return commit
 

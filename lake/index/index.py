@@ -119,7 +119,7 @@ def open_segments(snapshot: Snapshot, settings: LakeSettings) -> Segments | None
 
     None where too many rows have no segment, or a file of them is damaged: then SQL answers.
     """
-    made = [segment for segment in snapshot.runs if is_readable(segment)]
+    made = [segment for segment in snapshot.segments if is_readable(segment)]
     covered = [range_of(segment) for segment in made]
     files = [file for table in snapshot.files.values() for file in table]
     pieces = subtract_ranges(snapshot.ranges, covered)

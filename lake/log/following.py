@@ -72,7 +72,7 @@ def read_following(lake_dir: Path) -> Following | None:
 
 
 def measure_lag(lake_dir: Path, lake: Snapshot | LogState, now_s: float | None = None) -> Lag:
-    """Return how far a lake is behind the node that somebody follows for it."""
+    """Return how far a lake is behind the node that a follower reads for it."""
     ranges = lake.ranges
     last = ranges[-1][1] if ranges else 0
     missing = last - ranges[0][0] + 1 - sum(end - start + 1 for start, end in ranges) if last else 0
@@ -97,7 +97,7 @@ def measure_lag(lake_dir: Path, lake: Snapshot | LogState, now_s: float | None =
 
 
 def find_lateness(lag: Lag, limit_s: int, *, followed: bool) -> str | None:
-    """Return why a lake is too late to be served, or None; ``followed`` if somebody ought to."""
+    """Return why a lake is too late to be served, or None; ``followed``: one is to be followed."""
     if limit_s == 0:
         return None
     if lag.lag_s is None:

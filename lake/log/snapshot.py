@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tonlake.lake.log.digest import find_damage
-from tonlake.lake.log.state import RUN_FOLDER, read_commit, read_state
+from tonlake.lake.log.state import SEGMENT_FOLDER, read_commit, read_state
 from tonlake.lake.log.watch import FileWatch
 from tonlake.lake.schema import TABLES
 
@@ -39,10 +39,10 @@ class Snapshot:
         broken: set[str] = set()
         for error in damage:
             broken.add(error.file)
-            if not error.file.startswith(f"{RUN_FOLDER}/"):
+            if not error.file.startswith(f"{SEGMENT_FOLDER}/"):
                 self.damaged.setdefault(error.file.split("/", 1)[0], error)
         # A damaged segment holds nothing that the data files lack.
-        self.runs = tuple(run for run in state.runs if run.path not in broken)
+        self.segments = tuple(segment for segment in state.segments if segment.path not in broken)
         self.watch = FileWatch(lake_dir, {})
         """Checks files by table, and segments as the group ``lookups``; without digests, none."""
 
@@ -84,10 +84,10 @@ def open_snapshot(
         LakeCorrupt: the log itself is damaged.
     """
     state = read_state(lake_dir, number) if log is None else log.find(number)
-    files = (*state.files, *state.runs)
+    files = (*state.files, *state.segments)
     damage = find_damage(lake_dir, files, trust_earlier=True) if check_digests else ()
     snapshot = Snapshot(lake_dir, state, damage)
     if check_digests:
-        groups = {**snapshot.sound_files(), RUN_FOLDER: snapshot.runs}
+        groups = {**snapshot.sound_files(), SEGMENT_FOLDER: snapshot.segments}
         snapshot.watch = FileWatch(lake_dir, groups)
     return snapshot

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LOG_FOLDER = "_log"
-RUN_FOLDER = "lookups"
+SEGMENT_FOLDER = "lookups"
 """Folder of index segments; a segment's file is named ``<first>-<last>-<digest>.run``."""
 
 _ENTRY_NAME = re.compile(r"([1-9][0-9]*)\.json")
@@ -64,8 +64,8 @@ class Commit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     ``shards`` maps ``workchain:shard`` (shard as 16 hex digits) to the seqnos of its blocks, and
     ``previous`` is the digest of the entry before. A commit without blocks replaces files whose
     rows the lake has anyway; its range is that of the lake, or, where it is ``undone``, that
-    of the blocks which are no part of the chain any more and are gone from here on. ``runs`` are
-    all index segments from this commit on, or None where they stay as they are.
+    of the blocks which are no part of the chain any more and are gone from here on. ``segments``
+    are all index segments from this commit on, or None where they stay as they are.
     """
 
     number: int
@@ -81,7 +81,7 @@ class Commit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     network: Network | None
     previous: str
     has_blocks: bool = True
-    runs: tuple[DataFile, ...] | None = None
+    segments: tuple[DataFile, ...] | None = msgspec.field(default=None, name="runs")
     undone: bool = False
 
 
@@ -101,7 +101,7 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
     files: tuple[DataFile, ...] = ()
     ranges: tuple[Range, ...] = ()
     network: Network | None = None
-    runs: tuple[DataFile, ...] = ()
+    segments: tuple[DataFile, ...] = msgspec.field(default=(), name="runs")
     undoings: tuple[Undoing, ...] = ()
 
     @cached_property
@@ -131,7 +131,7 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
             files=kept + commit.added,
             ranges=ranges,
             network=join_networks(self.network, commit.network),
-            runs=self.runs if commit.runs is None else commit.runs,
+            segments=self.segments if commit.segments is None else commit.segments,
             undoings=undoings,
         )
 

@@ -196,21 +196,21 @@ def _commit_merge(
                 state,
                 added=added,
                 removed=removed,
-                runs=_carry_runs(state, [*kept, *added]),
+                segments=_carry_segments(state, [*kept, *added]),
             )
         except CommitConflict:
             return None
 
 
-def _carry_runs(state: LogState, files: list[DataFile]) -> tuple[DataFile, ...] | None:
+def _carry_segments(state: LogState, files: list[DataFile]) -> tuple[DataFile, ...] | None:
     """Return the index segments, those right about derived rows by the names of the new files."""
     carried = tuple(
-        msgspec.structs.replace(run, traces=digest_derived(files, range_of(run)))
-        if run.traces == digest_derived(state.files, range_of(run))
-        else run
-        for run in state.runs
+        msgspec.structs.replace(segment, traces=digest_derived(files, range_of(segment)))
+        if segment.traces == digest_derived(state.files, range_of(segment))
+        else segment
+        for segment in state.segments
     )
-    return None if carried == state.runs else carried
+    return None if carried == state.segments else carried
 
 
 def _remove_unless_live(lake_dir: Path, files: list[DataFile]) -> None:

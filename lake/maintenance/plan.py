@@ -68,7 +68,7 @@ def _list_queues(state: LogState) -> list[list[_Unit]]:
     for file in state.files:
         if not is_open(file.path):
             by_place.setdefault(read_place(file.path), []).append(file)
-    bare = subtract_ranges(state.ranges, map(range_of, state.runs))
+    bare = subtract_ranges(state.ranges, map(range_of, state.segments))
     queues: list[list[_Unit]] = []
     before: tuple[Place, bool, frozenset[str]] | None = None
     are_decoded: bool | None = None

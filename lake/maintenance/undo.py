@@ -145,8 +145,10 @@ def undo_after(
             undo.callback(lambda: remove_files(lake_dir, cut))
             changes = write_changes(lake_dir, state, reopened, settings)
             undo.pop_all()
-        runs = tuple(run for run in state.runs if range_of(run)[1] <= last_kept)
-        begin_grace(lake_dir, (run.path for run in state.runs if run not in runs))
+        segments = tuple(segment for segment in state.segments if range_of(segment)[1] <= last_kept)
+        begin_grace(
+            lake_dir, (segment.path for segment in state.segments if segment not in segments)
+        )
         commit = Commit(
             number=state.number + 1,
             first_mc_seqno=first_gone,
@@ -158,7 +160,7 @@ def undo_after(
             network=state.network,
             previous=state.digest,
             has_blocks=False,
-            runs=runs,
+            segments=segments,
             undone=True,
         )
         append_commit(lake_dir, state, commit)

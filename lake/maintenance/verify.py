@@ -66,7 +66,7 @@ def verify_lake(
         LakeNotFound: the folder holds no commit.
     """
     state, damage = _verify_log(lake_dir)
-    files = (*state.files, *state.runs)
+    files = (*state.files, *state.segments)
     done = 0
 
     def count(_file: DataFile) -> None:

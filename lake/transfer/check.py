@@ -18,7 +18,7 @@ from tonlake.lake.errors import LakeCorrupt, PieceRefused
 from tonlake.lake.file.regular import open_regular
 from tonlake.lake.index.builder.place import range_of, segment_path
 from tonlake.lake.log.place import path_at, read_place
-from tonlake.lake.log.state import RUN_FOLDER
+from tonlake.lake.log.state import SEGMENT_FOLDER
 from tonlake.lake.schema import BLOCKS
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def check_manifest(manifest: Manifest) -> None:
     """
     _check_network(manifest.network)
     _check_ranges(manifest.ranges)
-    files = (*manifest.files, *manifest.runs)
+    files = (*manifest.files, *manifest.segments)
     for path, count in Counter(file.path for file in files).items():
         if count > 1:
             raise PieceRefused(f"the export lists {path!r} {count} times")
@@ -54,8 +54,8 @@ def check_manifest(manifest: Manifest) -> None:
     for (table, place), count in counts.items():
         if count > 1:
             raise PieceRefused(f"the export lists {count} files of {table} for {place}")
-    for run in manifest.runs:
-        _check_run(manifest, run)
+    for segment in manifest.segments:
+        _check_segment(manifest, segment)
     _check_blocks(manifest)
 
 
@@ -107,17 +107,17 @@ def _check_path(manifest: Manifest, file: DataFile, places: set[Place]) -> Place
     return place
 
 
-def _check_run(manifest: Manifest, run: DataFile) -> None:
+def _check_segment(manifest: Manifest, segment: DataFile) -> None:
     """Refuse an index segment of blocks, or with a digest, that the export does not have."""
     try:
-        first, last = range_of(run)
+        first, last = range_of(segment)
     except ValueError:
         first, last = 0, 0
-    if first < 1 or run.table != RUN_FOLDER or not manifest.whole:
-        raise PieceRefused(f"{run.path!r} is no path of a lake's file")
+    if first < 1 or segment.table != SEGMENT_FOLDER or not manifest.whole:
+        raise PieceRefused(f"{segment.path!r} is no path of a lake's file")
     newest = manifest.ranges[-1].last_mc_seqno if manifest.ranges else 0
-    if not first <= last <= newest or run.path != segment_path((first, last), run.sha256):
-        raise PieceRefused(f"{run.path!r} is an index of no blocks that the export has")
+    if not first <= last <= newest or segment.path != segment_path((first, last), segment.sha256):
+        raise PieceRefused(f"{segment.path!r} is an index of no blocks that the export has")
 
 
 def _check_blocks(manifest: Manifest) -> None:
@@ -144,7 +144,7 @@ def check_files(folder: Path, files: Iterable[DataFile]) -> None:
                 size = stream.seek(0, 2)
                 if size != file.bytes:
                     raise LakeCorrupt(file.path, f"it has {size} bytes instead of {file.bytes}")
-                if file.table == RUN_FOLDER:
+                if file.table == SEGMENT_FOLDER:
                     continue
                 rows = pq.read_metadata(stream).num_rows
         except OSError as error:

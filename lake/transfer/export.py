@@ -71,7 +71,7 @@ def export_lake(
     manifest = describe_piece(lake_dir, state, days)
     before = read_manifest(folder)
     make_folder(folder)
-    files = (*manifest.files, *manifest.runs)
+    files = (*manifest.files, *manifest.segments)
     copied = 0
     for done, file in enumerate(files, 1):
         copied += copy_file(lake_dir, folder, file)
@@ -79,7 +79,7 @@ def export_lake(
     write_file(folder / MANIFEST, encode_manifest(manifest), "checkpoint")
     if before is not None:
         kept = {file.path for file in files}
-        for file in (*before.files, *before.runs):
+        for file in (*before.files, *before.segments):
             if file.path not in kept:
                 (folder / file.path).unlink(missing_ok=True)
     return ExportReport(
@@ -119,7 +119,7 @@ def describe_piece(lake_dir: Path, state: LogState, days: Days) -> Manifest:
             for file in state.files
             if (place := read_place(file.path)) in chosen or (whole and place.is_open)
         ),
-        runs=state.runs if whole else (),
+        segments=state.segments if whole else (),
     )
 
 

@@ -95,7 +95,7 @@ class _Step(NamedTuple):
 
     blocks: BlockRange
     files: list[DataFile]
-    runs: tuple[DataFile, ...] | None
+    segments: tuple[DataFile, ...] | None
 
 
 def _import_missing(
@@ -107,12 +107,12 @@ def _import_missing(
     is_same = manifest.whole and all(file.path in names for file in state.files)
     missing = _list_missing(state, manifest)
     steps = _plan_steps(manifest, missing, is_same=is_same)
-    copied = [file for step in steps for file in (*step.files, *(step.runs or ()))]
+    copied = [file for step in steps for file in (*step.files, *(step.segments or ()))]
     check_files(folder, copied)
     digest = hashlib.sha256(encode_manifest(manifest)).hexdigest()
     done = 0
     for step in steps:
-        for file in (*step.files, *(step.runs or ())):
+        for file in (*step.files, *(step.segments or ())):
             copy_file(folder, log.lake_dir, file)
             done += 1
             on_file(done, len(copied))
@@ -152,12 +152,12 @@ def _plan_steps(manifest: Manifest, missing: Sequence[BlockRange], *, is_same: b
     by_place = manifest.files_by_place()
     steps = []
     for each in missing:
-        files, runs = by_place.get(each.place, []), None
+        files, segments = by_place.get(each.place, []), None
         if not is_same:
             files = [file for file in files if file.table not in SPANNING]
         elif each is missing[-1]:
-            files, runs = [*files, *manifest.open_files], manifest.runs
-        steps.append(_Step(each, files, runs))
+            files, segments = [*files, *manifest.open_files], manifest.segments
+        steps.append(_Step(each, files, segments))
     return steps
 
 
@@ -173,7 +173,7 @@ def _describe(state: LogState, step: _Step, manifest: Manifest, digest: str) -> 
         zero_state=step.blocks.zero_state,
         network=manifest.network,
         previous=state.digest,
-        runs=step.runs,
+        segments=step.segments,
     )
 
 

@@ -70,7 +70,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     network: Network | None
     ranges: tuple[BlockRange, ...] = msgspec.field(name="stretches")
     files: tuple[DataFile, ...]
-    runs: tuple[DataFile, ...]
+    segments: tuple[DataFile, ...] = msgspec.field(name="runs")
 
     def files_by_place(self) -> dict[Place, list[DataFile]]:
         """Return the files at each place."""

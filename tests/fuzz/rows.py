@@ -131,7 +131,7 @@ def main() -> None:
     refused: Counter[str] = Counter()
     for _ in range(arguments.cases):
         refused += read_all(damage(whole, choices))
-    print(f"{arguments.cases:,} runs, 0 findings, refused: {dict(refused)} ({NATIVE.__file__})")  # noqa: T201
+    print(f"{arguments.cases:,} segments, 0 findings, refused: {dict(refused)} ({NATIVE.__file__})")  # noqa: T201
 
 
 if __name__ == "__main__":

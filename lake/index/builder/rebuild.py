@@ -29,7 +29,7 @@ from tonlake.lake.log.disk import (
     sync_folder,
 )
 from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import RUN_FOLDER, DataFile, subtract_ranges
+from tonlake.lake.log.state import SEGMENT_FOLDER, DataFile, subtract_ranges
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,27 +59,29 @@ def rebuild_index(lake_dir: Path, *, everything: bool = False) -> Commit | None:
     log = LogReader(lake_dir)
     state = log.find()
     planned, kept = _plan(state, () if everything else _usable_segments(lake_dir, state))
-    if not planned and kept == state.runs:
+    if not planned and kept == state.segments:
         return None
-    make_folder(lake_dir / RUN_FOLDER)
+    make_folder(lake_dir / SEGMENT_FOLDER)
     made = [_make_segment(lake_dir, state, mc_range) for mc_range in planned]
-    sync_folder(lake_dir / RUN_FOLDER)
+    sync_folder(lake_dir / SEGMENT_FOLDER)
     with hold_lock(lake_dir / LOCK_FILE):
         now = log.find()
         if now.undoings != state.undoings:
             return None  # Some of the blocks may be others by now; the next rebuild makes segments.
         # Another rebuild may have ended meanwhile; what overlaps ours gives way to it.
-        others = [segment for segment in now.runs if not any(_meets(segment, at) for at in planned)]
+        others = [
+            segment for segment in now.segments if not any(_meets(segment, at) for at in planned)
+        ]
         begin_grace(lake_dir, (segment.path for segment in made))
-        return commit_maintenance(lake_dir, now, runs=(*others, *made))
+        return commit_maintenance(lake_dir, now, segments=(*others, *made))
 
 
 def _usable_segments(lake_dir: Path, state: LogState) -> tuple[DataFile, ...]:
     """Return the segments that are sound, of this format, and right about traces and contracts."""
-    damaged = {error.file for error in find_damage(lake_dir, state.runs, trust_earlier=True)}
+    damaged = {error.file for error in find_damage(lake_dir, state.segments, trust_earlier=True)}
     return tuple(
         segment
-        for segment in state.runs
+        for segment in state.segments
         if is_readable(segment)
         and segment.path not in damaged
         and segment.traces == digest_derived(state.files, range_of(segment))
@@ -119,14 +121,14 @@ def _plan(
 
 def _make_segment(lake_dir: Path, state: LogState, mc_range: Range) -> DataFile:
     """Write one segment durably under its own name."""
-    folder = lake_dir / RUN_FOLDER
+    folder = lake_dir / SEGMENT_FOLDER
     source = Source(lake_dir, files_within(state.files, mc_range), mc_range)
-    with open_temporary(folder, "run") as (stream, temporary):
+    with open_temporary(folder, "segment") as (stream, temporary):
         rows = compose(stream, source, source.read_parts(BLOCK_ROWS, folder))
-        sha256 = seal_file(stream, "run")
+        sha256 = seal_file(stream, "segment")
         size = temporary.stat().st_size
         path = segment_path(mc_range, sha256)
         temporary.replace(lake_dir / path)
-    reach("run.renamed")
+    reach("segment.renamed")
     derived = digest_derived(source.files, mc_range)
-    return DataFile(path, RUN_FOLDER, rows, size, sha256, SEGMENT_FORMAT, derived)
+    return DataFile(path, SEGMENT_FOLDER, rows, size, sha256, SEGMENT_FORMAT, derived)

@@ -1,4 +1,4 @@
-"""The database of a snapshot: views as the schema says, old files, macros, and nothing more."""
+"""The database of a snapshot: views of the schema, old files, macros, and nothing more."""
 
 from __future__ import annotations
 

@@ -295,7 +295,7 @@ def test_pages_of_many_runs_join_without_gap_or_overlap(tmp_path: Path) -> None:
         assert len(whole) > 7
 
 
-def test_too_much_without_a_run_is_left_to_the_queries(tmp_path: Path) -> None:
+def test_too_much_without_a_segment_is_left_to_the_queries(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     commit_chain(lake, Chain(1), 1, 20)
     snapshot = open_snapshot(lake)

@@ -168,7 +168,7 @@ def test_digests_can_be_left_unchecked(lake: Path) -> None:
     assert open_snapshot(lake, check_digests=False).damaged == {}
 
 
-def test_files_of_a_table_that_nobody_knows_are_left_alone(read_lake: Path) -> None:
+def test_files_of_an_unknown_table_are_left_alone(read_lake: Path) -> None:
     state = read_state(read_lake)
     later = msgspec.structs.replace(state.files[0], table="weather")
     snapshot = Snapshot(read_lake, msgspec.structs.replace(state, files=(*state.files, later)))

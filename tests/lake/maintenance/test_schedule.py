@@ -1,4 +1,4 @@
-"""Maintenance: look-ups reach the newest commits, small files are merged, and nobody waits."""
+"""Maintenance: the index reaches the newest commits, small files are merged, no writer waits."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_it_can_be_left_out(tmp_path: Path) -> None:
     assert read_lookups(lake).missing == ((1, 5),)
 
 
-def test_failure_is_told_and_work_is_tried_again(tmp_path: Path) -> None:
+def test_a_failure_is_reported_and_work_is_tried_again(tmp_path: Path) -> None:
     lake, chain, failures = tmp_path / "lake", Chain(5), list[str]()
     kept = Maintenance(lake, OPTIONS, failures.append)
     for at in range(1, 5):
@@ -119,7 +119,7 @@ def test_failure_is_told_and_work_is_tried_again(tmp_path: Path) -> None:
     assert read_lookups(lake).missing == ()
 
 
-def test_a_process_that_dies_is_told_of_and_started_again(tmp_path: Path) -> None:
+def test_a_process_that_dies_is_reported_and_started_again(tmp_path: Path) -> None:
     lake, chain, failures = tmp_path / "lake", Chain(7), list[str]()
     kept = Maintenance(lake, OPTIONS, failures.append)
     commit_chain(lake, chain, 1, 1)

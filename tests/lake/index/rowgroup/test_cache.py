@@ -97,7 +97,7 @@ def test_rows_are_those_of_a_query(snapshot: Snapshot) -> None:
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_any_of_some_values_are_wanted(snapshot: Snapshot, data: st.DataObject) -> None:
+def test_any_of_some_values_are_found(snapshot: Snapshot, data: st.DataObject) -> None:
     seqnos = data.draw(st.lists(st.integers(0, 17), min_size=1))
     lts = sorted(row["start_lt"] for row in query(snapshot, "true"))
     some = data.draw(st.lists(st.sampled_from([*lts, 7]), min_size=1))
@@ -201,7 +201,7 @@ def test_what_is_read_of_a_file_does_not_wait_for_the_search_for_rubbish(
 
 
 def test_what_cannot_be_read_is_left_to_the_query(tmp_path: Path) -> None:
-    """The query says what is wrong, or knows the columns that an older file does not have."""
+    """The query names what is wrong, or knows the columns that an older file does not have."""
     commit_chain(tmp_path / "lake", Chain(3, accounts=5), 1, 3)
     snapshot = open_snapshot(tmp_path / "lake")
     assert ask(snapshot, {"no_such_column": (1, 1)}) is None

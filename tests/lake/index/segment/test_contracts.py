@@ -85,6 +85,6 @@ def test_the_digest_of_a_segment_follows_from_the_files_of_contracts(tmp_path: P
     snapshot = open_snapshot(tmp_path)
     snapshot.files["nft_items"] = snapshot.files["nft_items"][1:]
     lookups = open_segments(snapshot, SETTINGS)
-    assert state.runs
+    assert state.segments
     assert lookups is not None
     assert lookups.stale_traces

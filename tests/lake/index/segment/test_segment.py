@@ -79,7 +79,7 @@ def test_damage_is_an_error_or_a_wrong_value_and_no_crash(chained: Path) -> None
     assert refused > 10
 
 
-def test_a_run_that_lacks_an_array_is_corrupt(chained: Path) -> None:
+def test_a_segment_that_lacks_an_array_is_corrupt(chained: Path) -> None:
     whole = compose(chained)
     names = SegmentFile(whole, "whole").arrays.keys()
     may_lack = {name for name in names if name.endswith((".end", ".place"))}
@@ -109,7 +109,7 @@ def test_states_by_account(chained: Path) -> None:
             segment.newest_states(wrong)
 
 
-def test_places_outside_of_a_run_are_refused(chained: Path) -> None:
+def test_places_outside_of_a_segment_are_refused(chained: Path) -> None:
     segment = Segment(SegmentFile(compose(chained), "whole"))
     rows = len(segment.lt)
     for read in (
