@@ -133,7 +133,7 @@ def test_the_binary_starts_its_processes_as_python_would() -> None:
         (["--version"], "tonlake, version"),
     ):
         command = [sys.executable, "-m", "tonlake.api.command.frozen", *arguments]
-        said = subprocess.run(command, check=True, capture_output=True, text=True)
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
         assert expected in done.stdout
         assert done.stderr == ""
 

@@ -3,7 +3,7 @@
 ``python -m tests.crash.soak FOLDER --hours 24``
 
 Every virtual minute has a commit of as many masterchain blocks as come in one, now and then
-index segments and compaction, and one fault: the process dies, the disk is full, the power goes, or a
+segments and compaction, and one fault: the process dies, the disk is full, the power goes, or a
 bit of a file is flipped. Readers compare every snapshot with what was committed, those that they
 have held for most of the grace time too. Figures are printed as JSON.
 """

@@ -77,9 +77,9 @@ def test_flips_in_the_log(demo_lake: Path, tmp_path: Path) -> None:
         number = int(name.partition(".")[0])
         read = read_checkpoint if "checkpoint" in name else read_commit
         try:
-            said: object = read(tmp_path, number)
+            found: object = read(tmp_path, number)
         except LakeCorrupt:
             refused += 1
         else:
-            assert said == read(demo_lake, number)
+            assert found == read(demo_lake, number)
     assert refused > LOG_FLIPS * 0.95

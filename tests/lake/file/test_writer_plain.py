@@ -76,7 +76,7 @@ def make_rows(maps: dict[str, list[bool]], seed: int, most_elements: int) -> pa.
 
 @st.composite
 def presence(draw: st.DrawFn, count: int) -> list[bool]:
-    """Which values of a number of them are there: runs, shorter and longer than those that are packed."""
+    """Which of some values are there: runs, shorter and longer than those that are packed."""
     found: list[bool] = []
     while len(found) < count:
         length = draw(st.sampled_from((1, 1, 2, 7, 8, 9, 15, 16, 17, 100, 500)))
