@@ -40,8 +40,7 @@ def compose(lake: Path) -> bytes:
     stream = io.BytesIO()
     composer = Composer(stream)
     composer.add_part(rows)
-    composer.add_ended_traces(make_traces(rows["transactions"]))
-    composer.finish((1, 12))
+    composer.finish((1, 12), make_traces(rows["transactions"]))
     return stream.getvalue()
 
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.index.declined import Declined
+from tonlake.lake.index.segment.contracts import INDEXED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -37,7 +38,8 @@ def pair_accounts(parameters: Mapping[str, Any], column: str) -> set[AccountId]:
 
 def _find_page(name: str, index: Index, bound: Mapping[str, Any]) -> list[Row]:
     tables = index.segments.list_tables(name)
-    listed = {column: pair_accounts(bound, column) for column in COLUMNS[name]}
+    columns = (column for column in INDEXED[name].addresses if f"{column}s" in bound)
+    listed = {column: pair_accounts(bound, column) for column in columns}
     filters = {column: addresses for column, addresses in listed.items() if addresses}
     sales = _find_sales(index, filters, bound) if bound.get("include_on_sale") else {}
     states = _read_states(_read_history(tables, filters, sales), bound["mc_seqno"])
@@ -174,15 +176,6 @@ ORDERS: dict[str, Callable[[Row, Sales, Mapping[str, Any]], tuple[Any, ...]]] = 
     "nft_sales": _by_account,
 }
 """What the rows of each query follow each other by; then by workchain and account."""
-
-COLUMNS: dict[str, tuple[str, ...]] = {
-    "jetton_masters": ("account", "admin"),
-    "jetton_wallets": ("account", "owner", "jetton"),
-    "nft_collections": ("account", "owner"),
-    "nft_items": ("account", "collection", "owner"),
-    "nft_sales": ("account",),
-}
-"""The columns of addresses that each query is asked by."""
 
 
 def _find_newest(name: str, index: Index, asked: Mapping[str, Any]) -> list[Row]:

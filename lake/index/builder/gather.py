@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.lake.file.rows import read_rows
+from tonlake.lake.file.values import item_bytes
 from tonlake.lake.index.segment.contracts import INDEXED
 from tonlake.lake.index.segment.record import MESSAGE_COLUMNS, STATE_COLUMNS, TRANSACTION_COLUMNS
 from tonlake.lake.log.disk import TEMPORARY_PREFIX
@@ -135,10 +136,8 @@ def _spread(
     sinks: Mapping[tuple[str, int], pa.RecordBatchWriter],
 ) -> None:
     places = bytes(first * count // 256 for first in range(256))
-    accounts = rows[_ACCOUNT.get(table, "account")].combine_chunks()
-    start = accounts.offset * 32
-    data = memoryview(accounts.buffers()[1])[start : start + len(accounts) * 32]
-    chosen = bytes(data[::32]).translate(places)
+    accounts = item_bytes(rows[_ACCOUNT.get(table, "account")])
+    chosen = bytes(accounts[::32]).translate(places)
     parts = pa.Array.from_buffers(pa.uint8(), len(chosen), [None, pa.py_buffer(chosen)])
     for part in range(count):
         sinks[table, part].write_table(rows.filter(pc.equal(parts, part)))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tonlake.lake.file.values import item_bytes
 from tonlake.lake.index.segment.native import NATIVE
 
 if TYPE_CHECKING:
@@ -171,17 +172,6 @@ def as_arrow(values: array[int]) -> pa.Array:
     """Return the items as an Arrow array over the same memory."""
     kind = {"Q": pa.uint64(), "q": pa.int64(), "I": pa.uint32()}[values.typecode]
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
-
-
-def item_bytes(values: pa.Array | pa.ChunkedArray) -> memoryview:
-    """Return the items of fixed-width values without NULLs as plain bytes."""
-    joined = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    width = joined.type.bit_width // 8
-    first = joined.offset * width
-    buffer = joined.buffers()[1]
-    if buffer is None:
-        return memoryview(b"")
-    return memoryview(buffer)[first : first + len(joined) * width]
 
 
 class Postings:

@@ -58,24 +58,14 @@ def append_number(out: bytearray, number: int) -> None:
 def fold(value: int) -> int:
     """Return a signed number of 64 bits as one without sign, small where it was close to 0."""
     if not -_SIGN <= value < _SIGN:
-        value = make_signed(value)
+        value = (value + _SIGN) % _WORD - _SIGN
     return value << 1 if value >= 0 else ~value << 1 | 1
-
-
-def make_signed(number: int) -> int:
-    """Return the last 64 bits of a number as one with a sign."""
-    return (number + _SIGN) % _WORD - _SIGN
 
 
 @lru_cache(maxsize=256)
 def reverse_bits(value: int) -> int:
     """Return a signed number of 64 bits with its bits reversed, without sign."""
     return int(f"{value % _WORD:064b}"[::-1], 2)
-
-
-def divide_fees(fees: int | None) -> int:
-    """Return how much gas was probably used, by its cost."""
-    return fees // _GAS_PRICE if fees is not None and fees > 0 else 0
 
 
 def base_of(code: str, around: Around, before: int | None) -> int:
@@ -86,7 +76,8 @@ def base_of(code: str, around: Around, before: int | None) -> int:
         return around.now
     if code == "p":
         return around.lt_before
-    return divide_fees(before) if code == "g" else 0
+    # Gas that was probably used, by its cost.
+    return before // _GAS_PRICE if code == "g" and before is not None and before > 0 else 0
 
 
 def find_opcode(body: bytes | None, opcode: int) -> InBody | None:
