@@ -241,7 +241,7 @@ def check_messages(lookups: Segments, tables: dict[str, list[Row]]) -> None:
     opcodes = {row["opcode"] for row in messages} - {None} | {77}
     for descending in (True, False):
         for offset, limit in PAGES:
-            page = {"offset": offset, "limit": limit, "descending": descending}
+            page: dict[str, Any] = {"offset": offset, "limit": limit, "descending": descending}
             for opcode in opcodes:
                 rows = [row for row in messages if row["opcode"] == opcode]
                 order = message_order(rows, descending=descending)[offset : offset + limit]

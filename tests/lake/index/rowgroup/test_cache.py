@@ -15,13 +15,14 @@ from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.rowgroup import cache as rowgroups
 from tonlake.lake.index.rowgroup.cache import RowGroups, gather
-from tonlake.lake.index.rowgroup.predicate import AnyOf
+from tonlake.lake.index.rowgroup.predicate import AnyOf, Bounds
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.schema.block import BLOCKS
 from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from duckdb import DuckDBPyConnection
@@ -57,7 +58,7 @@ def keep_nothing(monkeypatch: pytest.MonkeyPatch) -> RowGroups:
     return groups
 
 
-def ask(snapshot: Snapshot, bounds: dict[str, Any], *, times: int = 2) -> list[Any] | None:
+def ask(snapshot: Snapshot, bounds: Mapping[str, Bounds], *, times: int = 2) -> list[Any] | None:
     """Gather blocks some times; return the last answer in a fixed order, None if declined."""
     found = None
     for _ in range(times):
@@ -101,7 +102,7 @@ def test_any_of_some_values_are_found(snapshot: Snapshot, data: st.DataObject) -
     seqnos = data.draw(st.lists(st.integers(0, 17), min_size=1))
     lts = sorted(row["start_lt"] for row in query(snapshot, "true"))
     some = data.draw(st.lists(st.sampled_from([*lts, 7]), min_size=1))
-    bounds = {"mc_seqno": AnyOf(seqnos), "start_lt": AnyOf(some)}
+    bounds: dict[str, Bounds] = {"mc_seqno": AnyOf(seqnos), "start_lt": AnyOf(some)}
     text = ", ".join(map(str, seqnos)), ", ".join(map(str, some))
     where = f"mc_seqno in ({text[0]}) and start_lt in ({text[1]})"
     assert ask(snapshot, bounds) == query(snapshot, where)

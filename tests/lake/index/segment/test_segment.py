@@ -23,7 +23,7 @@ from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     import pyarrow as pa
@@ -104,6 +104,7 @@ def test_states_by_account(chained: Path) -> None:
     }
     strangers = [(workchain + 1, account) for workchain, account in accounts]
     assert segment.newest_states(strangers) == [None] * len(strangers)
+    wrong: Any
     for wrong in ([(1 << 40, bytes(32))], [bytes(32)]):
         with pytest.raises((OverflowError, TypeError, struct.error)):
             segment.newest_states(wrong)
@@ -112,11 +113,12 @@ def test_states_by_account(chained: Path) -> None:
 def test_places_outside_of_a_segment_are_refused(chained: Path) -> None:
     segment = Segment(SegmentFile(compose(chained), "whole"))
     rows = len(segment.lt)
-    for read in (
+    readings: tuple[Callable[[], object], ...] = (
         lambda: segment.read_records([rows]),
         lambda: segment.read_records([-rows - 1]),
         lambda: segment.read_lines([(0, 99)]),
-    ):
+    )
+    for read in readings:
         with pytest.raises((ValueError, IndexError)):
             read()
 
