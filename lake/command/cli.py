@@ -220,7 +220,7 @@ Examples:
     "output_format",
     flag_value="markdown",
     default=True,
-    help="Print Markdown for people (the default).",
+    help="Print Markdown (the default).",
 )
 @click.option("--json", "output_format", flag_value="json", help="Print JSON for machines.")
 @click.option(
@@ -235,7 +235,7 @@ def schema_command(*, output_format: str) -> None:
     click.echo(writers[output_format]())
 
 
-def tell_rebuilt(commit: Commit | None, noun: str, tables: Iterable[str]) -> None:
+def report_rebuilt(commit: Commit | None, noun: str, tables: Iterable[str]) -> None:
     """Print what was rebuilt, with the rows that a commit added to some tables."""
     if commit is None:
         click.echo(f"nothing differs from the {noun} that were there")

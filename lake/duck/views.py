@@ -1,8 +1,8 @@
-"""Hand-off to people and other tools: one snapshot as ``views.sql`` and as ``catalog.duckdb``.
+"""Hand-off to other tools: one snapshot as ``views.sql`` and as ``catalog.duckdb``.
 
 Both hold a view per table over the snapshot's files, the macros, and a comment on every view and
-column. They work in DuckDB 1.5 and 2.x. The variable ``lake`` says where the lake is, if it is
-not where it was when they were written: ``set variable lake = '/elsewhere/my.lake'``.
+column. They work in DuckDB 1.5 and 2.x. The variable ``lake`` names the folder of the lake, if it
+has moved since they were written: ``set variable lake = '/elsewhere/my.lake'``.
 """
 
 from __future__ import annotations

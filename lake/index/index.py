@@ -48,7 +48,7 @@ _TOGETHER = 8
 """More leave too many single segments to search, fewer compose each commit too often."""
 
 _READ_BYTES = 2 << 20
-"""So many bytes of rows are kept: four dozen commits of a dozen transactions."""
+"""Bytes of rows that are kept: four dozen commits of a dozen transactions."""
 
 _Key = tuple[str, ...]
 

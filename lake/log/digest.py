@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _THREADS = 2
 _FEW_BYTES = 1 << 20
-"""So many are read before threads have started."""
+"""Up to this many are read without threads, which take longer to start."""
 
 _SPARE = 2_000
 """Files that are remembered beside those of the largest lake: each that is merged would stay."""

@@ -5,12 +5,13 @@ It is no part of the lake: it may be missing or old, and only figures depend on 
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
+
+from tonlake.lake.log.disk import unfinished
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,10 +57,8 @@ class Lag(msgspec.Struct, frozen=True):
 
 def write_following(lake_dir: Path, following: Following) -> None:
     """Replace the status file; without room for it nothing is written."""
-    temporary = lake_dir / f"{NOTE_FILE}.{os.getpid()}"
-    with suppress(OSError):
-        temporary.write_bytes(msgspec.json.encode(following))
-        temporary.replace(lake_dir / NOTE_FILE)
+    with suppress(OSError), unfinished(lake_dir / NOTE_FILE) as path:
+        path.write_bytes(msgspec.json.encode(following))
 
 
 def read_following(lake_dir: Path) -> Following | None:

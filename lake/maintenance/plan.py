@@ -1,6 +1,6 @@
 """Which files are merged together: those of consecutive commits, as long as they stay small.
 
-A merge lies within one UTC day and one unbroken range of masterchain blocks, and is wholly
+A merge lies within one UTC day and one unbroken range of masterchain blocks, and is completely
 covered by index segments or not at all, so that what segments do not cover stays cheap to read.
 """
 

@@ -1,4 +1,4 @@
-"""The whole lake against its log, and the log against itself.
+"""Every file of a lake against its log, and the log against itself.
 
 Found are: log entries and checkpoints that are missing, damaged, or do not follow each other;
 ranges that overlap; data files that are missing, or have other bytes or rows than committed;
@@ -130,7 +130,7 @@ def _check_checkpoint(
         damage.append(Damage(error.file, error.reason))
         return state
     if damage:
-        # It knows what those entries said that cannot be read any more.
+        # It has what those entries held that cannot be read any more.
         return checkpoint
     if checkpoint != state:
         file = f"{LOG_FOLDER}/{checkpoint_name(number)}"

@@ -29,7 +29,7 @@ MOST_GROUP_BYTES = 24 << 20
 """Larger row groups are never decoded."""
 
 SMALL_ROWS = 2_000
-"""Row groups of so few rows are decoded when they are first asked for: it costs no more."""
+"""Row groups of at most this many rows are decoded on the first question: it costs no more."""
 
 MOST_GROUPS = 32
 """A question that needs more row groups is left to the named query."""
@@ -40,9 +40,9 @@ SMALL_SHARE = 1 / 16
 MOST_ROWS = 2_000
 """So is one that more rows answer."""
 
-KEPT_FOOTERS, KEPT_WISHES = 4096, 256
+KEPT_FOOTERS, KEPT_REQUESTS = 4096, 256
 FEW_FOOTERS = 64
-"""So many are never looked through for files that are gone."""
+"""Up to this many are not searched for files that are gone."""
 
 _NO_END = 1 << 32
 
@@ -68,7 +68,7 @@ class RowGroups:
         self._lock = threading.Lock()
         self._footers: OrderedDict[str, _Footer] = OrderedDict()
         self._groups: OrderedDict[Group, Decoded] = OrderedDict()
-        self._wished: OrderedDict[Group, None] = OrderedDict()
+        self._requested: OrderedDict[Group, None] = OrderedDict()
         self._bytes = 0
         self._many_footers = FEW_FOOTERS
 
@@ -108,13 +108,12 @@ class RowGroups:
             if key in self._groups:
                 self._groups.move_to_end(key)
                 return self._groups[key]
-            is_wished = key in self._wished
-            self._wished[key] = None
-            while len(self._wished) > KEPT_WISHES:
-                self._wished.popitem(last=False)
+            is_known = key in self._requested
+            self._requested[key] = None
+            while len(self._requested) > KEPT_REQUESTS:
+                self._requested.popitem(last=False)
         rows, size_bytes = size
-        is_wished = is_wished or rows <= SMALL_ROWS
-        if not is_wished or size_bytes > MOST_GROUP_BYTES:
+        if size_bytes > MOST_GROUP_BYTES or not (is_known or rows <= SMALL_ROWS):
             return None
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             table = file.read_row_group(number, use_threads=False).combine_chunks()
@@ -128,7 +127,7 @@ class RowGroups:
         return group
 
     def forget_gone(self, snapshot: Snapshot) -> None:
-        """Let go of files that a snapshot does not have any more, once there may be many of them.
+        """Drop files that a snapshot does not have any more, once there may be many of them.
 
         A lake that follows a node has new files several times a second, which are soon merged.
         """
@@ -200,7 +199,7 @@ class _Footer:
 
 
 _KEPT = RowGroups(KEPT_BYTES)
-"""Those of this process."""
+"""The row groups of this process."""
 
 
 def gather(

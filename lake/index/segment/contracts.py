@@ -33,7 +33,7 @@ HASHES = "contract.hash"
 
 _HASH_BYTES = 32
 _REMEMBERED = 500_000
-"""So many addresses are remembered at most while a segment is made: about 100 MB."""
+"""Most addresses that are remembered while a segment is made: about 100 MB."""
 
 _REMEMBERED_TEXTS = 10_000
 _MOST_INT = (1 << 63) - 1

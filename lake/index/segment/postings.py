@@ -32,10 +32,10 @@ _SPARE_BITS = 16
 """A hash that a segment lacks has the key of another one in it once in 2 to the power of this."""
 
 _MOST_REPEATED = 1 / 3
-"""So many of all rows have the key of the row before at most, where keys are repeated."""
+"""Most rows, of all, that may have the key of the row before where keys are repeated."""
 
 _FEW_ROWS = 300
-"""So many are listed in Python: Arrow, asked for a dozen things, takes as long for one."""
+"""Up to this many are listed in Python: a dozen calls of Arrow take as long for one row."""
 
 
 def cut_hash(value: bytes | bytearray) -> int:
@@ -143,7 +143,7 @@ def _list_many(columns: Mapping[str, array[int]], unique: Sequence[str], cut_bit
 
 
 def _list_words(values: pa.Array | pa.ChunkedArray) -> memoryview:
-    """Return whole numbers without NULLs as items of code ``q``."""
+    """Return integers without NULLs as items of code ``q``."""
     return item_bytes(values.cast(pa.int64())).cast("q")
 
 

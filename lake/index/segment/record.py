@@ -1,11 +1,11 @@
 """A transaction as a segment keeps it: its row, its messages, and the account's states around it.
 
 Five kinds of rows stand in a segment. What each column needs is one letter, its code: ``.`` for
-what is always part of the shape (module ``shape``), ``i`` for whole numbers, ``l`` for those close
+what is always part of the shape (module ``shape``), ``i`` for integers, ``l`` for those close
 to the transaction's logical time, ``p`` to that of the account's transaction before, ``t`` to its
 unix seconds, ``g`` to gas that costs the column before, ``r`` for shards, ``b`` for
 bytes, ``n`` for those that go with the column before, ``h`` for hashes of few values, ``o`` for the
-first bytes of a body as a number, ``s`` for text, ``a`` for whole numbers without bound.
+first bytes of a body as a number, ``s`` for text, ``a`` for integers without bound.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Around(NamedTuple):
 
 
 def append_number(out: bytearray, number: int) -> None:
-    """Append a whole number that is not negative."""
+    """Append an integer that is not negative."""
     while number > 0x7F:  # noqa: PLR2004 - seven bits
         out.append(number & 0x7F | 0x80)
         number >>= 7
