@@ -36,6 +36,7 @@ class Ranking:
 
     def __init__(self, segments: Sequence[Segment]) -> None:
         """Take segments in the order of their ranges."""
+        self._segments = segments
         walks = (_walk_richest(each, segments[at + 1 :]) for at, each in enumerate(segments))
         self._rest = merge(*walks, key=_order)
         self._ranked: list[Ranked] = []
@@ -45,13 +46,16 @@ class Ranking:
         """Return a page, the richest first; equal balances by workchain and account.
 
         Raises:
-            Declined: it is too deep.
+            Declined: it is too deep to be merged.
         """
-        if offset + limit > MOST_RANKED:
-            raise Declined
+        last = offset + limit
+        if last > MOST_RANKED:
+            if len(self._segments) > 1:
+                raise Declined
+            return self._segments[0].rank_accounts(offset, last)
         with self._lock:
-            self._ranked += islice(self._rest, max(0, offset + limit - len(self._ranked)))
-            return self._ranked[offset : offset + limit]
+            self._ranked += islice(self._rest, max(0, last - len(self._ranked)))
+            return self._ranked[offset:last]
 
 
 def _walk_richest(segment: Segment, newer: Sequence[Segment]) -> Iterator[Ranked]:
@@ -178,8 +182,6 @@ class Segments:
 
     def rank_accounts(self, offset: int, limit: int) -> list[tuple[int, int, bytes]]:
         """Return balance, workchain and account of a page of accounts, the richest first."""
-        if len(self.segments) == 1:
-            return self.segments[0].rank_accounts(offset, offset + limit)
         return self._ranking.page(offset, limit)
 
     def read_records(self, hits: Iterable[Hit]) -> list[Any]:

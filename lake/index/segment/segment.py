@@ -100,8 +100,12 @@ class Segment:
 
     def find_transaction(self, tx_hash: bytes) -> int | None:
         """Return the row of a transaction, or None."""
-        rows = self.transaction.list_rows(cut_hash(tx_hash))
-        return next((row for row in rows if self.hash_of(row) == tx_hash), None)
+        start, end = self.transaction.find(cut_hash(tx_hash))
+        for at in range(start, end):
+            row: int = self.transaction.rows[at]
+            if self.hash_of(row) == tx_hash:
+                return row
+        return None
 
     def hash_of(self, row: int) -> bytes:
         """Return the hash of the transaction in a row."""
