@@ -47,10 +47,6 @@ class _Sound:
         self.facts[path] = self.facts.pop(path, known)
         return known == (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, sha256)
 
-    def note(self, path: str, facts: _Facts) -> None:
-        """Remember a file."""
-        self.facts[path] = facts
-
     def forget(self, listed: int) -> None:
         """Forget the files checked longest ago; twice the largest number checked at once stay."""
         self._most = max(self._most, listed)
@@ -127,5 +123,5 @@ def _check_file(root: Path, file: DataFile) -> LakeCorrupt | None:
         _sound.facts.pop(str(path), None)
         return LakeCorrupt(file.path, "its bytes do not give its digest")
     noted = facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, file.sha256
-    _sound.note(str(path), noted)
+    _sound.facts[str(path)] = noted
     return None

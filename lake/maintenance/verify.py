@@ -58,9 +58,7 @@ def verify_lake(
 ) -> VerifyReport:
     """Read every byte of the lake and report all damage.
 
-    Args:
-        lake_dir: Folder of the lake.
-        on_file: Called after each data file with the number of files done and of all.
+    ``on_file`` is called after each data file with the number of files done and of all.
 
     Raises:
         LakeNotFound: the folder holds no commit.

@@ -53,13 +53,8 @@ def export_lake(
     """Copy the files of some days, each checked against its digest, and write the manifest.
 
     The same command again goes on where it was stopped. Files that an earlier manifest of the
-    folder named and the new one does not are removed.
-
-    Args:
-        lake_dir: Folder of the lake.
-        folder: Where to; made if it is not there.
-        days: UTC days of the masterchain blocks; by default all.
-        on_file: Called after each file with the number of files done and of all.
+    folder named and the new one does not are removed. ``days`` are UTC days of the masterchain
+    blocks; ``on_file`` is called after each file with the number of files done and of all.
 
     Raises:
         LakeNotFound: the folder holds no commit.

@@ -59,12 +59,8 @@ def import_piece(
 
     An export of all days, imported into an empty folder, gives the same lake, traces, actions and
     index included. Ranges that the lake has already are skipped, so that the same command
-    goes on where it was stopped.
-
-    Args:
-        folder: Folder with the manifest.
-        lake_dir: Folder of the lake.
-        on_file: Called after each file with the number of files done and of all.
+    goes on where it was stopped. ``on_file`` is called after each file with the number of files
+    done and of all.
 
     Raises:
         PieceRefused: there is no manifest, or it is damaged, too new or contradicts itself.

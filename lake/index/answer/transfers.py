@@ -73,18 +73,12 @@ def _find_page(name: str, index: Index, bound: Mapping[str, Any]) -> list[Row]:
 
 
 def _list_filters(name: str, bound: Mapping[str, Any]) -> list[_Filter]:
-    named = (
-        (
-            tuple(
-                column
-                for column in columns
-                if column not in _DIRECTIONS or bound[_DIRECTIONS[column]]
-            ),
-            pair_accounts(bound, prefix),
-        )
-        for prefix, columns in COLUMNS[name].items()
-    )
-    return [_Filter(columns, addresses) for columns, addresses in named if addresses]
+    filters = []
+    for prefix, columns in COLUMNS[name].items():
+        if addresses := pair_accounts(bound, prefix):
+            asked = (each for each in columns if bound.get(_DIRECTIONS.get(each, ""), True))
+            filters.append(_Filter(tuple(asked), addresses))
+    return filters
 
 
 def _walk(
