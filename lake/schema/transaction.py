@@ -229,7 +229,11 @@ MESSAGES = Table(
             Column("value_extra_currencies", "json", "int: extra currencies, id to amount"),
             Column("fwd_fee", "int64", "int: remaining forward fee, nanoton"),
             Column("ihr_fee", "int64", "int: IHR fee; 0 from global version 12 (ConfigParam 8)"),
-            Column("extra_flags", "amount", "int: from global version 12 (ConfigParam 8)"),
+            Column(
+                "extra_flags",
+                "amount",
+                "int: extra_flags, from global version 12 (ConfigParam 8)",
+            ),
             Column("created_lt", "int64", "int and ext_out: logical time of creation"),
             Column("created_at", "int64", "int and ext_out: unix seconds of creation"),
             Column("ihr_disabled", "bool", "int: IHR is disabled"),
