@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import shutil
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -59,7 +58,9 @@ def test_json(sql: TestClient[Any], client: TestClient[Any]) -> None:
 def test_a_lake_that_only_its_owner_reaches(demo_lake: Path, tmp_path: Path) -> None:
     """The user of the process cannot traverse the folder, where the service runs as root."""
     folder = tmp_path / "closed"
-    shutil.copytree(demo_lake, folder / "lake", copy_function=os.link)
+    shutil.copytree(demo_lake, folder / "lake")
+    for path in (folder / "lake", *(folder / "lake").rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
     folder.chmod(0o700)
     settings = patient(sql={"enabled": True})
     with TestClient(create_app(folder / "lake", settings)) as client:
