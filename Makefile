@@ -107,7 +107,7 @@ fuzz: $(READY)  ## damaged blocks and index segments through the native parts, b
 	cd build/fuzz && $(SANITIZED) PYTHONPATH=.:$(CURDIR) $(CURDIR)/$(BIN)/python \
 		-m tests.fuzz.rows --cases $(ROWS_CASES) --seed $(FUZZ_SEED)
 	$(SANITIZED) $(BIN)/python -m tests.fuzz.native --cases $(CASES) --seed $(FUZZ_SEED) \
-		--extension build/fuzz/ingest/decode/_core.abi3.so
+		--extension build/fuzz/tonlake/ingest/decode/_core.abi3.so
 
 notebooks: $(READY)  ## the notebooks as .ipynb, for those who live in Jupyter
 	mkdir -p build/notebooks

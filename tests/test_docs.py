@@ -57,7 +57,7 @@ def test_every_command_is_documented(words: str) -> None:
 
 
 @pytest.mark.parametrize("words", sorted(COMMANDS))
-def test_every_command_and_option_says_what_it_is_for(words: str) -> None:
+def test_every_command_and_option_has_help(words: str) -> None:
     command = COMMANDS[words]
     assert command.help
     for parameter in command.params:

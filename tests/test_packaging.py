@@ -133,9 +133,9 @@ def test_the_binary_starts_its_processes_as_python_would() -> None:
         (["--version"], "tonlake, version"),
     ):
         command = [sys.executable, "-m", "tonlake.api.command.frozen", *arguments]
-        said = subprocess.run(command, check=True, capture_output=True, text=True)
-        assert expected in said.stdout
-        assert said.stderr == ""
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        assert expected in done.stdout
+        assert done.stderr == ""
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +170,8 @@ def test_the_wheel_works_beside_foreign_modules(
     """Nothing of ours is found by a name that others may have as well."""
     environment, folder = tmp_path / "venv", tmp_path / "work"
     venv.create(environment, symlinks=True)
-    python, site = environment / "bin" / "python", next(environment.rglob("site-packages"))
+    python = str(environment / "bin" / "python")
+    site = next(environment.rglob("site-packages"))
     (site / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
     install = ["-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index"]
     subprocess.run([sys.executable, *install, wheel], check=True)

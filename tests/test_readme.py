@@ -1,4 +1,4 @@
-"""The README: its statement, its requests and its commands do what it says."""
+"""The README: its statement, its requests and its commands do what it states."""
 
 from __future__ import annotations
 

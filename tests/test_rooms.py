@@ -108,7 +108,7 @@ def test_no_folder_is_crowded() -> None:
     assert not crowded
 
 
-def test_every_folder_of_modules_says_what_it_is() -> None:
+def test_every_folder_of_modules_has_a_docstring() -> None:
     for folder in {path.parent for path in FILES}:
         assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text())), folder
 

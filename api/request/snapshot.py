@@ -13,7 +13,7 @@ from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.index.index import open_index
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
-from tonlake.lake.log.state import LOG_FOLDER, RUN_FOLDER, list_log
+from tonlake.lake.log.state import LOG_FOLDER, SEGMENT_FOLDER, list_log
 from tonlake.queries.errors import QueryNeeded
 from tonlake.queries.reader import Reader
 
@@ -86,7 +86,7 @@ class SnapshotHolder:
         else:
             opened = self._open_newest() if number is None else self._open(number)
         try:
-            opened.snapshot.watch.check(RUN_FOLDER)
+            opened.snapshot.watch.check(SEGMENT_FOLDER)
         except LakeCorrupt:
             LOG.exception("an index segment was damaged while it was open")
         if opened.snapshot.watch.damaged:

@@ -92,8 +92,9 @@ def answer_job(job: Job) -> tuple[Head, bytes]:
     )
     connection = connect(snapshot, settings)
     _warm_up(connection)
-    files = (files[0].path for files in snapshot.files.values() if files)
-    confine(job.bounds, (lake_dir / path for path in files))
+    paths = (files[0].path for files in snapshot.files.values() if files)
+    # DuckDB opens a file by its real path, which the other user may not reach.
+    confine(job.bounds, [(lake_dir / path).resolve() for path in paths])
     _say(READY)
     check_hidden(job.query)
     reader = ask(connection, snapshot, job.query)

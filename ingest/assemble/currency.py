@@ -103,9 +103,11 @@ def complete_states(
             return None
         changes = write_changes(lake_dir, state, Derivation(added, frozenset(removed)), settings)
         changed = tuple((file.place.first, file.place.last) for file in added)
-        runs = tuple(run for run in state.runs if not overlaps(changed, range_of(run)))
+        segments = tuple(
+            segment for segment in state.segments if not overlaps(changed, range_of(segment))
+        )
         return commit_maintenance(
-            lake_dir, state, added=changes.added, removed=changes.removed, runs=runs
+            lake_dir, state, added=changes.added, removed=changes.removed, segments=segments
         )
 
 

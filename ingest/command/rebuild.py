@@ -14,8 +14,8 @@ from tonlake.lake.command.cli import (
     failing_cleanly,
     lake_option,
     read_settings,
+    report_rebuilt,
     show_progress,
-    tell_rebuilt,
 )
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _make_command(stage: Stage) -> click.Command:
             except IngestError as error:
                 raise click.ClickException(str(error)) from error
         added = () if commit is None else commit.added
-        tell_rebuilt(commit, stage.name, sorted({file.table for file in added}))
+        report_rebuilt(commit, stage.name, sorted({file.table for file in added}))
 
     return _all_option(command) if stage.has_versions else command
 

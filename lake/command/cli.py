@@ -220,7 +220,7 @@ Examples:
     "output_format",
     flag_value="markdown",
     default=True,
-    help="Print Markdown for people (the default).",
+    help="Print Markdown (the default).",
 )
 @click.option("--json", "output_format", flag_value="json", help="Print JSON for machines.")
 @click.option(
@@ -235,7 +235,7 @@ def schema_command(*, output_format: str) -> None:
     click.echo(writers[output_format]())
 
 
-def tell_rebuilt(commit: Commit | None, noun: str, tables: Iterable[str]) -> None:
+def report_rebuilt(commit: Commit | None, noun: str, tables: Iterable[str]) -> None:
     """Print what was rebuilt, with the rows that a commit added to some tables."""
     if commit is None:
         click.echo(f"nothing differs from the {noun} that were there")
@@ -259,11 +259,13 @@ def rebuild_index_command(*, lake_dir: Path, everything: bool) -> None:
     """Index the blocks that have no index yet; the lake stays readable meanwhile."""
     with failing_cleanly():
         commit = rebuild_index(lake_dir, everything=everything)
-    if commit is None or commit.runs is None:
+    if commit is None or commit.segments is None:
         click.echo("every block is indexed already")
         return
-    rows, size = (sum(getattr(run, name) for run in commit.runs) for name in ("rows", "bytes"))
-    click.echo(f"{len(commit.runs)} segments, {rows:,} transactions, {size:,} bytes")
+    rows, size = (
+        sum(getattr(segment, name) for segment in commit.segments) for name in ("rows", "bytes")
+    )
+    click.echo(f"{len(commit.segments)} segments, {rows:,} transactions, {size:,} bytes")
 
 
 @rebuild_group.command("lookups", hidden=True)

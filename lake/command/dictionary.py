@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tonlake.lake.duck.connection import PARTITION, VIEW_NAMES
+from tonlake.lake.duck.connection import PARTITION, VIEWED_TABLES
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 
 if TYPE_CHECKING:
@@ -66,13 +66,13 @@ def render_dbt() -> str:
         "    schema: main",
         "    tables:",
     ]
-    for table in TABLES.values():
-        lines += _render_table(table)
+    for view, table in VIEWED_TABLES.items():
+        lines += _render_table(view, table)
     return "\n".join(lines)
 
 
-def _render_table(table: Table) -> Iterator[str]:
-    yield f"      - name: {VIEW_NAMES.get(table.name, table.name)}"
+def _render_table(view: str, table: Table) -> Iterator[str]:
+    yield f"      - name: {view}"
     yield f"        description: {json.dumps(table.doc)}"
     yield "        columns:"
     for column in table.columns:

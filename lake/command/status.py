@@ -31,11 +31,11 @@ class TableStatus(msgspec.Struct, frozen=True):
 class IndexStatus(msgspec.Struct, frozen=True):
     """Index segments: their number, transactions and bytes; masterchain blocks without an index.
 
-    Transactions without a run are looked up in memory while they are few. Runs that another version
-    of tonlake made are not read: they count as ``unreadable`` alone.
+    Transactions without a segment are indexed in memory while they are few. Segments with the
+    format of another version of tonlake are not read: they count as ``unreadable`` alone.
     """
 
-    runs: int
+    segments: int = msgspec.field(name="runs")
     rows: int
     bytes: int
     missing: tuple[Range, ...]
@@ -47,7 +47,7 @@ class Status(msgspec.Struct, frozen=True):
     """The lake as of one commit; ``holes`` are masterchain blocks missing between ranges.
 
     ``undoings`` are commits that took blocks out which are no part of the chain any more, and
-    ``lag`` how far the lake is behind the node that somebody follows, as of now.
+    ``lag`` how far the lake is behind the node that a follower reads, as of now.
     """
 
     snapshot: int
@@ -86,12 +86,16 @@ def read_status(snapshot: Snapshot, last_commit: Commit) -> Status:
 
 
 def _index_status(snapshot: Snapshot, transactions: int) -> IndexStatus:
-    runs = [run for run in snapshot.runs if is_readable(run)]
-    rows = sum(run.rows for run in runs)
-    missing = subtract_ranges(snapshot.ranges, map(range_of, runs))
-    size = sum(run.bytes for run in runs)
-    unreadable = len(snapshot.runs) - len(runs)
-    return IndexStatus(len(runs), rows, size, missing, transactions - rows, unreadable)
+    readable = [segment for segment in snapshot.segments if is_readable(segment)]
+    rows = sum(segment.rows for segment in readable)
+    return IndexStatus(
+        segments=len(readable),
+        rows=rows,
+        bytes=sum(segment.bytes for segment in readable),
+        missing=subtract_ranges(snapshot.ranges, map(range_of, readable)),
+        rows_missing=transactions - rows,
+        unreadable=len(snapshot.segments) - len(readable),
+    )
 
 
 def _table_status(snapshot: Snapshot, name: str) -> TableStatus:
@@ -140,10 +144,10 @@ def _describe_lag(lag: Lag) -> str:
 
 def _describe_index(lookups: IndexStatus) -> str:
     if not lookups.missing:
-        return f"Index: {lookups.runs:,} segments, {lookups.bytes:,} bytes, for every block"
+        return f"Index: {lookups.segments:,} segments, {lookups.bytes:,} bytes, for every block"
     text = (
-        f"Index: {lookups.runs:,} segments, {lookups.bytes:,} bytes; none for masterchain blocks "
-        f"{_spans(lookups.missing)} ({lookups.rows_missing:,} transactions)"
+        f"Index: {lookups.segments:,} segments, {lookups.bytes:,} bytes; none for masterchain "
+        f"blocks {_spans(lookups.missing)} ({lookups.rows_missing:,} transactions)"
     )
     if lookups.unreadable:
         text += (

@@ -24,11 +24,11 @@ from tonlake.lake.log.crash import reach
 from tonlake.lake.log.disk import (
     LOCK_FILE,
     QUEUE_FILE,
-    give_name,
     hold_lock,
     make_folder,
     naming_full_disk,
     sync_folder,
+    write_file,
     write_temporary,
 )
 from tonlake.lake.log.envelope import encode_entry
@@ -45,7 +45,6 @@ from tonlake.lake.log.state import (
     join_networks,
     overlaps,
 )
-from tonlake.lake.schema import SCHEMA_VERSION
 from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
@@ -149,7 +148,6 @@ def _describe(
         day=place.day,
         added=changes.added,
         removed=changes.removed,
-        schema_version=SCHEMA_VERSION,
         source=dict(source),
         shards=_shard_ranges(rows.get("blocks")),
         zero_state=place.first == 1 and _has_zero_state(rows),
@@ -196,14 +194,16 @@ def append_commit(lake_dir: Path, state: LogState, commit: Commit) -> None:
     Raises:
         CommitConflict, LakeFull: it is not, and the files it adds are gone.
     """
-    digest = write_entry(lake_dir, commit)
+    digest = _write_entry(lake_dir, commit)
     if commit.number % CHECKPOINT_COMMITS == 0:
         # The commit stands. Without a checkpoint readers replay more entries, and that is all.
         with suppress(LakeFull):
-            write_checkpoint(lake_dir, state.add(commit, digest))
+            after = state.add(commit, digest)
+            final = lake_dir / LOG_FOLDER / checkpoint_name(after.number)
+            write_file(final, encode_entry(after)[0], "checkpoint")
 
 
-def write_entry(lake_dir: Path, commit: Commit) -> str:
+def _write_entry(lake_dir: Path, commit: Commit) -> str:
     """Make the log entry exclusively and durably, and return its digest.
 
     Raises:
@@ -236,12 +236,3 @@ def _link_entry(temporary: Path, entry: Path) -> None:
         # The entry is there by now, or never will be: what is left goes with the next sweep.
         with suppress(OSError):
             temporary.unlink()
-
-
-def write_checkpoint(lake_dir: Path, state: LogState) -> None:
-    """Write out the sum of the commits so far."""
-    data, _ = encode_entry(state)
-    final = lake_dir / LOG_FOLDER / checkpoint_name(state.number)
-    give_name(write_temporary(final, data, "checkpoint"), final)
-    reach("checkpoint.renamed")
-    sync_folder(final.parent)

@@ -13,7 +13,6 @@ from tonlake.lake.file.datafile import write_changes
 from tonlake.lake.log.disk import LOCK_FILE, QUEUE_FILE, begin_grace, hold_lock, naming_full_disk
 from tonlake.lake.log.place import Derivation, NewFile, Place, read_place
 from tonlake.lake.log.state import LOG_FOLDER, Commit, read_state
-from tonlake.lake.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -29,12 +28,12 @@ def commit_maintenance(
     *,
     added: Iterable[DataFile] = (),
     removed: Iterable[str] = (),
-    runs: tuple[DataFile, ...] | None = None,
+    segments: tuple[DataFile, ...] | None = None,
 ) -> Commit:
     """Append a commit without blocks to the log; the caller holds the lock and wrote the files.
 
-    The grace time of runs that are not live any more begins now, for those who still read an
-    earlier snapshot.
+    The grace time of segments that are not live any more begins now, for readers of earlier
+    snapshots.
 
     Raises:
         CommitConflict, LakeFull: nothing was committed, and the files that were added are gone.
@@ -46,17 +45,13 @@ def commit_maintenance(
         day=max(read_place(file.path).day for file in state.files),
         added=tuple(added),
         removed=tuple(sorted(removed)),
-        schema_version=SCHEMA_VERSION,
-        source={},
-        shards={},
-        zero_state=False,
         network=state.network,
         previous=state.digest,
         has_blocks=False,
-        runs=runs,
+        segments=segments,
     )
-    kept = {run.path for run in (state.runs if runs is None else runs)}
-    begin_grace(lake_dir, (run.path for run in state.runs if run.path not in kept))
+    kept = {segment.path for segment in (state.segments if segments is None else segments)}
+    begin_grace(lake_dir, (segment.path for segment in state.segments if segment.path not in kept))
     append_commit(lake_dir, state, commit)
     return commit
 

@@ -30,7 +30,7 @@ def check_tables(tables: Mapping[str, pa.Table], mc_range: Range, day: str) -> d
     first, last = mc_range
     if not 1 <= first <= last:
         raise RowsRejected(f"{first}..{last} is no range of masterchain blocks")
-    if not _is_day(day):
+    if not is_day(day):
         raise RowsRejected(f"{day!r} is no day; it must be YYYY-MM-DD")
     unknown = sorted(set(tables) - set(TABLES))
     if unknown:
@@ -81,7 +81,8 @@ def _take_schema(rows: pa.Table, table: Table) -> pa.Table:
     return pa.table(rows.columns, schema=table.arrow)
 
 
-def _is_day(text: str) -> bool:
+def is_day(text: str) -> bool:
+    """Whether a text is a day as ``YYYY-MM-DD``."""
     try:
         return date.fromisoformat(text).isoformat() == text
     except ValueError:

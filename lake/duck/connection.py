@@ -33,7 +33,8 @@ PARTITION = "day"
 """Column that comes from the folder's name, last in every view: the UTC day of the commit."""
 
 VIEW_NAMES = {"state_cells": "state_cell_copies"}
-"""Tables whose rows a person does not ask directly, and the name of the view over their files."""
+"""Tables that another view shows under their own name, and the name of the view over their files.
+"""
 
 DERIVED_VIEWS = {
     "state_cells": ("state_cell_copies",),
@@ -46,7 +47,10 @@ DERIVED_VIEWS = {
 """Views over views, and the views each is made of; their text is in ``sql/<name>.sql``, with
 comments on the columns that the first of these does not have."""
 
-ALL_VIEWS = (*(VIEW_NAMES.get(name, name) for name in TABLES), *DERIVED_VIEWS)
+VIEWED_TABLES = {VIEW_NAMES.get(name, name): table for name, table in TABLES.items()}
+"""Tables by the name of the view over their files."""
+
+ALL_VIEWS = (*VIEWED_TABLES, *DERIVED_VIEWS)
 """Every view, those that others are made of first."""
 
 
@@ -92,36 +96,24 @@ def check_root(root: str) -> str:
     raise LakeMisplaced(f"the path of the lake, {shown}, {fault}: give it another name")
 
 
-def open_connection(
-    lake_dir: Path, tables: Mapping[str, tuple[DataFile, ...]], settings: LakeSettings
-) -> DuckDBPyConnection:
-    """Return an in-memory database with a view for each of ``tables``, and nothing else in reach.
-
-    Its configuration is locked: only the files named in ``tables`` can be opened.
-    """
-    connection = begin_database(settings)
-    root = name_root(lake_dir)
-    connection.execute(join_scripts([read_macros(), *render_views(root, tables, ALL_VIEWS)]))
-    paths = [f"{root}/{file.path}" for group in tables.values() for file in group]
-    connection.execute("set allowed_paths = $paths", {"paths": paths})
-    lock_database(connection)
-    return connection
-
-
 def connect(
     snapshot: Snapshot, settings: LakeSettings = _DEFAULTS, *, tables: Collection[str] | None = None
 ) -> DuckDBPyConnection:
     """Return an in-memory database with a view per sound table; use a cursor per request.
 
-    A damaged table has no view: ``find_damage_behind`` turns the error of a query into LakeCorrupt.
-    ``tables`` limits the views to these tables: creating a view takes time.
+    Its configuration is locked: only the files of these tables can be opened. A damaged table has
+    no view: ``find_damage_behind`` turns the error of a query into LakeCorrupt. ``tables`` limits
+    the views to these tables: creating a view takes time.
     """
-    sound = {
-        name: files
-        for name, files in snapshot.sound_files().items()
-        if tables is None or name in tables
-    }
-    return open_connection(snapshot.lake_dir, sound, settings)
+    sound = snapshot.sound_files()
+    chosen = {name: sound[name] for name in sound if tables is None or name in tables}
+    connection = begin_database(settings)
+    root = name_root(snapshot.lake_dir)
+    connection.execute(join_scripts([read_macros(), *render_views(root, chosen, ALL_VIEWS)]))
+    paths = [f"{root}/{file.path}" for group in chosen.values() for file in group]
+    connection.execute("set allowed_paths = $paths", {"paths": paths})
+    lock_database(connection)
+    return connection
 
 
 def find_damage_behind(snapshot: Snapshot, error: duckdb.Error) -> LakeCorrupt | None:
@@ -170,12 +162,11 @@ def render_views(
     def show_paths(paths: list[str]) -> str:
         return f"[{', '.join(quote(f'{root}/{path}') for path in paths)}]"
 
-    table_of = {VIEW_NAMES.get(name, name): name for name in tables}
+    known = {view: table for view, table in VIEWED_TABLES.items() if table.name in tables}
     for view in views:
-        if view in table_of:
-            name = table_of[view]
-            yield render_view(TABLES[name], tables[name], show_paths)
-        elif table_of.keys() >= set(DERIVED_VIEWS.get(view, (view,))):
+        if view in known:
+            yield render_view(known[view], tables[known[view].name], show_paths)
+        elif known.keys() >= set(DERIVED_VIEWS.get(view, (view,))):
             yield read_sql(view)
 
 

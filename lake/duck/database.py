@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from tonlake.lake.duck.connection import (
     ALL_VIEWS,
     DERIVED_VIEWS,
-    VIEW_NAMES,
+    VIEWED_TABLES,
     begin_database,
     lock_database,
     name_root,
@@ -27,7 +27,6 @@ from tonlake.lake.duck.connection import (
     render_views,
 )
 from tonlake.lake.duck.statement import Name, fill_statement, join_scripts
-from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"\w+")
 _STATEMENTS_KEPT = 1024
-_TABLES_OF = {VIEW_NAMES.get(name, name): name for name in TABLES}
 
 FORGOTTEN_KEPT = 40
 """Files that snapshots had and the newest has not, before another DuckDB takes over.
@@ -67,12 +65,12 @@ class Database:
         return SnapshotViews(self._engine, snapshot, schema)
 
     def close(self) -> None:
-        """Let go of the database; readers that are still at work keep it."""
+        """Release the database; readers that are still at work keep it."""
         self._engine = Engine(self._lake_dir, self._settings)
 
 
 class Engine:
-    """A DuckDB that is begun with the first statement, and reaches the lake's folder alone."""
+    """A DuckDB that opens with the first statement, and can read the lake's folder alone."""
 
     def __init__(self, lake_dir: Path, settings: LakeSettings) -> None:
         """Take the lake; nothing is opened yet."""
@@ -84,7 +82,7 @@ class Engine:
         self._known: dict[str, set[str]] = {}
 
     def count_forgotten(self, snapshot: Snapshot) -> int:
-        """Return how many files it was asked about that a snapshot does not have any more."""
+        """Return how many files it has read that a snapshot does not have any more."""
         known = dict(self._known)
         return sum(len(paths) - len(snapshot.files[table]) for table, paths in known.items())
 
@@ -113,7 +111,7 @@ class Engine:
     def render(self, snapshot: Snapshot, views: list[str]) -> str:
         """Return the SQL text of views of a snapshot, whose files are going to be read."""
         sound = snapshot.sound_files()
-        for table in (_TABLES_OF[view] for view in views if view in _TABLES_OF):
+        for table in (VIEWED_TABLES[view].name for view in views if view in VIEWED_TABLES):
             known = self._known.setdefault(table, set())
             known.update(file.path for file in sound.get(table, ()))
         return join_scripts(render_views(self._root, sound, views))
@@ -177,7 +175,8 @@ class SnapshotViews:
 @lru_cache(_STATEMENTS_KEPT)
 def list_tables(statement: str) -> tuple[str, ...]:
     """Return the tables whose files a statement may read."""
-    return tuple(_TABLES_OF[view] for view in list_views(statement) if view in _TABLES_OF)
+    views = list_views(statement)
+    return tuple(VIEWED_TABLES[view].name for view in views if view in VIEWED_TABLES)
 
 
 @lru_cache(_STATEMENTS_KEPT)

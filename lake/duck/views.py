@@ -1,8 +1,8 @@
-"""Hand-off to people and other tools: one snapshot as ``views.sql`` and as ``catalog.duckdb``.
+"""Hand-off to other tools: one snapshot as ``views.sql`` and as ``catalog.duckdb``.
 
 Both hold a view per table over the snapshot's files, the macros, and a comment on every view and
-column. They work in DuckDB 1.5 and 2.x. The variable ``lake`` says where the lake is, if it is
-not where it was when they were written: ``set variable lake = '/elsewhere/my.lake'``.
+column. They work in DuckDB 1.5 and 2.x. The variable ``lake`` names the folder of the lake, if it
+has moved since they were written: ``set variable lake = '/elsewhere/my.lake'``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import duckdb
 from tonlake.lake.duck.connection import (
     DERIVED_VIEWS,
     PARTITION,
-    VIEW_NAMES,
+    VIEWED_TABLES,
     check_root,
     name_root,
     read_macros,
@@ -25,13 +25,11 @@ from tonlake.lake.duck.seal import CATALOG_FILE, VIEWS_FILE, seal_script
 from tonlake.lake.duck.statement import join_scripts, quote, quote_name
 from tonlake.lake.log.disk import unfinished
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.lake.log.state import DataFile
     from tonlake.lake.schema import Table
 
 _STORAGE_VERSION = "v1.0.0"
@@ -86,14 +84,13 @@ def render_script(snapshot: Snapshot, root: str) -> str:
         "    );\n"
     )
     parts = [head, read_macros(), place]
-    parts += [_render_table(TABLES[name], files) for name, files in snapshot.files.items()]
+    parts += [
+        render_view(table, snapshot.files[table.name], _show_paths)
+        + _render_comments(view, table.doc, table)
+        for view, table in VIEWED_TABLES.items()
+    ]
     parts += [_render_derived(name) for name in DERIVED_VIEWS]
     return join_scripts(parts)
-
-
-def _render_table(table: Table, files: tuple[DataFile, ...]) -> str:
-    view = VIEW_NAMES.get(table.name, table.name)
-    return f"{render_view(table, files, _show_paths)}{_render_comments(view, table.doc, table)}"
 
 
 def _show_paths(paths: list[str]) -> str:
@@ -106,8 +103,7 @@ def _render_derived(name: str) -> str:
     doc = " ".join(
         line.removeprefix("--").strip() for line in text.splitlines() if line.startswith("--")
     )
-    tables = {VIEW_NAMES.get(table.name, table.name): table for table in TABLES.values()}
-    return f"{text}{_render_comments(name, doc, tables[DERIVED_VIEWS[name][0]])}"
+    return f"{text}{_render_comments(name, doc, VIEWED_TABLES[DERIVED_VIEWS[name][0]])}"
 
 
 def _render_comments(view: str, doc: str, table: Table) -> str:

@@ -49,7 +49,7 @@ def write_changes(
                     _write_file(lake_dir, file, settings, files, written)
             files.finish()
         reach("commit.files_renamed")
-        sync_folders(sorted({(lake_dir / file.path).parent for file in written}))
+        sync_folders((lake_dir / file.path).parent for file in written)
         reach("commit.folders_synced")
         undo.pop_all()
     removed = sorted(live.intersection(derivation.removed) - {file.path for file in written})

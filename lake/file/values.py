@@ -42,3 +42,14 @@ def iter_dicts(rows: pa.Table) -> Iterator[dict[str, Any]]:
     """Yield each row as a dict: what ``to_pylist`` lists, faster for hashes."""
     names = rows.column_names
     return (dict(zip(names, values, strict=True)) for values in iter_tuples(rows, names))
+
+
+def item_bytes(values: pa.Array | pa.ChunkedArray) -> memoryview:
+    """Return the items of fixed-width values without NULLs as plain bytes."""
+    joined = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    width = joined.type.bit_width // 8
+    first = joined.offset * width
+    buffer = joined.buffers()[1]
+    if buffer is None:
+        return memoryview(b"")
+    return memoryview(buffer)[first : first + len(joined) * width]

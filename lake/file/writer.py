@@ -143,7 +143,7 @@ _LOOKED_UP = frozenset(
     {"hash", "root_hash", "file_hash", "msg_hash", "hash_norm", "in_msg_hash"}
     | {"trace_id", "parent_hash", "uri"}
 )
-"""What people look a row up by: a bloom filter shows which row groups to skip."""
+"""Columns that rows are looked up by: a bloom filter shows which row groups to skip."""
 
 _FEW_ROWS = 1_000
 """Up to here rows are sorted sooner than seen to be in order."""

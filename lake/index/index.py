@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import read_rows
-from tonlake.lake.index.builder.compose import Composer
-from tonlake.lake.index.builder.gather import gather_all, gather_contracts, gather_ended
+from tonlake.lake.index.builder.compose import compose
+from tonlake.lake.index.builder.gather import Source
 from tonlake.lake.index.builder.place import (
     count_rows,
     cut_range,
@@ -19,6 +19,7 @@ from tonlake.lake.index.builder.place import (
     is_readable,
     range_of,
 )
+from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.rowgroup.cache import gather
 from tonlake.lake.index.rowgroup.cells import CellStore, open_cells
 from tonlake.lake.index.segment.file import SegmentFile, map_segment
@@ -28,18 +29,17 @@ from tonlake.lake.index.segments import Segments
 from tonlake.lake.log.state import subtract_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import pyarrow as pa
 
-    from tonlake.lake.index.builder.gather import Read
     from tonlake.lake.index.rowgroup.predicate import Bounds
-    from tonlake.lake.index.segment.contracts import SegmentTable
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.log.state import DataFile, Range
     from tonlake.lake.settings import LakeSettings
 
+    _Columns = Sequence[str] | None
 
 _SPARE = 16
 """Segments kept for other snapshots, beside twice as many as the newest one has."""
@@ -48,7 +48,7 @@ _TOGETHER = 8
 """More leave too many single segments to search, fewer compose each commit too often."""
 
 _READ_BYTES = 2 << 20
-"""So many bytes of rows are kept: four dozen commits of a dozen transactions."""
+"""Bytes of rows that are kept: four dozen commits of a dozen transactions."""
 
 _Key = tuple[str, ...]
 
@@ -60,15 +60,13 @@ class _Kept:
         self._lock = threading.Lock()
         self._segments: OrderedDict[_Key, Segment] = OrderedDict()
 
-    def get(self, key: _Key) -> Segment | None:
+    def get(self, key: _Key, make: Callable[[], Segment]) -> Segment:
         with self._lock:
-            if key in self._segments:
-                self._segments.move_to_end(key)
-            return self._segments.get(key)
-
-    def put(self, key: _Key, segment: Segment) -> Segment:
+            segment = self._segments.get(key)
+        segment = segment or make()
         with self._lock:
             self._segments[key] = segment
+            self._segments.move_to_end(key)
         return segment
 
     def shrink(self, most: int) -> None:
@@ -88,9 +86,7 @@ class _Read:
         self._rows: OrderedDict[_Key, tuple[int, pa.Table]] = OrderedDict()
         self._bytes = 0
 
-    def keep(
-        self, lake_dir: Path, file: DataFile, columns: Sequence[str] | None = None, /
-    ) -> pa.Table:
+    def keep(self, lake_dir: Path, file: DataFile, columns: _Columns = None) -> pa.Table:
         """Return the rows of a file, and keep them for ``take``."""
         rows = self.take(lake_dir, file, columns)
         with self._lock:
@@ -102,9 +98,7 @@ class _Read:
                 self._bytes -= self._rows.popitem(last=False)[1][0]
         return rows
 
-    def take(
-        self, lake_dir: Path, file: DataFile, columns: Sequence[str] | None = None, /
-    ) -> pa.Table:
+    def take(self, lake_dir: Path, file: DataFile, columns: _Columns = None) -> pa.Table:
         """Return the rows of a file; kept ones are let go. Of a table, all ask for the same."""
         with self._lock:
             rows = self._pop(lake_dir, file)
@@ -125,7 +119,7 @@ def open_segments(snapshot: Snapshot, settings: LakeSettings) -> Segments | None
 
     None where too many rows have no segment, or a file of them is damaged: then SQL answers.
     """
-    made = [segment for segment in snapshot.runs if is_readable(segment)]
+    made = [segment for segment in snapshot.segments if is_readable(segment)]
     covered = [range_of(segment) for segment in made]
     files = [file for table in snapshot.files.values() for file in table]
     pieces = subtract_ranges(snapshot.ranges, covered)
@@ -145,7 +139,7 @@ def open_segments(snapshot: Snapshot, settings: LakeSettings) -> Segments | None
 
 def _open_segment(lake_dir: Path, segment: DataFile) -> Segment:
     key = (str(lake_dir), segment.path, segment.sha256)
-    return _kept.get(key) or _kept.put(key, Segment(map_segment(lake_dir, segment.path)))
+    return _kept.get(key, lambda: Segment(map_segment(lake_dir, segment.path)))
 
 
 def _compose_piece(lake_dir: Path, files: Sequence[DataFile], piece: Range) -> Iterator[Segment]:
@@ -161,39 +155,32 @@ def _compose_piece(lake_dir: Path, files: Sequence[DataFile], piece: Range) -> I
         if at + size <= len(commits):
             mc_range = commits[at][0], commits[at + size - 1][1]
             read = _read.keep if size == 1 else _read.take
-            yield _compose(lake_dir, files_within(files, mc_range), mc_range, read)
+            yield _compose(Source(lake_dir, files_within(files, mc_range), mc_range, read))
             at += size
         else:
             size //= _TOGETHER
 
 
-def _compose(lake_dir: Path, files: Sequence[DataFile], mc_range: Range, read: Read) -> Segment:
-    paths = (file.path for file in files)
-    key = (str(lake_dir), f"{mc_range[0]}-{mc_range[1]}", *paths)
-    return _kept.get(key) or _kept.put(key, compose_segment(lake_dir, files, mc_range, read))
+def _compose(source: Source) -> Segment:
+    first, last = source.mc_range
+    paths = (file.path for file in source.files)
+    key = (str(source.lake_dir), f"{first}-{last}", *paths)
+    return _kept.get(key, lambda: compose_segment(source))
 
 
-def compose_segment(
-    lake_dir: Path, files: Sequence[DataFile], mc_range: Range, read: Read = read_rows
-) -> Segment:
-    """Return a segment of the files' rows in memory.
+def compose_segment(source: Source) -> Segment:
+    """Return the segment of a source, composed in memory.
 
     Raises:
         LakeCorrupt: a file is missing or damaged.
     """
     stream = io.BytesIO()
-    composer = Composer(stream)
-    composer.add_part(gather_all(lake_dir, files, mc_range, read))
-    composer.add_ended_traces(gather_ended(lake_dir, files, mc_range, read))
-    composer.finish(mc_range, gather_contracts(lake_dir, files, mc_range, read))
-    return Segment(SegmentFile(stream.getvalue(), f"{mc_range[0]}-{mc_range[1]} in memory"))
+    compose(stream, source, [source.read_all()])
+    first, last = source.mc_range
+    return Segment(SegmentFile(stream.getvalue(), f"{first}-{last} in memory"))
 
 
 Row = dict[str, Any]
-
-
-class Declined(Exception):
-    """The index cannot answer this question, or only slowly."""
 
 
 class Index:
@@ -248,27 +235,15 @@ class Index:
             raise Declined
         return self._cells
 
-    def tables(self, name: str) -> list[SegmentTable]:
-        """Return a table of contracts or transfers, segment by segment.
-
-        Raises:
-            Declined: the segments do not have it, or it is not current.
-        """
-        found = self.segments.list_tables(name)
-        if found is None:
-            raise Declined
-        return found
-
     def gather(self, table: str, columns: Sequence[str], bounds: Mapping[str, Bounds]) -> list[Row]:
         """Return the rows of a table within bounds from decoded row groups, in no order.
 
         Raises:
             Declined: too much would have to be decoded.
         """
-        found = gather(self.snapshot, table, columns, bounds) if self._may_read else None
-        if found is None:
+        if not self._may_read:
             raise Declined
-        return found
+        return gather(self.snapshot, table, columns, bounds)
 
 
 def open_index(snapshot: Snapshot, settings: LakeSettings) -> Index | None:

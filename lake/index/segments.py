@@ -2,102 +2,70 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+import threading
+from heapq import merge
+from itertools import islice
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
-from tonlake.lake.index.page.merge import Hit, Listed, MessageQuery, read_messages
-from tonlake.lake.index.segment.ends import NO_LT, opcode_key
+from tonlake.lake.index.declined import Declined
+from tonlake.lake.index.page.merge import Hit, Listed
+from tonlake.lake.index.segment.ends import NO_LT
 from tonlake.lake.index.segment.postings import cut_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tonlake.lake.account import AccountId
     from tonlake.lake.index.segment.contracts import SegmentTable
-    from tonlake.lake.index.segment.postings import Postings
     from tonlake.lake.index.segment.segment import Segment
 
 
-_KEPT = 200
-"""So many accounts are kept as they were read: it is the first page that is asked for."""
+_READ_AT_ONCE = 100
+"""Accounts that are looked for in newer segments at a time."""
+
+MOST_RANKED = 50_000
+"""Accounts of several segments that are ranked; a deeper page is left to the named query."""
 
 Ranked = tuple[int, int, bytes]
 """Balance, workchain and account."""
 
 
 class Ranking:
-    """The largest segment's order, with places that other segments changed left out and put in."""
+    """Accounts by their newest balance, merged from several segments as far as pages need."""
 
     def __init__(self, segments: Sequence[Segment]) -> None:
         """Take segments in the order of their ranges."""
-        self._base = max(segments, key=lambda segment: len(segment.richest))
-        newest: dict[AccountId, Ranked | None] = {}
-        for segment in reversed(segments):
-            if segment is self._base:
-                self._skip_known(newest, segments)
-                continue
-            for number in segment.richest:
-                account = segment.account_of(number)
-                newest.setdefault(account, (segment.balance[number], *account))
-        self._out = sorted(
-            place
-            for account, ranked in newest.items()
-            if ranked is not None and (place := self._place_of(account)) is not None
-        )
-        self._in = sorted(filter(None, newest.values()), key=_order)
-        self._first: list[Ranked] | None = None
+        self._segments = segments
+        walks = (_walk_richest(each, segments[at + 1 :]) for at, each in enumerate(segments))
+        self._rest = merge(*walks, key=_order)
+        self._ranked: list[Ranked] = []
+        self._lock = threading.Lock()
 
     def page(self, offset: int, limit: int) -> list[Ranked]:
-        """Return a page, the richest first; equal balances by workchain and account."""
-        if not self._in:
-            return self._rank(offset, offset + limit)
-        spare = len(self._in)
-        first = max(0, offset - spare)
-        last = offset + limit + len(self._out)
-        left_out = set(self._out)
-        ranked = enumerate(self._rank(first, last), first)
-        kept = [account for at, account in ranked if at not in left_out]
-        if not first:
-            return sorted(kept + self._in, key=_order)[offset : offset + limit]
-        edge = _order(self._ranked(first)) if first < len(self._base.richest) else None
-        before = len(self._in) if edge is None else bisect_left(self._in, edge, key=_order)
-        passed = first - bisect_left(self._out, first) + before
-        merged = sorted(kept + self._in[before:], key=_order)
-        return merged[offset - passed : offset - passed + limit]
+        """Return a page, the richest first; equal balances by workchain and account.
 
-    def _rank(self, first: int, last: int) -> list[Ranked]:
-        """Return accounts of the largest segment."""
-        if last > _KEPT:
-            return self._base.rank_accounts(first, last)
-        if self._first is None:
-            self._first = self._base.rank_accounts(0, _KEPT)
-        return self._first[first:last]
+        Raises:
+            Declined: it is too deep to be merged.
+        """
+        last = offset + limit
+        if last > MOST_RANKED:
+            if len(self._segments) > 1:
+                raise Declined
+            return self._segments[0].rank_accounts(offset, last)
+        with self._lock:
+            self._ranked += islice(self._rest, max(0, last - len(self._ranked)))
+            return self._ranked[offset:last]
 
-    def _skip_known(
-        self, newest: dict[AccountId, Ranked | None], segments: Sequence[Segment]
-    ) -> None:
-        """Note accounts of earlier segments whose place in the base is newer."""
-        earlier = segments[: [segment is self._base for segment in segments].index(True)]
-        for segment in earlier:
-            for number in segment.richest:
-                account = segment.account_of(number)
-                if self._base.newest_states([account])[0] is not None:
-                    newest.setdefault(account, None)
 
-    def _ranked(self, place: int) -> Ranked:
-        number = self._base.richest[place]
-        return self._base.balance[number], *self._base.account_of(number)
-
-    def _place_of(self, account: AccountId) -> int | None:
-        number = self._base.find_account(account)
-        if number is None:
-            return None
-        rank = _order((self._base.balance[number], *account))
-        places = range(len(self._base.richest))
-        place = bisect_left(places, rank, key=lambda at: _order(self._ranked(at)))
-        known = place < len(places) and self._base.richest[place] == number
-        return place if known else None
+def _walk_richest(segment: Segment, newer: Sequence[Segment]) -> Iterator[Ranked]:
+    """Yield the accounts of a segment whose newest state it has."""
+    for first in range(0, len(segment.richest), _READ_AT_ONCE):
+        ranked = segment.rank_accounts(first, first + _READ_AT_ONCE)
+        for each in newer:
+            states = each.newest_states([(workchain, account) for _, workchain, account in ranked])
+            ranked = [one for one, state in zip(ranked, states, strict=True) if state is None]
+        yield from ranked
 
 
 def _order(ranked: Ranked) -> Ranked:
@@ -116,7 +84,7 @@ class Segments:
         self.stale_traces = stale
         self.segments = sorted(segments, key=attrgetter("first_mc_seqno"))
         self._newest_first = self.segments[::-1]
-        self._ranking: Ranking | None = None
+        self._ranking = Ranking(self.segments)
 
     def find_transaction(self, tx_hash: bytes) -> Hit | None:
         """Return where a transaction is, or None where the snapshot has none of this hash."""
@@ -156,7 +124,7 @@ class Segments:
         """Return the rows of messages of a hash, as stored or in normal form, in no order."""
         found = []
         for segment in self.segments:
-            rows = _rows_at(segment.message, cut_hash(msg_hash))
+            rows = segment.message.list_rows(cut_hash(msg_hash))
             for record in segment.read_records(rows):
                 found += [
                     line for line in record.messages if msg_hash in (line.msg_hash, line.hash_norm)
@@ -174,27 +142,6 @@ class Segments:
                 found.setdefault(number, []).append(end)
         return found
 
-    def read_opcode_messages(
-        self, opcode: int, *, descending: bool, offset: int, limit: int
-    ) -> list[Any] | None:
-        """Return a page of messages with an opcode, by creation and then hash, each once.
-
-        Those without a creation come after all others. None where the page is too deep.
-        """
-        key = opcode_key(opcode)
-        found = [(segment, segment.opcode, *segment.opcode.find(key)) for segment in self.segments]
-        query = MessageQuery("opcode", opcode, descending, offset, limit)
-        return read_messages(found, query)
-
-    def read_body_messages(
-        self, body_hash: bytes, *, descending: bool, offset: int, limit: int
-    ) -> list[Any] | None:
-        """Return a page of messages with a body, as ``read_opcode_messages`` does."""
-        key = cut_hash(body_hash)
-        found = [(segment, segment.body, *segment.body.find(key)) for segment in self.segments]
-        query = MessageQuery("body_hash", body_hash, descending, offset, limit)
-        return read_messages(found, query)
-
     def find_trace(self, trace_id: bytes) -> Row | None:
         """Return the row of a complete trace; None where there is none, or it is not complete."""
         found = (segment.traces.find_ended(trace_id) for segment in self._newest_first)
@@ -204,16 +151,20 @@ class Segments:
         """Return the transactions of a trace by logical time, then workchain and account."""
         found = []
         for segment in self.segments:
-            for row in _rows_at(segment.trace, cut_hash(trace_id)):
+            for row in segment.trace.list_rows(cut_hash(trace_id)):
                 if segment.traces.trace_of(row) == trace_id:
                     account = segment.account_of(segment.account_number(row))
                     found.append((segment.lt[row], *account, Hit(segment, row)))
         return [item[-1] for item in sorted(found, key=itemgetter(0, 1, 2))]
 
-    def list_tables(self, name: str) -> list[SegmentTable] | None:
-        """Return a table of contracts or moves by segment; None where segments are stale."""
+    def list_tables(self, name: str) -> list[SegmentTable]:
+        """Return a table of contracts or moves by segment.
+
+        Raises:
+            Declined: a segment was made without them, or they are not current.
+        """
         if self.stale_traces or any(segment.tables is None for segment in self.segments):
-            return None
+            raise Declined
         found = (segment.tables.get(name) for segment in self.segments if segment.tables)
         return [table for table in found if table is not None]
 
@@ -231,8 +182,6 @@ class Segments:
 
     def rank_accounts(self, offset: int, limit: int) -> list[tuple[int, int, bytes]]:
         """Return balance, workchain and account of a page of accounts, the richest first."""
-        if self._ranking is None:
-            self._ranking = Ranking(self.segments)
         return self._ranking.page(offset, limit)
 
     def read_records(self, hits: Iterable[Hit]) -> list[Any]:
@@ -264,9 +213,3 @@ class Segments:
             if state is not None and state["hash"] == row.account_state_hash_before:
                 record.before = state
                 return
-
-
-def _rows_at(postings: Postings, key: int) -> Sequence[int]:
-    start, end = postings.find(key)
-    rows: Sequence[int] = postings.rows[start:end]
-    return rows

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _THREADS = 2
 _FEW_BYTES = 1 << 20
-"""So many are read before threads have started."""
+"""Up to this many are read without threads, which take longer to start."""
 
 _SPARE = 2_000
 """Files that are remembered beside those of the largest lake: each that is merged would stay."""
@@ -46,10 +46,6 @@ class _Sound:
             return False
         self.facts[path] = self.facts.pop(path, known)
         return known == (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, sha256)
-
-    def note(self, path: str, facts: _Facts) -> None:
-        """Remember a file."""
-        self.facts[path] = facts
 
     def forget(self, listed: int) -> None:
         """Forget the files checked longest ago; twice the largest number checked at once stay."""
@@ -127,5 +123,5 @@ def _check_file(root: Path, file: DataFile) -> LakeCorrupt | None:
         _sound.facts.pop(str(path), None)
         return LakeCorrupt(file.path, "its bytes do not give its digest")
     noted = facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, file.sha256
-    _sound.note(str(path), noted)
+    _sound.facts[str(path)] = noted
     return None

@@ -90,20 +90,6 @@ def _sync_stream(stream: FileIO, crash_name: str) -> None:
     reach(f"{crash_name}.synced")
 
 
-def give_name(temporary: Path, final: Path) -> None:
-    """Let a temporary file take its own name.
-
-    Raises:
-        LakeFull: no room for the name; the temporary file is gone again.
-    """
-    try:
-        with naming_full_disk(final):
-            temporary.replace(final)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
 class NewFiles:
     """Files that are written one after the other, then synced, and then renamed.
 
@@ -127,7 +113,7 @@ class NewFiles:
             self.finish()
 
     def finish(self) -> None:
-        """Make durable what was written, and let it have its names; folders are not synced.
+        """Sync what was written and rename it to its final names; folders are not synced.
 
         Raises:
             LakeFull: no room.
@@ -136,21 +122,33 @@ class NewFiles:
             temporary, final, stream = self._held[0]
             with naming_full_disk(final):
                 _sync_stream(stream, self._crash_name)
-            stream.close()
-            give_name(temporary, final)
+                stream.close()
+                temporary.replace(final)
             reach(f"{self._crash_name}.renamed")
             self._held.popleft()
 
     def __enter__(self) -> Self:
-        """Give the files themselves."""
+        """Return the files themselves."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Remove what has no name yet, all of it even if one file cannot be."""
+        """Remove what was not renamed, all of it even if one file cannot be removed."""
         with ExitStack() as undo:
             for temporary, _final, stream in self._held:
                 undo.callback(temporary.unlink, missing_ok=True)
                 undo.callback(stream.close)
+
+
+def write_file(final: Path, data: bytes, crash_name: str) -> None:
+    """Write one file durably, its name in the folder included.
+
+    Raises:
+        LakeFull: no room; there is no new file.
+    """
+    with NewFiles(crash_name) as files:
+        files.write(final, data)
+        files.finish()
+    sync_folder(final.parent)
 
 
 @contextmanager
@@ -233,12 +231,8 @@ def sync_folder(folder: Path) -> None:
 
 
 def sync_folders(folders: Iterable[Path]) -> None:
-    """Make the names in folders durable, one after the other: threads were no faster.
-
-    Raises:
-        LakeFull: no room for them.
-    """
-    for folder in folders:
+    """Sync each folder once, one after the other: threads were no faster. Raises as above."""
+    for folder in sorted(set(folders)):
         sync_folder(folder)
 
 

@@ -26,7 +26,9 @@ class _Format(msgspec.Struct, frozen=True):
     format: int = 1
 
 
-class _Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A body with its SHA-256 in hex, and the format of the log."""
+
     sha256: str
     body: msgspec.Raw
     format: int = 1
@@ -43,7 +45,7 @@ def encode_entry(body: msgspec.Struct) -> tuple[bytes, str]:
     """Return the bytes of an entry or a checkpoint, and the digest of its body."""
     raw = msgspec.json.encode(body, order="deterministic")
     digest = hashlib.sha256(raw).hexdigest()
-    return msgspec.json.encode(_Envelope(digest, msgspec.Raw(raw), LOG_FORMAT)) + b"\n", digest
+    return msgspec.json.encode(Envelope(digest, msgspec.Raw(raw), LOG_FORMAT)) + b"\n", digest
 
 
 def read_body(lake_dir: Path, file: str, kind: type[_Body]) -> tuple[_Body, str]:
@@ -58,7 +60,7 @@ def read_body(lake_dir: Path, file: str, kind: type[_Body]) -> tuple[_Body, str]
     except FileNotFoundError as error:
         raise LakeCorrupt(file, "it is missing") from error
     try:
-        envelope = msgspec.json.decode(data, type=_Envelope)
+        envelope = msgspec.json.decode(data, type=Envelope)
         raw = bytes(envelope.body)
         if envelope.format == LOG_FORMAT and hashlib.sha256(raw).hexdigest() != envelope.sha256:
             raise LakeCorrupt(file, "its bytes do not give its digest")

@@ -5,12 +5,13 @@ It is no part of the lake: it may be missing or old, and only figures depend on 
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
+
+from tonlake.lake.log.disk import unfinished
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,10 +57,8 @@ class Lag(msgspec.Struct, frozen=True):
 
 def write_following(lake_dir: Path, following: Following) -> None:
     """Replace the status file; without room for it nothing is written."""
-    temporary = lake_dir / f"{NOTE_FILE}.{os.getpid()}"
-    with suppress(OSError):
-        temporary.write_bytes(msgspec.json.encode(following))
-        temporary.replace(lake_dir / NOTE_FILE)
+    with suppress(OSError), unfinished(lake_dir / NOTE_FILE) as path:
+        path.write_bytes(msgspec.json.encode(following))
 
 
 def read_following(lake_dir: Path) -> Following | None:
@@ -72,7 +71,7 @@ def read_following(lake_dir: Path) -> Following | None:
 
 
 def measure_lag(lake_dir: Path, lake: Snapshot | LogState, now_s: float | None = None) -> Lag:
-    """Return how far a lake is behind the node that somebody follows for it."""
+    """Return how far a lake is behind the node that a follower reads for it."""
     ranges = lake.ranges
     last = ranges[-1][1] if ranges else 0
     missing = last - ranges[0][0] + 1 - sum(end - start + 1 for start, end in ranges) if last else 0
@@ -97,7 +96,7 @@ def measure_lag(lake_dir: Path, lake: Snapshot | LogState, now_s: float | None =
 
 
 def find_lateness(lag: Lag, limit_s: int, *, followed: bool) -> str | None:
-    """Return why a lake is too late to be served, or None; ``followed`` if somebody ought to."""
+    """Return why a lake is too late to be served, or None; ``followed``: one is to be followed."""
     if limit_s == 0:
         return None
     if lag.lag_s is None:

@@ -16,7 +16,6 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from tonlake.lake.log.state import DataFile, LogState
 
-
 _DIGEST_LETTERS = 16
 _PATH = re.compile(
     r"\w+/day=(?P<day>\d{4}-\d\d-\d\d)/"
@@ -75,7 +74,7 @@ def derive_nothing(_state: LogState, _rows: Mapping[str, pa.Table], _place: Plac
 
 
 def is_open(path: str) -> bool:
-    """Tell whether a data file's path is that of open rows; faster than to read the place."""
+    """Whether a data file's path is that of open rows; faster than to read the place."""
     return "/open-" in path
 
 
@@ -100,33 +99,6 @@ def list_places(state: LogState) -> list[Place]:
     return sorted(place for place in places if not place.is_open)
 
 
-_STATES_KEPT = 2
-
-
-class _Files:
-    """The files of a state, which are those of another only if they are the same object."""
-
-    __slots__ = ("files",)
-
-    def __init__(self, files: tuple[DataFile, ...]) -> None:
-        self.files = files
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Files) and self.files is other.files
-
-    def __hash__(self) -> int:
-        return id(self.files)
-
-
 def list_files(state: LogState, *tables: str) -> list[DataFile]:
     """Return the live files of some tables: table by table, each in the order of the state."""
-    by_table = _group(_Files(state.files))
-    return [file for table in tables for file in by_table.get(table, ())]
-
-
-@lru_cache(_STATES_KEPT)
-def _group(files: _Files) -> Mapping[str, list[DataFile]]:
-    by_table: dict[str, list[DataFile]] = {}
-    for file in files.files:
-        by_table.setdefault(file.table, []).append(file)
-    return by_table
+    return [file for table in tables for file in state.by_table.get(table, ())]

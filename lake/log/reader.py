@@ -1,22 +1,22 @@
-"""The log of a lake read on: what is known of it already is not read again."""
+"""The log of a lake, read on from the entry that was the newest last time."""
 
 from __future__ import annotations
 
 from os.path import exists
 from typing import TYPE_CHECKING
 
-from tonlake.lake.errors import LakeCorrupt, LakeNotFound
-from tonlake.lake.log.state import LOG_FOLDER, LogState, entry_name, read_commit, read_state
+from tonlake.lake.errors import LakeNotFound
+from tonlake.lake.log.state import LOG_FOLDER, LogState, entry_name, read_next, read_state
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 class LogReader:
-    """Tells what a lake has now, for one who asks again and again."""
+    """Returns the newest state of a lake, reading only the entries that are new to it."""
 
     def __init__(self, lake_dir: Path) -> None:
-        """Begin without having looked; the lake need not be there yet."""
+        """Read nothing yet; the lake need not exist."""
         self.lake_dir = lake_dir
         self._state = LogState()
 
@@ -33,13 +33,7 @@ class LogReader:
             except LakeNotFound:
                 state = LogState()
         while self._has(state.number + 1):
-            commit, digest = read_commit(self.lake_dir, state.number + 1)
-            if commit.previous != state.digest:
-                raise LakeCorrupt(
-                    f"{LOG_FOLDER}/{entry_name(commit.number)}",
-                    f"it does not follow entry {state.number}",
-                )
-            state = state.add(commit, digest)
+            state = read_next(self.lake_dir, state)
         self._state = state
         return state
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tonlake.lake.log.digest import find_damage
-from tonlake.lake.log.state import RUN_FOLDER, read_commit, read_state
+from tonlake.lake.log.state import SEGMENT_FOLDER, read_commit, read_state
 from tonlake.lake.log.watch import FileWatch
 from tonlake.lake.schema import TABLES
 
@@ -32,21 +32,17 @@ class Snapshot:
         self.ranges: tuple[Range, ...] = state.ranges
         self.network: Network | None = state.network
         self.undoings: tuple[Undoing, ...] = state.undoings
-        listed: dict[str, list[DataFile]] = {name: [] for name in TABLES}
-        for file in state.files:
-            if file.table in listed:
-                listed[file.table].append(file)
         self.files: dict[str, tuple[DataFile, ...]] = {
-            name: tuple(files) for name, files in listed.items()
+            name: state.by_table.get(name, ()) for name in TABLES
         }
         self.damaged: dict[str, LakeCorrupt] = {}
         broken: set[str] = set()
         for error in damage:
             broken.add(error.file)
-            if not error.file.startswith(f"{RUN_FOLDER}/"):
+            if not error.file.startswith(f"{SEGMENT_FOLDER}/"):
                 self.damaged.setdefault(error.file.split("/", 1)[0], error)
         # A damaged segment holds nothing that the data files lack.
-        self.runs = tuple(run for run in state.runs if run.path not in broken)
+        self.segments = tuple(segment for segment in state.segments if segment.path not in broken)
         self.watch = FileWatch(lake_dir, {})
         """Checks files by table, and segments as the group ``lookups``; without digests, none."""
 
@@ -88,10 +84,10 @@ def open_snapshot(
         LakeCorrupt: the log itself is damaged.
     """
     state = read_state(lake_dir, number) if log is None else log.find(number)
-    files = (*state.files, *state.runs)
+    files = (*state.files, *state.segments)
     damage = find_damage(lake_dir, files, trust_earlier=True) if check_digests else ()
     snapshot = Snapshot(lake_dir, state, damage)
     if check_digests:
-        groups = {**snapshot.sound_files(), RUN_FOLDER: snapshot.runs}
+        groups = {**snapshot.sound_files(), SEGMENT_FOLDER: snapshot.segments}
         snapshot.watch = FileWatch(lake_dir, groups)
     return snapshot

@@ -9,19 +9,21 @@ the log depends on the clock or the machine: the same rows give the same log.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from tonlake.lake.errors import LakeCorrupt, LakeNotFound, NetworkMismatch, SnapshotNotFound
 from tonlake.lake.log.envelope import read_body
+from tonlake.lake.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
 LOG_FOLDER = "_log"
-RUN_FOLDER = "lookups"
+SEGMENT_FOLDER = "lookups"
 """Folder of index segments; a segment's file is named ``<first>-<last>-<digest>.run``."""
 
 _ENTRY_NAME = re.compile(r"([1-9][0-9]*)\.json")
@@ -56,14 +58,14 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     zero_state_file_hash: str | None = None
 
 
-class Commit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Commit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One entry of the log: a range of masterchain blocks with the files of all its tables.
 
     ``shards`` maps ``workchain:shard`` (shard as 16 hex digits) to the seqnos of its blocks, and
     ``previous`` is the digest of the entry before. A commit without blocks replaces files whose
     rows the lake has anyway; its range is that of the lake, or, where it is ``undone``, that
-    of the blocks which are no part of the chain any more and are gone from here on. ``runs`` are
-    all index segments from this commit on, or None where they stay as they are.
+    of the blocks which are no part of the chain any more and are gone from here on. ``segments``
+    are all index segments from this commit on, or None where they stay as they are.
     """
 
     number: int
@@ -71,15 +73,15 @@ class Commit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     last_mc_seqno: int
     day: str
     added: tuple[DataFile, ...]
-    removed: tuple[str, ...]
-    schema_version: int
-    source: dict[str, str]
-    shards: dict[str, Range]
-    zero_state: bool
+    removed: tuple[str, ...] = ()
+    schema_version: int = SCHEMA_VERSION
+    source: dict[str, str] = {}
+    shards: dict[str, Range] = {}
+    zero_state: bool = False
     network: Network | None
     previous: str
     has_blocks: bool = True
-    runs: tuple[DataFile, ...] | None = None
+    segments: tuple[DataFile, ...] | None = msgspec.field(default=None, name="runs")
     undone: bool = False
 
 
@@ -91,7 +93,7 @@ class Undoing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     last_mc_seqno: int
 
 
-class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """The sum of the commits 1..``number``; ``digest`` is that of the last entry."""
 
     number: int = 0
@@ -99,8 +101,16 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     files: tuple[DataFile, ...] = ()
     ranges: tuple[Range, ...] = ()
     network: Network | None = None
-    runs: tuple[DataFile, ...] = ()
+    segments: tuple[DataFile, ...] = msgspec.field(default=(), name="runs")
     undoings: tuple[Undoing, ...] = ()
+
+    @cached_property
+    def by_table(self) -> dict[str, tuple[DataFile, ...]]:
+        """The live files of each table, in the order of ``files``."""
+        found: dict[str, list[DataFile]] = {}
+        for file in self.files:
+            found.setdefault(file.table, []).append(file)
+        return {table: tuple(files) for table, files in found.items()}
 
     def add(self, commit: Commit, digest: str) -> LogState:
         """Return the state after one more commit."""
@@ -121,7 +131,7 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             files=kept + commit.added,
             ranges=ranges,
             network=join_networks(self.network, commit.network),
-            runs=self.runs if commit.runs is None else commit.runs,
+            segments=self.segments if commit.segments is None else commit.segments,
             undoings=undoings,
         )
 
@@ -192,11 +202,7 @@ def read_commit(lake_dir: Path, number: int) -> tuple[Commit, str]:
         LakeCorrupt: the entry is missing or damaged, or is that of another number.
         LakeTooNew: a later version of this program has written it.
     """
-    name = entry_name(number)
-    commit, digest = read_body(lake_dir, f"{LOG_FOLDER}/{name}", Commit)
-    if commit.number != number:
-        raise LakeCorrupt(f"{LOG_FOLDER}/{name}", f"it is commit {commit.number}")
-    return commit, digest
+    return _read_numbered(lake_dir, entry_name(number), Commit, number)
 
 
 def read_checkpoint(lake_dir: Path, number: int) -> LogState:
@@ -206,11 +212,19 @@ def read_checkpoint(lake_dir: Path, number: int) -> LogState:
         LakeCorrupt: the checkpoint is damaged, or is that of another number.
         LakeTooNew: a later version of this program has written it.
     """
-    name = checkpoint_name(number)
-    state, _ = read_body(lake_dir, f"{LOG_FOLDER}/{name}", LogState)
-    if state.number != number:
-        raise LakeCorrupt(f"{LOG_FOLDER}/{name}", f"it is the checkpoint of {state.number}")
-    return state
+    return _read_numbered(lake_dir, checkpoint_name(number), LogState, number)[0]
+
+
+_Body = TypeVar("_Body", Commit, LogState)
+
+
+def _read_numbered(lake_dir: Path, name: str, kind: type[_Body], number: int) -> tuple[_Body, str]:
+    file = f"{LOG_FOLDER}/{name}"
+    body, digest = read_body(lake_dir, file, kind)
+    if body.number != number:
+        what = "commit" if kind is Commit else "the checkpoint of"
+        raise LakeCorrupt(file, f"it is {what} {body.number}")
+    return body, digest
 
 
 def list_log(lake_dir: Path) -> tuple[list[int], list[int]]:
@@ -240,14 +254,23 @@ def read_state(lake_dir: Path, number: int | None = None) -> LogState:
     elif not 1 <= number <= entries[-1]:
         raise SnapshotNotFound(f"{lake_dir} has commits 1 to {entries[-1]}, and no {number}")
     state = _nearest_checkpoint(lake_dir, [at for at in checkpoints if at <= number])
-    for following in range(state.number + 1, number + 1):
-        commit, digest = read_commit(lake_dir, following)
-        if commit.previous != state.digest:
-            raise LakeCorrupt(
-                f"{LOG_FOLDER}/{entry_name(following)}", f"it does not follow entry {following - 1}"
-            )
-        state = state.add(commit, digest)
+    while state.number < number:
+        state = read_next(lake_dir, state)
     return state
+
+
+def read_next(lake_dir: Path, state: LogState) -> LogState:
+    """Return the state after one more entry of the log.
+
+    Raises:
+        LakeCorrupt: the entry is missing or damaged, or does not follow the one before.
+    """
+    commit, digest = read_commit(lake_dir, state.number + 1)
+    if commit.previous != state.digest:
+        raise LakeCorrupt(
+            f"{LOG_FOLDER}/{entry_name(commit.number)}", f"it does not follow entry {state.number}"
+        )
+    return state.add(commit, digest)
 
 
 def _nearest_checkpoint(lake_dir: Path, checkpoints: list[int]) -> LogState:

@@ -1,8 +1,8 @@
 """Files of an open snapshot that are written to after their digests were checked.
 
 DuckDB and memory maps read a file as it is now. A write shows in its times of modification and
-change, so a status of each file, after an answer was computed from it, tells a right answer from
-one that may be damaged. Rot below the file system changes no time: for that all files are read
+change, so the status of each file, read after an answer was computed from it, shows whether the
+answer may be damaged. Rot below the file system changes no time: for that all files are read
 once more, see ``lake.maintenance.recheck``.
 """
 

@@ -32,7 +32,7 @@ from tonlake.lake.log.disk import (
     make_folder,
     open_temporary,
     seal_file,
-    sync_folder,
+    sync_folders,
 )
 from tonlake.lake.log.place import path_at, read_place
 from tonlake.lake.log.reader import LogReader
@@ -114,8 +114,7 @@ def _write_merge(lake_dir: Path, merge: Merge, settings: LakeSettings) -> list[D
         _remove_unless_live(lake_dir, added)
         raise
     reach("compact.renamed")
-    for file in added:
-        sync_folder((lake_dir / file.path).parent)
+    sync_folders((lake_dir / file.path).parent for file in added)
     reach("compact.folders_synced")
     return added
 
@@ -197,21 +196,21 @@ def _commit_merge(
                 state,
                 added=added,
                 removed=removed,
-                runs=_carry_runs(state, [*kept, *added]),
+                segments=_carry_segments(state, [*kept, *added]),
             )
         except CommitConflict:
             return None
 
 
-def _carry_runs(state: LogState, files: list[DataFile]) -> tuple[DataFile, ...] | None:
+def _carry_segments(state: LogState, files: list[DataFile]) -> tuple[DataFile, ...] | None:
     """Return the index segments, those right about derived rows by the names of the new files."""
     carried = tuple(
-        msgspec.structs.replace(run, traces=digest_derived(files, range_of(run)))
-        if run.traces == digest_derived(state.files, range_of(run))
-        else run
-        for run in state.runs
+        msgspec.structs.replace(segment, traces=digest_derived(files, range_of(segment)))
+        if segment.traces == digest_derived(state.files, range_of(segment))
+        else segment
+        for segment in state.segments
     )
-    return None if carried == state.runs else carried
+    return None if carried == state.segments else carried
 
 
 def _remove_unless_live(lake_dir: Path, files: list[DataFile]) -> None:

@@ -6,28 +6,30 @@ import shutil
 import time
 from typing import TYPE_CHECKING
 
-from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.log.crash import reach
 from tonlake.lake.log.disk import LOCK_FILE, TEMPORARY_PREFIX, hold_lock, sync_folder
-from tonlake.lake.log.state import LOG_FOLDER, RUN_FOLDER, LogState, read_state
+from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.state import LOG_FOLDER, SEGMENT_FOLDER
 from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
+    from tonlake.lake.log.state import LogState
+
 
 def list_orphans(lake_dir: Path, state: LogState) -> list[Path]:
     """Return the data files that are not live in ``state``, and all temporary files, sorted."""
-    live = {lake_dir / file.path for file in (*state.files, *state.runs)}
+    live = {lake_dir / file.path for file in (*state.files, *state.segments)}
     data_files = (path for name in TABLES for path in (lake_dir / name).glob("day=*/*.parquet"))
     temporary = (
         path
-        for pattern in (LOG_FOLDER, RUN_FOLDER, *(f"{name}/day=*" for name in TABLES))
+        for pattern in (LOG_FOLDER, SEGMENT_FOLDER, *(f"{name}/day=*" for name in TABLES))
         for path in lake_dir.glob(f"{pattern}/{TEMPORARY_PREFIX}*")
     )
-    runs = lake_dir.glob(f"{RUN_FOLDER}/*.run")
-    return sorted({*data_files, *runs, *temporary} - live)
+    segments = lake_dir.glob(f"{SEGMENT_FOLDER}/*.run")
+    return sorted({*data_files, *segments, *temporary} - live)
 
 
 def sweep_orphans(
@@ -47,10 +49,7 @@ def sweep_orphans(
     with hold_lock(lake_dir / LOCK_FILE, wait=False) as held:
         if not held:
             return []
-        try:
-            state = read_state(lake_dir)
-        except LakeNotFound:
-            state = LogState()
+        state = LogReader(lake_dir).read()
         # A writer may have died before it synced its entry. What that entry replaces may only go
         # when no loss of power can take the entry away.
         sync_folder(lake_dir / LOG_FOLDER)

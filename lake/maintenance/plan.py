@@ -1,6 +1,6 @@
 """Which files are merged together: those of consecutive commits, as long as they stay small.
 
-A merge lies within one UTC day and one unbroken range of masterchain blocks, and is wholly
+A merge lies within one UTC day and one unbroken range of masterchain blocks, and is completely
 covered by index segments or not at all, so that what segments do not cover stays cheap to read.
 """
 
@@ -68,7 +68,7 @@ def _list_queues(state: LogState) -> list[list[_Unit]]:
     for file in state.files:
         if not is_open(file.path):
             by_place.setdefault(read_place(file.path), []).append(file)
-    bare = subtract_ranges(state.ranges, map(range_of, state.runs))
+    bare = subtract_ranges(state.ranges, map(range_of, state.segments))
     queues: list[list[_Unit]] = []
     before: tuple[Place, bool, frozenset[str]] | None = None
     are_decoded: bool | None = None

@@ -64,7 +64,7 @@ class Recheck:
         if snapshot is None:
             return
         files = [file for group in snapshot.sound_files().values() for file in group]
-        files += snapshot.runs
+        files += snapshot.segments
         size = sum(file.bytes for file in files) or 1
         for file in files:
             yield self._period_s * file.bytes / size

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 EXIT_FAILED = 1
 LASTS_S = 60.0
-"""To start a process costs more than the work that sixteen commits make: one does more of it."""
+"""To start a process costs more than maintenance after sixteen commits: each does more of it."""
 
 NICENESS = 10
-"""Following is what people wait for: this gives way to it."""
+"""Lower priority than a follower, whose delay users notice."""
 
 
-def keep_up(lake_dir: Path, settings: LakeSettings) -> int:
+def maintain_once(lake_dir: Path, settings: LakeSettings) -> int:
     """Build missing index segments, then merge small files, as settings allow; return the commits.
 
     Files of blocks without an index are not merged, so that these stay cheap to read.
@@ -49,15 +49,15 @@ def keep_up(lake_dir: Path, settings: LakeSettings) -> int:
 
 
 class Maintenance:
-    """Keeps a lake up in a process beside one that commits, which never waits for it."""
+    """Maintains a lake in a process beside one that commits, which never waits for it."""
 
     def __init__(
         self, lake_dir: Path, settings: LakeSettings, on_failure: Callable[[str], None]
     ) -> None:
         """Begin with work that is due; ``on_failure`` takes failures; the work is tried again.
 
-        What was left by one that was killed is made up for at the first commit: counted from
-        nothing, a lake whose writer is killed often would never be kept up.
+        The first commit is followed by maintenance: counted from zero commits, a lake whose writer
+        is killed often would never be maintained.
         """
         self._lake_dir = lake_dir
         self._settings = settings
@@ -103,7 +103,7 @@ class Maintenance:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         ) as process:
             if process.stdin is None or process.stdout is None:
-                raise OSError("no pipe to the process that keeps the lake up")
+                raise OSError("no pipe to the process that maintains the lake")
             with suppress(BrokenPipeError):  # its exit is reported below
                 process.stdin.write(msgspec.json.encode(self._settings) + b"\n")
                 process.stdin.flush()
@@ -113,33 +113,33 @@ class Maintenance:
 
 
 def main() -> NoReturn:
-    """Run the process: settings come as a line of JSON, and a failure goes out as text."""
+    """Run the process: it reads settings as a line of JSON, and writes a failure as text."""
     lake_dir = Path(sys.argv[1])
     settings = msgspec.json.decode(sys.stdin.buffer.readline(), type=LakeSettings)
     os.nice(NICENESS)
-    run_child(lambda: _keep_up(lake_dir, settings))
+    run_child(lambda: _maintain(lake_dir, settings))
 
 
-def _keep_up(lake_dir: Path, settings: LakeSettings) -> int:
+def _maintain(lake_dir: Path, settings: LakeSettings) -> int:
     try:
-        keep_on(lake_dir, settings)
+        maintain_lake(lake_dir, settings)
     except (LakeError, OSError) as error:
         sys.stdout.write(str(error))
         return EXIT_FAILED
     return 0
 
 
-def keep_on(lake_dir: Path, settings: LakeSettings) -> None:
-    """Keep a lake up until few commits came meanwhile, or for as long as a process lasts.
+def maintain_lake(lake_dir: Path, settings: LakeSettings) -> None:
+    """Maintain a lake until few commits came meanwhile, or for as long as a process lasts.
 
     Raises:
-        LakeError: as ``keep_up``.
+        LakeError: as ``maintain_once``.
     """
     log, until_s = LogReader(lake_dir), time.monotonic() + LASTS_S
     commits = settings.maintenance_commits
     while commits >= settings.maintenance_commits and time.monotonic() < until_s:
         before = log.find().number
-        made = keep_up(lake_dir, settings)
+        made = maintain_once(lake_dir, settings)
         commits = log.find().number - before - made
 
 

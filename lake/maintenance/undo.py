@@ -19,11 +19,11 @@ from tonlake.lake.errors import UndoRefused
 from tonlake.lake.file.datafile import remove_files, write_changes
 from tonlake.lake.file.rows import read_rows, stream_rows
 from tonlake.lake.index.builder.place import range_of
-from tonlake.lake.log.disk import LOCK_FILE, begin_grace, hold_lock, sync_folder
+from tonlake.lake.log.disk import LOCK_FILE, begin_grace, hold_lock, sync_folders
 from tonlake.lake.log.place import Derivation, is_open, list_places, read_place
 from tonlake.lake.log.state import Commit, read_state
 from tonlake.lake.maintenance.compact import write_stream
-from tonlake.lake.schema import SCHEMA_VERSION, TABLES, TRACES
+from tonlake.lake.schema import TABLES, TRACES
 from tonlake.lake.schema.action import ACTION_RANGES, ACTIONS
 
 if TYPE_CHECKING:
@@ -62,8 +62,7 @@ def cut_files(
             made.append(written)
         else:
             (lake_dir / written.path).unlink()
-    for folder in sorted({(lake_dir / file.path).parent for file in made}):
-        sync_folder(folder)
+    sync_folders((lake_dir / file.path).parent for file in made)
     return made
 
 
@@ -146,8 +145,10 @@ def undo_after(
             undo.callback(lambda: remove_files(lake_dir, cut))
             changes = write_changes(lake_dir, state, reopened, settings)
             undo.pop_all()
-        runs = tuple(run for run in state.runs if range_of(run)[1] <= last_kept)
-        begin_grace(lake_dir, (run.path for run in state.runs if run not in runs))
+        segments = tuple(segment for segment in state.segments if range_of(segment)[1] <= last_kept)
+        begin_grace(
+            lake_dir, (segment.path for segment in state.segments if segment not in segments)
+        )
         commit = Commit(
             number=state.number + 1,
             first_mc_seqno=first_gone,
@@ -155,14 +156,11 @@ def undo_after(
             day=day,
             added=(*cut, *changes.added),
             removed=changes.removed,
-            schema_version=SCHEMA_VERSION,
             source=dict(source),
-            shards={},
-            zero_state=False,
             network=state.network,
             previous=state.digest,
             has_blocks=False,
-            runs=runs,
+            segments=segments,
             undone=True,
         )
         append_commit(lake_dir, state, commit)

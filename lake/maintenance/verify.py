@@ -1,4 +1,4 @@
-"""The whole lake against its log, and the log against itself.
+"""Every file of a lake against its log, and the log against itself.
 
 Found are: log entries and checkpoints that are missing, damaged, or do not follow each other;
 ranges that overlap; data files that are missing, or have other bytes or rows than committed;
@@ -58,15 +58,13 @@ def verify_lake(
 ) -> VerifyReport:
     """Read every byte of the lake and report all damage.
 
-    Args:
-        lake_dir: Folder of the lake.
-        on_file: Called after each data file with the number of files done and of all.
+    ``on_file`` is called after each data file with the number of files done and of all.
 
     Raises:
         LakeNotFound: the folder holds no commit.
     """
     state, damage = _verify_log(lake_dir)
-    files = (*state.files, *state.runs)
+    files = (*state.files, *state.segments)
     done = 0
 
     def count(_file: DataFile) -> None:
@@ -130,7 +128,7 @@ def _check_checkpoint(
         damage.append(Damage(error.file, error.reason))
         return state
     if damage:
-        # It knows what those entries said that cannot be read any more.
+        # It has what those entries held that cannot be read any more.
         return checkpoint
     if checkpoint != state:
         file = f"{LOG_FOLDER}/{checkpoint_name(number)}"

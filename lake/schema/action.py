@@ -1,7 +1,6 @@
 """Tables of actions, derived from complete traces: transfers, swaps, bids and so on.
 
-Accounts are raw addresses (``0:`` and 64 uppercase hex digits) as text, since a few roles hold
-other values: the public key and the transaction id of tgBTC. The rows of a trace are in
+Accounts are raw addresses (``0:`` and 64 uppercase hex digits) as text. The rows of a trace are in
 the file of the masterchain blocks in which it ends.
 """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cached_property
 from typing import Literal
 
 import msgspec
@@ -56,7 +56,7 @@ class Column(msgspec.Struct, frozen=True, cache_hash=True):
         return pa.field(self.name, ARROW_TYPES[self.type], nullable=self.nullable)
 
 
-class Table(msgspec.Struct, frozen=True, cache_hash=True):
+class Table(msgspec.Struct, frozen=True, cache_hash=True, dict=True):
     """One table: its columns in file order, its key, and the order of its rows in a file."""
 
     name: str
@@ -65,38 +65,20 @@ class Table(msgspec.Struct, frozen=True, cache_hash=True):
     key: tuple[str, ...]
     sort: tuple[str, ...]
 
-    @property
+    @cached_property
     def arrow(self) -> pa.Schema:
         """The Arrow schema of every file of this table."""
-        return _make_schema(self)
+        return pa.schema([column.arrow for column in self.columns])
 
-    @property
+    @cached_property
     def empty(self) -> pa.Table:
-        """The table without rows."""
-        return _make_empty(self)
+        """The table without rows; creating one takes half a millisecond."""
+        return self.arrow.empty_table()
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Column names in file order."""
-        return _list_names(self)
-
-
-@cache
-def _list_names(table: Table) -> tuple[str, ...]:
-    """Return the names of a table's columns; cached, as some callers need them per row."""
-    return tuple(column.name for column in table.columns)
-
-
-@cache
-def _make_schema(table: Table) -> pa.Schema:
-    """Return the Arrow schema of a table; cached, as every commit uses it many times."""
-    return pa.schema([column.arrow for column in table.columns])
-
-
-@cache
-def _make_empty(table: Table) -> pa.Table:
-    """Return a table without rows; cached, as creating one takes half a millisecond."""
-    return _make_schema(table).empty_table()
+        return tuple(column.name for column in self.columns)
 
 
 def optional(*columns: Column) -> tuple[Column, ...]:

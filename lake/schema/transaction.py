@@ -181,9 +181,7 @@ TRANSACTIONS = Table(
         *_SPLIT,
         *optional(
             Column(
-                "boc",
-                "bytes",
-                "Transaction cell as bag of cells; NULL if recipe determines it",
+                "boc", "bytes", "Transaction cell as bag of cells; NULL if recipe determines it"
             ),
             Column(
                 "recipe",
@@ -226,14 +224,7 @@ MESSAGES = Table(
         *optional(
             Column("destination_workchain", "int32", "Workchain of the destination"),
             Column("destination", "hash", "Destination; NULL unless destination_kind is std"),
-        ),
-        Column(
-            "destination_kind",
-            "text",
-            "std, none, extern or var (MsgAddress constructor)",
-            nullable=True,
-        ),
-        *optional(
+            Column("destination_kind", "text", "std, none, extern or var (MsgAddress constructor)"),
             Column("value", "int64", "int: value in nanoton"),
             Column("value_extra_currencies", "json", "int: extra currencies, id to amount"),
             Column("fwd_fee", "int64", "int: remaining forward fee, nanoton"),
@@ -252,8 +243,8 @@ MESSAGES = Table(
             Column("opcode", "int32", "First 32 bits of the body, signed; NULL if shorter"),
         ),
         Column("body_hash", "hash", "Hash of the body cell"),
-        Column("body", "bytes", "Body as bag of cells", nullable=True),
         *optional(
+            Column("body", "bytes", "Body as bag of cells"),
             Column("init_state_hash", "hash", "Hash of the StateInit cell"),
             Column("init_state", "bytes", "StateInit as bag of cells"),
         ),

@@ -1,6 +1,6 @@
 """What a manifest may claim: checked before the first byte is copied.
 
-An export comes from elsewhere, so nothing in it is believed: paths follow from digests, spans
+An export comes from elsewhere, so nothing in it is trusted: paths follow from digests, ranges
 from each other, sizes and rows from the files.
 """
 
@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from datetime import date
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tonlake.lake.commit.validation import is_day
 from tonlake.lake.errors import LakeCorrupt, PieceRefused
 from tonlake.lake.file.regular import open_regular
+from tonlake.lake.index.builder.place import range_of, segment_path
 from tonlake.lake.log.place import path_at, read_place
-from tonlake.lake.log.state import RUN_FOLDER
+from tonlake.lake.log.state import SEGMENT_FOLDER
 from tonlake.lake.schema import BLOCKS
 
 if TYPE_CHECKING:
@@ -26,12 +27,11 @@ if TYPE_CHECKING:
 
     from tonlake.lake.log.place import Place
     from tonlake.lake.log.state import DataFile, Network
-    from tonlake.lake.transfer.manifest import Manifest, Stretch
+    from tonlake.lake.transfer.manifest import BlockRange, Manifest
 
 SEQNO_LIMIT = (1 << 32) - 1
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SHARD = re.compile(r"-?[0-9]{1,10}:[0-9a-f]{16}")
-_RUN = re.compile(rf"{RUN_FOLDER}/([1-9][0-9]*)-([1-9][0-9]*)-[0-9a-f]+\.run")
 
 
 def check_manifest(manifest: Manifest) -> None:
@@ -42,20 +42,20 @@ def check_manifest(manifest: Manifest) -> None:
             that no chain has.
     """
     _check_network(manifest.network)
-    _check_stretches(manifest.stretches)
-    files = (*manifest.files, *manifest.runs)
+    _check_ranges(manifest.ranges)
+    files = (*manifest.files, *manifest.segments)
     for path, count in Counter(file.path for file in files).items():
         if count > 1:
             raise PieceRefused(f"the export lists {path!r} {count} times")
-    places = {each.place for each in manifest.stretches}
+    places = {each.place for each in manifest.ranges}
     for file in files:
         _check_file(file)
     counts = Counter((file.table, _check_path(manifest, file, places)) for file in manifest.files)
     for (table, place), count in counts.items():
         if count > 1:
             raise PieceRefused(f"the export lists {count} files of {table} for {place}")
-    for run in manifest.runs:
-        _check_run(manifest, run)
+    for segment in manifest.segments:
+        _check_segment(manifest, segment)
     _check_blocks(manifest)
 
 
@@ -68,29 +68,21 @@ def _check_network(network: Network | None) -> None:
             raise PieceRefused(f"{digest!r} is no hash of a zero state")
 
 
-def _check_stretches(stretches: Sequence[Stretch]) -> None:
+def _check_ranges(ranges: Sequence[BlockRange]) -> None:
     """Refuse blocks that no chain has: what is imported of them would be no lake."""
     before = 0
-    for each in stretches:
+    for each in ranges:
         first, last = each.first_mc_seqno, each.last_mc_seqno
         if not 1 <= first <= last <= SEQNO_LIMIT:
             raise PieceRefused(f"{first}..{last} is no range of masterchain blocks")
         if first <= before:
             raise PieceRefused(f"masterchain blocks {first}..{last} come after {before}")
         before = last
-        _check_day(each.day)
+        if not is_day(each.day):
+            raise PieceRefused(f"{each.day!r} is no day")
         for shard, (low, high) in each.shards.items():
             if _SHARD.fullmatch(shard) is None or not 0 <= low <= high <= SEQNO_LIMIT:
                 raise PieceRefused(f"{shard!r}: {low}..{high} are no blocks of a shard")
-
-
-def _check_day(day: str) -> None:
-    try:
-        is_day = date.fromisoformat(day).isoformat() == day
-    except ValueError:
-        is_day = False
-    if not is_day:
-        raise PieceRefused(f"{day!r} is no day")
 
 
 def _check_file(file: DataFile) -> None:
@@ -108,28 +100,30 @@ def _check_path(manifest: Manifest, file: DataFile, places: set[Place]) -> Place
         raise PieceRefused(f"{file.path!r} is no path of a lake's file") from None
     if path_at(file.table, place, file.sha256) != file.path:
         raise PieceRefused(f"{file.path!r} is no path of a lake's file: it is of another table")
-    if place.is_open:
-        _check_day(place.day)
+    if place.is_open and not is_day(place.day):
+        raise PieceRefused(f"{place.day!r} is no day")
     if not (manifest.whole if place.is_open else place in places):
         raise PieceRefused(f"{file.path!r} is of no blocks that the export has")
     return place
 
 
-def _check_run(manifest: Manifest, run: DataFile) -> None:
+def _check_segment(manifest: Manifest, segment: DataFile) -> None:
     """Refuse an index segment of blocks, or with a digest, that the export does not have."""
-    match = _RUN.fullmatch(run.path)
-    if match is None or run.table != RUN_FOLDER or not manifest.whole:
-        raise PieceRefused(f"{run.path!r} is no path of a lake's file")
-    first, last = int(match[1]), int(match[2])
-    newest = manifest.stretches[-1].last_mc_seqno if manifest.stretches else 0
-    if not first <= last <= newest or not run.path.endswith(f"-{run.sha256[:16]}.run"):
-        raise PieceRefused(f"{run.path!r} is an index of no blocks that the export has")
+    try:
+        first, last = range_of(segment)
+    except ValueError:
+        first, last = 0, 0
+    if first < 1 or segment.table != SEGMENT_FOLDER or not manifest.whole:
+        raise PieceRefused(f"{segment.path!r} is no path of a lake's file")
+    newest = manifest.ranges[-1].last_mc_seqno if manifest.ranges else 0
+    if not first <= last <= newest or segment.path != segment_path((first, last), segment.sha256):
+        raise PieceRefused(f"{segment.path!r} is an index of no blocks that the export has")
 
 
 def _check_blocks(manifest: Manifest) -> None:
-    """Refuse spans without their blocks: they would be holes that nothing shows."""
+    """Refuse ranges without their blocks: they would be holes that nothing shows."""
     rows = {read_place(one.path): one.rows for one in manifest.files if one.table == BLOCKS.name}
-    for each in manifest.stretches:
+    for each in manifest.ranges:
         first, last = each.first_mc_seqno, each.last_mc_seqno
         found = rows.get(each.place, 0)
         if found <= last - first:
@@ -150,7 +144,7 @@ def check_files(folder: Path, files: Iterable[DataFile]) -> None:
                 size = stream.seek(0, 2)
                 if size != file.bytes:
                     raise LakeCorrupt(file.path, f"it has {size} bytes instead of {file.bytes}")
-                if file.table == RUN_FOLDER:
+                if file.table == SEGMENT_FOLDER:
                     continue
                 rows = pq.read_metadata(stream).num_rows
         except OSError as error:

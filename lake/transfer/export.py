@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tonlake.lake.errors import PieceRefused
-from tonlake.lake.log.disk import give_name, make_folder, sync_folder, write_temporary
+from tonlake.lake.log.disk import make_folder, write_file
 from tonlake.lake.log.place import list_places, read_place
 from tonlake.lake.log.state import Range, overlaps, read_commit, read_state
 from tonlake.lake.schema import SCHEMA_VERSION
 from tonlake.lake.transfer.manifest import (
     FORMAT,
     MANIFEST,
+    BlockRange,
     Days,
     Manifest,
-    Stretch,
     copy_file,
     encode_manifest,
     read_manifest,
@@ -53,13 +53,8 @@ def export_lake(
     """Copy the files of some days, each checked against its digest, and write the manifest.
 
     The same command again goes on where it was stopped. Files that an earlier manifest of the
-    folder named and the new one does not are removed.
-
-    Args:
-        lake_dir: Folder of the lake.
-        folder: Where to; made if it is not there.
-        days: UTC days of the masterchain blocks; by default all.
-        on_file: Called after each file with the number of files done and of all.
+    folder named and the new one does not are removed. ``days`` are UTC days of the masterchain
+    blocks; ``on_file`` is called after each file with the number of files done and of all.
 
     Raises:
         LakeNotFound: the folder holds no commit.
@@ -71,22 +66,20 @@ def export_lake(
     manifest = describe_piece(lake_dir, state, days)
     before = read_manifest(folder)
     make_folder(folder)
-    files = (*manifest.files, *manifest.runs)
+    files = (*manifest.files, *manifest.segments)
     copied = 0
     for done, file in enumerate(files, 1):
         copied += copy_file(lake_dir, folder, file)
         on_file(done, len(files))
-    written = write_temporary(folder / MANIFEST, encode_manifest(manifest), "checkpoint")
-    give_name(written, folder / MANIFEST)
-    sync_folder(folder)
+    write_file(folder / MANIFEST, encode_manifest(manifest), "checkpoint")
     if before is not None:
         kept = {file.path for file in files}
-        for file in (*before.files, *before.runs):
+        for file in (*before.files, *before.segments):
             if file.path not in kept:
                 (folder / file.path).unlink(missing_ok=True)
     return ExportReport(
         snapshot=state.number,
-        ranges=tuple((each.first_mc_seqno, each.last_mc_seqno) for each in manifest.stretches),
+        ranges=tuple((each.first_mc_seqno, each.last_mc_seqno) for each in manifest.ranges),
         whole=manifest.whole,
         files=len(files),
         bytes=sum(file.bytes for file in files),
@@ -107,7 +100,7 @@ def describe_piece(lake_dir: Path, state: LogState, days: Days) -> Manifest:
         held = f"{every[0].day} to {every[-1].day}" if every else "no day at all"
         raise PieceRefused(f"the lake has none of these days: it holds {held}")
     whole = len(places) == len(every)
-    wanted = set(places)
+    chosen = set(places)
     commits = [read_commit(lake_dir, number)[0] for number in range(1, state.number + 1)]
     return Manifest(
         format=FORMAT,
@@ -115,18 +108,18 @@ def describe_piece(lake_dir: Path, state: LogState, days: Days) -> Manifest:
         snapshot=state.number,
         whole=whole,
         network=state.network,
-        stretches=tuple(_describe_stretch(place, commits) for place in places),
+        ranges=tuple(_describe_range(place, commits) for place in places),
         files=tuple(
             file
             for file in state.files
-            if (place := read_place(file.path)) in wanted or (whole and place.is_open)
+            if (place := read_place(file.path)) in chosen or (whole and place.is_open)
         ),
-        runs=state.runs if whole else (),
+        segments=state.segments if whole else (),
     )
 
 
-def _describe_stretch(place: Place, commits: Iterable[Commit]) -> Stretch:
-    """Join what the commits of a place say: compaction may have made one of several."""
+def _describe_range(place: Place, commits: Iterable[Commit]) -> BlockRange:
+    """Return the range of a place, which compaction may have made of several commits."""
     shards: dict[str, Range] = {}
     zero_state = False
     for commit in commits:
@@ -137,4 +130,4 @@ def _describe_stretch(place: Place, commits: Iterable[Commit]) -> Stretch:
         for name, (first, last) in commit.shards.items():
             known = shards.get(name, (first, last))
             shards[name] = (min(first, known[0]), max(last, known[1]))
-    return Stretch(place.first, place.last, place.day, shards, zero_state)
+    return BlockRange(place.first, place.last, place.day, shards, zero_state)

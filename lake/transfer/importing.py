@@ -1,25 +1,18 @@
-"""Pieces of another lake into this one: every file checked, every stretch a commit of its own."""
+"""Pieces of another lake into this one: every file checked, every range a commit of its own."""
 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from tonlake.lake.commit.commit import append_commit
-from tonlake.lake.errors import LakeNotFound, PieceRefused, RangeOverlap
+from tonlake.lake.errors import PieceRefused, RangeOverlap
 from tonlake.lake.log.disk import LOCK_FILE, hold_lock, make_folder
-from tonlake.lake.log.place import read_place
-from tonlake.lake.log.state import (
-    LOG_FOLDER,
-    Commit,
-    LogState,
-    Range,
-    join_networks,
-    overlaps,
-    read_state,
-)
+from tonlake.lake.log.place import list_files, read_place
+from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.state import LOG_FOLDER, Commit, Range, join_networks, overlaps
 from tonlake.lake.schema import (
     OPEN_EDGES,
     SCHEMA_VERSION,
@@ -33,21 +26,21 @@ from tonlake.lake.transfer.check import check_files
 from tonlake.lake.transfer.manifest import copy_file, encode_manifest, read_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from tonlake.lake.log.state import DataFile
-    from tonlake.lake.transfer.manifest import Manifest, Stretch
+    from tonlake.lake.log.state import DataFile, LogState
+    from tonlake.lake.transfer.manifest import BlockRange, Manifest
 
 SPANNING = frozenset(
     table.name for table in (TRANSACTION_TRACES, TRACES, OPEN_EDGES, *ACTION_TABLES)
 )
-"""Tables whose rows follow from blocks before and after as well: a part of a lake is not right
-about them, so that they are derived anew where it arrives."""
+"""Tables whose rows follow from blocks before and after as well: those of a part of a lake are not
+right in another, so they are derived again after the import."""
 
 
 class ImportReport(msgspec.Struct, frozen=True):
-    """What was new; ``derive`` tells that traces and actions are to be derived anew."""
+    """What was new; ``derive``: whether traces and actions have to be derived again."""
 
     commits: int
     files: int
@@ -64,65 +57,81 @@ def import_piece(
 ) -> ImportReport:
     """Add what ``export_lake`` wrote to a lake, which is made if it is not there.
 
-    A whole lake that comes into an empty folder becomes the same lake again, traces, actions and
-    index included. Stretches that are there already are passed over, so that the same command
-    goes on where it was stopped.
-
-    Args:
-        folder: Folder with the manifest.
-        lake_dir: Folder of the lake.
-        on_file: Called after each file with the number of files done and of all.
+    An export of all days, imported into an empty folder, gives the same lake, traces, actions and
+    index included. Ranges that the lake has already are skipped, so that the same command
+    goes on where it was stopped. ``on_file`` is called after each file with the number of files
+    done and of all.
 
     Raises:
         PieceRefused: there is no manifest, or it is damaged, too new or contradicts itself.
         LakeCorrupt: a file of the folder is missing or damaged; missing ones, and those of
             another size or number of rows, are found before anything is copied.
-        RangeOverlap: the lake has some blocks of a stretch and lacks others.
+        RangeOverlap: the lake has some blocks of a range and lacks others.
         NetworkMismatch: the lake is of another network.
         LakeFull, CommitConflict: as ``commit_range``.
     """
     manifest = read_manifest(folder)
     if manifest is None:
         raise PieceRefused(f"{folder} holds no export: no manifest.json in it")
-    if manifest.schema_version > SCHEMA_VERSION or not _knows_tables(manifest):
+    known = all(file.table in TABLES for file in manifest.files)
+    if manifest.schema_version > SCHEMA_VERSION or not known:
         raise PieceRefused(
             f"the export has schema version {manifest.schema_version}, and this version of "
             f"tonlake writes {SCHEMA_VERSION}: install a newer one"
         )
     make_folder(lake_dir / LOG_FOLDER)
     with hold_lock(lake_dir / LOCK_FILE):
-        state = _read_state(lake_dir)
-        join_networks(state.network, manifest.network)
-        same = manifest.whole and _is_part(state, manifest)
-        missing = _list_missing(state, manifest)
-        return _Intake(folder, lake_dir, manifest, same=same).run(state, missing, on_file)
+        log = LogReader(lake_dir)
+        join_networks(log.read().network, manifest.network)
+        return _import_missing(folder, log, manifest, on_file)
 
 
-def _knows_tables(manifest: Manifest) -> bool:
-    return all(file.table in TABLES for file in manifest.files)
+class _Step(NamedTuple):
+    """One commit of an import: its blocks and files, and the index segments of the last one."""
+
+    blocks: BlockRange
+    files: list[DataFile]
+    segments: tuple[DataFile, ...] | None
 
 
-def _read_state(lake_dir: Path) -> LogState:
-    try:
-        return read_state(lake_dir)
-    except LakeNotFound:
-        return LogState()
+def _import_missing(
+    folder: Path, log: LogReader, manifest: Manifest, on_file: Callable[[int, int], None]
+) -> ImportReport:
+    """Commit what the lake lacks, range by range; the caller holds the lock."""
+    state = log.read()
+    names = {file.path for file in manifest.files}
+    is_same = manifest.whole and all(file.path in names for file in state.files)
+    missing = _list_missing(state, manifest)
+    steps = _plan_steps(manifest, missing, is_same=is_same)
+    copied = [file for step in steps for file in (*step.files, *(step.segments or ()))]
+    check_files(folder, copied)
+    digest = hashlib.sha256(encode_manifest(manifest)).hexdigest()
+    done = 0
+    for step in steps:
+        for file in (*step.files, *(step.segments or ())):
+            copy_file(folder, log.lake_dir, file)
+            done += 1
+            on_file(done, len(copied))
+        append_commit(log.lake_dir, state, _describe(state, step, manifest, digest))
+        state = log.read()
+    return ImportReport(
+        commits=len(steps),
+        files=len(copied),
+        bytes=sum(file.bytes for file in copied),
+        rows=sum(file.rows for step in steps for file in step.files),
+        ranges=tuple((each.first_mc_seqno, each.last_mc_seqno) for each in missing),
+        derive=not is_same and (bool(missing) or _lacks_traces(state)),
+    )
 
 
-def _is_part(state: LogState, manifest: Manifest) -> bool:
-    """Tell whether the lake has nothing that the export does not have."""
-    known = {file.path for file in manifest.files}
-    return all(file.path in known for file in state.files)
-
-
-def _list_missing(state: LogState, manifest: Manifest) -> list[Stretch]:
-    """Return the stretches of which the lake has nothing.
+def _list_missing(state: LogState, manifest: Manifest) -> list[BlockRange]:
+    """Return the ranges of which the lake has no block.
 
     Raises:
         RangeOverlap: it has a part of one.
     """
     missing = []
-    for each in manifest.stretches:
+    for each in manifest.ranges:
         mine = (each.first_mc_seqno, each.last_mc_seqno)
         found = overlaps(state.ranges, mine)
         if not found:
@@ -135,86 +144,39 @@ def _list_missing(state: LogState, manifest: Manifest) -> list[Stretch]:
     return missing
 
 
+def _plan_steps(manifest: Manifest, missing: Sequence[BlockRange], *, is_same: bool) -> list[_Step]:
+    by_place = manifest.files_by_place()
+    steps = []
+    for each in missing:
+        files, segments = by_place.get(each.place, []), None
+        if not is_same:
+            files = [file for file in files if file.table not in SPANNING]
+        elif each is missing[-1]:
+            files, segments = [*files, *manifest.open_files], manifest.segments
+        steps.append(_Step(each, files, segments))
+    return steps
+
+
+def _describe(state: LogState, step: _Step, manifest: Manifest, digest: str) -> Commit:
+    return Commit(
+        number=state.number + 1,
+        first_mc_seqno=step.blocks.first_mc_seqno,
+        last_mc_seqno=step.blocks.last_mc_seqno,
+        day=step.blocks.day,
+        added=tuple(step.files),
+        source={"import": digest},
+        shards=step.blocks.shards,
+        zero_state=step.blocks.zero_state,
+        network=manifest.network,
+        previous=state.digest,
+        segments=step.segments,
+    )
+
+
 def _lacks_traces(state: LogState) -> bool:
-    """Tell whether an import that was stopped has left transactions without traces."""
-    places = {
-        table.name: {read_place(file.path) for file in state.files if file.table == table.name}
+    """Whether an import that was stopped has left transactions without traces."""
+    transactions, traces = (
+        {read_place(file.path) for file in list_files(state, table.name)}
         for table in (TRANSACTIONS, TRANSACTION_TRACES)
-    }
-    return not places[TRANSACTIONS.name] <= places[TRANSACTION_TRACES.name]
-
-
-class _Intake:
-    """One import at work; the caller holds the lock."""
-
-    def __init__(
-        self,
-        folder: Path,
-        lake_dir: Path,
-        manifest: Manifest,
-        *,
-        same: bool,
-    ) -> None:
-        self._folder, self._lake_dir = folder, lake_dir
-        self._manifest, self._same = manifest, same
-        self._digest = hashlib.sha256(encode_manifest(manifest)).hexdigest()
-
-    def run(
-        self, state: LogState, missing: list[Stretch], on_file: Callable[[int, int], None]
-    ) -> ImportReport:
-        """Commit stretch by stretch, in order."""
-        by_place = self._manifest.files_by_place()
-        wanted = [
-            self._choose_files(by_place.get(each.place, []), last=each is missing[-1])
-            for each in missing
-        ]
-        runs = self._manifest.runs if self._same and missing else ()
-        check_files(self._folder, (*(file for files in wanted for file in files), *runs))
-        total = sum(map(len, wanted)) + len(runs)
-        done = 0
-        for stretch, files in zip(missing, wanted, strict=True):
-            last = stretch is missing[-1]
-            for file in (*files, *(runs if last else ())):
-                copy_file(self._folder, self._lake_dir, file)
-                done += 1
-                on_file(done, total)
-            commit = self._describe(state, stretch, files, runs if last and self._same else None)
-            append_commit(self._lake_dir, state, commit)
-            state = read_state(self._lake_dir)
-        added = [file for files in wanted for file in files]
-        return ImportReport(
-            commits=len(missing),
-            files=total,
-            bytes=sum(file.bytes for file in (*added, *runs)),
-            rows=sum(file.rows for file in added),
-            ranges=tuple((each.first_mc_seqno, each.last_mc_seqno) for each in missing),
-            derive=not self._same and (bool(missing) or _lacks_traces(state)),
-        )
-
-    def _choose_files(self, files: list[DataFile], *, last: bool) -> list[DataFile]:
-        if not self._same:
-            return [file for file in files if file.table not in SPANNING]
-        return [*files, *(self._manifest.open_files if last else ())]
-
-    def _describe(
-        self,
-        state: LogState,
-        stretch: Stretch,
-        files: list[DataFile],
-        runs: tuple[DataFile, ...] | None,
-    ) -> Commit:
-        return Commit(
-            number=state.number + 1,
-            first_mc_seqno=stretch.first_mc_seqno,
-            last_mc_seqno=stretch.last_mc_seqno,
-            day=stretch.day,
-            added=tuple(files),
-            removed=(),
-            schema_version=SCHEMA_VERSION,
-            source={"import": self._digest},
-            shards=stretch.shards,
-            zero_state=stretch.zero_state,
-            network=self._manifest.network,
-            previous=state.digest,
-            runs=runs,
-        )
+    )
+    return not transactions <= traces

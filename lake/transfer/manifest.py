@@ -1,8 +1,8 @@
-"""Pieces of a lake on their way to another: a folder of data files, and a manifest of them.
+"""Pieces of a lake, to be copied to another: a folder of data files, and a manifest of them.
 
 The folder has the files under the paths they have in the lake, and ``manifest.json``, written
 last: one JSON object with the SHA-256 of its body, like an entry of the log. It names every file
-with its digest, so that whoever receives the folder knows that all of it arrived.
+with its digest, so that its receiver can check that all of it arrived.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import msgspec
 from tonlake.lake.errors import LakeCorrupt, PieceRefused
 from tonlake.lake.file.regular import open_regular, read_regular
 from tonlake.lake.log.disk import make_folder, open_temporary, seal_file, sync_folder
+from tonlake.lake.log.envelope import Envelope, encode_entry
 from tonlake.lake.log.place import Place, is_open, read_place
 from tonlake.lake.log.state import DataFile, Network, Range
 from tonlake.lake.transfer.check import check_manifest
@@ -40,12 +41,12 @@ class Days(msgspec.Struct, frozen=True):
     last: str | None = None
 
     def has(self, day: str) -> bool:
-        """Tell whether a day, ``YYYY-MM-DD``, is one of them."""
+        """Whether a day, ``YYYY-MM-DD``, is one of them."""
         return (self.first or "") <= day and (self.last is None or day <= self.last)
 
 
-class Stretch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Masterchain blocks of one day that stand in one file a table, and the shards they commit."""
+class BlockRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Masterchain blocks of one day that have one file a table, and the shards they commit."""
 
     first_mc_seqno: int
     last_mc_seqno: int
@@ -55,21 +56,21 @@ class Stretch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def place(self) -> Place:
-        """Where its files stand."""
+        """The place that its files' paths name."""
         return Place(self.first_mc_seqno, self.last_mc_seqno, self.day)
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a folder holds: stretches in order, their files, and of a ``whole`` lake its runs."""
+    """What a folder holds: ranges in order, their files; of a ``whole`` lake its index segments."""
 
     format: int
     schema_version: int
     snapshot: int
     whole: bool
     network: Network | None
-    stretches: tuple[Stretch, ...]
+    ranges: tuple[BlockRange, ...] = msgspec.field(name="stretches")
     files: tuple[DataFile, ...]
-    runs: tuple[DataFile, ...]
+    segments: tuple[DataFile, ...] = msgspec.field(name="runs")
 
     def files_by_place(self) -> dict[Place, list[DataFile]]:
         """Return the files at each place."""
@@ -82,11 +83,6 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def open_files(self) -> list[DataFile]:
         """Files of rows that are not final; a whole lake has them."""
         return [each for each in self.files if is_open(each.path)]
-
-
-class _Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    sha256: str
-    body: msgspec.Raw
 
 
 def parse_days(text: str) -> Days:
@@ -110,9 +106,7 @@ def parse_days(text: str) -> Days:
 
 def encode_manifest(manifest: Manifest) -> bytes:
     """Return the bytes of a manifest."""
-    raw = msgspec.json.encode(manifest, order="deterministic")
-    digest = hashlib.sha256(raw).hexdigest()
-    return msgspec.json.encode(_Envelope(digest, msgspec.Raw(raw))) + b"\n"
+    return encode_entry(manifest)[0]
 
 
 def read_manifest(folder: Path) -> Manifest | None:
@@ -129,7 +123,7 @@ def read_manifest(folder: Path) -> Manifest | None:
     except OSError as error:
         raise PieceRefused(f"{MANIFEST} cannot be read ({error.strerror})") from error
     try:
-        envelope = msgspec.json.decode(data, type=_Envelope)
+        envelope = msgspec.json.decode(data, type=Envelope)
         raw = bytes(envelope.body)
         if hashlib.sha256(raw).hexdigest() != envelope.sha256:
             raise PieceRefused(f"{MANIFEST} is damaged: its bytes do not give its digest")

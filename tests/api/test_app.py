@@ -15,6 +15,7 @@ import uvicorn
 from litestar.testing import TestClient
 
 import tonlake.api.app
+import tonlake.api.v3.resource.block
 import tonlake.api.v3.route.block
 import tonlake.queries.reader
 from tests.patience import compose
@@ -186,7 +187,7 @@ def test_too_many_requests_are_told_to_come_later(
     demo_lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entered, leave = threading.Event(), threading.Event()
-    real = tonlake.api.v3.route.block.render_block
+    real = tonlake.api.v3.resource.block.render_block
 
     def wait(row: dict[str, Any]) -> object:
         entered.set()

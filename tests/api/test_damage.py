@@ -33,7 +33,7 @@ def copy_indexed(lake: Path, target: Path) -> Path:
     """Return a copy of a lake, with an index segment on disk."""
     shutil.copytree(lake, target)
     rebuild_index(target)
-    assert open_snapshot(target).runs
+    assert open_snapshot(target).segments
     return target
 
 
@@ -64,7 +64,7 @@ def spoil(lake: Path, path: str, at: float) -> None:
 
 
 def _list_files(snapshot: Snapshot, group: str) -> list[str]:
-    files = snapshot.runs if group == "lookups" else snapshot.files[group]
+    files = snapshot.segments if group == "lookups" else snapshot.files[group]
     return [file.path for file in files]
 
 

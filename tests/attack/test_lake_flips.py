@@ -26,7 +26,7 @@ def test_a_running_service_gives_no_wrong_answer(demo_lake: Path, tmp_path: Path
     """Flip a bit of a file of each kind in turn; answers are as before, or 503."""
     lake = copy_indexed(demo_lake, tmp_path / "lake")
     snapshot = open_snapshot(lake)
-    kinds = [*filter(None, snapshot.files.values()), snapshot.runs]
+    kinds = [*filter(None, snapshot.files.values()), snapshot.segments]
     settings = patient(http={"cache_mib": 0}, lake={"recheck_s": 0}, sql={"enabled": True})
     rng = random.Random(19)  # noqa: S311 - the same flips every time
     refused = 0

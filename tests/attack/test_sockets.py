@@ -95,7 +95,8 @@ def attacked(server: Server, sources: Sequence[str], **counts: int) -> Iterator[
 def probe(server: Server, source: str, lasts_s: float) -> tuple[list[int], float]:
     """Ask again and again; return the statuses, and the 99th percentile of the seconds."""
     ends_s = time.monotonic() + lasts_s
-    statuses, times_s = [], []
+    statuses: list[int] = []
+    times_s: list[float] = []
     while time.monotonic() < ends_s:
         status, took_s = ask(server.port, PATHS[len(statuses) % len(PATHS)], source)
         statuses.append(status)

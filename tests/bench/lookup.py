@@ -105,7 +105,7 @@ def describe_sizes(
     snapshot = open_snapshot(lake_dir, check_digests=False)
     tables = {name: sum(file.bytes for file in files) for name, files in snapshot.files.items()}
     bare = sum(tables.values())
-    whole = bare + sum(file.bytes for file in getattr(snapshot, "runs", ()))
+    whole = bare + sum(file.bytes for file in snapshot.segments)
     peer_bytes = loaded["bytes"] / transactions if loaded else None
     figures = [
         Figure(

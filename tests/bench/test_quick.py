@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
@@ -14,11 +16,26 @@ from tests.bench.__main__ import Run
 from tests.bench.blocks import ROOT
 from tests.bench.postgres import find_server
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 pytestmark = [
     pytest.mark.long,
     pytest.mark.skipif(find_server() is None, reason="PostgreSQL is not installed"),
     pytest.mark.skipif(shutil.which("wrk") is None, reason="wrk is not installed"),
 ]
+
+
+START = b"from tonlake.api.command.start import start; start()"
+
+
+@pytest.fixture
+def scratch() -> Iterator[Path]:
+    """A folder that the user of the PostgreSQL server reaches: those of pytest are closed."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder)
+        path.chmod(0o711)
+        yield path
 
 
 def _servers() -> set[str]:
@@ -28,15 +45,15 @@ def _servers() -> set[str]:
             words = path.read_bytes().split(b"\0")
         except OSError:
             continue
-        if words[0].endswith(b"/postgres") or b"from api.start import start; start()" in words:
+        if words[0].endswith(b"/postgres") or START in words:
             found.add(path.parent.name)
     return found
 
 
-def test_quick_benchmark_measures_every_area(tmp_path: Path) -> None:
+def test_quick_benchmark_measures_every_area(scratch: Path) -> None:
     before = _servers()
-    command = [sys.executable, "-m", "tests.bench", "--quick", "--scratch", str(tmp_path)]
-    result = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "tests.bench", "--quick", "--scratch", str(scratch)]
+    result = scratch / "figures.json"
     subprocess.run([*command, "--json", str(result)], cwd=ROOT, check=True, timeout=600)
     run = msgspec.json.decode(result.read_bytes(), type=Run)
     areas = {figure.area.split(",")[0] for figure in run.figures}
@@ -47,14 +64,14 @@ def test_quick_benchmark_measures_every_area(tmp_path: Path) -> None:
         for figure in run.figures
         if figure.area.startswith("look-ups, ") and figure.unit == "ms"
     )
-    assert [path.name for path in tmp_path.iterdir()] == ["figures.json"]
+    assert [path.name for path in scratch.iterdir()] == ["figures.json"]
     assert _servers() <= before
 
 
-def test_interrupted_benchmark_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_interrupted_benchmark_leaves_nothing_behind(scratch: Path) -> None:
     before = _servers()
     command = [sys.executable, "-m", "tests.bench", "--quick", "--only", "lookup"]
-    with subprocess.Popen([*command, "--scratch", str(tmp_path)], cwd=ROOT) as bench:
+    with subprocess.Popen([*command, "--scratch", str(scratch)], cwd=ROOT) as bench:
         for _ in range(600):
             if _servers() - before:
                 break
@@ -62,5 +79,5 @@ def test_interrupted_benchmark_leaves_nothing_behind(tmp_path: Path) -> None:
                 bench.wait(0.1)
         bench.terminate()
         assert bench.wait(60) != 0
-    assert not list(tmp_path.iterdir())
+    assert not list(scratch.iterdir())
     assert _servers() <= before

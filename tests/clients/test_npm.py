@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 SHOP = "0:906bf7f953a0d966f183d07acebe0a2ae08900c859e3b145069af5c5c3def02d"
 SEQNOS = [1, 60, 109, 110, 111, 150, 200, 238]
-PAGES = [{"address": SHOP, "limit": 9}, {"address": "-1:" + "00" * 32, "limit": 2}]
+PAGES: list[dict[str, Any]] = [
+    {"address": SHOP, "limit": 9},
+    {"address": "-1:" + "00" * 32, "limit": 2},
+]
 TON_WORDS = {"active": "active", "frozen": "frozen"}
 
 
@@ -82,13 +85,15 @@ def _messages(facts: Facts) -> list[dict[str, str]]:
 @pytest.fixture(scope="module")
 def ton(run_node: Run, facts: Facts) -> dict[str, Any]:
     """What @ton/ton says."""
-    return run_node("tonclient.mjs", _plan(facts))
+    found: dict[str, Any] = run_node("tonclient.mjs", _plan(facts))
+    return found
 
 
 @pytest.fixture(scope="module")
 def tonweb(run_node: Run, facts: Facts) -> dict[str, Any]:
     """What tonweb says."""
-    return run_node("tonweb.mjs", _plan(facts))
+    found: dict[str, Any] = run_node("tonweb.mjs", _plan(facts))
+    return found
 
 
 def _expected_history(facts: Facts, address: str) -> list[list[str]]:

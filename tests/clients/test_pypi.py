@@ -37,7 +37,7 @@ def _with_toncenter(server: str, ask: Callable[[Any], Awaitable[None]]) -> None:
     asyncio.run(run())
 
 
-def _with_tonutils(server: str, ask: Callable[[ToncenterClient], Awaitable[None]]) -> None:
+def _with_tonutils(server: str, ask: Callable[[Any], Awaitable[None]]) -> None:
     async def run() -> None:
         async with ToncenterClient(
             NetworkGlobalID.MAINNET, base_url=f"{server}/api/v2", rps_limit=1000

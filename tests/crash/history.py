@@ -1,4 +1,4 @@
-"""What happens to a small lake, step by step: commits, look-ups, compaction, undoing, sweeping."""
+"""What happens to a small lake, step by step: commits, segments, compaction, undoing, sweeping."""
 
 from __future__ import annotations
 

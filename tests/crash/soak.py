@@ -3,7 +3,7 @@
 ``python -m tests.crash.soak FOLDER --hours 24``
 
 Every virtual minute has a commit of as many masterchain blocks as come in one, now and then
-look-ups and compaction, and one fault: the process dies, the disk is full, the power goes, or a
+segments and compaction, and one fault: the process dies, the disk is full, the power goes, or a
 bit of a file is flipped. Readers compare every snapshot with what was committed, those that they
 have held for most of the grace time too. Figures are printed as JSON.
 """
@@ -34,7 +34,7 @@ from tonlake.lake.index.index import open_segments
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.orphan import sweep_orphans
-from tonlake.lake.maintenance.schedule import keep_up
+from tonlake.lake.maintenance.schedule import maintain_once
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSettings
 
@@ -111,7 +111,7 @@ class Day:
         if last < mc_range[1]:
             commit_made(self.lake, *mc_range, rows, SETTINGS)
         if self.minute % UPKEEP_EVERY == 0:
-            keep_up(self.lake, SETTINGS)
+            maintain_once(self.lake, SETTINGS)
 
     def _meet_death(self, work: Callable[[], None]) -> None:
         disk = Disk(self.folder, fail_at=self.dice.randrange(MOMENTS), death=True)
@@ -140,7 +140,7 @@ class Day:
         """Flip a bit of a live file: the next who opens it must find it. Then mend it."""
         work()
         state = state_of(self.lake)
-        file = self.dice.choice((*state.files, *state.runs))
+        file = self.dice.choice((*state.files, *state.segments))
         path = self.lake / file.path
         sound, facts = path.read_bytes(), path.stat()
         damaged = bytearray(sound)
@@ -179,7 +179,7 @@ class Day:
 
     def _measure(self) -> None:
         _size, resident, shared, *_rest = map(int, Path("/proc/self/statm").read_text().split())
-        mib = (resident - shared) * PAGE_BYTES / (1 << 20)  # mapped look-ups aside
+        mib = (resident - shared) * PAGE_BYTES / (1 << 20)  # mapped segments aside
         self.own_mib.append((self.minute / MINUTE_S, mib))
 
     def describe(self) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def choose(items: list[str], count: int, rng: random.Random) -> Iterator[str]:
 def test_flips_in_data_files(demo_lake: Path, tmp_path: Path) -> None:
     """At first open and by verify, which look through the same function; sound ones pass."""
     state = read_state(demo_lake)
-    files = {file.path: file for file in (*state.files, *state.runs)}
+    files = {file.path: file for file in (*state.files, *state.segments)}
     assert {file.table for file in files.values()} > {"transactions", "messages", "jetton_wallets"}
     rng = random.Random(SEED)  # noqa: S311 - a repeatable choice
     for path in choose(sorted(files), FLIPS, rng):
@@ -77,9 +77,9 @@ def test_flips_in_the_log(demo_lake: Path, tmp_path: Path) -> None:
         number = int(name.partition(".")[0])
         read = read_checkpoint if "checkpoint" in name else read_commit
         try:
-            said: object = read(tmp_path, number)
+            found: object = read(tmp_path, number)
         except LakeCorrupt:
             refused += 1
         else:
-            assert said == read(demo_lake, number)
+            assert found == read(demo_lake, number)
     assert refused > LOG_FLIPS * 0.95

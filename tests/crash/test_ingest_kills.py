@@ -26,7 +26,7 @@ SEED = 20261121
 AMONG_CONTRACTS = ("file.created:14", "file.written:31", "file.renamed:16", "file.renamed:34")
 """Moments at which the first and the second commit write files of contracts."""
 CONTRACTS = frozenset(table.name for table in CONTRACT_TABLES)
-LATER = ("run.", "merge.", "compact.")
+LATER = ("segment.", "merge.", "compact.")
 """Points that ingest does not pass."""
 
 
@@ -70,7 +70,7 @@ def _files(lake: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def reference(victim: Victim, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The files of a lake whose ingest nobody disturbed."""
+    """The files of a lake whose ingest was not disturbed."""
     lake = tmp_path_factory.mktemp("reference") / "lake"
     assert victim.ingest(lake) == "ended"
     return _files(lake)

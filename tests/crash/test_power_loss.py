@@ -150,7 +150,7 @@ def test_power_is_lost_with_any_luck(recorded: Recorded, history: History, tmp_p
 
 
 def killed_and_ended(history: History, folder: Path, killed_at: int) -> list[Operation]:
-    """Return the operations of a history that was killed, begun anew and went to its end."""
+    """Return the operations of a history that was killed, begun again and went to its end."""
     lake = folder / "lake"
     first = Disk(folder, fail_at=killed_at, death=True)
     with first.watch(), suppress(Died):
@@ -164,7 +164,7 @@ def killed_and_ended(history: History, folder: Path, killed_at: int) -> list[Ope
 
 
 def power_after_a_kill(history: History, folder: Path, killed_at: int) -> None:
-    """Kill, begin anew, end, and lose the power: what was not synced before the kill is lost."""
+    """Kill, begin again, end, and lose the power: what was not synced before the kill is lost."""
     folder.mkdir()
     medium = replay(killed_and_ended(history, folder, killed_at))
     shelf = Shelf(folder / "shelf")

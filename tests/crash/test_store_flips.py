@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import shutil
 from contextlib import closing
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import pytest
 
@@ -120,7 +120,7 @@ def choose_bits(size: int, count: int, rng: random.Random) -> list[int]:
 
 def flip_value(node: Node, store: Rdict, key: bytes, bits: Iterable[int]) -> list[bool]:
     """Write a value again for each of the bits, with that bit turned, and read the node."""
-    sound, found = store[key], []
+    sound, found = cast("bytes", store[key]), []
     try:
         for bit in bits:
             store[key] = flip(sound, bit)
@@ -140,11 +140,12 @@ def flip_values(node: Node, each: int, *, most_of_a_kind: int | None) -> tuple[i
     rng, found = random.Random(SEED), []  # noqa: S311 - a repeatable choice
     for store in node.stores():
         kinds: dict[bytes, list[bytes]] = {}
-        for key in list(store.keys()):
+        for key in cast("list[bytes]", list(store.keys())):
             kinds.setdefault(kind_of(key), []).append(key)
         for keys in kinds.values():
             for key in rng.sample(keys, min(len(keys), most_of_a_kind or len(keys))):
-                found += flip_value(node, store, key, choose_bits(len(store[key]), each, rng))
+                bits = choose_bits(len(cast("bytes", store[key])), each, rng)
+                found += flip_value(node, store, key, bits)
     assert not node.is_found("nothing")
     return len(found), sum(found)
 
@@ -168,7 +169,8 @@ def test_bits_that_say_how_far_the_node_is(node: Node) -> None:
 
 
 def find_key(store: Rdict, beginning: bytes) -> bytes:
-    (found,) = (key for key, _value in store.items() if key.startswith(beginning))
+    keys = cast("list[bytes]", list(store.keys()))
+    (found,) = (key for key in keys if key.startswith(beginning))
     return found
 
 

@@ -5,7 +5,7 @@ each it forks a child that ingests part of the node into LAKE, to be killed at t
 (``-`` for none) or after DELAY_MS (0 for never), and then prints ``killed`` or ``ended``.
 
 Contracts are found by their data alone, unless ``tvm`` is given: a process of the TVM would be
-started anew for each of the many kills.
+started again for each of the many kills.
 """
 
 from __future__ import annotations

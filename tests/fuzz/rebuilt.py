@@ -67,7 +67,7 @@ def _spoil(value: object, choices: Random) -> object:
 
 
 def compare_rows(row: Row, lines: list[Row]) -> str:
-    """Make the bag by both, and tell who did; raises AssertionError on a disagreement."""
+    """Make the bag by both, and return which did; raises AssertionError on a disagreement."""
     mine = native.rebuild_bag(row, lines)
     expected = _refer(row, lines)
     assert mine is None or mine == expected, (row, lines)

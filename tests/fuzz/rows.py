@@ -19,7 +19,7 @@ import pyarrow as pa
 from tests.lake.chain import Chain, commit_chain
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.index.builder.compose import Composer
-from tonlake.lake.index.builder.gather import gather_all
+from tonlake.lake.index.builder.gather import Source
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.segment.file import SegmentFile
 from tonlake.lake.index.segment.native import NATIVE
@@ -36,12 +36,11 @@ MOST_ROWS = 60
 
 def compose(lake: Path) -> bytes:
     """Return one segment with the masterchain blocks 1..12 of a lake, and made-up traces."""
-    rows = gather_all(lake, read_state(lake).files, (1, 12))
+    rows = Source(lake, read_state(lake).files, (1, 12)).read_all()
     stream = io.BytesIO()
     composer = Composer(stream)
     composer.add_part(rows)
-    composer.add_ended_traces(make_traces(rows["transactions"]))
-    composer.finish((1, 12))
+    composer.finish((1, 12), make_traces(rows["transactions"]))
     return stream.getvalue()
 
 
@@ -131,7 +130,7 @@ def main() -> None:
     refused: Counter[str] = Counter()
     for _ in range(arguments.cases):
         refused += read_all(damage(whole, choices))
-    print(f"{arguments.cases:,} runs, 0 findings, refused: {dict(refused)} ({NATIVE.__file__})")  # noqa: T201
+    print(f"{arguments.cases:,} segments, 0 findings, refused: {dict(refused)} ({NATIVE.__file__})")  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A small chain of random but possible rows: what one transaction says, the next one continues."""
+"""A small chain of random but possible rows: each transaction continues the one before."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Holdings:
         self._contents = [f'{{"uri":"{number}"}}' for number in range(3)]
 
     def make(self, first: int, last: int) -> dict[str, pa.Table]:
-        """Return rows of all tables that runs index: of an account at most one in a block.
+        """Return rows of all tables that segments index: of an account at most one in a block.
 
         They follow from the seed and the first block.
         """

@@ -1,4 +1,4 @@
-"""Work that is killed at a point, in a fork of the test: nothing is imported anew."""
+"""Work that is killed at a point, in a fork of the test: nothing is imported again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def run_killed(work: Callable[[], object], point: str) -> bool:
 
 
 def run_child(work: Callable[[], object], crash_at: str, delay_ms: float) -> str:
-    """Do work in a child, kill it as told, and say how it ended.
+    """Do work in a child, kill it at the point, and return how it ended.
 
     Args:
         work: What to do.

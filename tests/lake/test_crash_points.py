@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
-LATER = ("sweep", "run", "merge", "compact")
+LATER = ("sweep", "segment", "merge", "compact")
 COMMIT_POINTS = [point for point in POINTS if not point.startswith(LATER)]
 RANDOM_KILLS = 12
 
@@ -137,7 +137,7 @@ def test_killed_at_random_times(
     assert killed
 
 
-def test_reach_kills_nobody_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reach_kills_only_where_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     killed: list[tuple[int, int]] = []
     monkeypatch.setattr(os, "kill", lambda *args: killed.append(args))
     from tonlake.lake.log.crash import VARIABLE, reach  # noqa: PLC0415 - under the patch

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { CHECKED_BYTES = 34, WHOLE_BYTES = 36 };
+enum { CHECKED_BYTES = 34, PACKED_BYTES = 36 };
 
 /* CRC-16/XMODEM, polynomial 0x1021, four bits at a time. */
 static uint16_t crc16(const uint8_t *data, size_t size)
@@ -23,13 +23,13 @@ static uint16_t crc16(const uint8_t *data, size_t size)
 void format_friendly(char *to, int tag, int workchain, const uint8_t *account)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    uint8_t whole[WHOLE_BYTES] = {(uint8_t)tag, (uint8_t)workchain};
-    memcpy(whole + 2, account, ACCOUNT_BYTES);
-    uint16_t crc = crc16(whole, CHECKED_BYTES);
-    whole[CHECKED_BYTES] = (uint8_t)(crc >> 8);
-    whole[CHECKED_BYTES + 1] = (uint8_t)crc;
-    for (int at = 0; at < WHOLE_BYTES; at += 3) {
-        uint32_t word = (uint32_t)whole[at] << 16 | (uint32_t)whole[at + 1] << 8 | whole[at + 2];
+    uint8_t packed[PACKED_BYTES] = {(uint8_t)tag, (uint8_t)workchain};
+    memcpy(packed + 2, account, ACCOUNT_BYTES);
+    uint16_t crc = crc16(packed, CHECKED_BYTES);
+    packed[CHECKED_BYTES] = (uint8_t)(crc >> 8);
+    packed[CHECKED_BYTES + 1] = (uint8_t)crc;
+    for (int at = 0; at < PACKED_BYTES; at += 3) {
+        uint32_t word = (uint32_t)packed[at] << 16 | (uint32_t)packed[at + 1] << 8 | packed[at + 2];
         *to++ = digits[word >> 18];
         *to++ = digits[word >> 12 & 63];
         *to++ = digits[word >> 6 & 63];

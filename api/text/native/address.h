@@ -1,4 +1,4 @@
-/* Addresses as people write them. */
+/* Addresses in their friendly form. */
 #ifndef TONLAKE_API_ADDRESS_H
 #define TONLAKE_API_ADDRESS_H
 

@@ -9,7 +9,7 @@ enum { HAS_INDEX = 0x80, SIZE_MASK = 7, HEAD_BYTES = 6, SIMPLE_CELL = 4, OPCODE_
 enum { SIGNED_SIZE = 2 * (64 + OPCODE_BYTES) }; /* d2 of a signature and an opcode */
 
 /* The first 32 bits of the root; -1 where that takes more than a glance. The same as peek_opcode in
- * ingest/derive/body/glance.py, which says more. */
+ * ingest/derive/body/glance.py, which explains it. */
 static long long peek_opcode(const uint8_t *bag, size_t size)
 {
     if (size < HEAD_BYTES || memcmp(bag, MAGIC, sizeof MAGIC) || bag[FLAGS_AT] & HAS_INDEX)

@@ -64,13 +64,13 @@ PyObject *add_crc32c(PyObject *self, PyObject *bag)
         return NULL;
     if (size <= FLAGS_AT || size > PY_SSIZE_T_MAX - CRC_BYTES)
         return PyErr_Format(PyExc_ValueError, "%zd bytes are no bag of cells", size);
-    PyObject *whole = PyBytes_FromStringAndSize(NULL, size + CRC_BYTES);
-    char *copy = whole ? PyBytes_AsString(whole) : NULL;
+    PyObject *result = PyBytes_FromStringAndSize(NULL, size + CRC_BYTES);
+    char *copy = result ? PyBytes_AsString(result) : NULL;
     if (!copy) {
-        Py_XDECREF(whole);
+        Py_XDECREF(result);
         return NULL;
     }
     memcpy(copy, data, (size_t)size);
     close_bag((uint8_t *)copy, (size_t)size);
-    return whole;
+    return result;
 }

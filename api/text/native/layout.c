@@ -57,7 +57,7 @@ static int take_lead(Lead *lead, PyObject *prefix, const char *more, size_t more
     return 0;
 }
 
-/* Tell whether a value of this kind is a short text without anything to escape. */
+/* Return whether a value of this kind is a short text without anything to escape. */
 static int is_quoted(Kind kind)
 {
     return kind == TEXT_NUMBER || kind == BASE64 || kind == BASE64_UNLESS || kind == ACCOUNT ||
@@ -188,7 +188,7 @@ Layout *open_layout(PyObject *capsule)
     return PyCapsule_GetPointer(capsule, CAPSULE);
 }
 
-/* Return an attribute of a type that is a whole number; -1 where it has none. */
+/* Return an attribute of a type that is an integer; -1 where it has none. */
 static Py_ssize_t read_size(PyTypeObject *type, const char *name)
 {
     PyObject *value = PyObject_GetAttrString((PyObject *)type, name);
@@ -199,7 +199,7 @@ static Py_ssize_t read_size(PyTypeObject *type, const char *name)
     return size;
 }
 
-/* Note where the rows of a type have a column, if the type says so: pointers side by side. */
+/* Note where the rows of a type have a column, if the type gives it: pointers side by side. */
 static void learn_place(Column *column, PyTypeObject *type)
 {
     PyObject *names = PyObject_GetAttrString((PyObject *)type, "__columns__");

@@ -53,7 +53,7 @@ typedef struct {
     Column beside;     /* the column that some kinds read besides */
     PyObject *equals;  /* the text that CURRENCIES and OPCODE_NAME compare it with */
     Lead lead;         /* what precedes the value, its opening quote included */
-    Lead missing;      /* the whole field where there is no value; no data where it is left out */
+    Lead missing;      /* the complete field where there is no value; no data where it is left out */
     PyObject *known;   /* for OPCODE_NAME: the set of opcodes that have a name */
     PyObject *decode;  /* for OPCODE_NAME: returns the JSON of the name and of the body of a row */
     Layout *inner;     /* for BODY, OBJECT and LIST */

@@ -1,4 +1,4 @@
-/* Rows of tables to JSON, as a layout says it.
+/* Rows of tables to JSON, by a layout.
  *
  * A layout is compiled once from tuples (kind, source, columns, prefix, missing, other) and then
  * followed for every row. It reads columns by subscription, so a row may be a dict or anything
@@ -50,7 +50,7 @@ static int add_string(Buffer *out, PyObject *value, int quoted)
     return quoted ? buffer_add_text(out, data, (size_t)size) : buffer_add(out, data, (size_t)size);
 }
 
-/* Whole numbers of 64 bits in C, all others as Python writes them. */
+/* Integers of 64 bits in C, all others as Python writes them. */
 static int add_number(Buffer *out, PyObject *value)
 {
     if (PyLong_CheckExact(value)) {

@@ -1,4 +1,4 @@
-/* Columns of Arrow's C data interface, and what a page of Parquet says of their rows. */
+/* Columns of Arrow's C data interface, and what a page of Parquet states of their rows. */
 #ifndef TONLAKE_PARQUET_COLUMN_H
 #define TONLAKE_PARQUET_COLUMN_H
 
@@ -9,10 +9,10 @@
 #include "cdata.h"
 #include "output.h"
 
-/* DECLINED: these rows are left to pyarrow, which writes all there are or says what is wrong. */
+/* DECLINED: these rows are left to pyarrow, which writes all kinds or reports what is wrong. */
 typedef enum { DONE, DECLINED, NO_MEMORY } Status;
 
-/* How values stand in Arrow: bits, bytes that are numbers, so many bytes each, bytes of varying
+/* How values stand in Arrow: bits, numbers of a fixed number of bytes, bytes of varying
    length, numbers of 128 bits whose little end is first. */
 typedef enum { BITS, TINY, FIXED, VARYING, AMOUNTS } Form;
 
@@ -34,7 +34,7 @@ typedef struct {
     bool nullable_lists;
 } Column;
 
-/* pyarrow, too, takes up to so many levels at once, and begins no page among them. */
+/* pyarrow, too, takes up to this many levels at once, and begins no page among them. */
 enum { MOST_LEVELS = 1024 };
 
 /* Levels of a page, and where its values stand in their array, NULLs left out. */
@@ -69,7 +69,7 @@ uint64_t put_values(Output *output, const Values *values, const Page *page);
 /* Add levels, which none above `most` is: how many bytes they have, and runs of them. */
 void put_levels(Output *output, const uint8_t *levels, size_t count, unsigned most);
 
-/* Tell whether a row's value is present. */
+/* Return whether a row's value is present. */
 static inline bool is_valid(const struct ArrowArray *array, int64_t row)
 {
     const uint8_t *map = array->buffers[0];

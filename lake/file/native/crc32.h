@@ -7,7 +7,7 @@
 
 enum { CRC_STEP = 8 };
 
-/* What each byte of a step, followed by so many zeros, comes to. */
+/* What each byte of a step, followed by that number of zeros, comes to. */
 typedef struct {
     uint32_t of[CRC_STEP][256];
 } CrcTables;

@@ -1,4 +1,4 @@
-/* Pages, what the footer says of them, and the footer. Fields and their numbers are those of
+/* Pages, their metadata in the footer, and the footer. Fields and their numbers are those of
    https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift */
 #include "file.h"
 

@@ -1,4 +1,4 @@
-/* A record batch as a whole Parquet file: https://github.com/apache/parquet-format */
+/* A record batch as a complete Parquet file: https://github.com/apache/parquet-format */
 #ifndef TONLAKE_PARQUET_FILE_H
 #define TONLAKE_PARQUET_FILE_H
 
@@ -9,7 +9,7 @@ typedef struct {
     const uint8_t *head, *tail; /* of the footer: what is before its number of rows, and behind its
                                    row groups */
     size_t head_size, tail_size;
-    const uint8_t *bounded;     /* of each column, whether its least and greatest value are told */
+    const uint8_t *bounded;     /* of each column, whether its least and greatest value are kept */
     size_t columns;
     const uint8_t *sorted;      /* numbers of the columns that rows are ordered by */
     size_t sorted_count;

@@ -28,16 +28,16 @@ static int compare_values(const Values *values, int64_t one, int64_t other)
     const uint8_t *first = value_at(values, one, &first_size);
     const uint8_t *second = value_at(values, other, &second_size);
     size_t common = first_size < second_size ? first_size : second_size;
-    int told = common ? memcmp(first, second, common) : 0;
-    return told ? told : (first_size > second_size) - (first_size < second_size);
+    int order = common ? memcmp(first, second, common) : 0;
+    return order ? order : (first_size > second_size) - (first_size < second_size);
 }
 
 static int compare(const Keys *keys, uint32_t one, uint32_t other)
 {
-    int told = 0;
-    for (size_t i = 0; i < keys->count && !told; i++)
-        told = compare_values(&keys->of[i], one, other);
-    return told;
+    int order = 0;
+    for (size_t i = 0; i < keys->count && !order; i++)
+        order = compare_values(&keys->of[i], one, other);
+    return order;
 }
 
 /* Find the columns to compare; false where one has NULLs, or is of a type not in order here. */

@@ -14,7 +14,7 @@ from tonlake.lake.index.answer import (
     transactions,
     transfers,
 )
-from tonlake.lake.index.index import Declined
+from tonlake.lake.index.declined import Declined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from tonlake.lake.index.index import Declined
+from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.rowgroup.predicate import AnyOf
 from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTIONS
 

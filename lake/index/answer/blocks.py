@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.account import MASTERCHAIN
-from tonlake.lake.index.index import Declined
+from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.rowgroup.cache import MOST_ROWS
 from tonlake.lake.schema.block import BLOCKS, SHARD_BLOCKS
 

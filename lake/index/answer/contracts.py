@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tonlake.lake.index.index import Declined
+from tonlake.lake.index.declined import Declined
+from tonlake.lake.index.segment.contracts import INDEXED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -36,8 +37,9 @@ def pair_accounts(parameters: Mapping[str, Any], column: str) -> set[AccountId]:
 
 
 def _find_page(name: str, index: Index, bound: Mapping[str, Any]) -> list[Row]:
-    tables = index.tables(name)
-    listed = {column: pair_accounts(bound, column) for column in COLUMNS[name]}
+    tables = index.segments.list_tables(name)
+    columns = (column for column in INDEXED[name].addresses if f"{column}s" in bound)
+    listed = {column: pair_accounts(bound, column) for column in columns}
     filters = {column: addresses for column, addresses in listed.items() if addresses}
     sales = _find_sales(index, filters, bound) if bound.get("include_on_sale") else {}
     states = _read_states(_read_history(tables, filters, sales), bound["mc_seqno"])
@@ -51,7 +53,7 @@ def _find_sales(
     index: Index, filters: Mapping[str, set[AccountId]], bound: Mapping[str, Any]
 ) -> Sales:
     """Return the sales of the owners that are asked for, but those of names by themselves."""
-    tables, owners = index.tables("nft_sales"), filters.get("owner", set())
+    tables, owners = index.segments.list_tables("nft_sales"), filters.get("owner", set())
     accounts = {address_of(row, "account") for row in _list_rows(tables, "nft_owner", owners)}
     rows = _list_rows(tables, "account", accounts)
     states = _read_states((row for row in rows if row["kind"] != "telemint"), bound["mc_seqno"])
@@ -175,18 +177,9 @@ ORDERS: dict[str, Callable[[Row, Sales, Mapping[str, Any]], tuple[Any, ...]]] = 
 }
 """What the rows of each query follow each other by; then by workchain and account."""
 
-COLUMNS: dict[str, tuple[str, ...]] = {
-    "jetton_masters": ("account", "admin"),
-    "jetton_wallets": ("account", "owner", "jetton"),
-    "nft_collections": ("account", "owner"),
-    "nft_items": ("account", "collection", "owner"),
-    "nft_sales": ("account",),
-}
-"""The columns of addresses that each query is asked by."""
-
 
 def _find_newest(name: str, index: Index, asked: Mapping[str, Any]) -> list[Row]:
-    tables = index.tables(name)
+    tables = index.segments.list_tables(name)
     accounts = sorted(set(zip(asked["workchains"], asked["accounts"], strict=True)))
     found = (_find_row(tables, account) for account in accounts)
     return [row for row in found if row is not None]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tonlake.lake.index.answer.transactions import cut_sorted
-from tonlake.lake.index.index import Declined
-from tonlake.lake.index.page.merge import creation_of
+from tonlake.lake.index.declined import Declined
+from tonlake.lake.index.page.merge import MessageQuery, creation_of, read_messages
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,11 +39,9 @@ def list_messages(index: Index, asked: Mapping[str, Any]) -> list[Any]:
     segments = index.segments
     if asked["msg_hashes"]:
         return _list_by_hash(segments, asked)
-    read = segments.read_body_messages if asked["opcode"] is None else segments.read_opcode_messages
+    column: Literal["opcode", "body_hash"] = "body_hash" if asked["opcode"] is None else "opcode"
     page = {name: asked[name] for name in _PAGE}
-    lines = read(asked[filters[0]], **page)
-    if lines is None:
-        raise Declined
+    lines = read_messages(segments.segments, MessageQuery(column, asked[column], **page))
     for line in lines:
         if line.direction == "in":
             line.in_tx_hash = line.tx_hash

@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from tonlake.lake.index.index import Declined
+from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.page.merge import Hit, read_page, read_timed_page
 
 if TYPE_CHECKING:
@@ -30,13 +30,10 @@ def find_keys(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
 
 def list_account_page(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
     """Answer ``v3/transaction_keys_of_account``."""
-    lists = [
-        listed.cut(asked["start_lt"], asked["end_lt"]).cut_time(
-            asked["start_utime"], asked["end_utime"]
-        )
-        for listed in index.segments.list_account((asked["workchain"], asked["account"]))
-    ]
-    return _cut_page(lists, asked)
+    lists = index.segments.list_account((asked["workchain"], asked["account"]))
+    cut = (listed.cut(asked["start_lt"], asked["end_lt"]) for listed in lists)
+    times = asked["start_utime"], asked["end_utime"]
+    return _cut_page([listed.cut(*times, by_time=True) for listed in cut], asked)
 
 
 def list_keys(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
@@ -52,19 +49,9 @@ def list_keys(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
         raise Declined
     if not asked["aborted"] or not asked["by_time"]:
         raise Declined
-    return _list_failed(index, asked)
-
-
-def _list_failed(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
-    found = read_timed_page(
-        index.segments.list_failed(asked["start_utime"], asked["end_utime"]),
-        descending=asked["descending"],
-        offset=asked["offset"],
-        limit=asked["limit"],
-    )
-    if found is None:
-        raise Declined
-    return found
+    failed = index.segments.list_failed(asked["start_utime"], asked["end_utime"])
+    page = {name: asked[name] for name in ("descending", "offset", "limit")}
+    return read_timed_page(failed, **page)
 
 
 def _cut_page(lists: Sequence[Listed], asked: Mapping[str, Any]) -> list[Hit]:

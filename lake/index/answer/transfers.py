@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.lake.index.answer.contracts import MOST_ROWS, address_of, pair_accounts
-from tonlake.lake.index.index import Declined
+from tonlake.lake.index.declined import Declined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,42 +44,17 @@ class _Filter(NamedTuple):
     addresses: set[AccountId]
 
 
-class _Listed(NamedTuple):
-    """Rows ``start..end`` among some of one segment, which stand by logical time."""
-
-    table: SegmentTable
-    numbers: Sequence[int]
-    start: int
-    end: int
-
-    def cut(self, first_lt: int | None, last_lt: int | None) -> _Listed:
-        """Return the rows within a span of logical time, both ends included."""
-        places, start, end = range(self.end), self.start, self.end
-        if first_lt is not None:
-            start = bisect_left(places, first_lt, start, end, key=self._lt_at)
-        if last_lt is not None:
-            end = bisect_right(places, last_lt, start, end, key=self._lt_at)
-        return self._replace(start=start, end=end)
-
-    def _lt_at(self, at: int) -> int:
-        lt: int = self.table.order[self.numbers[at]]
-        return lt
-
-    def places(self, *, descending: bool) -> Iterator[tuple[int, int, int, SegmentTable]]:
-        """Yield logical time, which table, number and table of each row."""
-        found = range(self.start, self.end)
-        for at in reversed(found) if descending else found:
-            yield self._lt_at(at), id(self.table), self.numbers[at], self.table
+_Place = tuple[int, int, int, "SegmentTable"]
+"""Logical time, which table, number and table of a row."""
 
 
 def _find_page(name: str, index: Index, bound: Mapping[str, Any]) -> list[Row]:
     filters = _list_filters(name, bound)
-    lists = _list_places(index.tables(name), filters)
+    lists = _list_numbers(index.segments.list_tables(name), filters)
     by_time, descending = bound["by_time"], bound["descending"]
     found: list[Row] = []
     most, read = bound["offset"] + bound["limit"], 0
-    cut = (listed.cut(bound["start_lt"], bound["end_lt"]) for listed in lists)
-    walks = [listed.places(descending=descending) for listed in cut]
+    walks = [_walk(table, numbers, bound) for table, numbers in lists]
     merged = merge(*walks, key=itemgetter(0, 1, 2), reverse=descending)
     for _, places in groupby(merged, key=itemgetter(0)):
         if len(found) >= most and not by_time:
@@ -98,41 +73,49 @@ def _find_page(name: str, index: Index, bound: Mapping[str, Any]) -> list[Row]:
 
 
 def _list_filters(name: str, bound: Mapping[str, Any]) -> list[_Filter]:
-    named = (
-        (
-            tuple(
-                column
-                for column in columns
-                if column not in _DIRECTIONS or bound[_DIRECTIONS[column]]
-            ),
-            pair_accounts(bound, prefix),
-        )
-        for prefix, columns in COLUMNS[name].items()
-    )
-    return [_Filter(columns, addresses) for columns, addresses in named if addresses]
+    filters = []
+    for prefix, columns in COLUMNS[name].items():
+        if addresses := pair_accounts(bound, prefix):
+            asked = (each for each in columns if bound.get(_DIRECTIONS.get(each, ""), True))
+            filters.append(_Filter(tuple(asked), addresses))
+    return filters
 
 
-def _list_places(tables: Sequence[SegmentTable], filters: Sequence[_Filter]) -> list[_Listed]:
-    """Return the rows that have what fewest rows have; all where anything will do, if few."""
+def _walk(
+    table: SegmentTable, numbers: Sequence[int], bound: Mapping[str, Any]
+) -> Iterator[_Place]:
+    """Yield rows, which stand by logical time, within a span of it, both ends included."""
+    lt_of: Callable[[int], int] = table.order.__getitem__
+    start, end = 0, len(numbers)
+    if bound["start_lt"] is not None:
+        start = bisect_left(numbers, bound["start_lt"], key=lt_of)
+    if bound["end_lt"] is not None:
+        end = bisect_right(numbers, bound["end_lt"], start, key=lt_of)
+    for at in range(end - 1, start - 1, -1) if bound["descending"] else range(start, end):
+        yield lt_of(numbers[at]), id(table), numbers[at], table
+
+
+def _list_numbers(
+    tables: Sequence[SegmentTable], filters: Sequence[_Filter]
+) -> list[tuple[SegmentTable, list[int]]]:
+    """Return the rows of the filter that fewest rows pass; without one all rows, if few."""
     if not filters:
         if sum(len(table.order) for table in tables) > MOST_ROWS:
             raise Declined
-        every = ((table, range(len(table.order))) for table in tables)
-        return [_list(table, sorted(rows, key=table.order.__getitem__)) for table, rows in every]
+        return [
+            (table, sorted(range(len(table.order)), key=table.order.__getitem__))
+            for table in tables
+        ]
     choices = [
         [
-            _list(table, table.list_rows(column, account))
+            (table, table.list_rows(column, account))
             for table in tables
             for column in one.columns
             for account in {account for _, account in one.addresses}
         ]
         for one in filters
     ]
-    return min(choices, key=lambda choice: sum(listed.end for listed in choice))
-
-
-def _list(table: SegmentTable, numbers: Sequence[int]) -> _Listed:
-    return _Listed(table, numbers, 0, len(numbers))
+    return min(choices, key=lambda choice: sum(len(numbers) for _, numbers in choice))
 
 
 def _passes(row: Row, name: str, filters: Sequence[_Filter], bound: Mapping[str, Any]) -> bool:

@@ -36,7 +36,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tonlake.lake.account import AccountId
+    from tonlake.lake.index.builder.gather import Source
     from tonlake.lake.log.state import Range
+
+
+def compose(stream: IO[bytes], source: Source, parts: Iterable[Mapping[str, pa.Table]]) -> int:
+    """Write the segment of a source's range, and return the number of transactions.
+
+    ``parts`` are its base rows.
+    """
+    composer = Composer(stream)
+    for part in parts:
+        composer.add_part(part)
+    return composer.finish(source.mc_range, source.read_ended(), source.read_contracts())
 
 
 class _Transaction(NamedTuple):
@@ -75,10 +87,6 @@ class Composer:
         known = {account: list(rows) for account, rows in history}
         for account in sorted(known.keys() | states.keys(), key=itemgetter(1, 0)):
             self._add_account(account, known.get(account, []), states.get(account, {}), messages)
-
-    def add_ended_traces(self, traces: pa.Table) -> None:
-        """Add the complete traces that end in the range."""
-        self._traces.add_ended(traces)
 
     def _add_account(
         self,
@@ -131,10 +139,16 @@ class Composer:
             self._encoder.encode_record(around, row.columns, messages, (facts, after))
         )
 
-    def finish(self, mc_range: Range, contracts: Iterable[tuple[str, pa.Table]] = ()) -> int:
+    def finish(
+        self,
+        mc_range: Range,
+        ended: pa.Table,
+        contracts: Iterable[tuple[str, pa.Table]] = (),
+    ) -> int:
         """Write all arrays, and return the number of transactions.
 
-        ``contracts`` are rows of contracts and moves, in parts by the name of their table.
+        ``ended`` are the complete traces that end in the range, ``contracts`` rows of contracts
+        and moves, in parts by the name of their table.
         """
         writer = self._writer
         self._account_row.append(len(self._lt))
@@ -152,7 +166,7 @@ class Composer:
         writer.add_numbers("balance", self._balance)
         writer.add_numbers("richest", self._order_by_balance())
         self._write_accounts()
-        self._write_postings()
+        self._write_postings(ended)
         writer.add("shape", self._encoder.encode_shapes())
         write_contracts(writer, contracts)
         writer.finish(mc_range, len(self._lt))
@@ -165,7 +179,7 @@ class Composer:
         keys = (cut_hash(self._account[at : at + KEY_BYTES]) >> cut_bits for at in starts)
         self._writer.add_numbers("account.key", array("q", keys), cut_bits)
 
-    def _write_postings(self) -> None:
+    def _write_postings(self, ended: pa.Table) -> None:
         rows = array("I", range(len(self._lt)))
         hashes = array("Q", bytes(self._hash))[:: 32 // KEY_BYTES]
         if sys.byteorder == "little":
@@ -180,7 +194,8 @@ class Composer:
         }
         write_postings(self._writer, "failed", by_time)
         self._ends.write(self._writer)
-        self._traces.write(self._writer, hashes, self._lt, self._now, self._encoder)
+        self._traces.write(self._writer, hashes, self._lt)
+        self._traces.write_ended(self._writer, self._encoder, ended, self._now)
 
     def _order_by_balance(self) -> array[int]:
         """Number the accounts that have a state, the richest first, as ``v3`` orders them."""
@@ -188,8 +203,7 @@ class Composer:
         known = [number for number, (start, end) in enumerate(sizes) if end > start]
 
         def rank(number: int) -> tuple[int, int, bytes]:
-            at = number * ID_BYTES
-            return -self._balance[number], *unpack_account(bytes(self._account[at : at + ID_BYTES]))
+            return -self._balance[number], *unpack_account(self._account, number)
 
         return array("q", sorted(known, key=rank))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tonlake.lake.index.builder.gather import SOURCES
 from tonlake.lake.index.segment.contracts import INDEXED
 from tonlake.lake.log.place import read_place
-from tonlake.lake.log.state import RUN_FOLDER
+from tonlake.lake.log.state import SEGMENT_FOLDER
 from tonlake.lake.schema import TRACES
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _PATH = re.compile(r"\w+/(\d+)-(\d+)-[0-9a-f]+\.run")
 
 def segment_path(mc_range: Range, sha256: str) -> str:
     """Return the path of a segment in the lake, by the digest of its bytes in hex."""
-    return f"{RUN_FOLDER}/{mc_range[0]}-{mc_range[1]}-{sha256[:_DIGEST_LETTERS]}.run"
+    return f"{SEGMENT_FOLDER}/{mc_range[0]}-{mc_range[1]}-{sha256[:_DIGEST_LETTERS]}.run"
 
 
 def range_of(segment: DataFile) -> Range:

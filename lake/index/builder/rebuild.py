@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonlake.lake.commit.rewrite import commit_maintenance
-from tonlake.lake.index.builder.compose import Composer
-from tonlake.lake.index.builder.gather import gather_contracts, gather_ended, gather_parts
+from tonlake.lake.index.builder.compose import compose
+from tonlake.lake.index.builder.gather import Source
 from tonlake.lake.index.builder.place import (
     SEGMENT_FORMAT,
     count_rows,
@@ -29,10 +29,9 @@ from tonlake.lake.log.disk import (
     sync_folder,
 )
 from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import RUN_FOLDER, DataFile, subtract_ranges
+from tonlake.lake.log.state import SEGMENT_FOLDER, DataFile, subtract_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from tonlake.lake.log.state import Commit, LogState, Range
@@ -44,17 +43,11 @@ _GROWTH = 4
 """A segment is made together with the one before it, unless that has this many times its rows."""
 
 
-def rebuild_index(
-    lake_dir: Path,
-    *,
-    everything: bool = False,
-    on_part: Callable[[int], None] = lambda _rows: None,
-) -> Commit | None:
+def rebuild_index(lake_dir: Path, *, everything: bool = False) -> Commit | None:
     """Build and commit the segments that are missing, damaged or of another format.
 
     None if none are, if blocks were undone meanwhile, and without the extension. Readers and
-    writers go on: the lock is held for the commit alone. ``everything`` rebuilds all segments;
-    ``on_part`` is called with the number of transactions after every part.
+    writers go on: the lock is held for the commit alone. ``everything`` rebuilds all segments.
 
     Raises:
         LakeNotFound: the folder holds no lake.
@@ -66,27 +59,29 @@ def rebuild_index(
     log = LogReader(lake_dir)
     state = log.find()
     planned, kept = _plan(state, () if everything else _usable_segments(lake_dir, state))
-    if not planned and kept == state.runs:
+    if not planned and kept == state.segments:
         return None
-    make_folder(lake_dir / RUN_FOLDER)
-    made = [_make_segment(lake_dir, state, mc_range, on_part) for mc_range in planned]
-    sync_folder(lake_dir / RUN_FOLDER)
+    make_folder(lake_dir / SEGMENT_FOLDER)
+    made = [_make_segment(lake_dir, state, mc_range) for mc_range in planned]
+    sync_folder(lake_dir / SEGMENT_FOLDER)
     with hold_lock(lake_dir / LOCK_FILE):
         now = log.find()
         if now.undoings != state.undoings:
             return None  # Some of the blocks may be others by now; the next rebuild makes segments.
         # Another rebuild may have ended meanwhile; what overlaps ours gives way to it.
-        others = [segment for segment in now.runs if not any(_meets(segment, at) for at in planned)]
+        others = [
+            segment for segment in now.segments if not any(_meets(segment, at) for at in planned)
+        ]
         begin_grace(lake_dir, (segment.path for segment in made))
-        return commit_maintenance(lake_dir, now, runs=(*others, *made))
+        return commit_maintenance(lake_dir, now, segments=(*others, *made))
 
 
 def _usable_segments(lake_dir: Path, state: LogState) -> tuple[DataFile, ...]:
     """Return the segments that are sound, of this format, and right about traces and contracts."""
-    damaged = {error.file for error in find_damage(lake_dir, state.runs, trust_earlier=True)}
+    damaged = {error.file for error in find_damage(lake_dir, state.segments, trust_earlier=True)}
     return tuple(
         segment
-        for segment in state.runs
+        for segment in state.segments
         if is_readable(segment)
         and segment.path not in damaged
         and segment.traces == digest_derived(state.files, range_of(segment))
@@ -124,26 +119,16 @@ def _plan(
     return planned, kept
 
 
-def _make_segment(
-    lake_dir: Path,
-    state: LogState,
-    mc_range: Range,
-    on_part: Callable[[int], None],
-) -> DataFile:
+def _make_segment(lake_dir: Path, state: LogState, mc_range: Range) -> DataFile:
     """Write one segment durably under its own name."""
-    folder = lake_dir / RUN_FOLDER
-    files = files_within(state.files, mc_range)
-    with open_temporary(folder, "run") as (stream, temporary):
-        composer = Composer(stream)
-        for part in gather_parts(lake_dir, files, mc_range, BLOCK_ROWS, folder):
-            composer.add_part(part)
-            on_part(part["transactions"].num_rows)
-        composer.add_ended_traces(gather_ended(lake_dir, files, mc_range))
-        rows = composer.finish(mc_range, gather_contracts(lake_dir, files, mc_range))
-        sha256 = seal_file(stream, "run")
+    folder = lake_dir / SEGMENT_FOLDER
+    source = Source(lake_dir, files_within(state.files, mc_range), mc_range)
+    with open_temporary(folder, "segment") as (stream, temporary):
+        rows = compose(stream, source, source.read_parts(BLOCK_ROWS, folder))
+        sha256 = seal_file(stream, "segment")
         size = temporary.stat().st_size
         path = segment_path(mc_range, sha256)
         temporary.replace(lake_dir / path)
-    reach("run.renamed")
-    derived = digest_derived(files, mc_range)
-    return DataFile(path, RUN_FOLDER, rows, size, sha256, SEGMENT_FORMAT, derived)
+    reach("segment.renamed")
+    derived = digest_derived(source.files, mc_range)
+    return DataFile(path, SEGMENT_FOLDER, rows, size, sha256, SEGMENT_FORMAT, derived)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from itertools import repeat
-from operator import attrgetter, eq, ne
-from typing import TYPE_CHECKING, Any, NamedTuple
+from operator import attrgetter, eq, itemgetter, ne
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
-from tonlake.lake.index.segment.ends import NO_LT
+from tonlake.lake.index.declined import Declined
+from tonlake.lake.index.segment.ends import NO_LT, opcode_key
+from tonlake.lake.index.segment.postings import cut_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tonlake.lake.index.segment.postings import Postings
     from tonlake.lake.index.segment.segment import Segment
@@ -74,20 +76,18 @@ class Listed(NamedTuple):
         """Return the first place whose logical time is above ``lt``."""
         return bisect_right(range(self.end), lt, self.start, self.end, key=self.lt_at)
 
-    def cut(self, first_lt: int | None, last_lt: int | None) -> Listed:
-        """Return the rows within a span of logical time, both ends included."""
-        start = self.start if first_lt is None else self.below(first_lt)
-        end = self.end if last_lt is None else self.above(last_lt)
-        return self._replace(start=start, end=max(start, end))
+    def cut(self, first: int | None, last: int | None, *, by_time: bool = False) -> Listed:
+        """Return the rows within a span of logical time, both ends included.
 
-    def cut_time(self, first: int | None, last: int | None) -> Listed:
-        """Return one account's rows within a span of unix seconds, both ends included."""
+        ``by_time``: of unix seconds; for the rows of one account only.
+        """
         start, end, places = self.start, self.end, range(self.end)
+        key = self.now_at if by_time else self.lt_at
         if first is not None:
-            start = bisect_left(places, first, start, end, key=self.now_at)
+            start = bisect_left(places, first, start, end, key=key)
         if last is not None:
-            end = bisect_right(places, last, start, end, key=self.now_at)
-        return self._replace(start=start, end=max(start, end))
+            end = bisect_right(places, last, start, end, key=key)
+        return self._replace(start=start, end=end)
 
 
 def read_page(lists: Sequence[Listed], *, descending: bool, offset: int, limit: int) -> list[Hit]:
@@ -107,9 +107,12 @@ def read_page(lists: Sequence[Listed], *, descending: bool, offset: int, limit: 
         first -= listed.end - start if descending else start - listed.start
         places = range(start - 1, listed.start - 1, -1) if descending else range(start, listed.end)
         todo.append((listed, places))
-    found = [item for listed, places in todo for item in _take(listed, places, first + limit)]
-    found.sort(key=lambda item: (-item[0] if descending else item[0], item[1], item[2]))
-    return [item[3] for item in found[first : first + limit]]
+    found = [
+        item
+        for listed, places in todo
+        for item in _take(listed, places, first + limit, listed.segment.lt.__getitem__)
+    ]
+    return _sort(found, descending=descending)[first : first + limit]
 
 
 def _slice(listed: Listed, *, descending: bool, offset: int, limit: int) -> list[Hit] | None:
@@ -123,14 +126,11 @@ def _slice(listed: Listed, *, descending: bool, offset: int, limit: int) -> list
     else:
         start = min(listed.end, listed.start + offset)
         end = min(listed.end, start + limit)
-    if isinstance(listed.rows, range):  # of one account, so of different times
-        hits = list(map(Hit, repeat(listed.segment), listed.rows[start:end]))
-        return hits[::-1] if descending else hits
-    lts = listed.segment.lt
-    seen = range(max(listed.start, start - 1), min(listed.end, end + 1))
-    around = [lts[listed.rows[at]] for at in seen]
-    if any(map(eq, around, around[1:])):
-        return None
+    if not isinstance(listed.rows, range):  # those of one account have different times
+        seen = range(max(listed.start, start - 1), min(listed.end, end + 1))
+        around = list(map(listed.lt_at, seen))
+        if any(map(eq, around, around[1:])):
+            return None
     hits = list(map(Hit, repeat(listed.segment), listed.rows[start:end]))
     return hits[::-1] if descending else hits
 
@@ -159,85 +159,96 @@ def _find_edge(lists: Sequence[Listed], offset: int, *, descending: bool) -> int
     return lts[bisect_right(lts, offset, key=passed) - 1]
 
 
+_Taken = tuple[Any, int, bytes, Hit]
+"""What a row stands by, its workchain and account, and where it is."""
+
+
 def _take(
-    listed: Listed, places: Sequence[int], most: int
-) -> Iterator[tuple[int, int, bytes, Hit]]:
-    """Yield the rows of ``places``: ``most``, and then all others of the last one's time."""
+    listed: Listed, places: Sequence[int], most: int, moment_of: Callable[[int], Any]
+) -> Iterator[_Taken]:
+    """Yield the rows of ``places``: ``most``, and then all others of the last one's moment."""
     segment, rows = listed.segment, listed.rows
-    last_lt: int | None = None
+    last = None
     for taken, at in enumerate(places):
         row = rows[at]
-        lt = segment.lt[row]
-        if taken >= most and lt != last_lt:
+        moment = moment_of(row)
+        if taken >= most and moment != last:
             return
-        last_lt = lt
-        yield lt, *segment.account_of(segment.account_number(row)), Hit(segment, row)
+        last = moment
+        yield moment, *segment.account_of(segment.account_number(row)), Hit(segment, row)
+
+
+def _sort(found: list[_Taken], *, descending: bool) -> list[Hit]:
+    found.sort(key=itemgetter(1, 2))
+    found.sort(key=itemgetter(0), reverse=descending)
+    return [item[-1] for item in found]
 
 
 def read_timed_page(
     lists: Sequence[Listed], *, descending: bool, offset: int, limit: int
-) -> list[Hit] | None:
+) -> list[Hit]:
     """Return a page of lists by time, then logical time; the rest by workchain and account.
 
-    Each list stands by time and logical time itself. None where the page is too deep to read all
-    that precedes it.
+    Each list stands by time and logical time itself.
+
+    Raises:
+        Declined: the page is too deep to read all that precedes it.
     """
     most = offset + limit
     if most * len(lists) > MOST_MERGED:
-        return None
-    found = [item for listed in lists for item in _take_timed(listed, most, descending=descending)]
-    sign = -1 if descending else 1
-    found.sort(key=lambda item: (sign * item[0], sign * item[1], item[2], item[3]))
-    return [item[4] for item in found[offset:most]]
+        raise Declined
+    step = -1 if descending else 1
+    found = [
+        item
+        for listed in lists
+        for item in _take(
+            listed, range(listed.start, listed.end)[::step], most, listed.segment.moment_of
+        )
+    ]
+    return _sort(found, descending=descending)[offset:most]
 
 
-def _take_timed(
-    listed: Listed, most: int, *, descending: bool
-) -> Iterator[tuple[int, int, int, bytes, Hit]]:
-    """Yield ``most`` rows from one end, and then all others of the last one's moment."""
-    segment, rows = listed.segment, listed.rows
-    places = range(listed.start, listed.end)
-    last: tuple[int, int] | None = None
-    for taken, at in enumerate(reversed(places) if descending else places):
-        row = rows[at]
-        moment = segment.now[row], segment.lt[row]
-        if taken >= most and moment != last:
-            return
-        last = moment
-        yield *moment, *segment.account_of(segment.account_number(row)), Hit(segment, row)
+class MessageQuery(NamedTuple):
+    """Messages whose ``column`` has a value, and which page of them."""
+
+    column: Literal["opcode", "body_hash"]
+    value: Any
+    descending: bool
+    offset: int
+    limit: int
 
 
 Found = tuple["Segment", "Postings", int, int]
 """A segment, its postings, and where those of the key begin and end."""
 
 
-class MessageQuery(NamedTuple):
-    """Messages whose ``column`` has a value, and which page of them."""
+def _find_messages(segments: Iterable[Segment], query: MessageQuery) -> Iterator[Found]:
+    is_opcode = query.column == "opcode"
+    key = opcode_key(query.value) if is_opcode else cut_hash(query.value)
+    for segment in segments:
+        postings = segment.opcode if is_opcode else segment.body
+        start, end = postings.find(key)
+        if start < end:
+            yield segment, postings, start, end
 
-    column: str
-    value: object
-    descending: bool
-    offset: int
-    limit: int
 
+def read_messages(segments: Iterable[Segment], query: MessageQuery) -> list[Any]:
+    """Return a page of messages by creation and then hash, each once; of two ends either one.
 
-def read_messages(found: Sequence[Found], query: MessageQuery) -> list[Any] | None:
-    """Return the rows of a page of messages, each once; of two ends either one.
+    Those without a creation come after all others.
 
-    None where the page cannot be cut without reading too much: it is deep and several segments have
-    some of it, or hashes share a key.
+    Raises:
+        Declined: the page is deep and several segments have some of it, or hashes share a key.
     """
-    found = [item for item in found if item[2] < item[3]]
+    found = list(_find_messages(segments, query))
     first, last = query.offset, query.offset + query.limit
     if len(found) > 1:
         if last * len(found) > MOST_MERGED:
-            return None
+            raise Declined
         first = 0
     rows: dict[bytes, Any] = {}
     for item in found:
         lines = _read_slice(item, query, first, last)
-        if lines is None:
-            return None
         if len(found) == 1:  # has each once, in this order
             return lines[::-1] if query.descending else lines
         for line in lines:
@@ -246,8 +257,8 @@ def read_messages(found: Sequence[Found], query: MessageQuery) -> list[Any] | No
     return page[query.offset : last]
 
 
-def _read_slice(item: Found, query: MessageQuery, first: int, last: int) -> list[Any] | None:
-    """Return a message for each entry of one segment's slice, or None if the key was another's."""
+def _read_slice(item: Found, query: MessageQuery, first: int, last: int) -> list[Any]:
+    """Return a message for each entry of one segment's slice."""
     segment, postings, start, end = item
     if query.descending:
         slice_ = slice(max(start, end - last), max(start, end - first))
@@ -256,7 +267,9 @@ def _read_slice(item: Found, query: MessageQuery, first: int, last: int) -> list
     places = zip(postings.rows[slice_], postings.places[slice_], strict=True)
     lines = segment.read_lines(list(places))
     values = map(attrgetter(query.column), lines)
-    return None if any(map(ne, values, repeat(query.value))) else lines
+    if any(map(ne, values, repeat(query.value))):
+        raise Declined
+    return lines
 
 
 def creation_of(line: Any) -> tuple[int, bytes]:  # noqa: ANN401 - a MessageRow

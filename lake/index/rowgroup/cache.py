@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.rowgroup.predicate import FEW_ROWS, AnyOf, FewRows, bracket, may_hold
 from tonlake.lake.log.place import read_place
 
@@ -28,7 +29,7 @@ MOST_GROUP_BYTES = 24 << 20
 """Larger row groups are never decoded."""
 
 SMALL_ROWS = 2_000
-"""Row groups of so few rows are decoded when they are first asked for: it costs no more."""
+"""Row groups of at most this many rows are decoded on the first question: it costs no more."""
 
 MOST_GROUPS = 32
 """A question that needs more row groups is left to the named query."""
@@ -39,9 +40,9 @@ SMALL_SHARE = 1 / 16
 MOST_ROWS = 2_000
 """So is one that more rows answer."""
 
-KEPT_FOOTERS, KEPT_WISHES = 4096, 256
+KEPT_FOOTERS, KEPT_REQUESTS = 4096, 256
 FEW_FOOTERS = 64
-"""So many are never looked through for files that are gone."""
+"""Up to this many are not searched for files that are gone."""
 
 _NO_END = 1 << 32
 
@@ -67,7 +68,7 @@ class RowGroups:
         self._lock = threading.Lock()
         self._footers: OrderedDict[str, _Footer] = OrderedDict()
         self._groups: OrderedDict[Group, Decoded] = OrderedDict()
-        self._wished: OrderedDict[Group, None] = OrderedDict()
+        self._requested: OrderedDict[Group, None] = OrderedDict()
         self._bytes = 0
         self._many_footers = FEW_FOOTERS
 
@@ -107,13 +108,12 @@ class RowGroups:
             if key in self._groups:
                 self._groups.move_to_end(key)
                 return self._groups[key]
-            is_wished = key in self._wished
-            self._wished[key] = None
-            while len(self._wished) > KEPT_WISHES:
-                self._wished.popitem(last=False)
+            is_known = key in self._requested
+            self._requested[key] = None
+            while len(self._requested) > KEPT_REQUESTS:
+                self._requested.popitem(last=False)
         rows, size_bytes = size
-        is_wished = is_wished or rows <= SMALL_ROWS
-        if not is_wished or size_bytes > MOST_GROUP_BYTES:
+        if size_bytes > MOST_GROUP_BYTES or not (is_known or rows <= SMALL_ROWS):
             return None
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             table = file.read_row_group(number, use_threads=False).combine_chunks()
@@ -127,7 +127,7 @@ class RowGroups:
         return group
 
     def forget_gone(self, snapshot: Snapshot) -> None:
-        """Let go of files that a snapshot does not have any more, once there may be many of them.
+        """Drop files that a snapshot does not have any more, once there may be many of them.
 
         A lake that follows a node has new files several times a second, which are soon merged.
         """
@@ -199,15 +199,19 @@ class _Footer:
 
 
 _KEPT = RowGroups(KEPT_BYTES)
-"""Those of this process."""
+"""The row groups of this process."""
 
 
 def gather(
     snapshot: Snapshot, table: str, columns: Sequence[str], bounds: Mapping[str, Bounds]
-) -> list[Row] | None:
-    """Return the rows of a table within bounds, in no order; None where a query is to be asked."""
+) -> list[Row]:
+    """Return the rows of a table within bounds, in no order.
+
+    Raises:
+        Declined: too much would have to be decoded, or a file is damaged.
+    """
     if table in snapshot.damaged:
-        return None
+        raise Declined
     if any(None in bracket(bound) for bound in bounds.values()):
         return []  # as NULL equals nothing
     _KEPT.forget_gone(snapshot)
@@ -217,17 +221,20 @@ def gather(
         try:
             groups = _KEPT.read(f"{folder}/{path}", bounds, left)
             chosen = [(group, _find(group, bounds)) for group in groups or ()]
-        except (OSError, KeyError, OverflowError, pa.ArrowInvalid):
-            return None  # the query names the fault, or knows the older form of a file
+        except (OSError, KeyError, OverflowError, pa.ArrowInvalid) as error:
+            # The query names the fault, or knows the older form of a file.
+            raise Declined from error
         is_whole = is_whole and groups is not None
         left -= sum(_weigh(group.num_rows) for group in groups or ())
         if len(rows) + sum(len(numbers) for _, numbers in chosen) > MOST_ROWS:
-            return None
+            raise Declined
         for group, numbers in chosen:
             if len(numbers):
                 rows += _list_rows(group, numbers, columns)
     snapshot.watch.check(table)
-    return rows if is_whole else None
+    if not is_whole:
+        raise Declined
+    return rows
 
 
 def _list_paths(snapshot: Snapshot, table: str, bounds: Mapping[str, Bounds]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from tonlake.lake.file.rows import read_rows
+from tonlake.lake.file.values import item_bytes
 from tonlake.lake.schema import STATE_CELLS
 
 if TYPE_CHECKING:
@@ -35,12 +36,9 @@ class CellFile:
     def __init__(self, rows: pa.Table) -> None:
         """Take ``hash``, ``cell`` and ``refs``, sorted by hash."""
         joined = rows.combine_chunks()
-        hashes = joined["hash"].combine_chunks()
         self._cells, self._refs = joined["cell"].combine_chunks(), joined["refs"].combine_chunks()
-        first = hashes.offset * _HASH_BYTES
-        data = memoryview(hashes.buffers()[1] or b"")
-        self._hashes = data[first : first + len(hashes) * _HASH_BYTES]
-        self._places = range(len(hashes))
+        self._hashes = item_bytes(joined["hash"])
+        self._places = range(rows.num_rows)
 
     def find(self, cell_hash: bytes) -> PackedCell | None:
         """Return the cell with a hash, or None."""

@@ -21,7 +21,7 @@ from tonlake.lake.index.segment.postings import Postings, cut_hash, write_postin
 from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     import pyarrow as pa
 
@@ -33,7 +33,7 @@ HASHES = "contract.hash"
 
 _HASH_BYTES = 32
 _REMEMBERED = 500_000
-"""So many addresses are remembered at most while a segment is made: about 100 MB."""
+"""Most addresses that are remembered while a segment is made: about 100 MB."""
 
 _REMEMBERED_TEXTS = 10_000
 _MOST_INT = (1 << 63) - 1
@@ -197,15 +197,12 @@ class SegmentTable:
             values[self._content] = text[self._content]
         return dict(zip(self._names, values, strict=True))
 
-    def list_rows(self, column: str, address: bytes) -> Sequence[int]:
+    def list_rows(self, column: str, address: bytes) -> list[int]:
         """Return the numbers of rows that may have an address in a column, in their order.
 
         Of addresses that begin alike, the rows of all are returned.
         """
-        postings = self.postings[column]
-        start, end = postings.find(cut_hash(address))
-        rows: Sequence[int] = postings.rows[start:end]
-        return rows
+        return self.postings[column].list_rows(cut_hash(address))
 
 
 def open_tables(arrays: Mapping[str, Any]) -> dict[str, SegmentTable] | None:

@@ -81,7 +81,7 @@ class SegmentWriter:
         self._open: tuple[str, str, int] | None = None
 
     def begin(self, name: str, code: str = _BYTES) -> None:
-        """Begin the array ``name``, of bytes if nothing else is said."""
+        """Begin the array ``name``, of bytes by default."""
         self._end_part()
         self._at += self._stream.write(bytes(-self._at % _ALIGNMENT))
         self._open = (name, code, self._at)

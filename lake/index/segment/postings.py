@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tonlake.lake.file.values import item_bytes
 from tonlake.lake.index.segment.native import NATIVE
 
 if TYPE_CHECKING:
@@ -31,10 +32,10 @@ _SPARE_BITS = 16
 """A hash that a segment lacks has the key of another one in it once in 2 to the power of this."""
 
 _MOST_REPEATED = 1 / 3
-"""So many of all rows have the key of the row before at most, where keys are repeated."""
+"""Most rows, of all, that may have the key of the row before where keys are repeated."""
 
 _FEW_ROWS = 300
-"""So many are listed in Python: Arrow, asked for a dozen things, takes as long for one."""
+"""Up to this many are listed in Python: a dozen calls of Arrow take as long for one row."""
 
 
 def cut_hash(value: bytes | bytearray) -> int:
@@ -142,7 +143,7 @@ def _list_many(columns: Mapping[str, array[int]], unique: Sequence[str], cut_bit
 
 
 def _list_words(values: pa.Array | pa.ChunkedArray) -> memoryview:
-    """Return whole numbers without NULLs as items of code ``q``."""
+    """Return integers without NULLs as items of code ``q``."""
     return item_bytes(values.cast(pa.int64())).cast("q")
 
 
@@ -173,17 +174,6 @@ def as_arrow(values: array[int]) -> pa.Array:
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
 
 
-def item_bytes(values: pa.Array | pa.ChunkedArray) -> memoryview:
-    """Return the items of fixed-width values without NULLs as plain bytes."""
-    joined = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    width = joined.type.bit_width // 8
-    first = joined.offset * width
-    buffer = joined.buffers()[1]
-    if buffer is None:
-        return memoryview(b"")
-    return memoryview(buffer)[first : first + len(joined) * width]
-
-
 class Postings:
     """Postings of a segment, open for reading."""
 
@@ -202,6 +192,12 @@ class Postings:
         if self._ends is None:
             return at, bisect_right(self._keys, self._keys[at], at)
         return (self._ends[at - 1] if at else 0), self._ends[at]
+
+    def list_rows(self, key: int) -> list[int]:
+        """Return the rows of a key, in their order."""
+        start, end = self.find(key)
+        rows: list[int] = self.rows[start:end]
+        return rows
 
     def find_between(self, first: int, last: int) -> tuple[int, int]:
         """Return where the rows of a span of keys, both ends included, begin and end in ``rows``.

@@ -1,11 +1,11 @@
 """A transaction as a segment keeps it: its row, its messages, and the account's states around it.
 
 Five kinds of rows stand in a segment. What each column needs is one letter, its code: ``.`` for
-what is always part of the shape (module ``shape``), ``i`` for whole numbers, ``l`` for those close
+what is always part of the shape (module ``shape``), ``i`` for integers, ``l`` for those close
 to the transaction's logical time, ``p`` to that of the account's transaction before, ``t`` to its
 unix seconds, ``g`` to gas that costs the column before, ``r`` for shards, ``b`` for
 bytes, ``n`` for those that go with the column before, ``h`` for hashes of few values, ``o`` for the
-first bytes of a body as a number, ``s`` for text, ``a`` for whole numbers without bound.
+first bytes of a body as a number, ``s`` for text, ``a`` for integers without bound.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Around(NamedTuple):
 
 
 def append_number(out: bytearray, number: int) -> None:
-    """Append a whole number that is not negative."""
+    """Append an integer that is not negative."""
     while number > 0x7F:  # noqa: PLR2004 - seven bits
         out.append(number & 0x7F | 0x80)
         number >>= 7
@@ -58,24 +58,14 @@ def append_number(out: bytearray, number: int) -> None:
 def fold(value: int) -> int:
     """Return a signed number of 64 bits as one without sign, small where it was close to 0."""
     if not -_SIGN <= value < _SIGN:
-        value = make_signed(value)
+        value = (value + _SIGN) % _WORD - _SIGN
     return value << 1 if value >= 0 else ~value << 1 | 1
-
-
-def make_signed(number: int) -> int:
-    """Return the last 64 bits of a number as one with a sign."""
-    return (number + _SIGN) % _WORD - _SIGN
 
 
 @lru_cache(maxsize=256)
 def reverse_bits(value: int) -> int:
     """Return a signed number of 64 bits with its bits reversed, without sign."""
     return int(f"{value % _WORD:064b}"[::-1], 2)
-
-
-def divide_fees(fees: int | None) -> int:
-    """Return how much gas was probably used, by its cost."""
-    return fees // _GAS_PRICE if fees is not None and fees > 0 else 0
 
 
 def base_of(code: str, around: Around, before: int | None) -> int:
@@ -86,7 +76,8 @@ def base_of(code: str, around: Around, before: int | None) -> int:
         return around.now
     if code == "p":
         return around.lt_before
-    return divide_fees(before) if code == "g" else 0
+    # Gas that was probably used, by its cost.
+    return before // _GAS_PRICE if code == "g" and before is not None and before > 0 else 0
 
 
 def find_opcode(body: bytes | None, opcode: int) -> InBody | None:

@@ -16,7 +16,7 @@ from tonlake.lake.index.segment.record import BODY, IN_HASH, KINDS, MESSAGE_HASH
 from tonlake.lake.index.segment.traces import SegmentTraces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from tonlake.lake.account import AccountId
     from tonlake.lake.index.segment.file import SegmentFile
@@ -51,26 +51,19 @@ def open_source(arrays: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the exte
 
 ID_BYTES = 36
 
-_WORKCHAIN = struct.Struct(">I")
 _ID = struct.Struct(">32sI")
 _SIGN = 1 << 31
 
 
 def pack_account(account: AccountId) -> bytes:
     """Return 36 bytes that sort by the 32 bytes of the account, then by workchain."""
-    return account[1] + _WORKCHAIN.pack(account[0] + _SIGN)
+    return _ID.pack(account[1], account[0] + _SIGN)
 
 
-def unpack_account(packed: bytes) -> AccountId:
-    """Return the account of 36 bytes."""
-    return _WORKCHAIN.unpack(packed[32:])[0] - _SIGN, packed[:32]
-
-
-def read_accounts(ids: memoryview, numbers: Iterable[int]) -> Iterator[AccountId]:
-    """Yield some of the accounts that stand one after the other, 36 bytes each."""
-    for number in numbers:
-        account, biased = _ID.unpack_from(ids, number * ID_BYTES)
-        yield biased - _SIGN, account
+def unpack_account(packed: bytearray | memoryview, number: int) -> AccountId:
+    """Return one of the accounts that stand one after the other, 36 bytes each."""
+    account, biased = _ID.unpack_from(packed, number * ID_BYTES)
+    return biased - _SIGN, account
 
 
 _HASH_BYTES = 32
@@ -123,7 +116,7 @@ class Segment:
         packed = pack_account(account)
         at = self._account_key.find(cut_hash(packed))
         while 0 <= at < len(self._account_key):
-            found = self._id_of(at)
+            found = bytes(self._id[at * ID_BYTES : (at + 1) * ID_BYTES])
             if found == packed:
                 return int(at)
             if found > packed:
@@ -133,17 +126,14 @@ class Segment:
 
     def account_of(self, number: int) -> AccountId:
         """Return the account of a number."""
-        return unpack_account(self._id_of(number))
+        return unpack_account(self._id, number)
 
     def rank_accounts(self, first: int, last: int) -> list[tuple[int, int, bytes]]:
         """Return balance, workchain and account at places of ``richest``."""
         numbers = self.richest[first:last]
         balances = map(self.balance.__getitem__, numbers)
-        accounts = read_accounts(self._id, numbers)
+        accounts = map(self.account_of, numbers)
         return [(balance, *account) for balance, account in zip(balances, accounts, strict=True)]
-
-    def _id_of(self, number: int) -> bytes:
-        return bytes(self._id[number * ID_BYTES : (number + 1) * ID_BYTES])
 
     def rows_of(self, number: int) -> tuple[int, int]:
         """Return where the rows of an account begin and end; they ascend by logical time."""
@@ -177,6 +167,10 @@ class Segment:
             for (number, _), end in zip(others, ends, strict=True)
             if end is not None  # of another hash that begins alike
         ]
+
+    def moment_of(self, row: int) -> tuple[int, int]:
+        """Return the unix seconds and the logical time of a row."""
+        return self.now[row], self.lt[row]
 
     def account_number(self, row: int) -> int:
         """Return the number of the account that a row belongs to."""

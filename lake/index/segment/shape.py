@@ -64,10 +64,10 @@ _SHAPED_BYTES = 3
 """Bytes that are as short stay in the shape: recipes of transactions with few messages."""
 
 _REMEMBERED = 500_000
-"""So many values are remembered at most: about 100 MB. Those that came again are kept longest."""
+"""Most values that are remembered: about 100 MB. Those that were repeated are kept longest."""
 
 _MOST_NUMBERED = 1 << 16
-"""So many hashes have numbers at most, as readers hold them all."""
+"""Most hashes that have numbers, as readers hold them all."""
 
 _OPEN = ...
 

@@ -46,7 +46,7 @@ class TracesBuilder:
         """Begin with none."""
         self._known: dict[bytes, tuple[bytes, bytes | None]] = {}
         self._ids, self._hashes, self._parents = bytearray(), bytearray(), bytearray()
-        self._ended: list[pa.Table] = []
+        self._keys, self._lts = array("Q"), array("q")
 
     def learn(self, rows: pa.Table) -> None:
         """Take rows of ``transaction_traces``: of the transactions that are added next."""
@@ -60,60 +60,43 @@ class TracesBuilder:
         self._parents += parent or _NONE
         self._hashes += tx_hash
 
-    def add_ended(self, traces: pa.Table) -> None:
-        """Add complete traces that end in the segment."""
-        self._ended.append(traces)
-
-    def write(
-        self,
-        writer: SegmentWriter,
-        keys: array[int],
-        lts: array[int],
-        times: array[int],
-        encoder: RecordEncoder,
-    ) -> None:
-        """Write the arrays; ``keys`` are of transaction hashes, ``times`` in unix seconds."""
+    def write(self, writer: SegmentWriter, keys: array[int], lts: array[int]) -> None:
+        """Write the arrays about transactions; ``keys`` are of their hashes."""
+        self._keys, self._lts = keys, lts
         numbers: dict[bytes, int] = {_NONE: 0}
-        trace_keys, roots = self._find_rows(self._ids, keys, numbers)
-        _, parents = self._find_rows(self._parents, keys, numbers)
+        trace_keys, roots = self._find_rows(self._ids, numbers)
+        _, parents = self._find_rows(self._parents, numbers)
         writer.add_numbers("root", roots)
         writer.add_numbers("parent", parents)
         writer.add("other", b"".join(list(numbers)[1:]))
         every = {"key": trace_keys, "lt": lts, "row": array("I", range(len(lts)))}
         known = pick_rows(every, [root != 0 for root in roots])
         write_postings(writer, "trace", known, hashed=True)
-        self._write_ended(writer, keys, lts, times, encoder)
 
     def _find_rows(
-        self, hashes: bytearray, rows: array[int], numbers: dict[bytes, int]
+        self, hashes: bytearray, numbers: dict[bytes, int]
     ) -> tuple[array[int], array[int]]:
         """Return keys and rows of hashes; those of other segments get numbers."""
         count = len(hashes) // _HASH_BYTES
         keys = array("Q", (cut_hash(_at(hashes, row)) for row in range(count)))
         found = array("q")
-        places = pc.index_in(as_arrow(keys), value_set=as_arrow(rows)).to_pylist()
+        places = pc.index_in(as_arrow(keys), value_set=as_arrow(self._keys)).to_pylist()
         for row, place in enumerate(places):
             tx_hash = _at(hashes, row)
             if place is not None and _at(self._hashes, place) == tx_hash:
                 found.append(place + 1)
             else:
-                found.append(numbers.setdefault(tx_hash, len(rows) + len(numbers)))
+                found.append(numbers.setdefault(tx_hash, len(self._keys) + len(numbers)))
         return keys, found
 
-    def _write_ended(
-        self,
-        writer: SegmentWriter,
-        keys: array[int],
-        lts: array[int],
-        times: array[int],
-        encoder: RecordEncoder,
+    def write_ended(
+        self, writer: SegmentWriter, encoder: RecordEncoder, traces: pa.Table, times: array[int]
     ) -> None:
-        rows: list[tuple[Any, ...]] = []
-        for table in self._ended:
-            rows += iter_tuples(table, ("trace_id", *TRACE.columns))
-        rows.sort(key=itemgetter(0))
+        """Write the complete traces that end in the segment; ``times`` are in unix seconds."""
+        lts = self._lts
+        rows = sorted(iter_tuples(traces, ("trace_id", *TRACE.columns)), key=itemgetter(0))
         ids = bytearray().join(row[0] for row in rows)
-        trace_keys, found = self._find_rows(ids, keys, {_NONE: 0})
+        trace_keys, found = self._find_rows(ids, {_NONE: 0})
         places, data = array("q", [0]), bytearray()
         for (trace_id, *values), number in zip(rows, found, strict=True):
             row = number - 1

@@ -118,7 +118,7 @@ def _message(**fields: Any) -> Message:
 
 
 def test_large_bodies_are_cut() -> None:
-    decoded = {"x": "y" * 2 * MOST_CHARACTERS}
+    decoded: dict[str, object] = {"x": "y" * 2 * MOST_CHARACTERS}
     text = write_body(_message(message_content=MessageContent("", "", decoded)))
     assert MOST_CHARACTERS < len(text) < MOST_CHARACTERS + 100
     assert write_body(_message()) == ""

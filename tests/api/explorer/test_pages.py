@@ -104,7 +104,7 @@ def walk(client: TestClient[Any]) -> Walker:
 
 @pytest.fixture(scope="module")
 def ask(client: TestClient[Any]) -> Callable[..., Any]:
-    def call(operation: str, **params: object) -> Any:
+    def call(operation: str, **params: Any) -> Any:
         return client.get(f"/api/v3/{operation}", params=params).json()
 
     return call

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -122,4 +122,4 @@ def test_calendars_have_every_day(rows: dict[date, int]) -> None:
         assert each.shade <= chart.SHADES
         assert each.y == each.day.weekday() * chart.CELL
         assert each.x < calendar.width
-    assert cast("int", calendar.width) <= chart.MOST_WEEKS * chart.CELL
+    assert calendar.width <= chart.MOST_WEEKS * chart.CELL

@@ -122,7 +122,7 @@ def test_unread_bytes_are_bounded_in_all() -> None:
 
 
 @pytest.mark.parametrize("bounds", [{"most": 4}, {"of_address": 4}])
-def test_the_oldest_silent_connection_gives_way(bounds: dict[str, int]) -> None:
+def test_the_oldest_silent_connection_gives_way(bounds: dict[str, Any]) -> None:
     async def ask() -> None:
         async with serving(answer, make_connections(**bounds)) as clients:
             opened = [await clients.open() for _ in range(5)]

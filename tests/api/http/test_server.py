@@ -30,7 +30,8 @@ async def _echo(scope: dict[str, Any], _receive: Any, send: Callable[..., Any]) 
 async def _ask(*pieces: bytes, app: Any = None, apart: bool = False) -> bytes:
     """Send pieces over one connection to a server, and return all that comes back."""
     connections = Connections(most=10, most_of_address=10, most_unsent_bytes=1 << 30)
-    config = configure_server(app or _echo, connections, 30)
+    served: Any = app or _echo
+    config = configure_server(served, connections, 30)
     config.lifespan = "off"
     config.load()
     state = uvicorn.server.ServerState()
@@ -98,7 +99,7 @@ def test_requests_of_one_connection_are_answered_in_turn(size: int, piece: int) 
     sent = first + first.replace(b"/a", b"/b") + _request(b"/c?1")
     if size:  # A long one begins where a piece does, as those of clients that wait do.
         pieces = [first, _request(b"/b?" + b"x" * size)]
-        counts = (b"/a %d" % size, b"/b %d" % size)
+        counts: tuple[bytes, ...] = (b"/a %d" % size, b"/b %d" % size)
     else:
         pieces = [sent[at : at + piece] for at in range(0, len(sent), piece)]
         counts = (b"/a 0", b"/b 0", b"/c 1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shutil
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
@@ -52,6 +53,19 @@ def test_json(sql: TestClient[Any], client: TestClient[Any]) -> None:
     assert (body["row_count"], body["complete"], body["snapshot"]) == (2, True, 1)
     assert answer.headers["X-Tonlake-Rows"] == "2"
     assert answer.headers["X-Tonlake-Snapshot"] == f"1:{last}"
+
+
+def test_a_lake_that_only_its_owner_reaches(demo_lake: Path, tmp_path: Path) -> None:
+    """The user of the process cannot traverse the folder, where the service runs as root."""
+    folder = tmp_path / "closed"
+    shutil.copytree(demo_lake, folder / "lake")
+    for path in (folder / "lake", *(folder / "lake").rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    folder.chmod(0o700)
+    settings = patient(sql={"enabled": True})
+    with TestClient(create_app(folder / "lake", settings)) as client:
+        answer = client.post("/sql", json={"query": QUERY})
+    assert (answer.status_code, len(answer.json()["rows"])) == (200, 2), answer.text
 
 
 def test_forms(sql: TestClient[Any]) -> None:

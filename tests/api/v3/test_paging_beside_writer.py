@@ -82,14 +82,14 @@ class Walk(msgspec.Struct):
 
     client: TestClient[Any]
     route: str
-    params: dict[str, object]
+    params: dict[str, Any]
     limit: int
     snapshot: int
     found: list[Any] = []
     cursor: str | None = None
     ended: bool = False
 
-    def ask(self, **params: object) -> Any:
+    def ask(self, **params: Any) -> Any:
         answer = self.client.get(f"/api/v3/{self.route}", params={**self.params, **params})
         assert answer.status_code == 200, answer.text
         return answer
@@ -130,7 +130,7 @@ class History(msgspec.Struct):
 
     def turn(self) -> None:
         """Read the next page, which begins with the last transaction of the one before."""
-        params: dict[str, object] = {"address": ELECTOR, "limit": self.limit}
+        params: dict[str, Any] = {"address": ELECTOR, "limit": self.limit}
         if self.found:
             params |= {name: self.found[-1]["transaction_id"][name] for name in ("lt", "hash")}
         answer = self.client.get("/api/v2/getTransactions", params=params)
@@ -213,10 +213,11 @@ def test_pages_are_those_of_one_snapshot(
         before = client.get(
             "/api/v2/getTransactions", params={"address": ELECTOR, "limit": BLOCKS * BEFORE * 2}
         ).json()["result"]
-        while any(not walk.ended for walk in (*walks, history)):
-            for walk in (*walks, history):
-                if not walk.ended:
-                    walk.turn()
+        readers: list[Walk | History] = [*walks, history]
+        while any(not each.ended for each in readers):
+            for each in readers:
+                if not each.ended:
+                    each.turn()
             growing.commit()
         assert history.found == before
         assert len(before) >= BLOCKS * BEFORE

@@ -129,5 +129,6 @@ def test_the_comparison_finds_what_differs() -> None:
         b: list[int]
 
     assert _find_faults({"a": None, "b": [1]}, Kind, "") == []
+    wrong: dict[str, Any]
     for wrong in ({"a": 1, "b": []}, {"a": "", "b": [""]}, {"b": []}, {"a": "", "b": [], "c": 0}):
         assert len(_find_faults(wrong, Kind, "")) == 1

@@ -94,9 +94,9 @@ def test_rare_phases_are_equal(found: Transactions, changes: dict[str, Any]) -> 
     write = find_writer("hex")
     assert write is not None
     for row in found.rows[:50]:
-        changed = _Changed(row, changes)
+        changed: Any = _Changed(row, changes)
         messages = found.messages[row["hash"]]
-        rendered = render_transaction(changed, messages, found.states, "hex")  # type: ignore[arg-type]
+        rendered = render_transaction(changed, messages, found.states, "hex")
         written = write(changed, messages, found.states)
         assert written == msgspec.json.encode(rendered)
 

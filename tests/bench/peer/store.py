@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from tests.bench.clock import cpu_clock_of
+from tonlake.lake.duck.connection import read_macros
 from tonlake.lake.duck.connection import read_sql as read_view
 from tonlake.lake.log.snapshot import open_snapshot
 
@@ -71,6 +72,7 @@ def open_rows(lake_dir: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
         if files:
             paths = [str(lake_dir / file.path) for file in files]
             rows.read_parquet(paths).create_view(name)
+    rows.execute(read_macros())
     rows.execute(read_view("latest_account_states"))
     rows.execute(read_sql("macros"))
     rows.execute(read_sql("traced"))

@@ -80,7 +80,7 @@ def test_packages_alone_leave_the_zero_state_to_the_lake(demo_node: Path, demo_l
 def test_a_start_in_the_middle_looks_for_key_blocks_once(voted: Path) -> None:
     with closing(open_node(voted)) as source:
         told = Told(source, {FIRST_KEY: 12, SECOND_KEY: 13})
-        book = VersionRegistry(told)  # type: ignore[arg-type]
+        book = VersionRegistry(told)
         assert _attach(told, 300, book) == {FIRST_KEY: 12, SECOND_KEY: 13}
         assert _attach(told, 301, book) == {FIRST_KEY: 12, SECOND_KEY: 13}
         assert told.asked == [300, SECOND_KEY, FIRST_KEY, 301]
@@ -93,7 +93,7 @@ def test_what_a_node_has_deleted_its_lake_still_knows(voted: Path, tmp_path: Pat
         ingest(source, tmp_path, Span(280, 285), IngestSections())
         lost = Told(source, dict.fromkeys((0, FIRST_KEY, SECOND_KEY)))
         assert _attach(lost, 300) == {}
-        again = VersionRegistry(lost, LogReader(tmp_path))  # type: ignore[arg-type]
+        again = VersionRegistry(lost, LogReader(tmp_path))
         assert _attach(lost, 300, again) == {SECOND_KEY: 11}
 
 

@@ -121,7 +121,7 @@ def test_an_earlier_range_completes_later_ones(node: Path, tmp_path: Path) -> No
     _bring(node, tmp_path, Span(1, 200))
     assert all(count == filled for _, count, filled in _count(tmp_path))
     # What look-ups keep of the rows is made again.
-    assert read_state(tmp_path).runs == ()
+    assert read_state(tmp_path).segments == ()
     rebuild_index(tmp_path)
     assert not verify_lake(tmp_path).damage
     number = read_state(tmp_path).number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from hypothesis import given
@@ -118,7 +118,8 @@ def make_block(info: Cell) -> bytes:
     update = update.store_ref(new).store_ref(new)
     block = begin_cell().store_uint(0x11EF55AA, 32).store_int(-239, 32)
     block = block.store_ref(nothing).store_ref(nothing)
-    return block.store_ref(update.end_cell()).store_ref(nothing).end_cell().to_boc()
+    block = block.store_ref(update.end_cell()).store_ref(nothing)
+    return cast("bytes", block.end_cell().to_boc())
 
 
 def make_info(queue: Cell | None, size: int | None = None, *, has_extra: bool = False) -> Cell:
@@ -126,7 +127,7 @@ def make_info(queue: Cell | None, size: int | None = None, *, has_extra: bool = 
     if has_extra:
         info = info.store_uint(0, 4).store_bit(0).store_uint(0, 64).store_bit(size is not None)
         info = info if size is None else info.store_uint(size, 48)
-    return info.end_cell()
+    return cast("Cell", info.end_cell())
 
 
 def make_queue(count: int) -> Cell:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from tests.ingest.source.node.nodewriter import NodeWriter, open_store
 from tests.patience import compose
@@ -14,6 +14,7 @@ from tonlake.ingest.source.node.source import open_node
 from tonlake.lake.log.state import read_state
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 SETTINGS = compose(
@@ -47,7 +48,7 @@ def test_a_follower_reads_what_is_not_archived_yet(demo_node: Path, tmp_path: Pa
         writer.write_shard_client(client)
         later = {
             key: value
-            for key, value in index.items()
+            for key, value in cast("Iterable[tuple[bytes, bytes]]", index.items())
             if len(key) == HANDLE_BYTES
             and key[4:8] == b"\xff" * 4
             and int.from_bytes(key[16:20], "little") > WRITTEN

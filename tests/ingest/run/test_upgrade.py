@@ -90,7 +90,9 @@ def test_an_old_lake_becomes_as_one_of_today(old: Path, current: Path) -> None:
         assert rows_of(old, name) == rows_of(current, name), name
     assert verify_lake(old).damage == []
     assert open_snapshot(old, before.number).files == before.files
-    assert read_state(old).runs[0].schema_version == read_state(current).runs[0].schema_version
+    assert (
+        read_state(old).segments[0].schema_version == read_state(current).segments[0].schema_version
+    )
 
 
 @pytest.fixture(scope="module")

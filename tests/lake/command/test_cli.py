@@ -170,7 +170,7 @@ def test_sql_may_begin_with_a_comment(read_lake: Path) -> None:
     assert "No such option '--forma'" in run("sql", COUNT, "--forma", "csv").stderr
 
 
-def test_sql_is_utf8_whatever_the_terminal_says(read_lake: Path) -> None:
+def test_sql_is_utf8_in_any_locale(read_lake: Path) -> None:
     for data, text in (("'ü'".encode(), "ü"), (b"'\xff'", "\ufffd")):
         query = "select " + data.decode("ascii", "surrogateescape") + " as x"
         done = run("sql", query, "--lake", read_lake, "--format", "json")

@@ -84,7 +84,7 @@ def test_any_sequence_of_commits(
         assert not verify_lake(lake).damage
 
 
-def test_a_commit_says_what_it_brought(tmp_path: Path) -> None:
+def test_a_commit_states_what_it_added(tmp_path: Path) -> None:
     network = Network(-239, "aa", "bb")
     commit_rows(tmp_path, 1, 3)
     made = commit_rows(tmp_path, 5, 9, source={"b": "2", "a": "1"}, network=network)

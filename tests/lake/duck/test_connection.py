@@ -1,4 +1,4 @@
-"""The database of a snapshot: views as the schema says, old files, macros, and nothing more."""
+"""The database of a snapshot: views of the schema, old files, macros, and nothing more."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from pytoniq_core.boc.address import Address
 
 from tests.lake.rows import make_table
 from tonlake.lake.commit.commit import commit_range
-from tonlake.lake.duck.connection import connect, open_connection, read_sql
-from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.log.state import DataFile
+from tonlake.lake.duck.connection import connect, read_sql
+from tonlake.lake.log.snapshot import Snapshot, open_snapshot
+from tonlake.lake.log.state import DataFile, LogState
 from tonlake.lake.schema import TABLES
 from tonlake.lake.settings import LakeSettings
 
@@ -149,9 +149,10 @@ def write_old_file(lake: Path, lacking: str) -> tuple[DataFile, DataFile]:
 @pytest.mark.parametrize("lacking", ["workchain", "gen_utime", "root_hash"])
 def test_files_older_than_a_column_have_null_there(tmp_path: Path, lacking: str) -> None:
     old, new = write_old_file(tmp_path, lacking)
-    both = open_connection(tmp_path, {"shard_blocks": (old, new)}, LakeSettings())
-    alone = open_connection(tmp_path, {"shard_blocks": (old,)}, LakeSettings())
-    now = open_connection(tmp_path, {"shard_blocks": (new,)}, LakeSettings())
+    both, alone, now = (
+        connect(Snapshot(tmp_path, LogState(files=files)), tables=["shard_blocks"])
+        for files in ((old, new), (old,), (new,))
+    )
     assert both.view("shard_blocks").types == now.view("shard_blocks").types
     assert alone.view("shard_blocks").columns == now.view("shard_blocks").columns
     rows = both.view("shard_blocks").to_arrow_table()

@@ -1,4 +1,4 @@
-"""One DuckDB for many snapshots: each sees its own files, and nothing stays of what nobody has."""
+"""One DuckDB for many snapshots: each sees its own files, and views without readers go."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_every_view_can_be_asked(read_lake: Path) -> None:
         assert ask(views, count) == apart.execute(count).fetchall()
 
 
-def test_views_that_nobody_has_are_dropped(read_lake: Path) -> None:
+def test_views_without_readers_are_dropped(read_lake: Path) -> None:
     database = Database(read_lake, LakeSettings())
     kept = database.open(open_snapshot(read_lake, 1))
     before = ask(kept, ROWS)

@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.lake.rows import commit_rows, make_table
-from tonlake.lake.duck.connection import DERIVED_VIEWS, VIEW_NAMES, connect, quote
+from tonlake.lake.duck.connection import DERIVED_VIEWS, VIEW_NAMES, connect
+from tonlake.lake.duck.statement import quote
 from tonlake.lake.duck.views import render_script, write_views
 from tonlake.lake.errors import LakeCorrupt, LakeMisplaced
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot

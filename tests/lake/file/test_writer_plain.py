@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.lake.rows import MAKERS, make_table
 from tonlake.lake.file import writer
+from tonlake.lake.file.native import NATIVE
 from tonlake.lake.file.writer import encode_parquet, encode_plain, sort_rows, write_parquet
 from tonlake.lake.schema import ARROW_TYPES, TABLES, Column, Table
 from tonlake.lake.settings import LakeSettings
@@ -22,7 +23,7 @@ from tonlake.lake.settings import LakeSettings
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.skipif(writer.NATIVE is None, reason="the extension is not built")
+pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
 
 MOST_VALUES = 1024
 
@@ -47,7 +48,7 @@ WHOLE = Table(
 def encode_with_pyarrow(rows: pa.Table, table: Table) -> bytes:
     sink = pa.BufferOutputStream()
     write_parquet(sink, [rows], table, LakeSettings(), rows.num_rows)
-    return sink.getvalue().to_pybytes()
+    return bytes(sink.getvalue())
 
 
 def make_rows(maps: dict[str, list[bool]], seed: int, most_elements: int) -> pa.Table:
@@ -76,7 +77,7 @@ def make_rows(maps: dict[str, list[bool]], seed: int, most_elements: int) -> pa.
 
 @st.composite
 def presence(draw: st.DrawFn, count: int) -> list[bool]:
-    """Which of so many values are there: runs, shorter and longer than those that are packed."""
+    """Which of some values are there: runs, shorter and longer than those that are packed."""
     found: list[bool] = []
     while len(found) < count:
         length = draw(st.sampled_from((1, 1, 2, 7, 8, 9, 15, 16, 17, 100, 500)))
@@ -188,7 +189,7 @@ def test_null_where_none_may_be() -> None:
 
 
 def test_what_is_no_batch_is_refused() -> None:
-    assert writer.NATIVE is not None
+    assert NATIVE is not None
     batch = make_table("queue_sizes", 1, 9, rows=1).to_batches()[0]
     schema, rows = batch.__arrow_c_array__()
     for wrong in (
@@ -199,11 +200,11 @@ def test_what_is_no_batch_is_refused() -> None:
         (None, None, (b"", b"", b"", b"")),
     ):
         with pytest.raises((TypeError, ValueError)):
-            writer.NATIVE.encode(*wrong)
+            NATIVE.encode(*wrong)
     columns = bytes(batch.num_columns)
-    assert writer.NATIVE.encode(schema, rows, (b"", b"", columns, b"\xff")) is None
-    assert writer.NATIVE.encode(schema, rows, (b"", b"", columns[1:], b"")) is None
-    assert writer.NATIVE.encode(schema, rows, (b"", b"", columns, b"")) is not None
+    assert NATIVE.encode(schema, rows, (b"", b"", columns, b"\xff")) is None
+    assert NATIVE.encode(schema, rows, (b"", b"", columns[1:], b"")) is None
+    assert NATIVE.encode(schema, rows, (b"", b"", columns, b"")) is not None
 
 
 def test_a_file_is_found_sound(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pytest
 
+    from tonlake.lake.index.builder.gather import Source
     from tonlake.lake.index.segment.segment import Segment
     from tonlake.lake.log.state import DataFile
 
@@ -31,10 +32,10 @@ def test_a_growing_lake_composes_each_commit_a_few_times(
     composed = 0
     real = opening.compose_segment
 
-    def count(lake_dir: Path, files: Any, mc_range: tuple[int, int], read: Any) -> Segment:
+    def count(source: Source) -> Segment:
         nonlocal composed
-        composed += mc_range[1] - mc_range[0] + 1
-        return real(lake_dir, files, mc_range, read)
+        composed += source.mc_range[1] - source.mc_range[0] + 1
+        return real(source)
 
     monkeypatch.setattr(opening, "compose_segment", count)
     chain = Chain(3, accounts=2)

@@ -17,14 +17,22 @@ from tests.lake.chain import Chain, commit_chain, commit_made
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.builder import rebuild
 from tonlake.lake.index.builder.rebuild import rebuild_index
+from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.index import open_segments
-from tonlake.lake.index.page.merge import MOST_MERGED, read_page, read_timed_page
+from tonlake.lake.index.page.merge import (
+    MOST_MERGED,
+    MessageQuery,
+    read_messages,
+    read_page,
+    read_timed_page,
+)
 from tonlake.lake.index.segment.record import (
     FACT_COLUMNS,
     MESSAGE_COLUMNS,
     STATE_COLUMNS,
     TRANSACTION_COLUMNS,
 )
+from tonlake.lake.index.segments import MOST_RANKED
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
 
@@ -168,7 +176,7 @@ def check_accounts(lookups: Segments, tables: dict[str, list[Row]]) -> None:
         inside = [row for row in rows if lts[0] + 1 <= row["lt"] <= lts[-1]]
         whole = {"offset": 0, "limit": 1000, "descending": True}
         assert hashes_of(lookups, cut, **whole) == in_order(inside, descending=True)
-        cut = [listed.cut_time(times[0], times[-1] - 1) for listed in lists]
+        cut = [listed.cut(times[0], times[-1] - 1, by_time=True) for listed in lists]
         inside = [row for row in rows if times[0] <= row["now"] <= times[-1] - 1]
         assert hashes_of(lookups, cut, **whole) == in_order(inside, descending=True)
 
@@ -204,10 +212,10 @@ def check_failed(lookups: Segments, tables: dict[str, list[Row]]) -> None:
             )
             for offset, limit in PAGES:
                 hits = read_timed_page(lists, descending=sign < 0, offset=offset, limit=limit)
-                assert hits is not None
                 found = [record.row.hash for record in lookups.read_records(hits)]
                 assert found == [row["hash"] for row in rows[offset : offset + limit]]
-    assert read_timed_page(lists, descending=True, offset=MOST_MERGED, limit=1) is None
+    with pytest.raises(Declined):
+        read_timed_page(lists, descending=True, offset=MOST_MERGED, limit=1)
 
 
 def message_order(rows: list[Row], *, descending: bool) -> list[bytes]:
@@ -233,18 +241,18 @@ def check_messages(lookups: Segments, tables: dict[str, list[Row]]) -> None:
     opcodes = {row["opcode"] for row in messages} - {None} | {77}
     for descending in (True, False):
         for offset, limit in PAGES:
-            page = {"offset": offset, "limit": limit, "descending": descending}
+            page: dict[str, Any] = {"offset": offset, "limit": limit, "descending": descending}
             for opcode in opcodes:
                 rows = [row for row in messages if row["opcode"] == opcode]
                 order = message_order(rows, descending=descending)[offset : offset + limit]
-                found_page = lookups.read_opcode_messages(opcode, **page)
-                assert found_page is not None
+                query = MessageQuery("opcode", opcode, **page)
+                found_page = read_messages(lookups.segments, query)
                 assert [line.msg_hash for line in found_page] == order
             for body_hash in {row["body_hash"] for row in messages}:
                 rows = [row for row in messages if row["body_hash"] == body_hash]
                 order = message_order(rows, descending=descending)[offset : offset + limit]
-                found_page = lookups.read_body_messages(body_hash, **page)
-                assert found_page is not None
+                query = MessageQuery("body_hash", body_hash, **page)
+                found_page = read_messages(lookups.segments, query)
                 assert [line.msg_hash for line in found_page] == order
 
 
@@ -261,6 +269,9 @@ def check_states(lookups: Segments, tables: dict[str, list[Row]]) -> None:
     for offset, limit in PAGES:
         assert lookups.rank_accounts(offset, limit) == wanted[offset : offset + limit]
     assert lookups.rank_accounts(0, 1000) == wanted
+    if len(lookups.segments) > 1:
+        with pytest.raises(Declined):
+            lookups.rank_accounts(MOST_RANKED, 1)
 
 
 def test_pages_of_many_runs_join_without_gap_or_overlap(tmp_path: Path) -> None:
@@ -284,7 +295,7 @@ def test_pages_of_many_runs_join_without_gap_or_overlap(tmp_path: Path) -> None:
         assert len(whole) > 7
 
 
-def test_too_much_without_a_run_is_left_to_the_queries(tmp_path: Path) -> None:
+def test_too_much_without_a_segment_is_left_to_the_queries(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     commit_chain(lake, Chain(1), 1, 20)
     snapshot = open_snapshot(lake)

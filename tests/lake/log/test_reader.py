@@ -1,4 +1,4 @@
-"""The log read on says what the log read anew says."""
+"""A log that is read on gives the state of a log that is read from its beginning."""
 
 from __future__ import annotations
 

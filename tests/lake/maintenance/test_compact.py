@@ -1,4 +1,4 @@
-"""Compaction: the same rows in fewer files, whoever reads, writes or is killed meanwhile."""
+"""Compaction: the same rows in fewer files, with readers, writers and kills meanwhile."""
 
 from __future__ import annotations
 
@@ -171,10 +171,12 @@ def test_runs_stay_right(tmp_path: Path) -> None:
     lookups = open_segments(open_snapshot(many), OPTIONS)
     assert lookups is not None
     assert not lookups.stale_traces
-    assert [run.path for run in read_state(many).runs] == [run.path for run in before.runs]
+    assert [segment.path for segment in read_state(many).segments] == [
+        segment.path for segment in before.segments
+    ]
     places = [(place.first, place.last) for place in list_places(read_state(many))]
     assert places == [(1, 8), (9, 10)]
-    assert read_state(many).runs[0].traces != before.runs[0].traces
+    assert read_state(many).segments[0].traces != before.segments[0].traces
 
 
 def commit_traced(lake: Path, chain: Chain, at: int) -> None:
@@ -190,8 +192,10 @@ def test_stale_runs_stay_stale(tmp_path: Path) -> None:
         commit_traced(many, chain, at)
     rebuild_index(many)
     state = read_state(many)
-    runs = tuple(msgspec.structs.replace(run, traces="0" * 64) for run in state.runs)
-    commit_maintenance(many, state, runs=runs)
+    segments = tuple(
+        msgspec.structs.replace(segment, traces="0" * 64) for segment in state.segments
+    )
+    commit_maintenance(many, state, segments=segments)
     compact_lake(many, OPTIONS)
     lookups = open_segments(open_snapshot(many), OPTIONS)
     assert lookups is not None
@@ -199,7 +203,7 @@ def test_stale_runs_stay_stale(tmp_path: Path) -> None:
 
 
 def make_state(sizes: list[int]) -> LogState:
-    """Make the state of a lake with a commit of so many transactions for each block."""
+    """Make the state of a lake with a commit of that many transactions for each block."""
     files = [
         DataFile(f"transactions/day={DAY}/{at}-{at}-00.parquet", "transactions", rows, 1, "", 1)
         for at, rows in enumerate(sizes, 1)
@@ -240,10 +244,10 @@ def test_days_that_are_over_are_merged_whole(many: Path) -> None:
     assert len(places) == 5
 
 
-def test_what_changed_meanwhile_is_planned_anew(
+def test_what_changed_meanwhile_is_planned_again(
     many: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another compaction and a commit come in while ours merges its first stretch."""
+    """Another compaction and a commit come in while ours merges its first files."""
     before = read_all(many)
     original = compact._write_merge
     small = msgspec.structs.replace(OPTIONS, compact_rows=20)
@@ -252,8 +256,8 @@ def test_what_changed_meanwhile_is_planned_anew(
         partial(commit_small, many, 15, 15),
     ]
 
-    def merge(lake: Path, stretch: Merge, settings: LakeSettings) -> list[Any]:
-        added = original(lake, stretch, settings)
+    def merge(lake: Path, planned: Merge, settings: LakeSettings) -> list[Any]:
+        added = original(lake, planned, settings)
         if settings is OPTIONS and others:
             monkeypatch.setattr(compact, "_write_merge", original)
             others.pop(0)()
@@ -309,15 +313,15 @@ def test_killed_while_compacting(many: Path, point: str) -> None:
     assert not list_orphans(many, read_state(many))
 
 
-def test_command_says_what_it_did(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_reports_what_it_did(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TONLAKE_LAKE_COMPACT_ROWS", "38")
     first = CliRunner().invoke(main, ["compact", "--lake", str(many)])
     assert first.exit_code == 0, first.output
     assert f"{11 * len(BASE)} files" in first.output
     again = CliRunner().invoke(main, ["compact", "--lake", str(many)])
     assert "nothing to merge" in again.output
-    told = CliRunner().invoke(main, ["compact", "--lake", str(many), "--json"])
-    assert msgspec.json.decode(told.output)["commits"] == 0
+    result = CliRunner().invoke(main, ["compact", "--lake", str(many), "--json"])
+    assert msgspec.json.decode(result.output)["commits"] == 0
     missing = CliRunner().invoke(main, ["compact", "--lake", str(many / "blocks")])
     assert missing.exit_code == 1
     assert "holds no lake" in missing.output

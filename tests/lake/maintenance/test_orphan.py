@@ -11,7 +11,7 @@ import pytest
 from tests.lake.rows import commit_rows, file_bytes
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.disk import LOCK_FILE, hold_lock
-from tonlake.lake.log.state import RUN_FOLDER, read_state
+from tonlake.lake.log.state import SEGMENT_FOLDER, read_state
 from tonlake.lake.maintenance.orphan import list_orphans, sweep_orphans
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def test_only_old_orphans_are_removed(littered: Path) -> None:
 
 
 def test_a_temporary_folder_goes_with_all_in_it(lake: Path) -> None:
-    folder = lake / RUN_FOLDER / ".tmp-sorting"
+    folder = lake / SEGMENT_FOLDER / ".tmp-sorting"
     (folder / "parts").mkdir(parents=True)
     (folder / "parts" / "0").write_text("rows")
     assert sweep_orphans(lake, 0) == [folder]

@@ -25,7 +25,7 @@ def snapshot(tmp_path: Path) -> Snapshot:
 
 
 def _count_files(snapshot: Snapshot) -> int:
-    return sum(map(len, snapshot.files.values())) + len(snapshot.runs)
+    return sum(map(len, snapshot.files.values())) + len(snapshot.segments)
 
 
 def test_a_round_reads_every_file_in_the_period(snapshot: Snapshot) -> None:

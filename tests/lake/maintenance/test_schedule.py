@@ -1,4 +1,4 @@
-"""Maintenance: look-ups reach the newest commits, small files are merged, and nobody waits."""
+"""Maintenance: the index reaches the newest commits, small files are merged, no writer waits."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tonlake.lake.index.index import open_segments
 from tonlake.lake.log.place import list_places
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_commit, read_state
-from tonlake.lake.maintenance import schedule as upkeep
-from tonlake.lake.maintenance.schedule import Maintenance, keep_up
+from tonlake.lake.maintenance import schedule
+from tonlake.lake.maintenance.schedule import Maintenance, maintain_once
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSettings
 
@@ -74,7 +74,7 @@ def test_what_comes_meanwhile_is_done_as_well(
     rounds = []
 
     def work(lake_dir: Path, settings: LakeSettings) -> int:
-        made = keep_up(lake_dir, settings)
+        made = maintain_once(lake_dir, settings)
         newest = open_snapshot(lake).last_mc_seqno
         rounds.append(newest)
         # Enough for another round comes twice, then too few.
@@ -82,8 +82,8 @@ def test_what_comes_meanwhile_is_done_as_well(
             commit_chain(lake, chain, at, at)
         return made
 
-    monkeypatch.setattr(upkeep, "keep_up", work)
-    upkeep.keep_on(lake, OPTIONS)
+    monkeypatch.setattr(schedule, "maintain_once", work)
+    schedule.maintain_lake(lake, OPTIONS)
     assert rounds == [1, 5, 9]
     assert read_lookups(lake).missing == ((10, 12),)
 
@@ -95,12 +95,12 @@ def test_it_can_be_left_out(tmp_path: Path) -> None:
         commit_chain(lake, chain, at, at)
         never.count(1)
     never.wait()
-    keep_up(lake, msgspec.structs.replace(OPTIONS, build_index=False, compact_commits=0))
+    maintain_once(lake, msgspec.structs.replace(OPTIONS, build_index=False, compact_commits=0))
     assert read_state(lake).number == 5
     assert read_lookups(lake).missing == ((1, 5),)
 
 
-def test_failure_is_told_and_work_is_tried_again(tmp_path: Path) -> None:
+def test_a_failure_is_reported_and_work_is_tried_again(tmp_path: Path) -> None:
     lake, chain, failures = tmp_path / "lake", Chain(5), list[str]()
     kept = Maintenance(lake, OPTIONS, failures.append)
     for at in range(1, 5):
@@ -119,7 +119,7 @@ def test_failure_is_told_and_work_is_tried_again(tmp_path: Path) -> None:
     assert read_lookups(lake).missing == ()
 
 
-def test_a_process_that_dies_is_told_of_and_started_again(tmp_path: Path) -> None:
+def test_a_process_that_dies_is_reported_and_started_again(tmp_path: Path) -> None:
     lake, chain, failures = tmp_path / "lake", Chain(7), list[str]()
     kept = Maintenance(lake, OPTIONS, failures.append)
     commit_chain(lake, chain, 1, 1)
@@ -138,7 +138,7 @@ def test_a_process_that_dies_is_told_of_and_started_again(tmp_path: Path) -> Non
 
 
 def list_children() -> list[int]:
-    """Return the processes of upkeep that threads of this one started; other tests have others."""
+    """Return maintenance processes that threads of this one started; other tests have others."""
     paths = Path("/proc/self/task").glob("*/children")
     children = [int(pid) for path in paths for pid in path.read_text(encoding="ascii").split()]
     return [pid for pid in children if b"lake.maintenance.schedule" in read_command(pid)]

@@ -65,7 +65,7 @@ def test_every_flipped_bit_is_found(tmp_path: Path) -> None:
             flipped[at] ^= 1 << bit
             (tmp_path / path).write_bytes(flipped)
             found = {damage.file for damage in verify_lake(tmp_path).damage}
-            # The last byte of an entry is a line end: any white space there says the same.
+            # The last byte of an entry is a line end: any white space there means the same.
             assert path in found or at == len(data) - 1
         (tmp_path / path).write_bytes(data)
     assert verify_lake(tmp_path).damage == []

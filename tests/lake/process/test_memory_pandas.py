@@ -1,4 +1,4 @@
-"""A library that nobody needs is not loaded, and is there again afterwards."""
+"""A library that is not used is not loaded, and is there again afterwards."""
 
 from __future__ import annotations
 

@@ -69,12 +69,12 @@ def test_paths_follow_from_what_they_hold(folder: Path, path: str, words: str) -
 
 @pytest.mark.parametrize("last", [(1 << 63) - 1, (1 << 64) - 1, 1 << 32, 0, 20])
 def test_spans_that_no_chain_has(folder: Path, last: int) -> None:
-    rewrite(folder, stretches=change_first(read(folder).stretches, last_mc_seqno=last))
+    rewrite(folder, ranges=change_first(read(folder).ranges, last_mc_seqno=last))
     assert_refused(folder, r"no range of masterchain blocks|come after|of no blocks")
 
 
 def test_spans_in_another_order(folder: Path) -> None:
-    rewrite(folder, stretches=read(folder).stretches[::-1])
+    rewrite(folder, ranges=read(folder).ranges[::-1])
     assert_refused(folder, r"1\.\.10 come after 20|16\.\.20 come after 30")
 
 
@@ -90,7 +90,7 @@ def test_spans_in_another_order(folder: Path) -> None:
     ],
 )
 def test_days_and_shards_that_are_none(folder: Path, changes: dict[str, Any]) -> None:
-    rewrite(folder, stretches=change_first(read(folder).stretches, **changes))
+    rewrite(folder, ranges=change_first(read(folder).ranges, **changes))
     assert_refused(folder, r"no day|no blocks of a shard")
 
 
@@ -129,7 +129,7 @@ def test_spans_without_their_blocks(folder: Path) -> None:
 
 
 def test_files_of_other_blocks(folder: Path) -> None:
-    rewrite(folder, stretches=read(folder).stretches[1:])
+    rewrite(folder, ranges=read(folder).ranges[1:])
     assert_refused(folder, "is of no blocks that the export has")
 
 

@@ -167,11 +167,11 @@ def test_paths_that_lead_elsewhere(read_lake: Path, tmp_path: Path, path: str) -
 @pytest.mark.parametrize("changes", [{"last_mc_seqno": 0}, {"first_mc_seqno": -1}])
 def test_blocks_that_no_chain_has(read_lake: Path, tmp_path: Path, changes: dict[str, int]) -> None:
     manifest = describe_piece(read_lake, read_state(read_lake), Days())
-    wrong = msgspec.structs.replace(manifest.stretches[0], **changes)
-    stretches = (wrong, *manifest.stretches[1:])
+    wrong = msgspec.structs.replace(manifest.ranges[0], **changes)
+    ranges = (wrong, *manifest.ranges[1:])
     folder = tmp_path / "piece"
     export_lake(read_lake, folder, Days())
-    changed = msgspec.structs.replace(manifest, stretches=stretches)
+    changed = msgspec.structs.replace(manifest, ranges=ranges)
     (folder / MANIFEST).write_bytes(encode_manifest(changed))
     with pytest.raises(PieceRefused, match="is no range of masterchain blocks"):
         import_piece(folder, tmp_path / "copy")

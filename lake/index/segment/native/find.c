@@ -40,7 +40,7 @@ bool find_record(Source *source, Context *context, int64_t row, Cursor *cursor)
         return false;
     const Py_buffer *records = &source->arrays[RECORDS];
     if (first < 0 || last < first || last > records->len) {
-        PyErr_SetString(PyExc_ValueError, "the places of the run's records are damaged");
+        PyErr_SetString(PyExc_ValueError, "the places of the segment's records are damaged");
         return false;
     }
     cursor->at = (const uint8_t *)records->buf + first;

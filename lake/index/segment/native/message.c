@@ -20,7 +20,7 @@ PyObject *read_messages(Source *source, Cursor *cursor, Context *context, PyObje
     if (!read_number(cursor, &count))
         return NULL;
     if (count > (uint64_t)(cursor->end - cursor->at)) {
-        PyErr_SetString(PyExc_ValueError, "a record of the run has too few messages");
+        PyErr_SetString(PyExc_ValueError, "a record of the segment has too few messages");
         return NULL;
     }
     PyObject *messages = PyList_New((Py_ssize_t)count);
@@ -73,7 +73,7 @@ PyObject *read_line(Source *source, Context *context, int64_t number, int64_t pl
     if (!open_messages(source, context, number, &cursor, &in_hash, &count))
         goto done;
     if (place < 0 || (uint64_t)place >= count) {
-        PyErr_SetString(PyExc_ValueError, "a record of the run lacks a message");
+        PyErr_SetString(PyExc_ValueError, "a record of the segment lacks a message");
         goto done;
     }
     for (int64_t at = 0; at < place; at++)

@@ -22,7 +22,7 @@ static PyMethodDef methods[] = {
     {"find_others", find_others, METH_VARARGS,
      "Return (number, row) for each row of another time that postings have of hashes."},
     {"pack_numbers", pack_numbers, METH_VARARGS,
-     "Return signed 64-bit numbers packed; the second argument says how many bits they had more."},
+     "Return signed 64-bit numbers packed; the second argument: low bits cut off each."},
     {"make_row_type", make_row_type, METH_VARARGS,
      "Return a type of rows: its name, and its columns as a tuple."},
     {NULL, NULL, 0, NULL},

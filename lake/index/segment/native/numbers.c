@@ -31,9 +31,9 @@ bool open_packed(const Py_buffer *view, Packed *packed)
     return true;
 }
 
-int64_t find_packed(const Packed *packed, uint64_t wanted)
+int64_t find_packed(const Packed *packed, uint64_t key)
 {
-    int64_t cut = (int64_t)(wanted >> packed->cut_bits);
+    int64_t cut = (int64_t)(key >> packed->cut_bits);
     int64_t low = 0, high = packed->count;
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
@@ -173,10 +173,10 @@ static PyObject *numbers_subscript(PyObject *self, PyObject *key)
 
 static PyObject *numbers_find(PyObject *self, PyObject *key)
 {
-    unsigned long long wanted = PyLong_AsUnsignedLongLong(key);
+    unsigned long long number = PyLong_AsUnsignedLongLong(key);
     if (PyErr_Occurred())
         return NULL;
-    return PyLong_FromLongLong(find_packed(&((Numbers *)self)->packed, wanted));
+    return PyLong_FromLongLong(find_packed(&((Numbers *)self)->packed, number));
 }
 
 static PyObject *numbers_cut_bits(PyObject *self, void *closure)
@@ -202,7 +202,7 @@ static PyGetSetDef numbers_properties[] = {
 };
 
 static PyType_Slot numbers_slots[] = {
-    {Py_tp_doc, (void *)"Packed numbers of a run."},
+    {Py_tp_doc, (void *)"Packed numbers of a segment."},
     {Py_tp_new, (void *)numbers_new},
     {Py_tp_dealloc, (void *)numbers_dealloc},
     {Py_tp_methods, numbers_methods},

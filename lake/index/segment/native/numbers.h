@@ -1,4 +1,4 @@
-/* Whole numbers of a run, packed: see module tonlake.lake.index.segment.file for the layout. */
+/* Integers of a segment, packed: see module tonlake.lake.index.segment.file for the layout. */
 #ifndef TONLAKE_NUMBERS_H
 #define TONLAKE_NUMBERS_H
 
@@ -29,7 +29,7 @@ static inline int64_t packed_at(const Packed *packed, int64_t at)
 }
 
 /* Return the first place of a number among sorted ones, or -1; its low bits are cut off. */
-int64_t find_packed(const Packed *packed, uint64_t wanted);
+int64_t find_packed(const Packed *packed, uint64_t key);
 
 PyObject *pack_numbers(PyObject *self, PyObject *args);
 

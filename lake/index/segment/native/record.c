@@ -1,4 +1,4 @@
-/* Whole records of a run: transactions with their messages and the states around them. */
+/* Complete records of a segment: transactions with their messages and the states around them. */
 #include "rows.h"
 
 static PyObject *read_trace_id(Source *source, int64_t row)

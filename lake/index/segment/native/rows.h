@@ -1,4 +1,4 @@
-/* What the files of this extension share: rows as Python objects, and the arrays of a run. */
+/* What the files of this extension share: rows as Python objects, and the arrays of a segment. */
 #ifndef TONLAKE_ROWS_H
 #define TONLAKE_ROWS_H
 
@@ -63,13 +63,13 @@ typedef enum {
     ARRAYS
 } Array;
 
-/* The arrays of one open run; those of numbers are packed. */
+/* The arrays of one open segment; those of numbers are packed. */
 typedef struct {
     PyObject_HEAD
     Py_buffer arrays[ARRAYS];
     Packed numbers[ARRAYS];
     int open; /* arrays that hold a buffer */
-    PyObject *kept; /* shapes as they were given: owns codes and constants */
+    PyObject *kept; /* the shapes passed in: owns codes and constants */
     Shape *shapes;
     Py_ssize_t shape_count;
     PyObject *hashes; /* tuple: those that have numbers */
@@ -88,10 +88,10 @@ typedef struct {
     PyObject *in_hash; /* borrowed: hash of the in message */
 } Context;
 
-/* Find the number of an account, a tuple of workchain and 32 bytes; -1: the run has none. */
+/* Find the number of an account, a tuple of workchain and 32 bytes; -1: the segment has none. */
 bool find_account(const Source *source, PyObject *address, int64_t *number);
 
-/* Return where an item of so many bytes stands in an array of bytes. */
+/* Return where an item of a number of bytes stands in an array of bytes. */
 const uint8_t *item_at(Source *source, Array array, int64_t at, Py_ssize_t width);
 
 /* Read an item of an array of numbers. */
@@ -124,11 +124,11 @@ void end_context(Context *context);
 bool find_record(Source *source, Context *context, int64_t row, Cursor *cursor);
 PyObject *read_hash(Source *source, Array array, int64_t row);
 
-/* Read a state or None; same tells that it is the one after the record before. */
+/* Read a state or None; same: it is the one after the record before. */
 PyObject *read_state(Source *source, Cursor *cursor, Context *context, bool *same);
 bool skip_state(Source *source, Cursor *cursor);
 
-/* Read a whole record: its row, messages, state before, state after. */
+/* Read a complete record: its row, messages, state before, state after. */
 PyObject *read_record(Source *source, Context *context, int64_t number);
 
 /* Read the newest state of an account, or None. */

@@ -1,16 +1,16 @@
-/* The Python type: an open run, of which lists of things are read. */
+/* The Python type: an open segment, of which lists of things are read. */
 #include "rows.h"
 
 typedef PyObject *(*Reading)(Source *, Context *, PyObject *);
 
 /* Read what each item of a sequence asks for. */
-static PyObject *read_all(PyObject *self, PyObject *wanted, Reading read)
+static PyObject *read_all(PyObject *self, PyObject *items, Reading read)
 {
-    Py_ssize_t count = PySequence_Size(wanted);
+    Py_ssize_t count = PySequence_Size(items);
     PyObject *found = count < 0 ? NULL : PyList_New(count);
     Context context = {.first = 0, .last = 0};
     for (Py_ssize_t at = 0; found && at < count; at++) {
-        PyObject *item = PySequence_GetItem(wanted, at);
+        PyObject *item = PySequence_GetItem(items, at);
         PyObject *made = item ? read((Source *)self, &context, item) : NULL;
         Py_XDECREF(item);
         if (!made || PyList_SetItem(found, at, made) < 0)
@@ -73,9 +73,9 @@ static PyObject *end_at(Source *source, Context *context, PyObject *at)
     return PyArg_ParseTuple(at, "LO", &row, &hash) ? read_end(source, context, row, hash) : NULL;
 }
 
-static PyObject *source_ends(PyObject *self, PyObject *wanted)
+static PyObject *source_ends(PyObject *self, PyObject *items)
 {
-    return read_all(self, wanted, end_at);
+    return read_all(self, items, end_at);
 }
 
 static void source_dealloc(PyObject *self)
@@ -111,7 +111,7 @@ static bool take_shapes(Source *source, PyObject *shapes)
             return false;
         if (kind < 0 || kind >= KINDS || size != PyTuple_Size(shape->constants) ||
             size > source->widths[kind]) {
-            PyErr_SetString(PyExc_ValueError, "a shape of the run is damaged");
+            PyErr_SetString(PyExc_ValueError, "a shape of the segment is damaged");
             return false;
         }
         shape->values = PyMem_Calloc((size_t)size + 1, sizeof(PyObject *));
@@ -124,7 +124,7 @@ static bool take_shapes(Source *source, PyObject *shapes)
         if ((kind == TRANSACTION && source->in_hash_at >= size) ||
             (kind == MESSAGE && (source->message_hash_at >= size || source->body_at >= size)) ||
             (kind != MESSAGE && memchr(shape->codes, 'o', (size_t)size))) {
-            PyErr_SetString(PyExc_ValueError, "a shape of the run is damaged");
+            PyErr_SetString(PyExc_ValueError, "a shape of the segment is damaged");
             return false;
         }
     }
@@ -152,7 +152,7 @@ static PyObject *source_new(PyTypeObject *type, PyObject *args, PyObject *names)
                           &source->message_hash_at, &source->body_at))
         goto failed;
     if (PyTuple_Size(arrays) != ARRAYS || PyTuple_Size(types) != KINDS + 1) {
-        PyErr_SetString(PyExc_ValueError, "Source takes all arrays of a run");
+        PyErr_SetString(PyExc_ValueError, "Source takes all arrays of a segment");
         goto failed;
     }
     source->types = Py_NewRef(types);
@@ -175,9 +175,9 @@ failed:
 
 static PyMethodDef source_methods[] = {
     {"read_records", source_records, METH_O, "Return the records of rows, in their order."},
-    {"read_lines", source_lines, METH_O, "Return messages, given the row and place of each."},
+    {"read_lines", source_lines, METH_O, "Return messages by row and place."},
     {"read_ends", source_ends, METH_O,
-     "Return messages, given the row and hash of each; None where the row has none."},
+     "Return messages by row and hash; None where the row has none."},
     {"read_states", source_states, METH_O,
      "Return the newest states of a list of accounts, each workchain and 32 bytes."},
     {"read_traces", source_traces, METH_O, "Return complete traces by their numbers."},
@@ -185,7 +185,7 @@ static PyMethodDef source_methods[] = {
 };
 
 static PyType_Slot source_slots[] = {
-    {Py_tp_doc, (void *)"The arrays of an open run."},
+    {Py_tp_doc, (void *)"The arrays of an open segment."},
     {Py_tp_new, (void *)source_new},
     {Py_tp_dealloc, (void *)source_dealloc},
     {Py_tp_methods, source_methods},

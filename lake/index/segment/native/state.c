@@ -48,7 +48,7 @@ PyObject *read_newest(Source *source, Context *context, int64_t number)
         return Py_NewRef(Py_None);
     const Py_buffer *states = &source->arrays[STATES];
     if (first < 0 || last < first || last > states->len) {
-        PyErr_SetString(PyExc_ValueError, "the states of the run are damaged");
+        PyErr_SetString(PyExc_ValueError, "the states of the segment are damaged");
         return NULL;
     }
     const uint8_t *data = states->buf;

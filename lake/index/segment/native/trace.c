@@ -1,7 +1,7 @@
 /* Complete traces: the row of the root, and what its columns have. */
 #include "rows.h"
 
-/* Take the root of a trace: its row where the run has it, else its hash. */
+/* Take the root of a trace: its row where the segment has it, else its hash. */
 static PyObject *take_root(Source *source, Cursor *cursor, Context *context)
 {
     uint64_t root;
@@ -16,7 +16,7 @@ static PyObject *take_root(Source *source, Cursor *cursor, Context *context)
                    : NULL;
     }
     if (cursor->end - cursor->at < HASH_BYTES) {
-        PyErr_SetString(PyExc_ValueError, "a trace of the run ends too early");
+        PyErr_SetString(PyExc_ValueError, "a trace of the segment ends too early");
         return NULL;
     }
     const uint8_t *hash = cursor->at;
@@ -32,7 +32,7 @@ PyObject *read_trace(Source *source, Context *context, int64_t number)
         return NULL;
     const Py_buffer *traces = &source->arrays[ENDED];
     if (first < 0 || last < first || last > traces->len) {
-        PyErr_SetString(PyExc_ValueError, "the traces of the run are damaged");
+        PyErr_SetString(PyExc_ValueError, "the traces of the segment are damaged");
         return NULL;
     }
     const uint8_t *data = traces->buf;

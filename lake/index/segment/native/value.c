@@ -14,7 +14,7 @@ enum {
 
 static bool fail(const char *what)
 {
-    PyErr_Format(PyExc_ValueError, "a record of the run is damaged: %s", what);
+    PyErr_Format(PyExc_ValueError, "a record of the segment is damaged: %s", what);
     return false;
 }
 
@@ -179,7 +179,7 @@ static uint64_t reverse_bits(uint64_t value)
     return reversed;
 }
 
-/* Return how much gas was probably used, given what it cost: NULL, None or a number. */
+/* Return how much gas was probably used, from its cost: NULL, None or a number. */
 static uint64_t divide_fees(PyObject *fees)
 {
     if (!fees || !PyLong_Check(fees))
@@ -190,7 +190,7 @@ static uint64_t divide_fees(PyObject *fees)
     return nanotons > 0 ? (uint64_t)nanotons / GAS_PRICE : 0;
 }
 
-/* Return what a number is close to, given its code and the column before. */
+/* Return what a number is close to, by its code and the column before. */
 static uint64_t base_of(const Context *context, char code, PyObject *before)
 {
     switch (code) {

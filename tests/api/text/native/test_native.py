@@ -106,6 +106,8 @@ def test_checksums(data: bytes) -> None:
 
 
 def test_what_is_missing() -> None:
+    row: dict[str, Any]
+    found: dict[str, Any]
     for row in ({"x": None}, {}):
         assert _write(Kind.TEXT, row) == {}
     assert _write(Kind.TEXT, {"x": None}, missing=b"null") == {"x": None}
@@ -230,6 +232,7 @@ def test_records_are_taken_apart() -> None:
     ):
         with pytest.raises((TypeError, KeyError, AttributeError, SystemError)):
             write([wrong], set())
+    parts: tuple[Any, ...]
     for parts in ((), (("a",) * 4, ("b",) * 2, b"", {}, {}), (("a",) * 4, ("b",) * 3, "", {}, {})):
         with pytest.raises(TypeError):
             NATIVE.compile_record(*parts)
@@ -257,6 +260,7 @@ def test_a_wrong_value_is_refused(kind: Kind, value: object) -> None:
 
 
 def test_a_wrong_layout_is_refused() -> None:
+    layout: Any
     for layout in (
         [],
         (1,),

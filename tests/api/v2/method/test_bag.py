@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -34,7 +34,8 @@ def read_some(reader: Reader) -> list[Record]:
         excluded_workchains=[],
         limit=20,
     )
-    return list(reader.rows("v3/transactions", keys=keys))
+    found: list[Any] = reader.rows("v3/transactions", keys=keys)
+    return found
 
 
 def test_bags_have_the_hashes_of_their_transactions(reader: Reader) -> None:

@@ -198,6 +198,7 @@ def test_ancestors_are_the_shards_that_contain_a_prefix(prefix: int, bits: int, 
 def test_rules_of_lookup(ask: Asker) -> None:
     where = {"workchain": -1, "shard": MASTER}
     exactly = "exactly one of seqno, lt, unixtime should be specified"
+    params: dict[str, Any]
     for params, rule in (
         ({}, exactly),
         ({"seqno": 1, "lt": 1}, exactly),

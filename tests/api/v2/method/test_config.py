@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.api.v2.conftest import Asker
 
 
-def _bytes(result: dict[str, dict[str, str]]) -> bytes:
+def _bytes(result: dict[str, Any]) -> bytes:
     assert result["@type"] == "configInfo"
     assert result["config"]["@type"] == "tvm.cell"
     return base64.b64decode(result["config"]["bytes"])

@@ -30,11 +30,12 @@ def test_every_written_form_is_detected(
     oracle = Address((workchain, account))
 
     def write(*flags: str) -> str:
-        return oracle.to_str(
+        text: str = oracle.to_str(
             is_bounceable="bounceable" in flags,
             is_test_only=test_only,
             is_url_safe="safe" in flags,
         )
+        return text
 
     raw = f"{workchain}:{account.hex()}"
     kind = ["bounceable"] * bounceable

@@ -185,7 +185,8 @@ def test_results_nested_too_deep(service: Service, patient: Asker) -> None:
     with mock.patch.object(tvm_pool, "STACK_DEPTH", 1):
         usual, service.state.tvm = service.state.tvm, TvmPool(PATIENT.tvm)
     try:
-        body = {"address": SHOP, "method": "seqno", "stack": [["tuple", {"elements": []}]]}
+        stack = [["tuple", {"elements": []}]]
+        body: dict[str, Any] = {"address": SHOP, "method": "seqno", "stack": stack}
         assert refuse(patient, **body) == (533, "Result stack depth >= 100")
         v3 = {**body, "stack": [{"type": "tuple", "value": []}]}
         assert refuse(patient, "/api/v3/runGetMethod", **v3) == (500, "Result stack depth >= 100")

@@ -48,7 +48,8 @@ def _param(addresses: list[Address]) -> bytes:
     cell = Builder().store_uint(0, 8)
     root = entries.serialize()
     cell = cell.store_bit(0) if root is None else cell.store_bit(1).store_ref(root)
-    return cell.store_uint(UNTIL, 32).end_cell().to_boc()
+    data: bytes = cell.store_uint(UNTIL, 32).end_cell().to_boc()
+    return data
 
 
 @pytest.fixture(params=[MASTER["seqno"], 31], ids=["newest", "past"])

@@ -26,7 +26,7 @@ LISTS = [
 ]
 
 
-def fetch(ask: Asker, operation: str, form: str, **params: object) -> bytes:
+def fetch(ask: Asker, operation: str, form: str, **params: Any) -> bytes:
     answer = ask.client.get(
         f"/api/v3/{operation}", params=params, headers={"Accept": MEDIA_TYPES[form]}
     )

@@ -87,7 +87,7 @@ def test_fees_are_those_of_the_transaction_and_of_what_it_sends() -> None:
 def test_changes_are_those_of_the_states(demo_lake: Path) -> None:
     with closing(SnapshotHolder(demo_lake, PATIENT)) as holder:
         reader = holder.reader()
-        none = {"hashes": [], "excluded_accounts": [], "excluded_workchains": []}
+        none: dict[str, Any] = {"hashes": [], "excluded_accounts": [], "excluded_workchains": []}
         keys = reader.rows("v3/transaction_keys", limit=5000, **none)
         transactions, messages, states = split_records(reader.rows("v3/transactions", keys=keys))
     compared = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import given
@@ -33,7 +33,8 @@ def _send(body: Cell, *, mode: int = 3) -> Cell:
         .store_ref(body)
         .end_cell()
     )
-    return begin_cell().store_uint(0xF1381E5B, 32).store_uint(mode, 8).store_ref(message).end_cell()
+    head = begin_cell().store_uint(0xF1381E5B, 32).store_uint(mode, 8)
+    return cast("Cell", head.store_ref(message).end_cell())
 
 
 def _order(*actions: Cell) -> bytes:
@@ -42,7 +43,7 @@ def _order(*actions: Cell) -> bytes:
         table.set_int_key(number, action)
     order = table.serialize()
     assert order is not None
-    return order.to_boc()
+    return cast("bytes", order.to_boc())
 
 
 def _parse(body: Cell) -> OrderAction:
@@ -57,12 +58,12 @@ def _open(opcode: int, query_id: int = 7) -> Any:
 
 
 def _text(text: str) -> Cell:
-    return begin_cell().store_uint(0, 32).store_snake_string(text).end_cell()
+    return cast("Cell", begin_cell().store_uint(0, 32).store_snake_string(text).end_cell())
 
 
 def _jetton_transfer(payload: Callable[[Any], Any]) -> Cell:
     body = _open(0x0F8A7EA5).store_coins(100).store_address(OWNER).store_address(None)
-    return payload(body.store_bit(0).store_coins(9)).end_cell()
+    return cast("Cell", payload(body.store_bit(0).store_coins(9)).end_cell())
 
 
 BODIES: dict[str, tuple[Cell, str, dict[str, Any]]] = {

@@ -15,7 +15,7 @@ from tonlake.api.v3.layout.transaction import AccountState, Transaction, Transac
 from tonlake.api.v3.resource.trace import encode_tree, head_of, render_trace
 
 STATE = AccountState(hash="")
-ROW = {
+ROW: dict[str, Any] = {
     "trace_id": b"\x01" * 32,
     "external_hash": None,
     "mc_seqno_start": 7,
@@ -65,7 +65,9 @@ def make_transaction(name: str, *, sent: int = 0, arrived: bool = True) -> Trans
 def decode_tree(*transactions: Transaction, **children: list[str]) -> Any:
     """Return the tree of the transactions, of which ``a`` is the root."""
     known = {transaction.hash: head_of(transaction) for transaction in transactions}
-    return json.loads(encode_tree("a", {name: [] for name in known} | children, known))
+    tree: dict[str, list[str]] = {name: [] for name in known}
+    tree |= children
+    return json.loads(encode_tree("a", tree, known))
 
 
 def test_children_stand_in_order_below_their_parent() -> None:

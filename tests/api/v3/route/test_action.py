@@ -35,7 +35,9 @@ def actions(client: TestClient[Any]) -> list[Action]:
     found: list[Action] = []
     cursor = None
     while True:
-        params = {"limit": 100, "include_accounts": "true"} | ({"cursor": cursor} if cursor else {})
+        params: dict[str, Any] = {"limit": 100, "include_accounts": "true"}
+        if cursor:
+            params["cursor"] = cursor
         answer = client.get("/api/v3/actions", params=params)
         assert answer.status_code == 200, answer.text
         found += answer.json()["actions"]
@@ -55,8 +57,9 @@ def test_the_book_has_every_address_of_the_details(
     kinds = {"jetton_transfer", "change_dns", "nft_mint"}
     found = [action for action in actions if action["type"] in kinds]
     named = set(_RAW_ADDRESS.findall(json.dumps([action["details"] for action in found])))
-    by_type = {"limit": 1000, "action_type": sorted(kinds)}
-    traced = {"limit": 1000, "trace_id": sorted({action["trace_id"] for action in found})}
+    by_type: dict[str, Any] = {"limit": 1000, "action_type": sorted(kinds)}
+    trace_ids = sorted({action["trace_id"] for action in found})
+    traced: dict[str, Any] = {"limit": 1000, "trace_id": trace_ids}
     for path, params in (("actions", by_type), ("traces", traced | {"include_actions": "true"})):
         answer = client.get(f"/api/v3/{path}", params=params).json()
         assert named - answer["address_book"].keys() == set()
@@ -86,7 +89,7 @@ def test_demo_lake_has_jettons_nfts_and_domains(actions: list[Action]) -> None:
 
 
 def test_filters(actions: list[Action], client: TestClient[Any]) -> None:
-    def ask(**params: object) -> list[Action]:
+    def ask(**params: Any) -> list[Action]:
         answer = client.get("/api/v3/actions", params={"limit": 1000, **params})
         assert answer.status_code == 200, answer.text
         found: list[Action] = answer.json()["actions"]
@@ -113,7 +116,7 @@ def test_whole_transactions(client: TestClient[Any]) -> None:
 
 
 def test_old_clients_see_only_what_they_know(client: TestClient[Any]) -> None:
-    params = {"limit": 1000, "supported_action_types": "latest"}
+    params: dict[str, Any] = {"limit": 1000, "supported_action_types": "latest"}
     answer = client.get("/api/v3/actions", params=params, headers={"X-Actions-Version": "v1"})
     types = {action["type"] for action in answer.json()["actions"]}
     assert types

@@ -120,7 +120,7 @@ def test_the_cursor_leads_through_all_pages(
     found: list[str] = []
     cursor: dict[str, object] = {}
     while True:
-        params = {"limit": 77, "sort": sort, **filters, **cursor}
+        params: dict[str, Any] = {"limit": 77, "sort": sort, **filters, **cursor}
         answer = ask.client.get("/api/v3/traces", params=params)
         found += [trace["trace_id"] for trace in answer.json()["traces"]]
         if "X-Tonlake-Cursor" not in answer.headers:

@@ -30,7 +30,7 @@ STATUSES = ("uninit", "frozen", "active", "nonexist")
 class Fields:
     """Stores fields that Hypothesis draws and remembers the column each one becomes."""
 
-    def __init__(self, draw: st.DrawFn, tree: CellTree) -> None:
+    def __init__(self, draw: Callable[[st.SearchStrategy[Any]], Any], tree: CellTree) -> None:
         """Begin a cell in ``tree``."""
         self.draw = draw
         self.builder = CellBuilder(tree)
@@ -43,7 +43,7 @@ class Fields:
 
     def flag(self, name: str | None = None) -> bool:
         """Store a drawn bit, as column ``name``."""
-        value = self.draw(st.booleans())
+        value: bool = self.draw(st.booleans())
         self.builder.store_bit(value)
         if name:
             self.columns[name] = value

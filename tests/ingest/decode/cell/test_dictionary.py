@@ -24,6 +24,7 @@ def test_maps_of_another_library_are_walked_in_order(bits: int, data: st.DataObj
     for key, value in wanted.items():
         other.set_int_key(key, value)
     root = other.serialize()
+    assert root is not None
     tree = parse_boc(root.to_boc())
     found = [(key, value.load_uint(8)) for key, value in iter_hashmap(tree, 0, bits)]
     assert found == sorted(wanted.items())

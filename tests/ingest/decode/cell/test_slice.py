@@ -36,7 +36,7 @@ def test_fields_come_back(fields: list[tuple[str, object, int]]) -> None:
     for kind, value, bits in fields:
         if kind == "bytes":
             assert start.load_bytes(len(value)) == value  # type: ignore[arg-type]
-            other.load_bits(8 * len(value))  # type: ignore[arg-type]
+            other.load_bits(8 * len(value))
         elif kind in ("bit", "coins"):
             assert getattr(start, f"load_{kind}")() == value == getattr(other, f"load_{kind}")()
         else:

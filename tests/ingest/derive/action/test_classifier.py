@@ -43,7 +43,9 @@ def test_transfer_with_comment() -> None:
         "ton_transfer_data": {"content": "hi", "encrypted": False},
     }
     assert action.accounts == sorted([A, B])
-    assert action.action_id == name_action(scene.steps[1].message.msg_hash, "ton_transfer")
+    message = scene.steps[1].message
+    assert message is not None
+    assert action.action_id == name_action(message.msg_hash, "ton_transfer")
 
 
 def test_encrypted_comment_is_base64() -> None:

@@ -144,7 +144,7 @@ def check_approval(row: Row, request: Row) -> None:
     body.load_uint(64)
     assert json.loads(row["details"])["multisig_approve_data"] == {
         "signer_index": body.load_uint(8),
-        "exit_code": None,
+        "exit_code": 0,
     }
     assert row["destination"] == name_account(request)
 

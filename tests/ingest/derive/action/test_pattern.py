@@ -30,7 +30,7 @@ def first(scene: Scene) -> Block:
     return root.following[0]
 
 
-def opcodes(pattern: Pattern, block: Block) -> list[int | None] | None:
+def opcodes(pattern: Pattern, block: Block) -> list[int] | None:
     """Return the opcodes of the blocks that a pattern takes, in order; None for no match."""
     match = pattern.match(block)
     return None if match is None else sorted({each.opcode or 0 for each in match.blocks})

@@ -47,7 +47,8 @@ def test_data_of_contracts_that_rules_look_into() -> None:
     )
     found = Rows({MESSAGES.name: messages, ACCOUNT_STATES.name: states})
     assert list_data_hashes(found).to_pylist() == [DATA]
-    cell = {"hash": DATA, "cell": bytes((2, 8)) + (0xABCD1234).to_bytes(4, "big")}
+    data = bytes((2, 8)) + (0xABCD1234).to_bytes(4, "big")
+    cell: dict[str, object] = {"hash": DATA, "cell": data}
     rows = Rows({**found.tables, STATE_CELLS.name: rows_of(STATE_CELLS.name, cell)})
     ((at, interface, facts),) = read_facts(rows, pa.array([STAKE_WALLET]))[
         f"0:{STAKE_WALLET.hex().upper()}"

@@ -69,6 +69,6 @@ def test_bodies_are_those_of_the_decoder(demo_lake: Path, tmp_path: Path) -> Non
     assert counts[0] == counts[1]
     before = connection.execute("select * from decoded_messages order by all").fetchall()
     compact_lake(lake, LakeSettings())
-    after = connect(open_snapshot(lake)).execute("select * from decoded_messages order by all")
-    assert after.fetchall() == before
+    merged = connect(open_snapshot(lake)).execute("select * from decoded_messages order by all")
+    assert merged.fetchall() == before
     assert not verify_lake(lake).damage

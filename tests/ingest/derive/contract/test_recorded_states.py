@@ -18,12 +18,12 @@ from tonlake.ingest.decode.block.state import StateCells
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.derive.contract.detection import ContractDetection
-from tonlake.ingest.derive.contract.known import KnownLake
+from tonlake.ingest.derive.contract.known import AccountState, KnownLake
 from tonlake.ingest.derive.contract.layout import Subject
 from tonlake.ingest.derive.contract.record import load_interfaces, name_interfaces
 from tonlake.ingest.derive.contract.session import GetMethodSession, find_reader, make_key
 from tonlake.ingest.derive.contract.stack import Question, load_address, parse_address
-from tonlake.ingest.derive.contract.world import AccountState, Network, World
+from tonlake.ingest.derive.contract.world import Network, World
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.lake.log.state import LogState
 

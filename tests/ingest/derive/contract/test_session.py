@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.derive.contract.detection import ContractDetection
+from tonlake.ingest.derive.contract.known import AccountState
 from tonlake.ingest.derive.contract.layout import Subject, store_address
 from tonlake.ingest.derive.contract.session import (
     READERS,
@@ -19,7 +20,7 @@ from tonlake.ingest.derive.contract.session import (
     make_key,
 )
 from tonlake.ingest.derive.contract.stack import Address, Cell, Question
-from tonlake.ingest.derive.contract.world import AccountState, Network
+from tonlake.ingest.derive.contract.world import Network
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.settings import TvmSettings
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -28,7 +28,8 @@ def test_a_shelf_has_what_was_looked_up(tmp_path: Path, *, is_kept: bool) -> Non
     builder = CellBuilder().store_uint(5, 32)
     root = builder.end()
     cell, refs = pack_cell(builder.tree, root)
-    row = {"mc_seqno": 1, "hash": builder.tree.hash(root), "cell": cell, "refs": refs}
+    key = builder.tree.hash(root)
+    row: dict[str, Any] = {"mc_seqno": 1, "hash": key, "cell": cell, "refs": refs}
     rows = {STATE_CELLS.name: pa.Table.from_pylist([row], schema=STATE_CELLS.arrow)}
     cache = CellCache.make()
     with (

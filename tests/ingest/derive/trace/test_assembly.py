@@ -36,7 +36,8 @@ def expected_rows(forest: Forest) -> dict[str, list[dict[str, Any]]]:
 
 
 def sorted_rows(name: str, *parts: pa.Table) -> list[dict[str, Any]]:
-    return sort_rows(pa.concat_tables(parts), TABLES[name]).to_pylist()
+    rows: list[dict[str, Any]] = sort_rows(pa.concat_tables(parts), TABLES[name]).to_pylist()
+    return rows
 
 
 @settings(deadline=None, max_examples=40)

@@ -95,7 +95,7 @@ def test_c7_is_read(pool: TvmPool) -> None:
 
 
 def test_nesting_and_size_are_bounded(pool: TvmPool) -> None:
-    deep = pool.run_get_method(make_call(repeat("70", 99, "6F01"))).stack
+    deep: Any = pool.run_get_method(make_call(repeat("70", 99, "6F01"))).stack
     depth = 0
     while isinstance(deep, tuple):
         (deep,) = deep

@@ -33,7 +33,7 @@ def simplify(value: Any) -> Any:
 def pair_up(value: Any) -> Any:
     """Return a value with its lists as pairs, and its bags as pytoniq writes them."""
     if isinstance(value, list):
-        pairs = None
+        pairs: Any = None
         for item in reversed(value):
             pairs = (pair_up(item), pairs)
         return pairs

@@ -107,7 +107,7 @@ def test_the_chain_is_followed(chain: Chain, tmp_path: Path) -> None:
 def read_ranges(lake_dir: Path) -> tuple[tuple[int, int], ...]:
     if not (lake_dir / "_log").exists():
         return ()
-    return tuple(tuple(one) for one in read_state(lake_dir).ranges)
+    return read_state(lake_dir).ranges
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from nacl.signing import SigningKey
@@ -86,7 +86,7 @@ def test_blocks_that_nobody_signed(chain: Chain, bundles: list[McBundle]) -> Non
         server.proof_answer = None, (651, "no proof")
         with pytest.raises(ServerRefusal, match="no proof"):
             source.read_bundle(5)
-        ends = {"id": None, "complete": True, "steps": []}
+        ends: dict[str, Any] = {"id": None, "complete": True, "steps": []}
         shown = {
             "workchain": -1,
             "shard": -(1 << 63),

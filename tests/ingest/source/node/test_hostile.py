@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PACKAGE = "archive/packages/arch0000/archive.00100.pack"
 PATIENCE_S = 30
 MAKERS = [os.mkfifo, os.mkdir]
-KINDS = {os.mkfifo: "a pipe", os.mkdir: "a folder"}
+KINDS: dict[Callable[..., None], str] = {os.mkfifo: "a pipe", os.mkdir: "a folder"}
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.index import open_segments
 from tonlake.lake.index.segment.file import SegmentFile
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.log.state import RUN_FOLDER, read_commit, read_state
+from tonlake.lake.log.state import SEGMENT_FOLDER, read_commit, read_state
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSettings
@@ -51,7 +51,7 @@ def chained(without_segment: Path, tmp_path: Path) -> Path:
 
 
 def ranges_of(lake: Path) -> list[tuple[int, int]]:
-    return sorted(range_of(segment) for segment in read_state(lake).runs)
+    return sorted(range_of(segment) for segment in read_state(lake).segments)
 
 
 def test_a_rebuild_covers_all_blocks_once(chained: Path) -> None:
@@ -64,54 +64,54 @@ def test_a_rebuild_covers_all_blocks_once(chained: Path) -> None:
     assert (report.damage, report.orphans) == ([], [])
 
 
-def test_a_run_of_another_version_is_not_read_and_made_anew(chained: Path) -> None:
+def test_a_segment_of_another_version_is_not_read_but_rebuilt(chained: Path) -> None:
     rebuild_index(chained)
     state = read_state(chained)
-    (segment,) = state.runs
+    (segment,) = state.segments
     foreign = msgspec.structs.replace(segment, schema_version=SEGMENT_FORMAT + 1)
-    commit_maintenance(chained, state, runs=(foreign,))
+    commit_maintenance(chained, state, segments=(foreign,))
     snapshot = open_snapshot(chained)
     assert open_segments(snapshot, NO_MEMORY) is None
     in_memory = open_segments(snapshot, SETTINGS)
     assert in_memory is not None
     assert len(in_memory.segments) == 3  # one of each commit, in memory
     commit, _ = read_commit(chained, snapshot.number)
-    told = read_status(snapshot, commit)
-    assert (told.lookups.runs, told.lookups.unreadable) == (0, 1)
-    assert told.lookups.missing == ((1, 9),)
-    assert told.lookups.rows_missing == segment.rows
+    status = read_status(snapshot, commit)
+    assert (status.lookups.segments, status.lookups.unreadable) == (0, 1)
+    assert status.lookups.missing == ((1, 9),)
+    assert status.lookups.rows_missing == segment.rows
     console = Console(record=True, width=200, file=io.StringIO())
-    render_status(told, console)
+    render_status(status, console)
     assert "1 segments have the format of another version" in console.export_text()
     rebuild_index(chained)
-    assert read_state(chained).runs == (segment,)
+    assert read_state(chained).segments == (segment,)
     assert open_segments(open_snapshot(chained), NO_MEMORY) is not None
 
 
 def test_the_same_rows_make_the_same_segment(chained: Path) -> None:
     rebuild_index(chained)
-    before = file_bytes(chained / RUN_FOLDER)
+    before = file_bytes(chained / SEGMENT_FOLDER)
     rebuild_index(chained, everything=True)
-    assert file_bytes(chained / RUN_FOLDER) == before
+    assert file_bytes(chained / SEGMENT_FOLDER) == before
     with mock.patch.object(rebuild, "BLOCK_ROWS", 3):
         rebuild_index(chained, everything=True)
-    assert file_bytes(chained / RUN_FOLDER) == before
+    assert file_bytes(chained / SEGMENT_FOLDER) == before
 
 
 def test_small_runs_are_joined_and_large_ones_left_alone(tmp_path: Path) -> None:
     lake, chain = tmp_path / "lake", Chain(4)
     commit_chain(lake, chain, 1, 40)
     rebuild_index(lake)
-    large = read_state(lake).runs
+    large = read_state(lake).segments
     for at in (41, 42, 43):
         commit_chain(lake, chain, at, at)
         rebuild_index(lake)
-    assert large[0] in read_state(lake).runs
-    assert len(read_state(lake).runs) <= 3
+    assert large[0] in read_state(lake).segments
+    assert len(read_state(lake).segments) <= 3
     assert ranges_of(lake)[-1][1] == 43
 
 
-def test_a_run_never_spans_a_hole(tmp_path: Path) -> None:
+def test_a_segment_never_spans_a_hole(tmp_path: Path) -> None:
     lake, chain = tmp_path / "lake", Chain(4)
     commit_chain(lake, chain, 1, 3)
     commit_chain(lake, chain, 6, 8)
@@ -125,14 +125,16 @@ def test_a_run_never_spans_a_hole(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_a_flipped_bit_is_found_and_never_answered_from(chained: Path, seed: int) -> None:
     rebuild_index(chained)
-    path = chained / read_state(chained).runs[0].path
+    path = chained / read_state(chained).segments[0].path
     data = bytearray(path.read_bytes())
     rng = random.Random(seed)  # noqa: S311 - a repeatable test
     data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
     path.write_bytes(data)
-    assert [damage.file for damage in verify_lake(chained).damage] == [f"{RUN_FOLDER}/{path.name}"]
+    assert [damage.file for damage in verify_lake(chained).damage] == [
+        f"{SEGMENT_FOLDER}/{path.name}"
+    ]
     snapshot = open_snapshot(chained)
-    assert snapshot.runs == ()
+    assert snapshot.segments == ()
     assert open_segments(snapshot, NO_MEMORY) is None
     assert open_segments(snapshot, SETTINGS) is not None
     rebuild_index(chained)
@@ -143,7 +145,7 @@ def test_a_flipped_bit_is_found_and_never_answered_from(chained: Path, seed: int
 @pytest.mark.parametrize(
     "point",
     [
-        *("run.created", "run.written", "run.synced", "run.renamed"),
+        *("segment.created", "segment.written", "segment.synced", "segment.renamed"),
         *("log.created", "log.written", "log.synced", "log.linked", "log.unlinked"),
         "log.folder_synced",
     ],
@@ -152,7 +154,7 @@ def test_a_rebuild_that_is_killed_leaves_all_or_nothing(chained: Path, point: st
     assert run_killed(lambda: rebuild_index(chained), point)
     assert verify_lake(chained).damage == []
     linked = point in {"log.linked", "log.unlinked", "log.folder_synced"}
-    assert bool(read_state(chained).runs) == linked
+    assert bool(read_state(chained).segments) == linked
     sweep_orphans(chained, 0)
     rebuild_index(chained)
     report = verify_lake(chained)
@@ -160,7 +162,7 @@ def test_a_rebuild_that_is_killed_leaves_all_or_nothing(chained: Path, point: st
     assert ranges_of(chained) == [(1, 9)]
 
 
-def test_a_reader_of_an_old_run_goes_on_when_it_is_replaced_and_swept(chained: Path) -> None:
+def test_a_reader_of_an_old_segment_goes_on_when_it_is_replaced_and_swept(chained: Path) -> None:
     rebuild_index(chained)
     snapshot = open_snapshot(chained)
     pinned = open_segments(snapshot, SETTINGS)
@@ -168,7 +170,7 @@ def test_a_reader_of_an_old_run_goes_on_when_it_is_replaced_and_swept(chained: P
     tx_hash = pinned.segments[0].hash_of(0)
     commit_chain(chained, Chain(9), 10, 14)
     rebuild_index(chained, everything=True)
-    old = chained / snapshot.runs[0].path
+    old = chained / snapshot.segments[0].path
     assert sweep_orphans(chained, 3600) == []
     assert old.exists()
     assert old in sweep_orphans(chained, 0)
@@ -177,17 +179,15 @@ def test_a_reader_of_an_old_run_goes_on_when_it_is_replaced_and_swept(chained: P
     assert pinned.read_records([hit])[0].row.hash == tx_hash
 
 
-@mock.patch.object(rebuild, "BLOCK_ROWS", 5)
 def test_commits_during_a_rebuild_are_kept(chained: Path) -> None:
     chain = Chain(8)
-    later = iter((10, 11))
 
-    def commit_more(_rows: int) -> None:
-        at = next(later, None)
-        if at is not None:
+    def commit_more(_folder: Path) -> None:
+        for at in (10, 11):
             commit_chain(chained, chain, at, at)
 
-    rebuild_index(chained, on_part=commit_more)
+    with mock.patch.object(rebuild, "sync_folder", commit_more):
+        rebuild_index(chained)
     assert open_snapshot(chained).last_mc_seqno == 11
     assert ranges_of(chained) == [(1, 9)]
     lookups = open_segments(open_snapshot(chained), SETTINGS)
@@ -196,8 +196,8 @@ def test_commits_during_a_rebuild_are_kept(chained: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [0, 1, 8, 100])
-def test_bytes_that_are_no_run_are_refused(chained: Path, cut: int) -> None:
+def test_bytes_that_are_no_segment_are_refused(chained: Path, cut: int) -> None:
     rebuild_index(chained)
-    data = (chained / read_state(chained).runs[0].path).read_bytes()
+    data = (chained / read_state(chained).segments[0].path).read_bytes()
     with pytest.raises(Exception, match="no index segment"):
         SegmentFile(data[: len(data) - 1 - cut], "x")

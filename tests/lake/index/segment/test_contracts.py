@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.lake.holdings import Holdings, commit_holdings
 from tonlake.lake.index.builder.rebuild import rebuild_index
+from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.index import open_segments
 from tonlake.lake.index.segment.contracts import INDEXED, SegmentTable, open_tables, write_contracts
 from tonlake.lake.index.segment.file import SegmentFile, SegmentWriter
@@ -60,28 +62,29 @@ def test_rows_come_back(seed: int, last: int) -> None:
                 )
 
 
-def test_a_run_made_without_contracts_says_so() -> None:
+def test_a_segment_without_contracts_has_no_tables() -> None:
     assert open_tables({}) is None
     assert write_tables([]) == {}
 
 
-def test_look_ups_are_not_asked_about_contracts_that_were_made_anew(tmp_path: Path) -> None:
+def test_segments_decline_contracts_that_were_rebuilt(tmp_path: Path) -> None:
     commit_holdings(tmp_path, 1, 6)
     rebuild_index(tmp_path)
     lookups = open_segments(open_snapshot(tmp_path), SETTINGS)
     assert lookups is not None
     assert lookups.list_tables("jetton_wallets")
     lookups.stale_traces = True
-    assert lookups.list_tables("jetton_wallets") is None
+    with pytest.raises(Declined):
+        lookups.list_tables("jetton_wallets")
 
 
-def test_the_digest_of_a_run_follows_from_the_files_of_contracts(tmp_path: Path) -> None:
+def test_the_digest_of_a_segment_follows_from_the_files_of_contracts(tmp_path: Path) -> None:
     commit_holdings(tmp_path, 1, 6)
     rebuild_index(tmp_path)
     state = read_state(tmp_path)
     snapshot = open_snapshot(tmp_path)
     snapshot.files["nft_items"] = snapshot.files["nft_items"][1:]
     lookups = open_segments(snapshot, SETTINGS)
-    assert state.runs
+    assert state.segments
     assert lookups is not None
     assert lookups.stale_traces

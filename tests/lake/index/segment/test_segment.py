@@ -13,7 +13,7 @@ from tests.fuzz.rows import compose, damage, make_traces, read_all
 from tests.lake.chain import Chain, commit_chain
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt
-from tonlake.lake.index.builder.gather import gather_all
+from tonlake.lake.index.builder.gather import Source
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.segment import shape
 from tonlake.lake.index.segment.file import SegmentFile
@@ -23,7 +23,7 @@ from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     import pyarrow as pa
@@ -43,7 +43,7 @@ def test_rows_are_found_as_they_were_written(
 ) -> None:
     monkeypatch.setattr(shape, "_MOST_NUMBERED", most_numbered)
     segment = Segment(SegmentFile(compose(chained), "whole"))
-    rows = gather_all(chained, read_state(chained).files, (1, 12))
+    rows = Source(chained, read_state(chained).files, (1, 12)).read_all()
     records = segment.read_records(range(len(segment.lt)))
     assert listed(TRANSACTION_COLUMNS, (record.row for record in records)) == written(
         rows["transactions"], TRANSACTION_COLUMNS
@@ -79,7 +79,7 @@ def test_damage_is_an_error_or_a_wrong_value_and_no_crash(chained: Path) -> None
     assert refused > 10
 
 
-def test_a_run_that_lacks_an_array_is_corrupt(chained: Path) -> None:
+def test_a_segment_that_lacks_an_array_is_corrupt(chained: Path) -> None:
     whole = compose(chained)
     names = SegmentFile(whole, "whole").arrays.keys()
     may_lack = {name for name in names if name.endswith((".end", ".place"))}
@@ -104,19 +104,21 @@ def test_states_by_account(chained: Path) -> None:
     }
     strangers = [(workchain + 1, account) for workchain, account in accounts]
     assert segment.newest_states(strangers) == [None] * len(strangers)
+    wrong: Any
     for wrong in ([(1 << 40, bytes(32))], [bytes(32)]):
         with pytest.raises((OverflowError, TypeError, struct.error)):
             segment.newest_states(wrong)
 
 
-def test_places_outside_of_a_run_are_refused(chained: Path) -> None:
+def test_places_outside_of_a_segment_are_refused(chained: Path) -> None:
     segment = Segment(SegmentFile(compose(chained), "whole"))
     rows = len(segment.lt)
-    for read in (
+    readings: tuple[Callable[[], object], ...] = (
         lambda: segment.read_records([rows]),
         lambda: segment.read_records([-rows - 1]),
         lambda: segment.read_lines([(0, 99)]),
-    ):
+    )
+    for read in readings:
         with pytest.raises((ValueError, IndexError)):
             read()
 

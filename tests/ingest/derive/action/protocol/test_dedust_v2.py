@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -120,15 +120,19 @@ def test_refused_swap_pays_the_sender_back(exit_code: int, receiver: str) -> Non
 
 
 def test_each_pool_of_a_long_route_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene, hops, reads = Scene(), 200, []
+    scene, hops = Scene(), 200
+    reads: list[Any] = []
     step = scene.external(OWNER)
     for number in range(hops):
         step = step.send(account(f"pool {number}"), pay(7))
         step.send(None, log(7, 7))
     read = dedust_v2.read_order
-    monkeypatch.setattr(
-        dedust_v2, "read_order", lambda block: (reads.append(block), read(block))[1]
-    )
+
+    def count(block: Any) -> Any:
+        reads.append(block)
+        return read(block)
+
+    monkeypatch.setattr(dedust_v2, "read_order", count)
     scene.classify()
     assert hops <= len(reads) < 20 * hops
 

@@ -117,7 +117,7 @@ def test_a_packet_in_records() -> None:
     path = write_record(
         packet.child(), b"path", [Number(1, 32), Number(2, 256), Number(3, 32), Number(4, 256)]
     )
-    fields = [path, packet.child().text("hi"), Number(6, 64), Number(7, 256)]
+    fields: list[Number | Cell] = [path, packet.child().text("hi"), Number(6, 64), Number(7, 256)]
     write_record(packet, b"Packet", fields)
     assert read_packet(read_record(body_of(root.ref(packet)))) == {
         "src_eid": 1,
