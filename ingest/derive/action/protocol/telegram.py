@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, NamedTuple
 
+import pyarrow.compute as pc
 from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
@@ -21,6 +22,8 @@ from tonlake.ingest.errors import ActionUnreadable, IngestError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import pyarrow as pa
 
     from tonlake.ingest.decode.cell.slice import CellSlice
     from tonlake.ingest.derive.action.body import Body
@@ -47,6 +50,8 @@ _MARKS = tuple({opcode.to_bytes(4)[:3] for opcode in _REQUESTS})
 SIGNATURE_BITS = 512
 _KEY_BITS = 256
 _ROTATION = b"KEY_ROTATION"
+_MIN_ROTATION, _MAX_ROTATION = 216, 300
+"""Bytes of a rotation as a bag of cells: its cells alone, and with any header."""
 
 
 def read_opcode(message: Message) -> int | None:
@@ -108,6 +113,13 @@ def list_messages(body: CellSlice) -> Iterator[int]:
             yield chunk.load_ref()
     if count:
         raise ActionUnreadable("a request has another number of messages than it states")
+
+
+def find_rotations(bodies: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return which bodies may be rotations that a relayer brings, null for those of other sizes."""
+    sizes = pc.binary_length(bodies)
+    fits = pc.and_(pc.greater_equal(sizes, _MIN_ROTATION), pc.less_equal(sizes, _MAX_ROTATION))
+    return pc.match_substring(pc.if_else(fits, bodies, None), CHANGE_KEY_INTERNAL.to_bytes(4))
 
 
 class Rotation(NamedTuple):

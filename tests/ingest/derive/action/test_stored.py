@@ -6,7 +6,9 @@ import base64
 
 import pyarrow as pa
 
+from tests.ingest.derive.action.protocol.test_telegram import write_rotation
 from tonlake.ingest.derive.action.body import read_body
+from tonlake.ingest.derive.action.protocol.telegram import CHANGE_KEY_INTERNAL
 from tonlake.ingest.derive.action.stored import (
     SOURCES,
     Rows,
@@ -37,7 +39,7 @@ def test_data_of_contracts_that_rules_look_into() -> None:
     messages = rows_of(
         MESSAGES.name,
         {"opcode": 0x499A9262, "destination": STAKE_WALLET},
-        {"opcode": 0x12345678, "destination": OTHER},
+        {"opcode": 0x12345678, "destination": OTHER, "body": b"\xfb\xba\x99\xc7" * 40},
     )
     states = rows_of(
         ACCOUNT_STATES.name, state(STAKE_WALLET, data_hash=DATA), state(OTHER, data_hash=b"x" * 32)
@@ -51,6 +53,16 @@ def test_data_of_contracts_that_rules_look_into() -> None:
     ]
     assert (at, interface) == (5, "data_boc")
     assert read_body(base64.b64decode(facts["data_boc"])).uint(32) == 0xABCD1234
+
+
+def test_data_of_wallets_whose_key_a_relayed_request_changes() -> None:
+    body = write_rotation(CHANGE_KEY_INTERNAL).boc()
+    message = {"opcode": 0x12345678, "destination": OTHER, "body": body}
+    tables = {
+        MESSAGES.name: rows_of(MESSAGES.name, message),
+        ACCOUNT_STATES.name: rows_of(ACCOUNT_STATES.name, state(OTHER, data_hash=DATA)),
+    }
+    assert list_data_hashes(Rows(tables)).to_pylist() == [DATA]
 
 
 def test_nothing_to_look_into() -> None:
