@@ -46,7 +46,8 @@ _EXTERNAL = frozenset((CHANGE_KEY_EXTERNAL, SEND_ONE_EXTERNAL, SEND_BULK_EXTERNA
 _GASLESS = frozenset(
     (SEND_ONE_INTERNAL, SEND_BULK_INTERNAL, CHANGE_KEY_INTERNAL, _WALLET_V5_INTERNAL)
 )
-_MARKS = tuple({opcode.to_bytes(4)[:3] for opcode in _REQUESTS})
+_SEND_MARK, _KEY_MARK = b"\x89\x6e", b"\xba\x99"
+"""Second and third byte of every opcode of a request."""
 SIGNATURE_BITS = 512
 _KEY_BITS = 256
 _ROTATION = b"KEY_ROTATION"
@@ -57,7 +58,7 @@ _MIN_ROTATION, _MAX_ROTATION = 216, 300
 def read_opcode(message: Message) -> int | None:
     """Return the opcode behind a signature if it is one of a request, else the message's own."""
     boc = message.boc
-    if boc is None or not any(mark in boc for mark in _MARKS):
+    if boc is None or not (_SEND_MARK in boc or _KEY_MARK in boc):
         return message.opcode
     try:
         opcode = message.body().skip(SIGNATURE_BITS).peek_opcode()
