@@ -130,6 +130,11 @@ class Body:
         """Return the place in the cell, for readers of other modules."""
         return self._at
 
+    def hash(self) -> bytes:
+        """Return the hash of a cell of what is left."""
+        tree = self._at.tree
+        return tree.hash(CellBuilder(tree).store_slice(self._at).end())
+
     def boc(self, *, crc32c: bool = True) -> str:
         """Return what is left as a bag of cells in base64, with its CRC by default."""
         builder = CellBuilder(self._at.tree)

@@ -17,6 +17,7 @@ from tonlake.ingest.decode.cell.writer import serialize_single
 from tonlake.ingest.derive.action.account.facts import READERS, show_address
 from tonlake.ingest.derive.action.interface import Facts, Interfaces
 from tonlake.ingest.derive.action.model import Message, Trace, Transaction
+from tonlake.ingest.derive.action.protocol import telegram
 from tonlake.lake.file.values import iter_dicts, iter_tuples
 from tonlake.lake.schema import MESSAGES, TRANSACTION_TRACES, TRANSACTIONS
 from tonlake.lake.schema.contract import (
@@ -100,10 +101,9 @@ def list_data_hashes(rows: Rows) -> pa.Array:
     states = rows.take(ACCOUNT_STATES.name)
     if not messages.num_rows or not states.num_rows:
         return pa.array([], pa.binary(32))
-    is_wanted = pc.is_in(messages["opcode"], value_set=_READS_DATA)
+    is_read = pc.is_in(messages["opcode"], value_set=_READS_DATA)
+    is_wanted = pc.or_kleene(is_read, telegram.find_rotations(messages["body"]))
     accounts = messages["destination"].filter(is_wanted).unique()
-    if not len(accounts):
-        return pa.array([], pa.binary(32))
     return _filter(states, "account", accounts)["data_hash"].drop_null().unique()
 
 

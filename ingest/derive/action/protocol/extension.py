@@ -4,9 +4,9 @@ A request is 7369676e wallet_id:uint32 valid_until:uint32 seqno:uint32 out_actio
 extended:(Maybe ExtendedList) signature:bits512; each item of the list holds an action (02 adds, 03
 removes an address, 04 allows signatures or not) and, in a reference, the next item.
 
-Columns and values are those of TON Center's test cases; its rule is not published. Which of several
-extensions is shown (here the first), when ``signature_allowed`` has a value (here with action 04 in
-the same request), and that requests inside the chain stay calls are inferred.
+Columns and values are those of TON Center's test cases. The rule itself is not published: which
+of several extensions is shown (here the first), when ``signature_allowed`` has a value (here with
+action 04 in the same request), and that requests inside the chain stay calls are inferred.
 """
 
 from __future__ import annotations

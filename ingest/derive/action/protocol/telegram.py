@@ -10,6 +10,11 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, NamedTuple
 
+import pyarrow.compute as pc
+from nacl.exceptions import BadSignatureError
+from nacl.signing import VerifyKey
+
+from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.derive.action.body import read_body
 from tonlake.ingest.derive.action.pattern import call
 from tonlake.ingest.derive.action.rule import Draft, Rule
@@ -17,6 +22,8 @@ from tonlake.ingest.errors import ActionUnreadable, IngestError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import pyarrow as pa
 
     from tonlake.ingest.decode.cell.slice import CellSlice
     from tonlake.ingest.derive.action.body import Body
@@ -39,15 +46,19 @@ _EXTERNAL = frozenset((CHANGE_KEY_EXTERNAL, SEND_ONE_EXTERNAL, SEND_BULK_EXTERNA
 _GASLESS = frozenset(
     (SEND_ONE_INTERNAL, SEND_BULK_INTERNAL, CHANGE_KEY_INTERNAL, _WALLET_V5_INTERNAL)
 )
-_MARKS = tuple({opcode.to_bytes(4)[:3] for opcode in _REQUESTS})
+_SEND_MARK, _KEY_MARK = b"\x89\x6e", b"\xba\x99"
+"""Second and third byte of every opcode of a request."""
 SIGNATURE_BITS = 512
 _KEY_BITS = 256
+_ROTATION = b"KEY_ROTATION"
+_MIN_ROTATION, _MAX_ROTATION = 216, 300
+"""Bytes of a rotation as a bag of cells: its cells alone, and with any header."""
 
 
 def read_opcode(message: Message) -> int | None:
     """Return the opcode behind a signature if it is one of a request, else the message's own."""
     boc = message.boc
-    if boc is None or not any(mark in boc for mark in _MARKS):
+    if boc is None or not (_SEND_MARK in boc or _KEY_MARK in boc):
         return message.opcode
     try:
         opcode = message.body().skip(SIGNATURE_BITS).peek_opcode()
@@ -105,6 +116,13 @@ def list_messages(body: CellSlice) -> Iterator[int]:
         raise ActionUnreadable("a request has another number of messages than it states")
 
 
+def find_rotations(bodies: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return which bodies may be rotations that a relayer brings, null for those of other sizes."""
+    sizes = pc.binary_length(bodies)
+    fits = pc.and_(pc.greater_equal(sizes, _MIN_ROTATION), pc.less_equal(sizes, _MAX_ROTATION))
+    return pc.match_substring(pc.if_else(fits, bodies, None), CHANGE_KEY_INTERNAL.to_bytes(4))
+
+
 class Rotation(NamedTuple):
     """A request to change the key; numbers unsigned, keys and signatures hexadecimal digits."""
 
@@ -136,10 +154,11 @@ def _make_rotation(match: Match, interfaces: Interfaces) -> Draft | None:
     is_external = message.source is None
     if block.opcode != (CHANGE_KEY_EXTERNAL if is_external else CHANGE_KEY_INTERNAL):
         return None
-    rotation = read_rotation(message.body())
+    body = message.body()
+    rotation = read_rotation(body.copy())
     if rotation is None or not _is_run(transaction) or block.nodes[0].is_log:
         return None
-    if not is_external and not _is_kept(rotation, transaction, interfaces):
+    if not is_external and not _is_kept(rotation, body, transaction, interfaces):
         return None
     extra = {
         "new_public_key": rotation.key,
@@ -159,19 +178,43 @@ def _is_run(transaction: Transaction) -> bool:
     return not transaction.aborted and transaction.exit_code in {0, None}
 
 
-def _is_kept(rotation: Rotation, transaction: Transaction, interfaces: Interfaces) -> bool:
-    """Return whether the wallet's storage shows a rotation; true where it is not known.
+def _is_kept(
+    rotation: Rotation, request: Body, transaction: Transaction, interfaces: Interfaces
+) -> bool:
+    """Return whether the wallet's storage agrees with a rotation; true where it is not known.
 
-    The storage is revision:uint8 seqno:uint32 subwallet:uint32 public_key:uint256. It is that of
-    the end of the block, which later requests may have changed again.
+    The storage is revision:uint8 seqno:uint32 subwallet:uint32 public_key:uint256, that of the
+    account's last state: after the request, with the new key, or before it, with the key that
+    signed the request.
     """
     facts = interfaces.find(transaction.account, "data_boc")
     if facts is None or not facts.get("data_boc"):
         return True
     data = read_body(base64.b64decode(facts["data_boc"])).skip(8)
     seqno, subwallet, key = data.uint(32), data.uint(32), data.hex(_KEY_BITS)
-    is_done = key == rotation.key and seqno > rotation.seqno
-    return rotation.valid_until > transaction.now and subwallet == rotation.subwallet and is_done
+    if rotation.valid_until <= transaction.now or subwallet != rotation.subwallet:
+        return False
+    if not _is_signed(rotation.key, _hash_rotation(transaction.account), rotation.signature):
+        return False
+    if seqno == rotation.seqno:
+        signature = request.hex(SIGNATURE_BITS)
+        return _is_signed(key, request.hash(), signature)
+    return key == rotation.key and seqno > rotation.seqno
+
+
+def _hash_rotation(account: str) -> bytes:
+    """Return what the new key signs: the hash of the cell of a constant and the account."""
+    workchain, _, digits = account.partition(":")
+    builder = CellBuilder().store_bytes(_ROTATION).store_int(int(workchain), 8)
+    return builder.tree.hash(builder.store_bytes(bytes.fromhex(digits)).end())
+
+
+def _is_signed(key: str, signed: bytes, signature: str) -> bool:
+    try:
+        VerifyKey(bytes.fromhex(key)).verify(signed, bytes.fromhex(signature))
+    except BadSignatureError:
+        return False
+    return True
 
 
 CHANGE_KEY_RULE = Rule(

@@ -8,8 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.ingest.derive.action.protocol.test_telegram import write_rotation
 from tonlake.ingest.derive.action.body import read_body
 from tonlake.ingest.derive.action.derivation import classify_stored
+from tonlake.ingest.derive.action.protocol.telegram import CHANGE_KEY_INTERNAL
 from tonlake.ingest.derive.action.stored import (
     SOURCES,
     Rows,
@@ -40,7 +42,7 @@ def test_data_of_contracts_that_rules_look_into() -> None:
     messages = rows_of(
         MESSAGES.name,
         {"opcode": 0x499A9262, "destination": STAKE_WALLET},
-        {"opcode": 0x12345678, "destination": OTHER},
+        {"opcode": 0x12345678, "destination": OTHER, "body": b"\xfb\xba\x99\xc7" * 40},
     )
     states = rows_of(
         ACCOUNT_STATES.name, state(STAKE_WALLET, data_hash=DATA), state(OTHER, data_hash=b"x" * 32)
@@ -55,6 +57,16 @@ def test_data_of_contracts_that_rules_look_into() -> None:
     ]
     assert (at, interface) == (5, "data_boc")
     assert read_body(base64.b64decode(facts["data_boc"])).uint(32) == 0xABCD1234
+
+
+def test_data_of_wallets_whose_key_a_relayed_request_changes() -> None:
+    body = write_rotation(CHANGE_KEY_INTERNAL).boc()
+    message = {"opcode": 0x12345678, "destination": OTHER, "body": body}
+    tables = {
+        MESSAGES.name: rows_of(MESSAGES.name, message),
+        ACCOUNT_STATES.name: rows_of(ACCOUNT_STATES.name, state(OTHER, data_hash=DATA)),
+    }
+    assert list_data_hashes(Rows(tables)).to_pylist() == [DATA]
 
 
 def test_nothing_to_look_into() -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import base64
 
 import pytest
+from nacl.signing import SigningKey
 
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.action.protocol import telegram
 from tonlake.ingest.derive.action.row import Action, name_action
 
 WALLET, RELAYER, FRIEND = account("wallet"), account("relayer"), account("friend")
 SUBWALLET, SEQNO, KEY = 239, 7, 0xABC
-REFUSED = {"call_contract", "gasless_request"}
 
 
 def write_request(opcode: int) -> Cell:
@@ -157,18 +158,58 @@ def test_rotation_with_a_remainder() -> None:
     assert list_types(scene) == ["call_contract", "gasless_request"]
 
 
+OLD, NEW = SigningKey(b"o" * 32), SigningKey(b"n" * 32)
+
+
+def write_signed(
+    *, signs: SigningKey = OLD, rotates: SigningKey = NEW, owner: str = WALLET
+) -> Cell:
+    """Return a rotation from the old key to the new one, with the signatures of some keys."""
+
+    def write(body: Cell) -> Cell:
+        body.uint(telegram.CHANGE_KEY_INTERNAL, 32).uint(SUBWALLET, 32)
+        body.uint(Scene.now + 60, 32).uint(SEQNO, 32).uint(to_number(NEW.verify_key.encode()), 256)
+        body.ref(body.child().uint(to_number(rotates.sign(hash_owner(owner)).signature), 512))
+        return body.ref(body.child().uint(0x99, 256))
+
+    signature = signs.sign(hash_cell(write(Cell()))).signature
+    return write(Cell().uint(to_number(signature), 512))
+
+
+def hash_owner(owner: str) -> bytes:
+    digits = owner.partition(":")[2]
+    return hash_cell(Cell().text("KEY_ROTATION").uint(0, 8).uint(int(digits, 16), 256))
+
+
+def hash_cell(cell: Cell) -> bytes:
+    tree = parse_boc(cell.boc())
+    return tree.hash(tree.roots[0])
+
+
+def to_number(data: bytes) -> int:
+    return int.from_bytes(data)
+
+
 @pytest.mark.parametrize(
-    ("seqno", "subwallet", "key", "types"),
+    ("seqno", "subwallet", "key", "body", "is_done"),
     [
-        (SEQNO + 1, SUBWALLET, KEY, {"change_wallet_key", "gasless_request"}),
-        (SEQNO, SUBWALLET, KEY, REFUSED),
-        (SEQNO + 1, SUBWALLET + 1, KEY, REFUSED),
-        (SEQNO + 1, SUBWALLET, KEY + 1, REFUSED),
+        (SEQNO + 1, SUBWALLET, NEW, write_signed(), True),
+        (SEQNO + 1, SUBWALLET, NEW, write_signed(rotates=OLD), False),
+        (SEQNO + 1, SUBWALLET, NEW, write_signed(owner=FRIEND), False),
+        (SEQNO + 1, SUBWALLET + 1, NEW, write_signed(), False),
+        (SEQNO + 1, SUBWALLET, OLD, write_signed(), False),
+        (SEQNO, SUBWALLET, OLD, write_signed(), True),
+        (SEQNO, SUBWALLET, OLD, write_signed(signs=NEW), False),
+        (SEQNO - 1, SUBWALLET, OLD, write_signed(), False),
     ],
 )
-def test_storage_shows_a_rotation(seqno: int, subwallet: int, key: int, types: set[str]) -> None:
+def test_storage_agrees_with_a_rotation(
+    *, seqno: int, subwallet: int, key: SigningKey, body: Cell, is_done: bool
+) -> None:
     scene = Scene()
-    relay(scene, write_rotation(telegram.CHANGE_KEY_INTERNAL))
-    data = Cell().uint(1, 8).uint(seqno, 32).uint(subwallet, 32).uint(key, 256)
+    relay(scene, body)
+    data = Cell().uint(1, 8).uint(seqno, 32).uint(subwallet, 32)
+    data.uint(to_number(key.verify_key.encode()), 256)
     scene.know(WALLET, "data_boc", data_boc=base64.b64encode(data.boc()).decode())
-    assert set(list_types(scene)) == types
+    taken = "change_wallet_key" if is_done else "call_contract"
+    assert list_types(scene) == [taken, "gasless_request"]
