@@ -16,8 +16,7 @@ from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.decode.block.header import read_own_info, read_parts, read_shard_ident
 from tonlake.ingest.decode.cell.boc import MERKLE_PROOF, parse_boc
 from tonlake.ingest.decode.cell.build import append_cell, graft_cell
-from tonlake.ingest.decode.cell.dictionary import iter_hashmap
-from tonlake.ingest.decode.cell.dictionary_writer import build_hashmap
+from tonlake.ingest.decode.cell.dictionary import build_hashmap, iter_hashmap
 from tonlake.ingest.decode.cell.exotic import PRUNED
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc

@@ -26,7 +26,7 @@ from tonlake.ingest.decode.block.phase import read_action, read_run
 from tonlake.ingest.decode.block.size import size_action, size_description, size_root, size_run
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import append_cell, graft, pack_head
-from tonlake.ingest.decode.cell.dictionary_writer import build_hashmap
+from tonlake.ingest.decode.cell.dictionary import build_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree, count_bits
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.decode.native import rebuild_bag
