@@ -163,7 +163,7 @@ class CellFinder:
                 state = state or self._log.read()
                 level |= self._memory.find(lacking, state)
             found |= level
-            keys = {kid for _, kids in level.values() for kid in kids} - found.keys()
+            keys = {child for _, children in level.values() for child in children} - found.keys()
         return found
 
     def learn(self, fresh: pa.Table, commit: Commit) -> None:

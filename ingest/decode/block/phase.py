@@ -72,7 +72,7 @@ def read_maybe_storage(value: int, left: int) -> tuple[Phase, int]:
 
 
 def read_maybe_credit(
-    tree: CellTree, kids: tuple[int, ...], ref: int, value: int, left: int
+    tree: CellTree, children: tuple[int, ...], ref: int, value: int, left: int
 ) -> tuple[Phase, int, int]:
     """Read ``Maybe TrCreditPhase``; return the columns, the next reference and the place."""
     left -= 1
@@ -82,12 +82,12 @@ def read_maybe_credit(
     credit, left = read_grams(value, left)
     left -= 1
     if value >> left & 1:
-        return (due, credit, read_extra_currencies(tree, kids[ref])), ref + 1, left
+        return (due, credit, read_extra_currencies(tree, children[ref])), ref + 1, left
     return (due, credit, None), ref, left
 
 
 def read_compute(
-    tree: CellTree, kids: tuple[int, ...], ref: int, value: int, left: int
+    tree: CellTree, children: tuple[int, ...], ref: int, value: int, left: int
 ) -> tuple[Phase, int, int]:
     """Read TrComputePhase; return the columns, the next reference and the place."""
     left -= 1
@@ -103,7 +103,7 @@ def read_compute(
     left -= 3
     flags = value >> left
     gas_fees, left = read_grams(value, left)
-    run = read_run(tree.cells[kids[ref]])
+    run = read_run(tree.cells[children[ref]])
     success, state_used, activated = bool(flags & 4), bool(flags & 2), bool(flags & 1)
     return (False, None, success, state_used, activated, gas_fees, *run), ref + 1, left
 
@@ -142,12 +142,12 @@ def read_run(cell: bytes) -> Phase:
 
 
 def read_maybe_action(
-    tree: CellTree, kids: tuple[int, ...], ref: int, value: int, left: int
+    tree: CellTree, children: tuple[int, ...], ref: int, value: int, left: int
 ) -> tuple[Phase, int, int]:
     """Read ``Maybe ^TrActionPhase``; return the columns, the next reference and the place."""
     left -= 1
     if value >> left & 1:
-        return read_action(tree.cells[kids[ref]]), ref + 1, left
+        return read_action(tree.cells[children[ref]]), ref + 1, left
     return NO_ACTION, ref, left
 
 

@@ -127,10 +127,10 @@ def _walk(
             if not key_left:
                 yield key, CellSlice.at(tree, cell, value, left)
                 continue
-        kids = links[cell]
-        if len(kids) < _FORK_REFS:
-            raise CellUnderflow(f"hash map fork at cell {cell} has {len(kids)} references")
-        zero, one = kids[:2]
+        children = links[cell]
+        if len(children) < _FORK_REFS:
+            raise CellUnderflow(f"hash map fork at cell {cell} has {len(children)} references")
+        zero, one = children[:2]
         key, key_left = key << 1, key_left - 1
         if cells[one][0] != passed_over:
             todo.append((one, key | 1, key_left))

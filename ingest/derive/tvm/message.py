@@ -155,7 +155,7 @@ def estimate_unaccepted(
 
 
 def is_special(params: Mapping[int, bytes], workchain: int, account: bytes) -> bool:
-    """Tell whether an account is one of those that pay nothing.
+    """Return whether an account is one of those that pay nothing.
 
     TL-B: config_addr:bits256 (parameter 0), fundamental_smc_addr:(HashmapE 256 True) (31).
     """
