@@ -161,11 +161,10 @@ class PackageScan:
     an entry that is cut, as the last one is while a node writes, or bytes that are no entry.
     """
 
-    def __init__(self, path: Path, name: str, *, bound: int | None = None) -> None:
-        """Begin at the start of the file; with ``bound`` no byte behind it is looked at."""
+    def __init__(self, path: Path, name: str) -> None:
+        """Begin at the start of the file."""
         self.path = path
         self.name = name
-        self.bound = bound
         self._restart(0)
 
     def _restart(self, inode: int) -> None:
@@ -187,7 +186,7 @@ class PackageScan:
                 if status.st_ino != self.inode or size < self.end:
                     self._restart(status.st_ino)
                 before = (self.end, self.tail and self.tail.args)
-                self._read_on(file.fileno(), size if self.bound is None else self.bound)
+                self._read_on(file.fileno(), size)
         except OSError as error:
             self._restart(0)
             self.tail = EntryFlaw(explain_unreadable(error), file=self.name, offset=0)
@@ -197,7 +196,7 @@ class PackageScan:
     def _read_on(self, descriptor: int, limit: int) -> None:
         self.tail = self._check_magic(descriptor) if self.end == 0 else None
         while self.tail is None and self.end < limit:
-            place = Place(self.path, self.name, self.end, limit if self.bound else None)
+            place = Place(self.path, self.name, self.end, None)
             position = FILE_HEADER_BYTES + self.end
             try:
                 name, data = _read_entry(descriptor, position, place)

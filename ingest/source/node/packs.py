@@ -36,8 +36,12 @@ OPEN_INDEXES = 4
 class PackSource:
     """Blocks of the archive packages under a folder; follows files that grow."""
 
-    def __init__(self, folder: Path, *, open_groups: int) -> None:
-        """List the packages; they are read when they are asked for."""
+    def __init__(self, folder: Path, *, open_groups: int = OPEN_INDEXES) -> None:
+        """List the packages, read when they are asked for; ``open_groups`` block lists are kept.
+
+        Raises:
+            SourceError: there are none.
+        """
         self.folder = folder
         self._limit = open_groups
         self._groups: OrderedDict[int, PackGroup] = OrderedDict()
@@ -207,12 +211,3 @@ class PackSource:
             reason = f"{names_it}the packages end before it"
             return BlockNotYet(reason, block=block_id, file=where)
         return BlockNeverHad("the packages do not hold it", block=block_id, file=where)
-
-
-def open_packs(folder: Path, *, open_groups: int = OPEN_INDEXES) -> PackSource:
-    """Open the archive packages anywhere under a folder; ``open_groups`` block lists are kept.
-
-    Raises:
-        SourceError: there are none.
-    """
-    return PackSource(folder, open_groups=open_groups)
