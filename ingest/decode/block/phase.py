@@ -14,8 +14,7 @@ from tonlake.ingest.decode.block.currency import (
     read_extra_currencies,
     read_grams,
     read_maybe_grams,
-    read_var_uint3,
-    read_var_uint7,
+    read_var_uint,
     sign_int32,
 )
 from tonlake.ingest.decode.cell.tree import read_bits
@@ -112,12 +111,12 @@ def read_compute(
 def read_run(cell: bytes) -> Phase:
     """Read the child cell of tr_phase_compute_vm, gas_used to vm_final_state_hash."""
     value, left = read_bits(cell)
-    gas_used, left = read_var_uint7(value, left)
-    gas_limit, left = read_var_uint7(value, left)
+    gas_used, left = read_var_uint(value, left, 3)
+    gas_limit, left = read_var_uint(value, left, 3)
     gas_credit = None
     left -= 1
     if value >> left & 1:
-        gas_credit, left = read_var_uint3(value, left)
+        gas_credit, left = read_var_uint(value, left, 2)
     left -= 8
     mode = value >> left & 0xFF
     left -= 32
@@ -169,8 +168,8 @@ def read_action(cell: bytes) -> Phase:
         result_arg = sign_int32(value >> left & 0xFFFFFFFF)
     left -= _ACTION_COUNTS_BITS
     counts = (value >> left & _ACTION_COUNTS_MASK).to_bytes(_ACTION_COUNTS.size, "big")
-    size_cells, left = read_var_uint7(value, left)
-    size_bits, left = read_var_uint7(value, left)
+    size_cells, left = read_var_uint(value, left, 3)
+    size_bits, left = read_var_uint(value, left, 3)
     return (
         bool(flags & 4),
         bool(flags & 2),
@@ -197,8 +196,8 @@ def read_maybe_bounce(value: int, left: int) -> tuple[Phase, int]:
         left -= 1
         if not value >> left & 1:
             return ("negfunds", *NO_BOUNCE[1:]), left
-    size_cells, left = read_var_uint7(value, left)
-    size_bits, left = read_var_uint7(value, left)
+    size_cells, left = read_var_uint(value, left, 3)
+    size_bits, left = read_var_uint(value, left, 3)
     fees, left = read_grams(value, left)
     if not is_ok:
         return ("nofunds", size_cells, size_bits, fees, None, None), left
