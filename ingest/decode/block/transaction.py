@@ -51,7 +51,7 @@ April 2026.
 """
 
 
-class Place(NamedTuple):
+class BlockPlace(NamedTuple):
     """Where a transaction stands: its block, and the masterchain block that commits that."""
 
     workchain: int | None
@@ -71,13 +71,13 @@ class Decoded(NamedTuple):
     state_hash: bytes
 
 
-NOWHERE = Place(None, None, None, None)
+NOWHERE = BlockPlace(None, None, None, None)
 
 
 class TransactionDecoder:
     """Decodes the transactions of one tree."""
 
-    def __init__(self, tree: CellTree, place: Place, global_version: int | None) -> None:
+    def __init__(self, tree: CellTree, place: BlockPlace, global_version: int | None) -> None:
         """Prepare for the transactions of the block at ``place``."""
         self._tree = tree
         self._place = place

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from tonlake.ingest.decode.block.validator import Signers
-    from tonlake.ingest.source.node.package import Place
+    from tonlake.ingest.source.node.package import EntryPlace
     from tonlake.ingest.source.node.slice import Slice
 
 
@@ -107,7 +107,7 @@ def check_signed(opened: Slice, block: RawBlock, signers: Signers, key_seqno: in
         raise BlockCorrupt(str(error), block=block.id) from error
 
 
-def _flaw_of_proof(place: Place, error: Exception) -> EntryFlaw:
+def _flaw_of_proof(place: EntryPlace, error: Exception) -> EntryFlaw:
     """Return the error that names the entry of a damaged proof."""
     offset = FILE_HEADER_BYTES + place.offset
     reason = f"the proof of the block is damaged: {error}"
