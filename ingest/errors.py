@@ -5,9 +5,8 @@ IngestError
 │   └── CellUnderflow    a cell has fewer bits or references than its type needs
 ├── MissingCell          a cell that a tree needs is not among the cells at hand
 ├── DecodeError          valid cells that do not follow the TL-B of a block
-├── TraceError           transactions and messages that give no traces
-│   ├── TraceImpossible  messages that no chain can hold
-│   └── TracesMissing    the lake has transactions without traces
+├── TraceImpossible      messages that no chain can hold
+├── TracesMissing        the lake has transactions without traces
 ├── ActionUnreadable     a message that no reader of its protocol can take apart
 ├── RecordingMalformed   a line of recorded traces that cannot be read as rows
 ├── TvmError             a get-method could not be run
@@ -71,15 +70,11 @@ class BodyError(IngestError):
     """A message body and a layout of the body table that do not fit together."""
 
 
-class TraceError(IngestError):
-    """Transactions and messages that give no traces."""
-
-
-class TraceImpossible(TraceError):
+class TraceImpossible(IngestError):
     """Messages that no chain can hold: in a ring, or consumed in a block before the sender's."""
 
 
-class TracesMissing(TraceError):
+class TracesMissing(IngestError):
     """The lake has transactions without traces."""
 
 

@@ -103,7 +103,7 @@ class Scope(NamedTuple):
     """Called after each range with the number of ranges done and of all."""
 
     def covers(self, place: Place) -> bool:
-        """Tell whether a range begins in the masterchain blocks of ``within``."""
+        """Return whether a range begins in the masterchain blocks of ``within``."""
         return self.within is None or any(
             span.first <= place.first <= span.last for span in self.within
         )

@@ -38,7 +38,7 @@ Ask = Callable[["DuckDBPyConnection", set[Key]], Mapping[Key, Value]]
 """Queries a lake for the values of some keys; unknown keys are left out."""
 
 
-class Memory(Generic[Key, Value]):
+class LakeCache(Generic[Key, Value]):
     """Values by key out of one table; no more than twice ``most`` are held."""
 
     def __init__(
@@ -140,7 +140,9 @@ class CellFinder:
         """Look up in ``lake_dir``, which need not be there yet; ``log`` is read on."""
         self._most = most = settings.ingest.cached_rows
         self._log = log or LogReader(lake_dir)
-        self._memory = Memory(lake_dir, settings.lake, STATE_CELLS.name, _find_in_lake, most=most)
+        self._memory = LakeCache(
+            lake_dir, settings.lake, STATE_CELLS.name, _find_in_lake, most=most
+        )
         self._fresh_rows: pa.Table | None = None
         self._fresh: Cells = {}
 
@@ -163,7 +165,7 @@ class CellFinder:
                 state = state or self._log.read()
                 level |= self._memory.find(lacking, state)
             found |= level
-            keys = {kid for _, kids in level.values() for kid in kids} - found.keys()
+            keys = {child for _, children in level.values() for child in children} - found.keys()
         return found
 
     def learn(self, fresh: pa.Table, commit: Commit) -> None:

@@ -17,10 +17,10 @@ from rich.progress import Progress as ProgressBar
 from tonlake.ingest.command.action import commands as action_commands
 from tonlake.ingest.command.metadata import commands as metadata_commands
 from tonlake.ingest.command.rebuild import commands as rebuild_commands
-from tonlake.ingest.command.trace import replay_recording
-from tonlake.ingest.command.upgrade import upgrade_command
+from tonlake.ingest.command.rebuild import upgrade_command
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.heap import keep_freed_memory
+from tonlake.ingest.derive.recording.replay import replay_traces
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.run.follow import MANY_MC_BLOCKS, Follower
 from tonlake.ingest.run.pipeline import IngestReport, Progress, ingest
@@ -36,6 +36,29 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tonlake.ingest.blocks import BlockSource
+
+
+def replay_recording(
+    recording: Path, lake_dir: Path, settings: IngestSections, *, as_json: bool
+) -> None:
+    """Bring a file of recorded traces into the lake, and print a report."""
+    report = replay_traces(recording, lake_dir, settings)
+    if settings.lake.build_index and report.commits:
+        rebuild_index(lake_dir)
+    if as_json:
+        click.echo(msgspec.json.encode(report).decode())
+        return
+    rows = ", ".join(f"{count:,} {name}" for name, count in report.rows.items())
+    click.echo(
+        f"{recording.name}: {report.commits} commit(s)" + (f"; rows: {rows}" if rows else "")
+    )
+    if report.skipped:
+        click.echo(
+            f"skipped {len(report.skipped)} spans that the lake has: {report.skipped[0]}"
+            + (" and others" if len(report.skipped) > 1 else ""),
+            err=True,
+        )
+
 
 EXIT_DATA, EXIT_PARTIAL = 1, 3
 HOLES_SHOWN = 20

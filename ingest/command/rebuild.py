@@ -1,4 +1,4 @@
-"""The commands ``tonlake rebuild``: one for each stage of derivation."""
+"""The commands ``tonlake rebuild``, one for each stage of derivation, and ``tonlake upgrade``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 
 from tonlake.ingest.derive.stages import STAGES, Stage, rebuild
 from tonlake.ingest.errors import IngestError
+from tonlake.ingest.run.upgrade import upgrade_lake
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.span import Scope
 from tonlake.lake.command.cli import (
@@ -63,3 +64,21 @@ def _make_command(stage: Stage) -> click.Command:
 
 
 commands: list[click.Command] = list(map(_make_command, STAGES))
+
+
+@click.command("upgrade", epilog="Example: tonlake upgrade --lake mainnet.lake")
+@lake_option
+def upgrade_command(*, lake_dir: Path) -> None:
+    """Bring a lake of an earlier version to what this one knows.
+
+    Its files stay; what it lacks is derived from them in ordinary commits: traces, contracts,
+    actions, index. The same command continues where it was stopped.
+    """
+    done = 0
+    with failing_cleanly():
+        settings = read_settings(IngestSections)
+        for what, commit in upgrade_lake(lake_dir, settings):
+            done += 1
+            click.echo(f"commit {commit.number}: {what}")
+    if not done:
+        click.echo("nothing to do: the lake has all that this version knows")

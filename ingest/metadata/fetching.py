@@ -199,11 +199,11 @@ def _commit_rows(lake_dir: Path, rows: list[Row], settings: LakeSettings) -> int
             for file in state.files
             if file.table == OFFCHAIN_METADATA.name and read_place(file.path) in by_place
         }
-        wanted = Derivation(
+        merged = Derivation(
             _merge_files(lake_dir, by_place, known),
             frozenset(file.path for file in known.values()),
         )
-        added, removed = write_changes(lake_dir, state, wanted, settings)
+        added, removed = write_changes(lake_dir, state, merged, settings)
         if not added and not removed:
             return 0
         commit_maintenance(lake_dir, state, added=added, removed=removed)

@@ -67,7 +67,7 @@ def parse_networks(text: str) -> tuple[Network, ...]:
 
 
 def is_public(address: Address) -> bool:
-    """Tell whether an address is one of the public Internet."""
+    """Return whether an address is one of the public Internet."""
     if isinstance(address, IPv6Address):
         embedded = address.ipv4_mapped
         if embedded is None and address in _NAT64:

@@ -50,7 +50,7 @@ def keep_fetching(
         wait(POLL_S)
 
 
-def _tell(text: str) -> None:
+def _report(text: str) -> None:
     sys.stderr.write(f"fetch: {text}\n")
     sys.stderr.flush()
 
@@ -67,9 +67,9 @@ def main() -> NoReturn:
 def _fetch(lake: Path, settings: IngestSections) -> int:
     """Fetch until SIGTERM; return the exit code when it cannot go on."""
     try:
-        keep_fetching(lake, settings, on_report=lambda report: _tell(describe_report(report)))
+        keep_fetching(lake, settings, on_report=lambda report: _report(describe_report(report)))
     except LakeError as error:
-        _tell(str(error))
+        _report(str(error))
     return EXIT_REFUSED
 
 

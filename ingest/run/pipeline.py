@@ -67,13 +67,13 @@ class Progress(msgspec.Struct, frozen=True):
 def ingest(
     source: BlockSource,
     lake_dir: Path,
-    wanted: Span,
+    requested: Span,
     settings: IngestSections,
     on_progress: Callable[[Progress], None] | None = None,
     *,
     workers: int = 1,
 ) -> IngestReport:
-    """Bring every masterchain block of ``wanted`` that the lake lacks into the lake.
+    """Bring every masterchain block of ``requested`` that the lake lacks into the lake.
 
     A block that is pruned, was never had or is corrupt becomes a hole in the report; a block that
     is not there yet ends the ingest.
@@ -82,7 +82,7 @@ def ingest(
         SourceError: the source holds another network or chain than the lake.
     """
     with closing(Pipeline(source, lake_dir, settings, workers=workers)) as pipeline:
-        return pipeline.bring(wanted, on_progress)
+        return pipeline.bring(requested, on_progress)
 
 
 class Pipeline:
@@ -132,22 +132,22 @@ class Pipeline:
 
     def bring(
         self,
-        wanted: Span,
+        requested: Span,
         on_progress: Callable[[Progress], None] | None = None,
         *,
         stop_at_hole: bool = False,
     ) -> IngestReport:
-        """Bring what the lake lacks of ``wanted``; see ``ingest``.
+        """Bring what the lake lacks of ``requested``; see ``ingest``.
 
         With ``stop_at_hole`` an unavailable block ends the ingest, as one not yet there.
         """
         self._stop_at_hole = stop_at_hole
         self.on_progress = on_progress or _ignore
-        self.chain = read_chain(self.lake_dir, wanted, log=self.log, borders=self._borders)
+        self.chain = read_chain(self.lake_dir, requested, log=self.log, borders=self._borders)
         self.done = 0
-        todo = list(missing_spans(wanted, self.chain.covered))
+        todo = list(missing_spans(requested, self.chain.covered))
         self.total = sum(map(len, todo))
-        self.report = IngestReport(str(wanted), skipped=_overlaps(wanted, self.chain.covered))
+        self.report = IngestReport(str(requested), skipped=_overlaps(requested, self.chain.covered))
         for span in todo:
             self._bring_span(span)
             if self.report.stopped_at is not None:
@@ -235,7 +235,7 @@ class Pipeline:
         for name, rows in tables.items():
             self.report.rows[name] = self.report.rows.get(name, 0) + rows.num_rows
         self.done += last - first + 1
-        self._tell()
+        self._show_progress()
         batch.clear()
 
     def _learn(self, tables: dict[str, pa.Table], commit: Commit) -> None:
@@ -275,18 +275,18 @@ class Pipeline:
         if self._stop_at_hole:
             self.report.stopped_at = hole.mc_seqno
         self.done += 1
-        self._tell()
+        self._show_progress()
 
-    def _tell(self) -> None:
+    def _show_progress(self) -> None:
         transactions = self.report.rows.get("transactions", 0)
         self.on_progress(Progress(self.done, self.total, transactions))
 
 
-def _overlaps(wanted: Span, covered: list[Span]) -> list[str]:
+def _overlaps(requested: Span, covered: list[Span]) -> list[str]:
     return [
-        str(Span(max(span.first, wanted.first), min(span.last, wanted.last)))
+        str(Span(max(span.first, requested.first), min(span.last, requested.last)))
         for span in covered
-        if span.first <= wanted.last and span.last >= wanted.first
+        if span.first <= requested.last and span.last >= requested.first
     ]
 
 

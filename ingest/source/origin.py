@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tonlake.ingest.source.node.packs import open_packs
+from tonlake.ingest.source.node.packs import PackSource
 from tonlake.ingest.source.node.source import open_node
 
 if TYPE_CHECKING:
@@ -32,10 +32,11 @@ class Origin(msgspec.Struct, frozen=True):
             return open_node(self.node, proofs=settings.ingest.block_proofs)
         if self.liteserver is not None:
             # It takes half a second to load, which all other commands do without.
-            from tonlake.ingest.source.liteserver.source import open_liteserver  # noqa: PLC0415
+            from tonlake.ingest.source.liteserver.config import read_config  # noqa: PLC0415
+            from tonlake.ingest.source.liteserver.source import LiteSource  # noqa: PLC0415
 
-            return open_liteserver(self.liteserver, settings.liteserver)
-        return open_packs(self.packs or Path())
+            return LiteSource(read_config(self.liteserver), settings.liteserver)
+        return PackSource(self.packs or Path())
 
     def options(self) -> list[str]:
         """Return the options of a command that name it."""

@@ -47,7 +47,9 @@ _ACTION_COLUMNS = (
         Column("amount", "amount", "Amount in the smallest unit of the asset"),
         Column("value", "amount", "Value in nanoton"),
         Column("value_extra_currencies", "json", "Extra currencies, id to amount"),
-        Column("details", "json", "Fields of the type, such as jetton_swap_data; extra names a gasless request"),
+        Column(
+            "details", "json", "Fields of the type, such as jetton_swap_data; extra: later ones"
+        ),
         Column("parent_action_id", "hash", "Enclosing action"),
     ),
     Column("ancestor_type", "texts", "Types of the enclosing actions, nearest first"),

@@ -13,7 +13,7 @@ from tonlake.api.settings import Settings
 from tonlake.ingest.decode.cell.record import assemble_boc
 from tonlake.ingest.derive.tvm.call import GetMethodCall, method_id
 from tonlake.ingest.derive.tvm.context import Context, NetworkConfig, PreviousBlocks, build_c7
-from tonlake.ingest.derive.tvm.worker import WorkerSettings, load_engine, pack_call, pack_emulation
+from tonlake.ingest.derive.tvm.worker import WorkerSettings, load_engine, pack_call
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
@@ -79,7 +79,7 @@ def _describe(account: bytes, now: int, code: bytes, config: NetworkConfig) -> C
 
 def _list_emulations(replay: Replay) -> list[list[object]]:
     asked = [replay.describe(row) for row in replay.transactions("workchain = 0")[:CALLS]]
-    return [pack_emulation(one[0]) for one in asked if one is not None]
+    return [pack_call(one[0]) for one in asked if one is not None]
 
 
 def _measure(

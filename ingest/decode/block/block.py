@@ -13,7 +13,7 @@ from tonlake.ingest.decode.block.config import config_rows
 from tonlake.ingest.decode.block.header import read_extra, read_header, read_parts
 from tonlake.ingest.decode.block.shard import read_shard_tops, skip_currencies
 from tonlake.ingest.decode.block.state import StateCells
-from tonlake.ingest.decode.block.transaction import Place, TransactionDecoder
+from tonlake.ingest.decode.block.transaction import BlockPlace, TransactionDecoder
 from tonlake.ingest.decode.block.update import decode_update
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap, iter_hashmap_slice
@@ -128,7 +128,7 @@ def _decode_transactions(
     tree: CellTree, header: BlockHeader, mc_seqno: int, version: int | None, rows: RowSet
 ) -> tuple[list[Touched], int]:
     """Add the transactions and messages of a block; return its accounts and the first number."""
-    place = Place(header.workchain, header.shard, header.seqno, mc_seqno)
+    place = BlockPlace(header.workchain, header.shard, header.seqno, mc_seqno)
     decode = TransactionDecoder(tree, place, version).decode
     add = rows.table("transactions").append
     add_messages = rows.table("messages").extend

@@ -40,18 +40,10 @@ def read_maybe_grams(value: int, left: int) -> tuple[int | None, int]:
     return read_grams(value, left) if value >> left & 1 else (None, left)
 
 
-def read_var_uint7(value: int, left: int) -> tuple[int, int]:
-    """Read VarUInteger 7, whose length field has 3 bits."""
-    left -= 3
-    bits = (value >> left & 7) << 3
-    left -= bits
-    return value >> left & ((1 << bits) - 1), left
-
-
-def read_var_uint3(value: int, left: int) -> tuple[int, int]:
-    """Read VarUInteger 3, whose length field has 2 bits."""
-    left -= 2
-    bits = (value >> left & 3) << 3
+def read_var_uint(value: int, left: int, length_bits: int) -> tuple[int, int]:
+    """Read another VarUInteger, whose length field has ``length_bits`` bits."""
+    left -= length_bits
+    bits = (value >> left & ((1 << length_bits) - 1)) << 3
     left -= bits
     return value >> left & ((1 << bits) - 1), left
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.decode.cell.tree import CellTree
 
-    Kids = tuple[int, ...]
-    Reader = Callable[[CellTree, Kids, int, int], Phase]
+    Children = tuple[int, ...]
+    Reader = Callable[[CellTree, Children, int, int], Phase]
 
 
 def read_description(tree: CellTree, cell: int) -> Phase:
@@ -44,14 +44,14 @@ def read_description(tree: CellTree, cell: int) -> Phase:
     return reader(tree, tree.links[cell], value, bits - 4)
 
 
-def _read_ord(tree: CellTree, kids: Kids, value: int, left: int) -> Phase:
+def _read_ord(tree: CellTree, children: Children, value: int, left: int) -> Phase:
     """Read trans_ord$0000."""
     left -= 1
     credit_first = value >> left & 1 == 1
     storage, left = read_maybe_storage(value, left)
-    credit, ref, left = read_maybe_credit(tree, kids, 0, value, left)
-    compute, ref, left = read_compute(tree, kids, ref, value, left)
-    action, ref, left = read_maybe_action(tree, kids, ref, value, left)
+    credit, ref, left = read_maybe_credit(tree, children, 0, value, left)
+    compute, ref, left = read_compute(tree, children, ref, value, left)
+    action, ref, left = read_maybe_action(tree, children, ref, value, left)
     left -= 1
     aborted = value >> left & 1 == 1
     bounce, left = read_maybe_bounce(value, left)
@@ -60,7 +60,7 @@ def _read_ord(tree: CellTree, kids: Kids, value: int, left: int) -> Phase:
     return (*flags, *storage, *credit, *compute, *action, *bounce, *NO_SPLIT)
 
 
-def _read_storage_only(_tree: CellTree, _kids: Kids, value: int, left: int) -> Phase:
+def _read_storage_only(_tree: CellTree, _children: Children, value: int, left: int) -> Phase:
     """Read trans_storage$0001."""
     storage, _ = read_storage(value, left)
     flags = ("storage", None, None, None, None, None)
@@ -68,34 +68,34 @@ def _read_storage_only(_tree: CellTree, _kids: Kids, value: int, left: int) -> P
     return (*flags, *storage, *rest)
 
 
-def _read_tick_tock(tree: CellTree, kids: Kids, value: int, left: int) -> Phase:
+def _read_tick_tock(tree: CellTree, children: Children, value: int, left: int) -> Phase:
     """Read trans_tick_tock$001; ``left`` is after its bit is_tock."""
     is_tock = value >> left & 1 == 1
     storage, left = read_storage(value, left)
-    run, aborted, destroyed = _read_run(tree, kids, 0, value, left)
+    run, aborted, destroyed = _read_run(tree, children, 0, value, left)
     flags = ("tick_tock", aborted, destroyed, None, is_tock, None)
     return (*flags, *storage, *NO_CREDIT, *run, *NO_BOUNCE, *NO_SPLIT)
 
 
-def _read_split_prepare(tree: CellTree, kids: Kids, value: int, left: int) -> Phase:
+def _read_split_prepare(tree: CellTree, children: Children, value: int, left: int) -> Phase:
     """Read trans_split_prepare$0100."""
     split, left = read_split(value, left)
     storage, left = read_maybe_storage(value, left)
-    run, aborted, destroyed = _read_run(tree, kids, 0, value, left)
+    run, aborted, destroyed = _read_run(tree, children, 0, value, left)
     flags = ("split_prepare", aborted, destroyed, None, None, None)
     return (*flags, *storage, *NO_CREDIT, *run, *NO_BOUNCE, *split)
 
 
-def _read_split_install(_tree: CellTree, kids: Kids, value: int, left: int) -> Phase:
+def _read_split_install(_tree: CellTree, children: Children, value: int, left: int) -> Phase:
     """Read trans_split_install$0101; its first reference is the prepare transaction."""
     split, left = read_split(value, left)
     flags = ("split_install", None, None, None, None, _read_last_bit(value, left))
-    _ = kids[0]
+    _ = children[0]
     rest = (*NO_STORAGE, *NO_CREDIT, *NO_COMPUTE, *NO_ACTION, *NO_BOUNCE)
     return (*flags, *rest, *split)
 
 
-def _read_merge_prepare(_tree: CellTree, _kids: Kids, value: int, left: int) -> Phase:
+def _read_merge_prepare(_tree: CellTree, _children: Children, value: int, left: int) -> Phase:
     """Read trans_merge_prepare$0110."""
     split, left = read_split(value, left)
     storage, left = read_storage(value, left)
@@ -103,22 +103,22 @@ def _read_merge_prepare(_tree: CellTree, _kids: Kids, value: int, left: int) -> 
     return (*flags, *storage, *NO_CREDIT, *NO_COMPUTE, *NO_ACTION, *NO_BOUNCE, *split)
 
 
-def _read_merge_install(tree: CellTree, kids: Kids, value: int, left: int) -> Phase:
+def _read_merge_install(tree: CellTree, children: Children, value: int, left: int) -> Phase:
     """Read trans_merge_install$0111; its first reference is the prepare transaction."""
     split, left = read_split(value, left)
     storage, left = read_maybe_storage(value, left)
-    credit, ref, left = read_maybe_credit(tree, kids, 1, value, left)
-    run, aborted, destroyed = _read_run(tree, kids, ref, value, left)
+    credit, ref, left = read_maybe_credit(tree, children, 1, value, left)
+    run, aborted, destroyed = _read_run(tree, children, ref, value, left)
     flags = ("merge_install", aborted, destroyed, None, None, None)
     return (*flags, *storage, *credit, *run, *NO_BOUNCE, *split)
 
 
 def _read_run(
-    tree: CellTree, kids: Kids, ref: int, value: int, left: int
+    tree: CellTree, children: Children, ref: int, value: int, left: int
 ) -> tuple[Phase, bool, bool]:
     """Read compute_ph, action, aborted and destroyed; return the columns of both phases first."""
-    compute, ref, left = read_compute(tree, kids, ref, value, left)
-    action, _, left = read_maybe_action(tree, kids, ref, value, left)
+    compute, ref, left = read_compute(tree, children, ref, value, left)
+    action, _, left = read_maybe_action(tree, children, ref, value, left)
     left -= 2
     flags = value >> left
     return (*compute, *action), flags & 2 == 2, flags & 1 == 1  # noqa: PLR2004 - two bits

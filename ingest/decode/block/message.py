@@ -74,19 +74,19 @@ class MessageDecoder:
     def _decode(self, cell: int) -> Message:
         tree = self._tree
         value, bits = tree.bits(cell)
-        kids = tree.links[cell]
+        children = tree.links[cell]
         ref = 0
         if not value >> (bits - 1) & 1:
-            info, ref, left = self._read_int_info(kids, value, bits)
+            info, ref, left = self._read_int_info(children, value, bits)
         elif value >> (bits - 2) & 1:
             info, left = _read_ext_out_info(value, bits - 2)
         else:
             info, left = _read_ext_in_info(value, bits - 2)
         after_info = left
-        init_hash, init_boc, ref, left = self._read_init(kids, ref, value, left)
-        body, opcode = self._read_body(kids, ref, value, left)
+        init_hash, init_boc, ref, left = self._read_init(children, ref, value, left)
+        body, opcode = self._read_body(children, ref, value, left)
         body_in_ref = value >> (left - 1) & 1
-        if not body_in_ref or (left, ref) == (1, len(kids) - 1):
+        if not body_in_ref or (left, ref) == (1, len(children) - 1):
             init_in_ref = 0 if init_hash is None else value >> (after_info - 2) & 1
             external = _find_external(info, value, bits - 2)
             if size_info(info, external) == bits - after_info:
@@ -104,7 +104,7 @@ class MessageDecoder:
         )
 
     def _read_int_info(
-        self, kids: tuple[int, ...], value: int, left: int
+        self, children: tuple[int, ...], value: int, left: int
     ) -> tuple[Message, int, int]:
         """Read int_msg_info; return columns kind to import_fee, next reference and place."""
         left -= 4
@@ -115,7 +115,7 @@ class MessageDecoder:
         left -= 1
         currencies, ref = None, 0
         if value >> left & 1:
-            currencies, ref = read_extra_currencies(self._tree, kids[0]), 1
+            currencies, ref = read_extra_currencies(self._tree, children[0]), 1
         ihr_fee, left = read_grams(value, left)
         extra_flags = None
         if self._has_extra_flags:
@@ -149,7 +149,7 @@ class MessageDecoder:
         )
 
     def _read_init(
-        self, kids: tuple[int, ...], ref: int, value: int, left: int
+        self, children: tuple[int, ...], ref: int, value: int, left: int
     ) -> tuple[bytes | None, bytes | None, int, int]:
         """Read ``init:(Maybe (Either StateInit ^StateInit))``."""
         left -= 1
@@ -157,7 +157,7 @@ class MessageDecoder:
             return None, None, ref, left
         left -= 1
         if value >> left & 1:
-            init = self._take(kids[ref])
+            init = self._take(children[ref])
             return init.hash, init.boc, ref + 1, left
         end = left - 1
         if value >> end & 1:  # fixed_prefix_length:(Maybe (## 5))
@@ -167,14 +167,14 @@ class MessageDecoder:
             end -= 2
         end -= 3  # code, data, library: Maybe ^
         last = ref + (value >> end & 7).bit_count()
-        if last > len(kids):
+        if last > len(children):
             raise IndexError(last)
         bits = left - end
-        init = self._build(value >> end & ((1 << bits) - 1), bits, kids[ref:last])
+        init = self._build(value >> end & ((1 << bits) - 1), bits, children[ref:last])
         return init.hash, init.boc, last, end
 
     def _read_body(
-        self, kids: tuple[int, ...], ref: int, value: int, left: int
+        self, children: tuple[int, ...], ref: int, value: int, left: int
     ) -> tuple[_Content, int | None]:
         """Read ``body:(Either X ^X)``; return it and its first 32 bits."""
         left -= 1
@@ -182,8 +182,8 @@ class MessageDecoder:
             opcode = None
             if left >= _OPCODE_BITS:
                 opcode = sign_int32(value >> (left - _OPCODE_BITS) & 0xFFFFFFFF)
-            return self._build(value & ((1 << left) - 1), left, kids[ref:]), opcode
-        cell = kids[ref]
+            return self._build(value & ((1 << left) - 1), left, children[ref:]), opcode
+        cell = children[ref]
         head = self._tree.cells[cell]
         opcode = None
         if not head[0] & _EXOTIC_BIT and self._tree.bit_length(cell) >= _OPCODE_BITS:
@@ -195,10 +195,10 @@ class MessageDecoder:
         tree = self._tree
         return _Content(tree.hash(cell), tree.depth(cell), serialize_boc(tree, (cell,)))
 
-    def _build(self, value: int, bits: int, kids: tuple[int, ...]) -> _Content:
+    def _build(self, value: int, bits: int, children: tuple[int, ...]) -> _Content:
         """Return the content that stands inline: ``bits`` bits and some references."""
-        if kids:
-            return self._take(append_cell(self._tree, value, bits, kids))
+        if children:
+            return self._take(append_cell(self._tree, value, bits, children))
         if not bits:
             return _EMPTY
         head = pack_head(0, value, bits)

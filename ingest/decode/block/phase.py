@@ -14,8 +14,7 @@ from tonlake.ingest.decode.block.currency import (
     read_extra_currencies,
     read_grams,
     read_maybe_grams,
-    read_var_uint3,
-    read_var_uint7,
+    read_var_uint,
     sign_int32,
 )
 from tonlake.ingest.decode.cell.tree import read_bits
@@ -72,7 +71,7 @@ def read_maybe_storage(value: int, left: int) -> tuple[Phase, int]:
 
 
 def read_maybe_credit(
-    tree: CellTree, kids: tuple[int, ...], ref: int, value: int, left: int
+    tree: CellTree, children: tuple[int, ...], ref: int, value: int, left: int
 ) -> tuple[Phase, int, int]:
     """Read ``Maybe TrCreditPhase``; return the columns, the next reference and the place."""
     left -= 1
@@ -82,12 +81,12 @@ def read_maybe_credit(
     credit, left = read_grams(value, left)
     left -= 1
     if value >> left & 1:
-        return (due, credit, read_extra_currencies(tree, kids[ref])), ref + 1, left
+        return (due, credit, read_extra_currencies(tree, children[ref])), ref + 1, left
     return (due, credit, None), ref, left
 
 
 def read_compute(
-    tree: CellTree, kids: tuple[int, ...], ref: int, value: int, left: int
+    tree: CellTree, children: tuple[int, ...], ref: int, value: int, left: int
 ) -> tuple[Phase, int, int]:
     """Read TrComputePhase; return the columns, the next reference and the place."""
     left -= 1
@@ -103,7 +102,7 @@ def read_compute(
     left -= 3
     flags = value >> left
     gas_fees, left = read_grams(value, left)
-    run = read_run(tree.cells[kids[ref]])
+    run = read_run(tree.cells[children[ref]])
     success, state_used, activated = bool(flags & 4), bool(flags & 2), bool(flags & 1)
     return (False, None, success, state_used, activated, gas_fees, *run), ref + 1, left
 
@@ -112,12 +111,12 @@ def read_compute(
 def read_run(cell: bytes) -> Phase:
     """Read the child cell of tr_phase_compute_vm, gas_used to vm_final_state_hash."""
     value, left = read_bits(cell)
-    gas_used, left = read_var_uint7(value, left)
-    gas_limit, left = read_var_uint7(value, left)
+    gas_used, left = read_var_uint(value, left, 3)
+    gas_limit, left = read_var_uint(value, left, 3)
     gas_credit = None
     left -= 1
     if value >> left & 1:
-        gas_credit, left = read_var_uint3(value, left)
+        gas_credit, left = read_var_uint(value, left, 2)
     left -= 8
     mode = value >> left & 0xFF
     left -= 32
@@ -142,12 +141,12 @@ def read_run(cell: bytes) -> Phase:
 
 
 def read_maybe_action(
-    tree: CellTree, kids: tuple[int, ...], ref: int, value: int, left: int
+    tree: CellTree, children: tuple[int, ...], ref: int, value: int, left: int
 ) -> tuple[Phase, int, int]:
     """Read ``Maybe ^TrActionPhase``; return the columns, the next reference and the place."""
     left -= 1
     if value >> left & 1:
-        return read_action(tree.cells[kids[ref]]), ref + 1, left
+        return read_action(tree.cells[children[ref]]), ref + 1, left
     return NO_ACTION, ref, left
 
 
@@ -169,8 +168,8 @@ def read_action(cell: bytes) -> Phase:
         result_arg = sign_int32(value >> left & 0xFFFFFFFF)
     left -= _ACTION_COUNTS_BITS
     counts = (value >> left & _ACTION_COUNTS_MASK).to_bytes(_ACTION_COUNTS.size, "big")
-    size_cells, left = read_var_uint7(value, left)
-    size_bits, left = read_var_uint7(value, left)
+    size_cells, left = read_var_uint(value, left, 3)
+    size_bits, left = read_var_uint(value, left, 3)
     return (
         bool(flags & 4),
         bool(flags & 2),
@@ -197,8 +196,8 @@ def read_maybe_bounce(value: int, left: int) -> tuple[Phase, int]:
         left -= 1
         if not value >> left & 1:
             return ("negfunds", *NO_BOUNCE[1:]), left
-    size_cells, left = read_var_uint7(value, left)
-    size_bits, left = read_var_uint7(value, left)
+    size_cells, left = read_var_uint(value, left, 3)
+    size_bits, left = read_var_uint(value, left, 3)
     fees, left = read_grams(value, left)
     if not is_ok:
         return ("nofunds", size_cells, size_bits, fees, None, None), left

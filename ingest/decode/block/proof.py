@@ -16,8 +16,7 @@ from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.decode.block.header import read_own_info, read_parts, read_shard_ident
 from tonlake.ingest.decode.cell.boc import MERKLE_PROOF, parse_boc
 from tonlake.ingest.decode.cell.build import append_cell, graft_cell
-from tonlake.ingest.decode.cell.dictionary import iter_hashmap
-from tonlake.ingest.decode.cell.dictionary_writer import build_hashmap
+from tonlake.ingest.decode.cell.dictionary import build_hashmap, iter_hashmap
 from tonlake.ingest.decode.cell.exotic import PRUNED
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
@@ -187,10 +186,10 @@ def prove_shards(proof: bytes, mc_extra: bytes) -> bytes:
     (block,) = source.refs(merkle)
     info, value_flow, state_update, extra = source.refs(block)
     custom = _cut_shards(target, parse_boc(mc_extra))
-    kept = [graft_cell(target, source, kid) for kid in source.refs(extra)[:-1]]
+    kept = [graft_cell(target, source, child) for child in source.refs(extra)[:-1]]
     new_extra = append_cell(target, *source.bits(extra), (*kept, custom))
-    kids = [graft_cell(target, source, kid) for kid in (info, value_flow, state_update)]
-    new_block = append_cell(target, *source.bits(block), (*kids, new_extra))
+    children = [graft_cell(target, source, child) for child in (info, value_flow, state_update)]
+    new_block = append_cell(target, *source.bits(block), (*children, new_extra))
     if target.hash(new_block, 0) != source.hash(block, 0):
         raise DecodeError("the proof of the block and its McBlockExtra do not belong together")
     data = int.from_bytes(source.payload(merkle), "big")
@@ -202,10 +201,10 @@ def _cut_shards(target: CellTree, source: CellTree) -> int:
     """Append McBlockExtra with everything but ShardHashes replaced by its hash."""
     root = source.roots[0]
     value, bits = source.bits(root)
-    kids = source.refs(root)
+    children = source.refs(root)
     has_shards = value >> (bits - 1 - _SHARD_HASHES_BIT) & 1
-    kept = [graft_cell(target, source, kids[0])] if has_shards else []
-    pruned = [_prune(target, source, kid) for kid in kids[len(kept) :]]
+    kept = [graft_cell(target, source, children[0])] if has_shards else []
+    pruned = [_prune(target, source, child) for child in children[len(kept) :]]
     return append_cell(target, value, bits, (*kept, *pruned))
 
 

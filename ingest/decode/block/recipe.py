@@ -26,7 +26,7 @@ from tonlake.ingest.decode.block.phase import read_action, read_run
 from tonlake.ingest.decode.block.size import size_action, size_description, size_root, size_run
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import append_cell, graft, pack_head
-from tonlake.ingest.decode.cell.dictionary_writer import build_hashmap
+from tonlake.ingest.decode.cell.dictionary import build_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree, count_bits
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.decode.native import rebuild_bag
@@ -121,7 +121,7 @@ def is_description_usual(tree: CellTree, cell: int, columns: Sequence[Any]) -> b
     if columns[0] not in NAMED or columns[_CREDIT_EXTRA] is not None:
         return False
     cells = tree.cells
-    below = [cells[kid] for kid in tree.links[cell]]
+    below = [cells[child] for child in tree.links[cell]]
     has_run, has_action = not columns[_SKIPPED], columns[_ACTION] is not None
     if cells[cell][0] != has_run + has_action or tree.bit_length(cell) != size_description(columns):
         return False
@@ -142,13 +142,13 @@ def _is_action_usual(cell: bytes) -> bool:
 def list_usual_messages(tree: CellTree, cell: int, out_count: int) -> list[int] | None:
     """Return the messages, the in message first; None where the cells above are unusual."""
     cells, links = tree.cells, tree.links
-    kids = links[cell]
+    children = links[cell]
     has_out = out_count > 0
-    has_in = len(kids) - has_out
+    has_in = len(children) - has_out
     if has_in not in (0, 1) or cells[cell] != _encode_holder(has_in, int(has_out)):
         return None
-    found = list(kids[:has_in])
-    todo = [kids[-1]] if has_out else []
+    found = list(children[:has_in])
+    todo = [children[-1]] if has_out else []
     for head in _list_map_heads(out_count):
         node = todo.pop()
         if cells[node] != head:
@@ -235,10 +235,10 @@ def _rebuild(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> t
         for message, layout in zip(messages, layouts, strict=True)
     ]
     outs = list(enumerate(cells[len(cells) - row["outmsg_cnt"] :])) if row["outmsg_cnt"] else []
-    kids = cells[: len(cells) - len(outs)]
+    children = cells[: len(cells) - len(outs)]
     if outs:
-        kids = [*kids, build_hashmap(tree, outs, OUT_KEY_BITS)]
-    holder = tree.append(_encode_holder(len(kids) - bool(outs), bool(outs)), tuple(kids))
+        children = [*children, build_hashmap(tree, outs, OUT_KEY_BITS)]
+    holder = tree.append(_encode_holder(len(children) - bool(outs), bool(outs)), tuple(children))
     states = row["account_state_hash_before"] + row["account_state_hash_after"]
     update = tree.append(b"\x00\x82" + _HASH_UPDATE_TAG + states)
     described, *phases = encode_description([row[name] for name in _DESCRIPTION])
@@ -252,21 +252,21 @@ def _rebuild_message(tree: CellTree, message: Mapping[str, Any], layout: Layout)
     if info is None:
         raise DecodeError("a message does not follow from its row")
     parts = [info]
-    kids: list[int] = []
+    children: list[int] = []
     if message["init_state"] is None:
         parts.append((0, 1))
     else:
         parts.append((1, 1))
-        parts += _place_content(tree, message["init_state"], layout.init_in_ref, kids)
-    parts += _place_content(tree, message["body"], layout.body_in_ref, kids)
-    return append_cell(tree, *join_bits(*parts), tuple(kids))
+        parts += _place_content(tree, message["init_state"], layout.init_in_ref, children)
+    parts += _place_content(tree, message["body"], layout.body_in_ref, children)
+    return append_cell(tree, *join_bits(*parts), tuple(children))
 
 
-def _place_content(tree: CellTree, boc: bytes, in_ref: int, kids: list[int]) -> list[Bits]:
-    """Return ``Either X ^X`` as bits; references go to ``kids``."""
+def _place_content(tree: CellTree, boc: bytes, in_ref: int, children: list[int]) -> list[Bits]:
+    """Return ``Either X ^X`` as bits; references go to ``children``."""
     cell = graft(tree, parse_boc(boc))
     if in_ref:
-        kids.append(cell)
+        children.append(cell)
         return [(1, 1)]
-    kids += tree.links[cell]
+    children += tree.links[cell]
     return [(0, 1), tree.bits(cell)]

@@ -179,12 +179,14 @@ def iter_depths(tree: CellTree, roots: Iterable[CellAt]) -> Iterator[tuple[int, 
         met = waiting.pop(depth)
         found = list(met)
         for cell in found:
-            kids = links[cell]
-            if kids and cells[cell][0] & _EXOTIC_BIT:  # a Merkle cell: no other exotic one has any
-                waiting.setdefault(depth + 1, {}).update(dict.fromkeys(kids))
+            children = links[cell]
+            if (
+                children and cells[cell][0] & _EXOTIC_BIT
+            ):  # a Merkle cell: no other exotic one has any
+                waiting.setdefault(depth + 1, {}).update(dict.fromkeys(children))
                 continue
-            for kid in kids:
-                if kid not in met:
-                    met[kid] = None
-                    found.append(kid)
+            for child in children:
+                if child not in met:
+                    met[child] = None
+                    found.append(child)
         yield depth, found

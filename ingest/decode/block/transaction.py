@@ -51,7 +51,7 @@ April 2026.
 """
 
 
-class Place(NamedTuple):
+class BlockPlace(NamedTuple):
     """Where a transaction stands: its block, and the masterchain block that commits that."""
 
     workchain: int | None
@@ -71,13 +71,13 @@ class Decoded(NamedTuple):
     state_hash: bytes
 
 
-NOWHERE = Place(None, None, None, None)
+NOWHERE = BlockPlace(None, None, None, None)
 
 
 class TransactionDecoder:
     """Decodes the transactions of one tree."""
 
-    def __init__(self, tree: CellTree, place: Place, global_version: int | None) -> None:
+    def __init__(self, tree: CellTree, place: BlockPlace, global_version: int | None) -> None:
         """Prepare for the transactions of the block at ``place``."""
         self._tree = tree
         self._place = place
@@ -99,7 +99,7 @@ class TransactionDecoder:
         if tree.level_mask(cell):
             raise DecodeError("parts of it are pruned")
         value, left = tree.bits(cell)
-        kids = tree.links[cell]
+        children = tree.links[cell]
         left -= _HEAD_BITS + 4
         head = value >> left
         if head >> _HEAD_BITS != _TRANSACTION_TAG:
@@ -112,12 +112,12 @@ class TransactionDecoder:
         out_count = counts >> 4 & 0x7FFF
         total_fees, left = read_grams(value, left)
         left -= 1
-        currencies = read_extra_currencies(tree, kids[1]) if value >> left & 1 else None
-        state_cell, descr_cell = kids[1:3] if currencies is None else kids[2:4]
+        currencies = read_extra_currencies(tree, children[1]) if value >> left & 1 else None
+        state_cell, descr_cell = children[1:3] if currencies is None else children[2:4]
         state_before, state_after = _read_hash_update(tree, state_cell)
         tx_hash = tree.hash(cell)
         place = self._place
-        found, is_usual = _find_messages(tree, kids[0], out_count)
+        found, is_usual = _find_messages(tree, children[0], out_count)
         has_in = len(found) > out_count
         decode = self._messages.decode
         context = (place.workchain, account, lt, tx_hash, place.mc_seqno, now)
@@ -208,12 +208,12 @@ def _find_messages(tree: CellTree, cell: int, out_count: int) -> tuple[list[int]
         if found is not None:
             return found, True
     value, left = tree.bits(cell)
-    kids = tree.links[cell]
+    children = tree.links[cell]
     flags = value >> (left - 2)
-    found = [kids[0]] if flags & 2 else []
+    found = [children[0]] if flags & 2 else []
     count = 0
     if flags & 1:
-        for index, leaf in iter_hashmap(tree, kids[flags >> 1 & 1], _OUT_KEY_BITS):
+        for index, leaf in iter_hashmap(tree, children[flags >> 1 & 1], _OUT_KEY_BITS):
             if index != count:
                 break
             count += 1

@@ -32,7 +32,7 @@ class CellBuilder:
         self.tree = CellTree() if tree is None else tree
         self._value = 0
         self._bits = 0
-        self._kids: list[int] = []
+        self._children: list[int] = []
 
     @property
     def bits(self) -> int:
@@ -59,7 +59,7 @@ class CellBuilder:
         return self.store_uint(int(bit), 1)
 
     def store_bytes(self, data: bytes) -> Self:
-        """Store whole bytes."""
+        """Store bytes."""
         return self.store_uint(int.from_bytes(data, "big"), len(data) * 8)
 
     def store_var_uint(self, value: int, length_bits: int) -> Self:
@@ -73,7 +73,7 @@ class CellBuilder:
 
     def store_ref(self, cell: int) -> Self:
         """Store a reference to a cell of the same tree."""
-        self._kids.append(cell)
+        self._children.append(cell)
         return self
 
     def store_maybe_ref(self, cell: int | None) -> Self:
@@ -84,25 +84,25 @@ class CellBuilder:
         """Store all that is left in a slice of the same tree; the slice does not move."""
         if rest.tree is not self.tree:
             raise BocError("a slice of another tree cannot be stored")
-        self._kids += self.tree.links[rest.cell][rest.ref :]
+        self._children += self.tree.links[rest.cell][rest.ref :]
         return self.store_uint(rest.peek_uint(rest.bits_left), rest.bits_left)
 
     def end(self, *, exotic: bool = False) -> int:
         """Append the cell to the tree and return its index."""
-        if self._bits > MAX_BITS or len(self._kids) > MAX_REFS:
-            raise BocError(f"cell of {self._bits} bits and {len(self._kids)} references")
-        return append_cell(self.tree, self._value, self._bits, tuple(self._kids), exotic=exotic)
+        if self._bits > MAX_BITS or len(self._children) > MAX_REFS:
+            raise BocError(f"cell of {self._bits} bits and {len(self._children)} references")
+        return append_cell(self.tree, self._value, self._bits, tuple(self._children), exotic=exotic)
 
 
 def append_cell(
-    tree: CellTree, value: int, bits: int, kids: tuple[int, ...], *, exotic: bool = False
+    tree: CellTree, value: int, bits: int, children: tuple[int, ...], *, exotic: bool = False
 ) -> int:
     """Append a cell with the ``bits`` bits ``value`` over cells of the tree; return its index."""
-    d1 = len(kids) | (_EXOTIC_BIT if exotic else 0)
+    d1 = len(children) | (_EXOTIC_BIT if exotic else 0)
     cell = pack_head(d1, value, bits)
-    masks = [tree.level_mask(kid) for kid in kids]
+    masks = [tree.level_mask(child) for child in children]
     mask = exotic_mask(cell, masks) if exotic else reduce(or_, masks, 0)
-    return tree.append(bytes((d1 | mask << 5,)) + cell[1:] if mask else cell, kids)
+    return tree.append(bytes((d1 | mask << 5,)) + cell[1:] if mask else cell, children)
 
 
 def graft(tree: CellTree, source: CellTree) -> int:
@@ -116,14 +116,14 @@ def graft_cell(target: CellTree, source: CellTree, root: int) -> int:
     todo = [root]
     while todo:
         cell = todo[-1]
-        missing = [kid for kid in source.refs(cell) if kid not in planted]
+        missing = [child for child in source.refs(cell) if child not in planted]
         if missing:
             todo += missing
             continue
         todo.pop()
         if cell not in planted:
-            kids = tuple(planted[kid] for kid in source.refs(cell))
-            planted[cell] = target.append(source.cells[cell], kids)
+            children = tuple(planted[child] for child in source.refs(cell))
+            planted[cell] = target.append(source.cells[cell], children)
     return planted[root]
 
 

@@ -78,10 +78,10 @@ class Digests:
         found = [root for root in dict.fromkeys(roots) if not tops[root]]
         seen = set(found)
         for cell in found:
-            for kid in links[cell]:
-                if kid not in seen and not tops[kid]:
-                    seen.add(kid)
-                    found.append(kid)
+            for child in links[cell]:
+                if child not in seen and not tops[child]:
+                    seen.add(child)
+                    found.append(child)
         found.sort(reverse=True)
         self._fill_parsed(found)
 
@@ -98,25 +98,25 @@ class Digests:
         for cell in order:
             head = cells[cell]
             d1 = head[0]
-            kids = links[cell]
+            children = links[cell]
             if d1 <= _MAX_PLAIN_D1:
                 if d1 == 1:
-                    (a,) = kids
+                    (a,) = children
                     head = b"".join((head, _DEPTHS[depths[a]], tops[a]))
                 elif d1 == _FORK:
-                    a, b = kids
+                    a, b = children
                     parts = (head, _DEPTHS[depths[a]], _DEPTHS[depths[b]], tops[a], tops[b])
                     head = b"".join(parts)
-                elif kids:
-                    below = [_DEPTHS[depths[kid]] for kid in kids]
-                    head = b"".join([head, *below, *[tops[kid] for kid in kids]])
+                elif children:
+                    below = [_DEPTHS[depths[child]] for child in children]
+                    head = b"".join([head, *below, *[tops[child] for child in children]])
                 tops[cell] = bottoms[cell] = sha256(head).digest()
             elif d1 == _PRUNED_ONCE and head[3] == _LEVEL_ONE:
                 bottoms[cell] = head[4:36]
                 shallows[cell] = head[36] << 8 | head[37]
                 tops[cell] = sha256(head).digest()
             elif d1 & ~7 == _ABOVE_PRUNED:
-                self._fill_above_pruned(cell, head, kids)
+                self._fill_above_pruned(cell, head, children)
             else:
                 self._fill(cell)
 
@@ -125,12 +125,12 @@ class Digests:
         """Whether all cells differ that have digests, those added later left out."""
         return len(self._seen) == self._parsed
 
-    def _fill_above_pruned(self, cell: int, head: bytes, kids: tuple[int, ...]) -> None:
+    def _fill_above_pruned(self, cell: int, head: bytes, children: tuple[int, ...]) -> None:
         """Compute the digests of an ordinary cell of level 1; nearly all are forks."""
         depths, shallows, tops, bottoms = self.depths, self.shallows, self.tops, self.bottoms
         plain = _DESCRIPTORS[head[0] & 7]
-        if len(kids) == _FORK:
-            a, b = kids
+        if len(children) == _FORK:
+            a, b = children
             depth_a, depth_b = shallows[a], shallows[b]
             shallows[cell] = self._deeper(cell, max(depth_b, depth_a))
             parts = (plain, head[1:], _DEPTHS[depth_a], _DEPTHS[depth_b], bottoms[a], bottoms[b])
@@ -138,18 +138,20 @@ class Digests:
             parts = (head[:2], low, _DEPTHS[depths[a]], _DEPTHS[depths[b]], tops[a], tops[b])
             tops[cell] = sha256(b"".join(parts)).digest()
             return
-        shallows[cell] = self._deeper(cell, max([shallows[kid] for kid in kids]))
-        below = [_DEPTHS[shallows[kid]] for kid in kids] + [bottoms[kid] for kid in kids]
+        shallows[cell] = self._deeper(cell, max([shallows[child] for child in children]))
+        below = [_DEPTHS[shallows[child]] for child in children] + [
+            bottoms[child] for child in children
+        ]
         low = bottoms[cell] = sha256(b"".join([plain, head[1:], *below])).digest()
-        below = [_DEPTHS[depths[kid]] for kid in kids] + [tops[kid] for kid in kids]
+        below = [_DEPTHS[depths[child]] for child in children] + [tops[child] for child in children]
         tops[cell] = sha256(b"".join([head[:2], low, *below])).digest()
 
     def add(self) -> None:
         """Compute the digests of the cell that was appended last; raises what the maker raises."""
         cell = len(self.tops)
-        for kid in self._links[cell]:
-            if not self.tops[kid]:
-                self.require((kid,))
+        for child in self._links[cell]:
+            if not self.tops[child]:
+                self.require((child,))
         self.tops.append(b"")
         self.bottoms.append(b"")
         self.shallows.append(self.depths[cell])
@@ -201,17 +203,17 @@ class Digests:
     def _fill_levels(self, cell: int, mask: int, deeper: int) -> None:
         """Any cell but a pruned branch; ``deeper`` is 1 for Merkle cells, whose children sink."""
         head = self._cells[cell]
-        kids = self._links[cell]
+        children = self._links[cell]
         hashes: list[bytes] = []
         depths: list[int] = []
         for level in range(mask.bit_length() + 1):
             if level and not mask >> (level - 1) & 1:
                 continue
             d1 = head[0] & 0x1F | (mask & ((1 << level) - 1)) << 5
-            below = [self.depth_at(kid, level + deeper) for kid in kids]
+            below = [self.depth_at(child, level + deeper) for child in children]
             parts = [bytes((d1, head[1])), hashes[-1] if hashes else head[2:]]
             parts += [_DEPTHS[depth] for depth in below]
-            parts += [self.hash_at(kid, level + deeper) for kid in kids]
+            parts += [self.hash_at(child, level + deeper) for child in children]
             hashes.append(sha256(b"".join(parts)).digest())
             depths.append(self._deeper(cell, max(below)) if below else 0)
         self._keep(cell, hashes, depths)
@@ -242,8 +244,8 @@ class Digests:
     def _check_merkle(self, cell: int) -> None:
         """Compare the hashes and depths that a Merkle cell stores with those of its children."""
         head = self._cells[cell]
-        kids = self._links[cell]
-        stored = b"".join(self.bottoms[kid] for kid in kids)
-        stored += b"".join(_DEPTHS[self.shallows[kid]] for kid in kids)
+        children = self._links[cell]
+        stored = b"".join(self.bottoms[child] for child in children)
+        stored += b"".join(_DEPTHS[self.shallows[child]] for child in children)
         if head[3:] != stored:
             raise BocError(f"Merkle cell {cell} does not name the hashes of its children")

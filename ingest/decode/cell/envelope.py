@@ -103,12 +103,12 @@ def _read_sizes(data: bytes, flags: int, ref_bytes: int, offset_bytes: int) -> E
     roots_end = sizes_end + (root_count * ref_bytes if generic else 0)
     first = roots_end + (cell_count * offset_bytes if flags & INDEX_FLAG else 0)
     end = first + cell_bytes
-    whole = end + (_CRC_BYTES if flags & CRC_FLAG else 0)
+    total_bytes = end + (_CRC_BYTES if flags & CRC_FLAG else 0)
     # A cell takes two descriptor bytes, and all but the roots are referred to at least once.
     least = cell_count * (2 + ref_bytes) - root_count * ref_bytes
-    if whole != len(data) or cell_bytes < least:
+    if total_bytes != len(data) or cell_bytes < least:
         raise BocError(
-            f"head claims {cell_count} cells in {cell_bytes} bytes, {whole} bytes in all, "
+            f"head claims {cell_count} cells in {cell_bytes} bytes, {total_bytes} bytes in all, "
             f"but there are {len(data)}",
             _FIXED_BYTES,
         )

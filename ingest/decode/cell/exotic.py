@@ -37,7 +37,7 @@ _SHAPES = {
 _MAX_MASK = 7
 
 
-def exotic_mask(cell: bytes, kid_masks: Sequence[int]) -> int:
+def exotic_mask(cell: bytes, child_masks: Sequence[int]) -> int:
     """Check the shape of an exotic cell (d1, d2, data) and return the level mask it must have."""
     size = len(cell) - 2
     if cell[1] & 1 or not size:
@@ -51,11 +51,11 @@ def exotic_mask(cell: bytes, kid_masks: Sequence[int]) -> int:
     elif kind in _SHAPES:
         expected = _SHAPES[kind]
         mask = 0
-        for kid_mask in kid_masks:
-            mask |= kid_mask >> 1
+        for child_mask in child_masks:
+            mask |= child_mask >> 1
     else:
         raise BocError(f"exotic cell of unknown type {kind}")
-    if (size, len(kid_masks)) != expected:
+    if (size, len(child_masks)) != expected:
         name = KIND_NAMES[kind]
-        raise BocError(f"{name} with {size} data bytes and {len(kid_masks)} references")
+        raise BocError(f"{name} with {size} data bytes and {len(child_masks)} references")
     return mask

@@ -24,7 +24,7 @@ _MAX_WEIGHT = 255
 # 17, of four) that are so unequal need 50 cells together.
 _LIGHT = 48
 
-_SEARCH, _VISIT, _PLACE_KIDS = 0, 1, 3
+_SEARCH, _VISIT, _PLACE_CHILDREN = 0, 1, 3
 
 
 class CellOrder(NamedTuple):
@@ -45,7 +45,7 @@ def canonical_order(tree: CellTree, roots: Sequence[int]) -> CellOrder:
         return CellOrder(order, {})
     first: dict[bytes, int] = {}
     twins = {cell: first.setdefault(hash_of(cell), cell) for cell in order}
-    links = {cell: tuple([twins[kid] for kid in tree.links[cell]]) for cell in order}
+    links = {cell: tuple([twins[child] for child in tree.links[cell]]) for cell in order}
     order = _Placing(links).place([twins[root] for root in roots])
     return CellOrder(order, twins)
 
@@ -60,10 +60,10 @@ def _order_light_tree(tree: CellTree, root: int) -> list[int]:
     order = [root]
     todo = [root]
     while todo:
-        kids = links[todo.pop()]
-        if kids:
-            order += kids
-            todo += kids[::-1]
+        children = links[todo.pop()]
+        if children:
+            order += children
+            todo += children[::-1]
             if len(order) > _LIGHT:
                 return []
     return order if len(set(order)) == len(order) else []
@@ -100,16 +100,16 @@ class _Placing:
             cell = todo.pop()
             if cell < 0:
                 total = 1
-                for kid in links[~cell]:
-                    total += weights[kid]
+                for child in links[~cell]:
+                    total += weights[child]
                 weights[~cell] = min(_MAX_WEIGHT, total)
                 listed.append(~cell)
             elif cell not in weights:
                 weights[cell] = 1
-                kids = links[cell]
-                if kids:
+                children = links[cell]
+                if children:
                     todo.append(~cell)
-                    todo += kids[::-1]
+                    todo += children[::-1]
         return listed
 
     def _find_special(self, listed: Sequence[int]) -> None:
@@ -123,28 +123,28 @@ class _Placing:
             heavy = [cell for cell in listed if weights[cell] > 1]
         special, guides = self._special, self._guides
         for cell in heavy:
-            kids = [kid for kid in links[cell] if kid not in special]
-            total = 1 + sum([cut.get(kid, weights[kid]) for kid in kids])
+            children = [child for child in links[cell] if child not in special]
+            total = 1 + sum([cut.get(child, weights[child]) for child in children])
             if total > cut.get(cell, weights[cell]):
                 special.add(cell)
             cut[cell] = total
-            if len(kids) < len(links[cell]) or not guides.isdisjoint(kids):
+            if len(children) < len(links[cell]) or not guides.isdisjoint(children):
                 guides.add(cell)
 
-    def _share(self, kids: Sequence[int], cut: dict[int, int]) -> None:
+    def _share(self, children: Sequence[int], cut: dict[int, int]) -> None:
         """Cut the weights of the children of one cell so that together they stay below 64."""
         rest = _SHARED_WEIGHT
         heavy = []
-        for place, kid in enumerate(kids):
-            weight = cut.get(kid, self._weights[kid])
-            if weight <= (_SHARED_WEIGHT + place) // len(kids):
+        for place, child in enumerate(children):
+            weight = cut.get(child, self._weights[child])
+            if weight <= (_SHARED_WEIGHT + place) // len(children):
                 rest -= weight
             else:
-                heavy.append(kid)
-        for kid in heavy:
+                heavy.append(child)
+        for child in heavy:
             limit = rest // len(heavy)
-            if cut.get(kid, self._weights[kid]) > limit:
-                cut[kid] = limit
+            if cut.get(child, self._weights[child]) > limit:
+                cut[child] = limit
             rest += 1
 
     def _run(self, first: int) -> None:
@@ -159,18 +159,20 @@ class _Placing:
         while todo:
             step = todo.pop()
             cell = step >> 2
-            if step & 3 == _PLACE_KIDS:
-                for kid in reversed(links[cell]):
-                    placed.setdefault(kid)
+            if step & 3 == _PLACE_CHILDREN:
+                for child in reversed(links[cell]):
+                    placed.setdefault(child)
                 visited.add(cell)
             elif cell in visited:
                 continue
             elif step & 3 == _VISIT:
-                todo.append(step | _PLACE_KIDS)
-                todo += [kid << 2 | _VISIT for kid in links[cell] if links[kid]]
+                todo.append(step | _PLACE_CHILDREN)
+                todo += [child << 2 | _VISIT for child in links[cell] if links[child]]
                 if cell in special:
                     todo.append(cell << 2 | _SEARCH)
             elif cell in guides:
                 guides.remove(cell)  # one search is enough
-                kids = [kid for kid in links[cell] if links[kid]]
-                todo += [kid << 2 | (_VISIT if kid in special else _SEARCH) for kid in kids]
+                children = [child for child in links[cell] if links[child]]
+                todo += [
+                    child << 2 | (_VISIT if child in special else _SEARCH) for child in children
+                ]

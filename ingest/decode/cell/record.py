@@ -20,14 +20,14 @@ def pack_cell(tree: CellTree, cell: int, level: int = 0) -> tuple[bytes, list[by
 
     ``level`` is the Merkle depth at which the cell stands in the state that the tree proves or
     updates: 0, and one more below every Merkle cell of the state itself. The result is the cell
-    as the whole state has it, so ``tree.hash(cell, level)`` is its representation hash there.
+    as the complete state has it, so ``tree.hash(cell, level)`` is its representation hash there.
     """
     head = tree.cells[cell]
     below = level + 1 if tree.kind(cell) in (MERKLE_PROOF, MERKLE_UPDATE) else level
     mask = head[0] >> 5 & ((1 << level) - 1)
     if head[0] >> 5 != mask:
         head = bytes((head[0] & 0x1F | mask << 5,)) + head[1:]
-    return head, [tree.hash(kid, below) for kid in tree.links[cell]]
+    return head, [tree.hash(child, below) for child in tree.links[cell]]
 
 
 def assemble_boc(
@@ -65,10 +65,10 @@ def append_packed(
             continue
         if cell_hash not in cells:
             raise MissingCell(cell_hash)
-        head, kids = cells[cell_hash]
-        if len(head) < _DESCRIPTOR_BYTES or head[0] & 7 != len(kids):
+        head, children = cells[cell_hash]
+        if len(head) < _DESCRIPTOR_BYTES or head[0] & 7 != len(children):
             raise BocError(f"the cell filed under {cell_hash.hex()} is no cell")
-        missing = [kid for kid in kids if kid not in places]
+        missing = [child for child in children if child not in places]
         if missing:
             if cell_hash in opened:
                 raise BocError(f"the cell filed under {cell_hash.hex()} lies below itself")
@@ -76,7 +76,7 @@ def append_packed(
             todo += missing
             continue
         todo.pop()
-        place = tree.append(head, tuple(places[kid] for kid in kids))
+        place = tree.append(head, tuple(places[child] for child in children))
         if tree.hash(place) != cell_hash:
             raise BocError(f"the cell filed under {cell_hash.hex()} has another hash")
         places[cell_hash] = place

@@ -55,7 +55,7 @@ class CellSlice:
         return twin
 
     def bits(self) -> tuple[int, int]:
-        """Return the bits of the whole cell as one integer, and how many of them are left."""
+        """Return all bits of the cell as one integer, and how many of them are left."""
         return self._value, self.bits_left
 
     def load_uint(self, bits: int) -> int:
@@ -86,7 +86,7 @@ class CellSlice:
         return self._value >> left & 1 == 1
 
     def load_bytes(self, count: int) -> bytes:
-        """Read whole bytes, from any bit on."""
+        """Read bytes, from any bit on."""
         return self.load_uint(count * 8).to_bytes(count, "big")
 
     def load_var_uint(self, length_bits: int) -> int:

@@ -1,7 +1,7 @@
 """Cells as flat arrays: a cell is its index, its children stand after it.
 
 No object per cell and no recursion: checks and hashes go over the arrays from the last cell to
-the first. Hashes are computed for the whole tree at the first demand (module ``digest``), or only
+the first. Hashes are computed for all cells at the first demand (module ``digest``), or only
 under the cells that are asked for where the bytes are known to be right (``trust``).
 """
 
@@ -201,15 +201,15 @@ class CellTree:
         """Whether it is known that no two cells under this one are equal."""
         self.hash(cell)
         parsed = self._parsed
-        is_parsed = cell < parsed or all(kid < parsed for kid in self.links[cell])
+        is_parsed = cell < parsed or all(child < parsed for child in self.links[cell])
         return is_parsed and self._digests is not None and self._digests.are_distinct
 
-    def append(self, cell: bytes, kids: tuple[int, ...] = ()) -> int:
+    def append(self, cell: bytes, children: tuple[int, ...] = ()) -> int:
         """Append a cell (d1, d2 and data) over cells of this tree; return its index."""
         digests = self._digests or self._make_digests()
         index = len(self.cells)
         self.cells.append(cell)
-        self.links.append(kids)
+        self.links.append(children)
         try:
             self._depths.append(self._measure_cell(index))
             digests.add()
@@ -238,18 +238,18 @@ class CellTree:
         depths = self._depths = [_NOT_MEASURED] * count
         descriptors = [head[0] for head in cells]
         for cell in range(count - 1, -1, -1):
-            kids = links[cell]
+            children = links[cell]
             d1 = descriptors[cell]
-            if not kids:
+            if not children:
                 depths[cell] = 0
                 if d1 and cells[cell][:4] != _PRUNED_ONCE:
                     self._measure_cell(cell)
                 continue
             depth = masks = 0
-            for kid in kids:
-                masks |= descriptors[kid]
-                if depths[kid] >= depth:
-                    depth = depths[kid] + 1
+            for child in children:
+                masks |= descriptors[child]
+                if depths[child] >= depth:
+                    depth = depths[child] + 1
             depths[cell] = depth
             if d1 & _EXOTIC_BIT or d1 >> 5 != masks >> 5 or depth > MAX_DEPTH:
                 self._check_references(cell)
@@ -257,25 +257,25 @@ class CellTree:
 
     def _check_references(self, cell: int) -> None:
         """Raise the error about a reference of a parsed cell that is not to a later one."""
-        for kid in self.links[cell]:
-            if not cell < kid < self._parsed:
-                raise BocError(f"cell {cell} of {self._parsed} refers to cell {kid}, not forward")
+        for child in self.links[cell]:
+            if not cell < child < self._parsed:
+                raise BocError(f"cell {cell} of {self._parsed} refers to cell {child}, not forward")
 
     def _measure_cell(self, cell: int) -> int:
         """Check level and kind of one cell whose children are checked; return its depth."""
         cells = self.cells
         depths = self._depths
-        kids = self.links[cell]
+        children = self.links[cell]
         d1 = cells[cell][0]
         depth = 0
         masks = 0
-        for kid in kids:
-            masks |= cells[kid][0]
-            if depths[kid] >= depth:
-                depth = depths[kid] + 1
+        for child in children:
+            masks |= cells[child][0]
+            if depths[child] >= depth:
+                depth = depths[child] + 1
         mask = masks >> 5
         if d1 & _EXOTIC_BIT:
-            mask = exotic_mask(cells[cell], [cells[kid][0] >> 5 for kid in kids])
+            mask = exotic_mask(cells[cell], [cells[child][0] >> 5 for child in children])
         if d1 >> 5 != mask:
             raise BocError(f"cell {cell} claims level mask {d1 >> 5}, but has {mask}")
         if depth > MAX_DEPTH:

@@ -82,9 +82,9 @@ def _write_by_plan(tree: CellTree, root: int) -> bytes | None:
     cells, links = tree.cells, tree.links
     met = [root]
     for cell in met:
-        kids = links[cell]
-        if kids:
-            met += kids
+        children = links[cell]
+        if children:
+            met += children
             if len(met) > _MAX_BYTE:
                 return None
     # No list of counts begins another one: where it ends, no child is left without a count.
@@ -113,7 +113,7 @@ def _make_plan(tree: CellTree, root: int, first: Mapping[int, int]) -> Plan:
     order, places = _number(tree, [root])
     parts: list[bytes] = []
     for cell in order:
-        parts += b"", bytes([places[kid] for kid in tree.links[cell]])
+        parts += b"", bytes([places[child] for child in tree.links[cell]])
     return Plan([first[cell] for cell in order], parts)
 
 
@@ -133,7 +133,7 @@ def copy_part(tree: CellTree, root: int) -> bytes:
     seen = {root}
     todo = [root]
     while todo:
-        fresh = [kid for kid in tree.links[todo.pop()] if kid not in seen]
+        fresh = [child for child in tree.links[todo.pop()] if child not in seen]
         seen.update(fresh)
         todo += fresh
     order = sorted(seen)  # in a bag parents stand before children
@@ -157,7 +157,7 @@ def serialize_depth_first(tree: CellTree, root: int, *, crc32c: bool = False) ->
         elif cell not in seen:
             seen.add(cell)
             todo.append((cell, True))
-            todo += [(kid, False) for kid in links[cell]]
+            todo += [(child, False) for child in links[cell]]
     order.reverse()  # the last child was left first
     bag = _write_ordered(tree, [root], order, {cell: at for at, cell in enumerate(order)})
     return add_crc32c(bag) if crc32c else bag
@@ -176,10 +176,10 @@ def _write_ordered(
     parts = []
     for cell in order:
         parts.append(cells[cell])
-        kids = links[cell]
-        if kids:
-            named = map(place, kids)
-            parts.append(packers[len(kids)](*named) if packers else _join(named, width))
+        children = links[cell]
+        if children:
+            named = map(place, children)
+            parts.append(packers[len(children)](*named) if packers else _join(named, width))
     return _add_head(b"".join(parts), count, [places[root] for root in roots])
 
 

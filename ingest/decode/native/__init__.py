@@ -2,7 +2,8 @@
 
 The extension ``_core`` (the C files here) is optional. It decodes what it knows and declines the
 rest block by block: whatever is damaged, rare or too large goes to the Python reference, which
-decides about it and words the error. ``TONLAKE_NATIVE=0`` leaves the extension alone.
+decides about it and words the error. Arrays that it filled become Arrow tables without a copy.
+``TONLAKE_NATIVE=0`` leaves the extension alone.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import pyarrow.compute as pc
 from msgspec.structs import astuple
 
 from tonlake.ingest.blocks import BlockId, McBundle
-from tonlake.ingest.decode.native.arrow import make_table
 from tonlake.ingest.decode.rows import keep_first_cells
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.native import load_extension
@@ -31,6 +31,30 @@ if TYPE_CHECKING:
 
     Tables = dict[str, pa.Table]
     Reference = Callable[[Sequence[McBundle], Collection[BlockId]], Tables]
+    from tonlake.lake.schema import Table
+
+
+class _Filled:
+    """The Arrow PyCapsule interface of an array: https://arrow.apache.org/docs/format/CDataInterface."""
+
+    __slots__ = ("_capsule", "_schema")
+
+    def __init__(self, schema: pa.Schema, capsule: object) -> None:
+        self._schema = schema
+        self._capsule = capsule
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """Return the schema and the array, both in capsules; ``requested_schema`` is ignored."""
+        return self._schema.__arrow_c_schema__(), self._capsule
+
+
+def make_table(table: Table, rows: int, capsule: object) -> pa.Table:
+    """Return the table that the extension's array holds; ``capsule`` may be None for no rows."""
+    if not rows:
+        return table.empty
+    schema = table.arrow
+    return pa.Table.from_batches([pa.record_batch(_Filled(schema, capsule))], schema=schema)
+
 
 __all__ = ["decode_bundles", "decode_natively", "describe", "hash_root", "is_used", "rebuild_bag"]
 

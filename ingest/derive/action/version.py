@@ -63,7 +63,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "v3": ("v2", *_SALES, *_LAYERZERO),
     "v4": ("v3", *_COCOON),
     "v5": ("v4", *_LATEST),
-    "latest": ("v5",),
+    "latest": ("v5", "wallet_v5_add_extension", "wallet_v5_remove_extension"),
     "staking": _STAKING,
     "jettons": ("jetton_transfer", "jetton_burn", "jetton_mint"),
     "nft": _NFT,

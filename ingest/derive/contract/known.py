@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tonlake.ingest.assemble.statecell import Memory
+from tonlake.ingest.assemble.statecell import LakeCache
 from tonlake.ingest.derive.contract.stack import Address
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import list_files, read_place
@@ -55,8 +55,10 @@ class KnownLake:
         """Begin without having looked; the lake need not be there yet."""
         self._lake_dir = lake_dir
         self._most = most = settings.ingest.cached_rows
-        self._newest = Memory(lake_dir, settings.lake, ACCOUNT_STATES.name, _ask_newest, most=most)
-        self._earlier = Memory[tuple[Address, int], AccountState](
+        self._newest = LakeCache(
+            lake_dir, settings.lake, ACCOUNT_STATES.name, _ask_newest, most=most
+        )
+        self._earlier = LakeCache[tuple[Address, int], AccountState](
             lake_dir, settings.lake, ACCOUNT_STATES.name, _ask_earlier, most=most
         )
         self._rows: dict[tuple[str, Sequence[str]], Rows] = {}

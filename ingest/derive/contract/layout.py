@@ -60,16 +60,9 @@ def take_integer(value: Value) -> int:
     return value
 
 
-def hash_state_init(code: Cell, data: CellBuilder, *, prefix_bits: int | None = None) -> bytes:
-    """Return the hash of StateInit, which is an account id; ``data`` builds on the code's tree.
-
-    ``prefix_bits`` is its fixed_prefix_length, where it has one.
-    """
-    builder = CellBuilder(code.tree)
-    if prefix_bits is None:
-        builder.store_uint(_STATE_INIT, 5)
-    else:
-        builder.store_bit(1).store_uint(prefix_bits, 5).store_uint(_STATE_INIT & 0b1111, 4)
+def hash_state_init(code: Cell, data: CellBuilder) -> bytes:
+    """Return the hash of StateInit, which is an account id; ``data`` builds on the code's tree."""
+    builder = CellBuilder(code.tree).store_uint(_STATE_INIT, 5)
     return code.tree.hash(builder.store_ref(code.root).store_ref(data.end()).end())
 
 

@@ -81,7 +81,7 @@ class GetMethodSession:
         return answer
 
     def has_method(self, code_hash: bytes, method: str) -> bool:
-        """Tell whether a code may have a method: it is in its table, or the table is not known."""
+        """Return whether a code may have a method: its table has it, or is not known."""
         code = self.find_code(code_hash)
         if code is None or (code_hash, method) in self._lacking:
             return False
@@ -200,9 +200,9 @@ def make_key(value: Value) -> Hashable:
     if isinstance(value, tuple | list):
         return tuple(map(make_key, value))
     if isinstance(value, CellSlice):
-        kids = value.tree.refs(value.cell)[value.ref :]
+        children = value.tree.refs(value.cell)[value.ref :]
         bits = value.bits_left
-        return bits, value.peek_uint(bits), tuple(value.tree.hash(kid) for kid in kids)
+        return bits, value.peek_uint(bits), tuple(value.tree.hash(child) for child in children)
     return None if value is None else int(value)
 
 

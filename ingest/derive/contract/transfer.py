@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.decode.cell.slice import CellSlice
     from tonlake.ingest.derive.contract.record import Row
+    from tonlake.lake.account import AccountId
     from tonlake.lake.schema import Table
 
 _COLUMNS = (
@@ -140,9 +141,9 @@ class _History:
         return found.get(mc_seqno) or self._before.get(account, {}).get(mc_seqno - 1)
 
 
-def _group(rows: pa.Table, columns: tuple[str, ...]) -> dict[tuple[int, bytes], dict[int, Row]]:
+def _group(rows: pa.Table, columns: tuple[str, ...]) -> dict[AccountId, dict[int, Row]]:
     """Return columns of the rows of contracts by account and masterchain block."""
-    grouped: dict[tuple[int, bytes], dict[int, Row]] = {}
+    grouped: dict[AccountId, dict[int, Row]] = {}
     keys = iter_tuples(rows, ("workchain", "account", "mc_seqno"))
     parts = iter_dicts(rows.select(columns))
     for (workchain, account, mc_seqno), part in zip(keys, parts, strict=True):

@@ -184,7 +184,7 @@ class Network:
         return self._joined[since]
 
     def is_public(self, library: bytes, mc_seqno: int) -> bool:
-        """Tell whether a library is public after a block."""
+        """Return whether a library is public after a block."""
         known = [at for at in self._changes if at[1] == library and at[0] <= mc_seqno]
         return bool(known) and max(known)[2]
 

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.contract.record import Row
     from tonlake.lake.schema import Table
 
-Records = dict[str, dict[str, Any]]
-"""Account, as raw address, to kind to fields; kinds that are not known here are passed over."""
-
 RECORDED_TABLES: tuple[Table, ...] = (JETTON_WALLETS, NFT_ITEMS, NFT_SALES, DEX_POOLS)
 
 

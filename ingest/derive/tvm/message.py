@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tonlake.ingest.derive.tvm.call import Emulated
+    from tonlake.lake.account import AccountId
 
 _OUT_KEY_BITS = 15
 _EXT_IN = 0b10
@@ -51,7 +52,7 @@ def read_message(boc: bytes) -> dict[str, Any]:
     return dict(zip(_OWN_COLUMNS, columns, strict=True))
 
 
-def read_destination(boc: bytes) -> tuple[int, bytes]:
+def read_destination(boc: bytes) -> AccountId:
     """Return workchain and account that a message goes to.
 
     Raises:
@@ -155,7 +156,7 @@ def estimate_unaccepted(
 
 
 def is_special(params: Mapping[int, bytes], workchain: int, account: bytes) -> bool:
-    """Tell whether an account is one of those that pay nothing.
+    """Return whether an account is one of those that pay nothing.
 
     TL-B: config_addr:bits256 (parameter 0), fundamental_smc_addr:(HashmapE 256 True) (31).
     """

@@ -18,7 +18,7 @@ from tonlake.ingest.derive.tvm.call import (
 )
 from tonlake.ingest.derive.tvm.process import WorkerProcess
 from tonlake.ingest.derive.tvm.stack import unpack_value
-from tonlake.ingest.derive.tvm.worker import WorkerSettings, pack_call, pack_emulation
+from tonlake.ingest.derive.tvm.worker import WorkerSettings, pack_call
 from tonlake.ingest.errors import (
     TvmBusy,
     TvmCrash,
@@ -105,7 +105,7 @@ class TvmPool:
         Raises:
             TvmMissing, TvmBusy, TvmTimeout, TvmCrash, TvmRefusal: as ``run_get_method``.
         """
-        return _read_emulated(self._ask(pack_emulation(call)))
+        return _read_emulated(self._ask(pack_call(call)))
 
     def measure(self) -> PoolLoad:
         """Return what the pool does just now."""

@@ -55,7 +55,7 @@ INTEGER_BITS = 257
 
 
 def fits_integer(number: int) -> bool:
-    """Tell whether a number is one of the TVM: signed, of 257 bits."""
+    """Return whether a number is one of the TVM: signed, of 257 bits."""
     return -(1 << INTEGER_BITS - 1) <= number < 1 << INTEGER_BITS - 1
 
 
@@ -148,8 +148,8 @@ def _append_tuple(tree: CellTree, items: tuple[StackValue, ...]) -> int:
     """Append a tuple: its last item, and a reference to those before it."""
     builder = CellBuilder(tree).store_uint(7, 8).store_uint(len(items), 16)
     values = [_append_value(tree, item) for item in items]
-    for kid in _chain(tree, values):
-        builder.store_ref(kid)
+    for child in _chain(tree, values):
+        builder.store_ref(child)
     return builder.end()
 
 
@@ -159,8 +159,8 @@ def _chain(tree: CellTree, values: list[int]) -> list[int]:
     for place, value in enumerate(values):
         if place > 1:  # vm_tupref_any: the tuple so far in a cell of its own
             builder = CellBuilder(tree)
-            for kid in head:
-                builder.store_ref(kid)
+            for child in head:
+                builder.store_ref(child)
             head = [builder.end()]
         head = [*head, value]
     return head

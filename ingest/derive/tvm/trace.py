@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from tonlake.ingest.derive.tvm.stack import StackValue
+    from tonlake.lake.account import AccountId
 
 Row = dict[str, Any]
 
@@ -125,8 +126,8 @@ class _Trace:
         self.steps: list[Step] = []
         self._world = world
         self._ignore_chksig = ignore_chksig
-        self._accounts: dict[tuple[int, bytes], bytes] = {}
-        self._last_lts: dict[tuple[int, bytes], int] = {}
+        self._accounts: dict[AccountId, bytes] = {}
+        self._last_lts: dict[AccountId, int] = {}
         self._sent = 0
 
     def describe(self, due: _Due) -> EmulationCall:

@@ -24,7 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 Answer = list[Any]
-RUN, EMULATE = "run", "emulate"
+Call = GetMethodCall | EmulationCall
+_CALLS: dict[str, type[Call]] = {"run": GetMethodCall, "emulate": EmulationCall}
+_STACKED = frozenset({"stack", "c7", "previous"})
+"""Fields of calls that hold values of the stack."""
+
 _NO_MEMORY = "std::bad_alloc"
 
 
@@ -70,8 +74,8 @@ def load_engine(settings: WorkerSettings) -> Callable[[Any], Answer]:
         boc_bytes=settings.result_bytes,
     )
 
-    def run(message: list[Any]) -> Answer:
-        ended = engine.run_call(unpack_call(message), limits)
+    def run(call: GetMethodCall) -> Answer:
+        ended = engine.run_call(call, limits)
         return ["ended", ended.exit_code, ended.gas_used, [pack_value(v) for v in ended.stack]]
 
     run_emulation = (
@@ -80,14 +84,12 @@ def load_engine(settings: WorkerSettings) -> Callable[[Any], Answer]:
         else engine.run_emulation
     )
 
-    def emulate(message: list[Any]) -> Answer:
-        return _pack_emulated(run_emulation(unpack_emulation(message)))
-
-    tasks = {RUN: run, EMULATE: emulate}
-
     def answer(message: Any) -> Answer:  # noqa: ANN401 - plain data
         try:
-            return tasks[message[0]](message[1:])
+            call = unpack_call(message)
+            if isinstance(call, GetMethodCall):
+                return run(call)
+            return _pack_emulated(run_emulation(call))
         except TvmStackDeep as error:
             return ["deep", str(error)]
         except TvmStackLarge as error:
@@ -100,31 +102,19 @@ def load_engine(settings: WorkerSettings) -> Callable[[Any], Answer]:
     return answer
 
 
-def pack_call(call: GetMethodCall) -> list[Any]:
-    """Return a call as plain data."""
-    stack, c7 = ([pack_value(value) for value in values] for values in (call.stack, call.c7))
-    return [RUN, call.code, call.data, stack, c7, call.libraries, call.gas_limit]
+def pack_call(call: Call) -> list[Any]:
+    """Return a call as plain data: its word, and its fields in their order."""
+    word = next(word for word, kind in _CALLS.items() if isinstance(call, kind))
+    fields = msgspec.structs.asdict(call).items()
+    return [word, *(pack_value(value) if name in _STACKED else value for name, value in fields)]
 
 
-def unpack_call(message: list[Any]) -> GetMethodCall:
-    """Return the call that ``pack_call`` wrote, the word left out."""
-    code, data, packed_stack, packed_c7, libraries, gas_limit = message
-    stack, c7 = (
-        tuple(unpack_value(value) for value in values) for values in (packed_stack, packed_c7)
-    )
-    return GetMethodCall(code, data, stack, c7, libraries, gas_limit)
-
-
-def pack_emulation(call: EmulationCall) -> list[Any]:
-    """Return a transaction to be made as plain data."""
-    fields = msgspec.structs.asdict(call)
-    return [EMULATE, *(fields | {"previous": pack_value(call.previous)}).values()]
-
-
-def unpack_emulation(message: list[Any]) -> EmulationCall:
-    """Return the call that ``pack_emulation`` wrote, the word left out."""
-    call = EmulationCall(*message)
-    return msgspec.structs.replace(call, previous=unpack_value(call.previous))
+def unpack_call(message: list[Any]) -> Call:
+    """Return the call that ``pack_call`` wrote."""
+    word, *values = message
+    kind = _CALLS[word]
+    fields = zip(kind.__struct_fields__, values, strict=True)
+    return kind(*(unpack_value(value) if name in _STACKED else value for name, value in fields))
 
 
 def _pack_emulated(made: Emulated | NotAccepted) -> Answer:

@@ -1,6 +1,8 @@
 """Queries to lite servers whose answers prove themselves: hashes, ids and headers.
 
 The newest block, and the block with a seqno, are checked against other blocks by the source.
+Links (TL: liteServer.blockLinkForward) lead from a block that is certain to one that is to be
+proven, by the signatures of validators.
 """
 
 from __future__ import annotations
@@ -10,16 +12,64 @@ from typing import TYPE_CHECKING
 
 from tonlake.ingest.blocks import BlockId, McHead
 from tonlake.ingest.decode.block.header import read_own_info, read_parts
-from tonlake.ingest.decode.block.validator import ProofInvalid
+from tonlake.ingest.decode.block.validator import ProofInvalid, check_signatures, read_validators
+from tonlake.ingest.decode.cell.boc import MERKLE_PROOF, parse_boc
 from tonlake.ingest.errors import BocError, DecodeError, ServerFault
-from tonlake.ingest.source.liteserver.proof import open_proof
-from tonlake.ingest.source.liteserver.signatures import check_link
 from tonlake.ingest.source.node.handle import MASTERCHAIN_SHARD
 from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
+    from tonlake.ingest.decode.cell.tree import CellTree
     from tonlake.ingest.source.liteserver.connection import Answer, Connection
     from tonlake.ingest.source.liteserver.pool import ServerPool
+
+FORWARD, ORDINARY = "liteServer.blockLinkForward", "liteServer.signatureSet.ordinary"
+
+
+def check_link(link: Answer, known: BlockId, target: BlockId) -> bool:
+    """Make sure that the validators whom ``known`` names signed ``target``.
+
+    ``known`` is a key block or the zero state; returns whether ``target`` is a key block.
+
+    Raises:
+        ProofInvalid: they did not, or the link does not show it.
+    """
+    if link["@type"] != FORWARD:
+        raise ProofInvalid(f"a link of the form {link['@type']}")
+    if link["signatures"]["@type"] != ORDINARY:
+        raise ProofInvalid(f"signatures of the unknown form {link['signatures']['@type']}")
+    try:
+        tree = open_proof(link["dest_proof"], target.root_hash)
+        info, _rest = read_own_info(tree, read_parts(tree).info)
+        validators = read_validators(open_proof(link["config_proof"], known.root_hash), known)
+    except (BocError, DecodeError, TypeError) as error:
+        raise ProofInvalid(f"a proof from {known} to {target}: {error}") from error
+    if (info["workchain"], info["seqno"]) != (target.workchain, target.seqno):
+        raise ProofInvalid(f"the block that is proven is not {target}")
+    signed = [
+        (bytes.fromhex(one["node_id_short"]), one["signature"])
+        for one in link["signatures"]["signatures"]
+    ]
+    check_signatures(target, validators, signed)
+    return bool(info["key_block"])
+
+
+def open_proof(data: bytes, root_hash: bytes) -> CellTree:
+    """Return the tree that a Merkle proof shows, its root the first of the tree.
+
+    Raises:
+        BocError: it is no Merkle proof, or not of the cell with this hash.
+    """
+    tree = parse_boc(data)
+    proof = tree.roots[0]
+    if tree.kind(proof) != MERKLE_PROOF:
+        raise BocError("it is no Merkle proof")
+    (root,) = tree.refs(proof)
+    if tree.hash(root, 0) != root_hash:
+        raise BocError(f"it proves {tree.hash(root, 0).hex()}, not {root_hash.hex()}")
+    tree.roots = [root]
+    return tree
+
 
 BY_SEQNO = 1
 """Mode of lookupBlock."""

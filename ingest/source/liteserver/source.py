@@ -16,7 +16,6 @@ from tonlake.ingest.blocks import BlockId, McBundle, McHead, ZeroState
 from tonlake.ingest.decode.block.config import find_zero_states
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.errors import BlockNotYet, BlockUnavailable, ServerRefusal, SourceError
-from tonlake.ingest.source.liteserver.config import read_config
 from tonlake.ingest.source.liteserver.pool import ServerPool
 from tonlake.ingest.source.liteserver.query import LiteServerQueries
 from tonlake.ingest.source.liteserver.window import WindowReader
@@ -25,7 +24,6 @@ from tonlake.ingest.source.node.handle import name_mc_block
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from concurrent.futures import Future
-    from pathlib import Path
     from typing import Any
 
     from tonlake.ingest.settings import LiteServerSettings
@@ -243,12 +241,3 @@ async def _make_pool(config: NetworkConfig, settings: LiteServerSettings) -> Ser
         timeout_ms=TIMEOUT_MS,
         parallel_queries=settings.queries,
     )
-
-
-def open_liteserver(path: Path, settings: LiteServerSettings) -> LiteSource:
-    """Open the lite servers that a global configuration file names.
-
-    Raises:
-        SourceError: the file cannot be read, or no server answers.
-    """
-    return LiteSource(read_config(path), settings)

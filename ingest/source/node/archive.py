@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from tonlake.ingest.blocks import BlockId, McBundle, McHead, RawBlock
-from tonlake.ingest.decode.signers import Signers
+from tonlake.ingest.decode.block.validator import Signers
 from tonlake.ingest.errors import (
     BlockCorrupt,
     BlockNeverHad,
@@ -15,17 +16,19 @@ from tonlake.ingest.errors import (
     BlockUnavailable,
     SourceError,
 )
-from tonlake.ingest.source.node.bundle import Tops, collect_committed, read_tops
-from tonlake.ingest.source.node.handle import name_mc_block
-from tonlake.ingest.source.node.slice import Slice, SliceCache, name_index, name_package_folder
-from tonlake.ingest.source.node.stored import (
+from tonlake.ingest.source.node.bundle import (
+    Tops,
+    TopsCache,
     check_followers,
     check_signed,
+    collect_committed,
     miss_block,
     naming_corrupt,
     read_block,
     read_proven_block,
 )
+from tonlake.ingest.source.node.handle import name_mc_block
+from tonlake.ingest.source.node.slice import Slice, SliceCache, name_index, name_package_folder
 from tonlake.ingest.source.node.zerofile import read_zero_block
 from tonlake.lake.account import MASTERCHAIN
 
@@ -35,8 +38,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tonlake.ingest.source.node.globalindex import GlobalIndex, SliceRecord
-
-TOPS_KEPT = 4
 
 
 class Archive:
@@ -49,12 +50,12 @@ class Archive:
         self, db_dir: Path, index: GlobalIndex, slices: SliceCache, *, proofs: bool = False
     ) -> None:
         """Join the list of slices and the open ones; with ``proofs`` blocks come with theirs."""
-        self._proofs = proofs
         self._read_block = read_proven_block if proofs else read_block
         self.db_dir = db_dir
         self.index = index
         self.slices = slices
-        self._tops: dict[int, Tops] = {}
+        self._tops = TopsCache()
+        self._read_tops = partial(self._tops.read, with_extra=proofs)
         self.signers = Signers(self._read_key_block)
 
     def refresh(self, *, rolled_back: bool) -> None:
@@ -123,7 +124,7 @@ class Archive:
             BlockCorrupt: the archive contradicts itself, or the bytes are wrong.
         """
         opened, mc_block = self._read_mc_block(mc_seqno)
-        tops = self.read_tops(mc_block)
+        tops = self._read_tops(mc_block)
         absent: list[BlockId] = []
         earlier: list[BlockId] = []
 
@@ -168,7 +169,7 @@ class Archive:
             BlockUnavailable: as ``read_bundle``.
         """
         _opened, mc_block = self._read_mc_block(mc_seqno)
-        for block_id, committed_by in self.read_tops(mc_block).committed_by.items():
+        for block_id, committed_by in self._read_tops(mc_block).committed_by.items():
             try:
                 opened = self._open_slice(committed_by)
             except (BlockPruned, BlockNeverHad):
@@ -210,21 +211,6 @@ class Archive:
         with naming_corrupt(block):
             return self.slices.open(record.id)
 
-    def read_tops(self, mc_block: RawBlock) -> Tops:
-        """Return the shard tops of a masterchain block, kept for a while.
-
-        Raises:
-            BlockCorrupt: the bytes are no masterchain block.
-        """
-        mc_seqno = mc_block.id.seqno
-        if mc_seqno not in self._tops:
-            with naming_corrupt(mc_block.id):
-                tops = read_tops(mc_block.data, mc_seqno, with_extra=self._proofs)
-                self._tops[mc_seqno] = tops
-            while len(self._tops) > TOPS_KEPT:
-                del self._tops[next(iter(self._tops))]
-        return self._tops[mc_seqno]
-
     def tops_before(self, mc_seqno: int) -> AbstractSet[BlockId] | None:
         """Return all shard tops before a masterchain block; None if the archive begins with it."""
         before = mc_seqno - 1
@@ -232,7 +218,7 @@ class Archive:
             return frozenset()
         if before not in self._tops:
             try:
-                self.read_tops(self._read_mc_block(before)[1])
+                self._read_tops(self._read_mc_block(before)[1])
             except (BlockPruned, BlockNeverHad):
                 return None
         return self._tops[before].committed_by.keys()

@@ -7,12 +7,16 @@
 A reference is a level mask, then hashes (lowest level first; the last one is the child's key),
 then depths. In the forms v2 and in-memory, refcnt changes are merge operands, 4 bytes each, which
 the store shows behind the value.
+
+Run as a child process, which may crash, the module reads a part of a store. Exit code 0: readable;
+1: not readable, the reason is the last line of stderr.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import re
 import shutil
 import signal
@@ -196,7 +200,7 @@ def open_celldb(db_dir: Path) -> CellDb:
     folder = db_dir / NAME
     if not folder.is_dir():
         raise SourceError(f"{NAME}: the node's folder has none")
-    command = [sys.executable, "-m", "tonlake.ingest.source.node.celldb_probe", str(folder)]
+    command = [sys.executable, "-m", "tonlake.ingest.source.node.celldb", str(folder)]
     try:
         probe = subprocess.run(  # noqa: S603 - our own interpreter and module
             command, check=False, capture_output=True, text=True, timeout=PROBE_TIMEOUT_S
@@ -254,3 +258,27 @@ def _read_ref(reader: TlReader) -> CellRef:
     hashes = tuple(reader.read_bytes(HASH_BYTES) for _ in range(levels))
     depths = tuple(int.from_bytes(reader.read_bytes(DEPTH_BYTES), "big") for _ in range(levels))
     return CellRef(level_mask, hashes, depths)
+
+
+CELLS_PROBED = 10_000
+STATES_PROBED = 100
+
+
+def probe_celldb(folder: Path) -> None:
+    """Read cells and states; cells lie by hash, so the first ones are a fair sample."""
+    celldb = CellDb(folder)
+    try:
+        for cell_hash, _record in itertools.islice(celldb.cells(), CELLS_PROBED):
+            celldb.get(cell_hash)
+        for entry in itertools.islice(celldb.states(), STATES_PROBED):
+            celldb.find_state(entry.block_id)
+            celldb.get(entry.root_hash)
+    finally:
+        celldb.close()
+
+
+if __name__ == "__main__":
+    try:
+        probe_celldb(Path(sys.argv[1]))
+    except SourceError as error:
+        sys.exit(str(error))

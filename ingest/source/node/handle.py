@@ -24,35 +24,17 @@ MASTERCHAIN_SHARD = -(1 << 63)
 
 
 class HandleFlag(IntFlag):
-    """Bits of ``db.block.info.flags`` (``validator/block-handle.hpp``)."""
+    """Bits of ``db.block.info.flags`` (``validator/block-handle.hpp``) that are read here."""
 
-    MASTERCHAIN = 1 << 0
     PREV_LEFT = 1 << 1
     PREV_RIGHT = 1 << 2
     NEXT_LEFT = 1 << 3
     NEXT_RIGHT = 1 << 4
-    SPLIT_AFTER_KNOWN = 1 << 5
-    SPLIT_AFTER = 1 << 6
-    MERGE_BEFORE_KNOWN = 1 << 7
-    MERGE_BEFORE = 1 << 8
-    RECEIVED = 1 << 9
-    KEY_BLOCK = 1 << 10
-    PROOF = 1 << 11
-    PROOF_LINK = 1 << 12
     LT_KNOWN = 1 << 13
     TIME_KNOWN = 1 << 14
-    KEY_BLOCK_KNOWN = 1 << 15
     STATE_HASH_KNOWN = 1 << 17
-    SIGNATURES = 1 << 18
-    STATE_STORED = 1 << 20
     ARCHIVED = 1 << 21
-    APPLIED = 1 << 22
     MASTERCHAIN_REF_KNOWN = 1 << 23
-    DELETED = 1 << 25
-    STATE_DELETED = 1 << 26
-    MOVED_TO_ARCHIVE = 1 << 27
-    PROCESSED = 1 << 28
-    HANDLE_MOVED = 1 << 29
 
 
 class BlockHandle(msgspec.Struct, frozen=True):

@@ -37,7 +37,7 @@ _NAME = re.compile(r"([a-z]+)_\((-?\d+),([0-9a-f]{16}),(\d+)\):([0-9A-F]{64}):([
 _LATER_ENTRY = re.compile(rb"\x8b\x1e..[\x00-\xff]{4}(?:block|proof|prooflink)_\(-?\d", re.DOTALL)
 
 
-class Place(msgspec.Struct, frozen=True):
+class EntryPlace(msgspec.Struct, frozen=True):
     """Where an index puts an entry: file, offset and end of the valid part, as stored there.
 
     ``name`` is the file as it stands in errors, relative to the source's folder; ``bound`` is
@@ -68,7 +68,7 @@ def parse_entry_name(name: bytes) -> tuple[str, BlockId] | None:
     )
 
 
-def read_block_entry(place: Place, block_id: BlockId, *, check_file: bool = True) -> bytes:
+def read_block_entry(place: EntryPlace, block_id: BlockId, *, check_file: bool = True) -> bytes:
     """Return the bytes of the block whose entry is at ``place``.
 
     Raises:
@@ -85,12 +85,12 @@ def name_proof_kind(block_id: BlockId) -> str:
     return PROOF_KIND if block_id.workchain == MASTERCHAIN else PROOF_LINK_KIND
 
 
-def read_proof_entry(place: Place, block_id: BlockId) -> bytes:
+def read_proof_entry(place: EntryPlace, block_id: BlockId) -> bytes:
     """Return the bytes of the proof of a block, whose entry is at ``place``."""
     return _read_named_entry(place, format_entry_name(block_id, name_proof_kind(block_id)))
 
 
-def _read_named_entry(place: Place, expected: str) -> bytes:
+def _read_named_entry(place: EntryPlace, expected: str) -> bytes:
     position = FILE_HEADER_BYTES + place.offset
     if place.bound is not None and place.offset + ENTRY_HEADER.size > place.bound:
         reason = f"the index puts it there, but vouches for {place.bound} bytes alone"
@@ -120,7 +120,7 @@ def check_file_hash(data: bytes, block_id: BlockId, *, file: str, offset: int) -
         raise EntryFlaw(reason, file=file, offset=offset)
 
 
-def _read_entry(descriptor: int, position: int, place: Place) -> tuple[bytes, bytes]:
+def _read_entry(descriptor: int, position: int, place: EntryPlace) -> tuple[bytes, bytes]:
     name_bytes, data_bytes = _read_entry_header(descriptor, position, place)
     start = position + ENTRY_HEADER.size
     end = start + name_bytes + data_bytes
@@ -137,7 +137,7 @@ def _read_entry(descriptor: int, position: int, place: Place) -> tuple[bytes, by
     return name, data
 
 
-def _read_entry_header(descriptor: int, position: int, place: Place) -> tuple[int, int]:
+def _read_entry_header(descriptor: int, position: int, place: EntryPlace) -> tuple[int, int]:
     header = os.pread(descriptor, ENTRY_HEADER.size, position)
     if len(header) < ENTRY_HEADER.size:
         raise _flaw(place, position, "the file ends before or inside the entry", cut=True)
@@ -149,7 +149,7 @@ def _read_entry_header(descriptor: int, position: int, place: Place) -> tuple[in
     return name_bytes, data_bytes
 
 
-def _flaw(place: Place, position: int, reason: str, *, cut: bool = False) -> EntryFlaw:
+def _flaw(place: EntryPlace, position: int, reason: str, *, cut: bool = False) -> EntryFlaw:
     return EntryFlaw(reason, file=place.name, offset=position, cut=cut)
 
 
@@ -161,17 +161,16 @@ class PackageScan:
     an entry that is cut, as the last one is while a node writes, or bytes that are no entry.
     """
 
-    def __init__(self, path: Path, name: str, *, bound: int | None = None) -> None:
-        """Begin at the start of the file; with ``bound`` no byte behind it is looked at."""
+    def __init__(self, path: Path, name: str) -> None:
+        """Begin at the start of the file."""
         self.path = path
         self.name = name
-        self.bound = bound
         self._restart(0)
 
     def _restart(self, inode: int) -> None:
         self.inode = inode
         self.end = 0
-        self.blocks: dict[BlockId, Place] = {}
+        self.blocks: dict[BlockId, EntryPlace] = {}
         self.flaws: list[EntryFlaw] = []
         self.tail: EntryFlaw | None = None
 
@@ -187,7 +186,7 @@ class PackageScan:
                 if status.st_ino != self.inode or size < self.end:
                     self._restart(status.st_ino)
                 before = (self.end, self.tail and self.tail.args)
-                self._read_on(file.fileno(), size if self.bound is None else self.bound)
+                self._read_on(file.fileno(), size)
         except OSError as error:
             self._restart(0)
             self.tail = EntryFlaw(explain_unreadable(error), file=self.name, offset=0)
@@ -197,7 +196,7 @@ class PackageScan:
     def _read_on(self, descriptor: int, limit: int) -> None:
         self.tail = self._check_magic(descriptor) if self.end == 0 else None
         while self.tail is None and self.end < limit:
-            place = Place(self.path, self.name, self.end, limit if self.bound else None)
+            place = EntryPlace(self.path, self.name, self.end, None)
             position = FILE_HEADER_BYTES + self.end
             try:
                 name, data = _read_entry(descriptor, position, place)
@@ -228,7 +227,7 @@ class PackageScan:
         reason = f"a wrong length: another entry begins inside it, at {rest_start + later.start()}"
         return EntryFlaw(reason, file=flaw.file, offset=flaw.offset)
 
-    def _keep(self, place: Place, position: int, name: bytes, data: bytes) -> None:
+    def _keep(self, place: EntryPlace, position: int, name: bytes, data: bytes) -> None:
         parsed = parse_entry_name(name)
         kind = parsed[0] if parsed else name.split(b"_")[0].decode("ascii", "replace")
         if parsed is None or kind != BLOCK_KIND:

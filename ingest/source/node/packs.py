@@ -18,11 +18,9 @@ from tonlake.ingest.errors import (
     BlockNeverHad,
     BlockNotYet,
     BlockUnavailable,
-    BocError,
-    DecodeError,
     SourceError,
 )
-from tonlake.ingest.source.node.bundle import Tops, collect_committed, read_previous, read_tops
+from tonlake.ingest.source.node.bundle import TopsCache, collect_committed, read_previous
 from tonlake.ingest.source.node.handle import name_mc_block
 from tonlake.ingest.source.node.packgroup import PackGroup, list_packages
 from tonlake.lake.account import MASTERCHAIN
@@ -34,18 +32,20 @@ if TYPE_CHECKING:
 OPEN_INDEXES = 4
 """Package indexes of a node kept open at once."""
 
-TOPS_KEPT = 4
-
 
 class PackSource:
     """Blocks of the archive packages under a folder; follows files that grow."""
 
-    def __init__(self, folder: Path, *, open_groups: int) -> None:
-        """List the packages; they are read when they are asked for."""
+    def __init__(self, folder: Path, *, open_groups: int = OPEN_INDEXES) -> None:
+        """List the packages, read when they are asked for; ``open_groups`` block lists are kept.
+
+        Raises:
+            SourceError: there are none.
+        """
         self.folder = folder
         self._limit = open_groups
         self._groups: OrderedDict[int, PackGroup] = OrderedDict()
-        self._tops: dict[int, Tops] = {}
+        self._tops = TopsCache()
         self._last: int | None = None
         self._files = list_packages(folder)
         if not self._files:
@@ -98,7 +98,7 @@ class PackSource:
         """
         group = self._find_group(mc_seqno)
         mc_block = self._read_mc_block(group, mc_seqno)
-        tops = self._read_tops(mc_block)
+        tops = self._tops.read(mc_block)
         earlier = self._read_earlier_tops(group, mc_seqno)
         blocks: dict[BlockId, RawBlock] = {}
 
@@ -175,17 +175,6 @@ class PackSource:
             raise self._missing(group, name_mc_block(mc_seqno), mc_seqno)
         return block
 
-    def _read_tops(self, mc_block: RawBlock) -> Tops:
-        mc_seqno = mc_block.id.seqno
-        if mc_seqno not in self._tops:
-            try:
-                self._tops[mc_seqno] = read_tops(mc_block.data, mc_seqno)
-            except (BocError, DecodeError) as error:
-                raise BlockCorrupt(str(error), block=mc_block.id) from error
-            while len(self._tops) > TOPS_KEPT:
-                del self._tops[next(iter(self._tops))]
-        return self._tops[mc_seqno]
-
     def _read_earlier_tops(self, group: PackGroup, mc_seqno: int) -> AbstractSet[BlockId] | None:
         """Return all shard tops before a masterchain block.
 
@@ -198,9 +187,8 @@ class PackSource:
         if before in self._tops:
             return self._tops[before].committed_by.keys()
         try:
-            return self._read_tops(
-                self._read_mc_block(self._find_group(before), before)
-            ).committed_by.keys()
+            block = self._read_mc_block(self._find_group(before), before)
+            return self._tops.read(block).committed_by.keys()
         except BlockUnavailable as error:
             if group.number == mc_seqno:
                 return None
@@ -223,12 +211,3 @@ class PackSource:
             reason = f"{names_it}the packages end before it"
             return BlockNotYet(reason, block=block_id, file=where)
         return BlockNeverHad("the packages do not hold it", block=block_id, file=where)
-
-
-def open_packs(folder: Path, *, open_groups: int = OPEN_INDEXES) -> PackSource:
-    """Open the archive packages anywhere under a folder; ``open_groups`` block lists are kept.
-
-    Raises:
-        SourceError: there are none.
-    """
-    return PackSource(folder, open_groups=open_groups)

@@ -27,7 +27,7 @@ from tonlake.ingest.source.node.handle import (
     read_handle,
     unpack_handle_key,
 )
-from tonlake.ingest.source.node.package import Place
+from tonlake.ingest.source.node.package import EntryPlace
 from tonlake.ingest.source.node.tl import (
     BLOCK_FILE_KEY,
     LT_DESC_KEY,
@@ -130,12 +130,14 @@ class Slice:
         _first_index, _last_index = reader.read_int(), reader.read_int()
         return reader.read_int()
 
-    def locate_proof(self, block_id: BlockId, mc_seqno: int) -> Place | None:
+    def locate_proof(self, block_id: BlockId, mc_seqno: int) -> EntryPlace | None:
         """Return where the proof of a block is that ``mc_seqno`` commits; None if nowhere."""
         is_master = block_id.workchain == MASTERCHAIN
         return self.locate(block_id, mc_seqno, PROOF_KEY if is_master else PROOF_LINK_KEY)
 
-    def locate(self, block_id: BlockId, mc_seqno: int, key: int = BLOCK_FILE_KEY) -> Place | None:
+    def locate(
+        self, block_id: BlockId, mc_seqno: int, key: int = BLOCK_FILE_KEY
+    ) -> EntryPlace | None:
         """Return where a block that ``mc_seqno`` commits is; None if the index names no place.
 
         With another ``key`` of the node's files it is not the block, but what it has under that.
@@ -157,7 +159,7 @@ class Slice:
             )
         bound = self._number("status" if self._size is None else f"status.{index}")
         name = self._package_name(package, workchain, shard)
-        return Place(self.db_dir / name, name, offset, bound or 0)
+        return EntryPlace(self.db_dir / name, name, offset, bound or 0)
 
     def _read_handle(self, block_id: BlockId, value: bytes) -> BlockHandle:
         """Read a handle, and make sure that it is the one of the block that its key names."""

@@ -26,9 +26,13 @@ from tonlake.ingest.source.node.packgroup import find_newest_mc_block
 from tonlake.ingest.source.node.packs import OPEN_INDEXES
 from tonlake.ingest.source.node.recent.chain import RecentBlocks
 from tonlake.ingest.source.node.scratch import Scratch
-from tonlake.ingest.source.node.shardclient import ShardClient
 from tonlake.ingest.source.node.slice import PACKAGES_FOLDER, SliceCache
-from tonlake.ingest.source.node.state import check_version, read_init_block, read_shard_client
+from tonlake.ingest.source.node.state import (
+    ShardClient,
+    check_version,
+    read_init_block,
+    read_shard_client,
+)
 from tonlake.ingest.source.node.zerofile import read_zero_states
 from tonlake.lake.account import MASTERCHAIN
 

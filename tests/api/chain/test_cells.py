@@ -17,7 +17,7 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.packs import open_packs
+from tonlake.ingest.source.node.packs import PackSource
 from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
@@ -75,7 +75,7 @@ def test_the_same_cells_in_the_past(demo_lake: Path) -> None:
 
 @pytest.mark.usefixtures("empty_cache")
 def test_what_is_missing_is_left_out_even_if_known_later(demo_node: Path, tmp_path: Path) -> None:
-    with closing(open_packs(demo_node / "archive" / "packages" / "arch0000")) as source:
+    with closing(PackSource(demo_node / "archive" / "packages" / "arch0000")) as source:
         ingest(source, tmp_path, Span(200, 238), Settings())
         early = _open(tmp_path)
         wanted = _all_bodies(early)

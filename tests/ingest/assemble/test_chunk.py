@@ -14,7 +14,7 @@ from tonlake.ingest.blocks import KeyMark
 from tonlake.ingest.errors import BlockPruned
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.settings import IngestSections
-from tonlake.ingest.source.node.packs import open_packs
+from tonlake.ingest.source.node.packs import PackSource
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.log.reader import LogReader
@@ -72,7 +72,7 @@ def test_the_zero_state_counts_until_the_first_key_block(demo_node: Path) -> Non
 
 
 def test_packages_alone_leave_the_zero_state_to_the_lake(demo_node: Path, demo_lake: Path) -> None:
-    with closing(open_packs(demo_node / "archive/packages")) as source:
+    with closing(PackSource(demo_node / "archive/packages")) as source:
         assert _attach(source, 100) == {}
         assert _attach(source, 100, VersionRegistry(source, LogReader(demo_lake))) == {0: 11}
 

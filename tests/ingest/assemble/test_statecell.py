@@ -10,7 +10,7 @@ import pytest
 
 from tests.lake.chain import Chain, commit_chain, commit_made
 from tests.patience import compose
-from tonlake.ingest.assemble.statecell import Memory
+from tonlake.ingest.assemble.statecell import LakeCache
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import open_snapshot
@@ -59,7 +59,7 @@ def test_it_says_what_the_lake_says(tmp_path: Path, most: int) -> None:
     log = LogReader(tmp_path)
     last = 0
     with closing(
-        Memory(tmp_path, SETTINGS.lake, "account_states", ask_newest, most=most)
+        LakeCache(tmp_path, SETTINGS.lake, "account_states", ask_newest, most=most)
     ) as memory:
         assert memory.find(set(accounts), LogState()) == {}
         for _ in range(24):
@@ -96,7 +96,7 @@ def test_a_lake_that_only_this_one_adds_to_is_asked_once(tmp_path: Path) -> None
     commit_chain(tmp_path, chain, 1, 3)
     accounts = {account for _workchain, account in chain.accounts}
     log = LogReader(tmp_path)
-    with closing(Memory(tmp_path, SETTINGS.lake, "account_states", asked, most=10)) as memory:
+    with closing(LakeCache(tmp_path, SETTINGS.lake, "account_states", asked, most=10)) as memory:
         first = memory.find(accounts, log.read())
         assert memory.find(accounts, log.read()) == first
         assert memory.find(accounts | {bytes(32)}, log.read()) == first

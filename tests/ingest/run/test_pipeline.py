@@ -14,7 +14,7 @@ from tests.ingest.facts import ask, check_accounts, check_blocks, check_transact
 from tests.patience import compose
 from tonlake.ingest.errors import BlockCorrupt, SourceError
 from tonlake.ingest.run.pipeline import IngestReport, ingest
-from tonlake.ingest.source.node.packs import open_packs
+from tonlake.ingest.source.node.packs import PackSource
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect
@@ -115,7 +115,7 @@ def test_the_node_is_left_as_it_was(demo_node: Path, tmp_path: Path) -> None:
 
 
 def test_packages_alone_give_the_sameask(lake: Path, demo_node: Path, tmp_path: Path) -> None:
-    with closing(open_packs(demo_node / "archive" / "packages")) as source:
+    with closing(PackSource(demo_node / "archive" / "packages")) as source:
         report = _bring(source, tmp_path / "lake", settings=BLOCKS_ALONE)
     assert not report.holes
     sql = "select hash from transactions order by hash"

@@ -17,7 +17,7 @@ from tests.ingest.bags import read_bags
 from tests.ingest.facts import ask
 from tests.patience import compose
 from tonlake.api.command.loading import compose_settings
-from tonlake.ingest.command.upgrade import upgrade_command
+from tonlake.ingest.command.rebuild import upgrade_command
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.run.upgrade import upgrade_lake
 from tonlake.ingest.source.node.source import open_node

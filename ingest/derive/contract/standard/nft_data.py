@@ -34,6 +34,8 @@ from tonlake.ingest.derive.contract.layout import (
 from tonlake.ingest.derive.contract.stack import Address, Cell, Mismatch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tonlake.ingest.derive.contract.layout import Reader, Subject
     from tonlake.ingest.derive.contract.stack import Value
 
@@ -46,62 +48,43 @@ _ITSELF = (0, 8)
 _SALE_MAGIC = 0x46495850  # "FIXP"
 
 
-def _read_item(subject: Subject, index_bits: int) -> list[Value]:
+def _answer_item(
+    subject: Subject,
+    *,
+    index_bits: int = _INDEX_BITS,
+    read_rest: Callable[[CellSlice], object] | None = None,
+) -> list[Value]:
+    """Answer get_nft_data; ``read_rest`` reads what stands behind the content."""
     start = expect_arguments(subject, 0).data.slice()
     index, collection = start.load_uint(index_bits), load_address_slice(start)
     if not start.bits_left:
         return [FALSE, index, collection, None, None]
-    return [TRUE, index, collection, load_address_slice(start), make_cell(start)]
+    owner, content = load_address_slice(start), make_cell(start)
+    if read_rest is not None:
+        read_rest(start)
+    return [TRUE, index, collection, owner, content]
 
 
-def _answer_item(subject: Subject) -> list[Value]:
-    return _read_item(subject, _INDEX_BITS)
+def _read_authority(rest: CellSlice) -> None:
+    load_address_slice(rest)
+    rest.skip(_TIME_BITS)  # revoked_at
 
 
-def _answer_editable_item(subject: Subject) -> list[Value]:
-    answer = _answer_item(subject)
-    if answer[0] == TRUE:
-        load_address_slice(_skip_item(subject, _INDEX_BITS))  # editor
-    return answer
-
-
-def _answer_bound_item(subject: Subject) -> list[Value]:
-    answer = _answer_item(subject)
-    if answer[0] == TRUE:
-        start = _skip_item(subject, _INDEX_BITS)
-        load_address_slice(start)  # authority
-        start.skip(_TIME_BITS)  # revoked_at
-    return answer
-
-
-def _skip_item(subject: Subject, index_bits: int) -> CellSlice:
-    """Return what stands behind the content of an initialised item."""
-    start = subject.data.slice()
-    start.skip(index_bits)
-    for _ in range(2):
-        load_address_slice(start)
-    start.load_ref()
-    return start
-
-
-def _answer_domain_item(subject: Subject) -> list[Value]:
-    answer = _read_item(subject, _NAME_BITS)
-    if answer[0] == TRUE:
-        _read_domain(subject)
-    return answer
+def _read_domain(rest: CellSlice) -> Cell:
+    """Return the name of an initialised domain, all of whose data are there."""
+    domain = make_cell(rest)
+    rest.load_maybe_ref()
+    rest.skip(_TIME_BITS)
+    return domain
 
 
 def _answer_domain(subject: Subject) -> list[Value]:
-    return [_read_domain(expect_arguments(subject, 0)).slice()]
-
-
-def _read_domain(subject: Subject) -> Cell:
-    """Return the name of an initialised domain, all of whose data are there."""
-    start = _skip_item(subject, _NAME_BITS)
-    domain = make_cell(start)
-    start.load_maybe_ref()
-    start.skip(_TIME_BITS)
-    return domain
+    start = expect_arguments(subject, 0).data.slice()
+    start.skip(_NAME_BITS)
+    for _ in range(2):
+        load_address_slice(start)
+    start.load_ref()
+    return [_read_domain(start).slice()]
 
 
 def _answer_records(subject: Subject) -> list[Value]:
@@ -173,12 +156,12 @@ def _answer_sale(subject: Subject) -> list[Value]:
 
 def _list_readers() -> dict[tuple[str, str], Reader]:
     found: dict[tuple[str, str], Reader] = {}
-    for code, answer in (
-        ("4c9123828682fa6f43797ab41732bca890cae01766e0674100250516e0bf8d42", _answer_item),
-        ("9892766765d3ea42809a417abbd7ff9ce681b145d05ae6b118a614b38c8ded15", _answer_editable_item),
-        ("2ffbf52beaf816157bfc9726dc2548327fa87ebfd2696eed27a9c2cda25c9edc", _answer_bound_item),
+    for code, read_rest in (
+        ("4c9123828682fa6f43797ab41732bca890cae01766e0674100250516e0bf8d42", None),
+        ("9892766765d3ea42809a417abbd7ff9ce681b145d05ae6b118a614b38c8ded15", load_address_slice),
+        ("2ffbf52beaf816157bfc9726dc2548327fa87ebfd2696eed27a9c2cda25c9edc", _read_authority),
     ):
-        found[code, "get_nft_data"] = answer
+        found[code, "get_nft_data"] = partial(_answer_item, read_rest=read_rest)
     for code in (
         "8e5aab17e2e503bec75c2f453b9dacf11a98bbb2cc202994710952a7271c7780",
         "64bb2d4661b5f2dc1a83bf5cbbe09e92ac0b460a1b879a5519386fca4c348bca",
@@ -191,7 +174,9 @@ def _list_readers() -> dict[tuple[str, str], Reader]:
     found[names, "get_nft_address_by_index"] = partial(_compute_address, index_bits=_NAME_BITS)
     found[names, "get_nft_content"] = _answer_domain_content
     domain = "8b5ffc9ebfd39064d8d5f56e4659c826bb7593923f5ca48728be4d60af6f51f9"
-    found[domain, "get_nft_data"] = _answer_domain_item
+    found[domain, "get_nft_data"] = partial(
+        _answer_item, index_bits=_NAME_BITS, read_rest=_read_domain
+    )
     found[domain, "get_domain"] = _answer_domain
     found[domain, "dnsresolve"] = _answer_records
     sale = "24221fa571e542e055c77bedfdbf527c7af460cfdc7f344c450787b4cfa1eb4d"

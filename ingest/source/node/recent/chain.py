@@ -15,10 +15,16 @@ from tonlake.ingest.blocks import BlockId, McBundle, McHead, RawBlock
 from tonlake.ingest.decode.block.header import read_header
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.errors import BlockCorrupt, BlockNeverHad, BlockUnavailable, SourceError
-from tonlake.ingest.source.node.bundle import collect_committed, read_previous, read_tops
+from tonlake.ingest.source.node.bundle import (
+    check_signed,
+    collect_committed,
+    naming_corrupt,
+    read_previous,
+    read_proven_block,
+    read_tops,
+)
 from tonlake.ingest.source.node.handle import name_mc_block
 from tonlake.ingest.source.node.recent.temporary import TEMPORARY_FOLDER, TemporaryPackages
-from tonlake.ingest.source.node.stored import check_signed, naming_corrupt, read_proven_block
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet

@@ -16,7 +16,7 @@ from tests.patience import PATIENT, patient
 from tonlake.api.app import create_app
 from tonlake.api.settings import Settings
 from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.packs import open_packs
+from tonlake.ingest.source.node.packs import PackSource
 from tonlake.ingest.span import Span
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ def test_errors(ask: Asker, operation: str, params: dict[str, Any], status: int,
 
 def test_a_state_that_is_not_whole_is_never_guessed(demo_node: Path, tmp_path: Path) -> None:
     """A lake of packages that begin in the middle does not know the code of older contracts."""
-    with closing(open_packs(demo_node / "archive" / "packages" / "arch0000")) as source:
+    with closing(PackSource(demo_node / "archive" / "packages" / "arch0000")) as source:
         ingest(source, tmp_path, Span(200, 238), Settings())
     with TestClient(create_app(tmp_path, PATIENT)) as client:
         rich = client.get("/api/v3/topAccountsByBalance?limit=100").json()

@@ -20,7 +20,7 @@ from tonlake.ingest.decode.block.recipe import (
 from tonlake.ingest.decode.block.transaction import decode_transaction
 from tonlake.ingest.decode.cell.boc import serialize_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
-from tonlake.ingest.decode.cell.dictionary_writer import build_hashmap
+from tonlake.ingest.decode.cell.dictionary import build_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.errors import DecodeError
 

@@ -18,7 +18,11 @@ from tests.ingest.decode.cell.samples import store_pruned
 from tests.ingest.hashmaps import build_hashmap
 from tonlake.ingest.decode.block.encode import NAMED
 from tonlake.ingest.decode.block.recipe import rebuild_transaction
-from tonlake.ingest.decode.block.transaction import Place, TransactionDecoder, decode_transaction
+from tonlake.ingest.decode.block.transaction import (
+    BlockPlace,
+    TransactionDecoder,
+    decode_transaction,
+)
 from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
 from tonlake.ingest.decode.cell.tree import CellTree
@@ -159,7 +163,7 @@ def test_numbers_too_large_for_the_lake_name_the_transaction(data: st.DataObject
     cell = store_transaction(to, storage)
     assert decode_transaction(serialize_boc(tree, [cell]))[0]["storage_fees_collected"] == 1 << 63
     rows = RowSet()
-    decoded = TransactionDecoder(tree, Place(0, 1, 2, 3), None).decode(cell)
+    decoded = TransactionDecoder(tree, BlockPlace(0, 1, 2, 3), None).decode(cell)
     row = list(decoded.row)
     for name in ("lt", "prev_trans_lt"):
         row[TRANSACTIONS.names.index(name)] = 5

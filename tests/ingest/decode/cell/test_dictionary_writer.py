@@ -9,8 +9,7 @@ from pytoniq_core import Builder, Cell, HashMap
 
 from tonlake.ingest.decode.cell.boc import BocError
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.decode.cell.dictionary import iter_hashmap
-from tonlake.ingest.decode.cell.dictionary_writer import build_hashmap
+from tonlake.ingest.decode.cell.dictionary import build_hashmap, iter_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 

@@ -12,7 +12,7 @@ from tests.ingest.bags import read_bags
 from tonlake.ingest.decode.block.account import NONEXIST_HASH
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import graft
-from tonlake.ingest.decode.cell.dictionary_writer import build_hashmap
+from tonlake.ingest.decode.cell.dictionary import build_hashmap
 from tonlake.ingest.decode.cell.record import assemble_boc
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc

@@ -17,7 +17,7 @@ from tests.ingest.derive.tvm.replay import Replay, is_external, replay_all
 from tests.ingest.derive.tvm.values import VALUES, normalize
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
-from tonlake.ingest.decode.cell.dictionary_writer import build_hashmap
+from tonlake.ingest.decode.cell.dictionary import build_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm import pool as pools

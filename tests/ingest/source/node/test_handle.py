@@ -63,17 +63,15 @@ def test_fields_follow_their_bits(
 
 def test_flags_stand_at_the_bits_of_the_node() -> None:
     expected = {
-        "MASTERCHAIN": 0x1,
-        "SPLIT_AFTER": 0x40,
-        "MERGE_BEFORE": 0x100,
-        "RECEIVED": 0x200,
-        "KEY_BLOCK": 0x400,
+        "PREV_LEFT": 0x2,
+        "PREV_RIGHT": 0x4,
+        "NEXT_LEFT": 0x8,
+        "NEXT_RIGHT": 0x10,
+        "LT_KNOWN": 0x2000,
+        "TIME_KNOWN": 0x4000,
+        "STATE_HASH_KNOWN": 0x20000,
         "ARCHIVED": 0x200000,
-        "APPLIED": 0x400000,
         "MASTERCHAIN_REF_KNOWN": 0x800000,
-        "DELETED": 0x2000000,
-        "STATE_DELETED": 0x4000000,
-        "MOVED_TO_ARCHIVE": 0x8000000,
     }
     assert {name: HandleFlag[name].value for name in expected} == expected
 

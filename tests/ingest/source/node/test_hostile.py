@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tonlake.ingest.errors import BlockCorrupt, SourceError
-from tonlake.ingest.source.node.packs import open_packs
+from tonlake.ingest.source.node.packs import PackSource
 from tonlake.ingest.source.node.source import open_node
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def test_in_place_of_a_package_without_an_index(
     copied: Path, bundles: list[McBundle], make: Callable[[Path], None]
 ) -> None:
     replace(copied / PACKAGE, make)
-    with at_once(), closing(open_packs(copied / "archive/packages")) as source:
+    with at_once(), closing(PackSource(copied / "archive/packages")) as source:
         assert source.read_bundle(99) == bundles[98]
         with pytest.raises(BlockCorrupt, match=f"00100.pack at byte 0: .*{KINDS[make]} stands"):
             source.read_bundle(150)

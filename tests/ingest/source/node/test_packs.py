@@ -13,7 +13,7 @@ from tests.ingest.source.node.conftest import fingerprint, read_expected
 from tests.ingest.source.node.nodewriter import encode_entry, entry_name
 from tonlake.ingest.errors import BlockCorrupt, BlockNeverHad, BlockNotYet, SourceError
 from tonlake.ingest.source.node.packgroup import list_packages
-from tonlake.ingest.source.node.packs import PackSource, open_packs
+from tonlake.ingest.source.node.packs import PackSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +46,7 @@ def test_demo_packages_give_the_same_bundles_as_the_node(
     demo_node: Path, bundles: list[McBundle]
 ) -> None:
     before = fingerprint(demo_node)
-    source = open_packs(demo_node)
+    source = PackSource(demo_node)
     assert (source.first_mc_seqno(), source.last_mc_seqno()) == (1, 238)
     assert [source.read_bundle(bundle.mc_seqno) for bundle in bundles] == bundles
     assert source.zero_states() == ()
@@ -65,7 +65,7 @@ def test_genuine_packages_give_exactly_the_expected_blocks(
     genuine: Callable[[str], tuple[Path, Path]], name: str
 ) -> None:
     db_dir, facts = genuine(name)
-    source = open_packs(db_dir / "archive")
+    source = PackSource(db_dir / "archive")
     last = source.last_mc_seqno()
     assert last == (903 if name == "live-copy" else 694)
     expected = {one: at for one, at in read_expected(facts).items() if at <= last}
@@ -78,7 +78,7 @@ def test_packages_of_the_main_network(shared: Path) -> None:
         for row in json.loads(path.read_text(encoding="utf-8")):
             if "block" in row:
                 expected[row["name"]] = row["sha256"]
-    found = read_all(open_packs(shared / "data/packs"))
+    found = read_all(PackSource(shared / "data/packs"))
     assert {entry_name(one): one.file_hash.hex() for one in found} == expected
     assert len(found) == 805
     assert set(found.values()) == set(range(1, 200))
@@ -99,13 +99,13 @@ def test_only_archive_packages_are_listed(tmp_path: Path) -> None:
 
 def test_a_folder_without_packages_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="no archive packages"):
-        open_packs(tmp_path)
+        PackSource(tmp_path)
 
 
 @pytest.mark.parametrize("lost", ["", ".0:8000000000000000"])
 def test_a_lost_package_is_a_gap(folder: Path, bundles: list[McBundle], lost: str) -> None:
     (folder / f"archive.00100{lost}.pack").unlink()
-    source = open_packs(folder)
+    source = PackSource(folder)
     assert (source.first_mc_seqno(), source.last_mc_seqno()) == (1, 238)
     for seqno in (1, 99, 201, 238):
         if seqno != 201 or lost:
@@ -123,7 +123,7 @@ def test_a_block_behind_a_lost_masterchain_block_is_not_guessed(
     lost = bundles[49].blocks[0]
     entry = encode_entry(entry_name(lost.id), lost.data)
     path.write_bytes(path.read_bytes().replace(entry, b""))
-    source = open_packs(folder)
+    source = PackSource(folder)
     assert source.read_bundle(49) == bundles[48]
     assert source.read_bundle(52) == bundles[51]
     with pytest.raises(BlockNeverHad, match=r",50\) in packages 0"):
@@ -137,7 +137,7 @@ def test_packages_that_begin_later_begin_with_a_package(
 ) -> None:
     for path in folder.glob("archive.00000*"):
         path.unlink()
-    source = open_packs(folder)
+    source = PackSource(folder)
     assert source.first_mc_seqno() == 100
     assert [source.read_bundle(n) for n in range(100, 239)] == bundles[99:]
     with pytest.raises(BlockNeverHad, match="begin with number 100"):
@@ -149,7 +149,7 @@ def test_a_cut_end_is_not_yet_and_is_read_on(folder: Path, bundles: list[McBundl
     whole = path.read_bytes()
     size = len(whole) - len(bundles[237].blocks[0].data) - 1
     os.truncate(path, size)
-    source = open_packs(folder)
+    source = PackSource(folder)
     assert source.last_mc_seqno() == 237
     with pytest.raises(BlockNotYet, match=r"archive.00200.pack at byte \d+: not found; the file"):
         source.read_bundle(238)
@@ -162,7 +162,7 @@ def test_a_cut_end_is_not_yet_and_is_read_on(folder: Path, bundles: list[McBundl
 def test_a_cut_in_front_of_later_packages_is_corrupt(folder: Path) -> None:
     path = folder / "archive.00100.pack"
     os.truncate(path, path.stat().st_size - 9)
-    source = open_packs(folder)
+    source = PackSource(folder)
     assert source.last_mc_seqno() == 238
     with pytest.raises(BlockCorrupt, match=r"archive.00100.pack at byte \d+"):
         source.read_bundle(199)
@@ -173,7 +173,7 @@ def test_new_packages_are_seen(folder: Path, bundles: list[McBundle]) -> None:
     later.mkdir()
     for path in folder.glob("archive.00200*"):
         path.rename(later / path.with_suffix(".part").name)
-    source = open_packs(folder)
+    source = PackSource(folder)
     assert source.last_mc_seqno() == 199
     with pytest.raises(BlockNotYet, match="end before it"):
         source.read_bundle(200)
@@ -190,7 +190,7 @@ def test_a_right_copy_elsewhere_heals_a_wrong_one(folder: Path, bundles: list[Mc
     content = bytearray(path.read_bytes())
     content[content.index(block.data) + 40] ^= 4
     path.write_bytes(content)
-    source = open_packs(folder)
+    source = PackSource(folder)
     with pytest.raises(BlockCorrupt, match="SHA-256") as caught:
         source.read_bundle(10)
     assert (caught.value.block, caught.value.file) == (block.id, "archive.00000.pack")
@@ -207,7 +207,7 @@ def test_damage_at_the_end_is_not_passed_over(folder: Path, bundles: list[McBund
     block = bundles[229].blocks[0]
     content[content.index(encode_entry(entry_name(block.id), block.data))] ^= 1
     path.write_bytes(content)
-    source = open_packs(folder)
+    source = PackSource(folder)
     assert source.last_mc_seqno() == 230
     with pytest.raises(BlockCorrupt, match=r"archive.00200.pack at byte \d+: .*no entry begins"):
         source.read_bundle(230)
@@ -220,11 +220,11 @@ def test_two_blocks_with_one_seqno_are_refused(folder: Path, bundles: list[McBun
     copy = MAGIC + encode_entry(entry_name(false), other.data)
     (folder / "x_archive.00000.pack").write_bytes(copy)
     with pytest.raises(BlockCorrupt, match="two different blocks"):
-        open_packs(folder).read_bundle(10)
+        PackSource(folder).read_bundle(10)
 
 
 def test_block_lists_of_few_packages_are_kept(folder: Path, bundles: list[McBundle]) -> None:
-    source = open_packs(folder, open_groups=1)
+    source = PackSource(folder, open_groups=1)
     assert [source.read_bundle(n) for n in (150, 50, 238)] == [
         bundles[149],
         bundles[49],
@@ -242,7 +242,7 @@ def test_a_newest_block_without_a_shard_block_is_not_passed_over(
         data = path.read_bytes()
         entry = encode_entry(entry_name(lost.id), lost.data)
         path.write_bytes(data.replace(entry, b""))
-    source = open_packs(folder)
+    source = PackSource(folder)
     assert source.last_mc_seqno() == newest.mc_seqno
     assert source.read_bundle(newest.mc_seqno - 1) == bundles[-2]
     with pytest.raises(BlockNotYet, match="238 commits it, but the packages end before") as caught:
