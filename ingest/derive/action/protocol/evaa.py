@@ -171,9 +171,6 @@ def _make_liquidate(match: Match, _interfaces: Interfaces) -> Draft:
         columns["destination_secondary"] = told.message.destination
     if satisfied is not None:
         data["debt_amount"], data["asset_id"], columns["amount"] = _read_satisfied(satisfied)
-    report = match.get("report")
-    if "success" in match and report is not None and report.type == JETTON_TRANSFER:
-        columns["asset"] = report["asset"]
     columns["evaa_liquidate_data"] = data
     return Draft("evaa_liquidate", columns, failed="success" not in match)
 

@@ -28,14 +28,15 @@ PAIRED = {
 """Differences: the recording lists payouts in the order of a database, the chain paid otherwise."""
 
 LATER = {"extra", "asset", "asset_secondary", "source_secondary", "accounts"}
-"""Columns of tgBTC: the recordings are older than ``extra``, where its keys and ids stand now."""
+"""Columns of tgBTC, whose keys and ids stand in ``extra`` now, and of liquidations by EVAA: the
+recordings are older."""
 
 _STEP = re.compile(r"([\w()]+)(?:\[(\d+)\])?")
 
 
 def list_later(kind: str) -> set[str]:
     """Return the columns in which actions of a type changed after they were recorded."""
-    return LATER if kind.startswith("tgbtc_") else set()
+    return LATER if kind.startswith("tgbtc_") or kind == "evaa_liquidate" else set()
 
 
 @pytest.fixture(scope="module")
