@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 DEPOSIT, MINT_JETTONS = 0x47D54391, 0x1674B0A0
 WITHDRAW_REQUEST, WITHDRAWAL = 0x319B0CDC, 0x0A77535C
 NFT_BURN, NFT_BURNT, NFT_PAYOUT = 0xF127FE4E, 0xED58B0B2, 0xDB3B8ABD
+START_PAYOUTS = 0x1140A64F
 PROVIDER = "liquid_staking"
 DEPOSIT_FEE_NANO = 1_000_000_000
 """What a deposit carries beside the stake."""
@@ -76,22 +77,42 @@ def _find_payout_item(minting: Block) -> str | None:
 
 
 def _make_delayed_withdraw(match: Match, _interfaces: Interfaces) -> Draft:
-    """The payout at the end of a round, for an item that was burnt."""
-    message = match.block.message
+    """The payout at the end of a round, for an item that was burnt.
+
+    TL-B of ed58b0b2: query_id:uint64 amount:Coins owner:MsgAddress ….
+    """
     burnt = match["burnt"]
-    data = {"provider": PROVIDER, "ts_nft": burnt.message.source, "tokens_burnt": None}
+    body = burnt.message.arguments().skip(64)
+    tokens, owner = body.coins(), body.address()
+    data = {"provider": PROVIDER, "ts_nft": burnt.message.source, "tokens_burnt": tokens}
     columns = {
-        "source": message.destination,
-        "destination": message.source,
-        "amount": message.value,
+        "source": owner,
+        "destination": _find_pool(burnt),
+        "amount": match.block.message.value,
         "staking_data": data,
     }
     return Draft("tonstakers_withdraw", columns, served="stake_withdrawal")
 
 
+def _find_pool(burnt: Block) -> str | None:
+    """Return the pool of which an item was burnt: items are burnt one after the other.
+
+    The first one is burnt by order of the pool, or follows a withdrawal that is known already.
+    """
+    block = burnt.previous
+    while block is not None and block.opcode in {NFT_BURN, NFT_BURNT, NFT_PAYOUT}:
+        block = block.previous
+    if block is None:
+        return None
+    if block.opcode == START_PAYOUTS:
+        return block.message.source
+    pool: str | None = block["destination"] if block.served == "stake_withdrawal" else None
+    return pool
+
+
 DELAYED_WITHDRAW_RULE = Rule(
     "tonstakers.delayed_withdraw",
-    call(NFT_PAYOUT).after(call(NFT_BURNT, name="burnt").after(call(NFT_BURN).maybe)),
+    call(NFT_PAYOUT).after(call(NFT_BURNT, name="burnt").after(call(NFT_BURN))),
     _make_delayed_withdraw,
 )
 DEPOSIT_RULE = Rule(

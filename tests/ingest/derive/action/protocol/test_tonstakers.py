@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.ingest.derive.action.scene import Cell, Scene, account
 from tonlake.ingest.derive.action.protocol import jetton, tonstakers
 
 OWNER, POOL, MASTER, WALLET = (account(name) for name in ("owner", "pool", "tsTON", "wallet"))
+SECOND_ITEM, THIRD = account("second item"), account("third")
 ITEM, PAYOUTS = account("item"), account("payouts")
 
 
@@ -36,11 +39,27 @@ def test_request_names_the_item_of_the_payout() -> None:
     }
 
 
-def test_payout_at_the_end_of_a_round() -> None:
+@pytest.mark.parametrize("ordered", [True, False])
+def test_payouts_at_the_end_of_a_round(*, ordered: bool) -> None:
+    """Items are burnt one after the other; the pool ordered it, or is not known."""
     scene = Scene()
-    burnt = scene.external(PAYOUTS).send(ITEM, opcode=tonstakers.NFT_BURN)
-    told = burnt.send(PAYOUTS, opcode=tonstakers.NFT_BURNT)
-    told.send(OWNER, opcode=tonstakers.NFT_PAYOUT, value=700)
-    action = scene.find("stake_withdrawal")
-    assert (action.columns["source"], action.columns["amount"]) == (OWNER, 700)
-    assert action.columns["staking_data"]["ts_nft"] == ITEM
+    first = scene.external(POOL)
+    first = first.send(PAYOUTS, opcode=tonstakers.START_PAYOUTS if ordered else 0x12345678)
+    for item, owner, tokens, value in ((ITEM, OWNER, 600, 700), (SECOND_ITEM, THIRD, 60, 70)):
+        body = Cell(tonstakers.NFT_BURNT).uint(1, 64).coins(tokens).address(owner)
+        first = first.send(item, opcode=tonstakers.NFT_BURN).send(PAYOUTS, body)
+        first.send(owner, opcode=tonstakers.NFT_PAYOUT, value=value)
+    actions = [each for each in scene.classify() if each.type == "stake_withdrawal"]
+    assert [each.columns for each in actions] == [
+        {
+            "source": owner,
+            "destination": POOL if ordered else None,
+            "amount": value,
+            "staking_data": {
+                "provider": tonstakers.PROVIDER,
+                "ts_nft": item,
+                "tokens_burnt": tokens,
+            },
+        }
+        for item, owner, tokens, value in ((ITEM, OWNER, 600, 700), (SECOND_ITEM, THIRD, 60, 70))
+    ]
