@@ -60,6 +60,9 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
 _READS_DATA = pa.array([0x499A9262, 0x0168D4B7, 0xF5C5BAA3 - (1 << 32)], pa.int32())
 """Opcodes (signed) of messages to contracts of which the rules read the data: JVault's."""
 
+_OF_TOKENS = frozenset((0x0F8A7EA5, 0x178D4519, 0x595F07BC, 0x5FCC3D14))
+"""Opcodes of calls to jetton wallets and NFT items: transfers and burns. TEP-74, TEP-62."""
+
 _REFS_MASK = 0xF8
 _OPCODE_MASK = 0xFFFFFFFF
 
@@ -209,14 +212,14 @@ def _choose(
     """Return what each account was after its transactions in a trace, the last one first of all.
 
     Rows of recorded traces stand at the trace's first block. What the rows of other blocks say is
-    left out: they are at hand or not, as commits go. An account is missing if a contract that is
-    gone may have had an interface: it is not active after the trace, and was called in it.
+    left out: they are at hand or not, as commits go. An account is missing where a token may be
+    gone: it is not active after the trace, and was called as one. The lake is asked for it.
     """
     chosen: dict[str, Facts] = {}
     own: dict[str, set[int]] = {}
     for each in transactions:
         own.setdefault(each.account, {mc_seqno_start}).add(each.mc_seqno)
-        called = each.in_msg is not None and bool(each.in_msg.opcode)
+        called = each.in_msg is not None and each.in_msg.opcode in _OF_TOKENS
         if each.end_status == "active" or not called:
             chosen.setdefault(each.account, {})
         else:

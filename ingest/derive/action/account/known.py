@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tonlake.ingest.derive.action.interface import Facts
+    from tonlake.lake.account import AccountId
     from tonlake.lake.log.state import LogState
     from tonlake.lake.settings import LakeSettings
 
@@ -31,30 +32,55 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-_RAW = re.compile(r"-?\d+:([0-9A-Fa-f]{64})")
+_RAW = re.compile(r"(-?\d{1,9}):([0-9A-F]{64})")
 _QUERIES = {
     "jetton_wallets": """
-with picked as (from jetton_wallets where account in (select unnest($accounts)))
-from as_of('picked', $mc_seqno)
+with asked as (
+    select unnest($workchains) as workchain, unnest($accounts) as account, unnest($ends) as asked_at
+), picked as (from jetton_wallets where account in (select unnest($accounts)))
+select picked.*, asked_at
+from asked asof join picked
+on asked.account = picked.account and asked.workchain = picked.workchain
+and asked.asked_at >= picked.mc_seqno
 """,
     "nft_items": """
-with picked as (from nft_items where account in (select unnest($accounts)))
-from as_of('picked', $mc_seqno)
+with asked as (
+    select unnest($workchains) as workchain, unnest($accounts) as account, unnest($ends) as asked_at
+), picked as (from nft_items where account in (select unnest($accounts)))
+select picked.*, asked_at
+from asked asof join picked
+on asked.account = picked.account and asked.workchain = picked.workchain
+and asked.asked_at >= picked.mc_seqno
 """,
     "nft_sales": """
-with picked as (from nft_sales where account in (select unnest($accounts)))
-from as_of('picked', $mc_seqno)
+with asked as (
+    select unnest($workchains) as workchain, unnest($accounts) as account, unnest($ends) as asked_at
+), picked as (from nft_sales where account in (select unnest($accounts)))
+select picked.*, asked_at
+from asked asof join picked
+on asked.account = picked.account and asked.workchain = picked.workchain
+and asked.asked_at >= picked.mc_seqno
 """,
     "dex_pools": """
-with picked as (from dex_pools where account in (select unnest($accounts)))
-from as_of('picked', $mc_seqno)
+with asked as (
+    select unnest($workchains) as workchain, unnest($accounts) as account, unnest($ends) as asked_at
+), picked as (from dex_pools where account in (select unnest($accounts)))
+select picked.*, asked_at
+from asked asof join picked
+on asked.account = picked.account and asked.workchain = picked.workchain
+and asked.asked_at >= picked.mc_seqno
 """,
     "multisig_orders": """
-with picked as (from multisig_orders where account in (select unnest($accounts)))
-from as_of('picked', $mc_seqno)
+with asked as (
+    select unnest($workchains) as workchain, unnest($accounts) as account, unnest($ends) as asked_at
+), picked as (from multisig_orders where account in (select unnest($accounts)))
+select picked.*, asked_at
+from asked asof join picked
+on asked.account = picked.account and asked.workchain = picked.workchain
+and asked.asked_at >= picked.mc_seqno
 """,
 }
-"""The newest rows of accounts up to a masterchain block, and of others of the same account id."""
+"""The newest row of each account up to the block at which it is asked for."""
 
 
 def find_nothing(_asked: set[Asked]) -> Mapping[Asked, Facts]:
@@ -83,47 +109,56 @@ class KnownContracts:
             asked: Raw addresses, each with the block at which it is asked for.
         """
         newest: dict[Asked, dict[str, Row]] = {}
-        for mc_seqno in sorted({mc_seqno for _, mc_seqno in asked}):
-            addresses = {address for address, at in asked if at == mc_seqno}
-            for name, row in (*self._read_lake(addresses, mc_seqno), *self._read_fresh(addresses)):
-                address = _show(row)
-                if address not in addresses or row["mc_seqno"] > mc_seqno:
-                    continue
-                rows = newest.setdefault((address, mc_seqno), {})
-                if name not in rows or rows[name]["mc_seqno"] < row["mc_seqno"]:
-                    rows[name] = row
+        known = {key: parsed for key in asked if (parsed := _parse(key[0])) is not None}
+        for key, name, row in (*self._read_lake(known), *self._read_fresh(known)):
+            rows = newest.setdefault(key, {})
+            if name not in rows or rows[name]["mc_seqno"] < row["mc_seqno"]:
+                rows[name] = row
         return {key: _read_facts(key[0], rows) for key, rows in newest.items()}
 
-    def _read_lake(self, addresses: set[str], mc_seqno: int) -> Iterator[tuple[str, Row]]:
-        """Yield the newest row of each account up to a block, and those of equal account ids."""
-        if not self._state.number:
+    def _read_lake(self, asked: Mapping[Asked, AccountId]) -> Iterator[tuple[Asked, str, Row]]:
+        """Yield the newest row of each account in each table."""
+        if not self._state.number or not asked:
             return
+        parameters = {
+            "workchains": [workchain for workchain, _ in asked.values()],
+            "accounts": [account for _, account in asked.values()],
+            "ends": [mc_seqno for _, mc_seqno in asked],
+        }
         snapshot = Snapshot(self._lake_dir, self._state)
         with connect(snapshot, self._settings, tables=tuple(_QUERIES)) as connection:
-            parameters = {"accounts": _list_ids(addresses), "mc_seqno": mc_seqno}
             for name, statement in _QUERIES.items():
                 cursor = connection.execute(statement, parameters)
                 columns = [column[0] for column in cursor.description or ()]
-                for row in cursor.fetchall():
-                    yield name, dict(zip(columns, row, strict=True))
+                for values in cursor.fetchall():
+                    row = dict(zip(columns, values, strict=True))
+                    yield (_show(row), row["asked_at"]), name, row
 
-    def _read_fresh(self, addresses: set[str]) -> Iterator[tuple[str, Row]]:
+    def _read_fresh(self, asked: Mapping[Asked, AccountId]) -> Iterator[tuple[Asked, str, Row]]:
+        """Yield the rows of each account in the new range up to the block it is asked for at."""
+        ends: dict[str, list[int]] = {}
+        for address, mc_seqno in asked:
+            ends.setdefault(address, []).append(mc_seqno)
+        accounts = sorted({account for _, account in asked.values()})
         for name in _QUERIES:
             rows = self._fresh.get(name)
-            if rows is not None and rows.num_rows:
-                ids = pa.array(_list_ids(addresses), rows["account"].type)
-                for row in iter_dicts(rows.filter(pc.is_in(rows["account"], value_set=ids))):
-                    yield name, row
+            if rows is None or not rows.num_rows:
+                continue
+            ids = pa.array(accounts, rows["account"].type)
+            for row in iter_dicts(rows.filter(pc.is_in(rows["account"], value_set=ids))):
+                for mc_seqno in ends.get(_show(row), ()):
+                    if row["mc_seqno"] <= mc_seqno:
+                        yield (_show(row), mc_seqno), name, row
 
 
 def _show(row: Row) -> str:
     return show_address(row["workchain"], row["account"]) or ""
 
 
-def _list_ids(addresses: set[str]) -> list[bytes]:
-    """Return the account ids of raw addresses; other texts name no account."""
-    found = map(_RAW.fullmatch, addresses)
-    return sorted({bytes.fromhex(match[1]) for match in found if match})
+def _parse(address: str) -> AccountId | None:
+    """Return the account of a raw address; None of another text."""
+    match = _RAW.fullmatch(address)
+    return None if match is None else (int(match[1]), bytes.fromhex(match[2]))
 
 
 def _read_facts(address: str, rows: Mapping[str, Row]) -> Facts:

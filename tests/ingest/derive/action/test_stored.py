@@ -141,6 +141,7 @@ def test_accounts_are_what_they_were_after_transactions_of_the_trace() -> None:
         ("uninit", 0x5FCC3D14, True),
         ("frozen", 0x5FCC3D14, True),
         ("active", 0x5FCC3D14, False),
+        ("uninit", 0xD53276DB, False),
         ("uninit", None, False),
         ("uninit", 0, False),
     ],
