@@ -180,9 +180,8 @@ def iter_depths(tree: CellTree, roots: Iterable[CellAt]) -> Iterator[tuple[int, 
         found = list(met)
         for cell in found:
             children = links[cell]
-            if (
-                children and cells[cell][0] & _EXOTIC_BIT
-            ):  # a Merkle cell: no other exotic one has any
+            # A Merkle cell: no other exotic one has children.
+            if children and cells[cell][0] & _EXOTIC_BIT:
                 waiting.setdefault(depth + 1, {}).update(dict.fromkeys(children))
                 continue
             for child in children:

@@ -94,6 +94,23 @@ create or replace macro states_as_of(relation, master_seqno) as table
         order by mc_seqno desc, block_seqno desc
     ) = 1;
 
+-- The newest row of each of some accounts in a table of contracts, up to a masterchain block of its
+-- own; the lists go together, and the block stands in the column asked_at.
+create or replace macro newest_until(relation, workchains, accounts, mc_seqnos) as table
+    select picked.*, asked_at
+    from (
+        select
+            unnest(workchains::integer[]) as workchain,
+            unnest(accounts::blob[]) as account,
+            unnest(mc_seqnos::bigint[]) as asked_at
+    ) asked
+    asof join (
+        select * from query_table(relation) where account in (select unnest(accounts::blob[]))
+    ) picked
+        on asked.account = picked.account
+        and asked.workchain = picked.workchain
+        and asked.asked_at >= picked.mc_seqno;
+
 -- Of the rows that `as_of` returns, those that are in `matching` (workchain, account, mc_seqno);
 -- first_lt is the logical time of the account's first row.
 create or replace macro matching_as_of(relation, matching, master_seqno) as table

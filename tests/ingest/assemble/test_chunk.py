@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FIRST_KEY, SECOND_KEY = 99, 283
 
 
-class Told:
+class MarkedSource:
     """A source whose key blocks say other versions than they do; those said None are pruned."""
 
     def __init__(self, source: BlockSource, versions: dict[int, int | None]) -> None:
@@ -79,19 +79,19 @@ def test_packages_alone_leave_the_zero_state_to_the_lake(demo_node: Path, demo_l
 
 def test_a_start_in_the_middle_looks_for_key_blocks_once(voted: Path) -> None:
     with closing(open_node(voted)) as source:
-        told = Told(source, {FIRST_KEY: 12, SECOND_KEY: 13})
-        book = VersionRegistry(told)
-        assert _attach(told, 300, book) == {FIRST_KEY: 12, SECOND_KEY: 13}
-        assert _attach(told, 301, book) == {FIRST_KEY: 12, SECOND_KEY: 13}
-        assert told.asked == [300, SECOND_KEY, FIRST_KEY, 301]
+        marked = MarkedSource(source, {FIRST_KEY: 12, SECOND_KEY: 13})
+        book = VersionRegistry(marked)
+        assert _attach(marked, 300, book) == {FIRST_KEY: 12, SECOND_KEY: 13}
+        assert _attach(marked, 301, book) == {FIRST_KEY: 12, SECOND_KEY: 13}
+        assert marked.asked == [300, SECOND_KEY, FIRST_KEY, 301]
         # A key block is made under the configuration before its own.
-        assert _attach(told, SECOND_KEY, book) == {0: 11, FIRST_KEY: 12}
+        assert _attach(marked, SECOND_KEY, book) == {0: 11, FIRST_KEY: 12}
 
 
 def test_what_a_node_has_deleted_its_lake_still_knows(voted: Path, tmp_path: Path) -> None:
     with closing(open_node(voted)) as source:
         ingest(source, tmp_path, Span(280, 285), IngestSections())
-        lost = Told(source, dict.fromkeys((0, FIRST_KEY, SECOND_KEY)))
+        lost = MarkedSource(source, dict.fromkeys((0, FIRST_KEY, SECOND_KEY)))
         assert _attach(lost, 300) == {}
         again = VersionRegistry(lost, LogReader(tmp_path))
         assert _attach(lost, 300, again) == {SECOND_KEY: 11}
@@ -100,9 +100,9 @@ def test_what_a_node_has_deleted_its_lake_still_knows(voted: Path, tmp_path: Pat
 def test_rows_follow_the_vote(voted: Path, tmp_path: Path) -> None:
     """Shard blocks that lag behind a key block, and that block itself, are of the time before."""
     with closing(open_node(voted)) as source:
-        told: Any = Told(source, {FIRST_KEY: 11, SECOND_KEY: 12})
-        ingest(told, tmp_path, Span(275, 284), IngestSections())
-        ingest(told, tmp_path, Span(285, 290), IngestSections())
+        marked: Any = MarkedSource(source, {FIRST_KEY: 11, SECOND_KEY: 12})
+        ingest(marked, tmp_path, Span(275, 284), IngestSections())
+        ingest(marked, tmp_path, Span(285, 290), IngestSections())
     sql = """
     select distinct b.prev_key_block_seqno, extra_flags is not null
     from messages m

@@ -26,7 +26,7 @@ _NAMES_BY_CODE = {
     ),
     bytes.fromhex("8b5ffc9ebfd39064d8d5f56e4659c826bb7593923f5ca48728be4d60af6f51f9"): DNS_ITEM,
 }
-"""Interfaces that only the hash of the code tells."""
+"""Interfaces that are known by the hash of the code alone."""
 
 
 def show_address(workchain: int | None, account: bytes | None) -> str | None:

@@ -34,51 +34,11 @@ Row = dict[str, Any]
 
 _RAW = re.compile(r"(-?\d{1,9}):([0-9A-F]{64})")
 _QUERIES = {
-    "jetton_wallets": """
-with asked as (
-    select unnest($workchains) as workchain, unnest($accounts) as account, unnest($ends) as asked_at
-), picked as (from jetton_wallets where account in (select unnest($accounts)))
-select picked.*, asked_at
-from asked asof join picked
-on asked.account = picked.account and asked.workchain = picked.workchain
-and asked.asked_at >= picked.mc_seqno
-""",
-    "nft_items": """
-with asked as (
-    select unnest($workchains) as workchain, unnest($accounts) as account, unnest($ends) as asked_at
-), picked as (from nft_items where account in (select unnest($accounts)))
-select picked.*, asked_at
-from asked asof join picked
-on asked.account = picked.account and asked.workchain = picked.workchain
-and asked.asked_at >= picked.mc_seqno
-""",
-    "nft_sales": """
-with asked as (
-    select unnest($workchains) as workchain, unnest($accounts) as account, unnest($ends) as asked_at
-), picked as (from nft_sales where account in (select unnest($accounts)))
-select picked.*, asked_at
-from asked asof join picked
-on asked.account = picked.account and asked.workchain = picked.workchain
-and asked.asked_at >= picked.mc_seqno
-""",
-    "dex_pools": """
-with asked as (
-    select unnest($workchains) as workchain, unnest($accounts) as account, unnest($ends) as asked_at
-), picked as (from dex_pools where account in (select unnest($accounts)))
-select picked.*, asked_at
-from asked asof join picked
-on asked.account = picked.account and asked.workchain = picked.workchain
-and asked.asked_at >= picked.mc_seqno
-""",
-    "multisig_orders": """
-with asked as (
-    select unnest($workchains) as workchain, unnest($accounts) as account, unnest($ends) as asked_at
-), picked as (from multisig_orders where account in (select unnest($accounts)))
-select picked.*, asked_at
-from asked asof join picked
-on asked.account = picked.account and asked.workchain = picked.workchain
-and asked.asked_at >= picked.mc_seqno
-""",
+    "jetton_wallets": "from newest_until('jetton_wallets', $workchains, $accounts, $mc_seqnos)",
+    "nft_items": "from newest_until('nft_items', $workchains, $accounts, $mc_seqnos)",
+    "nft_sales": "from newest_until('nft_sales', $workchains, $accounts, $mc_seqnos)",
+    "dex_pools": "from newest_until('dex_pools', $workchains, $accounts, $mc_seqnos)",
+    "multisig_orders": "from newest_until('multisig_orders', $workchains, $accounts, $mc_seqnos)",
 }
 """The newest row of each account up to the block at which it is asked for."""
 
@@ -123,7 +83,7 @@ class KnownContracts:
         parameters = {
             "workchains": [workchain for workchain, _ in asked.values()],
             "accounts": [account for _, account in asked.values()],
-            "ends": [mc_seqno for _, mc_seqno in asked],
+            "mc_seqnos": [mc_seqno for _, mc_seqno in asked],
         }
         snapshot = Snapshot(self._lake_dir, self._state)
         with connect(snapshot, self._settings, tables=tuple(_QUERIES)) as connection:

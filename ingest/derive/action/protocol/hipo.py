@@ -41,10 +41,6 @@ def _is_to_treasury(block: Block) -> bool:
     return block.message.destination == TREASURY
 
 
-def _is_from_treasury(block: Block) -> bool:
-    return block.message.source == TREASURY
-
-
 def _read(block: Block) -> Body:
     """Return the body of a message behind its query id."""
     return block.message.arguments().skip(64)
@@ -103,13 +99,13 @@ def _fill(
     }
 
 
-def _make_withdrawal(match: Match, _interfaces: Interfaces) -> Draft | None:
+def _make_withdrawal(match: Match, _interfaces: Interfaces) -> Draft:
     """Burnt hGRAM for coins, at once or at the end of the round; a rollback is no action."""
     burn, reserved = match.block, match["reserve"]
     reserve = _read(reserved)
     tokens = reserve.coins()
     staker = reserve.address() or burn.message.source
-    paid, minting = match.get("paid"), match.get("bill")
+    paid = match.get("paid")
     columns = _fill(staker, burn, match["proxy"], None, {})
     if paid is not None:
         body = _read(paid)
@@ -119,8 +115,7 @@ def _make_withdrawal(match: Match, _interfaces: Interfaces) -> Draft | None:
         return Draft(
             "hipo_stake_withdrawal", columns, failed=burn.failed, served="stake_withdrawal"
         )
-    if minting is None:
-        return None
+    minting = match["bill"]
     tokens = _read(minting).coins() or _read(burn).coins() or tokens
     columns |= {"amount": tokens, "staking_data": _describe_request(minting, tokens)}
     kind = "hipo_stake_withdrawal_request"
@@ -179,11 +174,9 @@ def _make_round_withdrawal(match: Match, _interfaces: Interfaces) -> Draft:
     return Draft("hipo_stake_withdrawal", columns, failed=block.failed, served="stake_withdrawal")
 
 
-_BILL = call(MINT_BILL, name="bill").where(_is_from_treasury)
-_MINTED = (
-    call(PROXY_MINTED, name="proxy")
-    .then(call(MINTED, name="minted").then(call(NOTIFY).maybe))
-    .where(_is_from_treasury)
+_BILL = call(MINT_BILL, name="bill")
+_MINTED = call(PROXY_MINTED, name="proxy").then(
+    call(MINTED, name="minted").then(call(NOTIFY).maybe)
 )
 _PAID = call(BURNED, name="burned").then(call(WITHDRAWN).maybe)
 _BILL_BURNED = call(BILL_BURNED, name="bill_burned").after(call(BURN_BILL).maybe)
@@ -193,9 +186,7 @@ DEPOSIT_RULE = Rule(
     one_of(call(DEPOSIT).where(_is_to_treasury), built(TRANSFER).where(_is_to_treasury)).then(
         one_of(
             _MINTED,
-            call(PROXY_SAVED, name="proxy")
-            .where(_is_from_treasury)
-            .then(call(SAVED, name="saved").maybe),
+            call(PROXY_SAVED, name="proxy").then(call(SAVED, name="saved").maybe),
         ).maybe,
         _BILL.maybe,
     ),
@@ -209,7 +200,7 @@ WITHDRAW_RULE = Rule(
             .where(_is_to_treasury)
             .then(
                 one_of(
-                    call(PROXY_BURNED, name="paid").where(_is_from_treasury).then(_PAID),
+                    call(PROXY_BURNED, name="paid").then(_PAID),
                     _BILL,
                 )
             )
@@ -229,11 +220,9 @@ ROUND_WITHDRAW_RULE = Rule(
     .after(_BILL_BURNED.maybe)
     .then(
         one_of(
-            call(PROXY_BURNED, name="proxy").where(_is_from_treasury).then(_PAID),
+            call(PROXY_BURNED, name="proxy").then(_PAID),
             _BILL,
-            call(PROXY_ROLLBACK, name="returned")
-            .where(_is_from_treasury)
-            .then(call(ROLLBACK, name="rollback").maybe),
+            call(PROXY_ROLLBACK, name="returned").then(call(ROLLBACK, name="rollback").maybe),
         )
     ),
     _make_round_withdrawal,

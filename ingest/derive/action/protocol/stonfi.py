@@ -51,10 +51,10 @@ def _make_swap_v1(match: Match, interfaces: Interfaces) -> Draft:
     columns["destination_secondary"] = paid["wallet"]
     payload = block["payload"]
     if payload is not None and payload.peek_opcode() == SWAP_V1:
-        wanted = payload.copy().skip(32).address()
-        known = interfaces.jetton_wallet(wanted)
+        requested = payload.copy().skip(32).address()
+        known = interfaces.jetton_wallet(requested)
         columns |= {
-            "destination_secondary": wanted,
+            "destination_secondary": requested,
             "asset2": None if known is None else known.jetton,
         }
     failed = _read_code_v1(match["payment"]) != OK_CODE

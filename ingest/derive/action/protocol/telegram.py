@@ -17,6 +17,7 @@ from nacl.signing import VerifyKey
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.derive.action.body import read_body
 from tonlake.ingest.derive.action.pattern import call
+from tonlake.ingest.derive.action.row import EXTRA
 from tonlake.ingest.derive.action.rule import Draft, Rule
 from tonlake.ingest.errors import ActionUnreadable, IngestError
 
@@ -169,7 +170,7 @@ def _make_rotation(match: Match, interfaces: Interfaces) -> Draft | None:
         "source": message.source,
         "destination": message.destination,
         "value": message.value,
-        "extra": extra,
+        EXTRA: extra,
     }
     return Draft("change_wallet_key", columns)
 

@@ -75,3 +75,34 @@ def test_first_version_leaves_the_referrer_out(code: int) -> None:
     assert action.success is (code == stonfi.OK_CODE)
     assert action.columns["jetton_swap_data"]["dex_outgoing_transfer"]["amount"] == 95
     assert [each.type for each in scene.classify()].count("jetton_transfer") == 1
+
+
+@pytest.mark.parametrize(
+    ("is_known", "asset"), [(True, OTHER), (False, None)], ids=["known", "unknown"]
+)
+def test_refund_of_first_version_shows_the_requested_jetton(
+    asset: str | None, *, is_known: bool
+) -> None:
+    """The outgoing transfer shows what was paid; the jetton of an unknown wallet is not known."""
+    scene = Scene()
+    scene.know_wallet(WALLET, OWNER, COIN)
+    scene.know_wallet(ROUTER_COIN, ROUTER, COIN)
+    scene.know_wallet(OTHER_WALLET, OWNER, COIN)
+    if is_known:
+        scene.know_wallet(ROUTER_OTHER, ROUTER, OTHER)
+    taken = scene.external(OWNER).send_jettons(
+        WALLET,
+        ROUTER,
+        ROUTER_COIN,
+        100,
+        lambda cell: cell.uint(stonfi.SWAP_V1, 32).address(ROUTER_OTHER).coins(50).address(OWNER),
+    )
+    swapping = taken.send(ROUTER, opcode=jetton.NOTIFY).send(POOL, opcode=stonfi.SWAP_V1)
+    body = Cell(stonfi.PAYMENT_V1).uint(1, 64).address(OWNER).uint(REFUND_CODE, 32)
+    swapping.send(ROUTER, body).send_jettons(ROUTER_COIN, OWNER, OTHER_WALLET, 100)
+    action = scene.find("jetton_swap")
+    assert not action.success
+    assert action.columns["destination_secondary"] == ROUTER_OTHER
+    assert action.columns["asset2"] == asset
+    outgoing = action.columns["jetton_swap_data"]["dex_outgoing_transfer"]
+    assert (outgoing["asset"], outgoing["source_jetton_wallet"]) == (COIN, ROUTER_COIN)
