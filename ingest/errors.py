@@ -7,6 +7,7 @@ IngestError
 ├── DecodeError          valid cells that do not follow the TL-B of a block
 ├── TraceImpossible      messages that no chain can hold
 ├── TracesMissing        the lake has transactions without traces
+├── WorkerLost           a worker process of an ingest died
 ├── ActionUnreadable     a message that no reader of its protocol can take apart
 ├── RecordingMalformed   a line of recorded traces that cannot be read as rows
 ├── TvmError             a get-method could not be run
@@ -76,6 +77,10 @@ class TraceImpossible(IngestError):
 
 class TracesMissing(IngestError):
     """The lake has transactions without traces."""
+
+
+class WorkerLost(IngestError):
+    """A worker process of an ingest died; names it and how it ended."""
 
 
 class ActionUnreadable(IngestError):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 
 from tonlake.ingest.assemble.chain import list_masterchain
-from tonlake.ingest.decode.parallel import Piece
+from tonlake.ingest.decode.piece import Piece
 from tonlake.lake.schema import ARROW_TYPES, TABLES
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from tonlake.ingest.blocks import KeyMark
 from tonlake.ingest.decode.block.config import VERSION_PARAM, find_zero_version, read_version
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.decode.parallel import Hole
+from tonlake.ingest.decode.piece import Hole
 from tonlake.ingest.errors import BlockNotYet, BlockUnavailable
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.file.rows import read_rows

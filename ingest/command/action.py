@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 
 from tonlake.ingest.derive.action.account.known import KnownContracts
 from tonlake.ingest.derive.action.classifier import classify
-from tonlake.ingest.derive.action.derivation import classify_stored
 from tonlake.ingest.derive.action.explanation import explain
 from tonlake.ingest.derive.action.gathering import gather_sources
 from tonlake.ingest.derive.action.row import show_actions
+from tonlake.ingest.derive.action.slicing import Slice, classify_known, classify_traces
 from tonlake.ingest.derive.recording.action import read_traces
 from tonlake.ingest.errors import IngestError
 from tonlake.lake.command.cli import failing_cleanly
@@ -137,7 +137,8 @@ def find_stored(lake_dir: Path, trace_id: bytes) -> tuple[Trace, Interfaces] | N
         if row.num_rows:
             sources = gather_sources(lake_dir, state, row, {}, Place(0, 0, ""))
             known = KnownContracts(lake_dir, LakeSettings(), state)
-            found = classify_stored(row, sources, known.find)
+            facts = classify_traces(row, sources, known.find).facts
+            found = classify_known(Slice(row, sources, facts))
             return next(((trace, interfaces) for trace, interfaces, _ in found), None)
     return None
 

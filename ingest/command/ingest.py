@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -22,8 +21,9 @@ from tonlake.ingest.decode import native
 from tonlake.ingest.decode.heap import keep_freed_memory
 from tonlake.ingest.derive.recording.replay import replay_traces
 from tonlake.ingest.errors import IngestError
-from tonlake.ingest.run.follow import MANY_MC_BLOCKS, Follower
+from tonlake.ingest.run.follow import Follower
 from tonlake.ingest.run.pipeline import IngestReport, Progress, ingest
+from tonlake.ingest.run.workers import count_workers, start_workers
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import SpanError, choose_span
@@ -94,7 +94,11 @@ File = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--from", "first", type=click.IntRange(min=1), help="First masterchain block.")
 @click.option("--to", "last", type=click.IntRange(min=1), help="Last masterchain block.")
 @click.option("--follow", is_flag=True, help="Go on with what a running node writes.")
-@click.option("--workers", type=click.IntRange(min=1), help="Decoding processes.")
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Processes beside the one that commits; 1: none. Default: one a core for many blocks.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def ingest_command(  # noqa: PLR0913 - one for each option
     *,
@@ -131,7 +135,7 @@ def ingest_command(  # noqa: PLR0913 - one for each option
         if follow and range_text == ":":
             _follow(origin, lake, settings, as_json=as_json)
         with closing(origin.open(settings)) as source:
-            report = _run(source, lake, range_text, settings, workers)
+            report = _run(origin, source, lake, range_text, settings, workers)
         print_report(report, as_json=as_json)
         if follow:
             _follow(origin, lake, settings, as_json=as_json)
@@ -155,14 +159,18 @@ def _join_range(span: str | None, first: int | None, last: int | None, *, follow
 
 
 def _run(
-    source: BlockSource, lake: Path, range_text: str, settings: IngestSections, workers: int | None
+    origin: Origin,
+    source: BlockSource,
+    lake: Path,
+    range_text: str,
+    settings: IngestSections,
+    workers: int | None,
 ) -> IngestReport:
     span = choose_span(source, range_text)
-    many = len(span) >= MANY_MC_BLOCKS
-    workers = workers or ((os.cpu_count() or 1) if many else 1)
+    count = workers or count_workers(span)
     sweep_orphans(lake, settings.lake.orphan_grace_s)
-    with _progress_bar() as show:
-        report = ingest(source, lake, span, settings, show, workers=workers)
+    with _progress_bar() as show, start_workers(origin, lake, settings, count) as processes:
+        report = ingest(source, lake, span, settings, show, workers=processes)
     if settings.lake.build_index and report.commits:
         rebuild_index(lake)
     return report
@@ -178,6 +186,7 @@ def _follow(origin: Origin, lake: Path, settings: IngestSections, *, as_json: bo
         lambda: origin.open(settings),
         lake,
         settings,
+        start_workers=lambda span: start_workers(origin, lake, settings, count_workers(span)),
         notify=lambda text: click.echo(f"follow: {text}", err=True),
         on_report=lambda report: print_report(report, as_json=as_json),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from tonlake.ingest.derive.action.rebuild import rederive_actions
+from tonlake.ingest.derive.action.derivation import rederive_actions
 from tonlake.ingest.derive.body.derivation import rederive_bodies
 from tonlake.ingest.derive.contract.derivation import rederive_contracts
 from tonlake.ingest.derive.trace.derivation import rederive_traces

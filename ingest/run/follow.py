@@ -7,9 +7,8 @@ is reported and leaves nothing to clean up.
 
 from __future__ import annotations
 
-import os
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.assemble.chain import find_last_common, read_heads
@@ -18,6 +17,7 @@ from tonlake.ingest.errors import BlockPruned, IngestError, SourceError
 from tonlake.ingest.run.pipeline import IngestReport, Pipeline
 from tonlake.ingest.run.status import FollowerStatus
 from tonlake.ingest.run.wakeup import Wakeup
+from tonlake.ingest.run.workers import MANY_MC_BLOCKS
 from tonlake.ingest.span import Span
 from tonlake.lake import errors as lake_errors
 from tonlake.lake.errors import LakeError, NetworkMismatch, UndoRefused
@@ -28,20 +28,21 @@ from tonlake.lake.maintenance.undo import undo_after
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from tonlake.ingest.blocks import BlockSource, McHead
+    from tonlake.ingest.run.workers import Workers
     from tonlake.ingest.settings import IngestSections
     from tonlake.lake.log.state import LogState
+
+    StartWorkers = Callable[[Span], AbstractContextManager[Workers | None]]
 
 HEAL_S = 600
 """Seconds between attempts to fill holes while following."""
 
 NEAR_MC_BLOCKS = 100
 """A block that cannot be read is waited for only if it is one of the node's newest."""
-
-MANY_MC_BLOCKS = 500
-"""From this many masterchain blocks on, starting decode processes pays."""
 
 SLOWEST_S = 1.0
 """The longest pause between steps that fail."""
@@ -58,12 +59,14 @@ class Follower:
         *,
         notify: Callable[[str], None],
         on_report: Callable[[IngestReport], None] = lambda _report: None,
+        start_workers: StartWorkers = lambda _span: nullcontext(),
     ) -> None:
         """Open nothing; ``open_source`` is called again after the node's files could not be read.
 
         ``notify`` takes a line of text for the operator, ``on_report`` the report of every step
-        that brought something.
+        that brought something. ``start_workers`` starts those that a span is worth.
         """
+        self._start_workers = start_workers
         self._open_source = open_source
         self._lake_dir = lake_dir
         self._settings = settings
@@ -227,8 +230,9 @@ class Follower:
 
     def _bring_span(self, source: BlockSource, span: Span, *, stop_at_hole: bool) -> IngestReport:
         pipeline = self._piped(source)
-        pipeline.workers = (os.cpu_count() or 1) if len(span) >= MANY_MC_BLOCKS else 1
-        report = pipeline.bring(span, stop_at_hole=stop_at_hole)
+        with self._start_workers(span) as pipeline.workers:
+            report = pipeline.bring(span, stop_at_hole=stop_at_hole)
+        pipeline.workers = None
         many = self._settings.lake.maintenance_commits if len(span) >= MANY_MC_BLOCKS else 0
         self._maintenance.count(max(report.commits, many))
         if report.commits:

@@ -1,4 +1,4 @@
-"""The pipeline: source, decode in parallel, assemble in order, derive, commit.
+"""The pipeline: read and decode in parallel, assemble in order, derive, commit.
 
 A commit covers consecutive masterchain blocks of one UTC day. Its borders depend on the data and
 the settings alone, so the same input gives the same files.
@@ -15,17 +15,19 @@ import pyarrow.compute as pc
 
 from tonlake.ingest.assemble.batch import Batch, split_by_day
 from tonlake.ingest.assemble.chain import Borders, Chain, keep_border, list_heads, read_chain
-from tonlake.ingest.assemble.chunk import NOT_YET, VersionRegistry, explain_hole, read_chunks
+from tonlake.ingest.assemble.chunk import NOT_YET, VersionRegistry
 from tonlake.ingest.assemble.currency import CurrencyRegistry, complete_states
 from tonlake.ingest.assemble.library import LibraryRegistry
 from tonlake.ingest.assemble.statecell import CellFinder
-from tonlake.ingest.decode.parallel import Hole, Piece, decode_in_order, join_tables
+from tonlake.ingest.decode.piece import Hole, Piece, join_tables
 from tonlake.ingest.decode.zerostate import decode_zero_states
 from tonlake.ingest.derive.action.derivation import ActionFiles
 from tonlake.ingest.derive.body.derivation import derive_bodies
 from tonlake.ingest.derive.contract.derivation import ContractFinder
+from tonlake.ingest.derive.spread import HERE
 from tonlake.ingest.derive.stages import STAGES, derive_in_order, rebuild
 from tonlake.ingest.derive.trace.derivation import TraceFiles
+from tonlake.ingest.run.reading import read_pieces
 from tonlake.ingest.span import Scope, Span, missing_spans
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.commit.commit import Network, commit_range
@@ -36,8 +38,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tonlake.ingest.blocks import BlockSource, McBundle, McHead
+    from tonlake.ingest.blocks import BlockSource, McHead
     from tonlake.ingest.derive.stages import Step
+    from tonlake.ingest.run.workers import Workers
     from tonlake.ingest.settings import IngestSections
     from tonlake.lake.log.place import Derive
     from tonlake.lake.log.state import Commit
@@ -71,15 +74,17 @@ def ingest(
     settings: IngestSections,
     on_progress: Callable[[Progress], None] | None = None,
     *,
-    workers: int = 1,
+    workers: Workers | None = None,
 ) -> IngestReport:
     """Bring every masterchain block of ``requested`` that the lake lacks into the lake.
 
     A block that is pruned, was never had or is corrupt becomes a hole in the report; a block that
-    is not there yet ends the ingest.
+    is not there yet ends the ingest. ``workers`` take parts of the work; without them it is done
+    in this process.
 
     Raises:
         SourceError: the source holds another network or chain than the lake.
+        WorkerLost: a worker process died.
     """
     with closing(Pipeline(source, lake_dir, settings, workers=workers)) as pipeline:
         return pipeline.bring(requested, on_progress)
@@ -94,10 +99,10 @@ class Pipeline:
         lake_dir: Path,
         settings: IngestSections,
         *,
-        workers: int = 1,
+        workers: Workers | None = None,
         log: LogReader | None = None,
     ) -> None:
-        """Decode with ``workers`` threads or processes; nothing is read yet but zero states.
+        """Read nothing yet but zero states.
 
         ``log`` is that of the lake, read on where the one who brings blocks knows it already.
         """
@@ -175,10 +180,14 @@ class Pipeline:
 
     def _bring_span(self, span: Span) -> None:
         batch = Batch(self.settings.ingest)
-        for outcome in (item for chunk in self._decode(span) for item in chunk):
+        for outcome in (item for chunk in self._read(span) for item in chunk):
             if isinstance(outcome, Hole):
+                if outcome.kind == NOT_YET:
+                    self.report.stopped_at = outcome.mc_seqno
+                    self.report.stop_reason = outcome.reason
+                    break
                 self._flush(batch)
-                self._note_hole(explain_hole(self.source, outcome))
+                self._note_hole(outcome)
                 if self._stop_at_hole:
                     break
                 continue
@@ -188,22 +197,11 @@ class Pipeline:
                     batch.add(piece)
         self._flush(batch)
 
-    def _decode(self, span: Span) -> Iterator[list[Piece | Hole]]:
-        """Yield the rows of the blocks of a span, in order."""
-        return decode_in_order(self._chunks(span), workers=self.workers)
-
-    def _chunks(self, span: Span) -> Iterator[list[McBundle]]:
-        """Read consecutive bundles, and note what cannot be read."""
-        for part in read_chunks(self.source, span, self.settings.ingest, self.versions):
-            if not isinstance(part, Hole):
-                yield part
-            elif part.kind == NOT_YET:
-                self.report.stopped_at = part.mc_seqno
-                self.report.stop_reason = part.reason
-            else:
-                self._note_hole(part)
-                if self._stop_at_hole:
-                    return
+    def _read(self, span: Span) -> Iterator[list[Piece | Hole]]:
+        """Yield the rows of the blocks of a span, in order, and what cannot be read."""
+        if self.workers is not None:
+            return self.workers.read(span, self.settings.ingest)
+        return read_pieces(self.source, span, self.settings.ingest, self.versions)
 
     def _flush(self, batch: Batch) -> None:
         if not batch:
@@ -252,10 +250,12 @@ class Pipeline:
     def _derive_files(self) -> Derive:
         """Return what derives a commit's files."""
         steps: dict[str, Step] = {"traces": self.traces, "bodies": derive_bodies}
+        spread = self.workers or HERE
         if self.contracts is not None:
+            self.contracts.spread = spread
             steps["contracts"] = self.contracts
         if self.settings.ingest.classify_actions:
-            steps["actions"] = ActionFiles(self.lake_dir, self.settings.lake)
+            steps["actions"] = ActionFiles(self.lake_dir, self.settings.lake, spread)
         return derive_in_order(steps)
 
     def _network(self, blocks: pa.Table) -> Network:

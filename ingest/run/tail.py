@@ -27,8 +27,15 @@ def follow_origin(origin: Origin, lake: Path, settings: IngestSections) -> int:
     """Follow a node, or a network, until SIGTERM; return its exit code."""
     # Loaded here, where pandas is hidden: Arrow would load it for what some modules begin with.
     from tonlake.ingest.run.follow import Follower  # noqa: PLC0415 - as above
+    from tonlake.ingest.run.workers import count_workers, start_workers  # noqa: PLC0415 - as above
 
-    follower = Follower(lambda: origin.open(settings), lake, settings, notify=_notify)
+    follower = Follower(
+        lambda: origin.open(settings),
+        lake,
+        settings,
+        notify=_notify,
+        start_workers=lambda span: start_workers(origin, lake, settings, count_workers(span)),
+    )
     problem: str | None = None
     try:
         follower.run(lambda: False)

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tonlake.ingest.assemble.chunk import NOT_YET, VersionRegistry, explain_hole, read_chunks
-from tonlake.ingest.decode.parallel import Hole, Piece, decode_chunk
+from tonlake.ingest.assemble.chunk import VersionRegistry
+from tonlake.ingest.decode.piece import Hole, Piece
 from tonlake.ingest.run.pipeline import Pipeline
+from tonlake.ingest.run.reading import cut_span, read_pieces
 from tonlake.ingest.span import Span
 
 if TYPE_CHECKING:
@@ -58,13 +59,8 @@ def make_decoder(
         with closing(origin.open(settings)) as source:
             versions = VersionRegistry(source)
             for span in spans:
-                for chunk in read_chunks(source, span, settings.ingest, versions):
-                    outcomes = [chunk] if isinstance(chunk, Hole) else decode_chunk(chunk)
-                    for outcome in outcomes:
-                        if isinstance(outcome, Hole):
-                            yield pack_outcome(explain_hole(source, outcome))
-                        else:
-                            yield pack_outcome(outcome)
+                for outcomes in read_pieces(source, span, settings.ingest, versions):
+                    yield from map(pack_outcome, outcomes)
 
     return decode
 
@@ -130,7 +126,7 @@ class SparkPipeline(Pipeline):
         self._decoder = make_decoder(origin, settings)
         session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(_ROWS_PER_BATCH))
 
-    def _decode(self, span: Span) -> Iterator[list[Piece | Hole]]:
+    def _read(self, span: Span) -> Iterator[list[Piece | Hole]]:
         """Yield the pieces and holes of a span, in order; one job is ahead of the commits."""
         tasks = self._session.sparkContext.defaultParallelism * TASKS_PER_CORE
         jobs = cut_span(span, self.settings.ingest.mc_blocks_per_chunk * tasks)
@@ -140,11 +136,7 @@ class SparkPipeline(Pipeline):
                 table = result.result()
                 if job is not None:
                     result = ahead.submit(self._run_job, job)
-                outcomes, stopped_at = cut_at_end(unpack_outcomes(table))
-                yield outcomes
-                if stopped_at is not None:
-                    self.report.stopped_at = stopped_at
-                    return
+                yield list(unpack_outcomes(table))
 
     def _run_job(self, span: Span) -> pa.Table:
         from pyspark.sql.functions import col, least, lit  # noqa: PLC0415 - an extra
@@ -157,19 +149,3 @@ class SparkPipeline(Pipeline):
             first.alias("first"), last.alias("last")
         )
         return spans.mapInArrow(self._decoder, SPARK_SCHEMA).toArrow()
-
-
-def cut_span(span: Span, mc_blocks: int) -> Iterator[Span]:
-    """Yield a span in parts of at most ``mc_blocks`` masterchain blocks."""
-    for first in range(span.first, span.last + 1, mc_blocks):
-        yield Span(first, min(first + mc_blocks - 1, span.last))
-
-
-def cut_at_end(outcomes: Iterator[Piece | Hole]) -> tuple[list[Piece | Hole], int | None]:
-    """Return what comes before the first block that is not there yet, and its seqno or None."""
-    before: list[Piece | Hole] = []
-    for outcome in outcomes:
-        if isinstance(outcome, Hole) and outcome.kind == NOT_YET:
-            return before, outcome.mc_seqno
-        before.append(outcome)
-    return before, None

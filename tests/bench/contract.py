@@ -128,7 +128,12 @@ def _detect(
     ):
         world = World(lake, read_state(lake_dir), finder, rows)
         session = way(world, Network(world, 1), tvm, GAS_LIMIT)
-        found = {state for state, _finding in ContractDetection(world, session, None).detect(1)}
+        found = {
+            state
+            for state, _finding in ContractDetection(world, session, None).detect(
+                list(world.list_states()), 1
+            )
+        }
     count = sum(map(_is_readable, found))
     if not count:
         raise LookupError("no contract of the demo node was detected")

@@ -14,7 +14,9 @@ from tests.ingest.facts import check_accounts, check_blocks, check_transactions
 from tests.patience import compose
 from tonlake.ingest.derive.stages import rebuild
 from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.run.workers import start_workers
 from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import Span
 from tonlake.lake.maintenance.verify import verify_lake
 
@@ -57,9 +59,13 @@ def test_a_genuine_database_ingests_whole(
 ) -> None:
     node, facts = genuine(name)
     before = _digest(node)
-    with closing(open_node(node)) as source:
+    lake = tmp_path / "lake"
+    with (
+        closing(open_node(node)) as source,
+        start_workers(Origin(node), lake, settings, 2) as workers,
+    ):
         span = Span(source.first_mc_seqno(), source.last_mc_seqno())
-        report = ingest(source, tmp_path / "lake", span, settings, workers=2)
+        report = ingest(source, lake, span, settings, workers=workers)
         again = ingest(source, tmp_path / "lake", span, settings)
     assert _digest(node) == before
     assert span.first == 1

@@ -7,19 +7,18 @@ their ranges have.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tonlake.ingest.derive.action.account.known import KnownContracts, find_nothing
-from tonlake.ingest.derive.action.classifier import classify
+from tonlake.ingest.derive.action.account.known import KnownContracts
 from tonlake.ingest.derive.action.gathering import gather_sources
 from tonlake.ingest.derive.action.precedence import CLASSIFIER_VERSION
-from tonlake.ingest.derive.action.stored import Rows, read_stored
-from tonlake.ingest.derive.action.table import ActionRows
+from tonlake.ingest.derive.action.slicing import classify_traces
+from tonlake.ingest.derive.spread import HERE
 from tonlake.lake.file.rows import read_rows
-from tonlake.lake.log.place import Derivation, NewFile, Place, list_files, read_place
+from tonlake.lake.log.place import Derivation, NewFile, Place, list_files, list_places, read_place
 from tonlake.lake.schema import TRACES, TRANSACTION_TRACES
 from tonlake.lake.schema.action import ACTION_RANGES, ACTION_TABLES, ACTIONS, SUPERSEDED_ACTIONS
 
@@ -27,69 +26,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from tonlake.ingest.derive.action.account.known import FindKnown
-    from tonlake.ingest.derive.action.classifier import Classified
-    from tonlake.ingest.derive.action.interface import Interfaces
-    from tonlake.ingest.derive.action.model import Trace
+    from tonlake.ingest.derive.action.slicing import Classification
+    from tonlake.ingest.derive.spread import Spread
+    from tonlake.ingest.settings import IngestSections
+    from tonlake.ingest.span import Scope
     from tonlake.lake.log.state import DataFile, LogState
     from tonlake.lake.settings import LakeSettings
 
 Row = dict[str, Any]
 
 _NAMES = tuple(table.name for table in ACTION_TABLES)
-_BATCH_TRACES = 5_000
-"""Traces classified at a time: their messages are Python objects."""
-
-
-class Classification(NamedTuple):
-    """Rows of action tables for some traces, by name, and how many traces they are of."""
-
-    tables: dict[str, pa.Table]
-    traces: int
-
-
-def classify_traces(
-    traces: pa.Table, rows: Rows, find_known: FindKnown = find_nothing
-) -> Classification:
-    """Classify complete traces, given as rows of ``traces``.
-
-    ``find_known`` returns what other accounts were at the end of a trace.
-    """
-    collected = ActionRows()
-    count = 0
-    for start in range(0, traces.num_rows, _BATCH_TRACES):
-        found = classify_stored(traces.slice(start, _BATCH_TRACES), rows, find_known)
-        for trace, _interfaces, classified in found:
-            collected.add(trace, classified.actions)
-            count += 1
-    return Classification(collected.tables(), count)
-
-
-def classify_stored(
-    traces: pa.Table, rows: Rows, find_known: FindKnown
-) -> list[tuple[Trace, Interfaces, Classified]]:
-    """Return traces with the interfaces that their rules asked for, and what they did.
-
-    A trace is classified again with the interfaces that it missed, until it misses none.
-    """
-    found = [
-        (trace, interfaces, classify(trace, interfaces))
-        for trace, interfaces in read_stored(traces, rows)
-    ]
-    while asked := {
-        (account, trace.mc_seqno_end)
-        for trace, interfaces, _ in found
-        for account in interfaces.missed
-    }:
-        known = find_known(asked)
-        for at, (trace, before, classified) in enumerate(found):
-            if before.missed:
-                facts = {one: known.get((one, trace.mc_seqno_end), {}) for one in before.missed}
-                interfaces = before.join(facts)
-                if any(facts.values()):
-                    classified = classify(trace, interfaces)  # noqa: PLW2901 - what is kept
-                found[at] = trace, interfaces, classified
-    return found
 
 
 def make_range(place: Place, traces: int, actions: int) -> pa.Table:
@@ -107,9 +53,9 @@ def make_range(place: Place, traces: int, actions: int) -> pa.Table:
 class ActionFiles:
     """Derives the action files of a commit from its traces and contracts: the stage ``actions``."""
 
-    def __init__(self, lake_dir: Path, settings: LakeSettings) -> None:
-        """Take the lake's folder, and the settings it is opened with."""
-        self._lake_dir, self._settings = lake_dir, settings
+    def __init__(self, lake_dir: Path, settings: LakeSettings, spread: Spread = HERE) -> None:
+        """Take the lake's folder, the settings it is opened with, and who classifies slices."""
+        self._lake_dir, self._settings, self._spread = lake_dir, settings, spread
 
     def __call__(
         self,
@@ -139,7 +85,7 @@ class ActionFiles:
             fresh = _keep_within(self._leave_out_known(state, file), ranges)
             sources = gather_sources(self._lake_dir, state, fresh, at_hand, place, moved)
             known = KnownContracts(self._lake_dir, self._settings, state, at_hand)
-            found = classify_traces(fresh, sources, known.find)
+            found = classify_traces(fresh, sources, known.find, self._spread)
             added += _extend(self._lake_dir, at, before, found.tables)
             added.append(NewFile(ACTION_RANGES.name, at, _count(ranges, fresh, found)))
             removed.update(old.path for old in before.values())
@@ -209,3 +155,92 @@ def list_action_files(state: LogState) -> dict[Place, dict[str, DataFile]]:
     for file in list_files(state, *_NAMES):
         found.setdefault(read_place(file.path), {})[file.table] = file
     return found
+
+
+_COMPARED = ("trace_id", "action_id", "type", "success", "accounts", "details", "amount", "value")
+"""Columns in which actions of two versions are told apart."""
+
+
+def rederive_actions(
+    lake_dir: Path, state: LogState, settings: IngestSections, scope: Scope
+) -> Derivation | None:
+    """Return the action files of ranges that another version classified, or none did.
+
+    With ``scope.within`` they are those of the ranges there that are classified already, as what is
+    known of their accounts changed; their rows supersede none.
+
+    Raises:
+        LakeCorrupt: a file that is needed is damaged.
+    """
+    mine = list_action_files(state)
+    places = [each for each in list_places(state) if scope.covers(each)]
+    if scope.within is not None:
+        places = [each for each in places if each in mine]
+    elif not scope.everything:
+        places = [each for each in places if not _is_current(lake_dir, each, mine.get(each, {}))]
+    if not places:
+        return None
+    return Derivation(
+        files=_derive_all(
+            KnownContracts(lake_dir, settings.lake, state), lake_dir, state, places, scope
+        ),
+        removed=frozenset(file.path for place in places for file in mine.get(place, {}).values()),
+    )
+
+
+def _is_current(lake_dir: Path, place: Place, files: Mapping[str, DataFile]) -> bool:
+    """Whether this version classified every block of a place."""
+    if ACTION_RANGES.name not in files:
+        return False
+    rows = read_rows(lake_dir, files[ACTION_RANGES.name]).to_pylist()
+    done = sum(row["last_mc_seqno"] - row["first_mc_seqno"] + 1 for row in rows)
+    versions = {row["classifier_version"] for row in rows}
+    return versions == {CLASSIFIER_VERSION} and done == place.last - place.first + 1
+
+
+def _derive_all(
+    known: KnownContracts, lake_dir: Path, state: LogState, places: list[Place], scope: Scope
+) -> Iterator[NewFile]:
+    mine = list_action_files(state)
+    keeps_old = scope.within is None
+    for done, place in enumerate(places, 1):
+        traces = _read_traces(lake_dir, state, place)
+        sources = gather_sources(lake_dir, state, traces, {}, place)
+        tables, count, _facts = classify_traces(traces, sources, known.find)
+        for name, rows in tables.items():
+            yield NewFile(name, place, rows)
+        actions = tables[ACTIONS.name]
+        yield NewFile(ACTION_RANGES.name, place, make_range(place, count, actions.num_rows))
+        before = mine.get(place, {})
+        if not keeps_old and SUPERSEDED_ACTIONS.name in before:
+            old = read_rows(lake_dir, before[SUPERSEDED_ACTIONS.name])
+            yield NewFile(SUPERSEDED_ACTIONS.name, place, old)
+        elif keeps_old and ACTIONS.name in before:
+            old = read_rows(lake_dir, before[ACTIONS.name])
+            yield NewFile(SUPERSEDED_ACTIONS.name, place, find_superseded(old, actions))
+        scope.on_range(done, len(places))
+
+
+def _read_traces(lake_dir: Path, state: LogState, place: Place) -> pa.Table:
+    parts = [
+        read_rows(lake_dir, file)
+        for file in state.files
+        if file.table == TRACES.name and read_place(file.path) == place
+    ]
+    return pa.concat_tables(parts) if parts else TRACES.empty
+
+
+def find_superseded(old: pa.Table, new: pa.Table) -> pa.Table:
+    """Return the old rows of all traces of which the new rows say something else."""
+    before, after = _sum_up(old), _sum_up(new)
+    changed = [trace_id for trace_id, said in before.items() if after.get(trace_id) != said]
+    wanted = pa.array(changed, ACTIONS.arrow.field("trace_id").type)
+    return old.filter(pc.is_in(old["trace_id"], value_set=wanted))
+
+
+def _sum_up(actions: pa.Table) -> dict[bytes, list[str]]:
+    """Return what is said of each trace, in an order that does not depend on that of rows."""
+    said: dict[bytes, list[str]] = {}
+    for row in actions.select(_COMPARED).to_pylist():
+        said.setdefault(row["trace_id"], []).append(repr(row))
+    return {trace_id: sorted(rows) for trace_id, rows in said.items()}

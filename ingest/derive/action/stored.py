@@ -78,17 +78,33 @@ class Rows(NamedTuple):
             return self.tables[name].select(SOURCES[name])
         return pa.table({column: pa.nulls(0) for column in SOURCES[name]})
 
+    def narrow(self, traces: pa.Table) -> Rows:
+        """Return those of the transactions and accounts of some traces, rows of ``traces``."""
+        ids = traces["trace_id"].combine_chunks()
+        mine = _filter(self.take(TRANSACTION_TRACES.name), "trace_id", ids)
+        hashes = mine["hash"].combine_chunks()
+        transactions = _filter(self.take(TRANSACTIONS.name), "hash", hashes)
+        tables = {
+            TRANSACTION_TRACES.name: mine,
+            TRANSACTIONS.name: transactions,
+            MESSAGES.name: _filter(self.take(MESSAGES.name), "tx_hash", hashes),
+        }
+        accounts = transactions["account"].unique()
+        for name, rows in self.tables.items():
+            if name == STATE_CELLS.name:
+                tables[name] = rows
+            elif name not in tables:
+                tables[name] = _filter(rows.select(SOURCES[name]), "account", accounts)
+        return Rows(tables)
+
 
 def read_stored(traces: pa.Table, rows: Rows) -> Iterator[tuple[Trace, Interfaces]]:
     """Yield complete traces, given as rows of ``traces``, with what is known of their accounts."""
-    mine = rows.take(TRANSACTION_TRACES.name)
-    mine = mine.filter(pc.is_in(mine["trace_id"], value_set=traces["trace_id"].combine_chunks()))
+    rows = rows.narrow(traces)
+    mine, transactions = rows.take(TRANSACTION_TRACES.name), rows.take(TRANSACTIONS.name)
     trace_of: dict[bytes, bytes] = dict(iter_tuples(mine, ("hash", "trace_id")))
-    hashes = mine["hash"].combine_chunks()
-    transactions = _filter(rows.take(TRANSACTIONS.name), "hash", hashes)
-    messages = _filter(rows.take(MESSAGES.name), "tx_hash", hashes)
     members: dict[bytes, list[Transaction]] = {}
-    for transaction in _make_transactions(transactions, messages):
+    for transaction in _make_transactions(transactions, rows.take(MESSAGES.name)):
         members.setdefault(trace_of[transaction.tx_hash], []).append(transaction)
     facts = read_facts(rows, transactions["account"].unique())
     for row in iter_dicts(traces):

@@ -8,9 +8,11 @@ end; after one that was killed ``tonlake rebuild contracts`` does.
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
+import pyarrow as pa
 
 from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.derive.contract.detection import ContractDetection
@@ -19,20 +21,29 @@ from tonlake.ingest.derive.contract.record import make_history, make_interfaces
 from tonlake.ingest.derive.contract.session import GetMethodSession
 from tonlake.ingest.derive.contract.transfer import list_recipients, make_moves
 from tonlake.ingest.derive.contract.world import CellCache, Network, World
+from tonlake.ingest.derive.spread import HERE
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Derivation, NewFile, list_places, read_place
-from tonlake.lake.schema import ACCOUNT_STATES, BASE_TABLES, BLOCKS, CONTRACT_TABLES
+from tonlake.lake.log.reader import LogReader
+from tonlake.lake.schema import (
+    ACCOUNT_STATES,
+    BASE_TABLES,
+    BLOCKS,
+    CONFIG_PARAMS,
+    CONTRACT_TABLES,
+    LIBRARIES,
+    STATE_CELLS,
+)
 from tonlake.lake.schema.contract import INTERFACES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    import pyarrow as pa
-
     from tonlake.ingest.derive.contract.known import AccountState
     from tonlake.ingest.derive.contract.stack import Address
+    from tonlake.ingest.derive.spread import Spread
     from tonlake.ingest.settings import IngestSections
     from tonlake.ingest.span import Scope
     from tonlake.lake.log.place import Place
@@ -57,6 +68,9 @@ class ContractFinder:
 
     def __init__(self, lake_dir: Path, settings: IngestSections, cells: CellFinder) -> None:
         """Take the lake's folder; processes of the TVM are started when they are needed."""
+        self.spread: Spread = HERE
+        self._lake_dir, self._settings = lake_dir, settings
+        self._log = LogReader(lake_dir)
         self._cells = cells
         self._lake = KnownLake(lake_dir, settings)
         self._newest: dict[Address, AccountState] = {}
@@ -95,12 +109,12 @@ class ContractFinder:
             return {}
         if state.undoings != self._undoings:  # cells may have gone with the blocks
             self._cache, self._undoings = CellCache.make(), state.undoings
-        world = World(self._lake, state, self._cells, rows, self._cache)
-        session = GetMethodSession(world, Network(world, first), self._tvm, GAS_LIMIT)
-        detection = ContractDetection(world, session, _find_global_id(state, rows))
-        found = make_history(detection.detect(first))
-        found[INTERFACES.name] = make_interfaces(world.list_states(), world)
-        self._newest = {each.address: each for each in world.list_states()}
+        world, detection = self._look(state, rows, first)
+        states = list(world.list_states())
+        found = self._detect(detection, states, rows, first)
+        world.load_cells({each.code_hash for each in states})
+        found[INTERFACES.name] = make_interfaces(states, world)
+        self._newest = {each.address: each for each in states}
         gone = {
             place
             for place in list_recipients(rows)
@@ -111,10 +125,70 @@ class ContractFinder:
             self._cache = CellCache.make()
         return found | make_moves(rows, found, before)
 
+    def _look(
+        self, state: LogState, rows: Mapping[str, pa.Table], first: int
+    ) -> tuple[World, ContractDetection]:
+        """Return what a commit's rows show, and the detection in them."""
+        world = World(self._lake, state, self._cells, rows, self._cache)
+        session = GetMethodSession(world, Network(world, first), self._tvm, GAS_LIMIT)
+        return world, ContractDetection(world, session, _find_global_id(state, rows))
+
+    def _detect(
+        self,
+        detection: ContractDetection,
+        states: Sequence[AccountState],
+        rows: Mapping[str, pa.Table],
+        first: int,
+    ) -> dict[str, pa.Table]:
+        """Return the tables of what is found in states, each worker taking its part of them."""
+        count = self.spread.count
+        if count == 1:
+            return make_history(detection.detect(states, first))
+        shared = {name: rows[name] for name in _WORLD if name in rows}
+        parts = [
+            _Part(self._lake_dir, self._settings, shared, first, number, count)
+            for number in range(count)
+        ]
+        found = list(self.spread.map(_detect_part, parts))
+        return {name: pa.concat_tables([each[name] for each in found]) for name in found[0]}
+
+    def detect_part(self, part: _Part) -> dict[str, pa.Table]:
+        """Return the tables of what is found in some of the states of a commit."""
+        world, detection = self._look(self._log.read(), part.rows, part.first)
+        states = list(world.list_states())
+        start, end = (len(states) * at // part.parts for at in (part.number, part.number + 1))
+        return make_history(detection.detect(states[start:end], part.first))
+
     def learn(self, commit: Commit) -> None:
         """Remember the states of the rows that were derived from last, which are committed now."""
         self._lake.learn(self._newest, commit)
         self._newest = {}
+
+
+class _Part(NamedTuple):
+    """One of ``parts`` parts of the states of a commit, with the rows that detection reads."""
+
+    lake_dir: Path
+    settings: IngestSections
+    rows: dict[str, pa.Table]
+    first: int
+    number: int
+    parts: int
+
+
+_WORLD = tuple(
+    table.name for table in (ACCOUNT_STATES, STATE_CELLS, BLOCKS, CONFIG_PARAMS, LIBRARIES)
+)
+
+
+def _detect_part(part: _Part) -> dict[str, pa.Table]:
+    return _open_finder(part.lake_dir, part.settings).detect_part(part)
+
+
+@lru_cache(1)
+def _open_finder(lake_dir: Path, settings: IngestSections) -> ContractFinder:
+    """Return the finder of a worker process, which lives as long as that."""
+    return ContractFinder(lake_dir, settings, CellFinder(lake_dir, settings))
 
 
 def _find_global_id(state: LogState, rows: Mapping[str, pa.Table]) -> int | None:

@@ -27,7 +27,7 @@ from tonlake.ingest.errors import BocError
 from tonlake.lake.schema.contract import WALLETS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tonlake.ingest.derive.contract.known import AccountState
     from tonlake.ingest.derive.contract.session import GetMethodSession
@@ -102,9 +102,10 @@ class ContractDetection:
             Clue("get_assets", detect_pool, POOLS),
         )
 
-    def detect(self, before: int) -> Iterator[tuple[AccountState, Finding]]:
-        """Yield every finding; ``before`` is the first masterchain block of the commit."""
-        states = list(self._world.list_states())
+    def detect(
+        self, states: Sequence[AccountState], before: int
+    ) -> Iterator[tuple[AccountState, Finding]]:
+        """Yield every finding in states of the commit, whose first masterchain block is given."""
         self._world.load_cells({state.code_hash for state in states})
         codes = {state.code_hash for state in states if state.code_hash is not None}
         clues = {code_hash: [*self._find_clues(code_hash)] for code_hash in codes}
@@ -163,7 +164,9 @@ class ContractDetection:
             if self._session.has_method(code_hash, clue.method):
                 yield clue
 
-    def _read_wallets(self, states: list[AccountState]) -> Iterator[tuple[AccountState, Finding]]:
+    def _read_wallets(
+        self, states: Sequence[AccountState]
+    ) -> Iterator[tuple[AccountState, Finding]]:
         for state in states:
             if state.code_hash is None:
                 continue
@@ -178,8 +181,9 @@ class ContractDetection:
 
     def _load(self, addresses: set[Address], before: int) -> None:
         self._world.load_states(addresses, before)
-        states = (self._world.find_state(address, before - 1) for address in sorted(addresses))
-        found = [state for state in states if state is not None]
+        found = [state for each in sorted(addresses) for state in self._world.list_history(each)]
+        earlier = (self._world.find_state(address, before - 1) for address in sorted(addresses))
+        found += [state for state in earlier if state is not None]
         self._world.load_cells(
             {state.code_hash for state in found} | {state.data_hash for state in found}
         )

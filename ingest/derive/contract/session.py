@@ -17,6 +17,7 @@ from tonlake.ingest.derive.contract.layout import Subject
 from tonlake.ingest.derive.contract.record import find_method_ids
 from tonlake.ingest.derive.contract.stack import Cell, Mismatch, from_tvm, to_tvm
 from tonlake.ingest.derive.contract.standard import jetton, multisig, nft_data
+from tonlake.ingest.derive.contract.world import NotLoaded
 from tonlake.ingest.derive.tvm.call import GetMethodCall, method_id
 from tonlake.ingest.derive.tvm.context import Context, PreviousBlocks, build_c7, join_libraries
 from tonlake.ingest.errors import BocError, TvmError, TvmMissing
@@ -62,11 +63,13 @@ class GetMethodSession:
 
         Raises:
             Mismatch: there is no such contract or method, or it failed.
-            NotLoaded: a state must be looked up first.
+            NotLoaded: a state, or its cells, must be looked up first.
         """
         state = self._world.find_state(question.address, mc_seqno)
         if state is None or state.code_hash is None:
             raise Mismatch("no contract")
+        if not self._world.has_looked_up(state.code_hash, state.data_hash):
+            raise NotLoaded(question.address)
         if not self.has_method(state.code_hash, question.method):
             raise Mismatch("no such method")
         key = (

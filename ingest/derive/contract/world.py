@@ -34,7 +34,7 @@ _BLOCK_SEQNO = "block_seqno"
 
 
 class NotLoaded(Exception):
-    """A state before the commit's blocks is needed, of an account not looked up so far."""
+    """A state is needed that was not looked up so far, or one of which the cells were not."""
 
     def __init__(self, address: Address) -> None:
         """Name the account."""
@@ -90,6 +90,10 @@ class World:
         for history in self._histories.values():
             yield from history
 
+    def list_history(self, address: Address) -> Sequence[AccountState]:
+        """Return the states that an account has in the commit, by masterchain block."""
+        return self._histories.get(address, ())
+
     def find_state(self, address: Address, mc_seqno: int) -> AccountState | None:
         """Return the state of an account after a masterchain block; None where there is none.
 
@@ -125,6 +129,10 @@ class World:
                 append_packed(self._tree, root, cells, self._places)
             except (MissingCell, BocError):
                 self._absent.add(root)
+
+    def has_looked_up(self, *roots: bytes | None) -> bool:
+        """Return whether cells were looked up, found or not."""
+        return all(root is None or root in self._places or root in self._absent for root in roots)
 
     def find_cell(self, root: bytes | None) -> Cell | None:
         """Return a cell that was looked up, with all below it; None where the lake lacks some."""

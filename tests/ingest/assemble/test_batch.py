@@ -10,7 +10,7 @@ import pytest
 
 from tonlake.ingest.assemble import batch as batches
 from tonlake.ingest.assemble.batch import Batch, measure_rows
-from tonlake.ingest.decode.parallel import Piece
+from tonlake.ingest.decode.piece import Piece
 from tonlake.ingest.decode.rows import make_table
 from tonlake.ingest.settings import IngestSettings
 from tonlake.lake.schema import BASE_TABLES, BLOCKS, TRANSACTIONS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,6 +15,7 @@ from tests.ingest.facts import ask, check_accounts, check_blocks, check_transact
 from tests.patience import compose
 from tonlake.ingest.errors import BlockCorrupt, SourceError
 from tonlake.ingest.run.pipeline import IngestReport, ingest
+from tonlake.ingest.run.workers import Workers
 from tonlake.ingest.source.node.packs import PackSource
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
@@ -73,13 +75,20 @@ def test_a_second_run_adds_nothing(lake: Path, demo_node: Path) -> None:
     assert _tree_digest(lake) == before
 
 
-def test_the_same_input_gives_the_same_bytes(lake: Path, demo_node: Path, tmp_path: Path) -> None:
-    with closing(open_node(demo_node)) as source:
-        _bring(source, tmp_path / "again", workers=2)
+@pytest.mark.parametrize("count", [2, 3, 8])
+def test_any_number_of_workers_gives_the_same_bytes(
+    lake: Path, demo_node: Path, tmp_path: Path, count: int
+) -> None:
+    again = tmp_path / "again"
+    with (
+        closing(open_node(demo_node)) as source,
+        closing(Workers(count, again, partial(open_node, demo_node))) as workers,
+    ):
+        _bring(source, again, workers=workers)
     assert _tree_digest(tmp_path / "again") == _tree_digest(lake)
 
 
-def test_ranges_in_any_order_give_the_sameask(lake: Path, demo_node: Path, tmp_path: Path) -> None:
+def test_ranges_in_any_order_give_the_same(lake: Path, demo_node: Path, tmp_path: Path) -> None:
     with closing(open_node(demo_node)) as source:
         for span in (Span(150, 238), Span(1, 60), Span(50, 149)):
             _bring(source, tmp_path / "parts", span, settings=BLOCKS_ALONE)
@@ -114,7 +123,7 @@ def test_the_node_is_left_as_it_was(demo_node: Path, tmp_path: Path) -> None:
     assert _tree_digest(demo_node) == before
 
 
-def test_packages_alone_give_the_sameask(lake: Path, demo_node: Path, tmp_path: Path) -> None:
+def test_packages_alone_give_the_same(lake: Path, demo_node: Path, tmp_path: Path) -> None:
     with closing(PackSource(demo_node / "archive" / "packages")) as source:
         report = _bring(source, tmp_path / "lake", settings=BLOCKS_ALONE)
     assert not report.holes

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from tonlake.api.command.loading import compose_settings
 from tonlake.ingest.command.action import explain_command, find_stored
 from tonlake.ingest.command.rebuild import commands
-from tonlake.ingest.derive.action import derivation, rebuild, table
-from tonlake.ingest.derive.action.rebuild import find_superseded
+from tonlake.ingest.derive.action import derivation, table
+from tonlake.ingest.derive.action.derivation import find_superseded
 from tonlake.ingest.derive.stages import rebuild as rebuild_stage
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.settings import IngestSections
@@ -102,9 +102,9 @@ def test_another_version_leaves_what_was_said_before(
     pieces: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = read_table(pieces, ACTIONS.name)
-    for module in (table, derivation, rebuild):
+    for module in (table, derivation):
         monkeypatch.setattr(module, "CLASSIFIER_VERSION", 99)
-    monkeypatch.setattr(rebuild, "_COMPARED", ("trace_id", "classifier_version"))
+    monkeypatch.setattr(derivation, "_COMPARED", ("trace_id", "classifier_version"))
     runner = CliRunner()
     (command,) = (each for each in commands if each.name == "actions")
     answer = runner.invoke(command, ["--lake", str(pieces)], obj=compose_settings)

@@ -10,8 +10,8 @@ import pytest
 
 from tests.ingest.derive.action.protocol.test_telegram import write_rotation
 from tonlake.ingest.derive.action.body import read_body
-from tonlake.ingest.derive.action.derivation import classify_stored
 from tonlake.ingest.derive.action.protocol.telegram import CHANGE_KEY_INTERNAL
+from tonlake.ingest.derive.action.slicing import Slice, classify_known, classify_traces
 from tonlake.ingest.derive.action.stored import (
     SOURCES,
     Rows,
@@ -185,6 +185,8 @@ def test_contracts_that_are_gone_are_asked_for(
         facts = {"address": address, "index": "1", "owner_address": "0:AA"}
         return {key: {"NftItem": facts} for key in found if key[0] == address}
 
-    ((_trace, interfaces, _classified),) = classify_stored(traces, Rows(tables), find_known)
+    rows = Rows(tables)
+    facts = classify_traces(traces, rows, find_known).facts
+    ((_trace, interfaces, _classified),) = classify_known(Slice(traces, rows, facts))
     assert ((address, 7) in questions) == asked
     assert (interfaces.nft_item(address) is not None) == asked

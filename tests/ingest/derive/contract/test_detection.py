@@ -122,7 +122,9 @@ def test_the_same_is_found_without_a_tvm(demo_world: World, demo_lake: Path) -> 
     session = GetMethodSession(demo_world, Network(demo_world, FIRST), None, 1)
     found = [
         (finding.table, state.workchain, state.account, state.mc_seqno)
-        for state, finding in ContractDetection(demo_world, session, GLOBAL_ID).detect(FIRST)
+        for state, finding in ContractDetection(demo_world, session, GLOBAL_ID).detect(
+            list(demo_world.list_states()), FIRST
+        )
     ]
     assert session.runs == 0
     with connect(open_snapshot(demo_lake)) as lake:

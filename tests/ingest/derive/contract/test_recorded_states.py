@@ -103,7 +103,7 @@ def test_every_state_gets_the_interface_of_its_code(
     recorded: list[Row], world: World, session: GetMethodSession
 ) -> None:
     """Wallets by their versions, with the seqno and the key that their code tells."""
-    found = list(ContractDetection(world, session, -239).detect(1))
+    found = list(ContractDetection(world, session, -239).detect(list(world.list_states()), 1))
     wallets = {state.address: finding for state, finding in found if finding.table == "wallets"}
     kinds = Counter(finding.fields["kind"] for finding in wallets.values())
     assert kinds == {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from tonlake.ingest.decode.parallel import Piece, join_tables
+from tonlake.ingest.decode.piece import Piece, join_tables
 from tonlake.lake.schema import STATE_CELLS
 
 

@@ -1,4 +1,4 @@
-"""Decode chunks of masterchain blocks, in one thread or process or in several, in order.
+"""Chunks of masterchain blocks to pieces: rows of all tables.
 
 A chunk that holds one bad block still gives all its other blocks: it is decoded again block by
 block, and the bad one becomes a Hole.
@@ -6,16 +6,11 @@ block, and the bad one becomes a Hole.
 
 from __future__ import annotations
 
-import multiprocessing
-from collections import deque
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
 
-from tonlake.ingest.decode import native
 from tonlake.ingest.decode.block.block import decode_bundles
 from tonlake.ingest.decode.queue import list_queue_sizes
 from tonlake.ingest.decode.rows import Row, keep_first_cells, make_table
@@ -23,7 +18,7 @@ from tonlake.ingest.errors import IngestError
 from tonlake.lake.schema import BLOCK_PROOFS, QUEUE_SIZES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from tonlake.ingest.blocks import McBundle
 
@@ -72,37 +67,6 @@ def decode_chunk(bundles: Sequence[McBundle]) -> list[Piece | Hole]:
             return [Hole(bundles[0].mc_seqno, type(error).__name__, str(error))]
     middle = len(bundles) // 2
     return decode_chunk(bundles[:middle]) + decode_chunk(bundles[middle:])
-
-
-def decode_in_order(
-    chunks: Iterable[Sequence[McBundle]], *, workers: int
-) -> Iterator[list[Piece | Hole]]:
-    """Yield the pieces and holes of each chunk, in order, with at most ``workers`` ahead."""
-    if workers <= 1:
-        yield from map(decode_chunk, chunks)
-        return
-    with _pool(workers) as submit:
-        running: deque[Future[list[Piece | Hole]]] = deque()
-        for chunk in chunks:
-            running.append(submit(decode_chunk, chunk))
-            if len(running) > workers:
-                yield running.popleft().result()
-        while running:
-            yield running.popleft().result()
-
-
-@contextmanager
-def _pool(workers: int) -> Iterator[Callable[..., Future[list[Piece | Hole]]]]:
-    pool: Executor
-    if native.is_used():  # it works without the interpreter's lock
-        pool = ThreadPoolExecutor(workers)
-    else:
-        # Spawned, not forked: RocksDB and Arrow keep threads that do not survive a fork.
-        pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
-    try:
-        yield pool.submit
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def join_tables(pieces: Sequence[Piece]) -> dict[str, pa.Table]:

@@ -1,0 +1,145 @@
+"""Traces classified slice by slice, in this process or in several.
+
+A slice goes out with its own rows and comes back as rows of actions, so any process can take it.
+What its accounts are beyond these rows is asked of the lake between two rounds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tonlake.ingest.derive.action.account.known import find_nothing
+from tonlake.ingest.derive.action.classifier import classify
+from tonlake.ingest.derive.action.stored import Rows, read_stored
+from tonlake.ingest.derive.action.table import ActionRows
+from tonlake.ingest.derive.spread import HERE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tonlake.ingest.derive.action.account.known import Asked, FindKnown
+    from tonlake.ingest.derive.action.classifier import Classified
+    from tonlake.ingest.derive.action.interface import Facts, Interfaces
+    from tonlake.ingest.derive.action.model import Trace
+    from tonlake.ingest.derive.spread import Spread
+
+    FactsByTrace = Mapping[bytes, Mapping[str, Facts]]
+
+_MOST_TRACES, _LEAST_TRACES, _SLICES = 4_000, 500, 8
+"""Size of a slice, as the messages of its traces are Python objects; small inputs have eight."""
+
+
+class Slice(NamedTuple):
+    """Complete traces (rows of ``traces``), their rows, and what was looked up for each trace."""
+
+    traces: pa.Table
+    rows: Rows
+    facts: FactsByTrace
+
+
+class _Outcome(NamedTuple):
+    """Rows of action tables by name, how many traces they are of, and the accounts these miss."""
+
+    tables: dict[str, pa.Table]
+    traces: int
+    missed: dict[bytes, set[Asked]]
+
+
+class Classification(NamedTuple):
+    """Rows of action tables for some traces, how many traces, and what was looked up for them."""
+
+    tables: dict[str, pa.Table]
+    traces: int
+    facts: dict[bytes, dict[str, Facts]]
+
+
+def classify_traces(
+    traces: pa.Table,
+    rows: Rows,
+    find_known: FindKnown = find_nothing,
+    spread: Spread = HERE,
+) -> Classification:
+    """Classify complete traces, given as rows of ``traces``.
+
+    A trace is classified again with the accounts that it missed, until it misses none.
+
+    Args:
+        traces: Rows of ``traces``.
+        rows: Rows of all their transactions.
+        find_known: Returns what other accounts were at the end of a trace.
+        spread: The processes that take slices; the result does not depend on it.
+    """
+    facts: dict[bytes, dict[str, Facts]] = {}
+    outcomes = list(spread.map(_classify_slice, cut_slices(traces, rows)))
+    parts, count = [outcome.tables for outcome in outcomes], sum(each.traces for each in outcomes)
+    while missed := {key: asked for each in outcomes for key, asked in each.missed.items()}:
+        again = _look_up(missed, facts, find_known)
+        if not again:
+            break
+        ids = pa.array(again, traces["trace_id"].type)
+        parts = [_filter_tables(tables, ids) for tables in parts]
+        some = traces.filter(pc.is_in(traces["trace_id"], value_set=ids))
+        outcomes = list(spread.map(_classify_slice, cut_slices(some, rows, facts)))
+        parts += [outcome.tables for outcome in outcomes]
+    joined = {name: pa.concat_tables([part[name] for part in parts]) for name in parts[0]}
+    return Classification(joined, count, facts)
+
+
+def _look_up(
+    missed: Mapping[bytes, set[Asked]], facts: dict[bytes, dict[str, Facts]], find_known: FindKnown
+) -> list[bytes]:
+    """Add what was missed to the facts; return the traces for which anything was found."""
+    known = find_known({key for asked in missed.values() for key in asked})
+    again = []
+    for trace_id, asked in missed.items():
+        found = {account: known.get((account, end), {}) for account, end in asked}
+        facts.setdefault(trace_id, {}).update(found)
+        if any(found.values()):
+            again.append(trace_id)
+    return again
+
+
+def cut_slices(traces: pa.Table, rows: Rows, facts: FactsByTrace | None = None) -> Iterator[Slice]:
+    """Yield traces in slices, each with its rows and facts; one slice without any for no traces."""
+    size = min(_MOST_TRACES, max(_LEAST_TRACES, traces.num_rows // _SLICES))
+    for start in range(0, max(1, traces.num_rows), size):
+        part = traces.slice(start, size)
+        own = (
+            {key: facts[key] for key in part["trace_id"].to_pylist() if key in facts}
+            if facts
+            else {}
+        )
+        yield Slice(part, rows.narrow(part) if part.num_rows < traces.num_rows else rows, own)
+
+
+def classify_known(
+    part: Slice,
+) -> Iterator[tuple[Trace, Interfaces, Classified]]:
+    """Yield the traces of a slice with what is known of their accounts, and what they did."""
+    for trace, own in read_stored(part.traces, part.rows):
+        facts = part.facts.get(trace.trace_id)
+        interfaces = own if facts is None else own.join(facts)
+        yield trace, interfaces, classify(trace, interfaces)
+
+
+def _classify_slice(part: Slice) -> _Outcome:
+    collected = ActionRows()
+    missed: dict[bytes, set[Asked]] = {}
+    count = 0
+    for trace, interfaces, classified in classify_known(part):
+        collected.add(trace, classified.actions)
+        count += 1
+        if interfaces.missed:
+            missed[trace.trace_id] = {(each, trace.mc_seqno_end) for each in interfaces.missed}
+    return _Outcome(collected.tables(), count, missed)
+
+
+def _filter_tables(tables: Mapping[str, pa.Table], trace_ids: pa.Array) -> dict[str, pa.Table]:
+    """Leave out the rows of some traces."""
+    return {
+        name: rows.filter(pc.invert(pc.is_in(rows["trace_id"], value_set=trace_ids)))
+        for name, rows in tables.items()
+    }

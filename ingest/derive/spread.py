@@ -1,0 +1,39 @@
+"""How a stage shares out work that can be done in any process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Spread(Protocol):
+    """Processes that do work on items: this one, or several others."""
+
+    @property
+    def count(self) -> int:
+        """Return how many items are worked on at a time."""
+
+    def map(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """Yield what the work makes of each item, in order.
+
+        ``work`` is a function of a module and all values can be pickled. What it returns does not
+        depend on the process, so neither do the rows of the lake.
+        """
+
+
+class OneProcess:
+    """This process alone."""
+
+    count = 1
+
+    def map(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """Yield what the work makes of each item."""
+        return map(work, items)
+
+
+HERE = OneProcess()

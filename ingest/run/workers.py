@@ -1,0 +1,210 @@
+"""Worker processes of an ingest: they read and decode spans, and classify traces.
+
+One process, the coordinator, orders what they return and commits it; a worker that dies loses
+nothing. Each opens the source for itself.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, closing, contextmanager
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.assemble.batch import measure_rows
+from tonlake.ingest.assemble.chunk import NOT_YET, VersionRegistry
+from tonlake.ingest.decode.piece import Hole
+from tonlake.ingest.errors import IngestError, SourceError, WorkerLost
+from tonlake.ingest.run.readahead import Part, ReadAhead
+from tonlake.ingest.run.reading import cut_span, read_pieces
+from tonlake.ingest.span import Span
+from tonlake.lake.log.reader import LogReader
+from tonlake.lake.process.memory import without_pandas
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from concurrent.futures import Future
+    from multiprocessing.process import BaseProcess
+    from pathlib import Path
+    from typing import TypeVar
+
+    from tonlake.ingest.blocks import BlockSource
+    from tonlake.ingest.decode.piece import Piece
+    from tonlake.ingest.settings import IngestSections, IngestSettings
+    from tonlake.ingest.source.origin import Origin
+
+    T = TypeVar("T")
+    R = TypeVar("R")
+
+PART_BYTES = 32 << 20
+"""A worker returns what it has read of a span once the rows take this much memory."""
+
+MANY_MC_BLOCKS = 500
+"""From this many masterchain blocks on, starting processes pays."""
+
+_TASKS_PER_WORKER = 2
+"""One that is worked on, and one that waits."""
+
+
+class Workers:
+    """Processes that take parts of the work; close them when done."""
+
+    def __init__(self, count: int, lake_dir: Path, open_source: Callable[[], BlockSource]) -> None:
+        """Start up to ``count`` processes when they are needed; they unpickle ``open_source``."""
+        self.count = count
+        self._processes: set[BaseProcess] = set()
+        # Spawned, not forked: RocksDB and Arrow keep threads that do not survive a fork.
+        self._pool = ProcessPoolExecutor(
+            count,
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=_begin,
+            initargs=(lake_dir, open_source),
+        )
+
+    def close(self) -> None:
+        """End the processes; what they work on is dropped."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def read(self, span: Span, settings: IngestSettings) -> Iterator[list[Piece | Hole]]:
+        """Yield the pieces and holes of a span in order, read ahead of the commits.
+
+        Raises:
+            SourceError: the source cannot be read.
+            WorkerLost: a process died.
+        """
+        ahead = ReadAhead(
+            lambda part: self._submit(_read_part, part, settings),
+            cut_span(span, settings.mc_blocks_per_chunk),
+            tasks=self.count * _TASKS_PER_WORKER,
+            limit_bytes=settings.commit_bytes,
+        )
+        with self._naming_lost():
+            yield from ahead
+
+    def map(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """Yield what the work makes of each item, in order; both are pickled.
+
+        Raises:
+            WorkerLost: a process died.
+        """
+        with self._naming_lost():
+            for future in [self._submit(work, item) for item in items]:
+                yield future.result()
+
+    def _submit(self, work: Callable[..., R], *values: object) -> Future[R]:
+        future = self._pool.submit(work, *values)
+        self._processes.update(multiprocessing.active_children())
+        return future
+
+    @contextmanager
+    def _naming_lost(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenProcessPool as error:
+            self.close()  # it sends SIGTERM to the others
+            lost = [
+                f"process {each.pid} ended with {_describe_exit(each.exitcode)}"
+                for each in self._processes
+                if each.exitcode not in {None, 0, -signal.SIGTERM}
+            ]
+            named = ", ".join(lost) or "one of them was terminated"
+            raise WorkerLost(
+                f"a worker of the ingest died: {named}; what is committed stays, "
+                "and the same command goes on from there"
+            ) from error
+
+
+def _describe_exit(code: int | None) -> str:
+    return f"signal {-code}" if code is not None and code < 0 else f"code {code}"
+
+
+def count_workers(span: Span) -> int:
+    """Return how many workers a span is worth: one a core where there are many blocks."""
+    return (os.cpu_count() or 1) if len(span) >= MANY_MC_BLOCKS else 1
+
+
+@contextmanager
+def start_workers(
+    origin: Origin, lake_dir: Path, settings: IngestSections, count: int
+) -> Iterator[Workers | None]:
+    """Start workers, and end them after the block; None for one process alone.
+
+    Lite servers are asked by one process, whose queries are bounded by a setting.
+    """
+    if count <= 1 or origin.liteserver is not None:
+        yield None
+        return
+    with closing(Workers(count, lake_dir, partial(origin.open, settings))) as workers:
+        yield workers
+
+
+class _Worker:
+    """What one worker process has open."""
+
+    def __init__(self, lake_dir: Path, open_source: Callable[[], BlockSource]) -> None:
+        self._lake_dir = lake_dir
+        self._open_source = open_source
+        self.hidden = ExitStack()  # as long as the process lives
+
+    @cached_property
+    def source(self) -> BlockSource:
+        return self._open_source()
+
+    @cached_property
+    def versions(self) -> VersionRegistry:
+        return VersionRegistry(self.source, LogReader(self._lake_dir))
+
+
+_worker: _Worker | None = None
+
+
+def _begin(lake_dir: Path, open_source: Callable[[], BlockSource]) -> None:
+    """Make this process a worker, which ends with its parent."""
+    global _worker  # noqa: PLW0603 - a task of the pool has no other way to what was opened
+    _worker = _Worker(lake_dir, open_source)
+    # Ctrl-C reaches all processes of a terminal: the parent ends this one.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _worker.hidden.enter_context(without_pandas())
+    threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _read_part(span: Span, settings: IngestSettings) -> Part:
+    """Read and decode the beginning of a span, until its rows take ``PART_BYTES``."""
+    if _worker is None:
+        raise RuntimeError("this process is no worker")
+    outcomes: list[Piece | Hole] = []
+    size_bytes, last = 0, span.first - 1
+    try:
+        for chunk in read_pieces(_worker.source, span, settings, _worker.versions):
+            outcomes += chunk
+            end = chunk[-1]
+            if isinstance(end, Hole):
+                if end.kind == NOT_YET:
+                    return Part(outcomes, size_bytes, None)
+                last = end.mc_seqno
+            else:
+                last = end.last
+            size_bytes += sum(map(_measure, chunk))
+            if size_bytes >= PART_BYTES:
+                break
+    except IngestError as error:
+        raise SourceError(str(error)) from error  # others may take more than text
+    return Part(outcomes, size_bytes, Span(last + 1, span.last) if last < span.last else None)
+
+
+def _measure(outcome: Piece | Hole) -> int:
+    if isinstance(outcome, Hole):
+        return 0
+    return sum(measure_rows(name, rows) for name, rows in outcome.tables.items())
