@@ -30,6 +30,7 @@ from tests.bench.figure import Figure, print_figures
 from tests.bench.ingest import measure_follow, measure_ingest
 from tests.bench.lookup import compare_sizes, measure_lake
 from tests.bench.tvm import measure_tvm
+from tests.bench.workers import measure_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,6 +100,7 @@ def main(
         if "ingest" in areas:
             sizes = INGEST_SIZES[:1] if quick else INGEST_SIZES + ((5_000_000,) if large else ())
             add("ingest", lambda: measure_ingest(folder, sizes))
+            add("workers", lambda: measure_workers(folder, sizes[:2][-1]))
             add("follow", lambda: measure_follow(folder))
         small: dict[str, Callable[[], list[Figure]]] = {
             "tvm": partial(measure_tvm, folder, quick=quick),

@@ -1,7 +1,7 @@
 """A node's folder to a committed lake, and following one that grows: CPU, memory, bytes.
 
-``python -m tests.bench.ingest NODE LAKE rows|everything`` ingests in a process of its own, whose
-CPU and peak memory are the kernel's word, and prints them as JSON.
+``python -m tests.bench.ingest NODE LAKE rows|everything WORKERS`` ingests in a process of its own,
+whose CPU and peak memory are the kernel's word, and prints them as JSON.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def measure_ingest(scratch: Path, sizes: Sequence[int]) -> list[Figure]:
         for way in ways:
             if size > way.most:
                 continue
-            done = _ingest_apart(way, node, scratch / "lake-grown")
+            done = ingest_apart(way, node, scratch / "lake-grown")
             costs[way].append(done["cpu_s"] / transactions)
             figures += _describe(way, transactions, done)
         shutil.rmtree(node)
@@ -115,11 +115,12 @@ def _describe(way: Way, transactions: int, done: dict[str, float]) -> list[Figur
     ]
 
 
-def _ingest_apart(way: Way, node: Path, lake_dir: Path) -> dict[str, float]:
+def ingest_apart(way: Way, node: Path, lake_dir: Path, *, workers: int = 1) -> dict[str, float]:
+    """Ingest in a process of its own; return what ``ingest_node`` does, and remove the lake."""
     done = subprocess.run(
         [
             *(sys.executable, "-m", "tests.bench.ingest", str(node), str(lake_dir)),
-            "everything" if way.derived else "rows",
+            *("everything" if way.derived else "rows", str(workers)),
         ],
         cwd=ROOT,
         env=os.environ | {"TONLAKE_NATIVE": "1" if way.decoder == "native" else "0"},
@@ -131,29 +132,36 @@ def _ingest_apart(way: Way, node: Path, lake_dir: Path) -> dict[str, float]:
     return found
 
 
-def ingest_node(node: Path, lake_dir: Path, *, derived: bool) -> dict[str, float]:
-    """Ingest everything with one worker, as the command does; return seconds, MiB and bytes.
+def ingest_node(node: Path, lake_dir: Path, *, derived: bool, workers: int = 1) -> dict[str, float]:
+    """Ingest everything, as the command does; return seconds, MiB and bytes.
 
     Without ``derived`` contracts and actions are left out.
     """
     from tonlake.ingest.decode.heap import keep_freed_memory  # noqa: PLC0415
     from tonlake.ingest.run.pipeline import ingest  # noqa: PLC0415
+    from tonlake.ingest.run.workers import start_workers  # noqa: PLC0415
     from tonlake.ingest.source.node.source import open_node  # noqa: PLC0415
+    from tonlake.ingest.source.origin import Origin  # noqa: PLC0415
     from tonlake.ingest.span import Span  # noqa: PLC0415
 
     keep_freed_memory()
     settings = compose(ingest={"detect_contracts": derived, "classify_actions": derived})
     before = resource.getrusage(resource.RUSAGE_SELF)
     began_s = time.perf_counter()
-    with closing(open_node(node)) as source:
+    with (
+        closing(open_node(node)) as source,
+        start_workers(Origin(node), lake_dir, settings, workers) as processes,
+    ):
         span = Span(source.first_mc_seqno(), source.last_mc_seqno())
-        report = ingest(source, lake_dir, span, settings)
+        report = ingest(source, lake_dir, span, settings, workers=processes)
     if report.holes or report.stopped_at is not None:
         raise ValueError(f"not everything was ingested: {report}")
     wall_s = time.perf_counter() - began_s
     used = resource.getrusage(resource.RUSAGE_SELF)
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "cpu_s": used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime,
+        "workers_cpu_s": ended.ru_utime + ended.ru_stime,
         "wall_s": wall_s,
         "memory_mib": used.ru_maxrss / 1024,
         "bytes": float(lake_bytes(lake_dir)),
@@ -203,4 +211,5 @@ def measure_follow(scratch: Path) -> list[Figure]:
 
 if __name__ == "__main__":
     folders = Path(sys.argv[1]), Path(sys.argv[2])
-    sys.stdout.write(json.dumps(ingest_node(*folders, derived=sys.argv[3] == "everything")))
+    found = ingest_node(*folders, derived=sys.argv[3] == "everything", workers=int(sys.argv[4]))
+    sys.stdout.write(json.dumps(found))

@@ -57,8 +57,9 @@ def reading(threads: int, fails_at: int | None = None) -> Iterator[Reader]:
         yield Reader(pool, fails_at)
 
 
-def list_seqnos(ahead: ReadAhead) -> list[int]:
-    return [piece.first for pieces in ahead for piece in pieces if isinstance(piece, Piece)]
+def iter_seqnos(ahead: ReadAhead) -> Iterator[int]:
+    for pieces in ahead:
+        yield from (piece.first for piece in pieces if isinstance(piece, Piece))
 
 
 @given(
@@ -74,7 +75,7 @@ def test_every_block_comes_once_and_in_order(
     with reading(3) as reader:
         spans = cut_span(Span(1, mc_blocks), size)
         ahead = ReadAhead(reader.submit, spans, tasks=tasks, limit_bytes=limit_bytes)
-        assert list_seqnos(ahead) == list(range(1, mc_blocks + 1))
+        assert list(iter_seqnos(ahead)) == list(range(1, mc_blocks + 1))
         assert reader.most_busy <= tasks
 
 
@@ -96,8 +97,7 @@ def test_a_failure_is_raised_behind_what_could_be_read() -> None:
         ahead = ReadAhead(reader.submit, spans, tasks=1, limit_bytes=0)
         found: list[int] = []
         with pytest.raises(SourceError, match="block 50"):
-            for pieces in ahead:
-                found += [piece.first for piece in pieces if isinstance(piece, Piece)]
+            found.extend(iter_seqnos(ahead))
         assert found == list(range(1, len(found) + 1))
         assert all(span.first <= 50 for span in reader.begun)
 
