@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tonlake.ingest.derive.action.stored import SOURCES, Rows, list_data_hashes
+from tonlake.ingest.derive.action.stored import (
+    INIT_STATE_COLUMNS,
+    INIT_STATES,
+    SOURCES,
+    Rows,
+    list_data_hashes,
+    list_sales,
+)
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Place, list_files, read_place
 from tonlake.lake.schema import MESSAGES, STATE_CELLS, TABLES, TRANSACTION_TRACES, TRANSACTIONS
@@ -72,7 +79,8 @@ def gather_sources(
         if name == MESSAGES.name:
             column, wanted = ("tx_hash", members["hash"])
         tables[name] = near.collect(name, column, wanted)
-    return _add_cells(lake_dir, near.files, Rows(tables), at_hand)
+    found = _add_cells(lake_dir, near.files, Rows(tables), at_hand)
+    return _add_init_states(lake_dir, near.files, found, at_hand)
 
 
 class _Gathering(NamedTuple):
@@ -156,6 +164,25 @@ def _add_cells(
         parts.append(fresh.filter(pc.is_in(fresh["hash"], value_set=wanted)))
     tables = [pa.table(part.columns, names=columns) for part in parts]
     return Rows({**rows.tables, STATE_CELLS.name: pa.concat_tables(tables)}) if tables else rows
+
+
+def _add_init_states(
+    lake_dir: Path, files: Sequence[DataFile], rows: Rows, at_hand: Mapping[str, pa.Table]
+) -> Rows:
+    """Return rows with the StateInits of messages to sales and auctions."""
+    wanted = list_sales(rows)
+    if not len(wanted):
+        return rows
+    where = pc.field("destination").isin(wanted) & pc.field("init_state").is_valid()
+    parts = [
+        read_rows(lake_dir, file, INIT_STATE_COLUMNS, where)
+        for file in files
+        if file.table == MESSAGES.name
+    ]
+    if MESSAGES.name in at_hand:
+        parts.append(at_hand[MESSAGES.name].filter(where).select(INIT_STATE_COLUMNS))
+    tables = [pa.table(part.columns, names=INIT_STATE_COLUMNS) for part in parts]
+    return Rows({**rows.tables, INIT_STATES: pa.concat_tables(tables)}) if tables else rows
 
 
 def _overlaps(place: Place, first: int, last: int) -> bool:

@@ -30,8 +30,13 @@ class Message:
         created_at: int | None = None,
         bounce: bool = False,
         boc: bytes | None = None,
+        init_state: bytes | None = None,
     ) -> None:
-        """Take the fields; ``boc`` is the body's bag of cells, None when it is lost."""
+        """Take the fields; ``boc`` is the body's bag of cells, None when it is lost.
+
+        ``init_state`` is the bag of the StateInit. Of rows of the lake, only messages to sales and
+        auctions have it here.
+        """
         self.msg_hash = msg_hash
         self.source = source
         self.destination = destination
@@ -42,6 +47,7 @@ class Message:
         self.created_at = created_at
         self.bounce = bounce
         self.boc = boc
+        self.init_state = init_state
 
     @cached_property
     def content(self) -> Body:

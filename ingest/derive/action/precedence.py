@@ -42,7 +42,7 @@ from tonlake.ingest.derive.action.protocol import (
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.rule import Rule
 
-CLASSIFIER_VERSION = 4
+CLASSIFIER_VERSION = 5
 """Raised with every change that makes other actions of the same trace."""
 
 RULES: tuple[Rule, ...] = (

@@ -60,6 +60,10 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
 _READS_DATA = pa.array([0x499A9262, 0x0168D4B7, 0xF5C5BAA3 - (1 << 32)], pa.int32())
 """Opcodes (signed) of messages to contracts of which the rules read the data: JVault's."""
 
+INIT_STATES = "init_states"
+INIT_STATE_COLUMNS = ("msg_hash", "init_state")
+"""Messages that bring the StateInit of a sale or an auction; these columns of ``messages``."""
+
 _OF_TOKENS = frozenset((0x0F8A7EA5, 0x178D4519, 0x595F07BC, 0x5FCC3D14))
 """Opcodes of calls to jetton wallets and NFT items: transfers and burns. TEP-74, TEP-62."""
 
@@ -91,7 +95,7 @@ class Rows(NamedTuple):
         }
         accounts = transactions["account"].unique()
         for name, rows in self.tables.items():
-            if name == STATE_CELLS.name:
+            if name in (STATE_CELLS.name, INIT_STATES):
                 tables[name] = rows
             elif name not in tables:
                 tables[name] = _filter(rows.select(SOURCES[name]), "account", accounts)
@@ -104,7 +108,9 @@ def read_stored(traces: pa.Table, rows: Rows) -> Iterator[tuple[Trace, Interface
     mine, transactions = rows.take(TRANSACTION_TRACES.name), rows.take(TRANSACTIONS.name)
     trace_of: dict[bytes, bytes] = dict(iter_tuples(mine, ("hash", "trace_id")))
     members: dict[bytes, list[Transaction]] = {}
-    for transaction in _make_transactions(transactions, rows.take(MESSAGES.name)):
+    init_states = rows.tables.get(INIT_STATES)
+    inits = {} if init_states is None else dict(iter_tuples(init_states, INIT_STATE_COLUMNS))
+    for transaction in _make_transactions(transactions, rows.take(MESSAGES.name), inits):
         members.setdefault(trace_of[transaction.tx_hash], []).append(transaction)
     facts = read_facts(rows, transactions["account"].unique())
     for row in iter_dicts(traces):
@@ -126,6 +132,11 @@ def list_data_hashes(rows: Rows) -> pa.Array:
     return _filter(states, "account", accounts)["data_hash"].drop_null().unique()
 
 
+def list_sales(rows: Rows) -> pa.Array:
+    """Return the accounts that are sales or auctions, of which rules read the StateInit."""
+    return rows.take(NFT_SALES.name)["account"].unique()
+
+
 def _filter(rows: pa.Table, column: str, values: pa.Array) -> pa.Table:
     return rows.filter(pc.is_in(rows[column], value_set=values)) if rows.num_rows else rows
 
@@ -143,11 +154,13 @@ def _make_trace(row: Row, transactions: list[Transaction]) -> Trace:
     )
 
 
-def _make_transactions(transactions: pa.Table, messages: pa.Table) -> Iterator[Transaction]:
+def _make_transactions(
+    transactions: pa.Table, messages: pa.Table, init_states: Mapping[bytes, bytes]
+) -> Iterator[Transaction]:
     incoming: dict[bytes, Message] = {}
     outgoing: dict[bytes, list[tuple[int, Message]]] = {}
     for row in iter_dicts(messages):
-        message = _make_message(row)
+        message = _make_message(row, init_states.get(row["msg_hash"]))
         if row["direction"] == "in":
             incoming[row["tx_hash"]] = message
         else:
@@ -171,7 +184,7 @@ def _make_transactions(transactions: pa.Table, messages: pa.Table) -> Iterator[T
         )
 
 
-def _make_message(row: Row) -> Message:
+def _make_message(row: Row, init_state: bytes | None) -> Message:
     currencies = row["value_extra_currencies"]
     return Message(
         msg_hash=row["msg_hash"],
@@ -184,6 +197,7 @@ def _make_message(row: Row) -> Message:
         created_at=row["created_at"],
         bounce=bool(row["bounce"]),
         boc=row["body"],
+        init_state=init_state,
     )
 
 

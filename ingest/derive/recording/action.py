@@ -38,6 +38,7 @@ class LineMessage(msgspec.Struct, frozen=True, kw_only=True):
     created_at: int | None = None
     bounce: bool | None = None
     body_boc: str | None = None
+    init_state_boc: str | None = None
 
 
 class LineTransaction(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,6 +150,7 @@ def _make_message(line: LineMessage) -> Message:
         created_at=line.created_at,
         bounce=bool(line.bounce),
         boc=boc,
+        init_state=None if line.init_state_boc is None else base64.b64decode(line.init_state_boc),
     )
 
 

@@ -60,16 +60,28 @@ def _read_nft_item(row: Row, address: str) -> Iterator[tuple[str, Facts]]:
 
 
 def _read_nft_sale(row: Row, address: str) -> Iterator[tuple[str, Facts]]:
-    details = json.loads(row["details"])
+    yield from show_sale(row, json.loads(row["details"]), address)
+
+
+def show_sale(
+    row: Mapping[str, Any], details: Mapping[str, Any], address: str
+) -> Iterator[tuple[str, Facts]]:
+    """Yield the interface of a sale or an auction; ``row`` is one of ``nft_sales``."""
     nft = show_address(row["nft_workchain"], row["nft"])
     owner = show_address(row["nft_owner_workchain"], row["nft_owner"])
     marketplace = show_address(row["marketplace_workchain"], row["marketplace"])
     if row["kind"] == "getgems_sale":
         names = {"nft_address": nft, "nft_owner_address": owner, "marketplace_address": marketplace}
-        yield "NftSale", details | names | {"address": address}
+        yield "NftSale", {**details, **names, "address": address}
     elif row["kind"] == "getgems_auction":
-        names = {"nft_addr": nft, "nft_owner": owner, "mp_addr": marketplace}
-        yield "NftAuction", details | names | {"address": address}
+        names = {
+            "nft_addr": nft,
+            "nft_owner": owner,
+            "mp_addr": marketplace,
+            "mp_fee_addr": details.get("mp_fee_address"),
+            "royalty_fee_addr": details.get("royalty_fee_address"),
+        }
+        yield "NftAuction", {**details, **names, "address": address}
 
 
 def _read_pool(row: Row, _address: str) -> Iterator[tuple[str, Facts]]:

@@ -7,7 +7,8 @@ domain:^Cell auction:(Maybe ^Cell) last_fill_up_time:uint64. Collection: owner:M
 next_item_index:uint64 ^[collection_content:^Cell common_content:^Cell] item_code:^Cell
 royalty:^Cell; that of domains content:^Cell item_code:^Cell. Sale: is_complete:Bool
 created_at:uint32 marketplace nft owner (MsgAddress) price:Coins ^[fee_address fee:Coins
-royalty_address royalty:Coins] sold_at:uint32 sold_query_id:uint64.
+royalty_address royalty:Coins] sold_at:uint32 sold_query_id:uint64; version 3r2 has
+can_deploy_by_external:Bool in place of the last two.
 
 All that a code loads is read, also where an answer does not need it: a code fails on data that are
 too short, and so does its reader.
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.contract.layout import Reader, Subject
     from tonlake.ingest.derive.contract.stack import Value
 
-_INDEX_BITS, _NAME_BITS, _TIME_BITS, _SOLD_BITS = 64, 256, 64, 96
+_INDEX_BITS, _NAME_BITS, _TIME_BITS = 64, 256, 64
 _ON_CHAIN_BITS = 8
 _OFF_CHAIN = 1
 _ITSELF = (0, 8)
@@ -142,13 +143,13 @@ def _answer_domain_content(subject: Subject) -> list[Value]:
     return [expect_arguments(subject, 2).arguments[1]]
 
 
-def _answer_sale(subject: Subject) -> list[Value]:
+def _answer_sale(subject: Subject, *, rest_bits: int) -> list[Value]:
     start = expect_arguments(subject, 0).data.slice()
     stack: list[Value] = [_SALE_MAGIC, TRUE if start.load_bit() else FALSE, start.load_uint(32)]
     stack += [load_address_slice(start) for _ in range(3)]
     stack.append(start.load_coins())
     fees = make_cell(start).slice()
-    start.skip(_SOLD_BITS)  # sold_at, sold_query_id
+    start.skip(rest_bits)
     for _ in range(2):
         stack += [load_address_slice(fees), fees.load_coins()]
     return stack
@@ -179,8 +180,11 @@ def _list_readers() -> dict[tuple[str, str], Reader]:
     )
     found[domain, "get_domain"] = _answer_domain
     found[domain, "dnsresolve"] = _answer_records
-    sale = "24221fa571e542e055c77bedfdbf527c7af460cfdc7f344c450787b4cfa1eb4d"
-    found[sale, "get_sale_data"] = _answer_sale
+    for code, rest_bits in (
+        ("24221fa571e542e055c77bedfdbf527c7af460cfdc7f344c450787b4cfa1eb4d", 96),
+        ("deb53b6c5765c1e6cd238bf47bc5e83ba596bdcc04b0b84cd50ab1e474a08f31", 1),
+    ):
+        found[code, "get_sale_data"] = partial(_answer_sale, rest_bits=rest_bits)
     return found
 
 

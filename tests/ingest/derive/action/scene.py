@@ -118,6 +118,7 @@ class Step:
         opcode: int | None = None,
         bounce: bool = True,
         extra: dict[str, str] | None = None,
+        init_state: bytes | None = None,
     ) -> Step:
         """Send a message; ``to`` is None for a log. Return what consumes it."""
         boc = (body or Cell(opcode)).boc()
@@ -132,6 +133,7 @@ class Step:
             created_at=self.scene.now,
             bounce=bounce,
             boc=boc,
+            init_state=init_state,
         )
         self.out.append(message)
         step = Step(self.scene, to, message)

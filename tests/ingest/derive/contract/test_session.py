@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pytoniq.contract.nft.nft_sale import NFT_SALE_CODE
+from pytoniq_core import Address as CoreAddress
+from pytoniq_core.tlb.custom.nft import NftItemSaleData, NftItemSaleFees
 
-from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.build import CellBuilder, graft
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.contract.detection import ContractDetection
 from tonlake.ingest.derive.contract.known import AccountState
 from tonlake.ingest.derive.contract.layout import Subject, store_address
@@ -94,6 +99,37 @@ def test_data_and_machine_agree_on_made_wallets(
     state = AccountState(0, bytes(32), 1, 0, 1, 10**9, None, WALLET, cell.hash)
     ran = session.run_tvm(Question(state.address, "get_wallet_data"), state, 1)
     assert make_key(read) == make_key(ran)
+
+
+@settings(max_examples=25)
+@given(made=st.data(), price=st.integers(0, 2**120 - 1), fee=st.integers(0, 2**120 - 1))
+def test_data_and_machine_agree_on_sales(
+    demo_world: MadeWorld, pool: TvmPool, made: st.DataObject, price: int, fee: int
+) -> None:
+    """Sales of Getgems, version 3r2, of which the demo node has none: sound and damaged data."""
+    code, data = CellTree(), CellTree()
+    sale = Cell(code, graft(code, parse_boc(NFT_SALE_CODE.to_boc())))
+    parties = [CoreAddress(str(made.draw(ADDRESSES))) for _ in range(5)]
+    wrote = NftItemSaleData(
+        is_complete=made.draw(st.booleans()),
+        created_at=7,
+        marketplace_address=parties[0],
+        nft_address=parties[1],
+        nft_owner_address=parties[2],
+        full_price=price,
+        fees_cell=NftItemSaleFees(parties[3], fee, parties[4], price),
+        can_deploy_by_external=made.draw(st.booleans()),
+    )
+    cell = Cell(data, graft(data, parse_boc(wrote.serialize().to_boc())))
+    if made.draw(st.booleans()):
+        cell = made.draw(st.composite(damage)(cell))
+    demo_world.made |= {sale.hash: sale, cell.hash: cell}
+    session = GetMethodSession(demo_world, Network(demo_world, 1), pool, GAS)
+    assert session.has_method(sale.hash, "get_sale_data")
+    state = AccountState(0, bytes(32), 1, 0, 1, 10**9, None, sale.hash, cell.hash)
+    question = Question(state.address, "get_sale_data")
+    told, ran = session.answer(question, state, 1), session.run_tvm(question, state, 1)
+    assert make_key(told) == make_key(ran)
 
 
 def damage(draw: st.DrawFn, data: Cell) -> Cell:

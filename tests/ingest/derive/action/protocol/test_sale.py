@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from pytoniq.contract.nft.nft_sale import NFT_SALE_CODE
+from pytoniq_core import Address, begin_cell
+from pytoniq_core import Cell as CoreCell
+from pytoniq_core.tlb.custom.nft import NftItemSaleData, NftItemSaleFees
 
 from tests.ingest.derive.action.protocol.test_nft import (
     BUYER,
@@ -11,8 +15,10 @@ from tests.ingest.derive.action.protocol.test_nft import (
     MARKET,
     OWNER,
     SALE,
+    assigned_body,
     know_item,
     move_item,
+    transfer_body,
 )
 from tests.ingest.derive.action.scene import Cell, Scene, account
 from tonlake.ingest.derive.action.protocol import auction, sale
@@ -40,36 +46,139 @@ def comment(text: str) -> Cell:
     return Cell(0).text(text)
 
 
-@pytest.mark.parametrize("kind", ["sale", "auction"])
-def test_listing(kind: str) -> None:
-    scene = Scene()
-    if kind == "auction":
-        know_auction(scene)
-    else:
-        know_item(scene)
-        scene.know(SALE, "NftSale", full_price=1000, marketplace_fee=50, royalty_amount=20)
-    moved = move_item(scene.external(OWNER), DEPLOYER)
+def know_sale(scene: Scene, **fields: object) -> None:
+    """Let the sale contract be one of the item as it is now: cheaper than it was deployed."""
+    know_item(scene)
+    now = {"nft_address": ITEM, "nft_owner_address": OWNER, "marketplace_address": MARKET}
+    scene.know(SALE, "NftSale", **{**now, "full_price": 5, "marketplace_fee": 1, **fields})
+
+
+def write_sale() -> CoreCell:
+    """Return the data of a sale of the item for 1000, 50 of them a fee and 20 the royalty."""
+    sale = NftItemSaleData(
+        is_complete=False,
+        created_at=1_700_000_000,
+        marketplace_address=Address(MARKET),
+        nft_address=Address(ITEM),
+        nft_owner_address=Address(OWNER),
+        full_price=1000,
+        fees_cell=NftItemSaleFees(Address(RIVAL), 50, Address(COLLECTION), 20),
+        can_deploy_by_external=True,
+    )
+    return sale.serialize()
+
+
+def deploy(code: CoreCell, data: CoreCell | None = None) -> bytes:
+    """Return a StateInit as bag of cells."""
+    builder = begin_cell().store_uint(0b00110, 5).store_ref(code)
+    boc: bytes = builder.store_ref(data or begin_cell().end_cell()).end_cell().to_boc()
+    return boc
+
+
+OTHER_CODE = begin_cell().store_uint(7, 8).end_cell()
+
+
+def put_on(scene: Scene, to: str, init_state: bytes | None, value: int = 10) -> None:
+    """Let the owner send the item to a deployer, which deploys a contract and sends it there."""
+    move_item(scene.external(OWNER), DEPLOYER)
     deployer = scene.steps[-1]
-    deployer.send(SALE, opcode=1).deploy()
+    deployer.send(MARKET, value=3)
+    deployer.send(to, opcode=1, value=value, init_state=init_state).deploy()
     move_item(deployer, SALE, DEPLOYER)
-    assert moved.address == ITEM
-    action = scene.find(f"nft_put_on_{kind}")
-    columns = action.columns
+
+
+def test_listing_has_the_terms_of_the_deployment() -> None:
+    scene = Scene()
+    know_sale(scene)
+    put_on(scene, SALE, deploy(NFT_SALE_CODE, write_sale()))
+    columns = scene.find("nft_put_on_sale").columns
     assert (columns["source"], columns["source_secondary"]) == (OWNER, DEPLOYER)
     assert (columns["destination"], columns["asset"]) == (SALE, COLLECTION)
+    assert columns["nft_transfer_data"] == {"marketplace": None, "marketplace_address": MARKET}
+    assert columns["nft_listing_data"] == {
+        "nft_item_index": 7,
+        "marketplace": "getgems",
+        "full_price": 1000,
+        "marketplace_fee": 50,
+        "royalty_amount": 20,
+        "marketplace_fee_address": RIVAL,
+        "royalty_address": COLLECTION,
+    }
+    # The fee that the deployer paid to the marketplace is none of it.
+    assert scene.find("ton_transfer").columns["destination"] == MARKET
+
+
+def test_listing_of_a_code_without_a_reader_has_the_terms_that_are_known() -> None:
+    scene = Scene()
+    know_sale(scene, royalty_address=RIVAL)
+    put_on(scene, SALE, deploy(OTHER_CODE))
+    listing = scene.find("nft_put_on_sale").columns["nft_listing_data"]
+    assert (listing["full_price"], listing["marketplace_fee"]) == (5, 1)
+    assert listing["royalty_address"] == RIVAL
+
+
+def test_listing_with_fees_that_are_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of version 4 of sales, which no package has, the hash of another code stands in."""
+    monkeypatch.setattr(sale, "SALE_V4_CODE", OTHER_CODE.hash)
+    scene = Scene()
+    know_sale(scene, royalty_address=RIVAL)
+    put_on(scene, SALE, deploy(OTHER_CODE))
+    listing = scene.find("nft_put_on_sale").columns["nft_listing_data"]
+    assert (listing["full_price"], listing["royalty_address"]) == (5, RIVAL)
+    assert (listing["marketplace_fee"], listing["royalty_amount"]) == (None, None)
+
+
+def test_listing_on_an_auction() -> None:
+    scene = Scene()
+    know_auction(scene)
+    scene.facts[SALE]["NftAuction"] |= {"mp_fee_addr": MARKET, "royalty_fee_addr": RIVAL}
+    put_on(scene, SALE, deploy(OTHER_CODE))
+    columns = scene.find("nft_put_on_auction").columns
+    assert columns["nft_transfer_data"]["marketplace_address"] == MARKET
     listing = columns["nft_listing_data"]
-    assert listing["nft_item_index"] == 7
-    assert listing.get("full_price") == (1000 if kind == "sale" else None)
-    assert listing.get("max_bid") == (9 if kind == "auction" else None)
+    assert (listing["max_bid"], listing["min_bid"]) == (9, None)
+    assert (listing["marketplace_fee_address"], listing["royalty_address"]) == (MARKET, RIVAL)
+
+
+INIT = deploy(OTHER_CODE)
+
+
+@pytest.mark.parametrize(
+    ("to", "init_state", "fields"),
+    [
+        (SALE, None, {}),  # the sale was there before
+        (RIVAL, INIT, {}),  # another contract is deployed
+        (SALE, INIT, {"nft_owner_address": BUYER}),
+        (SALE, INIT, {"nft_owner_address": None}),
+    ],
+)
+def test_item_sent_on_is_no_listing(
+    to: str, init_state: bytes | None, fields: dict[str, object]
+) -> None:
+    scene = Scene()
+    know_sale(scene, **fields)
+    put_on(scene, to, init_state)
+    types = [each.type for each in scene.classify()]
+    assert types.count("nft_transfer") == 2
+    assert "nft_put_on_sale" not in types
+
+
+def test_another_item_sent_to_the_sale_is_no_listing() -> None:
+    scene = Scene()
+    know_sale(scene)
+    other = account("other item")
+    scene.know(other, "NftItem", index=8, collection_address=COLLECTION, owner_address=OWNER)
+    move_item(scene.external(OWNER), DEPLOYER)
+    deployer = scene.steps[-1]
+    deployer.send(SALE, opcode=1, init_state=INIT).deploy()
+    deployer.send(other, transfer_body(SALE)).send(SALE, assigned_body(DEPLOYER))
+    assert [each.type for each in scene.classify() if "put_on" in each.type] == []
 
 
 def test_item_sent_on_to_no_sale_is_no_listing() -> None:
     scene = Scene()
     know_item(scene)
-    move_item(scene.external(OWNER), DEPLOYER)
-    deployer = scene.steps[-1]
-    deployer.send(SALE, opcode=1)
-    move_item(deployer, SALE, DEPLOYER)
+    put_on(scene, SALE, INIT)
     assert [each.type for each in scene.classify() if "put_on" in each.type] == []
 
 
