@@ -31,6 +31,7 @@ class Block:
     ``type`` is the name in action ids, ``served`` the type of the action. ``columns`` go into the
     action as they are, ``notes`` are facts for other matchers alone. ``extra_accounts`` are of
     the action without being in a column. ``initiator`` is the node that sent the first message.
+    ``is_broken`` is a block of which a rule lacked a fact, or that contradicts itself.
     """
 
     __slots__ = (
@@ -42,6 +43,7 @@ class Block:
         "extra_accounts",
         "failed",
         "initiator",
+        "is_broken",
         "min_lt",
         "next",
         "nodes",
@@ -70,6 +72,7 @@ class Block:
         self.notes: Columns = {}
         self.extra_accounts: list[str] = []
         self.failed = failed
+        self.is_broken = False
         self.rule = rule
         self.children: list[Block] = []
         self.next: dict[Block, None] = {}

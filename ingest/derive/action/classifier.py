@@ -29,7 +29,11 @@ _BOOK = RuleBook(RULES)
 
 
 class Classified(NamedTuple):
-    """What a trace did. ``state`` is ok, or broken where a part of the trace is not known."""
+    """What a trace did.
+
+    ``state`` is ok, or broken: a part of the trace or a fact that a rule needs is not known, or
+    jettons arrived at another owner than the one they were sent to.
+    """
 
     state: str
     actions: list[Action]
@@ -44,7 +48,8 @@ def classify(
         return Classified("ok", [])
     blocks = find_blocks(trace, interfaces, rules)
     actions = list(make_actions(blocks)) or make_ghosts(trace, interfaces) or [make_unknown(trace)]
-    return Classified("ok" if trace.state == "complete" else "broken", actions)
+    is_broken = trace.state != "complete" or any(action.is_broken for action in actions)
+    return Classified("broken" if is_broken else "ok", actions)
 
 
 def find_blocks(

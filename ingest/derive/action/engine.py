@@ -106,7 +106,7 @@ def _apply(rule: Rule, block: Block, interfaces: Interfaces, index: Index) -> Bl
     try:
         draft = rule.make(match, interfaces)
     except UNREADABLE:
-        # No match, as for any shape that does not fit.
+        block.is_broken = True
         return None
     if draft is None:
         return None
@@ -123,6 +123,7 @@ def _merge(rule: Rule, match: Match, draft: Draft) -> Block:
     )
     block.notes = draft.notes or {}
     block.extra_accounts = list(draft.extra_accounts)
+    block.is_broken = draft.is_broken
     block.merge([*match.blocks, *draft.more])
     return block
 

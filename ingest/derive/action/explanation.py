@@ -74,7 +74,7 @@ def _describe(node: Node, claims: Sequence[Block]) -> str:
     if transaction.deploys and not node.is_log:
         parts.append("deploys")
     told = [
-        f"{block.served}{'' if not block.failed else ' failed'}"
+        f"{block.served}{' failed' * block.failed}{' broken' * block.is_broken}"
         + (f" [{block.rule}]" if block.rule else "")
         for block in claims
     ]

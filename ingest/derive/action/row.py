@@ -35,7 +35,10 @@ EXTRA = "extra"
 
 
 class Action(msgspec.Struct, kw_only=True):
-    """One action; hashes are bytes, accounts ``workchain:HEX``."""
+    """One action; hashes are bytes, accounts ``workchain:HEX``.
+
+    ``is_broken`` is one that its rule could not read in full, or that contradicts its request.
+    """
 
     action_id: bytes
     type: str
@@ -51,6 +54,7 @@ class Action(msgspec.Struct, kw_only=True):
     rule: str
     parent_action_id: bytes | None = None
     ancestor_type: list[str] = []
+    is_broken: bool = False
 
     @property
     def kept_type(self) -> str:
@@ -120,6 +124,7 @@ def make_action(block: Block, *, is_ghost: bool = False) -> Action:
         accounts=sorted(accounts - {""}),
         columns=block.columns,
         rule=block.rule,
+        is_broken=block.is_broken,
     )
 
 

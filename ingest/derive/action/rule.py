@@ -16,7 +16,8 @@ class Draft(NamedTuple):
     """What a rule makes of a match.
 
     ``type`` is the name in action ids; ``served`` the type of the action where that is another.
-    ``more`` are blocks beside those of the match that belong to it.
+    ``more`` are blocks beside those of the match that belong to it. ``is_broken`` marks an action
+    that did something else than it was asked for.
     """
 
     type: str
@@ -26,10 +27,14 @@ class Draft(NamedTuple):
     notes: Columns | None = None
     more: Sequence[Block] = ()
     extra_accounts: Sequence[str] = ()
+    is_broken: bool = False
 
 
 class Rule(NamedTuple):
-    """One matcher; ``make`` returns None when the match is none after all."""
+    """One matcher; ``make`` returns None when the match is none after all.
+
+    It raises one of ``pattern.UNREADABLE`` where it is one, but lacks a fact.
+    """
 
     name: str
     pattern: Pattern

@@ -74,6 +74,7 @@ def _make_transfer(match: Match, interfaces: Interfaces) -> Draft | None:
     """A transfer, from the owner who asked for it to the owner of the wallet that got it.
 
     The amounts are what arrived, which is less than what was sent where the jetton takes a fee.
+    One that arrived at another owner than it was sent to is broken.
     TL-B: internal_transfer#178d4519 query_id:uint64 amount:Coins from:MsgAddress
     response_address:MsgAddress forward_ton_amount:Coins.
     """
@@ -88,7 +89,7 @@ def _make_transfer(match: Match, interfaces: Interfaces) -> Draft | None:
     arrived.address()
     arrived.any_address()
     body = body._replace(amount=amount, forward_amount=arrived.coins())
-    return _draft_transfer(
+    draft = _draft_transfer(
         match,
         body,
         {
@@ -99,6 +100,7 @@ def _make_transfer(match: Match, interfaces: Interfaces) -> Draft | None:
         },
         failed=block.failed or internal.failed,
     )
+    return draft._replace(is_broken=known.owner != body.destination)
 
 
 def make_ghost(block: Block, interfaces: Interfaces) -> Block:

@@ -10,6 +10,7 @@ from tonlake.ingest.derive.action.protocol.jetton import JETTON_TRANSFER, PTON_M
 from tonlake.ingest.derive.action.protocol.router import SENT, pay, read_paid, read_sent
 from tonlake.ingest.derive.action.protocol.swap import Hop, read_jettons, show_swap
 from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.errors import ActionUnreadable
 
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.block import Block
@@ -77,6 +78,9 @@ def _make_swap(match: Match, interfaces: Interfaces) -> Draft | None:
     """A swap of version 2; one that pays back what came in failed.
 
     Of several hops, each that pays jettons does so from a known wallet.
+
+    Raises:
+        ActionUnreadable: one of these wallets is not known.
     """
     incoming, out = read_sent(match), match.get("out")
     if incoming is None or out is None:
@@ -85,7 +89,7 @@ def _make_swap(match: Match, interfaces: Interfaces) -> Draft | None:
         return None  # the order alone: the coins did not go out
     outgoing, later = read_paid(out), match.all("between")
     if later and not all(_is_known(block, interfaces) for block in (*later, out)):
-        return None
+        raise ActionUnreadable("a wallet that pays in the middle of a swap is not known")
     between = [read_paid(block) for block in later]
     stops = [incoming, *between, outgoing]
     hops = [

@@ -257,6 +257,10 @@ class Scene:
         """Return the actions."""
         return classify(self.trace(), Interfaces(self.facts)).actions
 
+    def state(self) -> str:
+        """Return the state of the classification."""
+        return classify(self.trace(), Interfaces(self.facts)).state
+
     def find(self, action_type: str) -> Action:
         """Return the only action of a type."""
         found = [action for action in self.classify() if action.type == action_type]

@@ -10,6 +10,8 @@ import pytest
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.exotic import LIBRARY
+from tonlake.ingest.derive.action.explanation import explain
+from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.protocol import jetton
 
 if TYPE_CHECKING:
@@ -94,6 +96,17 @@ def test_amounts_are_those_that_arrive() -> None:
     columns = scene.find("jetton_transfer").columns
     assert columns["amount"] == 490
     assert columns["jetton_transfer_data"]["forward_amount"] == 1
+
+
+@pytest.mark.parametrize("arrived_at", [RECEIVER, MASTER])
+def test_trace_is_broken_where_jettons_arrive_at_another_owner(arrived_at: str) -> None:
+    scene = Scene()
+    send_jettons(scene.external(OWNER))
+    scene.know_wallet(TO, arrived_at, MASTER)
+    assert scene.find("jetton_transfer").columns["destination"] == arrived_at
+    assert scene.state() == ("ok" if arrived_at == RECEIVER else "broken")
+    (line,) = (line for line in explain(scene.trace(), Interfaces(scene.facts)) if TO[:9] in line)
+    assert ("jetton_transfer broken" in line) is (arrived_at != RECEIVER)
 
 
 def test_transfer_to_an_unknown_wallet_stays_calls() -> None:

@@ -49,6 +49,26 @@ def test_swap_or_refund(code: int, wallet: str, *, success: bool) -> None:
     assert action.columns["asset2"] == (OTHER if success else COIN)
 
 
+@pytest.mark.parametrize("is_known", [True, False], ids=["known", "unknown"])
+def test_swap_in_two_hops_knows_the_wallets_that_pay(*, is_known: bool) -> None:
+    """Else the trace is broken, and the second hop a swap of its own."""
+    scene = Scene()
+    second, second_pool = account("second router"), account("second pool")
+    to, last = account("wallet of second"), account("last")
+    scene.know_wallet(last, second, account("third coin"))
+    taken = pay(start(scene, stonfi.SWAP), stonfi.OK_CODE)
+    taken = taken.send_jettons(ROUTER_OTHER, second, to, 90).send(second, opcode=jetton.NOTIFY)
+    body = Cell(stonfi.PAY_TO).uint(1, 64).address(OWNER).address(OWNER).address(OWNER)
+    paid = taken.send(second_pool, opcode=stonfi.SWAP).send(second, body.uint(stonfi.OK_CODE, 32))
+    paid.send_jettons(last, OWNER, OTHER_WALLET, 80)
+    if not is_known:
+        del scene.facts[ROUTER_OTHER]
+    data = scene.find("jetton_swap").columns["jetton_swap_data"]
+    assert data["dex_outgoing_transfer"]["amount"] == 80
+    assert data["dex_incoming_transfer"]["amount"] == (100 if is_known else 90)
+    assert scene.state() == ("ok" if is_known else "broken")
+
+
 def test_coins_are_paid_out_through_their_wallet() -> None:
     scene = Scene()
     pton = account("router pton")
