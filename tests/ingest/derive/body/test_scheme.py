@@ -92,7 +92,23 @@ def test_every_wallet_message_goes_there_and_back(choice: int) -> None:
     check()
 
 
-_NEWER = {0xEBA19948: "tg_wallet_key_changed"}
+_NEWER = {
+    0x1B77FD1A: "hipo_finance_rollback_unstake",
+    0x3275DFC2: "hipo_finance_assign_bill",
+    0x32B67194: "hipo_finance_proxy_rollback_unstake",
+    0x386A358B: "hipo_finance_reserve_tokens",
+    0x42684479: "hipo_finance_mint_tokens",
+    0x4476FDE0: "hipo_finance_proxy_tokens_burned",
+    0x47DAA10F: "hipo_finance_proxy_save_coins",
+    0x4B2D7871: "hipo_finance_mint_bill",
+    0x4CCE0E74: "hipo_finance_save_coins",
+    0x5B512E25: "hipo_finance_tokens_burned",
+    0x688B0213: "hipo_finance_proxy_reserve_tokens",
+    0x7CFFE1EE: "hipo_finance_burn_tokens",
+    0x840F6369: "hipo_finance_bill_burned",
+    0xEBA19948: "tg_wallet_key_changed",
+    0xF0FA223B: "hipo_finance_withdrawal_notification",
+}
 """Layouts by opcode that are newer than the reference table."""
 
 
