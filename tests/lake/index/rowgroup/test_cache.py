@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
+    from tonlake.lake.index.rowgroup.cache import Decoded
     from tonlake.lake.log.snapshot import Snapshot
 
 COLUMNS = tuple(name for name in BLOCKS.names if name != "time")
@@ -217,3 +221,55 @@ def test_what_cannot_be_read_is_left_to_the_query(tmp_path: Path) -> None:
     damaged = open_snapshot(tmp_path / "lake")
     assert "blocks" in damaged.damaged
     assert ask(damaged, {"mc_seqno": (2, 2)}) is None
+
+
+def test_a_flipped_bit_in_a_page_is_never_decoded(
+    snapshot: Snapshot, kept: RowGroups, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Pages have a checksum: what is read is as before, or an error."""
+    monkeypatch.setattr(rowgroups, "SMALL_ROWS", 100)
+    file = snapshot.files["blocks"][0]
+    sound = (snapshot.lake_dir / file.path).read_bytes()
+    copy = tmp_path / "copy.parquet"
+    copy.write_bytes(sound)
+    expected = list_rows(kept.read(str(copy), {}, 100))
+    start, end = find_pages(copy)
+    outcomes = Counter[str]()
+    for at in range(start, end, max(1, (end - start) // 400)):
+        damaged = bytearray(sound)
+        damaged[at] ^= 1 << at % 8
+        copy.write_bytes(damaged)
+        try:
+            found = list_rows(keep_nothing(monkeypatch).read(str(copy), {}, 100))
+        except (OSError, pa.ArrowException):
+            outcomes["refused"] += 1
+        else:
+            outcomes["as before" if found == expected else "wrong"] += 1
+    assert outcomes["wrong"] == 0
+    assert outcomes["refused"] > 100
+
+
+def find_pages(path: Path) -> tuple[int, int]:
+    """Return where the pages of a file begin and end."""
+    footer = pq.read_metadata(path)
+    columns = [
+        footer.row_group(group).column(at)
+        for group in range(footer.num_row_groups)
+        for at in range(footer.num_columns)
+    ]
+    starts = [
+        min(each.data_page_offset, each.dictionary_page_offset or 1 << 62) for each in columns
+    ]
+    sizes = [each.total_compressed_size for each in columns]
+    return min(starts), max(start + size for start, size in zip(starts, sizes, strict=True))
+
+
+def list_rows(groups: list[Decoded] | None) -> list[dict[str, Any]]:
+    assert groups
+    found: list[dict[str, Any]] = []
+    for group in groups:
+        if isinstance(group, pa.Table):
+            found += group.to_pylist()
+        else:
+            found += group.list_rows(group.find({}), BLOCKS.names)
+    return found
