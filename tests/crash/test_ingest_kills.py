@@ -62,7 +62,7 @@ def victim(demo_node: Path) -> Iterator[Victim]:
     process.close()
 
 
-def _files(lake: Path) -> dict[str, str]:
+def list_live(lake: Path) -> dict[str, str]:
     """Every live file of the newest snapshot with its digest."""
     snapshot = open_snapshot(lake)
     return {file.path: file.sha256 for files in snapshot.files.values() for file in files}
@@ -73,10 +73,10 @@ def reference(victim: Victim, tmp_path_factory: pytest.TempPathFactory) -> dict[
     """The files of a lake whose ingest was not disturbed."""
     lake = tmp_path_factory.mktemp("reference") / "lake"
     assert victim.ingest(lake) == "ended"
-    return _files(lake)
+    return list_live(lake)
 
 
-def _check_prefix(lake: Path, reference: dict[str, str]) -> int:
+def check_prefix(lake: Path, reference: dict[str, str]) -> int:
     """The lake is empty, or holds exactly a prefix of the reference; returns its last seqno."""
     try:
         snapshot = open_snapshot(lake)
@@ -84,7 +84,7 @@ def _check_prefix(lake: Path, reference: dict[str, str]) -> int:
         return 0
     assert len(snapshot.ranges) == 1
     assert snapshot.ranges[0][0] == 1
-    files = _files(lake)
+    files = list_live(lake)
     assert files.items() <= reference.items()
     last = snapshot.last_mc_seqno
     expected = {path for path in reference if int(Path(path).name.split("-")[1]) <= last}
@@ -104,9 +104,9 @@ def test_killed_at_a_commit_point(
         assert ending == "ended", "an undisturbed run has no orphans to remove"
     else:
         assert ending == "killed"
-    _check_prefix(lake, reference)
+    check_prefix(lake, reference)
     assert victim.ingest(lake) == "ended"
-    assert _files(lake) == reference
+    assert list_live(lake) == reference
 
 
 @pytest.mark.parametrize("moment", AMONG_CONTRACTS)
@@ -116,10 +116,10 @@ def test_killed_among_the_files_of_contracts(
     assert any(path.startswith("wallets/") for path in reference)
     lake = tmp_path / "lake"
     assert victim.ingest(lake, crash_at=moment) == "killed"
-    _check_prefix(lake, reference)
+    check_prefix(lake, reference)
     assert {path.parent.name for path in lake.glob("*/day=*")} & CONTRACTS
     assert victim.ingest(lake) == "ended"
-    assert _files(lake) == reference
+    assert list_live(lake) == reference
 
 
 @pytest.mark.usefixtures("tvm")
@@ -130,9 +130,9 @@ def test_killed_while_the_machine_runs(
     victim, lake = Victim(demo_node, "tvm"), tmp_path / "lake"
     with closing(victim):
         assert victim.ingest(lake, crash_at="file.renamed:34") == "killed"
-        _check_prefix(lake, reference)
+        check_prefix(lake, reference)
         assert victim.ingest(lake) == "ended"
-    assert _files(lake) == reference
+    assert list_live(lake) == reference
 
 
 def kill_at_random(
@@ -147,13 +147,13 @@ def kill_at_random(
         ending = victim.ingest(lake, delay_ms=rng.uniform(20, 300))
         assert ending in {"killed", "ended"}
         killed += ending == "killed"
-        _check_prefix(lake, reference)
+        check_prefix(lake, reference)
         if ending == "ended":
-            assert _files(lake) == reference
+            assert list_live(lake) == reference
             lake_number += 1
             lake = folder / f"lake-{lake_number}"
     assert victim.ingest(lake) == "ended"
-    assert _files(lake) == reference
+    assert list_live(lake) == reference
 
 
 def test_killed_at_random_times(victim: Victim, reference: dict[str, str], tmp_path: Path) -> None:

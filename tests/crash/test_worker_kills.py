@@ -1,0 +1,98 @@
+"""Any process of an ingest killed with SIGKILL: coordinator, worker, or a worker's TVM.
+
+What is committed is a prefix of an undisturbed lake, no process is left behind, and the same
+command ends with the same files.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.crash.test_ingest_kills import check_prefix, list_live
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KILLS = 200
+WORKERS = 3
+LATEST_S = 4.0
+SETTINGS = {
+    "TONLAKE_INGEST_MC_BLOCKS_PER_COMMIT": "40",
+    "TONLAKE_INGEST_MC_BLOCKS_PER_CHUNK": "10",
+    "TONLAKE_LAKE_BUILD_INDEX": "0",
+}
+
+
+def begin(node: Path, lake: Path, workers: int) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tonlake.api.command.frozen", "ingest"]
+    return subprocess.Popen(
+        [*command, "--node", str(node), "--lake", str(lake), "--workers", str(workers)],
+        env=os.environ | SETTINGS,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+
+
+def finish(node: Path, lake: Path, workers: int) -> None:
+    process = begin(node, lake, workers)
+    errors = process.communicate()[1]
+    assert process.returncode == 0, errors.decode()
+
+
+def iter_tree(pid: int) -> Iterator[int]:
+    """Yield a process and all that it started, as the kernel lists them."""
+    yield pid
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                yield from iter_tree(int(child))
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.long
+def test_any_process_may_be_killed(demo_node: Path, tmp_path: Path) -> None:
+    undisturbed = tmp_path / "undisturbed"
+    finish(demo_node, undisturbed, 1)
+    reference = list_live(undisturbed)
+    rng = random.Random(20261123)  # noqa: S311 - a repeatable choice of moments
+    killed = lakes = 0
+    lake = tmp_path / "lake-0"
+    while killed < KILLS:
+        process = begin(demo_node, lake, WORKERS)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(rng.uniform(0.3, LATEST_S))
+        tree = list(iter_tree(process.pid))
+        if process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(rng.choice(tree), signal.SIGKILL)
+                killed += 1
+        errors = process.communicate(timeout=60)[1].decode()
+        if process.returncode not in {0, -signal.SIGKILL}:
+            assert "ended with signal 9" in errors or "TVM" in errors, errors
+        deadline_s = time.monotonic() + 20
+        while any(map(is_alive, tree)):
+            assert time.monotonic() < deadline_s, "a process was left behind"
+            time.sleep(0.02)
+        check_prefix(lake, reference)
+        if process.returncode == 0:
+            assert list_live(lake) == reference
+            lakes += 1
+            lake = tmp_path / f"lake-{lakes}"
+    finish(demo_node, lake, WORKERS)
+    assert list_live(lake) == reference
