@@ -102,9 +102,9 @@ def _ingest_archive(archive: Path, folder: Path, lake: Path, settings: Settings)
 
 def _rows_in_words(report: IngestReport) -> str:
     if not report.committed:
-        return f"masterchain {report.wanted} was there already"
+        return f"masterchain {report.requested} was there already"
     rows = ", ".join(f"{count:,} {name}" for name, count in report.rows.items() if count)
-    return f"masterchain {report.wanted}: {rows}"
+    return f"masterchain {report.requested}: {rows}"
 
 
 def _check_files(lake: Path) -> None:

@@ -231,11 +231,11 @@ def print_report(report: IngestReport, *, as_json: bool) -> None:
         click.echo(msgspec.json.encode(report).decode())
         return
     if not report.committed and not report.holes and report.stopped_at is None:
-        click.echo(f"masterchain {report.wanted}: nothing new, the lake has it all")
+        click.echo(f"masterchain {report.requested}: nothing new, the lake has it all")
     if report.committed:
         rows = ", ".join(f"{count:,} {name}" for name, count in report.rows.items() if count)
         click.echo(
-            f"masterchain {report.wanted}: {report.commits} commit(s) "
+            f"masterchain {report.requested}: {report.commits} commit(s) "
             f"from {report.committed[0]} to {report.committed[-1]}"
         )
         click.echo(f"rows: {rows}; decoded by {native.describe()}")

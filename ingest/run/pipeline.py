@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 class IngestReport(msgspec.Struct):
     """What one run did: spans committed, spans that were there already, holes, rows by table."""
 
-    wanted: str
+    requested: str
     committed: list[str] = []
     skipped: list[str] = []
     holes: list[Hole] = []

@@ -183,7 +183,7 @@ def test_too_large_an_answer_is_refused(demo_lake: Path) -> None:
     assert "ask for fewer rows" in answer.json()["error"]
 
 
-def test_too_many_requests_are_told_to_come_later(
+def test_too_many_requests_get_retry_after(
     demo_lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entered, leave = threading.Event(), threading.Event()

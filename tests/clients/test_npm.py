@@ -133,7 +133,7 @@ def test_ton_states(ton: dict[str, Any], facts: Facts) -> None:
             assert cell.hash.hex() == expected[f"{part}_hash"]
 
 
-def test_ton_pages_through_whole_histories(ton: dict[str, Any], facts: Facts) -> None:
+def test_ton_pages_through_complete_histories(ton: dict[str, Any], facts: Facts) -> None:
     for page, found in zip(PAGES, ton["histories"], strict=True):
         assert found == _expected_history(facts, page["address"])
 
@@ -183,7 +183,7 @@ def test_tonweb_states(tonweb: dict[str, Any], facts: Facts) -> None:
         assert found["wallet"]["account_state"] == found["info"]["state"]
 
 
-def test_tonweb_pages_through_whole_histories(tonweb: dict[str, Any], facts: Facts) -> None:
+def test_tonweb_pages_through_complete_histories(tonweb: dict[str, Any], facts: Facts) -> None:
     for page, found in zip(PAGES, tonweb["histories"], strict=True):
         expected = _expected_history(facts, page["address"])
         assert found == [[lt, _b64(tx_hash)] for lt, tx_hash in expected]

@@ -96,7 +96,7 @@ def check_promise(lake: Path, promised: int, entries: dict[str, bytes]) -> None:
         assert verify_lake(lake).damage == []
 
 
-def test_the_operations_say_all_that_happened(recorded: Recorded) -> None:
+def test_operations_are_complete(recorded: Recorded) -> None:
     kept = replay(recorded.operations).lose(WORST._replace(names="none", bytes="kept"))
     assert files_of(kept) == file_bytes(recorded.lake.parent)
 

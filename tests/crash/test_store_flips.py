@@ -155,7 +155,7 @@ def test_bits_of_values(node: Node) -> None:
     assert 0 < found < tried
 
 
-def test_bits_that_say_how_far_the_node_is(node: Node) -> None:
+def test_bits_of_the_node_s_progress(node: Node) -> None:
     """Whoever believed them would leave out blocks, and a follower would take back its own."""
     state = node.writer.state
     found = flip_value(node, state, find_key(state, SHARD_CLIENT), bits_of(4 + 12, 4))

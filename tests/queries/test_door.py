@@ -158,7 +158,7 @@ def test_sql_answers_all_without_the_extension(
 
 
 @needs_native
-def test_what_the_index_declines_is_refused_where_nobody_can_wait(doors: list[Door]) -> None:
+def test_what_the_index_declines_is_refused_where_waiting_is_impossible(doors: list[Door]) -> None:
     door = doors[0]
     index = open_index(door.plain.snapshot, SETTINGS)
     assert index is not None

@@ -46,7 +46,7 @@ def test_any_span_admits_no_more_than_rate_and_burst(rps: int, pauses: list[floa
 
 
 @given(st.integers(1, 100))
-def test_who_waits_as_told_is_admitted(rps: int) -> None:
+def test_a_client_that_waits_for_retry_after_is_admitted(rps: int) -> None:
     clock = Clock()
     buckets = TokenBuckets(clock)
     while (wait_s := buckets.take("a", rps)) == 0:

@@ -48,7 +48,7 @@ def empty_cache(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("empty_cache")
-def test_every_body_comes_out_whole(demo_lake: Path) -> None:
+def test_every_body_is_read_to_its_end(demo_lake: Path) -> None:
     reader = _open(demo_lake)
     wanted = _all_bodies(reader)
     assert len(wanted) > 60

@@ -64,7 +64,7 @@ def test_crash_point_is_no_setting() -> None:
 @pytest.mark.parametrize(
     ("text", "value"), [("true", True), ("false", False), ("1", True), ("0", False)]
 )
-def test_environment_speaks_booleans(text: str, value: bool) -> None:  # noqa: FBT001
+def test_environment_has_booleans(text: str, value: bool) -> None:  # noqa: FBT001
     settings, _ = load_settings(env={"TONLAKE_HTTP_STRICT_PARAMETERS": text})
     assert settings.http.strict_parameters is value
 

@@ -167,7 +167,7 @@ def test_a_bad_line_does_not_stop_the_others(block_files: list[Path], tmp_path: 
     assert all(set(item) == {"error", "line"} for item in found[1:-1])
 
 
-def test_serving_says_where_and_stops_when_told(demo_lake: Path) -> None:
+def test_serve_prints_its_address_and_stops_on_sigterm(demo_lake: Path) -> None:
     command = [sys.executable, "-c", "from tonlake.api.command.start import start; start()"]
     command += ["serve", "--lake", str(demo_lake), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:

@@ -216,7 +216,7 @@ def test_history_pages_follow_each_other(walk: Walker) -> None:
     assert pages >= 1
 
 
-def test_an_account_that_never_was_is_told_from_an_unknown_one(
+def test_an_account_that_never_existed_differs_from_an_unknown_one(
     walk: Walker, demo_node: Path, tmp_path: Path
 ) -> None:
     path = f"/account/0:{'AB' * 32}"
@@ -298,7 +298,7 @@ def test_colours_are_remembered_without_a_script(demo_lake: Path, theme: str) ->
 
 
 @pytest.mark.parametrize("back", ["https://evil.example", "//evil.example", "/\\evil", "x", ""])
-def test_nobody_is_led_away(client: TestClient[Any], back: str) -> None:
+def test_no_page_links_elsewhere(client: TestClient[Any], back: str) -> None:
     form = {"theme": "purple", "back": back}
     answer = client.post("/theme", data=form, follow_redirects=False)
     assert answer.headers["location"] == "/"

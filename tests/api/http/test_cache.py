@@ -78,7 +78,7 @@ def test_an_answer_is_made_once(fresh: TestClient[Any], monkeypatch: pytest.Monk
     assert len(written) == 4
 
 
-def test_headers_and_cookies_tell_answers_apart(fresh: TestClient[Any]) -> None:
+def test_headers_and_cookies_separate_answers(fresh: TestClient[Any]) -> None:
     path = "/api/v3/transactions?limit=1"
     assert fresh.get(path).json()["address_book"]
     assert not fresh.get(path, headers={"X-No-Address-Book": "1"}).json()["address_book"]

@@ -159,7 +159,7 @@ def test_the_cost_of_what_fails_is_known_too(lanes: Lanes) -> None:
     assert read_shape(scope) in lanes._costs_s
 
 
-def test_small_requests_are_told_by_what_such_ones_cost_and_by_what_they_ask_for(
+def test_small_requests_are_recognised_by_cost_and_parameters(
     lanes: Lanes,
 ) -> None:
     page = _ask("/api/v3/transactions", b"account=0:ab&limit=10")

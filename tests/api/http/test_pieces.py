@@ -45,7 +45,7 @@ def make_layer(
 
 
 @pytest.mark.parametrize("path", ["/256", f"/{PIECE_BYTES}", "/stream/1048576", "/1048576"])
-def test_an_answer_arrives_whole(path: str) -> None:
+def test_an_answer_arrives_complete(path: str) -> None:
     sent: list[Any] = []
 
     async def send(message: Any) -> None:

@@ -68,7 +68,7 @@ def attributes(span: Any) -> dict[str, Any]:
     return {each.key: each.value.string_value or each.value.int_value for each in span.attributes}
 
 
-def test_requests_and_their_queries_are_told(demo_lake: Path, endpoint: str) -> None:
+def test_requests_and_their_queries_are_traced(demo_lake: Path, endpoint: str) -> None:
     settings = patient(metrics={"otel_endpoint": endpoint}, http={"cache_mib": 0})
     secret, address = "a-key-of-somebody", "0:" + "5" * 64
     parent = {"traceparent": f"00-{CLIENT_TRACE}-{CLIENT_SPAN}-01", "X-API-Key": secret}

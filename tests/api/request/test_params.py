@@ -189,7 +189,7 @@ def test_sort(text: str, sort: str) -> None:
     assert params.parse_sort(text) == sort
 
 
-def test_nobody_is_the_word_null() -> None:
+def test_a_missing_address_is_null() -> None:
     assert params.parse_address_or_null("null") == NoAddress()
     with pytest.raises(ConversionError):
         params.parse_any_address("null")

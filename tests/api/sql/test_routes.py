@@ -139,7 +139,7 @@ def test_the_page_shows_rows_and_a_picture(sql: TestClient[Any]) -> None:
     assert "format=parquet" in page.text
 
 
-def test_the_page_lists_tables_and_says_what_is_wrong(sql: TestClient[Any]) -> None:
+def test_the_page_lists_tables_and_shows_errors(sql: TestClient[Any]) -> None:
     start = sql.get("/sql").text
     for word in ("transactions", "latest_account_states", "mc_seqno", "Busiest accounts"):
         assert word in start

@@ -100,7 +100,7 @@ def check_transaction(one: dict[str, Any], known: dict[str, Any]) -> None:
     }
 
 
-def test_what_was_merged_is_told_as_before(growth: Growth, expected: Shown) -> None:
+def test_merged_files_give_the_same_rows(growth: Growth, expected: Shown) -> None:
     growth.show(growth.commits)
     names = {path.name for path in growth.lake_dir.rglob("*.parquet")}
     compact_lake(growth.lake_dir, LakeSettings(orphan_grace_s=0))

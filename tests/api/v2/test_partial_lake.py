@@ -79,7 +79,7 @@ def test_an_account_not_touched_in_the_range_is_not_called_empty(part: Asker) ->
     assert part.refused("getTransactions", address=NEVER_SEEN)[0] == 500
 
 
-def test_states_that_are_known_equal_those_of_the_whole_lake(
+def test_known_states_equal_those_of_the_complete_lake(
     part: Asker, ask: Asker, facts: Facts
 ) -> None:
     known = 0

@@ -88,7 +88,7 @@ def _ask_by_any_verb(ask: Asker, method: str, params: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name not in REFUSED])
-def test_get_post_and_rpc_say_the_same(
+def test_get_post_and_rpc_answer_the_same(
     ask: Asker, examples: dict[str, dict[str, Any]], method: str
 ) -> None:
     params = examples[method]

@@ -46,7 +46,7 @@ def test_contracts_of_the_demo_node(ask: Asker, facts: Facts) -> None:
          "nft_collection", lambda row: (row["next_item_index"],)),
     ],
 )  # fmt: skip
-def test_the_past_is_what_get_methods_say_of_it(
+def test_past_states_equal_past_get_methods(
     ask: Asker, facts: Facts, operation: str, key: str, parameter: str, method: str, kind: str,
     values: Any,
 ) -> None:  # fmt: skip
@@ -68,7 +68,7 @@ def test_the_past_is_what_get_methods_say_of_it(
 
 
 @pytest.mark.usefixtures("tvm")
-def test_everything_of_a_trace_moves_as_balances_say(ask: Asker) -> None:
+def test_moves_of_a_trace_equal_its_balances(ask: Asker) -> None:
     """Jettons: each transfer of a complete trace takes from one owner and gives to another."""
     rows = ask("jetton/transfers", limit=20)["jetton_transfers"]
     assert rows

@@ -53,7 +53,7 @@ def _ask(ask: Asker, listing: Listing, **params: object) -> list[Any]:
 @pytest.mark.parametrize("listing", LISTINGS, ids=str)
 @settings(max_examples=2, deadline=None)
 @given(data=st.data())
-def test_pages_join_to_the_whole(ask: Asker, listing: Listing, data: st.DataObject) -> None:
+def test_pages_are_complete(ask: Asker, listing: Listing, data: st.DataObject) -> None:
     for sort in ("asc", "desc"):
         whole = _ask(ask, listing, sort=sort, limit=1000)
         size = data.draw(st.integers(max(1, len(whole) // 4), len(whole) + 1))
@@ -64,7 +64,7 @@ def test_pages_join_to_the_whole(ask: Asker, listing: Listing, data: st.DataObje
         assert found == whole
 
 
-def test_top_accounts_join_to_the_whole(ask: Asker) -> None:
+def test_pages_of_top_accounts_are_complete(ask: Asker) -> None:
     whole = ask("topAccountsByBalance", limit=1000)
     found: list[Any] = []
     while page := ask("topAccountsByBalance", limit=17, offset=len(found)):

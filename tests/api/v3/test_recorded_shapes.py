@@ -94,7 +94,7 @@ def _read(shared: Path, folder: str) -> list[tuple[str, Any]]:
 @pytest.mark.parametrize(
     ("folder", "kind"), [("account", AddressInformation), ("masterchainInfo", MasterchainInfo)]
 )
-def test_whole_answers(shared: Path, folder: str, kind: type) -> None:
+def test_complete_answers(shared: Path, folder: str, kind: type) -> None:
     for name, recorded in _read(shared, folder):
         assert _find_faults(recorded, kind, name) == []
 

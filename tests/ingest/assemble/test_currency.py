@@ -76,7 +76,7 @@ def test_rows_are_filled_from_the_cells_of_the_commit(tmp_path: Path) -> None:
     assert _complete(book, [(None, root)], []) == [text]
 
 
-def test_what_nobody_knows_stays_open(tmp_path: Path) -> None:
+def test_unknown_parents_stay_open(tmp_path: Path) -> None:
     root, cells = _build_cells({1: 1, 2: 2, 3: 3})
     book = CurrencyRegistry(CellFinder(tmp_path, IngestSections()))
     inner = [row for row in cells if row["hash"] == root]

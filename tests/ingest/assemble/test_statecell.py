@@ -53,7 +53,7 @@ def ask_anew(lake: Path, wanted: set[bytes]) -> Newest:
 
 
 @pytest.mark.parametrize("most", [2, 1000])
-def test_it_says_what_the_lake_says(tmp_path: Path, most: int) -> None:
+def test_it_equals_the_lake(tmp_path: Path, most: int) -> None:
     chain, dice = Chain(most, accounts=8), random.Random(most)  # noqa: S311 - no secret
     accounts = [account for _workchain, account in chain.accounts]
     log = LogReader(tmp_path)

@@ -87,7 +87,7 @@ def test_redirects_one_by_one(host: Host, trust: ssl.SSLContext) -> None:
         ("https://[zz]/", "no address"),
     ],
 )
-def test_redirects_to_where_nobody_may_go(
+def test_redirects_to_forbidden_addresses(
     host: Host, trust: ssl.SSLContext, target: str, reason: str
 ) -> None:
     host.answers["/1"] = redirect(target)

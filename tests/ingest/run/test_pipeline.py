@@ -60,7 +60,7 @@ def lake(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_lake_holds_what_the_node_told(lake: Path, demo_facts: Path) -> None:
+def test_the_lake_has_the_node_s_rows(lake: Path, demo_facts: Path) -> None:
     check_blocks(lake, demo_facts, 238)
     check_transactions(lake, demo_facts, 238)
     check_accounts(lake, demo_facts)

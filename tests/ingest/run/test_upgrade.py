@@ -118,7 +118,7 @@ def test_bags_of_an_old_lake_that_goes_on(
     assert bags_of(old) == bags
 
 
-def test_the_command_says_what_it_did(current: Path) -> None:
+def test_the_command_reports_its_work(current: Path) -> None:
     told = CliRunner().invoke(upgrade_command, ["--lake", str(current)], obj=compose_settings)
     assert (told.exit_code, told.output.split(":")[0]) == (0, "nothing to do")
 

@@ -59,7 +59,7 @@ def test_a_worker_that_dies_is_named(tmp_path: Path) -> None:
         list(workers.map(end_process, range(5)))
 
 
-def test_what_the_source_says_reaches_the_coordinator(tmp_path: Path) -> None:
+def test_errors_of_the_source_reach_the_coordinator(tmp_path: Path) -> None:
     with (
         closing(Workers(2, tmp_path, open_nothing)) as workers,
         pytest.raises(SourceError, match="no such folder"),

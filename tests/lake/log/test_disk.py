@@ -38,7 +38,7 @@ def test_other_faults_pass() -> None:
         raise PermissionError(errno.EACCES, "no")
 
 
-def test_temporary_files_are_hidden_and_whole(tmp_path: Path) -> None:
+def test_temporary_files_are_hidden_and_complete(tmp_path: Path) -> None:
     path = write_temporary(tmp_path / "final", b"abc" * 1000, "file")
     assert path.parent == tmp_path
     assert path.name.startswith(".tmp-")

@@ -110,7 +110,7 @@ def test_entries_sum_up(read_lake: Path) -> None:
 
 
 @every_two
-def test_checkpoints_say_what_the_entries_say(tmp_path: Path) -> None:
+def test_checkpoints_equal_the_sum_of_entries(tmp_path: Path) -> None:
     for at in range(1, 6):
         commit_rows(tmp_path, at, at, rows=1)
     names = sorted(path.name for path in (tmp_path / "_log").glob("*.checkpoint.json"))

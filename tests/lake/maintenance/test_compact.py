@@ -236,7 +236,7 @@ def test_the_tail_is_merged_in_steps(sizes: list[int]) -> None:
     assert plan_merges(make_state(sizes), off, "tail") == []
 
 
-def test_days_that_are_over_are_merged_whole(many: Path) -> None:
+def test_past_days_are_merged_completely(many: Path) -> None:
     options = msgspec.structs.replace(OPTIONS, compact_rows=1000)
     compact_lake(many, options, depth="tail")
     places = list_places(read_state(many))

@@ -105,7 +105,7 @@ def test_access_is_looked_at(tmp_path: Path) -> None:
     assert look(tvm={"emulator_library": str(tmp_path / "none.so")})["emulator"] == "problem"
 
 
-def test_the_exit_code_says_how_bad_it_is(demo_lake: Path, tmp_path: Path) -> None:
+def test_the_exit_code_shows_the_severity(demo_lake: Path, tmp_path: Path) -> None:
     def run(*arguments: object, **env: str) -> tuple[int, dict[str, Any]]:
         words = ["doctor", "--json", *map(str, arguments)]
         result = CliRunner().invoke(main, words, env=env)

@@ -99,7 +99,7 @@ def test_past_states_follow_the_history(ask: Asker, facts: Facts) -> None:
                 assert found["last_transaction_id"]["hash"] == _b64(rows[0]["hash"])
 
 
-def test_code_and_data_of_past_states_are_whole(ask: Asker, facts: Facts) -> None:
+def test_code_and_data_of_past_states_are_complete(ask: Asker, facts: Facts) -> None:
     """A wallet's seqno in its data grows by one with each message it accepted."""
     shop = next(row for row in facts.summary["contracts"] if row.get("name") == "Lighthouse Coffee")
     seqnos = [
@@ -155,7 +155,7 @@ def test_extended_information_reads_the_known_contracts(ask: Asker, facts: Facts
             assert found["account_state"]["seqno"] == seqno
 
 
-def test_an_account_never_seen_is_uninitialized_in_a_whole_lake(ask: Asker) -> None:
+def test_an_account_never_seen_is_uninitialized_in_a_complete_lake(ask: Asker) -> None:
     assert ask("getAddressState", address=NEVER_SEEN) == "uninitialized"
     assert ask("getAddressBalance", address=NEVER_SEEN, seqno=3) == "0"
     found = ask("getAddressInformation", address=NEVER_SEEN)

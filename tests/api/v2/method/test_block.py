@@ -260,7 +260,7 @@ def test_transactions_of_every_block(ask: Asker, facts: Facts) -> None:
     assert total == len(facts.transactions)
 
 
-def test_pages_of_a_block_join_to_the_whole(ask: Asker, facts: Facts) -> None:
+def test_pages_of_a_block_are_complete(ask: Asker, facts: Facts) -> None:
     row = max(facts.blocks, key=lambda row: row["tx_count"])
     expected = _in_order(facts, row)
     assert len(expected) > 8

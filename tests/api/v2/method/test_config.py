@@ -30,7 +30,7 @@ def _all_hashes(boc: bytes) -> set[bytes]:
     return {tree.hash(cell) for cell in range(tree.count)}
 
 
-def test_the_whole_configuration_is_a_cell_of_the_zero_state(ask: Asker, demo_facts: Path) -> None:
+def test_the_configuration_is_a_cell_of_the_zero_state(ask: Asker, demo_facts: Path) -> None:
     """The dictionary is put together anew and must have the chain's own hash."""
     boc = _bytes(ask("getConfigAll"))
     tree = parse_boc(boc)
@@ -38,7 +38,7 @@ def test_the_whole_configuration_is_a_cell_of_the_zero_state(ask: Asker, demo_fa
     assert _bytes(ask("getConfigAll", seqno=1)) == boc
 
 
-def test_every_parameter_is_in_the_whole(ask: Asker) -> None:
+def test_every_parameter_is_in_the_configuration(ask: Asker) -> None:
     whole = Cell.one_from_boc(_bytes(ask("getConfigAll")))
     params = HashMap.parse(whole.begin_parse(), 32)
     assert params is not None

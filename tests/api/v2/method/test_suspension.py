@@ -75,6 +75,6 @@ def test_listed_accounts_are_suspended_until_the_date(suspended: Callable[..., b
         assert not suspended(Address(5, address.account), 1, boc)
 
 
-def test_without_a_list_nobody_is(suspended: Callable[..., bool]) -> None:
+def test_without_a_list_none_is(suspended: Callable[..., bool]) -> None:
     assert not suspended(SUSPENDED[0], 1, None)
     assert not suspended(SUSPENDED[0], 1, _param([]))

@@ -34,7 +34,7 @@ def _expected_ids(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return [(str(row["lt"]), _b64(row["hash"])) for row in rows]
 
 
-def test_the_whole_history_of_every_account(ask: Asker, facts: Facts) -> None:
+def test_the_complete_history_of_every_account(ask: Asker, facts: Facts) -> None:
     total = 0
     for account in facts.accounts:
         workchain, digits = account["address"].split(":")
@@ -67,7 +67,7 @@ def _check(tx: dict[str, Any], row: dict[str, Any], address: str) -> None:
             assert tx["in_msg"]["value"] == tx["in_msg"]["created_lt"] == "0"
 
 
-def test_the_cell_of_a_transaction_says_the_same(ask: Asker) -> None:
+def test_the_cell_of_a_transaction_has_the_same_fields(ask: Asker) -> None:
     """The data decodes, by another implementation, to what stands beside it."""
     for tx in ask("getTransactions", address=SHOP, limit=50):
         cell = Cell.one_from_boc(base64.b64decode(tx["data"]))
@@ -89,7 +89,7 @@ def test_the_cell_of_a_transaction_says_the_same(ask: Asker) -> None:
 
 
 @pytest.mark.parametrize("limit", [2, 7, 25])
-def test_pages_join_to_the_whole_history(ask: Asker, facts: Facts, limit: int) -> None:
+def test_pages_of_a_history_are_complete(ask: Asker, facts: Facts, limit: int) -> None:
     expected = _expected_ids(facts.history(0, SHOP[2:]))
     found = _ids(ask("getTransactions", address=SHOP, limit=limit))
     while True:

@@ -129,7 +129,7 @@ def test_a_state_from_before_a_hole_is_not_called_the_newest(
         assert holed("account", address=address) == ask("account", address=address)
 
 
-def test_every_answer_of_a_late_lake_says_where_it_begins(late: Asker) -> None:
+def test_every_answer_of_a_late_lake_names_its_first_block(late: Asker) -> None:
     answer = late.client.get("/api/v3/topAccountsByBalance")
     assert answer.headers["x-tonlake-warning"] == (
         "this lake begins in the middle, it covers masterchain 150..238"

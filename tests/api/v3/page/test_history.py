@@ -60,7 +60,7 @@ def test_not_searched_is_not_empty(plain: Asker, operation: str) -> None:
     assert "run 'tonlake rebuild contracts'" in answer.json()["error"]
 
 
-def test_states_come_without_metadata_and_say_so(plain: Asker) -> None:
+def test_states_come_without_metadata_and_document_it(plain: Asker) -> None:
     answer = plain.client.get("/api/v3/accountStates", params={"address": ANN})
     found = answer.json()
     assert found["metadata"] == {}

@@ -52,7 +52,7 @@ def check_table(rows: list[dict[str, Any]], table: pa.Table) -> None:
 
 
 @pytest.mark.parametrize(("operation", "name"), LISTS)
-def test_forms_say_the_same(ask: Asker, operation: str, name: str) -> None:
+def test_forms_are_equal(ask: Asker, operation: str, name: str) -> None:
     params: dict[str, Any] = {"limit": 20}
     if operation == "accountStates":
         params = {"address": [ask("topAccountsByBalance", limit=1)[0]["account"]]}
@@ -129,7 +129,7 @@ def test_choose_format(accept: str, form: str | None) -> None:
 
 
 @pytest.mark.parametrize(("operation", "name"), [*LISTS[:5], ("topAccountsByBalance", "")])
-def test_cursors_lead_through_the_whole_list(ask: Asker, operation: str, name: str) -> None:
+def test_cursors_lead_through_the_complete_list(ask: Asker, operation: str, name: str) -> None:
     def rows_of(answer: Any) -> list[Any]:
         found: list[Any] = answer[name] if name else answer
         return found

@@ -244,7 +244,7 @@ def test_unknown_bodies_are_shown_as_they_are() -> None:
         assert Cell.one_from_boc(base64.b64decode(fields["data"])) == body
 
 
-def test_actions_that_cannot_be_read_say_why() -> None:
+def test_unreadable_actions_have_a_reason() -> None:
     short = _send(begin_cell().store_uint(0x595F07BC, 32).end_cell())
     foreign = begin_cell().store_uint(1, 32).end_cell()
     actions = read_order(_order(short, foreign, _send(Cell.empty())))

@@ -46,7 +46,7 @@ def _hash_of(boc: str) -> str:
     return base64.b64encode(cell.hash).decode()
 
 
-def test_every_account_is_what_the_lite_server_says(ask: Asker, facts: Facts) -> None:
+def test_every_account_equals_the_lite_server_s(ask: Asker, facts: Facts) -> None:
     wanted = [fact["address"] for fact in facts.accounts]
     answer = ask("accountStates", address=wanted)
     states = {state["address"]: state for state in answer["accounts"]}

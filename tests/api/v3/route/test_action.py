@@ -172,7 +172,7 @@ def test_details_of_actions_without_any(kind: str) -> None:
     assert all(not value or isinstance(value, dict) for value in flat.values())
 
 
-def test_what_nobody_classified_is_not_empty(demo_node: Path, tmp_path: Path) -> None:
+def test_unclassified_is_not_empty(demo_node: Path, tmp_path: Path) -> None:
     settings = compose(ingest={"classify_actions": False, "detect_contracts": False})
     with closing(open_node(demo_node)) as source:
         ingest(source, tmp_path, Span(1, 60), settings)

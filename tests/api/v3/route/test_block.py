@@ -36,7 +36,7 @@ def test_masterchain_info_names_both_ends(ask: Asker, facts: Facts) -> None:
     assert _hex(answer["last"]["root_hash"]) == newest["root_hash"]
 
 
-def test_every_block_is_what_the_lite_server_says(ask: Asker, facts: Facts) -> None:
+def test_every_block_equals_the_lite_server_s(ask: Asker, facts: Facts) -> None:
     blocks = ask("blocks", limit=1000)["blocks"]
     by_key = {_key(block): block for block in blocks}
     assert len(blocks) == len(by_key) == len(facts.blocks)

@@ -64,7 +64,7 @@ def test_traces_come_latest_end_first(traces: list[Trace]) -> None:
     assert keys == sorted(keys, reverse=True)
 
 
-def test_what_a_trace_says_of_itself_follows_from_its_transactions(traces: list[Trace]) -> None:
+def test_trace_columns_follow_from_its_transactions(traces: list[Trace]) -> None:
     for trace in traces:
         own = list(trace["transactions"].values())
         order = sorted(own, key=lambda row: (int(row["lt"]), row["account"]))

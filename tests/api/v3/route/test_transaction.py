@@ -26,7 +26,7 @@ def _ask_all(ask: Asker, **params: object) -> list[dict[str, Any]]:
     return found
 
 
-def test_every_transaction_is_what_the_lite_server_says(ask: Asker, facts: Facts) -> None:
+def test_every_transaction_equals_the_lite_server_s(ask: Asker, facts: Facts) -> None:
     found = _ask_all(ask, sort="asc")
     assert [tx["hash"] for tx in found] == facts.transaction_hashes()
     for tx, fact in zip(found, facts.transactions, strict=True):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.decode.cell.boc import CellTree
 
 
-def test_every_key_block_gives_the_whole_configuration(network: Network) -> None:
+def test_every_key_block_gives_the_complete_configuration(network: Network) -> None:
     rows = network.rows("config_params")
     key_blocks = {row["seqno"] for row in network.rows("blocks") if row["key_block"]}
     assert {row["mc_seqno"] for row in rows} == key_blocks | {0}
@@ -51,7 +51,7 @@ def test_a_mainnet_key_block(shared: Path) -> None:
     assert config_rows(parse_boc(path.with_name("3082182.boc").read_bytes()), 3082182, 0) == []
 
 
-def test_what_masterchain_blocks_say_of_configurations(shared: Path) -> None:
+def test_key_marks_of_masterchain_blocks(shared: Path) -> None:
     folder = shared / "data" / "chains" / "mainnet_mc_3082181_3082201"
     key_block = read_mark(parse_boc((folder / "3082181_key.boc").read_bytes()))
     assert (key_block.before < 3082181, key_block.version) == (True, 1)

@@ -91,7 +91,7 @@ def test_whatever_the_messages_are_the_bag_comes_back(
         (PLAIN_STD, (0b10 << 6, 8), True),  # a StateInit of nothing, and a body of a bit
     ],
 )
-def test_what_rows_do_not_hold_is_kept_whole(
+def test_bags_that_rows_do_not_determine_are_stored(
     head: tuple[int, int], tail: tuple[int, int], *, is_usual: bool
 ) -> None:
     tree = CellTree()
@@ -112,7 +112,7 @@ def _end_early(builder: CellBuilder) -> None:
 @pytest.mark.parametrize(
     ("store_fees", "is_usual"), [(_lengthen_amount, False), (_end_early, True)]
 )
-def test_amounts_that_are_too_long_are_kept_whole(
+def test_amounts_that_are_too_long_are_kept(
     store_fees: Callable[[CellBuilder], None], *, is_usual: bool
 ) -> None:
     tree = CellTree()

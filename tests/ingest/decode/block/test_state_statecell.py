@@ -80,7 +80,9 @@ def _keep(tree: CellTree, root: int) -> tuple[Cells, set[bytes]]:
 
 
 @given(whole_states(), st.data())
-def test_two_updates_give_the_whole_state(state: tuple[CellTree, int], data: st.DataObject) -> None:
+def test_two_updates_give_the_complete_state(
+    state: tuple[CellTree, int], data: st.DataObject
+) -> None:
     """What one update prunes and another shows comes together to the very bytes of the state."""
     tree, root = state
     places = [at for at in iter_cells(tree, [(root, 0)]) if at[0] != root]

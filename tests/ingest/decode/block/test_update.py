@@ -108,7 +108,7 @@ def _check_storage(row: Row, fact: dict[str, Any]) -> None:
     assert (None if due is None else str(due)) == fact["due_payment"]
 
 
-def test_every_state_is_whole_without_the_node(network: Network) -> None:
+def test_every_state_is_complete_without_the_node(network: Network) -> None:
     """No cell under any state of any block refers to a cell that is not kept."""
     cells = network.cells
     for _, refs in cells.values():
@@ -182,7 +182,7 @@ def test_a_cell_out_of_the_shard_s_own_queue_is_kept(
     assert _Watched.pruned - known <= kept.keys()
 
 
-def test_blocks_on_a_whole_state_give_later_states(shared: Path) -> None:
+def test_blocks_on_a_complete_state_give_later_states(shared: Path) -> None:
     """Mainnet: state 2659 and the blocks after it give every account of states 2670 and 2690."""
     folder = shared / "data" / "chains" / CHAIN
     start = _read_state(folder, 2659)

@@ -62,12 +62,12 @@ def test_actions_do_not_depend_on_commits(pieces: Path, demo_lake: Path) -> None
     assert read_table(pieces, ACTION_ACCOUNTS.name) == read_table(demo_lake, ACTION_ACCOUNTS.name)
 
 
-def test_all_anew_is_the_same(pieces: Path, demo_lake: Path) -> None:
+def test_a_full_rebuild_gives_the_same(pieces: Path, demo_lake: Path) -> None:
     rebuild_stage("actions", pieces, IngestSections(), Scope(everything=True))
     assert read_table(pieces, ACTIONS.name) == read_table(demo_lake, ACTIONS.name)
 
 
-def test_ranges_say_what_is_classified(pieces: Path) -> None:
+def test_ranges_show_what_is_classified(pieces: Path) -> None:
     ranges = read_table(pieces, ACTION_RANGES.name)
     snapshot = open_snapshot(pieces)
     assert sum(row["last_mc_seqno"] - row["first_mc_seqno"] + 1 for row in ranges) == (

@@ -190,7 +190,7 @@ def test_a_tag_that_no_constructor_has_is_refused() -> None:
         load(union, CellBuilder().store_uint(0b11, 2))
 
 
-def test_rivals_are_told_apart_by_the_rest_of_the_cell() -> None:
+def test_rivals_differ_in_the_rest_of_the_cell() -> None:
     union = Scheme(parse_scheme(TABLE)).union("Rival")
     assert load(union, CellBuilder().store_bytes(b"\x01")) == {"@type": "short", "a": "1"}
     assert load(union, CellBuilder().store_bytes(b"\x01\x02")) == {

@@ -101,7 +101,7 @@ def test_domains_have_names_and_records(lake: duckdb.DuckDBPyConnection, facts: 
     assert pointed
 
 
-def test_wallets_tell_seqno_and_key(lake: duckdb.DuckDBPyConnection, facts: Facts) -> None:
+def test_wallets_show_seqno_and_key(lake: duckdb.DuckDBPyConnection, facts: Facts) -> None:
     checked = 0
     for contract in facts.summary["contracts"]:
         if not contract["kind"].startswith("wallet") or contract["state"]["status"] != "active":

@@ -206,7 +206,7 @@ def read_deployments(shared: Path) -> tuple[list[Deployment], pa.Table]:
     return found, rows.to_arrow()["state_cells"]
 
 
-def test_deployed_wallets_tell_owner_and_master(
+def test_deployed_wallets_show_owner_and_master(
     shared: Path,
     tvm: None,  # noqa: ARG001 - skips
     tmp_path: Path,

@@ -121,7 +121,7 @@ def test_a_commit_at_the_end_rewrites_nothing_but_what_is_open(tmp_path: Path) -
     assert all("/open-" in path for path in removed)
 
 
-def test_what_did_not_change_is_not_written_anew(tmp_path: Path) -> None:
+def test_unchanged_files_are_not_rewritten(tmp_path: Path) -> None:
     forest = Forest(4)
     forest.add(1, forest.make_arrival("ext"), ["int"])
     forest.add(2, forest.make_arrival("tick"))

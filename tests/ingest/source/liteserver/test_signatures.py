@@ -74,7 +74,7 @@ def test_key_blocks_lead_on(shared: Path, tmp_path: Path) -> None:
         assert key_block.seqno == max(chain.key_seqnos)
 
 
-def test_blocks_that_nobody_signed(chain: Chain, bundles: list[McBundle]) -> None:
+def test_blocks_without_signatures(chain: Chain, bundles: list[McBundle]) -> None:
     """They are refused, and taken from a server that can prove them."""
     server = SimulatedServer(chain)
     server.signatures = 0

@@ -174,9 +174,7 @@ def test_an_offset_without_a_package_is_refused(
     opened.close()
 
 
-def test_only_so_many_slices_stay_open(
-    tmp_path: Path, scratch: Scratch, bundles: list[McBundle]
-) -> None:
+def test_open_slices_are_bounded(tmp_path: Path, scratch: Scratch, bundles: list[McBundle]) -> None:
     with closing(NodeWriter(tmp_path, slices=(1, 2, 3, 4, 5))) as writer:
         for bundle in bundles[:5]:
             writer.write_bundle(bundle)

@@ -45,7 +45,7 @@ def test_an_order_is_made(*, signed: bool) -> None:
     assert account("second") in action.accounts
 
 
-def test_an_order_that_nobody_knows_is_a_call() -> None:
+def test_an_unknown_order_is_a_call() -> None:
     scene = Scene()
     create(scene, signed=True)
     assert {action.type for action in scene.classify()} == {"call_contract", "contract_deploy"}
