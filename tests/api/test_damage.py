@@ -87,6 +87,17 @@ def test_no_damaged_byte_is_served(
                 assert (status, text) == expected
 
 
+def test_a_segment_of_other_bytes_gives_way_to_sql(client: TestClient[Any], lake: Path) -> None:
+    """A segment is mapped, so its reader meets the new bytes at once."""
+    before = ask(client)
+    for path in _list_files(open_snapshot(lake), "lookups"):
+        with (lake / path).open("r+b") as file:
+            data = file.read()
+            file.seek(0)
+            file.write(bytes(byte ^ 0x55 for byte in data))
+    assert ask(client) == before
+
+
 def test_metrics_count_the_files_that_are_read_again(lake: Path) -> None:
     with TestClient(create_app(lake, patient(lake={"recheck_s": 1}))) as client:
         client.get(QUESTIONS[0])
